@@ -1,0 +1,88 @@
+#include "sim/base/file.h"
+
+#include <fmt/core.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+#include <memory>
+#include <utility>
+
+namespace rehearse {
+namespace {
+
+tl::unexpected<Error> fail_file(const std::filesystem::path& path, std::string problem,
+                                std::string expected = {}) {
+  return fail(Diagnostic{.file = path.string(),
+                         .problem = std::move(problem),
+                         .expected = std::move(expected)});
+}
+
+}  // namespace
+
+Result<std::string> read_file(const std::filesystem::path& path) {
+  std::error_code ignored;
+  if (std::filesystem::is_directory(path, ignored))
+    return fail_file(path, "is a folder", "a file");
+  const std::unique_ptr<std::FILE, int (*)(std::FILE*)> file(std::fopen(path.c_str(), "rb"),
+                                                             &std::fclose);
+  if (!file) return fail_file(path, fmt::format("cannot be read: {}", std::strerror(errno)));
+  std::string text;
+  char block[1 << 16];
+  while (const std::size_t n = std::fread(block, 1, sizeof block, file.get())) text.append(block, n);
+  if (std::ferror(file.get()))
+    return fail_file(path, fmt::format("cannot be read: {}", std::strerror(errno)));
+  return text;
+}
+
+PendingFile::PendingFile(std::filesystem::path path, std::filesystem::path temporary,
+                         std::FILE* file)
+    : path_(std::move(path)), temporary_(std::move(temporary)), file_(file) {}
+
+PendingFile::PendingFile(PendingFile&& other) noexcept
+    : path_(std::move(other.path_)),
+      temporary_(std::move(other.temporary_)),
+      file_(std::exchange(other.file_, nullptr)) {}
+
+PendingFile::~PendingFile() {
+  if (!file_) return;
+  std::fclose(file_);
+  if (temporary_ == path_) return;
+  std::error_code ignored;
+  std::filesystem::remove(temporary_, ignored);
+}
+
+Result<PendingFile> PendingFile::create(std::filesystem::path path) {
+  std::error_code ignored;
+  if (std::filesystem::is_directory(path, ignored))
+    return fail_file(path, "is a folder", "the name of a file to write");
+  std::filesystem::path temporary = path;
+  const auto kind = std::filesystem::status(path, ignored).type();
+  if (kind == std::filesystem::file_type::not_found || kind == std::filesystem::file_type::regular)
+    temporary += fmt::format(".{}.part", ::getpid());
+  std::FILE* file = std::fopen(temporary.c_str(), "wb");
+  if (!file)
+    return fail_file(path, fmt::format("cannot be written: {}", std::strerror(errno)),
+                     "a folder that exists and may be written");
+  return PendingFile(std::move(path), std::move(temporary), file);
+}
+
+Status PendingFile::write(std::string_view text) {
+  if (std::fwrite(text.data(), 1, text.size(), file_) == text.size()) return {};
+  return fail_file(path_, fmt::format("cannot be written: {}", std::strerror(errno)));
+}
+
+Status PendingFile::commit() {
+  const bool in_place = temporary_ == path_;
+  const bool flushed = std::fflush(file_) == 0 && (in_place || ::fsync(::fileno(file_)) == 0);
+  const bool closed = std::fclose(std::exchange(file_, nullptr)) == 0;
+  if (flushed && closed && (in_place || std::rename(temporary_.c_str(), path_.c_str()) == 0))
+    return {};
+  const int error = errno;
+  if (in_place) return fail_file(path_, fmt::format("cannot be written: {}", std::strerror(error)));
+  std::error_code ignored;
+  std::filesystem::remove(temporary_, ignored);
+  return fail_file(path_, fmt::format("cannot be written: {}", std::strerror(error)));
+}
+
+}  // namespace rehearse

@@ -1,0 +1,44 @@
+// Files that are either whole or absent, and reading with one clear error.
+#pragma once
+
+#include <cstdio>
+#include <filesystem>
+#include <string>
+#include <string_view>
+
+#include "sim/base/result.h"
+
+namespace rehearse {
+
+/// The whole file. Fails on a directory, a missing or an unreadable file.
+Result<std::string> read_file(const std::filesystem::path& path);
+
+/// A file under construction: written beside its final place under a temporary name and renamed by
+/// `commit`. If commit is never reached (an error, a kill), the old file is untouched; the
+/// destructor removes the temporary one.
+class PendingFile {
+ public:
+  /// Fails where the folder does not exist or cannot be written: open outputs before long work.
+  /// What exists and is no ordinary file (a pipe, /dev/null) is written in place.
+  static Result<PendingFile> create(std::filesystem::path path);
+
+  PendingFile(PendingFile&&) noexcept;
+  PendingFile& operator=(PendingFile&&) = delete;
+  ~PendingFile();
+
+  /// Where to write: by name, for libraries that open files themselves.
+  const std::filesystem::path& temporary() const { return temporary_; }
+  /// Writes `text` behind what was written before.
+  Status write(std::string_view text);
+  /// Puts the file in its place.
+  Status commit();
+
+ private:
+  PendingFile(std::filesystem::path path, std::filesystem::path temporary, std::FILE* file);
+
+  std::filesystem::path path_;
+  std::filesystem::path temporary_;
+  std::FILE* file_;  // null once moved from or committed
+};
+
+}  // namespace rehearse

@@ -1,0 +1,31 @@
+#include "sim/base/result.h"
+
+#include <fmt/core.h>
+
+namespace rehearse {
+
+std::string to_string(const Diagnostic& d) {
+  std::string line;
+  if (!d.file.empty()) {
+    line += d.file;
+    if (d.line) line += fmt::format(":{}", *d.line);
+    if (d.line && d.column) line += fmt::format(":{}", *d.column);
+    line += ": ";
+  }
+  if (!d.key.empty()) line += d.key + ": ";
+  line += d.problem;
+  if (!d.expected.empty()) line += "; " + d.expected;
+  if (!d.nearest.empty()) line += "; " + d.nearest;
+  return line;
+}
+
+std::string to_string(const Error& error) {
+  std::string lines;
+  for (const Diagnostic& d : error.diagnostics) {
+    if (!lines.empty()) lines += '\n';
+    lines += to_string(d);
+  }
+  return lines;
+}
+
+}  // namespace rehearse

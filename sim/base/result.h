@@ -1,0 +1,67 @@
+// Result<T>: what everything returns that input can make fail.
+//
+// An Error is one or more Diagnostics: a reader of a file reports all that is wrong with it at once.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <tl/expected.hpp>
+#include <vector>
+
+namespace rehearse {
+
+/// One thing wrong with the input, in the parts of the message
+/// `file:line:column: key: problem; expected; nearest`. Absent parts are left out.
+struct Diagnostic {
+  std::string file = {};
+  std::optional<std::uint32_t> line = {};    ///< from 1
+  std::optional<std::uint32_t> column = {};  ///< from 1
+  std::string key = {};                      ///< path of the key, e.g. "fabric.links[0].rate"
+  std::string problem = {};
+  std::string expected = {};  ///< what would have been right
+  std::string nearest = {};   ///< the nearest valid name, or another way out
+};
+
+/// One line, without a newline at its end.
+std::string to_string(const Diagnostic&);
+
+struct Error {
+  std::vector<Diagnostic> diagnostics;
+};
+
+/// One line per diagnostic, separated by newlines.
+std::string to_string(const Error&);
+
+template <class T>
+using Result = tl::expected<T, Error>;
+
+/// What a Result<void> function returns on success.
+using Status = tl::expected<void, Error>;
+
+inline tl::unexpected<Error> fail(Diagnostic diagnostic) {
+  Error error;
+  error.diagnostics.push_back(std::move(diagnostic));
+  return tl::unexpected(std::move(error));
+}
+
+/// An error that belongs to no place in a file.
+inline tl::unexpected<Error> fail(std::string problem, std::string expected = {},
+                                  std::string nearest = {}) {
+  return fail(Diagnostic{.problem = std::move(problem),
+                         .expected = std::move(expected),
+                         .nearest = std::move(nearest)});
+}
+
+/// Passes the error of `result` on: `if (!r) return forward(r);`
+template <class T>
+tl::unexpected<Error> forward(const tl::expected<T, Error>& result) {
+  return tl::unexpected(result.error());
+}
+template <class T>
+tl::unexpected<Error> forward(tl::expected<T, Error>&& result) {
+  return tl::unexpected(std::move(result).error());
+}
+
+}  // namespace rehearse

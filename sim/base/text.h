@@ -1,0 +1,37 @@
+// Small text helpers that every module needs: nearest name, wildcard match, number formatting.
+#pragma once
+
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace rehearse {
+
+/// The candidate with the smallest edit distance to `word`, or nothing when none is within a third
+/// of its length (a suggestion further away would mislead).
+std::optional<std::string_view> nearest(std::string_view word,
+                                        std::span<const std::string_view> candidates);
+
+/// "did you mean 'x'?" when a candidate is near, else "one of a, b, c".
+std::string suggest(std::string_view word, std::span<const std::string_view> candidates);
+
+/// Whether `text` matches `pattern`, in which `*` stands for any run of characters and everything
+/// else for itself. Linear in the product of the lengths at worst; never recursive.
+bool matches_wildcard(std::string_view pattern, std::string_view text);
+
+/// Three significant digits without an exponent: "0.00123", "12.3", "1234".
+std::string three_digits(double value);
+
+/// A signed percentage of a ratio: 0.0123 -> "+1.23 %".
+std::string signed_percent(double ratio);
+
+/// 1234567 -> "1 234 567".
+std::string grouped(std::uint64_t count);
+
+std::string_view trim(std::string_view text);
+std::vector<std::string_view> split(std::string_view text, char separator);
+std::string join(std::span<const std::string_view> parts, std::string_view separator);
+
+}  // namespace rehearse

@@ -1,0 +1,178 @@
+#include "sim/base/units.h"
+
+#include <fmt/core.h>
+
+#include <array>
+#include <charconv>
+#include <cmath>
+#include <span>
+
+#include "sim/base/text.h"
+
+namespace rehearse {
+namespace {
+
+struct Unit {
+  std::string_view name;
+  double in_si;
+};
+
+constexpr double kMinute = 60, kHour = 3600, kDay = 86400;
+constexpr double kKi = 1024, kMi = kKi * 1024, kGi = kMi * 1024, kTi = kGi * 1024;
+
+// Per kind, smallest unit first: printing takes the largest unit not above the value.
+constexpr auto kSeconds = std::to_array<Unit>({{"ps", 1e-12},
+                                               {"ns", 1e-9},
+                                               {"us", 1e-6},
+                                               {"ms", 1e-3},
+                                               {"s", 1},
+                                               {"min", kMinute},
+                                               {"h", kHour},
+                                               {"d", kDay}});
+constexpr auto kBytes = std::to_array<Unit>({{"B", 1},
+                                             {"KiB", kKi},
+                                             {"MiB", kMi},
+                                             {"GiB", kGi},
+                                             {"TiB", kTi}});
+constexpr auto kDecimalBytes =
+    std::to_array<Unit>({{"kB", 1e3}, {"MB", 1e6}, {"GB", 1e9}, {"TB", 1e12}, {"PB", 1e15}});
+constexpr auto kFlops = std::to_array<Unit>({{"FLOP", 1},
+                                             {"kFLOP", 1e3},
+                                             {"MFLOP", 1e6},
+                                             {"GFLOP", 1e9},
+                                             {"TFLOP", 1e12},
+                                             {"PFLOP", 1e15},
+                                             {"EFLOP", 1e18},
+                                             {"ZFLOP", 1e21}});
+constexpr auto kByteRates = std::to_array<Unit>(
+    {{"B/s", 1}, {"kB/s", 1e3}, {"MB/s", 1e6}, {"GB/s", 1e9}, {"TB/s", 1e12}});
+constexpr auto kBitRates = std::to_array<Unit>({{"bit/s", 1 / 8.0},
+                                                {"kbit/s", 1e3 / 8},
+                                                {"Mbit/s", 1e6 / 8},
+                                                {"Gbit/s", 1e9 / 8},
+                                                {"Tbit/s", 1e12 / 8},
+                                                {"KiB/s", kKi},
+                                                {"MiB/s", kMi},
+                                                {"GiB/s", kGi},
+                                                {"TiB/s", kTi}});
+constexpr auto kFlopRates = std::to_array<Unit>({{"FLOP/s", 1},
+                                                 {"kFLOP/s", 1e3},
+                                                 {"MFLOP/s", 1e6},
+                                                 {"GFLOP/s", 1e9},
+                                                 {"TFLOP/s", 1e12},
+                                                 {"PFLOP/s", 1e15},
+                                                 {"EFLOP/s", 1e18}});
+constexpr auto kWatts =
+    std::to_array<Unit>({{"mW", 1e-3}, {"W", 1}, {"kW", 1e3}, {"MW", 1e6}});
+constexpr auto kJoules =
+    std::to_array<Unit>({{"mJ", 1e-3}, {"J", 1}, {"kJ", 1e3}, {"MJ", 1e6}, {"GJ", 1e9}});
+constexpr auto kWattHours = std::to_array<Unit>({{"Wh", 3600}, {"kWh", 3.6e6}, {"MWh", 3.6e9}});
+constexpr auto kUsd = std::to_array<Unit>({{"USD", 1}});
+
+/// `print` holds the units a value is shown in, `also` those that are read besides.
+struct Kind {
+  std::string_view what;
+  std::span<const Unit> print;
+  std::span<const Unit> also = {};
+};
+
+template <class Q>
+Kind kind_of();
+template <>
+Kind kind_of<Seconds>() {
+  return {"a time", kSeconds};
+}
+template <>
+Kind kind_of<Bytes>() {
+  return {"a size", kBytes, kDecimalBytes};
+}
+template <>
+Kind kind_of<Flops>() {
+  return {"a number of operations", kFlops};
+}
+template <>
+Kind kind_of<ByteRate>() {
+  return {"a transfer rate", kByteRates, kBitRates};
+}
+template <>
+Kind kind_of<FlopRate>() {
+  return {"a rate of operations", kFlopRates};
+}
+template <>
+Kind kind_of<Watts>() {
+  return {"a power", kWatts};
+}
+template <>
+Kind kind_of<Joules>() {
+  return {"an energy", kJoules, kWattHours};
+}
+template <>
+Kind kind_of<Usd>() {
+  return {"an amount of money", kUsd};
+}
+
+std::vector<std::string_view> unit_names(const Kind& kind) {
+  std::vector<std::string_view> names;
+  for (const Unit& u : kind.print) names.push_back(u.name);
+  for (const Unit& u : kind.also) names.push_back(u.name);
+  return names;
+}
+
+Result<double> parse_si(std::string_view text, const Kind& kind) {
+  const std::string_view whole = trim(text);
+  double number = 0;
+  const auto [rest, error] = std::from_chars(whole.data(), whole.data() + whole.size(), number);
+  const std::vector<std::string_view> names = unit_names(kind);
+  if (error != std::errc{} || !std::isfinite(number))
+    return fail(fmt::format("'{}' is not {}", whole, kind.what),
+                fmt::format("a number and a unit, such as '2.5 {}'", names[0]));
+  std::string unit(trim(whole.substr(static_cast<std::size_t>(rest - whole.data()))));
+  if (unit.empty())
+    return fail(fmt::format("'{}' has no unit", whole), "one of " + join(names, ", "));
+  if (unit == "µs" || unit == "μs") unit = "us";  // micro sign and Greek mu
+  for (const auto units : {kind.print, kind.also})
+    for (const Unit& u : units)
+      if (u.name == unit) {
+        if (std::isfinite(number * u.in_si)) return number * u.in_si;
+        return fail(fmt::format("'{}' is too large", whole));
+      }
+  return fail(fmt::format("unknown unit '{}' for {}", unit, kind.what), suggest(unit, names));
+}
+
+std::string print_si(double value, std::span<const Unit> units) {
+  const double size = std::abs(value);
+  const Unit* unit = &units.front();
+  // 999.6 ms would print as "1000 ms": step up where three digits round to the next unit.
+  for (const Unit& u : units)
+    if (size >= u.in_si * (1 - 5e-4)) unit = &u;
+  if (value == 0) unit = &units.front();
+  return fmt::format("{} {}", three_digits(value / unit->in_si), unit->name);
+}
+
+}  // namespace
+
+template <class Q>
+Result<Q> parse_quantity(std::string_view text) {
+  return parse_si(text, kind_of<Q>()).map([](double si) { return Q::from_si(si); });
+}
+template Result<Seconds> parse_quantity<Seconds>(std::string_view);
+template Result<Bytes> parse_quantity<Bytes>(std::string_view);
+template Result<Flops> parse_quantity<Flops>(std::string_view);
+template Result<ByteRate> parse_quantity<ByteRate>(std::string_view);
+template Result<FlopRate> parse_quantity<FlopRate>(std::string_view);
+template Result<Watts> parse_quantity<Watts>(std::string_view);
+template Result<Joules> parse_quantity<Joules>(std::string_view);
+template Result<Usd> parse_quantity<Usd>(std::string_view);
+
+std::string to_string(Seconds s) {
+  return s.s() == 0 ? "0 s" : print_si(s.s(), kSeconds);
+}
+std::string to_string(Bytes b) { return print_si(b.b(), kBytes); }
+std::string to_string(Flops f) { return print_si(f.flop(), kFlops); }
+std::string to_string(ByteRate r) { return print_si(r.bytes_per_s(), kByteRates); }
+std::string to_string(FlopRate r) { return print_si(r.flop_per_s(), kFlopRates); }
+std::string to_string(Watts w) { return print_si(w.w(), kWatts); }
+std::string to_string(Joules j) { return print_si(j.j(), kJoules); }
+std::string to_string(Usd u) { return fmt::format("{:.2f} USD", u.usd()); }
+
+}  // namespace rehearse

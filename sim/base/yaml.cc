@@ -1,0 +1,267 @@
+#include "sim/base/yaml.h"
+
+#include <fmt/core.h>
+#include <yaml-cpp/yaml.h>
+
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+
+#include "sim/base/file.h"
+#include "sim/base/text.h"
+
+namespace rehearse {
+
+struct YamlFile::Document {
+  std::string name;
+  YAML::Node root;
+  std::vector<Diagnostic> diagnostics;
+
+  void report(const YAML::Mark& mark, std::string key, std::string problem, std::string expected,
+              std::string nearest) {
+    Diagnostic d{.file = name,
+                 .key = std::move(key),
+                 .problem = std::move(problem),
+                 .expected = std::move(expected),
+                 .nearest = std::move(nearest)};
+    if (!mark.is_null()) {
+      d.line = static_cast<std::uint32_t>(mark.line + 1);
+      d.column = static_cast<std::uint32_t>(mark.column + 1);
+    }
+    diagnostics.push_back(std::move(d));
+  }
+};
+
+struct YamlMap::State {
+  std::shared_ptr<YamlFile::Document> document;
+  YAML::Node node;   // a mapping
+  std::string path;  // "" at the root, else "a.b[2]"
+  std::vector<std::string> asked;
+
+  std::string path_of(std::string_view key) const {
+    return path.empty() ? std::string(key) : fmt::format("{}.{}", path, key);
+  }
+
+  /// The value at `key`, invalid when absent; remembers that the key is known.
+  YAML::Node find(std::string_view key) {
+    asked.emplace_back(key);
+    for (const auto& entry : node)
+      if (entry.first.IsScalar() && entry.first.Scalar() == key) return entry.second;
+    return YAML::Node(YAML::NodeType::Undefined);
+  }
+};
+
+namespace {
+
+template <class T>
+Result<T> convert(const std::string& text) {
+  return parse_quantity<T>(text);
+}
+template <>
+Result<std::string> convert(const std::string& text) {
+  return text;
+}
+template <>
+Result<bool> convert(const std::string& text) {
+  if (text == "true") return true;
+  if (text == "false") return false;
+  return fail(fmt::format("'{}' is neither true nor false", text));
+}
+template <class Number>
+Result<Number> convert_number(const std::string& text, const char* expected) {
+  Number number{};
+  const auto [rest, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  if (error != std::errc{} || rest != text.data() + text.size())
+    return fail(fmt::format("'{}' is not a number", text), expected);
+  return number;
+}
+template <>
+Result<std::int64_t> convert(const std::string& text) {
+  if (const auto whole = convert_number<std::int64_t>(text, ""); whole) return whole;
+  // 300e9 is how people write a large count.
+  const auto real = convert_number<double>(text, "a whole number");
+  if (!real) return forward(real);
+  if (std::abs(*real) < 9e18 && *real == std::floor(*real))
+    return static_cast<std::int64_t>(*real);
+  return fail(fmt::format("'{}' is not a whole number", text));
+}
+template <>
+Result<double> convert(const std::string& text) {
+  auto real = convert_number<double>(text, "a number without a unit");
+  if (real && !std::isfinite(*real)) return fail(fmt::format("'{}' is not finite", text));
+  return real;
+}
+
+template <class T>
+std::optional<T> read_scalar(YamlFile::Document& document, const YAML::Node& value,
+                             const std::string& path) {
+  if (!value.IsScalar()) {
+    document.report(value.Mark(), path, "is not a single value", "one value", "");
+    return std::nullopt;
+  }
+  Result<T> converted = convert<T>(value.Scalar());
+  if (converted) return *converted;
+  const Diagnostic& d = converted.error().diagnostics.front();
+  document.report(value.Mark(), path, d.problem, d.expected, d.nearest);
+  return std::nullopt;
+}
+
+}  // namespace
+
+template <class T>
+std::optional<T> YamlMap::optional(std::string_view key) const {
+  const YAML::Node value = state_->find(key);
+  if (!value.IsDefined()) return std::nullopt;
+  return read_scalar<T>(*state_->document, value, state_->path_of(key));
+}
+
+template <class T>
+std::optional<T> YamlMap::required(std::string_view key) const {
+  if (has(key)) return optional<T>(key);
+  state_->document->report(state_->node.Mark(), state_->path_of(key), "is missing", "", "");
+  return std::nullopt;
+}
+
+template <class T>
+std::vector<T> YamlMap::list(std::string_view key) const {
+  std::vector<T> values;
+  const YAML::Node value = state_->find(key);
+  if (!value.IsDefined()) return values;
+  if (!value.IsSequence()) {
+    report(key, "is not a sequence", "a list such as [a, b]");
+    return values;
+  }
+  for (std::size_t i = 0; i < value.size(); ++i)
+    if (auto item = read_scalar<T>(*state_->document, value[i],
+                                   fmt::format("{}[{}]", state_->path_of(key), i)))
+      values.push_back(std::move(*item));
+  return values;
+}
+
+#define REHEARSE_INSTANTIATE(T)                                           \
+  template std::optional<T> YamlMap::optional<T>(std::string_view) const; \
+  template std::optional<T> YamlMap::required<T>(std::string_view) const; \
+  template std::vector<T> YamlMap::list<T>(std::string_view) const;
+REHEARSE_INSTANTIATE(std::string)
+REHEARSE_INSTANTIATE(std::int64_t)
+REHEARSE_INSTANTIATE(double)
+REHEARSE_INSTANTIATE(bool)
+REHEARSE_INSTANTIATE(Seconds)
+REHEARSE_INSTANTIATE(Bytes)
+REHEARSE_INSTANTIATE(Flops)
+REHEARSE_INSTANTIATE(ByteRate)
+REHEARSE_INSTANTIATE(FlopRate)
+REHEARSE_INSTANTIATE(Watts)
+REHEARSE_INSTANTIATE(Joules)
+REHEARSE_INSTANTIATE(Usd)
+#undef REHEARSE_INSTANTIATE
+
+std::optional<std::size_t> YamlMap::choice(std::string_view key,
+                                           std::span<const std::string_view> names) const {
+  const std::optional<std::string> word = optional<std::string>(key);
+  if (!word) return std::nullopt;
+  for (std::size_t i = 0; i < names.size(); ++i)
+    if (names[i] == *word) return i;
+  report(key, fmt::format("unknown value '{}'", *word), suggest(*word, names));
+  return std::nullopt;
+}
+
+std::optional<YamlMap> YamlMap::map(std::string_view key) const {
+  const YAML::Node value = state_->find(key);
+  if (!value.IsDefined()) return std::nullopt;
+  if (!value.IsMap()) {
+    report(key, "is not a mapping", "keys and values");
+    return std::nullopt;
+  }
+  return YamlMap(
+      std::make_shared<State>(State{state_->document, value, state_->path_of(key), {}}));
+}
+
+std::vector<YamlMap> YamlMap::maps(std::string_view key) const {
+  std::vector<YamlMap> found;
+  const YAML::Node value = state_->find(key);
+  if (!value.IsDefined()) return found;
+  if (!value.IsSequence()) {
+    report(key, "is not a sequence", "a list of mappings");
+    return found;
+  }
+  for (std::size_t i = 0; i < value.size(); ++i) {
+    const std::string path = fmt::format("{}[{}]", state_->path_of(key), i);
+    if (value[i].IsMap())
+      found.emplace_back(std::make_shared<State>(State{state_->document, value[i], path, {}}));
+    else
+      state_->document->report(value[i].Mark(), path, "is not a mapping", "keys and values", "");
+  }
+  return found;
+}
+
+bool YamlMap::has(std::string_view key) const {
+  return std::any_of(state_->node.begin(), state_->node.end(), [&](const auto& entry) {
+    return entry.first.IsScalar() && entry.first.Scalar() == key;
+  });
+}
+
+void YamlMap::no_other_keys() const {
+  std::vector<std::string_view> known(state_->asked.begin(), state_->asked.end());
+  std::sort(known.begin(), known.end());
+  known.erase(std::unique(known.begin(), known.end()), known.end());
+  std::vector<std::string> seen;
+  for (const auto& entry : state_->node) {
+    const std::string key = entry.first.IsScalar() ? entry.first.Scalar() : "?";
+    if (std::find(known.begin(), known.end(), key) == known.end())
+      state_->document->report(entry.first.Mark(), state_->path_of(key), "unknown key",
+                               suggest(key, known), "");
+    else if (std::find(seen.begin(), seen.end(), key) != seen.end())
+      state_->document->report(entry.first.Mark(), state_->path_of(key), "stands twice",
+                               "each key once", "");
+    seen.push_back(key);
+  }
+}
+
+void YamlMap::report(std::string_view key, std::string problem, std::string expected,
+                     std::string nearest) const {
+  YAML::Mark mark = state_->node.Mark();
+  for (const auto& entry : state_->node)
+    if (entry.first.IsScalar() && entry.first.Scalar() == key) mark = entry.second.Mark();
+  state_->document->report(mark, state_->path_of(key), std::move(problem), std::move(expected),
+                           std::move(nearest));
+}
+
+Result<YamlFile> YamlFile::load(const std::filesystem::path& path) {
+  const Result<std::string> text = read_file(path);
+  if (!text) return forward(text);
+  return parse(*text, path.string());
+}
+
+Result<YamlFile> YamlFile::parse(const std::string& text, std::string name) {
+  auto document = std::make_shared<Document>();
+  document->name = std::move(name);
+  try {
+    document->root = YAML::Load(text);
+  } catch (const YAML::Exception& e) {
+    document->report(e.mark, "", fmt::format("not valid YAML: {}", e.msg), "", "");
+    return tl::unexpected(Error{std::move(document->diagnostics)});
+  }
+  if (!document->root.IsMap()) {
+    document->report(document->root.Mark(), "", "is not a mapping", "keys and values", "");
+    return tl::unexpected(Error{std::move(document->diagnostics)});
+  }
+  return YamlFile(std::move(document));
+}
+
+YamlMap YamlFile::root() const {
+  return YamlMap(
+      std::make_shared<YamlMap::State>(YamlMap::State{document_, document_->root, "", {}}));
+}
+
+Status YamlFile::status() const {
+  if (document_->diagnostics.empty()) return {};
+  Error error{document_->diagnostics};
+  std::stable_sort(error.diagnostics.begin(), error.diagnostics.end(),
+                   [](const Diagnostic& a, const Diagnostic& b) {
+                     return std::pair(a.line, a.column) < std::pair(b.line, b.column);
+                   });
+  return tl::unexpected(std::move(error));
+}
+
+}  // namespace rehearse

@@ -1,0 +1,82 @@
+// Reading YAML input files: every error of a file is reported at once, each with its line, the path
+// of its key, what was expected and the nearest valid name. Unknown keys are errors.
+//
+//   Result<YamlFile> file = YamlFile::load(path);
+//   if (!file) return forward(file);
+//   const YamlMap map = file->root();
+//   const std::optional<ByteRate> rate = map.required<ByteRate>("rate");
+//   map.no_other_keys();
+//   if (Status status = file->status(); !status) return forward(status);
+//   use(*rate);  // safe: a missing required key makes status() fail
+#pragma once
+
+#include <filesystem>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "sim/base/result.h"
+#include "sim/base/units.h"
+
+namespace rehearse {
+
+/// One mapping of a YAML file. Copies are cheap and share the file's list of errors.
+/// Each reader returns nothing when the key is absent or its value is wrong; the latter is recorded.
+class YamlMap {
+ public:
+  struct State;
+
+  /// `T` is std::string, std::int64_t, double (a plain number), bool, or a quantity of units.h.
+  template <class T>
+  std::optional<T> optional(std::string_view key) const;
+  /// As `optional`, and an absent key is recorded as an error.
+  template <class T>
+  std::optional<T> required(std::string_view key) const;
+
+  /// The index of the value among `names`.
+  std::optional<std::size_t> choice(std::string_view key,
+                                    std::span<const std::string_view> names) const;
+  std::optional<YamlMap> map(std::string_view key) const;
+  /// The mappings of a sequence; empty when the key is absent.
+  std::vector<YamlMap> maps(std::string_view key) const;
+  /// The values of a sequence of `T`; empty when the key is absent.
+  template <class T>
+  std::vector<T> list(std::string_view key) const;
+
+  bool has(std::string_view key) const;
+
+  /// Records every key that none of the calls above asked for.
+  void no_other_keys() const;
+
+  /// Records a problem with the value at `key` that only the caller can see.
+  void report(std::string_view key, std::string problem, std::string expected = {},
+              std::string nearest = {}) const;
+
+  explicit YamlMap(std::shared_ptr<State> state) : state_(std::move(state)) {}
+
+ private:
+  std::shared_ptr<State> state_;
+};
+
+class YamlFile {
+ public:
+  struct Document;
+
+  /// Fails when the file cannot be read, is not YAML, or is not a mapping.
+  static Result<YamlFile> load(const std::filesystem::path& path);
+  /// The same for text in memory; `name` stands for the file in messages.
+  static Result<YamlFile> parse(const std::string& text, std::string name);
+
+  YamlMap root() const;
+  /// Success when nothing was recorded, else all that was, in order of line.
+  Status status() const;
+
+ private:
+  explicit YamlFile(std::shared_ptr<Document> document) : document_(std::move(document)) {}
+  std::shared_ptr<Document> document_;
+};
+
+}  // namespace rehearse

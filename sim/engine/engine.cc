@@ -1,0 +1,376 @@
+#include "sim/engine/engine.h"
+
+#include <fmt/core.h>
+
+#include <limits>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "sim/base/check.h"
+#include "sim/engine/event_queue.h"
+#include "sim/engine/sharing.h"
+#include "sim/engine/waiting.h"
+
+namespace rehearse::engine {
+namespace {
+
+using graph::Demand;
+using graph::Graph;
+using graph::Op;
+using graph::Policy;
+using graph::Server;
+using graph::Timeline;
+
+/// Ops added while the loop runs, and the edges that lead to them.
+struct Additions {
+  std::vector<AddedOp> ops;
+  std::vector<std::vector<OpId>> successors;  // by op id; grows only when a process adds an edge
+  std::vector<std::vector<Process*>> watchers;
+};
+
+/// One run. `kWithProcesses` keeps the cost of processes out of graphs that have none.
+template <bool kWithProcesses>
+class Loop final : public Injector {
+ public:
+  explicit Loop(const Graph& graph) : graph_(graph), sharing_(graph) {
+    const std::size_t n = graph.size();
+    need_.reserve(n);
+    for (std::size_t i = 0; i < n; ++i) need_.push_back(graph.need(OpId(i)));
+    timeline_.ops.assign(n, {Picoseconds(0), Picoseconds(0), std::nullopt});
+    has_ended_.assign(n, 0);
+    prepare_servers();
+  }
+
+  Result<ProcessRun> run(std::span<Process* const> processes) {
+    if constexpr (kWithProcesses) {
+      added_.watchers.resize(graph_.size());
+      added_.successors.resize(graph_.size());
+      for (Process* process : processes)
+        for (const OpId op : process->watches()) added_.watchers[op.index()].push_back(process);
+      for (Process* process : processes) {
+        adding_ = process;
+        process->on_start(*this);
+      }
+    }
+    for (std::size_t i = 0; i < graph_.size(); ++i)
+      if (need_[i] == 0) ready(OpId(i), std::nullopt);
+    while (!events_.empty()) {
+      const Event event = events_.pop();
+      now_ = event.time;
+      switch (event.kind) {
+        case EventKind::kOpEnds: end(OpId(event.index)); break;
+        case EventKind::kWorkBegins: begin_work(OpId(event.index)); break;
+        case EventKind::kSlotFrees: free_slot(queues_[event.index]); break;
+        case EventKind::kGrant: grant(queues_[event.index]); break;
+        case EventKind::kShare: share(); break;
+        case EventKind::kFlowEnds: end_flows(event.index); break;
+      }
+    }
+    if (too_long_) return fail("the run lasts longer than 106 days of simulated time");
+    if (ended_ < need_.size()) return describe_stuck();
+    return ProcessRun{std::move(timeline_), std::move(added_.ops)};
+  }
+
+  // Injector
+  Picoseconds now() const override { return now_; }
+  OpId add(const Op& op, std::span<const OpId> after) override {
+    REHEARSE_CHECK(op.demand.index() < graph_.demands().size(), "an added op has no demand {}",
+                   op.demand.index());
+    const OpId id(need_.size());
+    std::uint32_t need = 0;
+    for (const OpId before : after) {
+      REHEARSE_CHECK(before.index() < id.index(), "op {} waits for a later one", id.index());
+      if (has_ended_[before.index()]) continue;
+      added_.successors[before.index()].push_back(id);
+      ++need;
+    }
+    need_.push_back(need);
+    timeline_.ops.push_back({Picoseconds(0), Picoseconds(0), std::nullopt});
+    has_ended_.push_back(0);
+    added_.ops.push_back({op, std::vector<OpId>(after.begin(), after.end())});
+    added_.successors.emplace_back();
+    added_.watchers.push_back({adding_});
+    if (Queue* queue = queue_of(op.demand))
+      queue->waiting.announce(graph_.demands()[op.demand.index()]);
+    if (need == 0) ready(id, ending_);
+    return id;
+  }
+
+ private:
+  /// A first-come server with one slot whose ops have known durations needs no queue: when an op
+  /// asks, its start is already known.
+  struct Reserved {
+    Picoseconds free_at{0};
+    std::optional<OpId> last;
+  };
+  /// Any other server.
+  struct Queue {
+    ServerId server;
+    Waiting waiting;
+    std::uint32_t free_slots;
+    bool grant_scheduled = false;
+    std::optional<OpId> freed_by;
+  };
+
+  /// Where an op with a given demand has to ask, looked up for every op that runs.
+  struct Place {
+    enum : std::uint32_t { kNoServer, kReserved, kQueued } kind = kNoServer;
+    std::uint32_t index = 0;  // in reserved_ or queues_
+    Picoseconds turnaround{0};
+  };
+
+  void prepare_servers() {
+    const auto servers = graph_.servers();
+    const auto demands = graph_.demands();
+    std::vector<char> carries_work(servers.size(), 0);
+    if (!graph_.without_work())
+      for (const Demand& d : demands)
+        if (d.server && !d.capacities.empty()) carries_work[d.server->index()] = 1;
+    place_of_server_.resize(servers.size());
+    for (std::size_t i = 0; i < servers.size(); ++i) {
+      const Server& s = servers[i];
+      Place& place = place_of_server_[i];
+      place.turnaround = s.turnaround;
+      if (s.policy == Policy::kFifo && s.slots == 1 && !carries_work[i]) {
+        place.kind = Place::kReserved;
+        place.index = static_cast<std::uint32_t>(reserved_.size());
+        reserved_.emplace_back();
+      } else {
+        place.kind = Place::kQueued;
+        place.index = static_cast<std::uint32_t>(queues_.size());
+        queues_.push_back({.server = ServerId(i),
+                           .waiting = Waiting(s.policy),
+                           .free_slots = s.slots,
+                           .freed_by = {}});
+      }
+    }
+    bool leases = false;
+    for (const Demand& d : demands) {
+      place_of_demand_.push_back(d.server ? place_of_server_[d.server->index()] : Place{});
+      leases = leases || d.lease;
+    }
+    if (!leases) return;
+    for (std::size_t i = 0; i < graph_.size(); ++i)
+      if (Queue* queue = queue_of(graph_.demand_id(OpId(i))))
+        queue->waiting.announce(graph_.demand(OpId(i)));
+  }
+
+  Queue* queue_of(DemandId demand) {
+    const Place& place = place_of_demand_[demand.index()];
+    return place.kind == Place::kQueued ? &queues_[place.index] : nullptr;
+  }
+
+  bool is_added(OpId op) const { return kWithProcesses && op.index() >= graph_.size(); }
+  const Op& added(OpId op) const { return added_.ops[op.index() - graph_.size()].op; }
+  DemandId demand_id(OpId op) const {
+    return is_added(op) ? added(op).demand : graph_.demand_id(op);
+  }
+  const Demand& demand(OpId op) const { return graph_.demands()[demand_id(op).index()]; }
+  Picoseconds duration(OpId op) const {
+    return is_added(op) ? added(op).duration : graph_.duration(op);
+  }
+  double work(OpId op) const { return is_added(op) ? added(op).work : graph_.work(op); }
+  std::string describe(OpId op) const {
+    const std::string_view name =
+        is_added(op) ? graph_.names()[added(op).name] : graph_.name(op);
+    return fmt::format("op {} '{}'", op.index(), name);
+  }
+
+  /// All that `op` waited for has ended; `cause` last.
+  void ready(OpId op, std::optional<OpId> cause) {
+    timeline_[op].cause = cause;
+    const Place& place = place_of_demand_[demand_id(op).index()];
+    if (place.kind == Place::kNoServer) return start(op, now_);
+    if (place.kind == Place::kQueued) {
+      Queue& queue = queues_[place.index];
+      timeline_[op].start = now_;  // until it is served: when it asked
+      queue.waiting.push(op, demand(op));
+      return schedule_grant(queue);
+    }
+    Reserved& slot = reserved_[place.index];
+    Picoseconds at = now_;
+    if (slot.free_at > now_) {
+      at = slot.free_at;
+      timeline_[op].cause = slot.last;
+    }
+    start(op, at);
+    slot.free_at = later(later(at, duration(op)), place.turnaround);
+    slot.last = op;
+  }
+
+  void start(OpId op, Picoseconds at) {
+    timeline_[op].start = at;
+    const bool flows = work(op) > 0;
+    events_.push(later(at, duration(op)), flows ? EventKind::kWorkBegins : EventKind::kOpEnds,
+                 op.index());
+  }
+
+  /// `at + by`, which wrong input can make larger than 64 bits hold.
+  Picoseconds later(Picoseconds at, Picoseconds by) {
+    std::int64_t sum = 0;
+    if (!__builtin_add_overflow(at.count(), by.count(), &sum)) return Picoseconds(sum);
+    too_long_ = true;
+    return Picoseconds(std::numeric_limits<std::int64_t>::max());
+  }
+
+  void end(OpId op) {
+    timeline_[op].end = now_;
+    has_ended_[op.index()] = 1;
+    ++ended_;
+    if (Queue* queue = queue_of(demand_id(op))) {
+      queue->waiting.ended(demand(op));
+      queue->freed_by = op;
+      const Picoseconds turnaround = graph_.servers()[queue->server.index()].turnaround;
+      if (turnaround > Picoseconds(0)) {
+        const auto index = static_cast<std::uint32_t>(queue - queues_.data());
+        events_.push(later(now_, turnaround), EventKind::kSlotFrees, index);
+      } else {
+        free_slot(*queue);
+      }
+    }
+    if constexpr (kWithProcesses) {
+      ending_ = op;
+      // By index: a process that adds ops makes these tables grow.
+      for (std::size_t i = 0; i < added_.watchers[op.index()].size(); ++i) {
+        adding_ = added_.watchers[op.index()][i];
+        adding_->on_end(op, *this);
+      }
+      for (std::size_t i = 0; i < added_.successors[op.index()].size(); ++i)
+        release(added_.successors[op.index()][i], op);
+    }
+    if (!is_added(op))
+      for (const OpId next : graph_.successors(op)) release(next, op);
+  }
+
+  /// One predecessor of `op` has ended. One that waits for the first m ignores the others.
+  void release(OpId op, OpId by) {
+    std::uint32_t& need = need_[op.index()];
+    if (need > 0 && --need == 0) ready(op, by);
+  }
+
+  void free_slot(Queue& queue) {
+    ++queue.free_slots;
+    if (!queue.waiting.empty()) schedule_grant(queue);
+  }
+
+  /// First come is served at once. Where there is a choice, it is made after everything else that
+  /// is due at this instant, so that it does not depend on which of two simultaneous events came
+  /// first.
+  void schedule_grant(Queue& queue) {
+    if (graph_.servers()[queue.server.index()].policy == Policy::kFifo) return grant(queue);
+    if (std::exchange(queue.grant_scheduled, true)) return;
+    events_.push(now_, EventKind::kGrant, static_cast<std::uint32_t>(&queue - queues_.data()));
+  }
+
+  void grant(Queue& queue) {
+    queue.grant_scheduled = false;
+    while (queue.free_slots > 0) {
+      const std::optional<OpId> op = queue.waiting.pop();
+      if (!op) return;
+      --queue.free_slots;
+      if (timeline_[*op].start < now_ && queue.freed_by)
+        timeline_[*op].cause = queue.freed_by;
+      start(*op, now_);
+    }
+  }
+
+  void begin_work(OpId op) {
+    sharing_.join(op, demand_id(op), work(op), now_);
+    schedule_share();
+  }
+
+  /// Capacities are divided once per instant, after all that joins and leaves at it.
+  void schedule_share() {
+    if (!std::exchange(share_scheduled_, true)) events_.push(now_, EventKind::kShare, 0);
+  }
+
+  void share() {
+    share_scheduled_ = false;
+    division_ = (division_ + 1) & EventQueue::kMaxIndex;
+    if (const auto next = sharing_.divide(now_))
+      events_.push(*next, EventKind::kFlowEnds, division_);
+  }
+
+  void end_flows(std::uint32_t division) {
+    if (division != division_) return;
+    finished_.clear();
+    sharing_.leave(now_, finished_);
+    for (const OpId op : finished_) end(op);
+    schedule_share();
+  }
+
+  tl::unexpected<Error> describe_stuck() const {
+    constexpr std::size_t kShown = 3;
+    std::string text = fmt::format("{} of {} ops never end", need_.size() - ended_, need_.size());
+    std::size_t shown = 0;
+    for (std::size_t i = 0; i < need_.size() && shown < kShown; ++i) {
+      const OpId op(i);
+      if (has_ended_[i] || need_[i] > 0) continue;
+      ++shown;
+      text += fmt::format("; {} waits for {}", describe(op), what_holds(op));
+    }
+    for (std::size_t i = 0; i < need_.size() && shown < kShown; ++i) {
+      if (has_ended_[i] || need_[i] == 0) continue;
+      ++shown;
+      text += fmt::format("; {} waits for {} of its predecessors", describe(OpId(i)), need_[i]);
+    }
+    return fail(text, "rates above zero and leases whose ops do not wait for each other");
+  }
+
+  /// What an op with all its predecessors behind it still waits for.
+  std::string what_holds(OpId op) const {
+    const Demand& d = demand(op);
+    if (const Place& place = place_of_demand_[demand_id(op).index()];
+        place.kind == Place::kQueued) {
+      const Queue& queue = queues_[place.index];
+      const std::string_view name = graph_.names()[graph_.servers()[queue.server.index()].name];
+      if (queue.waiting.holder() && queue.waiting.holder() != d.lease)
+        return fmt::format("server '{}', held by lease {}", name, queue.waiting.holder()->index());
+      if (!queue.waiting.empty() && queue.free_slots == 0)
+        return fmt::format("server '{}'", name);
+    }
+    if (!sharing_.empty()) {
+      const graph::Capacity& c = graph_.capacities()[sharing_.stalled().index()];
+      return fmt::format("capacity '{}', whose rate is zero", graph_.names()[c.name]);
+    }
+    return "an op that never ends";
+  }
+
+  const Graph& graph_;
+  Timeline timeline_;
+  std::vector<std::uint32_t> need_;
+  std::vector<char> has_ended_;
+  std::size_t ended_ = 0;
+  bool too_long_ = false;
+  Picoseconds now_{0};
+  EventQueue events_;
+
+  std::vector<Place> place_of_server_;
+  std::vector<Place> place_of_demand_;
+  std::vector<Reserved> reserved_;
+  std::vector<Queue> queues_;
+
+  Sharing sharing_;
+  bool share_scheduled_ = false;
+  std::uint32_t division_ = 0;
+  std::vector<OpId> finished_;
+
+  Additions added_;
+  Process* adding_ = nullptr;
+  std::optional<OpId> ending_;
+};
+
+}  // namespace
+
+Result<Timeline> run(const Graph& graph) {
+  auto result = Loop<false>(graph).run({});
+  if (!result) return forward(std::move(result));
+  return std::move(result->timeline);
+}
+
+Result<ProcessRun> run(const Graph& graph, std::span<Process* const> processes) {
+  return Loop<true>(graph).run(processes);
+}
+
+}  // namespace rehearse::engine

@@ -1,0 +1,39 @@
+// The event loop: runs a graph and says when each op ran.
+//
+// Promises:
+//  - Determinism: the same graph gives the same timeline to the byte, whatever runs beside it.
+//  - Ops that become ready at one instant ask for their servers in the order in which the events
+//    that made them ready were scheduled.
+//  - Work conservation: a server with a free slot serves a waiting op (unless a lease forbids it), a
+//    capacity is used as far as the ops that flow through it can take.
+// Time is integer picoseconds; see docs/concepts/engine.md for the laws with worked examples.
+#pragma once
+
+#include <span>
+
+#include "sim/base/result.h"
+#include "sim/engine/process.h"
+#include "sim/graph/graph.h"
+#include "sim/graph/timeline.h"
+
+namespace rehearse::engine {
+
+/// Runs the graph from time zero until every op has ended. Fails when some op can never end, with
+/// the ops that are stuck and what each waits for. Thread-safe: runs share nothing.
+Result<graph::Timeline> run(const graph::Graph& graph);
+
+/// One op that a process added.
+struct AddedOp {
+  graph::Op op;
+  std::vector<OpId> after;
+};
+
+struct ProcessRun {
+  graph::Timeline timeline;    ///< ops of the graph, then the added ones
+  std::vector<AddedOp> added;  ///< the op with id graph.size() + i
+};
+
+/// The same with processes. A graph that needs none runs faster without this call.
+Result<ProcessRun> run(const graph::Graph& graph, std::span<Process* const> processes);
+
+}  // namespace rehearse::engine

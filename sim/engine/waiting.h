@@ -1,0 +1,59 @@
+// Waiting: the ops that wait for a server, in the order that its policy serves them.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <map>
+#include <optional>
+#include <queue>
+#include <vector>
+
+#include "sim/base/ids.h"
+#include "sim/graph/graph.h"
+
+namespace rehearse::engine {
+
+class Waiting {
+ public:
+  explicit Waiting(graph::Policy policy) : policy_(policy) {}
+
+  /// Says that an op with this lease will come (kLease only), before the run or while it lasts.
+  void announce(const graph::Demand& demand);
+  void push(OpId op, const graph::Demand& demand);
+  /// The op to serve now, taken out; nothing when none waits or none may go before the lease ends.
+  std::optional<OpId> pop();
+  /// An op that was served has ended.
+  void ended(const graph::Demand& demand);
+
+  bool empty() const { return size_ == 0; }
+  /// The lease that is being served.
+  std::optional<LeaseId> holder() const { return holder_; }
+
+ private:
+  struct Entry {
+    std::int32_t priority;
+    std::uint64_t sequence;
+    OpId op;
+    bool operator<(const Entry& other) const {  // std::priority_queue puts the largest first
+      return priority != other.priority ? priority < other.priority : sequence > other.sequence;
+    }
+  };
+
+  graph::Policy policy_;
+  std::size_t size_ = 0;
+  std::uint64_t sequence_ = 0;
+  std::deque<OpId> fifo_;              // kFifo
+  std::priority_queue<Entry> ranked_;  // kPriority
+
+  // kLease. An op without a lease is a lease of its own, kept under no id.
+  struct Lease {
+    std::size_t to_end = 0;  // announced ops that have not ended
+    std::deque<OpId> waiting;
+  };
+  std::map<LeaseId, Lease> leases_;
+  std::deque<std::pair<std::optional<LeaseId>, OpId>> asked_;  // in order of asking
+  std::optional<LeaseId> holder_;
+  bool single_running_ = false;  // an op without a lease holds the server
+};
+
+}  // namespace rehearse::engine

@@ -1,0 +1,35 @@
+// The critical path of a run, and how much slack the other ops have.
+#pragma once
+
+#include <vector>
+
+#include "sim/graph/graph.h"
+#include "sim/graph/timeline.h"
+
+namespace rehearse::graph {
+
+/// One op on the path and the stretch of time it accounts for. `begin` is the end of the op before
+/// it on the path, so the stretches join without gaps; it may lie before the op's own start where a
+/// server needed its turnaround.
+struct PathStep {
+  OpId op;
+  Picoseconds begin;
+  Picoseconds end;
+};
+
+/// The chain of causes that leads to the end of `last`, in order of time, from time zero on.
+std::vector<PathStep> critical_path(const Timeline& timeline, OpId last);
+
+/// The chain that leads to the op that ends last (the first such op). Empty for an empty graph.
+std::vector<PathStep> critical_path(const Timeline& timeline);
+
+/// Time on the path within [from, to], indexed by Category. Sums to the part of [from, to] that the
+/// path covers.
+std::vector<Picoseconds> by_category(const Graph& graph, const std::vector<PathStep>& path,
+                                     Picoseconds from, Picoseconds to);
+
+/// Per op, how much later it could end without moving the end of the run, when the order on every
+/// server stays what it was and capacities give every op the rate it had.
+std::vector<Picoseconds> slack(const Graph& graph, const Timeline& timeline);
+
+}  // namespace rehearse::graph

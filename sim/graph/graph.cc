@@ -1,0 +1,120 @@
+#include "sim/graph/graph.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+
+#include "sim/graph/verify.h"
+
+namespace rehearse::graph {
+
+Op Graph::op(OpId id) const {
+  return {.name = name_[id.index()],
+          .category = category(id),
+          .duration = duration(id),
+          .demand = demand_id(id),
+          .work = work(id)};
+}
+
+std::size_t Graph::bytes_at_rest() const {
+  const auto bytes = [](const auto& column) { return column.size() * sizeof(column[0]); };
+  return bytes(duration_) + bytes(work_) + bytes(name_) + bytes(demand_) + bytes(need_) +
+         bytes(category_) + bytes(first_successor_) + bytes(successor_);
+}
+
+GraphBuilder::GraphBuilder() { graph_.demands_.emplace_back(); }
+
+GraphBuilder::GraphBuilder(Graph graph) : graph_(std::move(graph)) {
+  edges_.reserve(graph_.edge_count());
+  std::vector<std::uint32_t> in_degree(graph_.size(), 0);
+  for (std::size_t i = 0; i < graph_.size(); ++i)
+    for (const OpId to : graph_.successors(OpId(i))) {
+      edges_.push_back({OpId(i), to});
+      ++in_degree[to.index()];
+    }
+  for (std::size_t i = 0; i < graph_.size(); ++i)
+    if (graph_.need_[i] != in_degree[i]) first_m_.emplace_back(OpId(i), graph_.need_[i]);
+}
+
+ServerId GraphBuilder::add(Server server) {
+  graph_.servers_.push_back(server);
+  return ServerId(graph_.servers_.size() - 1);
+}
+
+CapacityId GraphBuilder::add(Capacity capacity) {
+  graph_.capacities_.push_back(std::move(capacity));
+  return CapacityId(graph_.capacities_.size() - 1);
+}
+
+DemandId GraphBuilder::add(Demand demand) {
+  auto& demands = graph_.demands_;
+  const auto found = std::find(demands.begin(), demands.end(), demand);
+  if (found != demands.end()) return DemandId(static_cast<std::size_t>(found - demands.begin()));
+  demands.push_back(std::move(demand));
+  return DemandId(demands.size() - 1);
+}
+
+OpId GraphBuilder::add(Op op) {
+  const OpId id(graph_.size());
+  if (op.work != 0 && graph_.work_.empty()) graph_.work_.assign(graph_.size(), 0);
+  graph_.duration_.push_back(op.duration);
+  graph_.name_.push_back(op.name);
+  graph_.demand_.push_back(op.demand);
+  graph_.category_.push_back(op.category);
+  if (op.work != 0 || !graph_.work_.empty()) graph_.work_.push_back(op.work);
+  return id;
+}
+
+void GraphBuilder::wait_for_first(OpId op, std::uint32_t m) { first_m_.emplace_back(op, m); }
+
+void GraphBuilder::set_duration(OpId op, Picoseconds duration) {
+  graph_.duration_[op.index()] = duration;
+}
+
+void GraphBuilder::set_turnaround(ServerId server, Picoseconds turnaround) {
+  graph_.servers_[server.index()].turnaround = turnaround;
+}
+
+void GraphBuilder::reserve(std::size_t ops, std::size_t edges) {
+  graph_.duration_.reserve(ops);
+  graph_.name_.reserve(ops);
+  graph_.demand_.reserve(ops);
+  graph_.category_.reserve(ops);
+  edges_.reserve(edges);
+}
+
+Result<Graph> GraphBuilder::build() && {
+  const std::size_t n = graph_.size();
+  for (const Edge& e : edges_)
+    if (e.from.index() >= n || e.to.index() >= n)
+      return fail(fmt::format("edge {} -> {} leaves the graph of {} ops", e.from.index(),
+                              e.to.index(), n));
+
+  // Successors stand in order of id, so that ties in a run do not depend on the order in which edges
+  // were added: two counting sorts, by target and then, keeping that order, by source.
+  graph_.need_.assign(n, 0);
+  for (const Edge& e : edges_) ++graph_.need_[e.to.index()];
+  std::vector<Edge> by_target(edges_.size(), Edge{OpId(0), OpId(0)});
+  {
+    std::vector<std::uint32_t> next(n, 0);
+    for (std::size_t i = 1; i < n; ++i) next[i] = next[i - 1] + graph_.need_[i - 1];
+    for (const Edge& e : edges_) by_target[next[e.to.index()]++] = e;
+  }
+  graph_.first_successor_.assign(n + 1, 0);
+  for (const Edge& e : edges_) ++graph_.first_successor_[e.from.index() + 1];
+  for (std::size_t i = 0; i < n; ++i) graph_.first_successor_[i + 1] += graph_.first_successor_[i];
+  graph_.successor_.assign(edges_.size(), OpId(0));
+  std::vector<std::uint32_t> next(graph_.first_successor_.begin(), graph_.first_successor_.end());
+  for (const Edge& e : by_target) graph_.successor_[next[e.from.index()]++] = e.to;
+
+  for (const auto& [op, m] : first_m_) {
+    if (m < 1 || m > graph_.need_[op.index()])
+      return fail(fmt::format("op {} '{}' waits for the first {} of {} predecessors", op.index(),
+                              graph_.name(op), m, graph_.need_[op.index()]));
+    graph_.need_[op.index()] = m;
+  }
+  if (Status ok = verify(graph_); !ok) return forward(ok);
+  return std::move(graph_);
+}
+
+}  // namespace rehearse::graph

@@ -1,0 +1,172 @@
+// Graph: what there is to do, in which order, and on what.
+//
+// A vertex is an *op*. It waits for its predecessors (all of them, or the first m), then for its
+// server, then takes its duration, then moves its work through its capacities; when that is done its
+// successors may go. There are two kinds of resource, and nothing else:
+//   - a *server* serves ops one at a time on each of its slots: a stream, a host thread, a copy
+//     engine, a pool of workers;
+//   - a *capacity* is divided among the ops that flow through it: a link, a memory bus.
+// What an op asks of both is its *demand*; equal demands are one entry of a table.
+//
+// Invariants of a Graph (GraphBuilder::build checks them, verify.h):
+//  1. Ids are dense and in range; op ids are in the order in which ops were added.
+//  2. Edges are acyclic and none stands twice; the successors of an op stand in order of id.
+//  3. Durations and work are finite and not negative; work goes with at least one capacity.
+//  4. An op that waits for the first m of its predecessors has at least m of them, and m >= 1.
+//
+// A Graph is a value: copied, compared as text (text_form.h), never changed. Rewrites take a builder
+// on it. Ops are stored by column; see docs/performance.md for bytes per op.
+#pragma once
+
+#include <cstdint>
+#include <limits>
+#include <optional>
+#include <span>
+#include <string_view>
+#include <vector>
+
+#include "sim/base/ids.h"
+#include "sim/base/names.h"
+#include "sim/base/result.h"
+#include "sim/base/time.h"
+#include "sim/graph/category.h"
+
+namespace rehearse::graph {
+
+/// Who goes next when several ops wait for one server. Ties go to the op that asked first.
+enum class Policy : std::uint8_t {
+  kFifo,      ///< in the order of asking
+  kPriority,  ///< the highest Demand::priority first; a running op is never interrupted
+  kLease,     ///< one lease at a time, from its first op to its last; see Demand::lease
+};
+
+struct Server {
+  NameId name;
+  std::uint32_t slots = 1;
+  Policy policy = Policy::kFifo;
+  /// Least time between the end of one op and the start of the next on the same slot.
+  Picoseconds turnaround{0};
+};
+
+/// From `at` on, a capacity offers `rate`.
+struct RateChange {
+  Picoseconds at;
+  double rate;
+};
+
+/// Work per second, in the unit of the ops' work (bytes for a link). Ops that flow through it share
+/// it: strictly by priority, and within one priority in proportion to their weights (max-min fair
+/// where other limits leave some op less than its share).
+struct Capacity {
+  NameId name;
+  double rate;
+  std::vector<RateChange> changes = {};  ///< in order of time; empty for a constant rate
+};
+
+/// What an op asks for. With neither server nor capacities it is a pure delay.
+struct Demand {
+  std::optional<ServerId> server = {};
+  std::vector<CapacityId> capacities = {};
+  double weight = 1;
+  double rate_cap = std::numeric_limits<double>::infinity();  ///< work per second of one op
+  std::int32_t priority = 0;  ///< higher first, on the server and in the capacities
+  /// On a server with Policy::kLease: the set of ops served without others in between. The lease
+  /// begins with its first op and ends when every op of the graph with this lease has run.
+  std::optional<LeaseId> lease = {};
+
+  friend bool operator==(const Demand&, const Demand&) = default;
+};
+
+struct Op {
+  NameId name;
+  Category category;
+  Picoseconds duration;
+  DemandId demand = DemandId(0);  ///< 0 is the empty demand of every graph
+  double work = 0;                ///< carried through the demand's capacities, after `duration`
+};
+
+class Graph {
+ public:
+  std::size_t size() const { return duration_.size(); }
+  std::size_t edge_count() const { return successor_.size(); }
+
+  Op op(OpId id) const;
+  std::string_view name(OpId id) const { return names_[name_[id.index()]]; }
+  Category category(OpId id) const { return category_[id.index()]; }
+  Picoseconds duration(OpId id) const { return duration_[id.index()]; }
+  double work(OpId id) const { return work_.empty() ? 0 : work_[id.index()]; }
+  DemandId demand_id(OpId id) const { return demand_[id.index()]; }
+  const Demand& demand(OpId id) const { return demands_[demand_[id.index()].index()]; }
+  /// How many predecessors must end before the op may start.
+  std::uint32_t need(OpId id) const { return need_[id.index()]; }
+  std::span<const OpId> successors(OpId id) const {
+    return {successor_.data() + first_successor_[id.index()],
+            successor_.data() + first_successor_[id.index() + 1]};
+  }
+  /// True when no op carries work, so that capacities play no part.
+  bool without_work() const { return work_.empty(); }
+
+  const NamePool& names() const { return names_; }
+  std::span<const Server> servers() const { return servers_; }
+  std::span<const Capacity> capacities() const { return capacities_; }
+  std::span<const Demand> demands() const { return demands_; }
+
+  /// Bytes held by ops and edges (not names and resources).
+  std::size_t bytes_at_rest() const;
+
+ private:
+  friend class GraphBuilder;
+
+  NamePool names_;
+  std::vector<Server> servers_;
+  std::vector<Capacity> capacities_;
+  std::vector<Demand> demands_;
+
+  std::vector<Picoseconds> duration_;
+  std::vector<double> work_;  // empty when no op has any
+  std::vector<NameId> name_;
+  std::vector<DemandId> demand_;
+  std::vector<std::uint32_t> need_;
+  std::vector<Category> category_;
+  std::vector<std::uint32_t> first_successor_;  // size() + 1 offsets into successor_
+  std::vector<OpId> successor_;
+};
+
+struct Edge {
+  OpId from;
+  OpId to;
+};
+
+class GraphBuilder {
+ public:
+  GraphBuilder();
+  /// Starts from an existing graph: ids of its ops, names and resources stay what they are.
+  explicit GraphBuilder(Graph graph);
+
+  NameId intern(std::string_view name) { return graph_.names_.intern(name); }
+  ServerId add(Server server);
+  CapacityId add(Capacity capacity);
+  /// Equal demands get one id.
+  DemandId add(Demand demand);
+  OpId add(Op op);
+  void add_edge(OpId from, OpId to) { edges_.push_back({from, to}); }
+  /// The op starts after the first `m` of its predecessors instead of all of them.
+  void wait_for_first(OpId op, std::uint32_t m);
+
+  std::size_t size() const { return graph_.size(); }
+  const Graph& so_far() const { return graph_; }  ///< its edges are those of the graph started from
+  void set_duration(OpId op, Picoseconds duration);
+  void set_demand(OpId op, DemandId demand) { graph_.demand_[op.index()] = demand; }
+  void set_turnaround(ServerId server, Picoseconds turnaround);
+  void reserve(std::size_t ops, std::size_t edges);
+
+  /// Verifies and returns the graph. An error names the first op that breaks an invariant.
+  Result<Graph> build() &&;
+
+ private:
+  Graph graph_;
+  std::vector<Edge> edges_;
+  std::vector<std::pair<OpId, std::uint32_t>> first_m_;
+};
+
+}  // namespace rehearse::graph

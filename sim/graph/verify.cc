@@ -1,0 +1,118 @@
+#include "sim/graph/verify.h"
+
+#include <fmt/core.h>
+
+#include <cmath>
+#include <optional>
+
+namespace rehearse::graph {
+namespace {
+
+std::vector<std::uint32_t> in_degrees(const Graph& graph) {
+  std::vector<std::uint32_t> degree(graph.size(), 0);
+  for (std::size_t i = 0; i < graph.size(); ++i)
+    for (const OpId to : graph.successors(OpId(i))) ++degree[to.index()];
+  return degree;
+}
+
+std::string describe(const Graph& graph, OpId op) {
+  return fmt::format("op {} '{}'", op.index(), graph.name(op));
+}
+
+/// Some cycle among the ops that a topological order could not reach.
+std::string describe_cycle(const Graph& graph, const std::vector<OpId>& ordered) {
+  std::vector<char> done(graph.size(), 0);
+  for (const OpId op : ordered) done[op.index()] = 1;
+  // Every op left has a predecessor left: walking backwards must come round.
+  std::vector<std::optional<OpId>> before(graph.size());
+  std::optional<OpId> start;
+  for (std::size_t i = 0; i < graph.size(); ++i) {
+    if (done[i]) continue;
+    for (const OpId to : graph.successors(OpId(i)))
+      if (!done[to.index()]) before[to.index()] = OpId(i);
+    start = OpId(i);
+  }
+  std::vector<char> seen(graph.size(), 0);
+  OpId at = *start;
+  while (!seen[at.index()]) {
+    seen[at.index()] = 1;
+    at = *before[at.index()];
+  }
+  std::string text = describe(graph, at);
+  constexpr int kShown = 6;
+  int shown = 1;
+  for (OpId step = *before[at.index()]; step != at; step = *before[step.index()])
+    if (++shown <= kShown) text += fmt::format(" after {}", describe(graph, step));
+  if (shown > kShown) text += fmt::format(" after {} more", shown - kShown);
+  return text + " after itself";
+}
+
+}  // namespace
+
+std::vector<OpId> topological_order(const Graph& graph) {
+  std::vector<std::uint32_t> waiting = in_degrees(graph);
+  std::vector<OpId> order;
+  order.reserve(graph.size());
+  for (std::size_t i = 0; i < graph.size(); ++i)
+    if (waiting[i] == 0) order.push_back(OpId(i));
+  for (std::size_t at = 0; at < order.size(); ++at)
+    for (const OpId to : graph.successors(order[at]))
+      if (--waiting[to.index()] == 0) order.push_back(to);
+  return order;
+}
+
+Status verify(const Graph& graph) {
+  for (const Server& s : graph.servers())
+    if (s.slots == 0 || s.turnaround < Picoseconds(0))
+      return fail(fmt::format("server '{}' has {} slots and a turnaround of {} ps",
+                              graph.names()[s.name], s.slots, s.turnaround.count()),
+                  "at least one slot and no negative time");
+  for (const Capacity& c : graph.capacities()) {
+    bool right = std::isfinite(c.rate) && c.rate >= 0;
+    Picoseconds last(0);
+    for (const RateChange& change : c.changes) {
+      right = right && std::isfinite(change.rate) && change.rate >= 0 && change.at >= last;
+      last = change.at;
+    }
+    if (!right)
+      return fail(fmt::format("capacity '{}' has a wrong rate", graph.names()[c.name]),
+                  "finite rates that are not negative, changes in order of time");
+  }
+  for (const Demand& d : graph.demands()) {
+    if (d.server && d.server->index() >= graph.servers().size())
+      return fail(fmt::format("a demand names server {}, which does not exist", d.server->index()));
+    for (const CapacityId c : d.capacities)
+      if (c.index() >= graph.capacities().size())
+        return fail(fmt::format("a demand names capacity {}, which does not exist", c.index()));
+    if (!(d.weight > 0) || !std::isfinite(d.weight) || !(d.rate_cap > 0))
+      return fail(fmt::format("a demand has weight {} and rate cap {}", d.weight, d.rate_cap),
+                  "both above zero");
+  }
+
+  std::vector<std::optional<OpId>> last_source(graph.size());
+  for (std::size_t i = 0; i < graph.size(); ++i) {
+    const OpId op(i);
+    if (graph.demand_id(op).index() >= graph.demands().size())
+      return fail(describe(graph, op) + " has a demand that does not exist");
+    if (graph.duration(op) < Picoseconds(0))
+      return fail(fmt::format("{} has a negative duration of {} ps", describe(graph, op),
+                              graph.duration(op).count()));
+    const double work = graph.work(op);
+    if (!std::isfinite(work) || work < 0)
+      return fail(fmt::format("{} has work {}", describe(graph, op), work),
+                  "a finite amount that is not negative");
+    if (work > 0 && graph.demand(op).capacities.empty())
+      return fail(describe(graph, op) + " has work but no capacity to carry it");
+    for (const OpId to : graph.successors(op)) {
+      if (last_source[to.index()] == op)
+        return fail(fmt::format("the edge from {} to {} stands twice", describe(graph, op),
+                                describe(graph, to)));
+      last_source[to.index()] = op;
+    }
+  }
+  if (const std::vector<OpId> order = topological_order(graph); order.size() < graph.size())
+    return fail("the graph has a cycle: " + describe_cycle(graph, order));
+  return {};
+}
+
+}  // namespace rehearse::graph
