@@ -1,0 +1,33 @@
+// ByteSource: the bytes of an input file in order, decompressed where it is gzip.
+#pragma once
+
+#include <cstddef>
+#include <filesystem>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "sim/base/result.h"
+
+namespace rehearse::ingest {
+
+class ByteSource {
+ public:
+  virtual ~ByteSource() = default;
+
+  /// Fills `into` from its begin; returns how many bytes, less than asked only at the end.
+  virtual std::size_t read(std::span<char> into) = 0;
+  /// Share of the file consumed, from 0 to 1, for progress.
+  virtual double share() const = 0;
+  /// Why the bytes ended early (a truncated or damaged gzip, a read error); empty when they did not.
+  virtual std::string damage() const = 0;
+};
+
+/// Fails on a missing or unreadable file and on a folder. Gzip is known by its first bytes.
+Result<std::unique_ptr<ByteSource>> open_bytes(const std::filesystem::path& path);
+
+/// Bytes in memory, for tests and fuzzers. REQUIRES: `bytes` outlive the source.
+std::unique_ptr<ByteSource> bytes_in_memory(std::string_view bytes);
+
+}  // namespace rehearse::ingest

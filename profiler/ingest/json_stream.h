@@ -1,0 +1,102 @@
+// JsonStream: reads a JSON document of any size in bounded memory.
+//
+// Trace files are one object with a few small members and one array of very many small elements.
+// The stream hands each member to a JsonHandler, and the array's elements one by one. Parsing is
+// simdjson's, over a window of the file; this file hides both the library and the window.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "profiler/ingest/byte_source.h"
+#include "profiler/trace/recorder.h"
+#include "sim/base/progress.h"
+#include "sim/base/result.h"
+
+namespace rehearse::ingest {
+
+/// A JSON value under the cursor. It is read once, front to back; views are valid until the handler
+/// returns.
+class JsonValue {
+ public:
+  bool is_object();
+  /// The text of a string, unescaped; nothing for any other kind of value.
+  std::optional<std::string_view> string();
+  /// The value as it stands in the file: 12.5, true, "quoted", [1, 2].
+  std::string_view raw();
+  /// The text of a string, or the value as it stands: for fields that are numbers in some files and
+  /// strings in others.
+  std::string_view text();
+
+  /// Calls visit(key, JsonValue&) for each field of an object. False when this is no object or its
+  /// text is broken or incomplete; what was visited must then not be used.
+  template <class Visit>
+  bool fields(Visit&& visit) {
+    return visit_fields(&visit, [](void* context, std::string_view key, JsonValue& value) {
+      (*static_cast<Visit*>(context))(key, value);
+    });
+  }
+  /// Calls visit(JsonValue&) for each element of an array; false as above.
+  template <class Visit>
+  bool elements(Visit&& visit) {
+    return visit_elements(&visit, [](void* context, JsonValue& value) {
+      (*static_cast<Visit*>(context))(value);
+    });
+  }
+
+  JsonValue(void* value, bool& broken) : value_(value), broken_(broken) {}
+
+ private:
+  bool visit_fields(void* context, void (*visit)(void*, std::string_view, JsonValue&));
+  bool visit_elements(void* context, void (*visit)(void*, JsonValue&));
+
+  void* value_;
+  bool& broken_;  // set on the first error anywhere in the element in hand
+};
+
+class JsonHandler {
+ public:
+  virtual ~JsonHandler() = default;
+  /// Whether the elements of this top-level array come one by one through `element`.
+  virtual bool streams(std::string_view key) const = 0;
+  /// Any other top-level member.
+  virtual void member(std::string_view key, JsonValue& value) = 0;
+  /// One element. Returns false when a `fields` call on it did: the element is incomplete, and comes
+  /// again when the rest of it has been read. Nothing may be kept of it.
+  virtual bool element(JsonValue& value) = 0;
+};
+
+/// What the stream could not read but went on from.
+struct JsonDamage {
+  std::uint64_t malformed = 0;  ///< elements skipped
+  std::string first_malformed;  ///< place of the first
+  std::uint64_t invalid_text = 0;
+  std::string first_invalid_text;
+  std::string truncated;  ///< where and why the document ends early; empty when it is whole
+};
+
+/// Counts the damage among the problems of a recording.
+void report_damage(const JsonDamage& damage, trace::Recorder& recorder);
+
+class JsonStream {
+ public:
+  /// `file` stands for the source in messages. REQUIRES: all arguments outlive the stream.
+  JsonStream(ByteSource& source, std::string file, JsonHandler& handler);
+  ~JsonStream();
+
+  /// Reads to the end. Fails on what is not JSON at all, on more than a thousand malformed elements,
+  /// and when `progress` asks to stop.
+  Result<JsonDamage> read(const Progress& progress);
+
+  /// "file:line" of the element in hand.
+  std::string place() const;
+
+ private:
+  class Window;
+  std::unique_ptr<Window> window_;
+};
+
+}  // namespace rehearse::ingest

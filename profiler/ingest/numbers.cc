@@ -1,0 +1,110 @@
+#include "profiler/ingest/numbers.h"
+
+#include <algorithm>
+#include <array>
+#include <cctype>
+#include <charconv>
+#include <cmath>
+#include <string>
+
+#include "sim/base/text.h"
+
+namespace rehearse::ingest {
+namespace {
+
+bool is_digit(char c) { return c >= '0' && c <= '9'; }
+
+std::optional<double> parse_real(std::string_view text) {
+  double value = 0;
+  const auto [rest, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (error != std::errc{} || rest != text.data() + text.size() || !std::isfinite(value))
+    return std::nullopt;
+  return value;
+}
+
+}  // namespace
+
+std::optional<Nanoseconds> parse_microseconds(std::string_view text) {
+  const bool negative = text.starts_with('-');
+  std::string_view rest = text.substr(negative ? 1 : 0);
+  std::int64_t value = 0;
+  std::size_t digits = 0, at = 0;
+  for (; at < rest.size() && is_digit(rest[at]); ++at, ++digits) {
+    if (value > (INT64_MAX - 9) / 10000) return std::nullopt;  // leaves room for three decimals
+    value = value * 10 + (rest[at] - '0');
+  }
+  int decimals = 0;
+  bool round_up = false;
+  if (at < rest.size() && rest[at] == '.')
+    for (++at; at < rest.size() && is_digit(rest[at]); ++at, ++digits) {
+      if (decimals < 3) {
+        value = value * 10 + (rest[at] - '0');
+        ++decimals;
+      } else if (decimals++ == 3) {
+        round_up = rest[at] >= '5';
+      }
+    }
+  if (digits == 0) return std::nullopt;
+  if (at < rest.size()) {  // an exponent, or no number at all
+    const std::optional<double> real = parse_real(text);
+    if (!real || std::abs(*real) > 9e15) return std::nullopt;
+    return Nanoseconds(std::llround(*real * 1000));
+  }
+  for (; decimals < 3; ++decimals) value *= 10;
+  if (round_up) ++value;
+  return Nanoseconds(negative ? -value : value);
+}
+
+std::optional<std::int64_t> parse_whole(std::string_view text) {
+  std::int64_t value = 0;
+  const auto [rest, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (error == std::errc{} && rest == text.data() + text.size()) return value;
+  const std::optional<double> real = parse_real(text);
+  if (!real || std::abs(*real) > 9e18 || *real != std::floor(*real)) return std::nullopt;
+  return static_cast<std::int64_t>(*real);
+}
+
+std::optional<std::uint32_t> parse_id(std::string_view text) {
+  const std::optional<std::int64_t> value = parse_whole(text);
+  if (!value || *value < 0 || *value > UINT32_MAX - 1) return std::nullopt;
+  return static_cast<std::uint32_t>(*value);
+}
+
+std::optional<std::uint64_t> element_bytes(std::string_view dtype) {
+  if (const std::size_t scope = dtype.rfind(':'); scope != std::string_view::npos)
+    dtype.remove_prefix(scope + 1);
+  std::string word(dtype);
+  std::transform(word.begin(), word.end(), word.begin(),
+                 [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+  struct Width {
+    std::string_view prefix;
+    std::uint64_t bytes;
+  };
+  // Longer names first where one begins another.
+  constexpr auto kWidths = std::to_array<Width>(
+      {{"float8", 1},   {"float16", 2}, {"float32", 4}, {"float64", 8}, {"float", 4},
+       {"bfloat16", 2}, {"half", 2},    {"double", 8},  {"int8", 1},    {"int16", 2},
+       {"int32", 4},    {"int64", 8},   {"uint8", 1},   {"uint32", 4},  {"uint64", 8},
+       {"int", 4},      {"long", 8},    {"short", 2},   {"char", 1},    {"byte", 1},
+       {"bool", 1}});
+  for (const Width& width : kWidths)
+    if (word.starts_with(width.prefix)) return width.bytes;
+  return std::nullopt;
+}
+
+std::optional<std::uint64_t> shape_elements(std::string_view shape) {
+  shape = trim(shape);
+  if (shape.size() < 2 || shape.front() != '[' || shape.back() != ']') return std::nullopt;
+  shape = trim(shape.substr(1, shape.size() - 2));
+  std::uint64_t product = 1;
+  if (shape.empty()) return product;
+  for (const std::string_view extent : split(shape, ',')) {
+    const std::optional<std::int64_t> value = parse_whole(trim(extent));
+    if (!value || *value < 0) return std::nullopt;
+    if (__builtin_mul_overflow(product, static_cast<std::uint64_t>(*value), &product))
+      return std::nullopt;
+  }
+  return product;
+}
+
+}  // namespace rehearse::ingest

@@ -1,0 +1,30 @@
+// Numbers as trace files write them.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string_view>
+
+#include "sim/base/time.h"
+
+namespace rehearse::ingest {
+
+/// A decimal number of microseconds, exactly to the nanosecond: epoch microseconds with three
+/// decimals do not fit a double. Nothing when the text is no number or leaves 64 bits.
+std::optional<Nanoseconds> parse_microseconds(std::string_view text);
+
+/// A whole number, also where it is written with a fraction or exponent ("4.0", "1e3").
+std::optional<std::int64_t> parse_whole(std::string_view text);
+
+/// The same within 32 bits and not negative: ids, counts.
+std::optional<std::uint32_t> parse_id(std::string_view text);
+
+/// Bytes of one element of a type as PyTorch and NCCL name it ("Float", "c10::BFloat16", "int8");
+/// nothing for an unknown name.
+std::optional<std::uint64_t> element_bytes(std::string_view dtype);
+
+/// The number of elements of a shape "[32, 3, 224]": the product, 1 for "[]". Nothing when the text
+/// is no shape or the product leaves 64 bits.
+std::optional<std::uint64_t> shape_elements(std::string_view shape);
+
+}  // namespace rehearse::ingest

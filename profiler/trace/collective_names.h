@@ -1,0 +1,22 @@
+// Which collective a kernel or a framework range is, from its name.
+#pragma once
+
+#include <optional>
+#include <string_view>
+
+#include "sim/base/collective.h"
+
+namespace rehearse::trace {
+
+/// The collective that a framework names: "allreduce", "nccl:all_to_all", "_allgather_base",
+/// "ALL_REDUCE", "send 0->1". Nothing for any other text.
+std::optional<CollectiveKind> collective_from_framework(std::string_view name);
+
+/// Whether a kernel belongs to NCCL, RCCL or a like library.
+bool is_communication_kernel(std::string_view name);
+
+/// The collective that an NCCL or RCCL kernel's name tells ("ncclKernel_AllReduce_RING_LL_Sum_float",
+/// "ncclDevKernel_SendRecv"); nothing when it tells none ("ncclDevKernel_Generic").
+std::optional<CollectiveKind> collective_from_kernel(std::string_view name);
+
+}  // namespace rehearse::trace

@@ -1,0 +1,72 @@
+#include "profiler/trace/problems.h"
+
+#include <algorithm>
+
+namespace rehearse::trace {
+namespace {
+
+using enum Severity;
+
+constexpr std::array<ProblemInfo, kProblemKinds> kInfos = {{
+    {"truncated", kError, "the file ends in the middle"},
+    {"malformed", kError, "a part of the file cannot be read and was skipped"},
+    {"invalid_text", kWarning, "text that is not UTF-8 was replaced"},
+    {"absurd_number", kWarning, "a number out of all proportion; the record was dropped"},
+    {"missing_field", kWarning, "a record lacks a field it cannot do without; dropped"},
+    {"unknown_category", kWarning, "a category this reader does not know; dropped"},
+    {"ignored_category", kInfo, "a category that carries nothing a replay needs; dropped"},
+    {"negative_duration", kWarning, "a record ends before it starts; dropped"},
+    {"zero_duration", kInfo, "a device op lasts less than the resolution of the clock"},
+    {"duplicate_id", kWarning, "two launch calls share a correlation id"},
+    {"clock_skew", kWarning, "a device op starts before the call that launched it"},
+    {"unlaunched", kInfo, "a device op was launched before the recording began"},
+    {"unfinished", kInfo, "a launch call has no device op in the recording"},
+    {"unpaired_flow", kInfo, "a flow arrow starts and never ends"},
+    {"unbalanced_range", kWarning, "a range was opened and never closed, or the reverse"},
+    {"stream_overlap", kInfo, "device ops of one stream overlap (dependent launch)"},
+    {"missing_steps", kInfo, "no step marks; the whole span counts as one step"},
+    {"unjoined", kInfo, "operators of the execution trace are not in the timed recording"},
+    {"dropped_records", kError, "the profiler lost records"},
+}};
+
+}  // namespace
+
+const ProblemInfo& info(ProblemKind kind) { return kInfos[static_cast<std::size_t>(kind)]; }
+
+std::string_view to_string(Severity severity) {
+  switch (severity) {
+    case kInfo: return "info";
+    case kWarning: return "warning";
+    case kError: return "error";
+  }
+  return "?";
+}
+
+void Problems::add(ProblemKind kind, std::string_view where, std::uint64_t count) {
+  if (count == 0) return;
+  const auto i = static_cast<std::size_t>(kind);
+  if (counts_[i] == 0) first_[i] = where;
+  counts_[i] += count;
+}
+
+void Problems::add(const Problems& other) {
+  for (std::size_t i = 0; i < kProblemKinds; ++i)
+    add(static_cast<ProblemKind>(i), other.first_[i], other.counts_[i]);
+}
+
+std::vector<Problem> Problems::list() const {
+  std::vector<Problem> found;
+  for (std::size_t i = 0; i < kProblemKinds; ++i)
+    if (counts_[i] > 0) found.push_back({static_cast<ProblemKind>(i), counts_[i], first_[i]});
+  std::stable_sort(found.begin(), found.end(), [](const Problem& a, const Problem& b) {
+    return info(a.kind).severity > info(b.kind).severity;
+  });
+  return found;
+}
+
+Severity Problems::worst() const {
+  const std::vector<Problem> found = list();
+  return found.empty() ? kInfo : info(found.front().kind).severity;
+}
+
+}  // namespace rehearse::trace

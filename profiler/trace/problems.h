@@ -1,0 +1,74 @@
+// What is wrong or unusual in a recording: counted by kind, never silently dropped.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace rehearse::trace {
+
+enum class Severity : std::uint8_t {
+  kInfo,     ///< normal for some profilers; said so that nobody wonders
+  kWarning,  ///< part of the recording cannot be used
+  kError,    ///< the recording is incomplete or contradicts itself
+};
+
+enum class ProblemKind : std::uint8_t {
+  kTruncated,         ///< the file ends in the middle
+  kMalformed,         ///< a part of the file cannot be read and was skipped
+  kInvalidText,       ///< text is not UTF-8; replaced
+  kAbsurdNumber,      ///< a time, size or id out of all proportion; the record was dropped
+  kMissingField,      ///< a record without a field it cannot do without; dropped
+  kUnknownCategory,   ///< a category this reader does not know; dropped
+  kIgnoredCategory,   ///< a category that carries nothing a replay needs; dropped
+  kNegativeDuration,  ///< a record that ends before it starts; dropped
+  kZeroDuration,      ///< a device op recorded with no duration (whole-microsecond clocks)
+  kDuplicateId,       ///< two launch calls with one correlation id
+  kClockSkew,         ///< a device op that starts before the call that launched it
+  kUnlaunched,        ///< a device op without a launch call: launched before the recording
+  kUnfinished,        ///< a launch call whose device op was never recorded
+  kUnpairedFlow,      ///< a flow arrow with one end only
+  kUnbalancedRange,   ///< a range that was opened and never closed, or closed and never opened
+  kStreamOverlap,     ///< device ops of one stream that overlap
+  kMissingSteps,      ///< no step marks; the whole span counts as one step
+  kUnjoined,          ///< operators of an execution trace that the timed recording lacks
+  kDroppedRecords,    ///< records that the profiler itself lost
+};
+
+struct ProblemInfo {
+  std::string_view name;
+  Severity severity;
+  std::string_view meaning;
+};
+
+const ProblemInfo& info(ProblemKind kind);
+std::string_view to_string(Severity severity);
+inline constexpr std::size_t kProblemKinds = 19;
+
+struct Problem {
+  ProblemKind kind;
+  std::uint64_t count;
+  std::string first;  ///< where it was seen first: "file:line" and what stood there
+};
+
+class Problems {
+ public:
+  /// Counts one (or `count`); keeps the place of the first.
+  void add(ProblemKind kind, std::string_view where, std::uint64_t count = 1);
+  /// Whether the next `add` of this kind is the first, for callers to whom a place costs work.
+  bool is_first(ProblemKind kind) const { return counts_[static_cast<std::size_t>(kind)] == 0; }
+  void add(const Problems& other);
+
+  /// In order of severity, worst first.
+  std::vector<Problem> list() const;
+  /// The worst severity seen, or kInfo.
+  Severity worst() const;
+
+ private:
+  std::array<std::uint64_t, kProblemKinds> counts_ = {};
+  std::array<std::string, kProblemKinds> first_;
+};
+
+}  // namespace rehearse::trace

@@ -1,0 +1,116 @@
+// Recorder: the one door through which every reader puts rows into a trace.
+//
+// It interns what repeats, checks each row (and each launch against its device ops), counts the
+// problems, and hands the sound rows to a RowSink: memory (TraceRows) or a file (StoreWriter). What
+// it keeps in memory is what repeats plus about ten bytes per launch call, so that a recording
+// larger than memory can be read.
+#pragma once
+
+#include <functional>
+#include <map>
+#include <string_view>
+#include <unordered_map>
+
+#include "profiler/trace/trace.h"
+#include "sim/base/paged_map.h"
+
+namespace rehearse::trace {
+
+/// Where the rows of one rank go, in the order of the recording.
+class RowSink {
+ public:
+  virtual ~RowSink() = default;
+  virtual void add(const HostOp&) = 0;
+  virtual void add(const GpuOp&) = 0;
+  virtual void add(const Sync&) = 0;
+  virtual void add(const Dependency&) = 0;
+};
+
+/// Appends the rows to a Rank. REQUIRES: the rank outlives it.
+class RankRows final : public RowSink {
+ public:
+  explicit RankRows(Rank& rank) : rank_(rank) {}
+  void add(const HostOp& op) override { rank_.host_ops.push_back(op); }
+  void add(const GpuOp& op) override { rank_.gpu_ops.push_back(op); }
+  void add(const Sync& sync) override { rank_.syncs.push_back(sync); }
+  void add(const Dependency& dependency) override { rank_.dependencies.push_back(dependency); }
+
+ private:
+  Rank& rank_;
+};
+
+/// Step marks of the common frameworks: "ProfilerStep#12", "step 12", "train_step_12", ...
+bool is_step_name(std::string_view name);
+
+class Recorder {
+ public:
+  /// Rows go to `rows`, tables to `rank` (whose rows it does not touch), texts to `names`.
+  /// REQUIRES: all of them outlive the recorder.
+  Recorder(NamePool& names, Problems& problems, Rank& rank, RowSink& rows);
+
+  /// How to say where in the input the reader is; called once per kind of problem.
+  void set_place(std::function<std::string()> place) { place_ = std::move(place); }
+
+  RankInfo& info() { return rank_.info; }
+  NamePool& names() { return names_; }
+  NameId name(std::string_view text);
+  ThreadId thread(std::string_view process, std::string_view thread);
+  InputsId inputs(std::string_view shapes, std::string_view types);
+  LaunchShapeId launch_shape(const LaunchShape& shape);
+  CollectiveId collective(const Collective& collective);
+  void device(Device device);
+
+  /// Each adds one row unless a check drops it, and says whether it did.
+  /// `launches` tells that the call starts device work, so that missing work is noticed.
+  bool add(const HostOp& op, bool launches = false);
+  bool add(const GpuOp& op);
+  bool add(const Sync& sync);
+  void add(const Dependency& dependency);
+
+  /// One end of a flow arrow of `family` (interned name), which must come in pairs.
+  void flow(NameId family, std::uint64_t id, bool starts);
+  void problem(ProblemKind kind, std::uint64_t count = 1);
+  void problem(ProblemKind kind, std::string_view place, std::uint64_t count) {
+    problems_.add(kind, place, count);
+  }
+
+  /// Counts the problems that show only when all rows are known.
+  void finish();
+
+  std::uint64_t host_count() const { return host_count_; }
+  std::uint64_t gpu_count() const { return gpu_count_; }
+
+ private:
+  /// What is known of one correlation id. While only device ops are known, `start` is the earliest of
+  /// theirs; once the call is known, it is the call's.
+  struct Launch {
+    std::int64_t start = 0;
+    bool called = false;
+    bool launches = false;
+    bool ran = false;
+  };
+  struct Flow {
+    bool started = false;
+    bool finished = false;
+  };
+
+  bool sound_times(Nanoseconds start, Nanoseconds duration);
+
+  NamePool& names_;
+  Problems& problems_;
+  Rank& rank_;
+  RowSink& rows_;
+  std::function<std::string()> place_;
+  std::unordered_map<std::uint64_t, ThreadId> thread_ids_;
+  std::unordered_map<std::uint64_t, InputsId> input_ids_;
+  std::map<LaunchShape, LaunchShapeId> shape_ids_;
+  std::map<Collective, CollectiveId> collective_ids_;
+  PagedMap<Launch> launches_;
+  std::unordered_map<NameId, PagedMap<Flow>> flows_;
+  std::optional<Nanoseconds> first_start_;
+  std::uint64_t host_count_ = 0;
+  std::uint64_t gpu_count_ = 0;
+  bool has_steps_ = false;
+};
+
+}  // namespace rehearse::trace

@@ -1,0 +1,44 @@
+// The trace store: a recording as one SQLite file (`.rehearse`), to keep, to query by hand, and to
+// read back. docs/formats/store.md describes the schema.
+#pragma once
+
+#include <filesystem>
+#include <memory>
+#include <vector>
+
+#include "profiler/trace/recorder.h"
+#include "profiler/trace/trace.h"
+#include "sim/base/result.h"
+
+namespace rehearse::trace {
+
+inline constexpr int kStoreVersion = 1;
+
+/// Writes a store in one transaction under a temporary name: a killed import leaves the old file.
+class StoreWriter {
+ public:
+  /// Fails where the file cannot be written.
+  static Result<StoreWriter> create(const std::filesystem::path& path);
+  StoreWriter(StoreWriter&&) noexcept;
+  ~StoreWriter();
+
+  /// Where the rows of the rank with this index in Trace::ranks go. One rank at a time.
+  RowSink& rows(std::size_t rank);
+
+  /// Writes all but the rows of `trace` and puts the file in its place. Fails, leaving the old file,
+  /// if any write failed (a full disk).
+  Status finish(const Trace& trace);
+
+ private:
+  struct Database;
+  explicit StoreWriter(std::unique_ptr<Database> database);
+  std::unique_ptr<Database> database_;
+};
+
+/// Whether the file is a store of any version, by its content.
+bool is_store(const std::filesystem::path& path);
+
+/// Reads a whole store. Fails on a version it does not know and on a damaged file.
+Result<Trace> read_store(const std::filesystem::path& path);
+
+}  // namespace rehearse::trace
