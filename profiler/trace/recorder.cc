@@ -20,6 +20,7 @@ bool is_step_name(std::string_view name) {
   constexpr std::string_view kSeparators = " #_:-";
   constexpr std::array<std::string_view, 6> kWords = {"profilerstep", "step",       "iteration",
                                                       "iter",         "train_step", "training_step"};
+  if (const std::size_t bracket = name.find('['); bracket != 0) name = name.substr(0, bracket);
   if (name.size() > 32) return false;
   while (!name.empty() && std::isdigit(static_cast<unsigned char>(name.back())))
     name.remove_suffix(1);

@@ -39,7 +39,8 @@ class RankRows final : public RowSink {
   Rank& rank_;
 };
 
-/// Step marks of the common frameworks: "ProfilerStep#12", "step 12", "train_step_12", ...
+/// Step marks of the common frameworks: "ProfilerStep#12", "step 12", "train_step_12",
+/// "step[DECODE bs=32]".
 bool is_step_name(std::string_view name);
 
 class Recorder {

@@ -1,0 +1,173 @@
+#include "profiler/replay/collectives.h"
+
+#include <algorithm>
+#include <map>
+#include <string>
+
+#include "profiler/trace/collective_names.h"
+
+namespace rehearse::replay {
+namespace {
+
+using trace::Collective;
+using trace::GpuOp;
+using trace::HostOp;
+
+// Members of one collective end together up to this much (8 ranks of one server: 7 us).
+constexpr Nanoseconds kEndsTogether{100000};
+constexpr std::ptrdiff_t kMaxShift = 16;
+
+/// What two records of one collective know together.
+void complete(Collective& known, const Collective& more) {
+  if (!known.bytes_in) known.bytes_in = more.bytes_in;
+  if (!known.bytes_out) known.bytes_out = more.bytes_out;
+  if (!known.group_size) known.group_size = more.group_size;
+  if (!known.group) known.group = more.group;
+  if (!known.ranks) known.ranks = more.ranks;
+  if (!known.dtype) known.dtype = more.dtype;
+}
+
+/// Which sequence an op belongs to: its process group where that is recorded, else the stream.
+std::string group_key(const Recording& r, const CommunicationOp& op,
+                      const std::vector<std::size_t>& stream_rank) {
+  if (op.what && op.what->group) {
+    std::string key = "group " + std::string(r.name(*op.what->group));
+    if (op.what->ranks) key += " " + std::string(r.name(*op.what->ranks));
+    return key;
+  }
+  return "stream " + std::to_string(stream_rank[r.stream_of(op.op)]);
+}
+
+using Sequence = std::vector<CommunicationOp>;
+
+std::map<std::string, Sequence> sequences(const Recording& r, const Sequence& communication) {
+  // Streams are numbered by first use: their own numbers differ from rank to rank.
+  std::vector<std::size_t> stream_rank(r.streams().size(), 0);
+  std::vector<char> seen(r.streams().size(), 0);
+  std::size_t next = 0;
+  for (const CommunicationOp& op : communication)
+    if (const std::size_t s = r.stream_of(op.op); !seen[s]) {
+      seen[s] = 1;
+      stream_rank[s] = next++;
+    }
+  std::map<std::string, Sequence> by_group;
+  for (const CommunicationOp& op : communication)
+    by_group[group_key(r, op, stream_rank)].push_back(op);
+  return by_group;
+}
+
+bool same_kind(const CommunicationOp& a, const CommunicationOp& b) {
+  return !a.what || !b.what || a.what->kind == b.what->kind;
+}
+
+Nanoseconds distance(Nanoseconds a, Nanoseconds b) { return a < b ? b - a : a - b; }
+
+/// By how many places `b` must be shifted so that most of its ops end with those of `a`.
+std::ptrdiff_t best_shift(const Recording& ra, const Sequence& a, const Recording& rb,
+                          const Sequence& b) {
+  std::ptrdiff_t best = 0;
+  std::size_t best_hits = 0;
+  for (std::ptrdiff_t step = 0; step <= 2 * kMaxShift; ++step) {
+    const std::ptrdiff_t shift = (step + 1) / 2 * (step % 2 == 0 ? 1 : -1);  // 0, -1, 1, -2, ...
+    std::size_t hits = 0;
+    for (std::size_t k = 0; k < a.size(); ++k) {
+      const std::ptrdiff_t other = static_cast<std::ptrdiff_t>(k) + shift;
+      if (other < 0 || other >= static_cast<std::ptrdiff_t>(b.size())) continue;
+      const CommunicationOp& partner = b[static_cast<std::size_t>(other)];
+      if (same_kind(a[k], partner) &&
+          distance(ra.gpu(a[k].op).end(), rb.gpu(partner.op).end()) < kEndsTogether)
+        ++hits;
+    }
+    if (hits > best_hits) {
+      best = shift;
+      best_hits = hits;
+    }
+  }
+  return best;
+}
+
+}  // namespace
+
+std::vector<CommunicationOp> find_communication(const Recording& r) {
+  std::vector<CommunicationOp> found;
+  for (const Stream& stream : r.streams())
+    for (const GpuIndex i : stream.ops) {
+      const GpuOp& op = r.gpu(i);
+      if (op.kind != trace::GpuKind::kKernel) continue;
+      CommunicationOp communication{i, std::nullopt};
+      if (op.collective) communication.what = r.rank().collectives[op.collective->index()];
+      else if (!trace::is_communication_kernel(r.name(op))) continue;
+      // The framework's ranges around the launch know more than the kernel's name.
+      for (std::optional<HostIndex> at = r.launcher(i); at; at = r.parent(*at)) {
+        const auto collective = r.host(*at).collective;
+        if (!collective) continue;
+        const Collective& around = r.rank().collectives[collective->index()];
+        if (!communication.what) communication.what = around;
+        // All-to-all runs as a kernel named after its sends and receives.
+        if (communication.what->kind == CollectiveKind::kSendRecv)
+          communication.what->kind = around.kind;
+        complete(*communication.what, around);
+      }
+      found.push_back(communication);
+    }
+  std::stable_sort(found.begin(), found.end(),
+                   [&](const CommunicationOp& a, const CommunicationOp& b) {
+                     return r.gpu(a.op).start < r.gpu(b.op).start;
+                   });
+  return found;
+}
+
+CollectiveMatches match_collectives(
+    const std::vector<Recording>& recordings,
+    const std::vector<std::vector<CommunicationOp>>& communication) {
+  CollectiveMatches matches;
+  std::vector<std::map<std::string, Sequence>> by_rank;
+  for (std::size_t r = 0; r < recordings.size(); ++r)
+    by_rank.push_back(sequences(recordings[r], communication[r]));
+
+  std::map<std::string, std::vector<std::size_t>> ranks_of_group;
+  for (std::size_t r = 0; r < by_rank.size(); ++r)
+    for (const auto& [key, sequence] : by_rank[r]) ranks_of_group[key].push_back(r);
+
+  for (const auto& [key, ranks] : ranks_of_group) {
+    const std::size_t lead = ranks.front();
+    const Sequence& first = by_rank[lead][key];
+    std::vector<MatchedCollective> group(first.size());
+    for (std::size_t k = 0; k < first.size(); ++k)
+      group[k].members.push_back({lead, first[k].op, Nanoseconds(0)});
+    for (const std::size_t r : ranks) {
+      if (r == lead) continue;
+      const Sequence& other = by_rank[r][key];
+      const std::ptrdiff_t shift = best_shift(recordings[lead], first, recordings[r], other);
+      std::size_t partners = 0;
+      for (std::size_t k = 0; k < first.size(); ++k) {
+        const std::ptrdiff_t at = static_cast<std::ptrdiff_t>(k) + shift;
+        if (at < 0 || at >= static_cast<std::ptrdiff_t>(other.size())) continue;
+        const CommunicationOp& partner = other[static_cast<std::size_t>(at)];
+        if (!same_kind(first[k], partner) ||
+            distance(recordings[lead].gpu(first[k].op).end(), recordings[r].gpu(partner.op).end()) >
+                kEndsTogether)
+          continue;
+        group[k].members.push_back({r, partner.op, Nanoseconds(0)});
+        ++partners;
+      }
+      matches.unmatched += other.size() - partners;
+    }
+    for (MatchedCollective& collective : group) {
+      if (collective.members.size() < 2) {
+        ++matches.unmatched;
+        continue;
+      }
+      Nanoseconds last_start(INT64_MIN);
+      for (const auto& member : collective.members)
+        last_start = std::max(last_start, recordings[member.rank].gpu(member.op).start);
+      for (auto& member : collective.members)
+        member.transfer = std::max(
+            Nanoseconds(0), recordings[member.rank].gpu(member.op).end() - last_start);
+      matches.matched.push_back(std::move(collective));
+    }
+  }
+  return matches;
+}
+
+}  // namespace rehearse::replay

@@ -1,0 +1,42 @@
+// Collectives: which device ops of different ranks are parts of one, and how much of each is waiting.
+#pragma once
+
+#include <vector>
+
+#include "profiler/replay/recording.h"
+
+namespace rehearse::replay {
+
+/// A device op that takes part in a collective, with what is known of it: from its own record, else
+/// from the framework's ranges around its launch, else from the kernel's name.
+struct CommunicationOp {
+  GpuIndex op;
+  std::optional<trace::Collective> what;
+};
+
+/// In order of start.
+std::vector<CommunicationOp> find_communication(const Recording& recording);
+
+/// One collective of which several ranks were recorded. All members begin to move data when the last
+/// of them has arrived; `transfer` is how long it then took (per member: ends differ by a few
+/// microseconds).
+struct MatchedCollective {
+  struct Member {
+    std::size_t rank;  ///< index into Trace::ranks
+    GpuIndex op;
+    Nanoseconds transfer;
+  };
+  std::vector<Member> members;
+};
+
+struct CollectiveMatches {
+  std::vector<MatchedCollective> matched;
+  std::size_t unmatched = 0;  ///< communication ops that found no partner among the given ranks
+};
+
+/// Matches by group and order, checked by the ends, which agree within microseconds where the clocks
+/// do. REQUIRES: one entry of `communication` per recording.
+CollectiveMatches match_collectives(const std::vector<Recording>& recordings,
+                                    const std::vector<std::vector<CommunicationOp>>& communication);
+
+}  // namespace rehearse::replay

@@ -1,0 +1,75 @@
+#include "profiler/replay/compare.h"
+
+#include <algorithm>
+#include <cmath>
+
+namespace rehearse::replay {
+namespace {
+
+double median(std::vector<double> values) {
+  if (values.empty()) return 0;
+  const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
+  std::nth_element(values.begin(), middle, values.end());
+  return *middle;
+}
+
+}  // namespace
+
+Comparison compare(const std::vector<Recording>& recordings, const ReplayGraph& replay,
+                   const graph::Timeline& timeline) {
+  Comparison result;
+  std::vector<double> errors, start_offsets;
+  double whole_steps = 0, whole_seconds = 0;
+  Nanoseconds residual(0), span(0);
+  for (std::size_t rank = 0; rank < replay.ranks.size(); ++rank) {
+    const RankGraph& r = replay.ranks[rank];
+    residual += r.residual;
+    span += r.span;
+    std::optional<Nanoseconds> measured_before;
+    std::optional<Picoseconds> simulated_before;
+    for (const StepOps& ops : r.steps) {
+      const Picoseconds begin =
+          ops.begins_after ? timeline[*ops.begins_after].end : Picoseconds(0);
+      const Seconds measured = (ops.step.end - ops.step.start).seconds();
+      StepComparison step{
+          .rank = rank,
+          .name = ops.step.name,
+          .partial = ops.step.partial,
+          .host = {measured, (timeline[ops.ends_with].end - begin).seconds()},
+          .device = std::nullopt};
+      if (ops.measured_device_end) {
+        Picoseconds simulated_end(0);
+        for (const OpId op : ops.last_device_ops)
+          simulated_end = std::max(simulated_end, timeline[op].end);
+        step.device = Pair{
+            (*ops.measured_device_end - measured_before.value_or(ops.step.start)).seconds(),
+            (simulated_end - simulated_before.value_or(begin)).seconds()};
+        measured_before = ops.measured_device_end;
+        simulated_before = simulated_end;
+      }
+      if (!step.partial) {
+        for (const std::optional<Pair>& pair : {std::optional(step.host), step.device}) {
+          if (!pair || pair->measured <= Seconds::s(0)) continue;
+          errors.push_back(std::abs(pair->error()));
+          if (std::abs(pair->error()) > std::abs(result.worst_error))
+            result.worst_error = pair->error();
+        }
+        whole_steps += 1;
+        whole_seconds += measured.s();
+      }
+      result.steps.push_back(std::move(step));
+    }
+    for (std::size_t i = 0; i < r.device_first.size(); ++i) {
+      const Seconds simulated = timeline[r.device_first[i]].start.seconds();
+      const Seconds recorded = recordings[rank].gpu(static_cast<GpuIndex>(i)).start.seconds();
+      start_offsets.push_back(std::abs((simulated - recorded).s()));
+    }
+  }
+  result.median_error = median(std::move(errors));
+  if (whole_seconds > 0)
+    result.start_error = median(std::move(start_offsets)) / (whole_seconds / whole_steps);
+  if (span > Nanoseconds(0)) result.residual_share = residual / span;
+  return result;
+}
+
+}  // namespace rehearse::replay

@@ -1,0 +1,43 @@
+// compare: the simulated run of a recording beside the recording itself.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "profiler/replay/lower.h"
+#include "sim/graph/timeline.h"
+
+namespace rehearse::replay {
+
+/// Two lengths of the same thing.
+struct Pair {
+  Seconds measured;
+  Seconds simulated;
+  /// Relative; zero where nothing was measured.
+  double error() const { return measured > Seconds::s(0) ? simulated / measured - 1 : 0; }
+};
+
+/// A step by both of its periods. They differ where the host runs ahead of the device; in a steady
+/// state the larger is the step time.
+struct StepComparison {
+  std::size_t rank;
+  std::string name;
+  bool partial;
+  Pair host;                  ///< from the start of the step to the start of the next
+  std::optional<Pair> device;  ///< from the last device op of the step before to this step's last
+};
+
+struct Comparison {
+  std::vector<StepComparison> steps;
+  double median_error = 0;  ///< |error| over whole steps, of both periods
+  double worst_error = 0;   ///< the error with the largest magnitude, with its sign
+  /// Median over device ops of |simulated - recorded start|, as a share of the mean whole step.
+  double start_error = 0;
+  /// Unexplained delays of device ops, as a share of the recorded span.
+  double residual_share = 0;
+};
+
+Comparison compare(const std::vector<Recording>& recordings, const ReplayGraph& replay,
+                   const graph::Timeline& timeline);
+
+}  // namespace rehearse::replay

@@ -1,0 +1,107 @@
+#include "profiler/replay/hand_offs.h"
+
+#include <algorithm>
+
+namespace rehearse::replay {
+namespace {
+
+using trace::HostKind;
+using trace::HostOp;
+
+/// A stretch of a worker's events between two instants at which it has no op open.
+struct Block {
+  std::size_t first;
+  std::size_t last;
+  bool backward;  // holds an operator of a backward pass
+};
+
+bool is_backward(const Recording& r, const HostOp& op) {
+  return (op.sequence && op.forward_thread) || r.name(op).starts_with("autograd::engine");
+}
+
+std::vector<Block> top_level_blocks(const Recording& r, const EventSequence& sequence) {
+  std::vector<Block> blocks;
+  std::size_t depth = 0;
+  for (std::size_t k = 0; k < sequence.events.size(); ++k) {
+    const HostEvent& event = sequence.events[k];
+    if (event.is_start) {
+      if (depth++ == 0) blocks.push_back({k, k, false});
+      blocks.back().backward = blocks.back().backward || is_backward(r, r.host(event.op));
+    } else if (--depth == 0) {
+      blocks.back().last = k;
+    }
+  }
+  return blocks;
+}
+
+/// The event of `owner` whose following silence holds [start, end]; nothing when the owner acts in
+/// between, or is silent because it sits in a call.
+std::optional<std::size_t> silence_around(const Recording& r, const EventSequence& owner,
+                                          Nanoseconds start, Nanoseconds end) {
+  const auto& events = owner.events;
+  const auto after = std::upper_bound(
+      events.begin(), events.end(), start,
+      [](Nanoseconds time, const HostEvent& event) { return time < event.time; });
+  if (after == events.begin() || after == events.end()) return std::nullopt;
+  const auto gap = static_cast<std::size_t>(after - events.begin()) - 1;
+  if (after->time < end) return std::nullopt;
+  if (const auto op = owner.innermost[gap]) {
+    const HostKind kind = r.host(*op).kind;
+    if (kind == HostKind::kRuntime || kind == HostKind::kDriver) return std::nullopt;
+  }
+  return gap;
+}
+
+}  // namespace
+
+std::vector<HandOff> find_hand_offs(const Recording& r,
+                                    const std::vector<EventSequence>& events) {
+  std::vector<HandOff> found;
+  for (std::size_t w = 0; w < events.size(); ++w) {
+    const std::vector<HostEvent>& work = events[w].events;
+    std::vector<Block> pending;
+    std::optional<HandOff> current;
+    bool backward = false;
+    const auto close = [&] {
+      if (!current) return;
+      const HandOff& h = *current;
+      const std::vector<HostEvent>& owner = events[h.owner].events;
+      const Nanoseconds silence = owner[h.gap + 1].time - owner[h.gap].time;
+      const Nanoseconds busy = work[h.last].time - work[h.first].time;
+      // A thread that happens to act while another is silent was not waited for: the owner must have
+      // been silent for little else, unless the work is a backward pass.
+      if (backward || busy * 2 > silence) found.push_back(h);
+      current.reset();
+      backward = false;
+    };
+    for (const Block& block : top_level_blocks(r, events[w])) {
+      const Nanoseconds start = work[block.first].time, end = work[block.last].time;
+      std::optional<HandOff> best;
+      Nanoseconds best_silence(INT64_MAX);
+      for (std::size_t m = 0; m < events.size(); ++m) {
+        // An owner was there before its worker, unless the recording begins within a backward pass.
+        const bool earlier = events[m].events.front().time <= events[w].events.front().time;
+        if (m == w || !(earlier || block.backward)) continue;
+        const auto gap = silence_around(r, events[m], start, end);
+        if (!gap) continue;
+        const Nanoseconds silence = events[m].events[*gap + 1].time - events[m].events[*gap].time;
+        if (silence > Nanoseconds(0) && silence < best_silence) {
+          best = HandOff{m, *gap, w, block.first, block.last};
+          best_silence = silence;
+        }
+      }
+      if (best && current && best->owner == current->owner && best->gap == current->gap) {
+        current->last = block.last;
+        backward = backward || block.backward;
+        continue;
+      }
+      close();
+      current = best;
+      backward = block.backward;
+    }
+    close();
+  }
+  return found;
+}
+
+}  // namespace rehearse::replay

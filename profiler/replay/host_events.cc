@@ -1,0 +1,52 @@
+#include "profiler/replay/host_events.h"
+
+#include <algorithm>
+
+namespace rehearse::replay {
+
+bool may_wait(CallKind kind) {
+  switch (kind) {
+    case CallKind::kSyncDevice:
+    case CallKind::kSyncStream:
+    case CallKind::kSyncEvent:
+    case CallKind::kCopy:
+    case CallKind::kBlockingCopy: return true;
+    default: return false;
+  }
+}
+
+EventSequence host_events(const Recording& recording, const HostThread& thread) {
+  struct Open {
+    HostIndex op;
+    Nanoseconds end;
+    bool waits;
+  };
+  EventSequence sequence;
+  sequence.events.reserve(2 * thread.ops.size());
+  std::vector<Open> open;
+  const auto emit = [&](Nanoseconds time, HostIndex op, bool is_start) {
+    sequence.events.push_back({time, op, is_start});
+    sequence.innermost.push_back(open.empty() ? std::nullopt : std::optional(open.back().op));
+  };
+  const auto close_until = [&](Nanoseconds time) {
+    while (!open.empty() && open.back().end <= time) {
+      const Open closed = open.back();
+      open.pop_back();
+      emit(closed.end, closed.op, false);
+    }
+  };
+  for (const HostIndex i : thread.ops) {
+    const trace::HostOp& op = recording.host(i);
+    close_until(op.start);
+    if (!open.empty() && open.back().waits) continue;
+    const bool is_call =
+        op.kind == trace::HostKind::kRuntime || op.kind == trace::HostKind::kDriver;
+    const Nanoseconds end = open.empty() ? op.end() : std::min(op.end(), open.back().end);
+    open.push_back({i, end, is_call && may_wait(call_kind(recording.name(op)))});
+    emit(op.start, i, true);
+  }
+  close_until(Nanoseconds(INT64_MAX));
+  return sequence;
+}
+
+}  // namespace rehearse::replay

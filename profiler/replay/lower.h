@@ -1,0 +1,87 @@
+// lower: from what was recorded to a graph that can be run.
+//
+// The graph holds durations, gaps between marks of one thread, and the fitted constants; no op takes
+// its start from the recording. Starts are results, and comparing them with the recorded ones tells
+// how well the graph explains the recording. docs/concepts/replay.md states the rules.
+#pragma once
+
+#include <vector>
+
+#include "profiler/replay/collectives.h"
+#include "profiler/replay/constants.h"
+#include "profiler/replay/hand_offs.h"
+#include "profiler/replay/recording.h"
+#include "profiler/replay/steps.h"
+#include "profiler/replay/stream_waits.h"
+#include "sim/base/result.h"
+#include "sim/graph/graph.h"
+
+namespace rehearse::replay {
+
+/// The dependency rules. All on by default but residuals; switching one off shows what it is worth.
+struct LowerOptions {
+  bool stream_order = true;         ///< ops of one stream run one after the other
+  bool host_waits = true;           ///< synchronising and copying calls wait for the device
+  bool hand_offs = true;            ///< a thread waits for the thread that works for it
+  bool stream_waits_calls = true;   ///< rule A of stream_waits.h
+  bool stream_waits_timing = true;  ///< rule B
+  bool collectives = true;          ///< collectives of several ranks wait for the last to arrive
+  bool residuals = false;           ///< delays that no rule explains are kept as ops
+};
+
+/// What in the recording an op of the graph stands for.
+struct Origin {
+  enum class Kind : std::uint8_t {
+    kHost,        ///< a thread at work: row is the innermost host op, if any was open
+    kCall,        ///< the own cost of a call that may wait: row is the call
+    kReturn,      ///< the return of such a call
+    kLaunch,      ///< from a launching call to the stream: row is the device op
+    kDevice,      ///< a device op, or the part of one that moves or computes
+    kArrival,     ///< a rank ready for a collective: row is the device op
+    kHandOff,     ///< between threads
+    kWake,        ///< from the end of device work to the return of the call: row is the call
+    kInitial,     ///< state before the recording began
+    kResidual,    ///< unexplained delay before a device op
+  };
+  Kind kind;
+  std::uint32_t rank;               ///< index into Trace::ranks
+  std::optional<std::uint32_t> row;  ///< of Rank::host_ops or Rank::gpu_ops, as the kind says
+};
+
+/// A step as instants of a run: it lasts from the end of `begins_after` to the end of `ends_with`.
+struct StepOps {
+  Step step;
+  std::optional<OpId> begins_after;  ///< nothing: time zero
+  OpId ends_with;
+  /// The last device op of each stream launched in the step; empty for a step without device work.
+  std::vector<OpId> last_device_ops = {};
+  std::optional<Nanoseconds> measured_device_end = {};
+};
+
+struct RankGraph {
+  Constants constants;
+  StepSource step_source = StepSource::kSpan;
+  std::vector<StepOps> steps;
+  std::vector<OpId> device_first;  ///< by GpuIndex: the op whose start is that of the device op
+  std::vector<OpId> device_last;   ///< by GpuIndex: the op whose end is
+  std::vector<CommunicationOp> communication;
+  Nanoseconds residual{0};  ///< sum of the delays that no rule explains
+  Nanoseconds span{0};      ///< of the recording
+  Nanoseconds unseen_backlog{0};  ///< longest wait of a stream for work that left no record
+  std::size_t host_waits = 0, hand_offs = 0;
+  std::size_t stream_waits[3] = {0, 0, 0};  ///< by Evidence
+};
+
+struct ReplayGraph {
+  graph::Graph graph;
+  std::vector<Origin> origins;  ///< by op id
+  std::vector<RankGraph> ranks;
+  std::size_t matched_collectives = 0;
+  std::size_t unmatched_collectives = 0;
+};
+
+/// REQUIRES: trace::align was called on the trace; `recordings` are of its ranks.
+/// Fails on a recording without times or without any op.
+Result<ReplayGraph> lower(const std::vector<Recording>& recordings, const LowerOptions& options);
+
+}  // namespace rehearse::replay

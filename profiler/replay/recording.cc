@@ -1,0 +1,130 @@
+#include "profiler/replay/recording.h"
+
+#include <algorithm>
+#include <charconv>
+#include <map>
+
+namespace rehearse::replay {
+
+using trace::GpuOp;
+using trace::HostKind;
+using trace::HostOp;
+
+CallKind call_kind(std::string_view name) {
+  const auto has = [&](std::string_view part) { return name.find(part) != std::string_view::npos; };
+  if (has("DeviceSynchronize") || has("CtxSynchronize")) return CallKind::kSyncDevice;
+  if (has("StreamSynchronize")) return CallKind::kSyncStream;
+  if (has("EventSynchronize")) return CallKind::kSyncEvent;
+  if (has("StreamWaitEvent")) return CallKind::kStreamWaitEvent;
+  if (has("EventRecord")) return CallKind::kEventRecord;
+  if (has("EventQuery") || has("StreamQuery")) return CallKind::kPoll;
+  // hipMemcpyWithStream copies and waits; so do the calls without "Async".
+  if (has("MemcpyWithStream")) return CallKind::kBlockingCopy;
+  if (has("Memcpy")) return has("Async") ? CallKind::kCopy : CallKind::kBlockingCopy;
+  return CallKind::kOther;
+}
+
+namespace {
+
+bool is_call(const HostOp& op) {
+  return op.kind == HostKind::kRuntime || op.kind == HostKind::kDriver;
+}
+
+}  // namespace
+
+Recording::Recording(const trace::Trace& trace, std::size_t rank)
+    : trace_(&trace), rank_(&trace.ranks[rank]), rank_index_(rank) {
+  bool any = false;
+  const auto cover = [&](Nanoseconds start, Nanoseconds end) {
+    first_ = any ? std::min(first_, start) : start;
+    last_ = any ? std::max(last_, end) : end;
+    any = true;
+  };
+  for (const HostOp& op : rank_->host_ops) cover(op.start, op.end());
+  for (const GpuOp& op : rank_->gpu_ops) cover(op.start, op.end());
+  index_threads();
+  index_streams();
+  index_launches();
+}
+
+void Recording::index_threads() {
+  std::vector<std::vector<HostIndex>> by_thread(rank_->threads.size());
+  std::vector<char> works(rank_->threads.size(), 0);
+  for (std::size_t i = 0; i < rank_->host_ops.size(); ++i) {
+    const HostOp& op = rank_->host_ops[i];
+    by_thread[op.thread.index()].push_back(static_cast<HostIndex>(i));
+    if (!is_call(op) || call_kind(name(op)) != CallKind::kPoll) works[op.thread.index()] = 1;
+  }
+  parent_.assign(rank_->host_ops.size(), std::nullopt);
+  for (std::size_t t = 0; t < by_thread.size(); ++t) {
+    // Thread 0 is where PyTorch puts frames of threads that it does not know.
+    const bool made_up = name(rank_->threads[t].thread) == "0";
+    if (!works[t] || made_up || by_thread[t].empty()) continue;
+    std::vector<HostIndex>& ops = by_thread[t];
+    std::stable_sort(ops.begin(), ops.end(), [&](HostIndex a, HostIndex b) {
+      const HostOp &x = host(a), &y = host(b);
+      return x.start != y.start ? x.start < y.start : x.duration > y.duration;
+    });
+    Nanoseconds last = host(ops.front()).end();
+    std::vector<HostIndex> open;
+    for (const HostIndex i : ops) {
+      while (!open.empty() && host(open.back()).end() <= host(i).start) open.pop_back();
+      if (!open.empty()) parent_[i] = open.back();
+      open.push_back(i);
+      last = std::max(last, host(i).end());
+    }
+    const Nanoseconds first = host(ops.front()).start;
+    threads_.push_back({trace::ThreadId(t), std::move(ops), first, last});
+  }
+  std::stable_sort(threads_.begin(), threads_.end(),
+                   [](const HostThread& a, const HostThread& b) { return a.first < b.first; });
+}
+
+void Recording::index_streams() {
+  std::map<std::pair<std::uint16_t, std::uint32_t>, std::vector<GpuIndex>> by_stream;
+  for (std::size_t i = 0; i < rank_->gpu_ops.size(); ++i) {
+    const GpuOp& op = rank_->gpu_ops[i];
+    by_stream[{op.device, op.stream}].push_back(static_cast<GpuIndex>(i));
+  }
+  stream_of_.assign(rank_->gpu_ops.size(), 0);
+  for (auto& [key, ops] : by_stream) {
+    std::stable_sort(ops.begin(), ops.end(), [&](GpuIndex a, GpuIndex b) {
+      const GpuOp &x = gpu(a), &y = gpu(b);
+      return x.start != y.start ? x.start < y.start : x.end() < y.end();
+    });
+    for (const GpuIndex i : ops) stream_of_[i] = streams_.size();
+    streams_.push_back({key.first, key.second, std::move(ops)});
+  }
+}
+
+void Recording::index_launches() {
+  std::unordered_map<std::uint32_t, HostIndex> call_of;
+  for (const HostThread& thread : threads_)
+    for (const HostIndex i : thread.ops) {
+      const HostOp& op = host(i);
+      if (!is_call(op) || !op.correlation) continue;
+      // The runtime call and the driver call inside it may share an id: the outer one comes first.
+      const auto [at, is_new] = call_of.try_emplace(*op.correlation, i);
+      if (!is_new && op.start < host(at->second).start) at->second = i;
+    }
+  launcher_.assign(rank_->gpu_ops.size(), std::nullopt);
+  for (const Stream& stream : streams_)
+    for (const GpuIndex i : stream.ops) {
+      if (!gpu(i).correlation) continue;
+      const auto found = call_of.find(*gpu(i).correlation);
+      if (found == call_of.end()) continue;
+      launcher_[i] = found->second;
+      launched_[found->second].push_back(i);
+    }
+  for (auto& [call, ops] : launched_)
+    std::stable_sort(ops.begin(), ops.end(),
+                     [&](GpuIndex a, GpuIndex b) { return gpu(a).start < gpu(b).start; });
+}
+
+std::span<const GpuIndex> Recording::launched(HostIndex call) const {
+  const auto found = launched_.find(call);
+  if (found == launched_.end()) return {};
+  return found->second;
+}
+
+}  // namespace rehearse::replay

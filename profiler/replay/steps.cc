@@ -1,0 +1,188 @@
+#include "profiler/replay/steps.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+
+#include "profiler/trace/recorder.h"
+
+namespace rehearse::replay {
+namespace {
+
+using trace::HostKind;
+using trace::HostOp;
+
+/// "ProfilerStep#12" -> "ProfilerStep#": marks of one family differ in their number only.
+std::string family(std::string_view name) {
+  while (!name.empty() && name.back() >= '0' && name.back() <= '9') name.remove_suffix(1);
+  return std::string(name);
+}
+
+struct Found {
+  std::size_t thread;
+  std::vector<HostIndex> ops;
+};
+
+/// Ops that pass `wanted`, by thread and family; the largest group, the outermost where equal.
+template <class Wanted>
+std::optional<Found> largest_family(const Recording& r, Wanted wanted) {
+  std::map<std::pair<std::size_t, std::string>, std::vector<HostIndex>> groups;
+  for (std::size_t t = 0; t < r.threads().size(); ++t)
+    for (const HostIndex i : r.threads()[t].ops)
+      if (wanted(r.host(i))) groups[{t, family(r.name(r.host(i)))}].push_back(i);
+  std::optional<Found> best;
+  Nanoseconds best_covered(0);
+  for (auto& [key, ops] : groups) {
+    // Marks inside each other (a step within a step of an outer loop) do not follow each other.
+    for (std::size_t k = 1; k < ops.size(); ++k)
+      if (r.host(ops[k]).start < r.host(ops[k - 1]).end()) {
+        ops.erase(ops.begin() + static_cast<std::ptrdiff_t>(k));
+        --k;
+      }
+    Nanoseconds covered(0);
+    for (const HostIndex i : ops) covered += r.host(i).duration;
+    if (!best || covered > best_covered) {
+      best = Found{key.first, ops};
+      best_covered = covered;
+    }
+  }
+  return best;
+}
+
+Steps from_marks(const Recording& r, const Found& found) {
+  Steps steps{StepSource::kMarks, {}};
+  for (const HostIndex i : found.ops)
+    steps.steps.push_back({.name = std::string(r.name(r.host(i))),
+                           .start = r.host(i).start,
+                           .end = r.host(i).end(),
+                           .thread = found.thread});
+  return steps;
+}
+
+/// Steps from one start to the next; what comes before the first and after the last is partial.
+Steps from_starts(StepSource source, std::size_t thread, const std::vector<Nanoseconds>& starts,
+                  Nanoseconds last) {
+  Steps steps{source, {}};
+  for (std::size_t k = 0; k < starts.size(); ++k) {
+    const bool is_last = k + 1 == starts.size();
+    steps.steps.push_back({.name = fmt::format("step {}", k + 1),
+                           .start = starts[k],
+                           .end = is_last ? last : starts[k + 1],
+                           .thread = thread,
+                           .partial = is_last});
+  }
+  return steps;
+}
+
+std::optional<Steps> from_ranges(const Recording& r) {
+  for (const std::string_view prefix : {"enumerate(DataLoader)", "Optimizer.step"}) {
+    const auto found = largest_family(r, [&](const HostOp& op) {
+      return op.kind == HostKind::kAnnotation && r.name(op).starts_with(prefix);
+    });
+    if (!found || found->ops.size() < 3) continue;
+    std::vector<Nanoseconds> starts;
+    for (const HostIndex i : found->ops) starts.push_back(r.host(i).start);
+    return from_starts(StepSource::kRanges, found->thread, starts,
+                       r.threads()[found->thread].last);
+  }
+  return std::nullopt;
+}
+
+/// A copy between host and device that comes back at even distances in the order of launches: a step
+/// takes in a batch or gives out a result. Kernels tell nothing, since those of a layer come back
+/// within a step as evenly as others do from step to step.
+std::optional<Steps> from_repetition(const Recording& r) {
+  struct Launch {
+    Nanoseconds time;
+    std::size_t thread;
+    NameId name;
+    bool copies;
+  };
+  std::vector<Launch> launches;
+  for (std::size_t t = 0; t < r.threads().size(); ++t)
+    for (const HostIndex i : r.threads()[t].ops) {
+      const auto ops = r.launched(i);
+      if (ops.empty()) continue;
+      const trace::GpuOp& op = r.gpu(ops.front());
+      const bool copies = op.direction == trace::CopyDirection::kHostToDevice ||
+                          op.direction == trace::CopyDirection::kDeviceToHost;
+      launches.push_back({r.host(i).start, t, op.name, copies});
+    }
+  std::stable_sort(launches.begin(), launches.end(),
+                   [](const Launch& a, const Launch& b) { return a.time < b.time; });
+  std::map<NameId, std::vector<std::size_t>> places;
+  for (std::size_t k = 0; k < launches.size(); ++k)
+    if (launches[k].copies) places[launches[k].name].push_back(k);
+
+  const auto evenly_spaced = [&](const std::vector<std::size_t>& at) {
+    if (at.size() < 3) return false;
+    const double period = static_cast<double>(at.back() - at.front()) /
+                          static_cast<double>(at.size() - 1);
+    // Its turns must account for the recording.
+    if (period < 4 ||
+        period * static_cast<double>(at.size()) < 0.7 * static_cast<double>(launches.size()))
+      return false;
+    for (std::size_t k = 1; k < at.size(); ++k)
+      if (std::abs(static_cast<double>(at[k] - at[k - 1]) - period) > 0.02 * period) return false;
+    return true;
+  };
+  const std::vector<std::size_t>* best = nullptr;
+  for (const auto& [name, at] : places)
+    if (evenly_spaced(at) && (!best || std::pair(at.size(), at.front()) <
+                                           std::pair(best->size(), best->front())))
+      best = &at;
+  if (!best) return std::nullopt;
+  std::vector<Nanoseconds> starts;
+  for (const std::size_t k : *best) starts.push_back(launches[k].time);
+  return from_starts(StepSource::kRepetition, launches[best->front()].thread, starts, r.last());
+}
+
+/// A last step whose launches have no device op recorded ends outside.
+void mark_partial(const Recording& r, Steps& steps) {
+  Step& last = steps.steps.back();
+  std::size_t launches = 0, unfinished = 0;
+  for (const HostThread& thread : r.threads())
+    for (const HostIndex i : thread.ops) {
+      const HostOp& op = r.host(i);
+      if (op.start < last.start || op.start >= last.end) continue;
+      if (r.name(op).find("LaunchKernel") == std::string_view::npos) continue;
+      ++launches;
+      if (r.launched(i).empty()) ++unfinished;
+    }
+  if (launches > 0 && unfinished * 20 > launches) last.partial = true;
+}
+
+}  // namespace
+
+std::string_view to_string(StepSource source) {
+  switch (source) {
+    case StepSource::kMarks: return "step marks";
+    case StepSource::kRanges: return "ranges that come once a step";
+    case StepSource::kRepetition: return "copies that come back at even distances";
+    case StepSource::kSpan: return "the whole recording";
+  }
+  return "?";
+}
+
+Steps find_steps(const Recording& r) {
+  const auto marks = largest_family(r, [&](const HostOp& op) {
+    return op.kind == HostKind::kAnnotation && trace::is_step_name(r.name(op));
+  });
+  Steps steps{StepSource::kSpan, {}};
+  if (marks) {
+    steps = from_marks(r, *marks);
+  } else if (auto ranges = from_ranges(r)) {
+    steps = std::move(*ranges);
+  } else if (auto repetition = from_repetition(r)) {
+    steps = std::move(*repetition);
+  } else {
+    steps.steps.push_back(
+        {.name = "whole recording", .start = r.first(), .end = r.last(), .thread = 0});
+  }
+  if (steps.source != StepSource::kSpan) mark_partial(r, steps);
+  return steps;
+}
+
+}  // namespace rehearse::replay

@@ -1,0 +1,36 @@
+// The training (or inference) steps of a recording.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "profiler/replay/recording.h"
+
+namespace rehearse::replay {
+
+/// Where the bounds of the steps come from, best first.
+enum class StepSource {
+  kMarks,       ///< annotations such as ProfilerStep#7
+  kRanges,      ///< a range that comes once a step: data loader, optimizer
+  kRepetition,  ///< a copy between host and device that comes back at even distances
+  kSpan,        ///< nothing repeats: the whole recording is one step
+};
+
+std::string_view to_string(StepSource source);
+
+struct Step {
+  std::string name;
+  Nanoseconds start;
+  Nanoseconds end;       ///< of a marked step: the mark's end; else the start of the next
+  std::size_t thread;    ///< index into Recording::threads() of the thread that the marks are on
+  bool partial = false;  ///< begins or ends outside the recording: not for comparing
+};
+
+struct Steps {
+  StepSource source;
+  std::vector<Step> steps;  ///< in order of time; never empty for a recording with any row
+};
+
+Steps find_steps(const Recording& recording);
+
+}  // namespace rehearse::replay
