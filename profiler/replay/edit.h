@@ -1,0 +1,72 @@
+// Edits: what-if questions asked of a recording, as rewrites of its graph.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "profiler/replay/lower.h"
+#include "sim/base/units.h"
+
+namespace rehearse::replay {
+
+/// Which ops an edit means. Written TARGET or TARGET=PATTERN, where `*` in the pattern stands for
+/// any characters: "kernel=*gemm*", "host=enumerate(DataLoader)*", "collective", "gpu".
+struct Selector {
+  enum class Target {
+    kGpu,         ///< all device work: kernels, copies, sets, collectives
+    kKernel,      ///< kernels other than collectives, by their name
+    kCopy,        ///< copies and sets, by their name
+    kCollective,  ///< collectives, by their kind ("all_reduce") or kernel name
+    kHost,        ///< work of host threads, by the name of any range it lies in
+    kLaunch,      ///< the way from a launching call to the device
+    kProfiler,    ///< work of the profiler
+  };
+  Target target;
+  std::string pattern;  ///< empty: every op of the target
+  std::string text;     ///< as written, for messages
+};
+
+Result<Selector> parse_selector(std::string_view text);
+
+/// Multiplies durations: SELECTOR:FACTOR.
+struct Scale {
+  Selector what;
+  double factor;
+};
+Result<Scale> parse_scale(std::string_view text);
+
+/// Adds time behind each op: SELECTOR:DURATION.
+struct Insert {
+  Selector behind;
+  Seconds length;
+};
+Result<Insert> parse_insert(std::string_view text);
+
+/// Loads batches on worker processes beside the thread that uses them: "workers=4,prefetch=2".
+/// Each loading range ("enumerate(DataLoader)...") becomes work of one of `workers`, at most
+/// workers x prefetch batches ahead; the queue is full when the recording begins.
+struct InputPipeline {
+  std::uint32_t workers;
+  std::uint32_t prefetch = 2;
+};
+Result<InputPipeline> parse_input_pipeline(std::string_view text);
+
+/// Each returns the rewritten graph, with the origins, steps and fitted constants kept. An edit that
+/// matches no op is an error that names what there is.
+Result<ReplayGraph> scale(const std::vector<Recording>& recordings, const ReplayGraph& replay,
+                          const Scale& edit);
+/// Ops of no duration, whose launching calls cost nothing either.
+Result<ReplayGraph> remove(const std::vector<Recording>& recordings, const ReplayGraph& replay,
+                           const Selector& edit);
+Result<ReplayGraph> insert(const std::vector<Recording>& recordings, const ReplayGraph& replay,
+                           const Insert& edit);
+Result<ReplayGraph> overlap_input(const std::vector<Recording>& recordings,
+                                  const ReplayGraph& replay, const InputPipeline& edit);
+
+/// The ops that a selector means.
+std::vector<OpId> select(const std::vector<Recording>& recordings, const ReplayGraph& replay,
+                         const Selector& selector);
+
+}  // namespace rehearse::replay
