@@ -1,0 +1,150 @@
+#include "sim/graph/graph.h"
+
+#include <catch2/catch.hpp>
+
+#include "sim/graph/text_form.h"
+#include "sim/graph/verify.h"
+
+namespace rehearse::graph {
+namespace {
+
+struct Chain {
+  GraphBuilder builder;
+  NameId name = builder.intern("op");
+  OpId add(std::int64_t ps, DemandId demand = DemandId(0)) {
+    return builder.add(
+        Op{.name = name, .category = Category::kCompute, .duration = Picoseconds(ps), .demand = demand});
+  }
+  std::string build_error() {
+    Result<Graph> graph = std::move(builder).build();
+    return graph ? "no error" : to_string(graph.error());
+  }
+};
+
+TEST_CASE("a graph keeps what was added and sorts successors by id") {
+  Chain c;
+  const OpId a = c.add(1), b = c.add(2), d = c.add(3);
+  c.builder.add_edge(a, d);
+  c.builder.add_edge(a, b);
+  const Graph graph = *std::move(c.builder).build();
+  CHECK(graph.size() == 3);
+  CHECK(graph.edge_count() == 2);
+  REQUIRE(graph.successors(a).size() == 2);
+  CHECK(graph.successors(a)[0] == b);
+  CHECK(graph.successors(a)[1] == d);
+  CHECK(graph.need(d) == 1);
+  CHECK(graph.name(d) == "op");
+  CHECK(graph.without_work());
+}
+
+TEST_CASE("equal demands are one") {
+  GraphBuilder builder;
+  const ServerId s = builder.add(Server{.name = builder.intern("s")});
+  CHECK(builder.add(Demand{.server = s}) == builder.add(Demand{.server = s}));
+  CHECK(builder.add(Demand{.server = s, .priority = 1}) != builder.add(Demand{.server = s}));
+  CHECK(builder.add(Demand{}) == DemandId(0));
+}
+
+TEST_CASE("verify names what breaks an invariant") {
+  SECTION("a cycle, with the ops on it") {
+    Chain c;
+    const OpId a = c.add(1), b = c.add(1), d = c.add(1);
+    c.builder.add_edge(a, b);
+    c.builder.add_edge(b, d);
+    c.builder.add_edge(d, b);
+    CHECK(c.build_error() == "the graph has a cycle: op 2 'op' after op 1 'op' after itself");
+  }
+  SECTION("an edge out of range") {
+    Chain c;
+    c.builder.add_edge(c.add(1), OpId(7));
+    CHECK(c.build_error() == "edge 0 -> 7 leaves the graph of 1 ops");
+  }
+  SECTION("an edge that stands twice") {
+    Chain c;
+    const OpId a = c.add(1), b = c.add(1);
+    c.builder.add_edge(a, b);
+    c.builder.add_edge(a, b);
+    CHECK(c.build_error() == "the edge from op 0 'op' to op 1 'op' stands twice");
+  }
+  SECTION("a negative duration") {
+    Chain c;
+    c.add(-5);
+    CHECK(c.build_error() == "op 0 'op' has a negative duration of -5 ps");
+  }
+  SECTION("work without a capacity") {
+    Chain c;
+    c.builder.add(Op{.name = c.name,
+                     .category = Category::kCommunication,
+                     .duration = Picoseconds(0),
+                     .work = 8});
+    CHECK(c.build_error() == "op 0 'op' has work but no capacity to carry it");
+  }
+  SECTION("a resource that does not exist") {
+    Chain c;
+    c.builder.add(Demand{.server = ServerId(3)});
+    CHECK(c.build_error() == "a demand names server 3, which does not exist");
+  }
+  SECTION("first m of fewer than m") {
+    Chain c;
+    const OpId a = c.add(1), b = c.add(1);
+    c.builder.add_edge(a, b);
+    c.builder.wait_for_first(b, 2);
+    CHECK(c.build_error() == "op 1 'op' waits for the first 2 of 1 predecessors");
+  }
+  SECTION("a server without slots") {
+    Chain c;
+    c.builder.add(Server{.name = c.name, .slots = 0});
+    CHECK(c.build_error().find("server 'op' has 0 slots") != std::string::npos);
+  }
+}
+
+constexpr const char* kEverything = R"(rehearse-graph 1
+server 0 "gpu 0 stream 7" slots 1 policy fifo turnaround 1200ps
+server 1 "worker \"pool\"" slots 4 policy priority turnaround 0ps
+capacity 0 "nvlink" 450000000000
+capacity 1 "nic" 25000000000 at 5000000ps 12500000000 at 9000000ps 0
+demand 1 server 0
+demand 2 through 0 through 1 weight 2 cap 1000000000 priority 3
+demand 3 server 1 lease 4
+op 0 "gemm" compute 12500000ps on 1
+op 1 "all_reduce" communication 1000ps on 2 work 4096 after 0
+op 2 "load\nmore" input 0ps on 3 first 1 after 0 1
+)";
+
+TEST_CASE("the text form is lossless") {
+  const Result<Graph> graph = parse_graph(kEverything, "test.graph");
+  REQUIRE(graph);
+  CHECK(to_text(*graph) == kEverything);
+  CHECK(graph->need(OpId(2)) == 1);
+  CHECK(graph->name(OpId(2)) == "load\nmore");
+  CHECK(graph->capacities()[1].changes.size() == 2);
+  CHECK(to_text(*GraphBuilder(*graph).build()) == kEverything);
+}
+
+TEST_CASE("a wrong text form is one line with its place") {
+  const auto error_of = [](std::string_view text) {
+    const Result<Graph> graph = parse_graph(text, "g.txt");
+    return graph ? "no error" : to_string(graph.error());
+  };
+  CHECK(error_of("rehearse-graph 2\n") == "g.txt:1:1: is not a graph of this version; rehearse-graph 1");
+  CHECK(error_of("rehearse-graph 1\nop 0 \"x\" compute 5\n") ==
+        "g.txt:2:18: a duration must end in 'ps'");
+  CHECK(error_of("rehearse-graph 1\nop 0 \"x\" computed 5ps\n") ==
+        "g.txt:2:10: unknown category 'computed'; did you mean 'compute'?");
+  CHECK(error_of("rehearse-graph 1\nop 1 \"x\" compute 5ps\n") ==
+        "g.txt:2:4: id 1 is out of order; id 0");
+  CHECK(error_of("rehearse-graph 1\nserver 0 \"s\" policy lifo\n").find("did you mean 'fifo'?") !=
+        std::string::npos);
+  CHECK(error_of("rehearse-graph 1\nop 0 \"x compute\n").find("no closing quote") !=
+        std::string::npos);
+}
+
+TEST_CASE("a copy of a graph outlives the original") {
+  std::optional<Graph> original(*parse_graph(kEverything, "t"));
+  const Graph copy = *original;
+  original.reset();
+  CHECK(to_text(copy) == kEverything);
+}
+
+}  // namespace
+}  // namespace rehearse::graph
