@@ -1,9 +1,9 @@
 #include "tests/support/data.h"
 
-#include <unistd.h>
-
 #include <cstdlib>
 #include <string>
+
+#include <unistd.h>
 
 namespace rehearse::test {
 

@@ -19,8 +19,8 @@ std::filesystem::path scratch_folder();
 }  // namespace rehearse::test
 
 /// Ends the test, saying why, where the measured data are absent.
-#define SKIP_WITHOUT_DATA(path)                                                    \
-  if (!path) {                                                                     \
+#define SKIP_WITHOUT_DATA(path)                                                   \
+  if (!path) {                                                                    \
     WARN("skipped: no measured data beside the source tree (set REHEARSE_DATA)"); \
-    return;                                                                        \
+    return;                                                                       \
   }

@@ -1,0 +1,60 @@
+// Runs the benchmarks and, behind Google Benchmark's own table, prints the ratios that
+// docs/performance.md quotes.
+#include <benchmark/benchmark.h>
+#include <fmt/core.h>
+
+#include <map>
+
+namespace {
+
+/// Remembers the items per second of each benchmark: the best of its repetitions, since whatever else
+/// the machine does can only slow it down.
+class RatioReporter final : public benchmark::ConsoleReporter {
+ public:
+  void ReportRuns(const std::vector<Run>& runs) override {
+    for (const Run& run : runs) {
+      if (run.run_type != Run::RT_Iteration || run.error_occurred) continue;
+      const auto found = run.counters.find("items_per_second");
+      if (found != run.counters.end()) {
+        double& best = rate_[run.run_name.function_name + (run.run_name.args.empty()
+                                                               ? ""
+                                                               : "/" + run.run_name.args)];
+        best = std::max(best, found->second.value);
+      }
+    }
+    ConsoleReporter::ReportRuns(runs);
+  }
+
+  void print_ratios() const {
+    fmt::print("\n| what | against | ratio |\n|---|---|---|\n");
+    row("engine/64_streams/1000000", "reference/simgrid/64_streams/1000000", "times as fast");
+    row("engine/64_streams/100000", "reference/simgrid/64_streams/100000", "times as fast");
+    row("engine/64_streams/1000000", "reference/memory_copy_of_1M_ops", "of its speed");
+    row("engine/64_streams/1000000", "engine/64_streams/1000", "of the speed per op");
+    row("sharing/flows/classes/100000/10", "sharing/flows/classes/1000/10", "of the speed per flow");
+    row("sharing/flows/classes/10000/100", "sharing/flows/classes/10000/10",
+        "of the speed per flow");
+    row("import/json_to_store", "reference/python_json_load", "times as fast");
+    row("import/json_to_store", "reference/simdjson_tokens", "of its speed");
+  }
+
+ private:
+  void row(const std::string& what, const std::string& against, const char* meaning) const {
+    const auto a = rate_.find(what), b = rate_.find(against);
+    if (a == rate_.end() || b == rate_.end()) return;
+    fmt::print("| {} | {} | {:.3g} {} |\n", what, against, a->second / b->second, meaning);
+  }
+
+  std::map<std::string, double> rate_;
+};
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  benchmark::Initialize(&argc, argv);
+  if (benchmark::ReportUnrecognizedArguments(argc, argv)) return 2;
+  RatioReporter reporter;
+  benchmark::RunSpecifiedBenchmarks(&reporter);
+  reporter.print_ratios();
+  return 0;
+}

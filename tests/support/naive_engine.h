@@ -1,0 +1,14 @@
+// A second engine, written to be read: it steps from one instant to the next and recomputes
+// everything at each. It checks the fast one on small graphs.
+#pragma once
+
+#include "sim/graph/graph.h"
+#include "sim/graph/timeline.h"
+
+namespace rehearse::test {
+
+/// Runs graphs with fifo and priority servers and capacities (no leases, no processes). Instants
+/// are whole picoseconds, as in the fast engine.
+graph::Timeline naive_run(const graph::Graph& graph);
+
+}  // namespace rehearse::test
