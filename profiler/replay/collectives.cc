@@ -95,8 +95,10 @@ std::vector<CommunicationOp> find_communication(const Recording& r) {
       const GpuOp& op = r.gpu(i);
       if (op.kind != trace::GpuKind::kKernel) continue;
       CommunicationOp communication{i, std::nullopt};
-      if (op.collective) communication.what = r.rank().collectives[op.collective->index()];
-      else if (!trace::is_communication_kernel(r.name(op))) continue;
+      if (op.collective)
+        communication.what = r.rank().collectives[op.collective->index()];
+      else if (!trace::is_communication_kernel(r.name(op)))
+        continue;
       // The framework's ranges around the launch know more than the kernel's name.
       for (std::optional<HostIndex> at = r.launcher(i); at; at = r.parent(*at)) {
         const auto collective = r.host(*at).collective;
@@ -162,8 +164,8 @@ CollectiveMatches match_collectives(
       for (const auto& member : collective.members)
         last_start = std::max(last_start, recordings[member.rank].gpu(member.op).start);
       for (auto& member : collective.members)
-        member.transfer = std::max(
-            Nanoseconds(0), recordings[member.rank].gpu(member.op).end() - last_start);
+        member.transfer =
+            std::max(Nanoseconds(0), recordings[member.rank].gpu(member.op).end() - last_start);
       matches.matched.push_back(std::move(collective));
     }
   }

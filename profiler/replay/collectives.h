@@ -1,4 +1,5 @@
-// Collectives: which device ops of different ranks are parts of one, and how much of each is waiting.
+// Collectives: which device ops of different ranks are parts of one, and how much of each is
+// waiting.
 #pragma once
 
 #include <vector>
@@ -17,8 +18,8 @@ struct CommunicationOp {
 /// In order of start.
 std::vector<CommunicationOp> find_communication(const Recording& recording);
 
-/// One collective of which several ranks were recorded. All members begin to move data when the last
-/// of them has arrived; `transfer` is how long it then took (per member: ends differ by a few
+/// One collective of which several ranks were recorded. All members begin to move data when the
+/// last of them has arrived; `transfer` is how long it then took (per member: ends differ by a few
 /// microseconds).
 struct MatchedCollective {
   struct Member {
@@ -34,8 +35,8 @@ struct CollectiveMatches {
   std::size_t unmatched = 0;  ///< communication ops that found no partner among the given ranks
 };
 
-/// Matches by group and order, checked by the ends, which agree within microseconds where the clocks
-/// do. REQUIRES: one entry of `communication` per recording.
+/// Matches by group and order, checked by the ends, which agree within microseconds where the
+/// clocks do. REQUIRES: one entry of `communication` per recording.
 CollectiveMatches match_collectives(const std::vector<Recording>& recordings,
                                     const std::vector<std::vector<CommunicationOp>>& communication);
 

@@ -13,37 +13,51 @@ double median(std::vector<double> values) {
   return *middle;
 }
 
+/// The longer of the mean host and the mean device period.
+class LongerPeriod {
+ public:
+  void add(Seconds host, std::optional<Seconds> device) {
+    host_ += host.s();
+    if (device) device_ += device->s();
+    steps_ += 1;
+  }
+  bool empty() const { return steps_ == 0; }
+  Seconds mean() const { return Seconds::s(std::max(host_, device_) / steps_); }
+
+ private:
+  double host_ = 0, device_ = 0, steps_ = 0;
+};
+
 }  // namespace
 
 Comparison compare(const std::vector<Recording>& recordings, const ReplayGraph& replay,
                    const graph::Timeline& timeline) {
   Comparison result;
   std::vector<double> errors, start_offsets;
-  double whole_steps = 0, whole_seconds = 0;
+  double ranks_with_steps = 0;
   Nanoseconds residual(0), span(0);
   for (std::size_t rank = 0; rank < replay.ranks.size(); ++rank) {
     const RankGraph& r = replay.ranks[rank];
     residual += r.residual;
     span += r.span;
+    LongerPeriod measured_period, simulated_period;
     std::optional<Nanoseconds> measured_before;
     std::optional<Picoseconds> simulated_before;
     for (const StepOps& ops : r.steps) {
-      const Picoseconds begin =
-          ops.begins_after ? timeline[*ops.begins_after].end : Picoseconds(0);
+      const Picoseconds begin = ops.begins_after ? timeline[*ops.begins_after].end : Picoseconds(0);
       const Seconds measured = (ops.step.end - ops.step.start).seconds();
-      StepComparison step{
-          .rank = rank,
-          .name = ops.step.name,
-          .partial = ops.step.partial,
-          .host = {measured, (timeline[ops.ends_with].end - begin).seconds()},
-          .device = std::nullopt};
+      StepComparison step{.rank = rank,
+                          .name = ops.step.name,
+                          .partial = ops.step.partial,
+                          .host = {measured, (timeline[ops.ends_with].end - begin).seconds()},
+                          .device = std::nullopt};
       if (ops.measured_device_end) {
         Picoseconds simulated_end(0);
         for (const OpId op : ops.last_device_ops)
           simulated_end = std::max(simulated_end, timeline[op].end);
-        step.device = Pair{
-            (*ops.measured_device_end - measured_before.value_or(ops.step.start)).seconds(),
-            (simulated_end - simulated_before.value_or(begin)).seconds()};
+        step.device =
+            Pair{(*ops.measured_device_end - measured_before.value_or(ops.step.start)).seconds(),
+                 (simulated_end - simulated_before.value_or(begin)).seconds()};
         measured_before = ops.measured_device_end;
         simulated_before = simulated_end;
       }
@@ -54,10 +68,18 @@ Comparison compare(const std::vector<Recording>& recordings, const ReplayGraph& 
           if (std::abs(pair->error()) > std::abs(result.worst_error))
             result.worst_error = pair->error();
         }
-        whole_steps += 1;
-        whole_seconds += measured.s();
+        const auto device = [&](Seconds Pair::*side) {
+          return step.device ? std::optional((*step.device).*side) : std::nullopt;
+        };
+        measured_period.add(step.host.measured, device(&Pair::measured));
+        simulated_period.add(step.host.simulated, device(&Pair::simulated));
       }
       result.steps.push_back(std::move(step));
+    }
+    if (!measured_period.empty()) {
+      result.step_time.measured += measured_period.mean();
+      result.step_time.simulated += simulated_period.mean();
+      ranks_with_steps += 1;
     }
     for (std::size_t i = 0; i < r.device_first.size(); ++i) {
       const Seconds simulated = timeline[r.device_first[i]].start.seconds();
@@ -66,8 +88,12 @@ Comparison compare(const std::vector<Recording>& recordings, const ReplayGraph& 
     }
   }
   result.median_error = median(std::move(errors));
-  if (whole_seconds > 0)
-    result.start_error = median(std::move(start_offsets)) / (whole_seconds / whole_steps);
+  if (ranks_with_steps > 0) {
+    result.step_time.measured = result.step_time.measured / ranks_with_steps;
+    result.step_time.simulated = result.step_time.simulated / ranks_with_steps;
+  }
+  if (result.step_time.measured > Seconds::s(0))
+    result.start_error = median(std::move(start_offsets)) / result.step_time.measured.s();
   if (span > Nanoseconds(0)) result.residual_share = residual / span;
   return result;
 }

@@ -23,12 +23,15 @@ struct StepComparison {
   std::size_t rank;
   std::string name;
   bool partial;
-  Pair host;                  ///< from the start of the step to the start of the next
+  Pair host;                   ///< from the start of the step to the start of the next
   std::optional<Pair> device;  ///< from the last device op of the step before to this step's last
 };
 
 struct Comparison {
   std::vector<StepComparison> steps;
+  /// The step time: per rank, the mean over whole steps of the longer of the two periods (in a
+  /// steady state the device cannot fall behind for ever); then the mean over ranks.
+  Pair step_time = {Seconds::s(0), Seconds::s(0)};
   double median_error = 0;  ///< |error| over whole steps, of both periods
   double worst_error = 0;   ///< the error with the largest magnitude, with its sign
   /// Median over device ops of |simulated - recorded start|, as a share of the mean whole step.

@@ -47,8 +47,7 @@ Constants fit_constants(const Recording& r, const std::vector<HostWait>& waits) 
         // Launched so long before its predecessor ended that only the stream held it up.
         constexpr Nanoseconds kBacklog{40000};
         const Nanoseconds between = op.start - before.end();
-        if (call && r.host(*call).start + kBacklog < before.end() &&
-            between < Nanoseconds(20000))
+        if (call && r.host(*call).start + kBacklog < before.end() && between < Nanoseconds(20000))
           gap.push_back(std::max(between, Nanoseconds(0)));
       }
       idle_since = std::max(idle_since, op.end());

@@ -1,8 +1,9 @@
-// What a recording tells about the machine between its ops: how long a launch takes to reach an idle
-// stream, how close ops of one stream follow each other, how long a waiting call takes to return.
+// What a recording tells about the machine between its ops: how long a launch takes to reach an
+// idle stream, how close ops of one stream follow each other, how long a waiting call takes to
+// return.
 //
-// These are medians over the occurrences that show the constant alone. A replay uses them, never the
-// recorded instant of a single op.
+// These are medians over the occurrences that show the constant alone. A replay uses them, never
+// the recorded instant of a single op.
 #pragma once
 
 #include <optional>
@@ -13,19 +14,19 @@
 
 namespace rehearse::replay {
 
-/// A median and how many samples it rests on. With none it is a default from the recordings named in
-/// docs/concepts/replay.md.
+/// A median and how many samples it rests on. With none it is a default from the recordings named
+/// in docs/concepts/replay.md.
 struct Fitted {
   Nanoseconds value{0};
   std::size_t samples = 0;
 };
 
 struct Constants {
-  Fitted launch;     ///< from the start of a launching call to the start on an idle stream: kernels
+  Fitted launch;  ///< from the start of a launching call to the start on an idle stream: kernels
   Fitted copy_launch;  ///< the same for copies and sets
-  Fitted queue_gap;  ///< between ops of one stream of which the later was launched long before
-  Fitted wake;       ///< from the end of what a synchronising call waits for to its return
-  Fitted copy_wake;  ///< the same for a call that waits for its own copy
+  Fitted queue_gap;    ///< between ops of one stream of which the later was launched long before
+  Fitted wake;         ///< from the end of what a synchronising call waits for to its return
+  Fitted copy_wake;    ///< the same for a call that waits for its own copy
   Fitted copy_lead;  ///< how long before the end of a pageable copy to the device its call returns
   Fitted sync_cost;  ///< a synchronising call that finds nothing to wait for
   Fitted copy_cost;  ///< a copying call, without any waiting

@@ -1,12 +1,12 @@
 #include "profiler/replay/edit.h"
 
-#include <fmt/core.h>
-
 #include <algorithm>
 #include <array>
 #include <charconv>
 #include <cmath>
 #include <set>
+
+#include <fmt/core.h>
 
 #include "sim/base/text.h"
 
@@ -18,9 +18,8 @@ using graph::GraphBuilder;
 using Kind = Origin::Kind;
 using Target = Selector::Target;
 
-constexpr std::array<std::string_view, 7> kTargets = {"gpu",        "kernel", "copy",
-                                                      "collective", "host",   "launch",
-                                                      "profiler"};
+constexpr std::array<std::string_view, 7> kTargets = {"gpu",  "kernel", "copy",    "collective",
+                                                      "host", "launch", "profiler"};
 constexpr std::string_view kLoader = "enumerate(DataLoader)*";
 
 /// "SELECTOR:VALUE" at its last colon: names hold colons too.
@@ -163,7 +162,9 @@ std::vector<OpId> select(const std::vector<Recording>& recordings, const ReplayG
     };
     bool matches = false;
     switch (selector.target) {
-      case Target::kGpu: matches = device; break;
+      case Target::kGpu:
+        matches = device;
+        break;
       case Target::kKernel:
         matches = device && category == Category::kCompute && named(replay.graph.name(op));
         break;
@@ -178,8 +179,12 @@ std::vector<OpId> select(const std::vector<Recording>& recordings, const ReplayG
         matches = host && (selector.pattern.empty() ||
                            lies_in(recordings[origin.rank], origin.row, selector.pattern));
         break;
-      case Target::kLaunch: matches = origin.kind == Kind::kLaunch; break;
-      case Target::kProfiler: matches = category == Category::kProfiler; break;
+      case Target::kLaunch:
+        matches = origin.kind == Kind::kLaunch;
+        break;
+      case Target::kProfiler:
+        matches = category == Category::kProfiler;
+        break;
     }
     if (matches) chosen.push_back(op);
   }
@@ -254,10 +259,10 @@ Result<ReplayGraph> overlap_input(const std::vector<Recording>& recordings,
     }
     if (loads.empty()) continue;
     any = true;
-    const DemandId workers = builder.add(graph::Demand{
-        .server = builder.add(graph::Server{
-            .name = builder.intern(fmt::format("rank {} input workers", rank)),
-            .slots = edit.workers})});
+    const DemandId workers = builder.add(
+        graph::Demand{.server = builder.add(graph::Server{
+                          .name = builder.intern(fmt::format("rank {} input workers", rank)),
+                          .slots = edit.workers})});
     const NameId name = builder.intern("load a batch");
     const std::size_t depth = std::size_t{edit.workers} * edit.prefetch;
     for (std::size_t k = 0; k < loads.size(); ++k) {
@@ -276,7 +281,8 @@ Result<ReplayGraph> overlap_input(const std::vector<Recording>& recordings,
     }
   }
   if (!any)
-    return fail("the recording has no loading ranges to overlap", "ranges named " + std::string(kLoader));
+    return fail("the recording has no loading ranges to overlap",
+                "ranges named " + std::string(kLoader));
   return with_graph(replay, std::move(builder), std::move(origins));
 }
 

@@ -53,8 +53,8 @@ struct InputPipeline {
 };
 Result<InputPipeline> parse_input_pipeline(std::string_view text);
 
-/// Each returns the rewritten graph, with the origins, steps and fitted constants kept. An edit that
-/// matches no op is an error that names what there is.
+/// Each returns the rewritten graph, with the origins, steps and fitted constants kept. An edit
+/// that matches no op is an error that names what there is.
 Result<ReplayGraph> scale(const std::vector<Recording>& recordings, const ReplayGraph& replay,
                           const Scale& edit);
 /// Ops of no duration, whose launching calls cost nothing either.

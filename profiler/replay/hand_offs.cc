@@ -39,9 +39,9 @@ std::vector<Block> top_level_blocks(const Recording& r, const EventSequence& seq
 std::optional<std::size_t> silence_around(const Recording& r, const EventSequence& owner,
                                           Nanoseconds start, Nanoseconds end) {
   const auto& events = owner.events;
-  const auto after = std::upper_bound(
-      events.begin(), events.end(), start,
-      [](Nanoseconds time, const HostEvent& event) { return time < event.time; });
+  const auto after =
+      std::upper_bound(events.begin(), events.end(), start,
+                       [](Nanoseconds time, const HostEvent& event) { return time < event.time; });
   if (after == events.begin() || after == events.end()) return std::nullopt;
   const auto gap = static_cast<std::size_t>(after - events.begin()) - 1;
   if (after->time < end) return std::nullopt;
@@ -54,8 +54,7 @@ std::optional<std::size_t> silence_around(const Recording& r, const EventSequenc
 
 }  // namespace
 
-std::vector<HandOff> find_hand_offs(const Recording& r,
-                                    const std::vector<EventSequence>& events) {
+std::vector<HandOff> find_hand_offs(const Recording& r, const std::vector<EventSequence>& events) {
   std::vector<HandOff> found;
   for (std::size_t w = 0; w < events.size(); ++w) {
     const std::vector<HostEvent>& work = events[w].events;
@@ -68,8 +67,8 @@ std::vector<HandOff> find_hand_offs(const Recording& r,
       const std::vector<HostEvent>& owner = events[h.owner].events;
       const Nanoseconds silence = owner[h.gap + 1].time - owner[h.gap].time;
       const Nanoseconds busy = work[h.last].time - work[h.first].time;
-      // A thread that happens to act while another is silent was not waited for: the owner must have
-      // been silent for little else, unless the work is a backward pass.
+      // A thread that happens to act while another is silent was not waited for: the owner must
+      // have been silent for little else, unless the work is a backward pass.
       if (backward || busy * 2 > silence) found.push_back(h);
       current.reset();
       backward = false;

@@ -18,7 +18,8 @@ struct HandOff {
   std::size_t last;
 };
 
-/// `events` has one sequence per thread. The owner's silence is replaced by its wait for the worker.
+/// `events` has one sequence per thread. The owner's silence is replaced by its wait for the
+/// worker.
 std::vector<HandOff> find_hand_offs(const Recording& recording,
                                     const std::vector<EventSequence>& events);
 

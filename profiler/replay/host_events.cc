@@ -10,8 +10,10 @@ bool may_wait(CallKind kind) {
     case CallKind::kSyncStream:
     case CallKind::kSyncEvent:
     case CallKind::kCopy:
-    case CallKind::kBlockingCopy: return true;
-    default: return false;
+    case CallKind::kBlockingCopy:
+      return true;
+    default:
+      return false;
   }
 }
 

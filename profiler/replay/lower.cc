@@ -1,9 +1,9 @@
 #include "profiler/replay/lower.h"
 
-#include <fmt/core.h>
-
 #include <algorithm>
 #include <unordered_map>
+
+#include <fmt/core.h>
 
 #include "profiler/replay/host_events.h"
 #include "profiler/replay/waits.h"
@@ -22,14 +22,14 @@ using Kind = Origin::Kind;
 
 /// The state that lowering one rank builds up.
 struct RankState {
-  std::vector<EventSequence> events;          // per thread
-  std::vector<std::vector<OpId>> ends_at;     // per thread and event: the op whose end it is
-  std::vector<DemandId> thread_demand;        // per thread
-  std::vector<DemandId> stream_demand;        // per stream
+  std::vector<EventSequence> events;       // per thread
+  std::vector<std::vector<OpId>> ends_at;  // per thread and event: the op whose end it is
+  std::vector<DemandId> thread_demand;     // per thread
+  std::vector<DemandId> stream_demand;     // per stream
   std::vector<HostWait> waits;
   std::vector<HandOff> hand_offs;
   std::vector<StreamWait> stream_waits;
-  std::vector<char> communicates;             // by device op
+  std::vector<char> communicates;                                               // by device op
   std::vector<std::optional<std::pair<std::size_t, std::size_t>>> start_event;  // of a host op
 };
 
@@ -123,6 +123,8 @@ void Lowering::add_threads(std::size_t rank) {
         builder_.intern(fmt::format("rank {} thread {}", rank, r.name(thread.thread)));
     state.thread_demand.push_back(
         builder_.add(Demand{.server = builder_.add(graph::Server{.name = name})}));
+    result_.lanes.push_back(
+        {static_cast<std::uint32_t>(rank), false, static_cast<std::uint32_t>(t)});
   }
   for (std::size_t t = 0; t < r.threads().size(); ++t) add_thread(rank, t);
 }
@@ -152,8 +154,8 @@ void Lowering::add_thread(std::size_t rank, std::size_t t) {
   ends_at.reserve(sequence.events.size());
   // A worker whose first work was handed to it starts when the owner says so.
   const Nanoseconds first = joins[0] ? Nanoseconds(0) : sequence.events.front().time;
-  OpId last = add(Kind::kInitial, rank, std::nullopt, "before the first event", Category::kDelay,
-                  first);
+  OpId last =
+      add(Kind::kInitial, rank, std::nullopt, "before the first event", Category::kDelay, first);
   if (joins[0])
     last = add(Kind::kHandOff, rank, std::nullopt, "work handed over", Category::kSynchronization,
                Nanoseconds(0), demand);
@@ -184,8 +186,8 @@ void Lowering::add_thread(std::size_t rank, std::size_t t) {
                  host_category(r, innermost), length, demand));
     }
     if (joins[k + 1])
-      follow(add(Kind::kHandOff, rank, std::nullopt, "work handed over",
-                 Category::kSynchronization, Nanoseconds(0), demand));
+      follow(add(Kind::kHandOff, rank, std::nullopt, "work handed over", Category::kSynchronization,
+                 Nanoseconds(0), demand));
     ends_at.push_back(last);
   }
 }
@@ -196,15 +198,18 @@ void Lowering::add_streams(std::size_t rank) {
   RankGraph& out = result_.ranks[rank];
   out.device_first.assign(r.rank().gpu_ops.size(), OpId(0));
   out.device_last.assign(r.rank().gpu_ops.size(), OpId(0));
-  for (const Stream& stream : r.streams()) {
+  for (std::size_t s = 0; s < r.streams().size(); ++s) {
+    const Stream& stream = r.streams()[s];
+    result_.lanes.push_back(
+        {static_cast<std::uint32_t>(rank), true, static_cast<std::uint32_t>(s)});
     const NameId name = builder_.intern(
         fmt::format("rank {} gpu {} stream {}", rank, stream.device, stream.number));
     const Picoseconds turnaround = Picoseconds::from(out.constants.queue_gap.value);
     // Without stream order, the ablation, a stream is as wide as its work.
     const std::uint32_t slots = options_.stream_order ? 1 : 1U << 20;
-    state.stream_demand.push_back(builder_.add(Demand{
-        .server = builder_.add(
-            graph::Server{.name = name, .slots = slots, .turnaround = turnaround})}));
+    state.stream_demand.push_back(
+        builder_.add(Demand{.server = builder_.add(graph::Server{
+                                .name = name, .slots = slots, .turnaround = turnaround})}));
   }
   for (const Stream& stream : r.streams())
     for (std::size_t k = 0; k < stream.ops.size(); ++k) add_device_op(rank, stream, k);
@@ -218,7 +223,7 @@ void Lowering::add_device_op(std::size_t rank, const Stream& stream, std::size_t
   const DemandId demand = states_[rank].stream_demand[r.stream_of(i)];
   const std::string_view name = r.name(op);
 
-  const Category category = states_[rank].communicates[i]         ? Category::kCommunication
+  const Category category = states_[rank].communicates[i]        ? Category::kCommunication
                             : op.kind == trace::GpuKind::kKernel ? Category::kCompute
                                                                  : Category::kMemory;
   if (const auto transfer = transfers_[rank].find(i); transfer != transfers_[rank].end()) {
@@ -230,8 +235,7 @@ void Lowering::add_device_op(std::size_t rank, const Stream& stream, std::size_t
   if (head != heads_[rank].end()) {
     // A pageable copy to the device whose call returns before its end.
     const Nanoseconds lead = std::min(op.duration, out.constants.copy_lead.value);
-    out.device_first[i] =
-        add(Kind::kDevice, rank, i, name, category, op.duration - lead, demand);
+    out.device_first[i] = add(Kind::kDevice, rank, i, name, category, op.duration - lead, demand);
     out.device_last[i] = add(Kind::kDevice, rank, i, name, category, lead);
     edge(out.device_first[i], out.device_last[i]);
     head->second = out.device_first[i];
@@ -270,8 +274,7 @@ void Lowering::add_device_edges(std::size_t rank) {
       const std::optional<GpuIndex> previous =
           k > 0 ? std::optional(stream.ops[k - 1]) : std::nullopt;
       if (previous && options_.stream_order)
-        need(out.device_last[*previous],
-             r.gpu(*previous).end() + out.constants.queue_gap.value);
+        need(out.device_last[*previous], r.gpu(*previous).end() + out.constants.queue_gap.value);
       for (const GpuIndex other : waits_for[i]) need(out.device_last[other], r.gpu(other).end());
 
       const auto call = r.launcher(i);
@@ -352,10 +355,10 @@ void Lowering::add_hand_offs(std::size_t rank) {
   const RankState& state = states_[rank];
   const auto hand_over = [&](std::size_t from_thread, std::size_t from, std::size_t to_thread,
                              std::size_t to) {
-    const Nanoseconds length = state.events[to_thread].events[to].time -
-                               state.events[from_thread].events[from].time;
-    const OpId id = add(Kind::kHandOff, rank, std::nullopt, "hand-off",
-                        Category::kSynchronization, std::max(length, Nanoseconds(0)));
+    const Nanoseconds length =
+        state.events[to_thread].events[to].time - state.events[from_thread].events[from].time;
+    const OpId id = add(Kind::kHandOff, rank, std::nullopt, "hand-off", Category::kSynchronization,
+                        std::max(length, Nanoseconds(0)));
     edge(state.ends_at[from_thread][from], id);
     edge(id, state.ends_at[to_thread][to]);
   };
@@ -392,11 +395,11 @@ void Lowering::add_steps(std::size_t rank) {
 
   const auto op_at = [&](std::size_t thread, Nanoseconds time) {
     const auto& events = state.events[thread].events;
-    const auto at = std::lower_bound(
-        events.begin(), events.end(), time,
-        [](const HostEvent& event, Nanoseconds t) { return event.time < t; });
-    const auto k = at == events.end() ? events.size() - 1
-                                      : static_cast<std::size_t>(at - events.begin());
+    const auto at =
+        std::lower_bound(events.begin(), events.end(), time,
+                         [](const HostEvent& event, Nanoseconds t) { return event.time < t; });
+    const auto k =
+        at == events.end() ? events.size() - 1 : static_cast<std::size_t>(at - events.begin());
     return state.ends_at[thread][k];
   };
   // The last instant of any thread, for a recording that is one step as a whole.

@@ -1,8 +1,8 @@
 // lower: from what was recorded to a graph that can be run.
 //
-// The graph holds durations, gaps between marks of one thread, and the fitted constants; no op takes
-// its start from the recording. Starts are results, and comparing them with the recorded ones tells
-// how well the graph explains the recording. docs/concepts/replay.md states the rules.
+// The graph holds durations, gaps between marks of one thread, and the fitted constants; no op
+// takes its start from the recording. Starts are results, and comparing them with the recorded ones
+// tells how well the graph explains the recording. docs/concepts/replay.md states the rules.
 #pragma once
 
 #include <vector>
@@ -32,19 +32,19 @@ struct LowerOptions {
 /// What in the recording an op of the graph stands for.
 struct Origin {
   enum class Kind : std::uint8_t {
-    kHost,        ///< a thread at work: row is the innermost host op, if any was open
-    kCall,        ///< the own cost of a call that may wait: row is the call
-    kReturn,      ///< the return of such a call
-    kLaunch,      ///< from a launching call to the stream: row is the device op
-    kDevice,      ///< a device op, or the part of one that moves or computes
-    kArrival,     ///< a rank ready for a collective: row is the device op
-    kHandOff,     ///< between threads
-    kWake,        ///< from the end of device work to the return of the call: row is the call
-    kInitial,     ///< state before the recording began
-    kResidual,    ///< unexplained delay before a device op
+    kHost,      ///< a thread at work: row is the innermost host op, if any was open
+    kCall,      ///< the own cost of a call that may wait: row is the call
+    kReturn,    ///< the return of such a call
+    kLaunch,    ///< from a launching call to the stream: row is the device op
+    kDevice,    ///< a device op, or the part of one that moves or computes
+    kArrival,   ///< a rank ready for a collective: row is the device op
+    kHandOff,   ///< between threads
+    kWake,      ///< from the end of device work to the return of the call: row is the call
+    kInitial,   ///< state before the recording began
+    kResidual,  ///< unexplained delay before a device op
   };
   Kind kind;
-  std::uint32_t rank;               ///< index into Trace::ranks
+  std::uint32_t rank;                ///< index into Trace::ranks
   std::optional<std::uint32_t> row;  ///< of Rank::host_ops or Rank::gpu_ops, as the kind says
 };
 
@@ -65,15 +65,23 @@ struct RankGraph {
   std::vector<OpId> device_first;  ///< by GpuIndex: the op whose start is that of the device op
   std::vector<OpId> device_last;   ///< by GpuIndex: the op whose end is
   std::vector<CommunicationOp> communication;
-  Nanoseconds residual{0};  ///< sum of the delays that no rule explains
-  Nanoseconds span{0};      ///< of the recording
+  Nanoseconds residual{0};        ///< sum of the delays that no rule explains
+  Nanoseconds span{0};            ///< of the recording
   Nanoseconds unseen_backlog{0};  ///< longest wait of a stream for work that left no record
   std::size_t host_waits = 0, hand_offs = 0;
   std::size_t stream_waits[3] = {0, 0, 0};  ///< by Evidence
 };
 
+/// What a server of the graph stands for: a host thread or a stream of a recording.
+struct Lane {
+  std::uint32_t rank;
+  bool on_stream;
+  std::uint32_t index;  ///< of Recording::threads() or Recording::streams()
+};
+
 struct ReplayGraph {
   graph::Graph graph;
+  std::vector<Lane> lanes;  ///< by server id; servers that edits add stand behind them
   std::vector<Origin> origins;  ///< by op id
   std::vector<RankGraph> ranks;
   std::size_t matched_collectives = 0;

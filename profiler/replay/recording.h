@@ -86,14 +86,14 @@ inline constexpr Nanoseconds kUnseenBacklog{500000};
 /// What a runtime or driver call does to the thread that calls it.
 enum class CallKind {
   kOther,
-  kSyncDevice,   ///< waits for all work of the device
-  kSyncStream,   ///< waits for all work of a stream
-  kSyncEvent,    ///< waits for an event
-  kCopy,         ///< may wait for its own copy
-  kBlockingCopy, ///< waits for its own copy, whatever the memory
+  kSyncDevice,       ///< waits for all work of the device
+  kSyncStream,       ///< waits for all work of a stream
+  kSyncEvent,        ///< waits for an event
+  kCopy,             ///< may wait for its own copy
+  kBlockingCopy,     ///< waits for its own copy, whatever the memory
   kStreamWaitEvent,  ///< makes a stream wait; does not wait itself
   kEventRecord,
-  kPoll,         ///< asks whether work has ended; never waits
+  kPoll,  ///< asks whether work has ended; never waits
 };
 
 /// By the names of the CUDA and HIP runtimes and drivers.

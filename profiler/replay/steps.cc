@@ -1,10 +1,10 @@
 #include "profiler/replay/steps.h"
 
-#include <fmt/core.h>
-
 #include <algorithm>
 #include <cmath>
 #include <map>
+
+#include <fmt/core.h>
 
 #include "profiler/trace/recorder.h"
 
@@ -84,15 +84,14 @@ std::optional<Steps> from_ranges(const Recording& r) {
     if (!found || found->ops.size() < 3) continue;
     std::vector<Nanoseconds> starts;
     for (const HostIndex i : found->ops) starts.push_back(r.host(i).start);
-    return from_starts(StepSource::kRanges, found->thread, starts,
-                       r.threads()[found->thread].last);
+    return from_starts(StepSource::kRanges, found->thread, starts, r.threads()[found->thread].last);
   }
   return std::nullopt;
 }
 
-/// A copy between host and device that comes back at even distances in the order of launches: a step
-/// takes in a batch or gives out a result. Kernels tell nothing, since those of a layer come back
-/// within a step as evenly as others do from step to step.
+/// A copy between host and device that comes back at even distances in the order of launches: a
+/// step takes in a batch or gives out a result. Kernels tell nothing, since those of a layer come
+/// back within a step as evenly as others do from step to step.
 std::optional<Steps> from_repetition(const Recording& r) {
   struct Launch {
     Nanoseconds time;
@@ -118,8 +117,8 @@ std::optional<Steps> from_repetition(const Recording& r) {
 
   const auto evenly_spaced = [&](const std::vector<std::size_t>& at) {
     if (at.size() < 3) return false;
-    const double period = static_cast<double>(at.back() - at.front()) /
-                          static_cast<double>(at.size() - 1);
+    const double period =
+        static_cast<double>(at.back() - at.front()) / static_cast<double>(at.size() - 1);
     // Its turns must account for the recording.
     if (period < 4 ||
         period * static_cast<double>(at.size()) < 0.7 * static_cast<double>(launches.size()))
@@ -130,8 +129,8 @@ std::optional<Steps> from_repetition(const Recording& r) {
   };
   const std::vector<std::size_t>* best = nullptr;
   for (const auto& [name, at] : places)
-    if (evenly_spaced(at) && (!best || std::pair(at.size(), at.front()) <
-                                           std::pair(best->size(), best->front())))
+    if (evenly_spaced(at) &&
+        (!best || std::pair(at.size(), at.front()) < std::pair(best->size(), best->front())))
       best = &at;
   if (!best) return std::nullopt;
   std::vector<Nanoseconds> starts;
@@ -158,10 +157,14 @@ void mark_partial(const Recording& r, Steps& steps) {
 
 std::string_view to_string(StepSource source) {
   switch (source) {
-    case StepSource::kMarks: return "step marks";
-    case StepSource::kRanges: return "ranges that come once a step";
-    case StepSource::kRepetition: return "copies that come back at even distances";
-    case StepSource::kSpan: return "the whole recording";
+    case StepSource::kMarks:
+      return "step marks";
+    case StepSource::kRanges:
+      return "ranges that come once a step";
+    case StepSource::kRepetition:
+      return "copies that come back at even distances";
+    case StepSource::kSpan:
+      return "the whole recording";
   }
   return "?";
 }

@@ -24,9 +24,8 @@ class StreamWaitFinder {
       : r_(recording), constants_(constants), bound_(recording.rank().gpu_ops.size()) {
     for (const Stream& stream : r_.streams())
       for (const GpuIndex op : stream.ops) by_end_.push_back(op);
-    std::stable_sort(by_end_.begin(), by_end_.end(), [&](GpuIndex a, GpuIndex b) {
-      return r_.gpu(a).end() < r_.gpu(b).end();
-    });
+    std::stable_sort(by_end_.begin(), by_end_.end(),
+                     [&](GpuIndex a, GpuIndex b) { return r_.gpu(a).end() < r_.gpu(b).end(); });
     set_bounds();
   }
 
@@ -70,9 +69,8 @@ class StreamWaitFinder {
 
   void from_timing() {
     std::vector<GpuIndex> by_start = by_end_;
-    std::stable_sort(by_start.begin(), by_start.end(), [&](GpuIndex a, GpuIndex b) {
-      return r_.gpu(a).start < r_.gpu(b).start;
-    });
+    std::stable_sort(by_start.begin(), by_start.end(),
+                     [&](GpuIndex a, GpuIndex b) { return r_.gpu(a).start < r_.gpu(b).start; });
     for (const GpuIndex i : by_start) {
       const GpuOp& op = r_.gpu(i);
       if (!bound_[i] || op.start - *bound_[i] <= kUnexplained) continue;
@@ -134,9 +132,9 @@ class StreamWaitFinder {
   /// Rule A: of the work launched before the wait on other streams, what ended last before `after`.
   void match_call(GpuIndex after, Nanoseconds waiting_since) {
     const GpuOp& a = r_.gpu(after);
-    const auto stop = std::upper_bound(
-        by_end_.begin(), by_end_.end(), a.start,
-        [&](Nanoseconds time, GpuIndex op) { return time < r_.gpu(op).end(); });
+    const auto stop =
+        std::upper_bound(by_end_.begin(), by_end_.end(), a.start,
+                         [&](Nanoseconds time, GpuIndex op) { return time < r_.gpu(op).end(); });
     constexpr int kLooked = 256;  // further back it no longer binds
     int looked = 0;
     for (auto at = stop; at != by_end_.begin() && looked < kLooked; ++looked) {
@@ -149,9 +147,9 @@ class StreamWaitFinder {
   /// Rule B: the op of another stream whose end lies nearest to the start of `after`.
   std::optional<GpuIndex> nearest_end(GpuIndex after) const {
     const Nanoseconds start = r_.gpu(after).start;
-    const auto begin = std::lower_bound(
-        by_end_.begin(), by_end_.end(), start - kEventDelay,
-        [&](GpuIndex op, Nanoseconds time) { return r_.gpu(op).end() < time; });
+    const auto begin =
+        std::lower_bound(by_end_.begin(), by_end_.end(), start - kEventDelay,
+                         [&](GpuIndex op, Nanoseconds time) { return r_.gpu(op).end() < time; });
     std::optional<GpuIndex> best;
     Nanoseconds best_distance(INT64_MAX);
     for (auto at = begin; at != by_end_.end() && r_.gpu(*at).end() <= start + kDraining; ++at) {

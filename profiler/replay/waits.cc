@@ -73,15 +73,23 @@ class WaitFinder {
     const HostOp& op = r_.host(i);
     if (op.kind != trace::HostKind::kRuntime && op.kind != trace::HostKind::kDriver) return;
     switch (call_kind(r_.name(op))) {
-      case CallKind::kSyncDevice: return wait_device(i);
-      case CallKind::kSyncStream: return wait_stream(i);
-      case CallKind::kSyncEvent: return wait_event(i);
-      case CallKind::kCopy: wait_copy(i, false); break;
-      case CallKind::kBlockingCopy: wait_copy(i, true); break;
+      case CallKind::kSyncDevice:
+        return wait_device(i);
+      case CallKind::kSyncStream:
+        return wait_stream(i);
+      case CallKind::kSyncEvent:
+        return wait_event(i);
+      case CallKind::kCopy:
+        wait_copy(i, false);
+        break;
+      case CallKind::kBlockingCopy:
+        wait_copy(i, true);
+        break;
       case CallKind::kEventRecord:
         last_recorded_ = last_stream_ ? last_launched(*last_stream_, op.start) : std::nullopt;
         return;
-      default: break;
+      default:
+        break;
     }
     if (const auto launched = r_.launched(i); !launched.empty())
       last_stream_ = r_.stream_of(launched.back());
@@ -129,9 +137,9 @@ class WaitFinder {
     std::optional<GpuIndex> best;
     for (std::size_t s = 0; s < r_.streams().size(); ++s) {
       const auto& ops = r_.streams()[s].ops;
-      const auto after = std::upper_bound(
-          ops.begin(), ops.end(), call.end() + kClockSlack,
-          [&](Nanoseconds time, GpuIndex op) { return time < r_.gpu(op).end(); });
+      const auto after =
+          std::upper_bound(ops.begin(), ops.end(), call.end() + kClockSlack,
+                           [&](Nanoseconds time, GpuIndex op) { return time < r_.gpu(op).end(); });
       if (after == ops.begin()) continue;
       const GpuIndex candidate = *std::prev(after);
       if (r_.gpu(candidate).end() > call.start &&
@@ -190,8 +198,8 @@ class WaitFinder {
   std::unordered_map<std::uint32_t, const Sync*> sync_of_;
   std::vector<std::vector<Nanoseconds>> launch_times_;
   std::unordered_map<std::uint32_t, Nanoseconds> call_times_;
-  std::optional<std::size_t> last_stream_;    // of this thread's last launch
-  std::optional<GpuIndex> last_recorded_;     // last op before this thread's last event record
+  std::optional<std::size_t> last_stream_;  // of this thread's last launch
+  std::optional<GpuIndex> last_recorded_;   // last op before this thread's last event record
   std::vector<HostWait> waits_;
 };
 

@@ -17,9 +17,9 @@ struct HostWait {
   bool waited = false;
 };
 
-/// The waits of every thread, from recorded synchronisations where there are any, else from what the
-/// call means and which work had been launched. A wait that the recorded times contradict (the work
-/// ended after the call returned) is left out.
+/// The waits of every thread, from recorded synchronisations where there are any, else from what
+/// the call means and which work had been launched. A wait that the recorded times contradict (the
+/// work ended after the call returned) is left out.
 std::vector<HostWait> find_host_waits(const Recording& recording);
 
 /// A copy from pageable memory of at most this many bytes is staged by the driver: its call returns

@@ -23,14 +23,10 @@ struct Word {
 
 // "reduce" ends the list: it begins or ends other names.
 constexpr Word kWords[] = {
-    {"allreduce", CollectiveKind::kAllReduce},
-    {"reducescatter", CollectiveKind::kReduceScatter},
-    {"allgather", CollectiveKind::kAllGather},
-    {"alltoall", CollectiveKind::kAllToAll},
-    {"broadcast", CollectiveKind::kBroadcast},
-    {"sendrecv", CollectiveKind::kSendRecv},
-    {"barrier", CollectiveKind::kBarrier},
-    {"reduce", CollectiveKind::kReduce},
+    {"allreduce", CollectiveKind::kAllReduce}, {"reducescatter", CollectiveKind::kReduceScatter},
+    {"allgather", CollectiveKind::kAllGather}, {"alltoall", CollectiveKind::kAllToAll},
+    {"broadcast", CollectiveKind::kBroadcast}, {"sendrecv", CollectiveKind::kSendRecv},
+    {"barrier", CollectiveKind::kBarrier},     {"reduce", CollectiveKind::kReduce},
 };
 
 }  // namespace

@@ -15,8 +15,9 @@ std::optional<CollectiveKind> collective_from_framework(std::string_view name);
 /// Whether a kernel belongs to NCCL, RCCL or a like library.
 bool is_communication_kernel(std::string_view name);
 
-/// The collective that an NCCL or RCCL kernel's name tells ("ncclKernel_AllReduce_RING_LL_Sum_float",
-/// "ncclDevKernel_SendRecv"); nothing when it tells none ("ncclDevKernel_Generic").
+/// The collective that an NCCL or RCCL kernel's name tells
+/// ("ncclKernel_AllReduce_RING_LL_Sum_float", "ncclDevKernel_SendRecv"); nothing when it tells none
+/// ("ncclDevKernel_Generic").
 std::optional<CollectiveKind> collective_from_kernel(std::string_view name);
 
 }  // namespace rehearse::trace

@@ -1,10 +1,10 @@
 #include "profiler/trace/recorder.h"
 
-#include <fmt/core.h>
-
 #include <algorithm>
 #include <array>
 #include <cctype>
+
+#include <fmt/core.h>
 
 namespace rehearse::trace {
 namespace {
@@ -18,8 +18,8 @@ std::uint64_t pair_key(NameId a, NameId b) { return (std::uint64_t{a.index()} <<
 
 bool is_step_name(std::string_view name) {
   constexpr std::string_view kSeparators = " #_:-";
-  constexpr std::array<std::string_view, 6> kWords = {"profilerstep", "step",       "iteration",
-                                                      "iter",         "train_step", "training_step"};
+  constexpr std::array<std::string_view, 6> kWords = {
+      "profilerstep", "step", "iteration", "iter", "train_step", "training_step"};
   if (const std::size_t bracket = name.find('['); bracket != 0) name = name.substr(0, bracket);
   if (name.size() > 32) return false;
   while (!name.empty() && std::isdigit(static_cast<unsigned char>(name.back())))
@@ -39,8 +39,8 @@ NameId Recorder::name(std::string_view text) { return names_.intern(text); }
 
 ThreadId Recorder::thread(std::string_view process, std::string_view thread) {
   const Thread key{name(process), name(thread)};
-  const auto [at, is_new] = thread_ids_.try_emplace(pair_key(key.process, key.thread),
-                                                    ThreadId(rank_.threads.size()));
+  const auto [at, is_new] =
+      thread_ids_.try_emplace(pair_key(key.process, key.thread), ThreadId(rank_.threads.size()));
   if (is_new) rank_.threads.push_back(key);
   return at->second;
 }

@@ -82,8 +82,8 @@ class Recorder {
   std::uint64_t gpu_count() const { return gpu_count_; }
 
  private:
-  /// What is known of one correlation id. While only device ops are known, `start` is the earliest of
-  /// theirs; once the call is known, it is the call's.
+  /// What is known of one correlation id. While only device ops are known, `start` is the earliest
+  /// of theirs; once the call is known, it is the call's.
   struct Launch {
     std::int64_t start = 0;
     bool called = false;

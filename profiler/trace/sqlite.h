@@ -1,8 +1,6 @@
 // A thin, checked face over the SQLite C interface, for the sources that open databases.
 #pragma once
 
-#include <sqlite3.h>
-
 #include <cstdint>
 #include <filesystem>
 #include <memory>
@@ -11,6 +9,8 @@
 #include <string>
 #include <string_view>
 #include <vector>
+
+#include <sqlite3.h>
 
 #include "sim/base/result.h"
 

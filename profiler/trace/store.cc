@@ -1,10 +1,10 @@
 #include "profiler/trace/store.h"
 
-#include <fmt/core.h>
-
 #include <array>
 #include <cstdio>
 #include <cstring>
+
+#include <fmt/core.h>
 
 #include "profiler/trace/sqlite.h"
 #include "sim/base/file.h"
@@ -91,18 +91,17 @@ struct StoreWriter::Database final : RowSink {
                                     cell(op.inputs), cell(op.collective), cell(op.payload)});
   }
   void add(const GpuOp& op) override {
-    gpus->add(std::array<Cell, 13>{rank_id, static_cast<std::int64_t>(op.kind), op.name.index(),
-                                   op.device, op.stream, op.start.count(), op.duration.count(),
-                                   cell(op.correlation), cell(op.bytes),
-                                   static_cast<std::int64_t>(op.direction),
-                                   static_cast<std::int64_t>(op.host_memory),
-                                   cell(op.launch_shape), cell(op.collective)});
+    gpus->add(std::array<Cell, 13>{
+        rank_id, static_cast<std::int64_t>(op.kind), op.name.index(), op.device, op.stream,
+        op.start.count(), op.duration.count(), cell(op.correlation), cell(op.bytes),
+        static_cast<std::int64_t>(op.direction), static_cast<std::int64_t>(op.host_memory),
+        cell(op.launch_shape), cell(op.collective)});
   }
   void add(const Sync& sync) override {
-    syncs->add(std::array<Cell, 8>{rank_id, static_cast<std::int64_t>(sync.kind), sync.start.count(),
-                                   sync.duration.count(), cell(sync.correlation),
-                                   cell(sync.stream), cell(sync.source_stream),
-                                   cell(sync.event_correlation)});
+    syncs->add(std::array<Cell, 8>{rank_id, static_cast<std::int64_t>(sync.kind),
+                                   sync.start.count(), sync.duration.count(),
+                                   cell(sync.correlation), cell(sync.stream),
+                                   cell(sync.source_stream), cell(sync.event_correlation)});
   }
   void add(const Dependency& d) override {
     dependencies->add(
@@ -151,7 +150,9 @@ bool StoreWriter::Database::write_tables(const Trace& trace) {
   bool ok = true;
   {
     Row row(db.get(), "INSERT INTO meta VALUES (?, ?)", ok);
-    (row << "format" << "rehearse-trace").end();
+    (row << "format"
+         << "rehearse-trace")
+        .end();
     (row << "version" << std::to_string(kStoreVersion)).end();
   }
   {
@@ -216,8 +217,7 @@ StoreWriter::~StoreWriter() = default;
 Result<StoreWriter> StoreWriter::create(const std::filesystem::path& path) {
   Result<PendingFile> file = PendingFile::create(path);
   if (!file) return forward(file);
-  Result<SqlitePtr> db =
-      open_sqlite(file->temporary(), SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE);
+  Result<SqlitePtr> db = open_sqlite(file->temporary(), SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE);
   if (!db) return forward(db);
   auto database = std::make_unique<Database>(std::move(*file), std::move(*db), path);
   // The temporary file is thrown away if anything fails, so SQLite need not guard it.
@@ -452,8 +452,8 @@ bool StoreReader::read_gpu_ops() {
     const auto memory = query.optional<std::uint8_t>(10);
     if (!r || !kind || *kind > static_cast<std::uint8_t>(GpuKind::kSet) || !direction ||
         *direction > static_cast<std::uint8_t>(CopyDirection::kHostToHost) || !memory ||
-        *memory > static_cast<std::uint8_t>(HostMemory::kPinned) ||
-        !in_names(query.integer(2)) || !sound_times(query, 5, 6))
+        *memory > static_cast<std::uint8_t>(HostMemory::kPinned) || !in_names(query.integer(2)) ||
+        !sound_times(query, 5, 6))
       return bad("table gpu_op: a reference or time is out of range");
     r->gpu_ops.push_back(
         {.name = NameId(static_cast<std::uint32_t>(query.integer(2))),
@@ -519,11 +519,11 @@ Result<Trace> read_store(const std::filesystem::path& path) {
   Query version(db->get(), "PRAGMA user_version");
   if (!version.next()) return sqlite_error(db->get(), path, "is not a trace store");
   if (version.integer(0) != kStoreVersion)
-    return fail(Diagnostic{.file = path.string(),
-                           .problem = fmt::format("is a trace store of version {}",
-                                                  version.integer(0)),
-                           .expected = fmt::format("version {}", kStoreVersion),
-                           .nearest = "import the recording again"});
+    return fail(
+        Diagnostic{.file = path.string(),
+                   .problem = fmt::format("is a trace store of version {}", version.integer(0)),
+                   .expected = fmt::format("version {}", kStoreVersion),
+                   .nearest = "import the recording again"});
   Trace trace;
   StoreReader reader(db->get(), trace);
   if (!reader.read())

@@ -25,8 +25,8 @@ class StoreWriter {
   /// Where the rows of the rank with this index in Trace::ranks go. One rank at a time.
   RowSink& rows(std::size_t rank);
 
-  /// Writes all but the rows of `trace` and puts the file in its place. Fails, leaving the old file,
-  /// if any write failed (a full disk).
+  /// Writes all but the rows of `trace` and puts the file in its place. Fails, leaving the old
+  /// file, if any write failed (a full disk).
   Status finish(const Trace& trace);
 
  private:

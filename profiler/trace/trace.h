@@ -1,8 +1,8 @@
 // Trace: what was recorded of one job, whatever recorded it.
 //
 // A trace has one Rank per recorded process. Times are nanoseconds on the rank's own clock, whose
-// origin is RankInfo::clock_base; ranks of one server share that clock. Rows keep the order in which
-// they were recorded, which is no order of time: sort before use.
+// origin is RankInfo::clock_base; ranks of one server share that clock. Rows keep the order in
+// which they were recorded, which is no order of time: sort before use.
 //
 // Absent values are std::nullopt. Texts are interned in Trace::names.
 #pragma once
@@ -144,9 +144,9 @@ struct Sync {
   SyncKind kind;
   Nanoseconds start;
   Nanoseconds duration;
-  std::optional<std::uint32_t> correlation = {};      ///< of the call
-  std::optional<std::uint32_t> stream = {};           ///< that waits, or is waited for (kStream)
-  std::optional<std::uint32_t> source_stream = {};    ///< where the event was recorded
+  std::optional<std::uint32_t> correlation = {};        ///< of the call
+  std::optional<std::uint32_t> stream = {};             ///< that waits, or is waited for (kStream)
+  std::optional<std::uint32_t> source_stream = {};      ///< where the event was recorded
   std::optional<std::uint32_t> event_correlation = {};  ///< of the call that recorded the event
 };
 
@@ -163,9 +163,9 @@ struct Dependency {
 };
 
 struct RankInfo {
-  std::string source;                           ///< the file it was read from
-  std::string format;                           ///< "kineto", "nsys", "chakra", ...
-  std::optional<std::uint32_t> rank = {};       ///< position in the job, where recorded
+  std::string source;                      ///< the file it was read from
+  std::string format;                      ///< "kineto", "nsys", "chakra", ...
+  std::optional<std::uint32_t> rank = {};  ///< position in the job, where recorded
   std::optional<std::uint32_t> world_size = {};
   std::string host;
   /// Nanoseconds since the Unix epoch at time zero of this rank's rows, where known.

@@ -4,10 +4,10 @@
 // It throws Fault so that the command line can name the place and exit with code 3.
 #pragma once
 
-#include <fmt/core.h>
-
 #include <stdexcept>
 #include <string>
+
+#include <fmt/core.h>
 
 namespace rehearse {
 
@@ -22,8 +22,8 @@ class Fault : public std::logic_error {
 }  // namespace rehearse
 
 /// CHECK(condition) or CHECK(condition, "format {}", values...).
-#define REHEARSE_CHECK(condition, ...)                                                \
-  do {                                                                                \
-    if (!(condition)) [[unlikely]]                                                    \
+#define REHEARSE_CHECK(condition, ...)                                                     \
+  do {                                                                                     \
+    if (!(condition)) [[unlikely]]                                                         \
       ::rehearse::fail_check(__FILE__, __LINE__, #condition, fmt::format("" __VA_ARGS__)); \
   } while (false)

@@ -14,10 +14,14 @@ enum class Provenance {
 
 constexpr std::string_view to_string(Provenance p) {
   switch (p) {
-    case Provenance::kRecorded: return "recorded";
-    case Provenance::kInterpolated: return "interpolated";
-    case Provenance::kExtrapolated: return "extrapolated";
-    case Provenance::kDatasheet: return "datasheet";
+    case Provenance::kRecorded:
+      return "recorded";
+    case Provenance::kInterpolated:
+      return "interpolated";
+    case Provenance::kExtrapolated:
+      return "extrapolated";
+    case Provenance::kDatasheet:
+      return "datasheet";
   }
   return "?";
 }

@@ -1,35 +1,34 @@
 #include "sim/base/file.h"
 
-#include <fmt/core.h>
-#include <unistd.h>
-
 #include <cerrno>
 #include <cstring>
 #include <memory>
 #include <utility>
+
+#include <fmt/core.h>
+#include <unistd.h>
 
 namespace rehearse {
 namespace {
 
 tl::unexpected<Error> fail_file(const std::filesystem::path& path, std::string problem,
                                 std::string expected = {}) {
-  return fail(Diagnostic{.file = path.string(),
-                         .problem = std::move(problem),
-                         .expected = std::move(expected)});
+  return fail(Diagnostic{
+      .file = path.string(), .problem = std::move(problem), .expected = std::move(expected)});
 }
 
 }  // namespace
 
 Result<std::string> read_file(const std::filesystem::path& path) {
   std::error_code ignored;
-  if (std::filesystem::is_directory(path, ignored))
-    return fail_file(path, "is a folder", "a file");
+  if (std::filesystem::is_directory(path, ignored)) return fail_file(path, "is a folder", "a file");
   const std::unique_ptr<std::FILE, int (*)(std::FILE*)> file(std::fopen(path.c_str(), "rb"),
                                                              &std::fclose);
   if (!file) return fail_file(path, fmt::format("cannot be read: {}", std::strerror(errno)));
   std::string text;
   char block[1 << 16];
-  while (const std::size_t n = std::fread(block, 1, sizeof block, file.get())) text.append(block, n);
+  while (const std::size_t n = std::fread(block, 1, sizeof block, file.get()))
+    text.append(block, n);
   if (std::ferror(file.get()))
     return fail_file(path, fmt::format("cannot be read: {}", std::strerror(errno)));
   return text;

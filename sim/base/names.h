@@ -17,7 +17,8 @@ namespace rehearse {
 class NamePool {
  public:
   NamePool() = default;
-  NamePool(const NamePool& other) : texts_(other.texts_), ids_(other.ids_), blocks_(other.blocks_) {}
+  NamePool(const NamePool& other)
+      : texts_(other.texts_), ids_(other.ids_), blocks_(other.blocks_) {}
   NamePool(NamePool&&) = default;
   NamePool& operator=(const NamePool& other) { return *this = NamePool(other); }
   NamePool& operator=(NamePool&&) = default;

@@ -1,14 +1,16 @@
 // Result<T>: what everything returns that input can make fail.
 //
-// An Error is one or more Diagnostics: a reader of a file reports all that is wrong with it at once.
+// An Error is one or more Diagnostics: a reader of a file reports all that is wrong with it at
+// once.
 #pragma once
 
 #include <cstdint>
 #include <optional>
 #include <string>
 #include <string_view>
-#include <tl/expected.hpp>
 #include <vector>
+
+#include <tl/expected.hpp>
 
 namespace rehearse {
 

@@ -1,10 +1,10 @@
 #include "sim/base/text.h"
 
-#include <fmt/core.h>
-
 #include <algorithm>
 #include <cmath>
 #include <numeric>
+
+#include <fmt/core.h>
 
 namespace rehearse {
 namespace {

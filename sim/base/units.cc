@@ -1,11 +1,11 @@
 #include "sim/base/units.h"
 
-#include <fmt/core.h>
-
 #include <array>
 #include <charconv>
 #include <cmath>
 #include <span>
+
+#include <fmt/core.h>
 
 #include "sim/base/text.h"
 
@@ -29,11 +29,8 @@ constexpr auto kSeconds = std::to_array<Unit>({{"ps", 1e-12},
                                                {"min", kMinute},
                                                {"h", kHour},
                                                {"d", kDay}});
-constexpr auto kBytes = std::to_array<Unit>({{"B", 1},
-                                             {"KiB", kKi},
-                                             {"MiB", kMi},
-                                             {"GiB", kGi},
-                                             {"TiB", kTi}});
+constexpr auto kBytes =
+    std::to_array<Unit>({{"B", 1}, {"KiB", kKi}, {"MiB", kMi}, {"GiB", kGi}, {"TiB", kTi}});
 constexpr auto kDecimalBytes =
     std::to_array<Unit>({{"kB", 1e3}, {"MB", 1e6}, {"GB", 1e9}, {"TB", 1e12}, {"PB", 1e15}});
 constexpr auto kFlops = std::to_array<Unit>({{"FLOP", 1},
@@ -44,8 +41,8 @@ constexpr auto kFlops = std::to_array<Unit>({{"FLOP", 1},
                                              {"PFLOP", 1e15},
                                              {"EFLOP", 1e18},
                                              {"ZFLOP", 1e21}});
-constexpr auto kByteRates = std::to_array<Unit>(
-    {{"B/s", 1}, {"kB/s", 1e3}, {"MB/s", 1e6}, {"GB/s", 1e9}, {"TB/s", 1e12}});
+constexpr auto kByteRates =
+    std::to_array<Unit>({{"B/s", 1}, {"kB/s", 1e3}, {"MB/s", 1e6}, {"GB/s", 1e9}, {"TB/s", 1e12}});
 constexpr auto kBitRates = std::to_array<Unit>({{"bit/s", 1 / 8.0},
                                                 {"kbit/s", 1e3 / 8},
                                                 {"Mbit/s", 1e6 / 8},
@@ -62,8 +59,7 @@ constexpr auto kFlopRates = std::to_array<Unit>({{"FLOP/s", 1},
                                                  {"TFLOP/s", 1e12},
                                                  {"PFLOP/s", 1e15},
                                                  {"EFLOP/s", 1e18}});
-constexpr auto kWatts =
-    std::to_array<Unit>({{"mW", 1e-3}, {"W", 1}, {"kW", 1e3}, {"MW", 1e6}});
+constexpr auto kWatts = std::to_array<Unit>({{"mW", 1e-3}, {"W", 1}, {"kW", 1e3}, {"MW", 1e6}});
 constexpr auto kJoules =
     std::to_array<Unit>({{"mJ", 1e-3}, {"J", 1}, {"kJ", 1e3}, {"MJ", 1e6}, {"GJ", 1e9}});
 constexpr auto kWattHours = std::to_array<Unit>({{"Wh", 3600}, {"kWh", 3.6e6}, {"MWh", 3.6e9}});
@@ -164,9 +160,7 @@ template Result<Watts> parse_quantity<Watts>(std::string_view);
 template Result<Joules> parse_quantity<Joules>(std::string_view);
 template Result<Usd> parse_quantity<Usd>(std::string_view);
 
-std::string to_string(Seconds s) {
-  return s.s() == 0 ? "0 s" : print_si(s.s(), kSeconds);
-}
+std::string to_string(Seconds s) { return s.s() == 0 ? "0 s" : print_si(s.s(), kSeconds); }
 std::string to_string(Bytes b) { return print_si(b.b(), kBytes); }
 std::string to_string(Flops f) { return print_si(f.flop(), kFlops); }
 std::string to_string(ByteRate r) { return print_si(r.bytes_per_s(), kByteRates); }

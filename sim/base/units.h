@@ -169,9 +169,15 @@ template <class Rate>
 constexpr typename AmountOf<Rate, Seconds>::Amount operator*(Seconds time, Rate rate) {
   return rate * time;
 }
-constexpr Seconds operator/(Bytes amount, ByteRate rate) { return Seconds::s(amount.si() / rate.si()); }
-constexpr Seconds operator/(Flops amount, FlopRate rate) { return Seconds::s(amount.si() / rate.si()); }
-constexpr Seconds operator/(Joules amount, Watts rate) { return Seconds::s(amount.si() / rate.si()); }
+constexpr Seconds operator/(Bytes amount, ByteRate rate) {
+  return Seconds::s(amount.si() / rate.si());
+}
+constexpr Seconds operator/(Flops amount, FlopRate rate) {
+  return Seconds::s(amount.si() / rate.si());
+}
+constexpr Seconds operator/(Joules amount, Watts rate) {
+  return Seconds::s(amount.si() / rate.si());
+}
 constexpr ByteRate operator/(Bytes amount, Seconds time) {
   return ByteRate::bytes_per_s(amount.si() / time.si());
 }

@@ -1,11 +1,11 @@
 #include "sim/base/yaml.h"
 
-#include <fmt/core.h>
-#include <yaml-cpp/yaml.h>
-
 #include <algorithm>
 #include <charconv>
 #include <cmath>
+
+#include <fmt/core.h>
+#include <yaml-cpp/yaml.h>
 
 #include "sim/base/file.h"
 #include "sim/base/text.h"
@@ -81,8 +81,7 @@ Result<std::int64_t> convert(const std::string& text) {
   // 300e9 is how people write a large count.
   const auto real = convert_number<double>(text, "a whole number");
   if (!real) return forward(real);
-  if (std::abs(*real) < 9e18 && *real == std::floor(*real))
-    return static_cast<std::int64_t>(*real);
+  if (std::abs(*real) < 9e18 && *real == std::floor(*real)) return static_cast<std::int64_t>(*real);
   return fail(fmt::format("'{}' is not a whole number", text));
 }
 template <>
@@ -173,8 +172,7 @@ std::optional<YamlMap> YamlMap::map(std::string_view key) const {
     report(key, "is not a mapping", "keys and values");
     return std::nullopt;
   }
-  return YamlMap(
-      std::make_shared<State>(State{state_->document, value, state_->path_of(key), {}}));
+  return YamlMap(std::make_shared<State>(State{state_->document, value, state_->path_of(key), {}}));
 }
 
 std::vector<YamlMap> YamlMap::maps(std::string_view key) const {

@@ -24,7 +24,8 @@
 namespace rehearse {
 
 /// One mapping of a YAML file. Copies are cheap and share the file's list of errors.
-/// Each reader returns nothing when the key is absent or its value is wrong; the latter is recorded.
+/// Each reader returns nothing when the key is absent or its value is wrong; the latter is
+/// recorded.
 class YamlMap {
  public:
   struct State;

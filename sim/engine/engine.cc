@@ -1,11 +1,11 @@
 #include "sim/engine/engine.h"
 
-#include <fmt/core.h>
-
 #include <limits>
 #include <optional>
 #include <utility>
 #include <vector>
+
+#include <fmt/core.h>
 
 #include "sim/base/check.h"
 #include "sim/engine/event_queue.h"
@@ -59,12 +59,24 @@ class Loop final : public Injector {
       const Event event = events_.pop();
       now_ = event.time;
       switch (event.kind) {
-        case EventKind::kOpEnds: end(OpId(event.index)); break;
-        case EventKind::kWorkBegins: begin_work(OpId(event.index)); break;
-        case EventKind::kSlotFrees: free_slot(queues_[event.index]); break;
-        case EventKind::kGrant: grant(queues_[event.index]); break;
-        case EventKind::kShare: share(); break;
-        case EventKind::kFlowEnds: end_flows(event.index); break;
+        case EventKind::kOpEnds:
+          end(OpId(event.index));
+          break;
+        case EventKind::kWorkBegins:
+          begin_work(OpId(event.index));
+          break;
+        case EventKind::kSlotFrees:
+          free_slot(queues_[event.index]);
+          break;
+        case EventKind::kGrant:
+          grant(queues_[event.index]);
+          break;
+        case EventKind::kShare:
+          share();
+          break;
+        case EventKind::kFlowEnds:
+          end_flows(event.index);
+          break;
       }
     }
     if (too_long_) return fail("the run lasts longer than 106 days of simulated time");
@@ -172,8 +184,7 @@ class Loop final : public Injector {
   }
   double work(OpId op) const { return is_added(op) ? added(op).work : graph_.work(op); }
   std::string describe(OpId op) const {
-    const std::string_view name =
-        is_added(op) ? graph_.names()[added(op).name] : graph_.name(op);
+    const std::string_view name = is_added(op) ? graph_.names()[added(op).name] : graph_.name(op);
     return fmt::format("op {} '{}'", op.index(), name);
   }
 
@@ -269,8 +280,7 @@ class Loop final : public Injector {
       const std::optional<OpId> op = queue.waiting.pop();
       if (!op) return;
       --queue.free_slots;
-      if (timeline_[*op].start < now_ && queue.freed_by)
-        timeline_[*op].cause = queue.freed_by;
+      if (timeline_[*op].start < now_ && queue.freed_by) timeline_[*op].cause = queue.freed_by;
       start(*op, now_);
     }
   }
@@ -327,8 +337,7 @@ class Loop final : public Injector {
       const std::string_view name = graph_.names()[graph_.servers()[queue.server.index()].name];
       if (queue.waiting.holder() && queue.waiting.holder() != d.lease)
         return fmt::format("server '{}', held by lease {}", name, queue.waiting.holder()->index());
-      if (!queue.waiting.empty() && queue.free_slots == 0)
-        return fmt::format("server '{}'", name);
+      if (!queue.waiting.empty() && queue.free_slots == 0) return fmt::format("server '{}'", name);
     }
     if (!sharing_.empty()) {
       const graph::Capacity& c = graph_.capacities()[sharing_.stalled().index()];

@@ -4,7 +4,8 @@
 //  - Determinism: the same graph gives the same timeline to the byte, whatever runs beside it.
 //  - Ops that become ready at one instant ask for their servers in the order in which the events
 //    that made them ready were scheduled.
-//  - Work conservation: a server with a free slot serves a waiting op (unless a lease forbids it), a
+//  - Work conservation: a server with a free slot serves a waiting op (unless a lease forbids it),
+//  a
 //    capacity is used as far as the ops that flow through it can take.
 // Time is integer picoseconds; see docs/concepts/engine.md for the laws with worked examples.
 #pragma once

@@ -35,9 +35,9 @@ class EventQueue {
   /// REQUIRES: time >= 0, index <= kMaxIndex.
   void push(Picoseconds time, EventKind kind, std::uint32_t index) {
     REHEARSE_CHECK(sequence_ != UINT32_MAX, "more than 4 G events in one run");
-    const Entry entry{static_cast<std::uint64_t>(time.count()),
-                      (std::uint64_t{++sequence_} << 32) |
-                          (static_cast<std::uint32_t>(kind) << 29) | index};
+    const Entry entry{
+        static_cast<std::uint64_t>(time.count()),
+        (std::uint64_t{++sequence_} << 32) | (static_cast<std::uint32_t>(kind) << 29) | index};
     // Most events follow from the one just taken: the entry takes its place at the top.
     if (hole_) {
       hole_ = false;

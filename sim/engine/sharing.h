@@ -1,10 +1,10 @@
 // Sharing: how the ops that flow through capacities divide them, and when each has moved its work.
 //
 // Ops with equal demands form a class: they get equal rates, so that a class needs one number for
-// all of them, the *service* that each of its ops has had since the class began. An op that joins at
-// service s with work w leaves when the service reaches s + w. Dividing the capacities costs time in
-// the number of classes, joining and leaving in the logarithm of the class's size; the number of
-// flowing ops appears nowhere else.
+// all of them, the *service* that each of its ops has had since the class began. An op that joins
+// at service s with work w leaves when the service reaches s + w. Dividing the capacities costs
+// time in the number of classes, joining and leaving in the logarithm of the class's size; the
+// number of flowing ops appears nowhere else.
 //
 // The division is max-min fair with weights, by progressive filling (Bertsekas and Gallager, Data
 // Networks, 2nd ed., section 6.5.2): the capacity (or rate cap) with the least left per unit of
@@ -47,14 +47,13 @@ class Sharing {
     std::uint64_t sequence;
     OpId op;
     bool operator<(const Flow& other) const {  // heaps keep the largest first
-      return leaves_at != other.leaves_at ? leaves_at > other.leaves_at
-                                          : sequence > other.sequence;
+      return leaves_at != other.leaves_at ? leaves_at > other.leaves_at : sequence > other.sequence;
     }
   };
   struct Class {
     const graph::Demand* demand;
-    double service = 0;  // work moved by each of its ops since the class was last empty
-    double rate = 0;     // of each of its ops
+    double service = 0;       // work moved by each of its ops since the class was last empty
+    double rate = 0;          // of each of its ops
     std::vector<Flow> flows;  // a heap
   };
 

@@ -11,8 +11,12 @@ void Waiting::announce(const graph::Demand& demand) {
 void Waiting::push(OpId op, const graph::Demand& demand) {
   ++size_;
   switch (policy_) {
-    case Policy::kFifo: fifo_.push_back(op); return;
-    case Policy::kPriority: ranked_.push({demand.priority, ++sequence_, op}); return;
+    case Policy::kFifo:
+      fifo_.push_back(op);
+      return;
+    case Policy::kPriority:
+      ranked_.push({demand.priority, ++sequence_, op});
+      return;
     case Policy::kLease:
       asked_.emplace_back(demand.lease, op);
       if (demand.lease) leases_[*demand.lease].waiting.push_back(op);

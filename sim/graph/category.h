@@ -21,8 +21,8 @@ enum class Category : std::uint8_t {
 };
 
 inline constexpr std::array<std::string_view, 9> kCategoryNames = {
-    "compute", "communication", "memory", "host", "input", "launch", "synchronization", "profiler",
-    "delay"};
+    "compute", "communication",   "memory",   "host", "input",
+    "launch",  "synchronization", "profiler", "delay"};
 
 constexpr std::string_view to_string(Category category) {
   return kCategoryNames[static_cast<std::size_t>(category)];

@@ -53,8 +53,7 @@ std::vector<Picoseconds> slack(const Graph& graph, const Timeline& timeline) {
   for (auto at = order.rbegin(); at != order.rend(); ++at) {
     const OpId op(*at);
     for (const OpId to : graph.successors(op))
-      if (timeline[op].end <= timeline[to].start)
-        hold(op.index(), to.index(), Picoseconds(0));
+      if (timeline[op].end <= timeline[to].start) hold(op.index(), to.index(), Picoseconds(0));
     const std::optional<ServerId> server = graph.demand(op).server;
     if (!server || graph.servers()[server->index()].slots != 1) continue;
     std::optional<std::uint32_t>& next = next_on_server[server->index()];

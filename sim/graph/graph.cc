@@ -1,8 +1,8 @@
 #include "sim/graph/graph.h"
 
-#include <fmt/core.h>
-
 #include <algorithm>
+
+#include <fmt/core.h>
 
 #include "sim/graph/verify.h"
 
@@ -87,11 +87,11 @@ Result<Graph> GraphBuilder::build() && {
   const std::size_t n = graph_.size();
   for (const Edge& e : edges_)
     if (e.from.index() >= n || e.to.index() >= n)
-      return fail(fmt::format("edge {} -> {} leaves the graph of {} ops", e.from.index(),
-                              e.to.index(), n));
+      return fail(
+          fmt::format("edge {} -> {} leaves the graph of {} ops", e.from.index(), e.to.index(), n));
 
-  // Successors stand in order of id, so that ties in a run do not depend on the order in which edges
-  // were added: two counting sorts, by target and then, keeping that order, by source.
+  // Successors stand in order of id, so that ties in a run do not depend on the order in which
+  // edges were added: two counting sorts, by target and then, keeping that order, by source.
   graph_.need_.assign(n, 0);
   for (const Edge& e : edges_) ++graph_.need_[e.to.index()];
   std::vector<Edge> by_target(edges_.size(), Edge{OpId(0), OpId(0)});

@@ -1,8 +1,8 @@
 // Graph: what there is to do, in which order, and on what.
 //
 // A vertex is an *op*. It waits for its predecessors (all of them, or the first m), then for its
-// server, then takes its duration, then moves its work through its capacities; when that is done its
-// successors may go. There are two kinds of resource, and nothing else:
+// server, then takes its duration, then moves its work through its capacities; when that is done
+// its successors may go. There are two kinds of resource, and nothing else:
 //   - a *server* serves ops one at a time on each of its slots: a stream, a host thread, a copy
 //     engine, a pool of workers;
 //   - a *capacity* is divided among the ops that flow through it: a link, a memory bus.
@@ -14,8 +14,8 @@
 //  3. Durations and work are finite and not negative; work goes with at least one capacity.
 //  4. An op that waits for the first m of its predecessors has at least m of them, and m >= 1.
 //
-// A Graph is a value: copied, compared as text (text_form.h), never changed. Rewrites take a builder
-// on it. Ops are stored by column; see docs/performance.md for bytes per op.
+// A Graph is a value: copied, compared as text (text_form.h), never changed. Rewrites take a
+// builder on it. Ops are stored by column; see docs/performance.md for bytes per op.
 #pragma once
 
 #include <cstdint>

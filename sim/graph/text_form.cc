@@ -1,9 +1,9 @@
 #include "sim/graph/text_form.h"
 
-#include <fmt/format.h>
-
 #include <charconv>
 #include <cmath>
+
+#include <fmt/format.h>
 
 #include "sim/base/text.h"
 
@@ -107,8 +107,8 @@ class LineReader {
 Status expect_id(LineReader& line, std::size_t next) {
   const Result<std::uint32_t> id = line.number<std::uint32_t>("an id");
   if (!id) return forward(id);
-  if (*id != next) return line.error(fmt::format("id {} is out of order", *id),
-                                     fmt::format("id {}", next));
+  if (*id != next)
+    return line.error(fmt::format("id {} is out of order", *id), fmt::format("id {}", next));
   return {};
 }
 

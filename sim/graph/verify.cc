@@ -1,9 +1,9 @@
 #include "sim/graph/verify.h"
 
-#include <fmt/core.h>
-
 #include <cmath>
 #include <optional>
+
+#include <fmt/core.h>
 
 namespace rehearse::graph {
 namespace {

@@ -1,0 +1,23 @@
+// One function per subcommand: it adds its options to the application and keeps what to run.
+#pragma once
+
+#include <functional>
+
+#include "cli/globals.h"
+#include "sim/base/result.h"
+
+namespace CLI {
+class App;
+}
+
+namespace rehearse::cli {
+
+/// What a parsed command line asks for; set by the callback of the chosen subcommand.
+using Action = std::function<Result<Exit>(const Globals&)>;
+
+void add_import(CLI::App& app, Action& action);
+void add_inspect(CLI::App& app, Action& action);
+void add_replay(CLI::App& app, Action& action);
+void add_whatif(CLI::App& app, Action& action);
+
+}  // namespace rehearse::cli

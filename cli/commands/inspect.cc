@@ -1,0 +1,177 @@
+// rehearse inspect: what a recording holds.
+#include <algorithm>
+#include <map>
+
+#include <CLI/CLI.hpp>
+#include <fmt/core.h>
+#include <nlohmann/json.hpp>
+
+#include "cli/commands/commands.h"
+#include "cli/commands/replay_job.h"
+#include "profiler/replay/host_events.h"
+#include "sim/base/text.h"
+
+namespace rehearse::cli {
+namespace {
+
+struct Options {
+  ReplayRequest request;
+  std::size_t top = 15;
+};
+
+/// Ops of one name, on the devices or (with the time spent in themselves) on the host.
+struct OpSum {
+  std::string name;
+  std::string kind;
+  std::size_t calls = 0;
+  Seconds total = Seconds::s(0);
+};
+
+std::vector<OpSum> sum_ops(const std::vector<replay::Recording>& recordings) {
+  std::map<std::pair<std::string, std::string_view>, OpSum> sums;
+  const auto add = [&](std::string_view kind, std::string_view name, Seconds time, bool call) {
+    OpSum& sum =
+        sums.try_emplace({std::string(kind), name}, OpSum{std::string(name), std::string(kind)})
+            .first->second;
+    if (call) ++sum.calls;
+    sum.total += time;
+  };
+  constexpr std::string_view kGpuKinds[] = {"kernel", "copy", "set"};
+  for (const replay::Recording& r : recordings) {
+    for (const trace::GpuOp& op : r.rank().gpu_ops)
+      add(kGpuKinds[static_cast<std::size_t>(op.kind)], r.name(op), op.duration.seconds(), true);
+    for (const replay::HostThread& thread : r.threads()) {
+      const replay::EventSequence sequence = replay::host_events(r, thread);
+      for (std::size_t k = 0; k < sequence.events.size(); ++k) {
+        const replay::HostEvent& event = sequence.events[k];
+        if (event.is_start) add("host", r.name(r.host(event.op)), Seconds::s(0), true);
+        if (k + 1 < sequence.events.size() && sequence.innermost[k])
+          add("host", r.name(r.host(*sequence.innermost[k])),
+              (sequence.events[k + 1].time - event.time).seconds(), false);
+      }
+    }
+  }
+  std::vector<OpSum> list;
+  for (auto& [key, sum] : sums) list.push_back(std::move(sum));
+  std::stable_sort(list.begin(), list.end(), [](const OpSum& a, const OpSum& b) {
+    return std::pair(a.total, a.calls) > std::pair(b.total, b.calls);
+  });
+  return list;
+}
+
+Table op_table(const std::vector<OpSum>& ops, std::size_t top) {
+  Table table(
+      {{"kind", Align::kLeft}, {"op", Align::kLeft}, {"calls"}, {"total (ms)"}, {"mean (us)"}});
+  for (std::size_t i = 0; i < std::min(top, ops.size()); ++i)
+    table.add({ops[i].kind, ops[i].name, grouped(ops[i].calls),
+               fmt::format("{:.3f}", ops[i].total.ms()),
+               fmt::format("{:.1f}", ops[i].total.us() / static_cast<double>(ops[i].calls))});
+  return table;
+}
+
+std::string describe_rank(const replay::Recording& r, std::size_t index) {
+  const trace::RankInfo& info = r.rank().info;
+  std::string device = "no device";
+  if (!r.streams().empty()) {
+    device = fmt::format("device {}", r.streams().front().device);
+    for (const trace::Device& d : r.rank().devices)
+      if (d.ordinal == r.streams().front().device) device = d.name;
+  }
+  return fmt::format(
+      "rank {}{}: {}, {}; {} host ops on {} threads, {} device ops on {} streams; {}\n",
+      info.rank.value_or(static_cast<std::uint32_t>(index)),
+      info.world_size ? fmt::format(" of {}", *info.world_size) : "", info.format, device,
+      grouped(r.rank().host_ops.size()), r.threads().size(), grouped(r.rank().gpu_ops.size()),
+      r.streams().size(), info.timed ? to_string((r.last() - r.first()).seconds()) : "no times");
+}
+
+Result<Exit> run(const Options& options, const Globals& globals) {
+  const Result<InputTrace> input = load_trace(options.request, globals);
+  if (!input) return forward(input);
+  const bool timed = std::all_of(input->recordings.begin(), input->recordings.end(),
+                                 [](const replay::Recording& r) { return r.rank().info.timed; });
+  const std::vector<OpSum> ops = sum_ops(input->recordings);
+  // Steps and the measured breakdown need the graph's view of the recording.
+  std::optional<replay::ReplayGraph> graph;
+  if (timed) {
+    Result<replay::ReplayGraph> lowered = replay::lower(input->recordings, {});
+    if (!lowered) return forward(lowered);
+    graph = std::move(*lowered);
+  }
+  replay::Breakdown breakdown;
+  if (graph)
+    breakdown = replay::break_down(*graph, replay::recorded_timeline(input->recordings, *graph));
+
+  std::string text;
+  if (globals.format == Format::kCsv) {
+    text = op_table(ops, ops.size()).csv();
+  } else if (globals.format == Format::kJson) {
+    Json json = json_root("inspect");
+    json["ranks"] = Json::array();
+    for (std::size_t rank = 0; rank < input->recordings.size(); ++rank) {
+      const trace::Rank& r = input->recordings[rank].rank();
+      Json steps = Json::array(), devices = Json::array();
+      if (graph)
+        for (const replay::StepOps& step : graph->ranks[rank].steps)
+          steps.push_back({{"name", step.step.name},
+                           {"partial", step.step.partial},
+                           {"measured_s", (step.step.end - step.step.start).seconds().s()}});
+      for (const trace::Device& device : r.devices)
+        devices.push_back({{"ordinal", device.ordinal}, {"name", device.name}});
+      json["ranks"].push_back({{"rank", r.info.rank.value_or(static_cast<std::uint32_t>(rank))},
+                               {"source", r.info.source},
+                               {"format", r.info.format},
+                               {"host_ops", r.host_ops.size()},
+                               {"gpu_ops", r.gpu_ops.size()},
+                               {"devices", std::move(devices)},
+                               {"steps", std::move(steps)}});
+    }
+    json["ops"] = Json::array();
+    for (const OpSum& op : ops)
+      json["ops"].push_back({{"name", op.name},
+                             {"kind", op.kind},
+                             {"calls", op.calls},
+                             {"total", json_measured(op.total)}});
+    json["breakdown"] = json_breakdown(breakdown);
+    json["problems"] = json_problems(input->trace->problems);
+    text = json_text(json);
+  } else {
+    for (std::size_t rank = 0; rank < input->recordings.size(); ++rank)
+      text += describe_rank(input->recordings[rank], rank);
+    if (graph) {
+      text += fmt::format("\nSteps (from {})\n", to_string(graph->ranks.front().step_source));
+      Table steps({{"rank"}, {"step", Align::kLeft}, {"measured (ms)"}, {"", Align::kLeft}});
+      for (std::size_t rank = 0; rank < graph->ranks.size(); ++rank)
+        for (const replay::StepOps& step : graph->ranks[rank].steps)
+          steps.add({fmt::format("{}", input->trace->ranks[rank].info.rank.value_or(
+                                           static_cast<std::uint32_t>(rank))),
+                     step.step.name,
+                     fmt::format("{:.3f}", (step.step.end - step.step.start).seconds().ms()),
+                     step.step.partial ? "partial" : ""});
+      text += steps.text();
+      text += "\nWhere an average step goes, measured\n" + breakdown_text(breakdown);
+    }
+    text += fmt::format("\nLargest of {} ops (host: time in the op itself)\n", ops.size()) +
+            op_table(ops, options.top).text();
+  }
+  if (Status ok = write_result(globals, text); !ok) return forward(ok);
+  return Exit::kSuccess;
+}
+
+}  // namespace
+
+void add_inspect(CLI::App& app, Action& action) {
+  auto options = std::make_shared<Options>();
+  CLI::App* command = app.add_subcommand(
+      "inspect", "What a recording holds: ranks, steps, largest ops, where the time goes");
+  command->add_option("INPUT", options->request.inputs, "recordings of one job, one file per rank")
+      ->required();
+  command->add_option("--ranks", options->request.ranks, "these ranks only (default: all)")
+      ->delimiter(',');
+  command->add_option("--top", options->top, "how many ops to list (default 15)");
+  command->callback([options, &action] {
+    action = [options](const Globals& globals) { return run(*options, globals); };
+  });
+}
+
+}  // namespace rehearse::cli

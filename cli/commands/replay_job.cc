@@ -1,0 +1,245 @@
+#include "cli/commands/replay_job.h"
+
+#include <algorithm>
+#include <chrono>
+
+#include <fmt/core.h>
+#include <nlohmann/json.hpp>
+
+#include "cli/output/perfetto.h"
+#include "cli/output/table.h"
+#include "profiler/ingest/input.h"
+#include "sim/base/file.h"
+#include "sim/base/text.h"
+#include "sim/engine/engine.h"
+
+namespace rehearse::cli {
+namespace {
+
+std::uint32_t rank_number(const trace::Rank& rank, std::size_t index) {
+  return rank.info.rank.value_or(static_cast<std::uint32_t>(index));
+}
+
+/// Keeps the ranks asked for; fails on one that the recording has not.
+Status keep_ranks(trace::Trace& trace, const std::vector<std::uint32_t>& wanted) {
+  if (wanted.empty()) return {};
+  std::vector<trace::Rank> kept;
+  std::string present;
+  for (std::size_t i = 0; i < trace.ranks.size(); ++i)
+    present += fmt::format("{}{}", i ? ", " : "", rank_number(trace.ranks[i], i));
+  for (const std::uint32_t number : wanted) {
+    bool found = false;
+    for (std::size_t i = 0; i < trace.ranks.size() && !found; ++i)
+      if (rank_number(trace.ranks[i], i) == number) {
+        kept.push_back(std::move(trace.ranks[i]));
+        kept.back().info.rank = number;
+        trace.ranks.erase(trace.ranks.begin() + static_cast<std::ptrdiff_t>(i));
+        found = true;
+      }
+    if (!found)
+      return fail(fmt::format("the recording has no rank {}", number), "one of " + present);
+  }
+  trace.ranks = std::move(kept);
+  return {};
+}
+
+}  // namespace
+
+Result<InputTrace> load_trace(const ReplayRequest& request, const Globals& globals) {
+  Result<trace::Trace> trace = ingest::read_inputs(
+      request.inputs, {.strict = globals.strict, .progress = globals.progress_of("reading")});
+  if (!trace) return forward(trace);
+  InputTrace input;
+  input.trace = std::make_unique<trace::Trace>(std::move(*trace));
+  if (Status ok = keep_ranks(*input.trace, request.ranks); !ok) return forward(ok);
+  for (const trace::Problem& problem : input.trace->problems.list())
+    if (trace::info(problem.kind).severity > trace::Severity::kInfo)
+      globals.warn(fmt::format("{} ({} times; first at {}): {}", trace::info(problem.kind).name,
+                               problem.count, problem.first, trace::info(problem.kind).meaning));
+  for (std::size_t rank = 0; rank < input.trace->ranks.size(); ++rank)
+    input.recordings.emplace_back(*input.trace, rank);
+  return input;
+}
+
+Result<ReplayJob> load_job(const ReplayRequest& request, const Globals& globals) {
+  if (!request.perfetto.empty())  // before long work: can it be written?
+    if (const Result<PendingFile> file = PendingFile::create(request.perfetto); !file)
+      return forward(file);
+  Result<InputTrace> input = load_trace(request, globals);
+  if (!input) return forward(input);
+  ReplayJob job{std::move(*input), {}, 0};
+  const auto begin = std::chrono::steady_clock::now();
+  Result<replay::ReplayGraph> graph = replay::lower(job.recordings, request.lower);
+  if (!graph) return forward(graph);
+  Result<ReplayRun> run = run_graph(job, std::move(*graph));
+  if (!run) return forward(run);
+  job.recorded = std::move(*run);
+  job.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+  return job;
+}
+
+Status draw(const ReplayRequest& request, const ReplayJob& job, const ReplayRun& run) {
+  if (request.perfetto.empty()) return {};
+  return write_perfetto(request.perfetto, job.recordings, run.graph, run.timeline);
+}
+
+Result<ReplayRun> run_graph(const ReplayJob& job, replay::ReplayGraph graph) {
+  Result<graph::Timeline> timeline = engine::run(graph.graph);
+  if (!timeline) return forward(timeline);
+  ReplayRun run{std::move(graph), std::move(*timeline), {}};
+  run.comparison = replay::compare(job.recordings, run.graph, run.timeline);
+  return run;
+}
+
+Json json_ranks(const ReplayJob& job, const ReplayRun& run) {
+  Json ranks = Json::array();
+  for (std::size_t r = 0; r < job.recordings.size(); ++r) {
+    Json steps = Json::array();
+    const std::uint32_t number = rank_number(job.recordings[r].rank(), r);
+    for (const replay::StepComparison& step : run.comparison.steps) {
+      if (step.rank != r) continue;
+      Json entry = {{"rank", number},
+                    {"name", step.name},
+                    {"partial", step.partial},
+                    {"measured_s", step.host.measured.s()},
+                    {"simulated_s", step.host.simulated.s()}};
+      if (step.device)
+        entry["gpu"] = {{"measured_s", step.device->measured.s()},
+                        {"simulated_s", step.device->simulated.s()}};
+      steps.push_back(std::move(entry));
+    }
+    ranks.push_back({{"rank", number},
+                     {"source", job.recordings[r].rank().info.source},
+                     {"steps_from", to_string(run.graph.ranks[r].step_source)},
+                     {"steps", std::move(steps)}});
+  }
+  return ranks;
+}
+
+Json json_breakdown(const replay::Breakdown& b) {
+  return {{"total", json_measured(b.total)},
+          {"compute", json_measured(b.compute)},
+          {"exposed_communication", json_measured(b.exposed_communication)},
+          {"memory", json_measured(b.memory)},
+          {"input", json_measured(b.input)},
+          {"host_bound", json_measured(b.host_bound)},
+          {"profiler", json_measured(b.profiler)},
+          {"idle", json_measured(b.idle)}};
+}
+
+Json json_critical_path(const replay::CriticalPath& path) {
+  Json list = Json::array();
+  Seconds total = Seconds::s(0);
+  for (const Seconds time : path.by_category) total += time;
+  for (std::size_t c = 0; c < path.by_category.size(); ++c) {
+    if (path.by_category[c] == Seconds::s(0)) continue;
+    Json top = Json::array();
+    for (const replay::PathShare& share : path.top)
+      if (static_cast<std::size_t>(share.category) == c && top.size() < 5)
+        top.push_back({{"name", share.name}, {"time", json_measured(share.time)}});
+    list.push_back({{"category", graph::kCategoryNames[c]},
+                    {"time", json_measured(path.by_category[c])},
+                    {"share", path.by_category[c] / total},
+                    {"top", std::move(top)}});
+  }
+  return list;
+}
+
+Json json_advice(const std::vector<replay::Advice>& advice) {
+  Json list = Json::array();
+  for (const replay::Advice& a : advice)
+    list.push_back({{"edit", a.edit},
+                    {"meaning", a.meaning},
+                    {"step_time", json_measured(a.step_time)},
+                    {"change", a.change}});
+  return list;
+}
+
+std::string describe_input(const ReplayJob& job) {
+  std::size_t whole = 0, partial = 0;
+  for (const replay::StepComparison& step : job.recorded.comparison.steps)
+    ++(step.partial ? partial : whole);
+  std::string text =
+      fmt::format("{} rank{}, {} whole step{}", job.recordings.size(),
+                  job.recordings.size() == 1 ? "" : "s", whole, whole == 1 ? "" : "s");
+  if (partial > 0) text += fmt::format(" and {} partial", partial);
+  text += fmt::format(" (from {})", to_string(job.recorded.graph.ranks.front().step_source));
+  if (job.recordings.size() > 1)
+    text += fmt::format(", {} collectives matched", job.recorded.graph.matched_collectives);
+  return text + fmt::format("; {} ops in {}", grouped(job.recorded.graph.graph.size()),
+                            to_string(Seconds::s(job.seconds)));
+}
+
+std::string breakdown_text(const replay::Breakdown& b) {
+  struct Part {
+    const char* name;
+    Seconds time;
+  };
+  const Part parts[] = {{"compute", b.compute},
+                        {"exposed communication", b.exposed_communication},
+                        {"memory", b.memory},
+                        {"input", b.input},
+                        {"host-bound", b.host_bound},
+                        {"profiler", b.profiler},
+                        {"idle", b.idle}};
+  std::string text;
+  for (const Part& part : parts) {
+    if (part.time == Seconds::s(0)) continue;
+    const double share = part.time / b.total;
+    text += fmt::format("  {:<22} {} {:>10} {:>5.1f} %\n", part.name, bar(share, 24),
+                        to_string(part.time), share * 100);
+  }
+  return text;
+}
+
+std::string critical_path_text(const replay::CriticalPath& path) {
+  Seconds total = Seconds::s(0);
+  for (const Seconds time : path.by_category) total += time;
+  std::vector<std::size_t> order(path.by_category.size());
+  for (std::size_t c = 0; c < order.size(); ++c) order[c] = c;
+  std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
+    return path.by_category[a] > path.by_category[b];
+  });
+  std::string text;
+  for (const std::size_t c : order) {
+    const double share = total > Seconds::s(0) ? path.by_category[c] / total : 0;
+    if (share < 0.005) continue;
+    std::string top;
+    for (const replay::PathShare& s : path.top)
+      if (static_cast<std::size_t>(s.category) == c && top.empty()) top = shortened(s.name, 40);
+    text += fmt::format("  {:<22} {:>10} {:>5.1f} %  {}\n", graph::kCategoryNames[c],
+                        to_string(path.by_category[c]), share * 100, top);
+  }
+  return text;
+}
+
+std::string advice_text(const std::vector<replay::Advice>& advice) {
+  std::string text;
+  for (const replay::Advice& a : advice)
+    text += fmt::format("  {:>8} {:>10}  {}\n                       {}\n", signed_percent(a.change),
+                        to_string(a.step_time), shortened(a.meaning, 58), a.edit);
+  return text.empty() ? "  nothing that was tried gains more than 0.1 %\n" : text;
+}
+
+Table step_table(const ReplayJob& job, const ReplayRun& run) {
+  Table table({{"rank"},
+               {"step", Align::kLeft},
+               {"measured (ms)"},
+               {"simulated (ms)"},
+               {"error"},
+               {"GPU measured (ms)"},
+               {"GPU simulated (ms)"},
+               {"GPU error"},
+               {"", Align::kLeft}});
+  const auto ms = [](Seconds s) { return fmt::format("{:.3f}", s.ms()); };
+  for (const replay::StepComparison& step : run.comparison.steps)
+    table.add({fmt::format("{}", rank_number(job.recordings[step.rank].rank(), step.rank)),
+               step.name, ms(step.host.measured), ms(step.host.simulated),
+               signed_percent(step.host.error()), step.device ? ms(step.device->measured) : "",
+               step.device ? ms(step.device->simulated) : "",
+               step.device ? signed_percent(step.device->error()) : "",
+               step.partial ? "partial" : ""});
+  return table;
+}
+
+}  // namespace rehearse::cli

@@ -1,0 +1,73 @@
+// What replay and whatif share: a recording read, lowered, run and compared.
+#pragma once
+
+#include <filesystem>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "cli/globals.h"
+#include "cli/output/json.h"
+#include "cli/output/table.h"
+#include "profiler/replay/advice.h"
+#include "profiler/replay/breakdown.h"
+#include "profiler/replay/compare.h"
+#include "profiler/replay/lower.h"
+#include "sim/graph/timeline.h"
+
+namespace rehearse::cli {
+
+struct ReplayRequest {
+  std::vector<std::filesystem::path> inputs;
+  std::vector<std::uint32_t> ranks;  ///< empty: all
+  replay::LowerOptions lower;
+  std::filesystem::path perfetto;  ///< empty: none
+};
+
+/// A graph and its run.
+struct ReplayRun {
+  replay::ReplayGraph graph;
+  graph::Timeline timeline;
+  replay::Comparison comparison;
+};
+
+/// What was read. The recordings point into the trace, which therefore never moves.
+struct InputTrace {
+  std::unique_ptr<trace::Trace> trace;
+  std::vector<replay::Recording> recordings;
+};
+
+/// With its replay as recorded.
+struct ReplayJob : InputTrace {
+  ReplayRun recorded;
+  double seconds = 0;  ///< wall time of lowering and running
+};
+
+/// Reads the ranks asked for. Warns of problems of the recording.
+Result<InputTrace> load_trace(const ReplayRequest& request, const Globals& globals);
+
+/// Reads, lowers and runs.
+Result<ReplayJob> load_job(const ReplayRequest& request, const Globals& globals);
+
+/// Writes the timeline that the request asks for, if any: recorded, and as `run` has it.
+Status draw(const ReplayRequest& request, const ReplayJob& job, const ReplayRun& run);
+
+/// Runs an edited graph of the job.
+Result<ReplayRun> run_graph(const ReplayJob& job, replay::ReplayGraph graph);
+
+/// "ranks" of the JSON contract.
+Json json_ranks(const ReplayJob& job, const ReplayRun& run);
+Json json_breakdown(const replay::Breakdown& breakdown);
+Json json_critical_path(const replay::CriticalPath& path);
+Json json_advice(const std::vector<replay::Advice>& advice);
+
+/// "2 ranks, 6 steps (step marks), …": what was read, in one line.
+std::string describe_input(const ReplayJob& job);
+/// The breakdown as a block of lines with bars.
+std::string breakdown_text(const replay::Breakdown& breakdown);
+std::string critical_path_text(const replay::CriticalPath& path);
+std::string advice_text(const std::vector<replay::Advice>& advice);
+/// One line per step and rank.
+Table step_table(const ReplayJob& job, const ReplayRun& run);
+
+}  // namespace rehearse::cli

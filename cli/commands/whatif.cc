@@ -1,0 +1,160 @@
+// rehearse whatif: replay an edited recording.
+#include <CLI/CLI.hpp>
+#include <fmt/core.h>
+#include <nlohmann/json.hpp>
+
+#include "cli/commands/commands.h"
+#include "cli/commands/replay_job.h"
+#include "cli/output/table.h"
+#include "profiler/replay/edit.h"
+#include "profiler/replay/interval.h"
+#include "sim/base/text.h"
+
+namespace rehearse::cli {
+namespace {
+
+struct Options {
+  ReplayRequest request;
+  std::vector<std::string> scale;
+  std::vector<std::string> remove;
+  std::vector<std::string> insert;
+  std::string input_pipeline;
+};
+
+/// The edits in the order in which they are applied: as groups, not as typed.
+Result<replay::ReplayGraph> apply(const Options& options, const ReplayJob& job) {
+  replay::ReplayGraph graph = job.recorded.graph;
+  const auto take = [&](Result<replay::ReplayGraph> edited) -> Status {
+    if (!edited) return forward(edited);
+    graph = std::move(*edited);
+    return {};
+  };
+  for (const std::string& text : options.remove)
+    if (Status ok = take(replay::remove(job.recordings, graph, *replay::parse_selector(text))); !ok)
+      return forward(ok);
+  for (const std::string& text : options.scale)
+    if (Status ok = take(replay::scale(job.recordings, graph, *replay::parse_scale(text))); !ok)
+      return forward(ok);
+  for (const std::string& text : options.insert)
+    if (Status ok = take(replay::insert(job.recordings, graph, *replay::parse_insert(text))); !ok)
+      return forward(ok);
+  if (!options.input_pipeline.empty())
+    if (Status ok = take(replay::overlap_input(
+            job.recordings, graph, *replay::parse_input_pipeline(options.input_pipeline)));
+        !ok)
+      return forward(ok);
+  return graph;
+}
+
+double change(const ReplayRun& before, const ReplayRun& after) {
+  const Seconds was = before.comparison.step_time.simulated;
+  return was > Seconds::s(0) ? after.comparison.step_time.simulated / was - 1 : 0;
+}
+
+Json to_json(const ReplayJob& job, const ReplayRun& edited) {
+  const replay::Comparison& c = job.recorded.comparison;
+  Json json = json_root("whatif");
+  json["ranks"] = json_ranks(job, edited);
+  json["step_time"] = json_predicted(replay::estimate_step(c, edited.comparison));
+  json["baseline"] = {{"measured", json_measured(c.step_time.measured)},
+                      {"simulated", json_predicted(replay::estimate_step(c))},
+                      {"error", {{"median", c.median_error}, {"worst", c.worst_error}}}};
+  json["change"] = change(job.recorded, edited);
+  json["breakdown"] = json_breakdown(replay::break_down(edited.graph, edited.timeline));
+  json["critical_path"] =
+      json_critical_path(replay::find_critical_path(edited.graph, edited.timeline, 200));
+  json["problems"] = json_problems(job.trace->problems);
+  return json;
+}
+
+std::string to_text(const ReplayJob& job, const ReplayRun& edited) {
+  const replay::Comparison& c = job.recorded.comparison;
+  const Estimate<Seconds> before = replay::estimate_step(c);
+  const Estimate<Seconds> after = replay::estimate_step(c, edited.comparison);
+  std::string text = describe_input(job) + "\n\n";
+  text += fmt::format(
+      "step time   as recorded {} ({} measured)   with the edit {} ({} – {})   {}\n",
+      to_string(before.value), to_string(c.step_time.measured), to_string(after.value),
+      to_string(after.low), to_string(after.high), signed_percent(change(job.recorded, edited)));
+  text += "\nWhere an average step goes, with the edit\n" +
+          breakdown_text(replay::break_down(edited.graph, edited.timeline));
+  text += "\nWhere it went\n" +
+          breakdown_text(replay::break_down(job.recorded.graph, job.recorded.timeline));
+  text += "\n" + step_table(job, edited).text();
+  return text;
+}
+
+Result<Exit> run(const Options& options, const Globals& globals) {
+  const Result<ReplayJob> job = load_job(options.request, globals);
+  if (!job) return forward(job);
+  Result<replay::ReplayGraph> graph = apply(options, *job);
+  if (!graph) return forward(graph);
+  const Result<ReplayRun> edited = run_graph(*job, std::move(*graph));
+  if (!edited) return forward(edited);
+  if (Status ok = draw(options.request, *job, *edited); !ok) return forward(ok);
+  std::string text;
+  switch (globals.format) {
+    case Format::kTable:
+      text = to_text(*job, *edited);
+      break;
+    case Format::kJson:
+      text = json_text(to_json(*job, *edited));
+      break;
+    case Format::kCsv:
+      text = step_table(*job, *edited).csv();
+      break;
+  }
+  if (Status ok = write_result(globals, text); !ok) return forward(ok);
+  return Exit::kSuccess;
+}
+
+/// A check for the parser: what the value's own parser says is wrong with it, or nothing.
+template <class Parse>
+auto checked_by(Parse parse) {
+  return [parse](const std::string& text) {
+    const auto parsed = parse(text);
+    return parsed ? std::string() : to_string(parsed.error());
+  };
+}
+
+}  // namespace
+
+void add_whatif(CLI::App& app, Action& action) {
+  auto options = std::make_shared<Options>();
+  CLI::App* command = app.add_subcommand(
+      "whatif", "Replay an edited recording: faster kernels, another loader, no collectives, ...");
+  command->add_option("INPUT", options->request.inputs, "recordings of one job, one file per rank")
+      ->required();
+  command
+      ->add_option(
+          "--scale", options->scale,
+          "TARGET[=PATTERN]:FACTOR, times multiplied by FACTOR; targets: gpu, kernel, copy, "
+          "collective, host, launch, profiler; * in PATTERN is any text")
+      ->check(CLI::Validator(checked_by(replay::parse_scale), "", ""));
+  command
+      ->add_option("--remove", options->remove,
+                   "TARGET[=PATTERN], ops that take no time and need no launching call")
+      ->check(CLI::Validator(checked_by(replay::parse_selector), "", ""));
+  command
+      ->add_option("--insert", options->insert,
+                   "TARGET[=PATTERN]:DURATION, time added behind each op, such as 50 us")
+      ->check(CLI::Validator(checked_by(replay::parse_insert), "", ""));
+  command
+      ->add_option("--input-pipeline", options->input_pipeline,
+                   "workers=N[,prefetch=2], batches loaded by worker processes")
+      ->check(CLI::Validator(checked_by(replay::parse_input_pipeline), "", ""));
+  command->add_option("--ranks", options->request.ranks, "these ranks only (default: all)")
+      ->delimiter(',');
+  command->add_flag("--residuals", options->request.lower.residuals,
+                    "keep the delays that no rule explains");
+  command->add_option("--perfetto", options->request.perfetto,
+                      "write recorded and edited timelines for ui.perfetto.dev");
+  command->callback([options, &action] {
+    if (options->scale.empty() && options->remove.empty() && options->insert.empty() &&
+        options->input_pipeline.empty())
+      throw CLI::RequiredError("an edit", CLI::ExitCodes::RequiredError);
+    action = [options](const Globals& globals) { return run(*options, globals); };
+  });
+}
+
+}  // namespace rehearse::cli

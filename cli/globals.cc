@@ -1,0 +1,73 @@
+#include "cli/globals.h"
+
+#include <algorithm>
+#include <chrono>
+#include <cstdio>
+#include <cstdlib>
+#include <memory>
+#include <thread>
+
+#include <fmt/core.h>
+#include <unistd.h>
+
+#include "sim/base/file.h"
+
+namespace rehearse::cli {
+
+std::atomic<bool> interrupted = false;
+
+unsigned Globals::thread_count() const {
+  return threads > 0 ? threads : std::max(1U, std::thread::hardware_concurrency());
+}
+
+Progress Globals::progress_of(std::string what) const {
+  using Clock = std::chrono::steady_clock;
+  struct Line {
+    std::string what;
+    Clock::time_point begin = Clock::now();
+    Clock::time_point shown = Clock::now();
+    bool drawn = false;
+    ~Line() {
+      if (drawn) fmt::print(stderr, "\r\033[K");
+    }
+  };
+  const bool show = !quiet && (progress || ::isatty(STDERR_FILENO));
+  auto line = std::make_shared<Line>();
+  line->what = std::move(what);
+  return [line, show](double share) {
+    const auto now = Clock::now();
+    if (show && now - line->shown > std::chrono::milliseconds(200)) {
+      line->shown = now;
+      line->drawn = true;
+      const double elapsed = std::chrono::duration<double>(now - line->begin).count();
+      const std::string left =
+          share > 0.02 ? fmt::format(", {:.0f} s left", elapsed / share - elapsed) : "";
+      fmt::print(stderr, "\r\033[K{}: {:.0f} %{}", line->what, share * 100, left);
+      std::fflush(stderr);
+    }
+    return !interrupted.load();
+  };
+}
+
+void Globals::warn(const std::string& line) const {
+  if (!quiet) fmt::print(stderr, "warning: {}\n", line);
+}
+
+bool Globals::color() const {
+  return !no_color && !std::getenv("NO_COLOR") && output.empty() && ::isatty(STDOUT_FILENO);
+}
+
+Status write_result(const Globals& globals, const std::string& text) {
+  if (globals.output.empty()) {
+    const bool written =
+        std::fwrite(text.data(), 1, text.size(), stdout) == text.size() && std::fflush(stdout) == 0;
+    if (!written) return fail("stdout cannot be written");
+    return {};
+  }
+  Result<PendingFile> file = PendingFile::create(globals.output);
+  if (!file) return forward(file);
+  if (Status ok = file->write(text); !ok) return ok;
+  return file->commit();
+}
+
+}  // namespace rehearse::cli

@@ -1,0 +1,45 @@
+// What every command shares: the options that stand before or behind any of them, and where results
+// and progress go.
+#pragma once
+
+#include <atomic>
+#include <filesystem>
+#include <optional>
+#include <string>
+
+#include "sim/base/progress.h"
+#include "sim/base/result.h"
+
+namespace rehearse::cli {
+
+enum class Format { kTable, kJson, kCsv };
+
+/// Exit codes, as docs/exit-codes.md promises them.
+enum class Exit : int { kSuccess = 0, kFailed = 1, kUsage = 2, kFault = 3 };
+
+struct Globals {
+  Format format = Format::kTable;
+  std::filesystem::path output;  ///< empty: stdout
+  bool quiet = false;            ///< no warnings, no progress
+  bool progress = false;         ///< progress also where stderr is no terminal
+  bool no_color = false;
+  bool strict = false;   ///< problems of a recording are errors
+  unsigned threads = 0;  ///< 0: one per core
+  std::uint64_t seed = 1;
+
+  unsigned thread_count() const;
+  /// Draws a line on stderr while work goes on; asks it to stop after an interrupt.
+  Progress progress_of(std::string what) const;
+  /// A warning on stderr, unless quiet.
+  void warn(const std::string& line) const;
+  /// Whether text for people may use colour: stdout is a terminal and nobody asked otherwise.
+  bool color() const;
+};
+
+/// Writes a result to stdout, or as a whole file where -o names one.
+Status write_result(const Globals& globals, const std::string& text);
+
+/// Set by the interrupt handler.
+extern std::atomic<bool> interrupted;
+
+}  // namespace rehearse::cli

@@ -1,0 +1,103 @@
+// Dispatches to the subcommands and turns results into exit codes; everything else is theirs.
+#include <csignal>
+#include <exception>
+
+#include <CLI/CLI.hpp>
+#include <fmt/core.h>
+
+#include "cli/commands/commands.h"
+#include "cli/globals.h"
+#include "sim/base/check.h"
+#include "sim/base/file.h"
+#include "sim/base/text.h"
+
+namespace rehearse::cli {
+namespace {
+
+void add_globals(CLI::App& app, Globals& globals) {
+  const std::map<std::string, Format> formats = {
+      {"table", Format::kTable}, {"json", Format::kJson}, {"csv", Format::kCsv}};
+  app.add_option("--format", globals.format, "table (default), json or csv")
+      ->transform(CLI::CheckedTransformer(formats).description(""));
+  app.add_option("-o,--output", globals.output, "write the result to this file instead of stdout");
+  app.add_flag("--strict", globals.strict, "treat problems of a recording as errors");
+  app.add_flag("--quiet", globals.quiet, "no warnings and no progress on stderr");
+  app.add_flag("--progress", globals.progress, "progress on stderr also where it is no terminal");
+  app.add_flag("--no-color", globals.no_color, "no colours (as NO_COLOR in the environment)");
+  app.add_option("--threads", globals.threads, "threads to use (default: one per core)")
+      ->check(CLI::Range(1U, 1024U).description(""));
+  app.add_option("--seed", globals.seed, "seed of everything random (default 1)");
+}
+
+/// "did you mean '--scale'?" for what the parser did not expect.
+std::string suggestion(const CLI::App& app, const std::string& word) {
+  std::vector<std::string> names;
+  const auto collect = [&](const CLI::App& from) {
+    for (const CLI::App* sub : from.get_subcommands({})) names.push_back(sub->get_name());
+    for (const CLI::Option* option : from.get_options())
+      for (const std::string& name : option->get_lnames()) names.push_back("--" + name);
+  };
+  collect(app);
+  for (const CLI::App* sub : app.get_subcommands()) collect(*sub);
+  const std::vector<std::string_view> views(names.begin(), names.end());
+  const auto near = nearest(word, views);
+  return near ? fmt::format("; did you mean '{}'?", *near) : "";
+}
+
+int usage_error(const CLI::App& app, const CLI::ParseError& error) {
+  std::string message = error.what();
+  if (dynamic_cast<const CLI::ExtrasError*>(&error)) {
+    std::vector<std::string> extras = app.remaining(true);
+    if (!extras.empty())
+      message = fmt::format("unexpected '{}'{}", extras.front(), suggestion(app, extras.front()));
+  }
+  fmt::print(stderr, "rehearse: {}\n", message);
+  return static_cast<int>(Exit::kUsage);
+}
+
+int main(int argc, char** argv) {
+  CLI::App app("Rehearse a machine-learning job before you pay for it.", "rehearse");
+  app.set_version_flag("--version", std::string("rehearse ") + REHEARSE_VERSION);
+  app.require_subcommand(1);
+  app.fallthrough();
+  Globals globals;
+  Action action;
+  add_globals(app, globals);
+  add_import(app, action);
+  add_inspect(app, action);
+  add_replay(app, action);
+  add_whatif(app, action);
+
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::Success& help) {
+    return app.exit(help);
+  } catch (const CLI::ParseError& error) {
+    return usage_error(app, error);
+  }
+
+  std::signal(SIGINT, [](int) { interrupted = true; });
+  std::signal(SIGTERM, [](int) { interrupted = true; });
+  if (!globals.output.empty())
+    if (const Result<PendingFile> writable = PendingFile::create(globals.output); !writable) {
+      fmt::print(stderr, "rehearse: {}\n", to_string(writable.error()));
+      return static_cast<int>(Exit::kFailed);
+    }
+  const Result<Exit> exit = action(globals);
+  if (exit) return static_cast<int>(*exit);
+  for (const Diagnostic& d : exit.error().diagnostics)
+    fmt::print(stderr, "rehearse: {}\n", to_string(d));
+  return static_cast<int>(Exit::kFailed);
+}
+
+}  // namespace
+}  // namespace rehearse::cli
+
+int main(int argc, char** argv) {
+  try {
+    return rehearse::cli::main(argc, argv);
+  } catch (const std::exception& fault) {
+    fmt::print(stderr, "rehearse: a fault of this program: {}\n", fault.what());
+    return static_cast<int>(rehearse::cli::Exit::kFault);
+  }
+}

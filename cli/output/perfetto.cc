@@ -1,0 +1,114 @@
+#include "cli/output/perfetto.h"
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "sim/base/file.h"
+
+namespace rehearse::cli {
+namespace {
+
+/// Writes events one by one: a timeline may be larger than one would hold as a document.
+class EventWriter {
+ public:
+  explicit EventWriter(PendingFile& file) : file_(file) { out_ = "{\"traceEvents\":[\n"; }
+
+  void name(std::string_view what, std::size_t process, std::size_t thread, std::string_view text) {
+    add(fmt::format(R"({{"ph":"M","name":"{}","pid":{},"tid":{},"args":{{"name":{}}}}})", what,
+                    process, thread, quoted(text)));
+  }
+  void order(std::size_t process, std::size_t position) {
+    add(fmt::format(
+        R"({{"ph":"M","name":"process_sort_index","pid":{},"args":{{"sort_index":{}}}}})", process,
+        position));
+  }
+  void span(std::string_view name, std::string_view category, std::size_t process,
+            std::size_t thread, Seconds start, Seconds duration) {
+    add(fmt::format(
+        R"({{"ph":"X","name":{},"cat":"{}","pid":{},"tid":{},"ts":{:.6f},"dur":{:.6f}}})",
+        quoted(name), category, process, thread, start.us(), duration.us()));
+  }
+
+  Status finish() {
+    out_ += "\n]}\n";
+    flush();
+    if (!status_) return status_;
+    return file_.commit();
+  }
+
+ private:
+  static std::string quoted(std::string_view text) {
+    return nlohmann::json(std::string(text))
+        .dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+  }
+  void add(std::string_view event) {
+    if (!first_) out_ += ",\n";
+    first_ = false;
+    out_ += event;
+    if (out_.size() > (1U << 20)) flush();
+  }
+  void flush() {
+    if (status_) status_ = file_.write(out_);
+    out_.clear();
+  }
+
+  PendingFile& file_;
+  std::string out_;
+  bool first_ = true;
+  Status status_;
+};
+
+}  // namespace
+
+Status write_perfetto(const std::filesystem::path& path,
+                      const std::vector<replay::Recording>& recordings,
+                      const replay::ReplayGraph& replay, const graph::Timeline& timeline) {
+  Result<PendingFile> file = PendingFile::create(path);
+  if (!file) return forward(file);
+  EventWriter events(*file);
+  // Threads are numbered per process: host threads from 1, streams from 1001; ops of no resource
+  // (launches, hand-offs) are waits and not drawn.
+  constexpr std::size_t kFirstStream = 1001;
+  for (std::size_t rank = 0; rank < recordings.size(); ++rank) {
+    const replay::Recording& r = recordings[rank];
+    const std::size_t recorded = 2 * rank + 1, simulated = 2 * rank + 2;
+    const std::uint32_t number = r.rank().info.rank.value_or(static_cast<std::uint32_t>(rank));
+    events.name("process_name", recorded, 0, fmt::format("rank {} recorded", number));
+    events.name("process_name", simulated, 0, fmt::format("rank {} simulated", number));
+    events.order(recorded, recorded);
+    events.order(simulated, simulated);
+    for (std::size_t t = 0; t < r.threads().size(); ++t) {
+      const trace::Thread& thread = r.rank().threads[r.threads()[t].id.index()];
+      for (const std::size_t process : {recorded, simulated})
+        events.name("thread_name", process, t + 1, fmt::format("thread {}", r.name(thread.thread)));
+      for (const replay::HostIndex i : r.threads()[t].ops) {
+        const trace::HostOp& op = r.host(i);
+        events.span(r.name(op), "host", recorded, t + 1, op.start.seconds(), op.duration.seconds());
+      }
+    }
+    for (std::size_t s = 0; s < r.streams().size(); ++s) {
+      const replay::Stream& stream = r.streams()[s];
+      for (const std::size_t process : {recorded, simulated})
+        events.name("thread_name", process, kFirstStream + s,
+                    fmt::format("gpu {} stream {}", stream.device, stream.number));
+      for (const replay::GpuIndex i : stream.ops) {
+        const trace::GpuOp& op = r.gpu(i);
+        events.span(r.name(op), "device", recorded, kFirstStream + s, op.start.seconds(),
+                    op.duration.seconds());
+      }
+    }
+  }
+  for (std::size_t i = 0; i < replay.origins.size(); ++i) {
+    const OpId op(i);
+    const graph::OpTimes& times = timeline[op];
+    const std::optional<ServerId> server = replay.graph.demand(op).server;
+    if (times.start == times.end || !server || server->index() >= replay.lanes.size()) continue;
+    const replay::Lane& lane = replay.lanes[server->index()];
+    events.span(replay.graph.name(op), to_string(replay.graph.category(op)), 2 * lane.rank + 2,
+                lane.on_stream ? kFirstStream + lane.index : lane.index + 1, times.start.seconds(),
+                (times.end - times.start).seconds());
+  }
+  return events.finish();
+}
+
+}  // namespace rehearse::cli

@@ -1,0 +1,19 @@
+// The timeline as a Chrome trace that Perfetto opens: recorded above simulated, per rank.
+#pragma once
+
+#include <filesystem>
+#include <vector>
+
+#include "profiler/replay/lower.h"
+#include "sim/graph/timeline.h"
+
+namespace rehearse::cli {
+
+/// Two processes per rank ("rank 0 recorded", "rank 0 simulated"), a thread per host thread and per
+/// stream. Simulated host work shows the stretches between marks under the name of what they lie
+/// in.
+Status write_perfetto(const std::filesystem::path& path,
+                      const std::vector<replay::Recording>& recordings,
+                      const replay::ReplayGraph& replay, const graph::Timeline& timeline);
+
+}  // namespace rehearse::cli

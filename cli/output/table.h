@@ -1,0 +1,45 @@
+// Table: rows for people (aligned), for programs (CSV) and for pull requests (Markdown).
+#pragma once
+
+#include <string>
+#include <vector>
+
+namespace rehearse::cli {
+
+enum class Align { kLeft, kRight };
+
+struct Column {
+  std::string heading;  ///< with its unit: "step time (ms)"
+  Align align = Align::kRight;
+};
+
+class Table {
+ public:
+  explicit Table(std::vector<Column> columns) : columns_(std::move(columns)) {}
+
+  /// REQUIRES: one cell per column.
+  void add(std::vector<std::string> row);
+  bool empty() const { return rows_.empty(); }
+
+  /// Columns are as wide as their widest cell; cells of the left-aligned column `shorten` are cut
+  /// to `width` characters with an ellipsis.
+  std::string text(std::size_t shorten_to = 60) const;
+  /// RFC 4180, with a line of headings.
+  std::string csv() const;
+  std::string markdown() const;
+
+ private:
+  std::vector<Column> columns_;
+  std::vector<std::vector<std::string>> rows_;
+};
+
+/// How many columns of a terminal a UTF-8 text takes (every character one).
+std::size_t display_width(std::string_view text);
+
+/// The first `width` characters, with an ellipsis where something was cut.
+std::string shortened(std::string_view text, std::size_t width);
+
+/// A bar of `width` characters, filled to `share` in eighths.
+std::string bar(double share, std::size_t width);
+
+}  // namespace rehearse::cli

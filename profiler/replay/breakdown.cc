@@ -1,0 +1,263 @@
+#include "profiler/replay/breakdown.h"
+
+#include <algorithm>
+#include <map>
+#include <optional>
+
+namespace rehearse::replay {
+namespace {
+
+using graph::Category;
+using graph::PathStep;
+using graph::Timeline;
+
+struct Window {
+  Picoseconds begin;
+  Picoseconds end;
+  std::size_t steps;
+};
+
+/// The stretches of consecutive whole steps of a rank, by the host's marks; to the last device op
+/// where the host has run ahead of it.
+std::vector<Window> whole_windows(const RankGraph& rank, const Timeline& timeline) {
+  std::vector<Window> windows;
+  bool open = false;
+  for (std::size_t s = 0; s < rank.steps.size(); ++s) {
+    const StepOps& step = rank.steps[s];
+    if (step.step.partial) {
+      open = false;
+      continue;
+    }
+    const Picoseconds begin = step.begins_after ? timeline[*step.begins_after].end : Picoseconds(0);
+    Picoseconds end = timeline[step.ends_with].end;
+    if (s + 1 == rank.steps.size())
+      for (const OpId op : step.last_device_ops) end = std::max(end, timeline[op].end);
+    if (open) {
+      windows.back().end = end;
+      ++windows.back().steps;
+    } else {
+      windows.push_back({begin, end, 1});
+      open = true;
+    }
+  }
+  return windows;
+}
+
+/// One device op as the sweep sees it.
+struct Busy {
+  Picoseconds start;
+  Picoseconds end;
+  Category category;
+  OpId op;
+};
+
+class RankSweep {
+ public:
+  RankSweep(const ReplayGraph& replay, const Timeline& timeline, std::size_t rank)
+      : replay_(replay), timeline_(timeline) {
+    for (std::size_t i = 0; i < replay.origins.size(); ++i) {
+      const Origin& origin = replay.origins[i];
+      if (origin.rank != rank) continue;
+      if (origin.kind != Origin::Kind::kDevice && origin.kind != Origin::Kind::kArrival) continue;
+      const OpId op(i);
+      busy_.push_back({timeline[op].start, timeline[op].end, replay.graph.category(op), op});
+    }
+    std::stable_sort(busy_.begin(), busy_.end(),
+                     [](const Busy& a, const Busy& b) { return a.start < b.start; });
+  }
+
+  bool has_device_work() const { return !busy_.empty(); }
+
+  void add(const Window& window, Breakdown& sum) {
+    // Between two changes of what runs, the highest kind that runs has the time.
+    struct Change {
+      Picoseconds at;
+      std::size_t kind;  // 0 compute, 1 communication, 2 memory
+      int by;
+    };
+    std::vector<Change> changes;
+    for (const Busy& b : busy_) {
+      const Picoseconds start = std::max(b.start, window.begin), end = std::min(b.end, window.end);
+      if (start >= end) continue;
+      const std::size_t kind = b.category == Category::kCompute         ? 0
+                               : b.category == Category::kCommunication ? 1
+                                                                        : 2;
+      changes.push_back({start, kind, 1});
+      changes.push_back({end, kind, -1});
+    }
+    std::stable_sort(changes.begin(), changes.end(),
+                     [](const Change& a, const Change& b) { return a.at < b.at; });
+    int running[3] = {0, 0, 0};
+    Picoseconds at = window.begin;
+    const auto pass = [&](Picoseconds until) {
+      if (until <= at) return;
+      const Seconds length = (until - at).seconds();
+      if (running[0] > 0) {
+        sum.compute += length;
+      } else if (running[1] > 0) {
+        sum.exposed_communication += length;
+      } else if (running[2] > 0) {
+        sum.memory += length;
+      } else {
+        explain_idle(at, until, sum);
+      }
+      at = until;
+    };
+    for (const Change& change : changes) {
+      pass(change.at);
+      running[change.kind] += change.by;
+    }
+    pass(window.end);
+    sum.total += (window.end - window.begin).seconds();
+  }
+
+ private:
+  /// Why nothing ran in [from, until): what the next op to start was waiting for, step by step
+  /// back.
+  void explain_idle(Picoseconds from, Picoseconds until, Breakdown& sum) {
+    const auto next = std::lower_bound(busy_.begin(), busy_.end(), until,
+                                       [](const Busy& b, Picoseconds t) { return b.start < t; });
+    Picoseconds left = until;  // [from, left) is still to be explained
+    if (next != busy_.end() && next->start == until) {
+      const bool gathers = replay_.origins[next->op.index()].kind == Origin::Kind::kDevice &&
+                           waits_for_ranks(next->op);
+      if (gathers) {
+        sum.exposed_communication += (left - from).seconds();
+        return;
+      }
+      for (std::optional<OpId> op = timeline_[next->op].cause; op && left > from;
+           op = timeline_[*op].cause) {
+        const std::optional<OpId> before = timeline_[*op].cause;
+        const Picoseconds begin = std::max(from, before ? timeline_[*before].end : Picoseconds(0));
+        if (begin < left) {
+          add_part((left - begin).seconds(), replay_.graph.category(*op), sum);
+          left = begin;
+        }
+      }
+    }
+    if (left > from) sum.idle += (left - from).seconds();
+  }
+
+  bool waits_for_ranks(OpId op) const {
+    const std::optional<OpId> cause = timeline_[op].cause;
+    return cause && replay_.origins[cause->index()].kind == Origin::Kind::kArrival;
+  }
+
+  static void add_part(Seconds time, Category category, Breakdown& sum) {
+    switch (category) {
+      case Category::kInput:
+        sum.input += time;
+        return;
+      case Category::kProfiler:
+        sum.profiler += time;
+        return;
+      case Category::kDelay:
+        sum.idle += time;
+        return;
+      case Category::kCommunication:
+        sum.exposed_communication += time;
+        return;
+      default:
+        sum.host_bound += time;
+        return;
+    }
+  }
+
+  const ReplayGraph& replay_;
+  const Timeline& timeline_;
+  std::vector<Busy> busy_;
+};
+
+}  // namespace
+
+Breakdown break_down(const ReplayGraph& replay, const Timeline& timeline) {
+  Breakdown sum;
+  std::size_t steps = 0;
+  for (std::size_t rank = 0; rank < replay.ranks.size(); ++rank) {
+    RankSweep sweep(replay, timeline, rank);
+    for (const Window& window : whole_windows(replay.ranks[rank], timeline)) {
+      steps += window.steps;
+      if (sweep.has_device_work()) {
+        sweep.add(window, sum);
+      } else {
+        sum.total += (window.end - window.begin).seconds();
+        sum.host_bound += (window.end - window.begin).seconds();
+      }
+    }
+  }
+  if (steps == 0) return sum;
+  const double share = 1.0 / static_cast<double>(steps);
+  for (Seconds* part : {&sum.total, &sum.compute, &sum.exposed_communication, &sum.memory,
+                        &sum.input, &sum.host_bound, &sum.profiler, &sum.idle})
+    *part = *part * share;
+  return sum;
+}
+
+Timeline recorded_timeline(const std::vector<Recording>& recordings, const ReplayGraph& replay) {
+  Timeline timeline;
+  timeline.ops.assign(replay.graph.size(), {Picoseconds(0), Picoseconds(0), std::nullopt});
+  for (std::size_t rank = 0; rank < replay.ranks.size(); ++rank) {
+    const RankGraph& r = replay.ranks[rank];
+    for (std::size_t i = 0; i < r.device_last.size(); ++i) {
+      const trace::GpuOp& op = recordings[rank].gpu(static_cast<GpuIndex>(i));
+      timeline[r.device_last[i]] = {Picoseconds::from(op.start), Picoseconds::from(op.end()),
+                                    std::nullopt};
+    }
+    for (const StepOps& step : r.steps) {
+      if (step.begins_after) timeline[*step.begins_after].end = Picoseconds::from(step.step.start);
+      timeline[step.ends_with].end = Picoseconds::from(step.step.end);
+    }
+  }
+  return timeline;
+}
+
+CriticalSteps find_critical_steps(const ReplayGraph& replay, const Timeline& timeline) {
+  std::optional<OpId> last;
+  const RankGraph* last_rank = nullptr;
+  for (const RankGraph& rank : replay.ranks)
+    for (const StepOps& step : rank.steps) {
+      if (step.step.partial) continue;
+      std::vector<OpId> ends = step.last_device_ops;
+      ends.push_back(step.ends_with);
+      for (const OpId op : ends)
+        if (!last || timeline[op].end > timeline[*last].end) {
+          last = op;
+          last_rank = &rank;
+        }
+    }
+  CriticalSteps result;
+  if (!last) return result;
+  const std::vector<Window> windows = whole_windows(*last_rank, timeline);
+  for (const Window& window : windows) result.steps += window.steps;
+  for (PathStep step : graph::critical_path(timeline, *last)) {
+    step.begin = std::max(step.begin, windows.front().begin);
+    if (step.begin < step.end) result.path.push_back(step);
+  }
+  return result;
+}
+
+CriticalPath find_critical_path(const ReplayGraph& replay, const Timeline& timeline,
+                                std::size_t top) {
+  CriticalPath result;
+  result.by_category.assign(graph::kCategoryNames.size(), Seconds::s(0));
+  const CriticalSteps critical = find_critical_steps(replay, timeline);
+  if (critical.steps == 0) return result;
+  const double share = 1.0 / static_cast<double>(critical.steps);
+  std::map<std::pair<Category, std::string_view>, Seconds> by_name;
+  for (const PathStep& step : critical.path) {
+    const Category category = replay.graph.category(step.op);
+    const Seconds time = (step.end - step.begin).seconds() * share;
+    result.by_category[static_cast<std::size_t>(category)] += time;
+    by_name.try_emplace({category, replay.graph.name(step.op)}, Seconds::s(0)).first->second +=
+        time;
+  }
+  for (const auto& [key, time] : by_name)
+    result.top.push_back({key.first, std::string(key.second), time});
+  std::stable_sort(result.top.begin(), result.top.end(),
+                   [](const PathShare& a, const PathShare& b) { return a.time > b.time; });
+  if (result.top.size() > top)
+    result.top.erase(result.top.begin() + static_cast<std::ptrdiff_t>(top), result.top.end());
+  return result;
+}
+
+}  // namespace rehearse::replay
