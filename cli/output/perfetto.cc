@@ -100,13 +100,19 @@ Status write_perfetto(const std::filesystem::path& path,
   }
   for (std::size_t i = 0; i < replay.origins.size(); ++i) {
     const OpId op(i);
+    const replay::Origin& origin = replay.origins[i];
     const graph::OpTimes& times = timeline[op];
-    const std::optional<ServerId> server = replay.graph.demand(op).server;
-    if (times.start == times.end || !server || server->index() >= replay.lanes.size()) continue;
-    const replay::Lane& lane = replay.lanes[server->index()];
-    events.span(replay.graph.name(op), to_string(replay.graph.category(op)), 2 * lane.rank + 2,
-                lane.on_stream ? kFirstStream + lane.index : lane.index + 1, times.start.seconds(),
-                (times.end - times.start).seconds());
+    if (times.start == times.end) continue;
+    std::optional<std::size_t> thread;
+    if (origin.kind == replay::Origin::Kind::kDevice) {
+      thread = kFirstStream + recordings[origin.rank].stream_of(*origin.row);
+    } else if (const auto server = replay.graph.demand(op).server;
+               server && server->index() < replay.thread_of_server.size()) {
+      thread = replay.thread_of_server[server->index()].value_or(0) + 1;
+    }
+    if (thread)
+      events.span(replay.graph.name(op), to_string(replay.graph.category(op)), 2 * origin.rank + 2,
+                  *thread, times.start.seconds(), (times.end - times.start).seconds());
   }
   return events.finish();
 }

@@ -68,10 +68,9 @@ class Candidates {
   void overlap_input(InputPipeline pipeline, std::string meaning) {
     for (std::size_t i = 0; i < replay_.graph.size(); ++i)
       if (replay_.graph.category(OpId(i)) == Category::kInput)
-        return add(fmt::format("--input-pipeline workers={}", pipeline.workers),
-                   std::move(meaning), [this, pipeline] {
-                     return replay::overlap_input(recordings_, replay_, pipeline);
-                   });
+        return add(
+            fmt::format("--input-pipeline workers={}", pipeline.workers), std::move(meaning),
+            [this, pipeline] { return replay::overlap_input(recordings_, replay_, pipeline); });
   }
 
   std::vector<Candidate> take() { return std::move(list_); }

@@ -123,8 +123,7 @@ void Lowering::add_threads(std::size_t rank) {
         builder_.intern(fmt::format("rank {} thread {}", rank, r.name(thread.thread)));
     state.thread_demand.push_back(
         builder_.add(Demand{.server = builder_.add(graph::Server{.name = name})}));
-    result_.lanes.push_back(
-        {static_cast<std::uint32_t>(rank), false, static_cast<std::uint32_t>(t)});
+    result_.thread_of_server.emplace_back(t);
   }
   for (std::size_t t = 0; t < r.threads().size(); ++t) add_thread(rank, t);
 }
@@ -198,10 +197,8 @@ void Lowering::add_streams(std::size_t rank) {
   RankGraph& out = result_.ranks[rank];
   out.device_first.assign(r.rank().gpu_ops.size(), OpId(0));
   out.device_last.assign(r.rank().gpu_ops.size(), OpId(0));
-  for (std::size_t s = 0; s < r.streams().size(); ++s) {
-    const Stream& stream = r.streams()[s];
-    result_.lanes.push_back(
-        {static_cast<std::uint32_t>(rank), true, static_cast<std::uint32_t>(s)});
+  for (const Stream& stream : r.streams()) {
+    result_.thread_of_server.emplace_back(std::nullopt);
     const NameId name = builder_.intern(
         fmt::format("rank {} gpu {} stream {}", rank, stream.device, stream.number));
     const Picoseconds turnaround = Picoseconds::from(out.constants.queue_gap.value);
@@ -227,7 +224,7 @@ void Lowering::add_device_op(std::size_t rank, const Stream& stream, std::size_t
                             : op.kind == trace::GpuKind::kKernel ? Category::kCompute
                                                                  : Category::kMemory;
   if (const auto transfer = transfers_[rank].find(i); transfer != transfers_[rank].end()) {
-    out.device_first[i] = add(Kind::kArrival, rank, i, name, category, Nanoseconds(0), demand);
+    out.device_first[i] = add(Kind::kArrival, rank, i, name, category, Nanoseconds(0));
     out.device_last[i] = add(Kind::kDevice, rank, i, name, category, transfer->second, demand);
     return;  // tied together in add_collectives
   }

@@ -72,16 +72,11 @@ struct RankGraph {
   std::size_t stream_waits[3] = {0, 0, 0};  ///< by Evidence
 };
 
-/// What a server of the graph stands for: a host thread or a stream of a recording.
-struct Lane {
-  std::uint32_t rank;
-  bool on_stream;
-  std::uint32_t index;  ///< of Recording::threads() or Recording::streams()
-};
-
 struct ReplayGraph {
   graph::Graph graph;
-  std::vector<Lane> lanes;  ///< by server id; servers that edits add stand behind them
+  /// By server: which of Recording::threads() it stands for; nothing for a stream. Servers that edits
+  /// add stand behind these.
+  std::vector<std::optional<std::size_t>> thread_of_server;
   std::vector<Origin> origins;  ///< by op id
   std::vector<RankGraph> ranks;
   std::size_t matched_collectives = 0;

@@ -15,8 +15,8 @@ struct RandomGraphOptions {
   bool capacities = true;      ///< some ops carry work
   bool fixed_servers = false;  ///< only servers whose order does not depend on when ops ask: one
                                ///< slot and a chain through all its ops
-  bool first_m = true;      ///< some ops wait for the first m
-  bool instant_ops = true;  ///< some ops take no time
+  bool first_m = true;         ///< some ops wait for the first m
+  bool instant_ops = true;     ///< some ops take no time
 };
 
 inline graph::Graph random_graph(std::uint64_t seed, const RandomGraphOptions& options = {}) {

@@ -1,19 +1,25 @@
-#include "sim/base/units.h"
-
-#include <catch2/catch.hpp>
 #include <type_traits>
 
+#include <catch2/catch.hpp>
+
 #include "sim/base/time.h"
+#include "sim/base/units.h"
 
 namespace rehearse {
 namespace {
 
 template <class A, class B>
-concept Addable = requires(A a, B b) { a + b; };
+concept Addable = requires(A a, B b) {
+  a + b;
+};
 template <class A, class B>
-concept Multipliable = requires(A a, B b) { a* b; };
+concept Multipliable = requires(A a, B b) {
+  a* b;
+};
 template <class A, class B>
-concept Divisible = requires(A a, B b) { a / b; };
+concept Divisible = requires(A a, B b) {
+  a / b;
+};
 
 // What means nothing does not compile.
 static_assert(Addable<Bytes, Bytes>);
@@ -56,8 +62,7 @@ TEST_CASE("quantities are read with their unit") {
 }
 
 TEST_CASE("a wrong quantity says what would be right") {
-  CHECK(error_of<Seconds>("3") ==
-        "'3' has no unit; one of ps, ns, us, ms, s, min, h, d");
+  CHECK(error_of<Seconds>("3") == "'3' has no unit; one of ps, ns, us, ms, s, min, h, d");
   CHECK(error_of<ByteRate>("3 GBs") ==
         "unknown unit 'GBs' for a transfer rate; did you mean 'GB/s'?");
   CHECK(error_of<Bytes>("many") == "'many' is not a size; a number and a unit, such as '2.5 B'");

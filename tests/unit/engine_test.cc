@@ -182,8 +182,8 @@ op 1 "b" communication 0ps on 2 work 16
 }
 
 TEST_CASE("max-min fairness over two links") {
-  // Links of 10 and 4 B/s. x uses both, y the first, z the second. The second link limits x and z to
-  // 2 each; y gets 10 - 2 = 8. Works chosen so that all end at 1 s.
+  // Links of 10 and 4 B/s. x uses both, y the first, z the second. The second link limits x and z
+  // to 2 each; y gets 10 - 2 = 8. Works chosen so that all end at 1 s.
   const Timeline t = run_text(R"(capacity 0 "wide" 10
 capacity 1 "narrow" 4
 demand 1 through 0 through 1
@@ -198,8 +198,9 @@ op 2 "z" communication 0ps on 3 work 2
 
 TEST_CASE("a capacity may change over time") {
   // 10 B/s for 1 s, then 5: 15 B take 1 + 1 s. At 2 s it stops; from 4 s on 5 B/s again.
-  const std::string changes = "capacity 0 \"link\" 10 at 1000000000000ps 5 "
-                              "at 2000000000000ps 0 at 4000000000000ps 5\ndemand 1 through 0\n";
+  const std::string changes =
+      "capacity 0 \"link\" 10 at 1000000000000ps 5 "
+      "at 2000000000000ps 0 at 4000000000000ps 5\ndemand 1 through 0\n";
   CHECK(end(run_text(changes + "op 0 \"a\" communication 0ps on 1 work 15\n"), 0) ==
         2'000'000'000'000);
   CHECK(end(run_text(changes + "op 0 \"a\" communication 0ps on 1 work 20\n"), 0) ==
@@ -224,7 +225,9 @@ TEST_CASE("a graph that never finishes says which op waits for what") {
 demand 1 through 0
 op 0 "send" communication 0ps on 1 work 8
 op 1 "use" compute 1ps after 0
-)").starts_with("2 of 2 ops never end; op 0 'send' waits for capacity 'dead link', whose rate is "
+)")
+            .starts_with(
+                "2 of 2 ops never end; op 0 'send' waits for capacity 'dead link', whose rate is "
                 "zero; op 1 'use' waits for 1 of its predecessors"));
   // Op 1 holds the lease that op 0 waits for, and waits for op 0.
   const std::string held = error_text(R"(server 0 "gpu" slots 1 policy lease turnaround 0ps
@@ -243,9 +246,7 @@ op 1 "b" compute 9000000000000000000ps after 0
 )") == "the run lasts longer than 106 days of simulated time");
 }
 
-TEST_CASE("an empty graph ends at once") {
-  CHECK(run_text("").makespan() == Picoseconds(0));
-}
+TEST_CASE("an empty graph ends at once") { CHECK(run_text("").makespan() == Picoseconds(0)); }
 
 /// Adds one op behind each op it sees, up to a number.
 class Chainer final : public Process {
@@ -269,7 +270,8 @@ server 0 "s" slots 1 policy fifo turnaround 0ps
 demand 1 server 0
 op 0 "seed" compute 5ps on 1
 op 1 "more" compute 2ps on 1
-)", "test");
+)",
+                                                 "test");
   REQUIRE(graph);
   Chainer chainer(OpId(0), graph->op(OpId(1)), 3);
   Process* process = &chainer;
@@ -288,7 +290,8 @@ server 0 "s" slots 1 policy fifo turnaround 0ps
 demand 1 server 0
 op 0 "a" compute 5ps on 1
 op 1 "b" compute 2ps on 1 after 0
-)", "test");
+)",
+                                                 "test");
   const Result<ProcessRun> with = run(*graph, std::span<Process* const>{});
   const Result<Timeline> without = run(*graph);
   REQUIRE(with);

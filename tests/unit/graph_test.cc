@@ -12,8 +12,10 @@ struct Chain {
   GraphBuilder builder;
   NameId name = builder.intern("op");
   OpId add(std::int64_t ps, DemandId demand = DemandId(0)) {
-    return builder.add(
-        Op{.name = name, .category = Category::kCompute, .duration = Picoseconds(ps), .demand = demand});
+    return builder.add(Op{.name = name,
+                          .category = Category::kCompute,
+                          .duration = Picoseconds(ps),
+                          .demand = demand});
   }
   std::string build_error() {
     Result<Graph> graph = std::move(builder).build();
@@ -126,7 +128,8 @@ TEST_CASE("a wrong text form is one line with its place") {
     const Result<Graph> graph = parse_graph(text, "g.txt");
     return graph ? "no error" : to_string(graph.error());
   };
-  CHECK(error_of("rehearse-graph 2\n") == "g.txt:1:1: is not a graph of this version; rehearse-graph 1");
+  CHECK(error_of("rehearse-graph 2\n") ==
+        "g.txt:1:1: is not a graph of this version; rehearse-graph 1");
   CHECK(error_of("rehearse-graph 1\nop 0 \"x\" compute 5\n") ==
         "g.txt:2:18: a duration must end in 'ps'");
   CHECK(error_of("rehearse-graph 1\nop 0 \"x\" computed 5ps\n") ==

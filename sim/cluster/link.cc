@@ -1,0 +1,72 @@
+#include "sim/cluster/link.h"
+
+#include <array>
+#include <optional>
+
+#include <fmt/core.h>
+
+#include "sim/base/text.h"
+#include "sim/base/yaml.h"
+
+namespace rehearse::cluster {
+namespace {
+
+constexpr std::array<std::string_view, 2> kKeys = {"latency", "rate"};
+
+std::string out_of_range(const Link& link) {
+  if (link.latency < Seconds::s(0) || link.latency > Seconds::s(1)) return "latency";
+  if (!(link.rate > ByteRate::bytes_per_s(0))) return "rate";
+  return {};
+}
+
+}  // namespace
+
+Result<Link> load_link(const std::filesystem::path& path) {
+  Result<YamlFile> file = YamlFile::load(path);
+  if (!file) return forward(file);
+  const YamlMap root = file->root();
+  const std::optional<YamlMap> map = root.map("link");
+  root.optional<std::string>("source");  // where the numbers come from: for people
+  root.no_other_keys();
+  if (!map) {
+    if (!root.has("link"))
+      root.report("link", "is missing", "link: {latency: 5 us, rate: 10 GB/s}");
+    return forward(file->status());
+  }
+  const auto latency = map->required<Seconds>("latency");
+  const auto rate = map->required<ByteRate>("rate");
+  map->no_other_keys();
+  if (latency && rate)
+    if (const std::string key = out_of_range({*latency, *rate}); !key.empty())
+      map->report(key, "is out of range", "a latency from 0 s to 1 s, a rate above 0 B/s");
+  if (Status ok = file->status(); !ok) return forward(ok);
+  return Link{*latency, *rate};
+}
+
+Result<Link> parse_link(std::string_view text) {
+  std::optional<Seconds> latency;
+  std::optional<ByteRate> rate;
+  for (const std::string_view part : split(text, ',')) {
+    const std::size_t equals = part.find('=');
+    const std::string_view key = trim(part.substr(0, equals));
+    const std::string_view value = equals == std::string_view::npos ? "" : part.substr(equals + 1);
+    if (key == "latency") {
+      const Result<Seconds> parsed = parse_quantity<Seconds>(value);
+      if (!parsed) return forward(parsed);
+      latency = *parsed;
+    } else if (key == "rate") {
+      const Result<ByteRate> parsed = parse_quantity<ByteRate>(value);
+      if (!parsed) return forward(parsed);
+      rate = *parsed;
+    } else {
+      return fail(fmt::format("unknown key '{}'", key), suggest(key, kKeys));
+    }
+  }
+  if (!latency || !rate) return fail("latency and rate are due", "latency=5us,rate=100GB/s");
+  const Link link{*latency, *rate};
+  if (const std::string key = out_of_range(link); !key.empty())
+    return fail(key + " is out of range", "a latency from 0 s to 1 s, a rate above 0 B/s");
+  return link;
+}
+
+}  // namespace rehearse::cluster

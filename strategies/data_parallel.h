@@ -1,0 +1,48 @@
+// Data parallelism: every rank computes the same step on its own samples, and gradients are summed
+// over the ranks before the optimizer uses them.
+#pragma once
+
+#include <vector>
+
+#include "sim/base/result.h"
+#include "sim/graph/collective_op.h"
+#include "sim/graph/graph.h"
+
+namespace rehearse::strategies {
+
+/// A gradient, complete when `ready` ends.
+struct Gradient {
+  OpId ready;
+  Bytes size;
+};
+
+/// The gradients of one step, in the order in which they become ready, and the ops that use them.
+struct GradientStep {
+  std::vector<Gradient> gradients;
+  std::vector<OpId> users;
+};
+
+struct DataParallelPlan {
+  std::uint32_t ranks;
+  /// Gradients are sent in buckets of at least this size, as PyTorch's DistributedDataParallel does
+  /// (its default, from its documentation: 25 MiB).
+  Bytes bucket = Bytes::mib(25);
+  /// True: an all-reduce runs beside the backward pass, on a stream of its own. False: the thread
+  /// that computed the gradient runs it at once, gradient by gradient, as blocking MPI code does.
+  bool overlap = true;
+};
+
+struct DataParallelGraph {
+  graph::Graph graph;
+  /// All-reduces of no duration yet, for a cost model to set.
+  std::vector<graph::CollectiveOp> collectives;
+};
+
+/// The graph of one of the ranks, which all do the same. Ops keep their ids; the all-reduces stand
+/// behind them. With one rank the graph stays as it is.
+/// Fails without gradients and on gradients whose users do not come after them.
+Result<DataParallelGraph> data_parallel(const graph::Graph& graph,
+                                        const std::vector<GradientStep>& steps,
+                                        const DataParallelPlan& plan);
+
+}  // namespace rehearse::strategies

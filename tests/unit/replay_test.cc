@@ -1,0 +1,397 @@
+// The rules of profiler/replay, each on a trace made for it: the recording is explained, and, more
+// telling, an edit moves what it should and nothing else.
+#include <catch2/catch.hpp>
+
+#include "profiler/replay/compare.h"
+#include "profiler/replay/edit.h"
+#include "profiler/replay/lower.h"
+#include "profiler/trace/align.h"
+#include "sim/engine/engine.h"
+#include "tests/support/trace_builder.h"
+
+namespace rehearse::replay {
+namespace {
+
+using test::RankBuilder;
+using trace::CopyDirection;
+using trace::HostKind;
+using trace::HostMemory;
+using trace::Trace;
+
+/// A trace lowered and run, as it was or edited.
+struct Replayed {
+  explicit Replayed(Trace trace_in, LowerOptions options = {})
+      : trace(std::make_unique<Trace>(std::move(trace_in))) {
+    trace::align(*trace);
+    for (std::size_t r = 0; r < trace->ranks.size(); ++r) recordings.emplace_back(*trace, r);
+    Result<ReplayGraph> lowered = lower(recordings, options);
+    INFO((lowered ? "" : to_string(lowered.error())));
+    REQUIRE(lowered);
+    graph = std::move(*lowered);
+    run(graph);
+  }
+
+  void run(const ReplayGraph& which) {
+    Result<graph::Timeline> result = engine::run(which.graph);
+    INFO((result ? "" : to_string(result.error())));
+    REQUIRE(result);
+    timeline = std::move(*result);
+    comparison = compare(recordings, which, timeline);
+  }
+  void scale(const std::string& text) {
+    const Result<ReplayGraph> edited = replay::scale(recordings, graph, *parse_scale(text));
+    INFO((edited ? "" : to_string(edited.error())));
+    REQUIRE(edited);
+    run(*edited);
+  }
+
+  double start_us(std::size_t gpu, std::size_t rank = 0) const {
+    return timeline[graph.ranks[rank].device_first[gpu]].start.seconds().us();
+  }
+  double end_us(std::size_t gpu, std::size_t rank = 0) const {
+    return timeline[graph.ranks[rank].device_last[gpu]].end.seconds().us();
+  }
+  double host_us(std::size_t step) const { return comparison.steps[step].host.simulated.us(); }
+
+  std::unique_ptr<Trace> trace;
+  std::vector<Recording> recordings;
+  ReplayGraph graph;
+  graph::Timeline timeline;
+  Comparison comparison;
+};
+
+/// Kernels of 100 us launched every 200 us: each finds the stream idle and starts 8 us after its
+/// call.
+Trace host_bound(int kernels) {
+  Trace trace;
+  RankBuilder rank(trace);
+  rank.step(1, 0, 200.0 * kernels);
+  for (int k = 0; k < kernels; ++k) {
+    rank.call("cudaLaunchKernel", 200.0 * k + 10, 5, static_cast<std::uint32_t>(k + 1));
+    rank.kernel("gemm", 200.0 * k + 18, 100, static_cast<std::uint32_t>(k + 1));
+  }
+  return trace;
+}
+
+TEST_CASE("a kernel on an idle stream starts one launch latency after its call") {
+  Replayed r(host_bound(10));
+  CHECK(r.graph.ranks[0].constants.launch.value == Nanoseconds(8000));
+  CHECK(r.start_us(3) == Approx(618));
+  CHECK(r.host_us(0) == Approx(2000));
+  r.scale("host:2");  // its call now comes at 2 x 610
+  CHECK(r.start_us(3) == Approx(1228));
+  r.scale("gpu:1.5");  // the device keeps up, so nothing else moves
+  CHECK(r.start_us(3) == Approx(618));
+  CHECK(r.host_us(0) == Approx(2000));
+}
+
+TEST_CASE("ops of one stream follow each other in the order of their launches") {
+  // Launched at 10, 20, 30 for 100 us each; the queue gap is 1 us.
+  Trace trace;
+  RankBuilder rank(trace);
+  rank.step(1, 0, 400);
+  for (int k = 0; k < 3; ++k) {
+    rank.call("cudaLaunchKernel", 10 + 10 * k, 5, static_cast<std::uint32_t>(k + 1));
+    rank.kernel("gemm", 18 + 101 * k, 100, static_cast<std::uint32_t>(k + 1));
+  }
+  Replayed r(std::move(trace));
+  CHECK(r.graph.ranks[0].constants.queue_gap.value == Nanoseconds(1000));
+  CHECK(r.start_us(2) == Approx(220));
+  r.scale("gpu:2");  // 18 + 2 x (200 + 1)
+  CHECK(r.start_us(2) == Approx(420));
+  CHECK(r.host_us(0) == Approx(400));  // nothing waits, so the host does not notice
+}
+
+/// One kernel of 500 us and a call that waits for it, returning 6 us after.
+Trace synchronised(const std::string& call) {
+  Trace trace;
+  RankBuilder rank(trace);
+  rank.step(1, 0, 700);
+  rank.call("cudaLaunchKernel", 10, 5, 1);
+  rank.kernel("gemm", 18, 500, 1);
+  rank.call(call, 30, 494, 2);
+  rank.host("aten::item", 600, 50);
+  return trace;
+}
+
+TEST_CASE("a synchronising call lasts as long as what it waits for") {
+  for (const char* call :
+       {"cudaDeviceSynchronize", "cudaStreamSynchronize", "hipEventSynchronize"}) {
+    INFO(call);
+    Replayed r(synchronised(call));
+    CHECK(r.host_us(0) == Approx(700));
+    r.scale("gpu:2");  // the kernel ends at 1018, the call at 1024; 176 us of work behind it
+    CHECK(r.host_us(0) == Approx(1200));
+    r.scale("gpu:0");  // nothing to wait for: the call costs its own 4 us
+    CHECK(r.host_us(0) == Approx(700 - 494 + 4));
+  }
+}
+
+TEST_CASE("without the rule for waits a slower device goes unnoticed") {
+  Replayed r(synchronised("cudaDeviceSynchronize"), {.host_waits = false});
+  CHECK(r.host_us(0) == Approx(700));
+  r.scale("gpu:10");
+  CHECK(r.host_us(0) == Approx(700));
+}
+
+/// A copy of 1000 us behind a kernel of 300 us, whose call returns at `returns`.
+Trace copying(CopyDirection direction, HostMemory memory, std::uint64_t bytes, double returns) {
+  Trace trace;
+  RankBuilder rank(trace);
+  rank.step(1, 0, 2000);
+  rank.call("cudaLaunchKernel", 10, 5, 1);
+  rank.kernel("gemm", 18, 300, 1);
+  rank.call("cudaMemcpyAsync", 20, returns - 20, 2);
+  rank.copy(direction, memory, 319, 1000, bytes, 2);
+  return trace;
+}
+
+TEST_CASE("whether a copying call waits depends on direction, memory and size") {
+  SECTION("to pageable host memory: to the end") {
+    Replayed r(copying(CopyDirection::kDeviceToHost, HostMemory::kPageable, 1 << 20, 1326));
+    CHECK(r.host_us(0) == Approx(2000));
+    r.scale("gpu:2");  // +300 +1000
+    CHECK(r.host_us(0) == Approx(3300));
+  }
+  SECTION("from pageable host memory, large: to shortly before the end") {
+    Replayed r(copying(CopyDirection::kHostToDevice, HostMemory::kPageable, 1 << 20, 1269));
+    CHECK(r.graph.ranks[0].constants.copy_lead.value == Nanoseconds(50000));
+    CHECK(r.host_us(0) == Approx(2000));
+    r.scale("kernel:2");  // the backlog of the stream holds the copy, and so the call
+    CHECK(r.host_us(0) == Approx(2300));
+  }
+  SECTION("from pageable host memory, small: not at all") {
+    Replayed r(copying(CopyDirection::kHostToDevice, HostMemory::kPageable, 4096, 30));
+    r.scale("gpu:3");
+    CHECK(r.host_us(0) == Approx(2000));
+  }
+  SECTION("pinned host memory: not at all") {
+    Replayed r(copying(CopyDirection::kDeviceToHost, HostMemory::kPinned, 1 << 20, 30));
+    r.scale("gpu:3");
+    CHECK(r.host_us(0) == Approx(2000));
+  }
+}
+
+/// Stream 7 works until 518; stream 8 was told to wait for it, and starts 4 us later.
+Trace two_streams(bool with_call) {
+  Trace trace;
+  RankBuilder rank(trace);
+  rank.step(1, 0, 1000);
+  for (std::uint32_t k = 0; k < 6; ++k) {  // shows the launch latency of idle streams: 8 us
+    rank.call("cudaLaunchKernel", 700 + 40.0 * k, 5, 10 + k);
+    rank.kernel("small", 708 + 40.0 * k, 10, 10 + k);
+  }
+  rank.call("cudaLaunchKernel", 10, 5, 1);
+  rank.kernel("gemm", 18, 500, 1, 7);
+  if (with_call) rank.call("cudaStreamWaitEvent", 20, 2, 2);
+  rank.call("cudaLaunchKernel", 30, 5, 3);
+  rank.kernel("all_reduce", 522, 100, 3, 8);
+  return trace;
+}
+
+TEST_CASE("a stream waits for another: told by a call, or by the time it started") {
+  for (const bool with_call : {true, false}) {
+    INFO("with a call: " << with_call);
+    Replayed r(two_streams(with_call));
+    const auto evidence = with_call ? Evidence::kCall : Evidence::kTiming;
+    CHECK(r.graph.ranks[0].stream_waits[static_cast<int>(evidence)] == 1);
+    CHECK(r.start_us(7) == Approx(518));
+    r.scale("kernel=gemm:1.2");
+    CHECK(r.start_us(7) == Approx(618));
+  }
+  Replayed neither(two_streams(true), {.stream_waits_calls = false, .stream_waits_timing = false});
+  CHECK(neither.start_us(7) == Approx(38));  // its launch is all that holds it
+}
+
+TEST_CASE("a recorded synchronisation names both streams") {
+  Trace trace = two_streams(true);
+  trace.ranks[0].syncs.push_back({.kind = trace::SyncKind::kStreamWaitEvent,
+                                  .start = Nanoseconds(20000),
+                                  .duration = Nanoseconds(0),
+                                  .correlation = 2,
+                                  .stream = 8,
+                                  .source_stream = 7});
+  Replayed r(std::move(trace), {.stream_waits_calls = false, .stream_waits_timing = false});
+  CHECK(r.graph.ranks[0].stream_waits[static_cast<int>(Evidence::kRecorded)] == 1);
+  r.scale("kernel=gemm:1.2");
+  CHECK(r.start_us(7) == Approx(618));
+}
+
+/// The main thread works 100 us, hands a backward pass of 400 us to another thread 20 us later, and
+/// goes on 30 us after it: 100 + 20 + 400 + 30 + 50 = 600.
+Trace with_backward(int steps) {
+  Trace trace;
+  RankBuilder rank(trace);
+  for (int s = 0; s < steps; ++s) {
+    const double t = 600.0 * s;
+    rank.step(s + 1, t, 600);
+    rank.host("forward", t, 100);
+    trace::HostOp& backward = rank.host("autograd::engine::evaluate_function: MmBackward", t + 120,
+                                        400, HostKind::kOperator, 2);
+    backward.sequence = 1;
+    backward.forward_thread = 1;
+    rank.host("optimizer", t + 550, 50);
+  }
+  return trace;
+}
+
+TEST_CASE("the main thread waits for the thread that runs its backward pass") {
+  Replayed r(with_backward(3));
+  CHECK(r.graph.ranks[0].hand_offs == 3);
+  CHECK(r.host_us(1) == Approx(600));
+  r.scale("host=forward:2");  // the backward pass starts later, and all that follows
+  CHECK(r.host_us(1) == Approx(700));
+  r.scale("host=*MmBackward:0.5");
+  CHECK(r.host_us(1) == Approx(400));
+}
+
+TEST_CASE("without hand-offs the main thread's silence is work") {
+  Replayed r(with_backward(3), {.hand_offs = false});
+  CHECK(r.host_us(1) == Approx(600));
+  r.scale("host=*MmBackward:0.5");
+  CHECK(r.host_us(1) == Approx(600));
+}
+
+TEST_CASE("a thread that merely polls beside a silent one is not waited for") {
+  Trace trace;
+  RankBuilder rank(trace);
+  rank.step(1, 0, 1000);
+  rank.host("forward", 0, 100);
+  rank.host("watch", 300, 2, HostKind::kOperator, 2);  // 2 us of 800 us of silence
+  rank.host("optimizer", 900, 100);
+  Replayed r(std::move(trace));
+  CHECK(r.graph.ranks[0].hand_offs == 0);
+}
+
+/// Two ranks; each computes, then both run an all-reduce whose transfer takes 50 us. Rank 1 arrives
+/// 300 us later, so rank 0's kernel lasts 350 us.
+Trace straggler() {
+  Trace trace;
+  for (int rank_number = 0; rank_number < 2; ++rank_number) {
+    RankBuilder rank(trace);
+    const double late = 300.0 * rank_number;
+    rank.step(1, 0, 1000);
+    rank.host("compute", 0, 100 + late);
+    rank.call("cudaLaunchKernel", 100 + late, 5, 1);
+    trace::GpuOp& kernel = rank.kernel("ncclKernel_AllReduce_RING_LL", 108 + late, 350 - late, 1);
+    rank.rank().collectives.push_back({.kind = CollectiveKind::kAllReduce});
+    kernel.collective = trace::CollectiveId(0);
+    rank.call("cudaDeviceSynchronize", 110 + late, 354 - late, 2);
+  }
+  return trace;
+}
+
+TEST_CASE("a collective ends when the last rank has arrived and its data have moved") {
+  Replayed r(straggler());
+  CHECK(r.graph.matched_collectives == 1);
+  CHECK(r.end_us(0, 0) == Approx(458));
+  CHECK(r.end_us(0, 1) == Approx(458));
+  // The straggler computes twice as long (400 us more): both ranks end that much later.
+  Replayed slower(straggler());
+  graph::GraphBuilder builder(slower.graph.graph);
+  for (std::size_t i = 0; i < slower.graph.origins.size(); ++i)
+    if (slower.graph.origins[i].rank == 1 && slower.graph.graph.name(OpId(i)) == "compute")
+      builder.set_duration(OpId(i), slower.graph.graph.duration(OpId(i)) * 2);
+  slower.graph.graph = *std::move(builder).build();
+  slower.run(slower.graph);
+  CHECK(slower.end_us(0, 0) == Approx(858));
+  CHECK(slower.end_us(0, 1) == Approx(858));
+  // A slower network costs the transfer only, not the wait: 50 us more.
+  r.scale("collective:2");
+  CHECK(r.end_us(0, 0) == Approx(508));
+}
+
+TEST_CASE("a rank alone cannot tell its wait from the transfer") {
+  Trace trace = straggler();
+  trace.ranks.pop_back();
+  Replayed r(std::move(trace));
+  CHECK(r.graph.matched_collectives == 0);
+  r.scale("collective:2");
+  CHECK(r.end_us(0) == Approx(108 + 700));
+}
+
+TEST_CASE("work launched before the recording keeps its place and its distances") {
+  Trace trace;
+  RankBuilder rank(trace);
+  rank.step(1, 0, 1000);
+  rank.kernel("old", 40, 100, std::nullopt);
+  rank.kernel("old", 145, 100, std::nullopt);
+  rank.call("cudaLaunchKernel", 10, 5, 1);
+  rank.kernel("new", 246, 100, 1);
+  Replayed r(std::move(trace));
+  CHECK(r.start_us(0) == Approx(40));
+  CHECK(r.start_us(1) == Approx(145));
+  r.scale("kernel:2");  // 40 + 200 + 5 + 200 + a queue gap
+  CHECK(r.start_us(1) == Approx(245));
+  CHECK(r.start_us(2) == Approx(445 + 1.3).margin(0.4));
+}
+
+TEST_CASE("a first op that waits long for nothing inherits a backlog; its step is partial") {
+  Trace trace;
+  RankBuilder rank(trace);
+  for (int s = 0; s < 3; ++s) rank.step(s + 1, 5000.0 * s, 5000);
+  rank.call("cudaLaunchKernel", 10, 5, 1);
+  rank.kernel("gemm", 3000, 100, 1);
+  rank.call("cudaLaunchKernel", 6000, 5, 2);
+  rank.kernel("gemm", 6008, 100, 2);
+  Replayed r(std::move(trace));
+  CHECK(r.start_us(0) == Approx(3000));
+  CHECK(r.comparison.steps[0].partial);
+  CHECK_FALSE(r.comparison.steps[1].partial);
+}
+
+TEST_CASE("ops of one graph launch keep the distances they were recorded at") {
+  Trace trace;
+  RankBuilder rank(trace);
+  rank.step(1, 0, 1000);
+  rank.call("cudaGraphLaunch", 10, 20, 1);
+  rank.kernel("a", 18, 100, 1);
+  rank.kernel("b", 130, 100, 1);  // 12 us behind a
+  rank.kernel("c", 232, 100, 1);
+  Replayed r(std::move(trace));
+  CHECK(r.start_us(1) == Approx(130));
+  r.scale("kernel=a:2");
+  CHECK(r.start_us(1) == Approx(230));
+}
+
+TEST_CASE("steps: the host's period and the device's differ where the host runs ahead") {
+  // Three steps of 100 us on the host, each launching 150 us of device work.
+  Trace trace;
+  RankBuilder rank(trace);
+  for (int s = 0; s < 3; ++s) {
+    rank.step(s + 1, 100.0 * s, 100);
+    rank.call("cudaLaunchKernel", 100.0 * s + 10, 5, static_cast<std::uint32_t>(s + 1));
+    rank.kernel("gemm", 18 + 151.0 * s, 150, static_cast<std::uint32_t>(s + 1));
+  }
+  Replayed r(std::move(trace));
+  REQUIRE(r.comparison.steps.size() == 3);
+  CHECK(r.comparison.steps[1].host.measured.us() == Approx(100));
+  CHECK(r.comparison.steps[1].device->measured.us() == Approx(151));
+  CHECK(r.comparison.steps[1].device->simulated.us() == Approx(151));
+  CHECK(r.comparison.step_time.measured.us() == Approx((168 + 151 + 151) / 3.0));
+}
+
+TEST_CASE("residuals put back what no rule explains") {
+  Trace trace = host_bound(10);
+  trace.ranks[0].gpu_ops[5].start += Nanoseconds(40000);  // 40 us late, for no visible reason
+  Replayed without(trace);
+  CHECK(without.start_us(5) == Approx(1018));
+  CHECK(without.comparison.residual_share == Approx(40.0 / 2000));
+  Replayed with(trace, {.residuals = true});
+  CHECK(with.start_us(5) == Approx(1058));
+}
+
+TEST_CASE("an execution trace alone cannot be replayed") {
+  Trace trace;
+  RankBuilder rank(trace);
+  rank.host("aten::mm", 0, 0);
+  rank.rank().info.timed = false;
+  std::vector<Recording> recordings;
+  recordings.emplace_back(trace, 0);
+  const Result<ReplayGraph> lowered = lower(recordings, {});
+  REQUIRE_FALSE(lowered);
+  CHECK(to_string(lowered.error()).find("has no times") != std::string::npos);
+}
+
+}  // namespace
+}  // namespace rehearse::replay
