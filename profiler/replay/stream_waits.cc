@@ -42,6 +42,7 @@ class StreamWaitFinder {
     for (const Sync& sync : r_.rank().syncs) {
       if (sync.kind != trace::SyncKind::kStreamWaitEvent || !sync.stream || !sync.source_stream)
         continue;
+      if (sync.correlation) recorded_.insert(*sync.correlation);
       const Nanoseconds waited_at = time_of(sync.correlation, sync.start);
       const Nanoseconds recorded_at = time_of(sync.event_correlation, waited_at);
       const auto before = last_launched(*sync.source_stream, recorded_at);
@@ -58,7 +59,9 @@ class StreamWaitFinder {
         const HostOp& call = r_.host(i);
         if (call.kind != trace::HostKind::kRuntime && call.kind != trace::HostKind::kDriver)
           continue;
-        if (call_kind(r_.name(call)) == CallKind::kStreamWaitEvent) waiting_since = call.start;
+        const bool recorded = call.correlation && recorded_.contains(*call.correlation);
+        if (call_kind(r_.name(call)) == CallKind::kStreamWaitEvent && !recorded)
+          waiting_since = call.start;
         const auto launched = r_.launched(i);
         if (launched.empty() || !waiting_since) continue;
         match_call(launched.front(), *waiting_since);
@@ -169,6 +172,7 @@ class StreamWaitFinder {
   std::vector<std::optional<Nanoseconds>> bound_;
   std::vector<GpuIndex> by_end_;
   std::set<std::pair<GpuIndex, GpuIndex>> known_;
+  std::set<std::uint32_t> recorded_;  // correlation of calls whose meaning a record tells
   std::vector<StreamWait> found_;
 };
 

@@ -1,0 +1,44 @@
+// A toy machine whose truth is known: a host thread that works, launches, copies and waits, and a
+// device with streams. It writes the trace that a profiler would have recorded, so that a replay
+// can be compared with the machine itself, also where the replay is asked what-if.
+#pragma once
+
+#include <cstdint>
+#include <random>
+#include <vector>
+
+#include "profiler/trace/trace.h"
+
+namespace rehearse::test {
+
+struct Machine {
+  double launch = 8;     // us, from a call's start to an idle stream
+  double queue_gap = 1;  // between ops of one stream
+  double wake = 6;       // from the end of what a call waits for to its return
+  double sync_cost = 4;  // of a call that need not wait
+  double host_factor = 1;
+  double device_factor = 1;
+  bool records_syncs = true;  // as CUPTI's synchronisation records; else calls alone tell
+};
+
+struct Action {
+  enum class Kind { kWork, kKernel, kSyncDevice, kSyncStream, kCopyBack, kStreamWait } kind;
+  double length;   // of host work or of the device op, us
+  int stream = 0;  // that the op runs on, or that waits
+  int other = 0;   // that is waited for
+};
+
+using Program = std::vector<std::vector<Action>>;  // by step
+
+Program random_program(std::uint64_t seed);
+
+struct Recorded {
+  trace::Trace trace;
+  std::vector<double> host_steps;  // us
+  double device_end;               // us
+};
+
+/// Runs the program on the machine.
+Recorded execute(const Program& program, const Machine& machine);
+
+}  // namespace rehearse::test
