@@ -12,7 +12,7 @@
 
 namespace rehearse::cli {
 
-enum class Format { kTable, kJson, kCsv };
+enum class Format { kTable, kJson, kCsv, kMarkdown };
 
 /// Exit codes, as docs/exit-codes.md promises them.
 enum class Exit : int { kSuccess = 0, kFailed = 1, kUsage = 2, kFault = 3 };

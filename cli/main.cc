@@ -15,9 +15,11 @@ namespace rehearse::cli {
 namespace {
 
 void add_globals(CLI::App& app, Globals& globals) {
-  const std::map<std::string, Format> formats = {
-      {"table", Format::kTable}, {"json", Format::kJson}, {"csv", Format::kCsv}};
-  app.add_option("--format", globals.format, "table (default), json or csv")
+  const std::map<std::string, Format> formats = {{"table", Format::kTable},
+                                                 {"json", Format::kJson},
+                                                 {"csv", Format::kCsv},
+                                                 {"markdown", Format::kMarkdown}};
+  app.add_option("--format", globals.format, "table (default), json, csv or markdown")
       ->transform(CLI::CheckedTransformer(formats).description(""));
   app.add_option("-o,--output", globals.output, "write the result to this file instead of stdout");
   app.add_flag("--strict", globals.strict, "treat problems of a recording as errors");
@@ -67,6 +69,7 @@ int main(int argc, char** argv) {
   add_inspect(app, action);
   add_replay(app, action);
   add_whatif(app, action);
+  add_validate(app, action);
 
   try {
     app.parse(argc, argv);

@@ -18,6 +18,7 @@ using Action = std::function<Result<Exit>(const Globals&)>;
 void add_import(CLI::App& app, Action& action);
 void add_inspect(CLI::App& app, Action& action);
 void add_replay(CLI::App& app, Action& action);
+void add_validate(CLI::App& app, Action& action);
 void add_whatif(CLI::App& app, Action& action);
 
 }  // namespace rehearse::cli

@@ -48,6 +48,8 @@ Result<Exit> run(const Options& options, const Globals& globals) {
     text = json_text(json);
   } else if (globals.format == Format::kCsv) {
     text = problem_table(summary->problems).csv();
+  } else if (globals.format == Format::kMarkdown) {
+    text = problem_table(summary->problems).markdown();
   } else {
     text = fmt::format("{}: {} rank{}, {} host ops, {} device ops, {} step marks\n",
                        globals.output.string(), summary->ranks, summary->ranks == 1 ? "" : "s",

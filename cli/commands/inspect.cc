@@ -105,6 +105,8 @@ Result<Exit> run(const Options& options, const Globals& globals) {
   std::string text;
   if (globals.format == Format::kCsv) {
     text = op_table(ops, ops.size()).csv();
+  } else if (globals.format == Format::kMarkdown) {
+    text = op_table(ops, options.top).markdown();
   } else if (globals.format == Format::kJson) {
     Json json = json_root("inspect");
     json["ranks"] = Json::array();

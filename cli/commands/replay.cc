@@ -26,8 +26,8 @@ Json to_json(const ReplayJob& job, const std::vector<replay::Advice>& advice) {
   json["error"] = {{"median", c.median_error}, {"worst", c.worst_error}};
   json["kernel_start_error"] = c.start_error;
   json["residual_share"] = c.residual_share;
-  json["matched_collectives"] = job.recorded.graph.matched_collectives;
-  json["unmatched_collectives"] = job.recorded.graph.unmatched_collectives;
+  json["matched_collectives"] = job.recorded.graph.collectives.matched.size();
+  json["unmatched_collectives"] = job.recorded.graph.collectives.unmatched;
   json["breakdown"] = json_breakdown(replay::break_down(job.recorded.graph, job.recorded.timeline));
   json["critical_path"] = json_critical_path(
       replay::find_critical_path(job.recorded.graph, job.recorded.timeline, 200));
@@ -80,6 +80,7 @@ Result<Exit> run(const Options& options, const Globals& globals) {
     case Format::kCsv:
       text = step_table(*job, job->recorded).csv();
       break;
+    case Format::kMarkdown: text = step_table(*job, job->recorded).markdown(); break;
   }
   if (Status ok = write_result(globals, text); !ok) return forward(ok);
   return Exit::kSuccess;

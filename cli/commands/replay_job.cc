@@ -165,7 +165,7 @@ std::string describe_input(const ReplayJob& job) {
   if (partial > 0) text += fmt::format(" and {} partial", partial);
   text += fmt::format(" (from {})", to_string(job.recorded.graph.ranks.front().step_source));
   if (job.recordings.size() > 1)
-    text += fmt::format(", {} collectives matched", job.recorded.graph.matched_collectives);
+    text += fmt::format(", {} collectives matched", job.recorded.graph.collectives.matched.size());
   return text + fmt::format("; {} ops in {}", grouped(job.recorded.graph.graph.size()),
                             to_string(Seconds::s(job.seconds)));
 }

@@ -103,6 +103,7 @@ Result<Exit> run(const Options& options, const Globals& globals) {
     case Format::kCsv:
       text = step_table(*job, *edited).csv();
       break;
+    case Format::kMarkdown: text = step_table(*job, *edited).markdown(); break;
   }
   if (Status ok = write_result(globals, text); !ok) return forward(ok);
   return Exit::kSuccess;

@@ -86,6 +86,24 @@ std::ptrdiff_t best_shift(const Recording& ra, const Sequence& a, const Recordin
   return best;
 }
 
+/// From when the last member had arrived to each member's own end.
+void set_transfers(const std::vector<Recording>& recordings, std::optional<std::size_t> hidden,
+                   MatchedCollective& collective) {
+  Nanoseconds last_start(INT64_MIN);
+  for (const auto& member : collective.members)
+    if (member.rank != hidden)
+      last_start = std::max(last_start, recordings[member.rank].gpu(member.op).start);
+  Nanoseconds shortest(INT64_MAX);
+  for (auto& member : collective.members) {
+    if (member.rank == hidden) continue;
+    member.transfer =
+        std::max(Nanoseconds(0), recordings[member.rank].gpu(member.op).end() - last_start);
+    shortest = std::min(shortest, member.transfer);
+  }
+  for (auto& member : collective.members)
+    if (member.rank == hidden) member.transfer = shortest;
+}
+
 }  // namespace
 
 std::vector<CommunicationOp> find_communication(const Recording& r) {
@@ -121,7 +139,8 @@ std::vector<CommunicationOp> find_communication(const Recording& r) {
 
 CollectiveMatches match_collectives(
     const std::vector<Recording>& recordings,
-    const std::vector<std::vector<CommunicationOp>>& communication) {
+    const std::vector<std::vector<CommunicationOp>>& communication,
+    std::optional<std::size_t> hidden) {
   CollectiveMatches matches;
   std::vector<std::map<std::string, Sequence>> by_rank;
   for (std::size_t r = 0; r < recordings.size(); ++r)
@@ -160,12 +179,7 @@ CollectiveMatches match_collectives(
         ++matches.unmatched;
         continue;
       }
-      Nanoseconds last_start(INT64_MIN);
-      for (const auto& member : collective.members)
-        last_start = std::max(last_start, recordings[member.rank].gpu(member.op).start);
-      for (auto& member : collective.members)
-        member.transfer =
-            std::max(Nanoseconds(0), recordings[member.rank].gpu(member.op).end() - last_start);
+      set_transfers(recordings, hidden, collective);
       matches.matched.push_back(std::move(collective));
     }
   }

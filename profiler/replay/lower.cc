@@ -75,7 +75,6 @@ class Lowering {
   std::vector<std::unordered_map<GpuIndex, Nanoseconds>> transfers_;
   /// Device ops whose host does not wait for their end: the part the host waits for.
   std::vector<std::unordered_map<GpuIndex, OpId>> heads_;
-  CollectiveMatches matches_;
 };
 
 void Lowering::analyse(std::size_t rank) {
@@ -366,7 +365,7 @@ void Lowering::add_hand_offs(std::size_t rank) {
 }
 
 void Lowering::add_collectives() {
-  for (const MatchedCollective& collective : matches_.matched) {
+  for (const MatchedCollective& collective : result_.collectives.matched) {
     // One op that waits for all arrivals, instead of an edge between every two ranks.
     const auto& lead = collective.members.front();
     const OpId all = add(Kind::kArrival, lead.rank, lead.op, "all ranks have arrived",
@@ -468,10 +467,8 @@ Result<ReplayGraph> Lowering::run() {
   if (options_.collectives && n > 1) {
     std::vector<std::vector<CommunicationOp>> communication;
     for (const RankGraph& rank : result_.ranks) communication.push_back(rank.communication);
-    matches_ = match_collectives(recordings_, communication);
-    result_.matched_collectives = matches_.matched.size();
-    result_.unmatched_collectives = matches_.unmatched;
-    for (const MatchedCollective& collective : matches_.matched)
+    result_.collectives = match_collectives(recordings_, communication, options_.hidden_rank);
+    for (const MatchedCollective& collective : result_.collectives.matched)
       for (const auto& member : collective.members)
         transfers_[member.rank].emplace(member.op, member.transfer);
   }

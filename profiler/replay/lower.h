@@ -27,6 +27,8 @@ struct LowerOptions {
   bool stream_waits_timing = true;  ///< rule B
   bool collectives = true;          ///< collectives of several ranks wait for the last to arrive
   bool residuals = false;           ///< delays that no rule explains are kept as ops
+  /// The times of this rank's collectives are not used: they are predicted from the other ranks'.
+  std::optional<std::size_t> hidden_rank = {};
 };
 
 /// What in the recording an op of the graph stands for.
@@ -79,8 +81,7 @@ struct ReplayGraph {
   std::vector<std::optional<std::size_t>> thread_of_server;
   std::vector<Origin> origins;  ///< by op id
   std::vector<RankGraph> ranks;
-  std::size_t matched_collectives = 0;
-  std::size_t unmatched_collectives = 0;
+  CollectiveMatches collectives;  ///< of several ranks together
 };
 
 /// REQUIRES: trace::align was called on the trace; `recordings` are of its ranks.

@@ -46,13 +46,20 @@ std::optional<CollectiveKind> collective_from_framework(std::string_view name) {
 bool is_communication_kernel(std::string_view name) {
   for (const std::string_view prefix : {"nccl", "rccl", "void nccl", "ncclx", "oneccl"})
     if (name.starts_with(prefix)) return true;
-  return name.find("cross_device_reduce") != std::string_view::npos ||
-         name.find("nvshmem") != std::string_view::npos;
+  // vLLM's and TensorRT-LLM's own all-reduce, NVSHMEM, DeepEP's dispatch and combine.
+  for (const std::string_view part :
+       {"cross_device_reduce", "nvshmem", "::internode::", "::intranode::"})
+    if (name.find(part) != std::string_view::npos) return true;
+  return false;
 }
 
 std::optional<CollectiveKind> collective_from_kernel(std::string_view name) {
   if (!is_communication_kernel(name)) return std::nullopt;
-  if (name.find("cross_device_reduce") != std::string_view::npos) return CollectiveKind::kAllReduce;
+  if (name.find("cross_device_reduce") != std::string_view::npos)
+    return CollectiveKind::kAllReduce;
+  if (name.find("node::dispatch") != std::string_view::npos ||
+      name.find("node::combine") != std::string_view::npos)
+    return CollectiveKind::kAllToAll;  // tokens to experts and back
   // Behind "ncclKernel_", "ncclDevKernel_" or "nccl" and before the algorithm.
   const std::string word = letters(name.substr(0, name.find('(')));
   for (const Word& w : kWords)

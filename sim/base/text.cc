@@ -77,6 +77,7 @@ std::string three_digits(double value) {
 
 std::string signed_percent(double ratio) {
   const double percent = ratio * 100;
+  if (std::abs(percent) < 0.005) return "0.00 %";
   const int decimals = std::abs(percent) < 10 ? 2 : std::abs(percent) < 100 ? 1 : 0;
   return fmt::format("{:+.{}f} %", percent, decimals);
 }

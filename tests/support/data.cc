@@ -11,6 +11,8 @@ namespace fs = std::filesystem;
 
 fs::path source_file(const fs::path& path) { return fs::path(REHEARSE_SOURCE_DIR) / path; }
 
+fs::path program_folder() { return REHEARSE_BINARY_DIR; }
+
 std::optional<fs::path> shared_data(const fs::path& path) {
   const char* named = std::getenv("REHEARSE_DATA");
   const fs::path root =

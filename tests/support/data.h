@@ -9,6 +9,9 @@ namespace rehearse::test {
 /// A file of the source tree, by its path there.
 std::filesystem::path source_file(const std::filesystem::path& path);
 
+/// Where the program was built.
+std::filesystem::path program_folder();
+
 /// A file of the folder of measured data that REHEARSE_DATA names (by default ../shared/data beside
 /// the source tree); nothing where it is absent.
 std::optional<std::filesystem::path> shared_data(const std::filesystem::path& path);

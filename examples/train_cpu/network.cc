@@ -1,0 +1,93 @@
+#include "examples/train_cpu/network.h"
+
+#include <cmath>
+#include <random>
+
+namespace train_cpu {
+
+Network::Network(const std::vector<int>& widths, unsigned seed) {
+  std::mt19937 random(seed);
+  for (std::size_t k = 0; k + 1 < widths.size(); ++k) {
+    Layer layer;
+    std::normal_distribution<float> normal(0, std::sqrt(2.0F / static_cast<float>(widths[k])));
+    layer.weight =
+        Matrix::NullaryExpr(widths[k + 1], widths[k], [&](Eigen::Index, Eigen::Index) {
+          return normal(random);
+        });
+    layer.bias = Vector::Zero(widths[k + 1]);
+    layers_.push_back(std::move(layer));
+  }
+}
+
+void Network::forward(std::size_t k, const Matrix& samples) {
+  Layer& layer = layers_[k];
+  layer.input = k == 0 ? samples : layers_[k - 1].output;
+  layer.output.noalias() = layer.weight * layer.input;
+  layer.output.colwise() += layer.bias;
+  if (k + 1 < layers_.size()) layer.output = layer.output.cwiseMax(0.0F);  // ReLU
+}
+
+float Network::loss(const std::vector<int>& labels) {
+  Matrix& scores = layers_.back().output;
+  scores.rowwise() -= scores.colwise().maxCoeff().eval();
+  scores = scores.array().exp();
+  scores.array().rowwise() /= scores.colwise().sum().array().eval();
+  float sum = 0;
+  flowing_ = scores;
+  const float share = 1.0F / static_cast<float>(labels.size());
+  for (std::size_t i = 0; i < labels.size(); ++i) {
+    const auto column = static_cast<Eigen::Index>(i);
+    sum -= std::log(std::max(scores(labels[i], column), 1e-20F));
+    flowing_(labels[i], column) -= 1;
+  }
+  flowing_ *= share;
+  return sum * share;
+}
+
+void Network::backward(std::size_t k) {
+  Layer& layer = layers_[k];
+  if (k + 1 < layers_.size())
+    flowing_ = flowing_.cwiseProduct(
+        layer.output.unaryExpr([](float x) { return x > 0 ? 1.0F : 0.0F; }));
+  layer.weight_gradient.noalias() = flowing_ * layer.input.transpose();
+  layer.bias_gradient = flowing_.rowwise().sum();
+  if (k > 0) flowing_ = layer.weight.transpose() * flowing_;
+}
+
+void Network::update(float learning_rate) {
+  for (Layer& layer : layers_) {
+    layer.weight -= learning_rate * layer.weight_gradient;
+    layer.bias -= learning_rate * layer.bias_gradient;
+  }
+}
+
+Samples::Samples(int inputs, int classes, unsigned rank)
+    : centres_(inputs, classes), state_(88172645463325252ULL) {
+  centres_ = centres_.unaryExpr([this](float) { return normal(); });
+  state_ += 1 + rank;
+}
+
+float Samples::normal() {
+  // Twelve uniforms (xorshift, Marsaglia 2003) summed are close enough to a normal for a test set.
+  float sum = -6;
+  for (int i = 0; i < 12; ++i) {
+    state_ ^= state_ << 13;
+    state_ ^= state_ >> 7;
+    state_ ^= state_ << 17;
+    sum += static_cast<float>(state_ >> 40) / static_cast<float>(1 << 24);
+  }
+  return sum;
+}
+
+void Samples::draw(int batch, Matrix& samples, std::vector<int>& labels) {
+  samples.resize(centres_.rows(), batch);
+  labels.resize(static_cast<std::size_t>(batch));
+  for (int i = 0; i < batch; ++i) {
+    const int label = i % static_cast<int>(centres_.cols());
+    labels[static_cast<std::size_t>(i)] = label;
+    for (Eigen::Index row = 0; row < samples.rows(); ++row)
+      samples(row, i) = centres_(row, label) + 2 * normal();
+  }
+}
+
+}  // namespace train_cpu

@@ -1,0 +1,58 @@
+// A multilayer perceptron with softmax cross-entropy, trained by stochastic gradient descent.
+#pragma once
+
+#include <Eigen/Dense>
+#include <vector>
+
+namespace train_cpu {
+
+using Matrix = Eigen::MatrixXf;  // one sample per column
+using Vector = Eigen::VectorXf;
+
+struct Layer {
+  Matrix weight;  // outputs x inputs
+  Vector bias;
+  // Of the step in hand.
+  Matrix input;
+  Matrix output;  // after the activation
+  Matrix weight_gradient;
+  Vector bias_gradient;
+
+  std::size_t parameters() const {
+    return static_cast<std::size_t>(weight.size() + bias.size());
+  }
+};
+
+class Network {
+ public:
+  /// Layers of these widths, from inputs to classes; weights drawn with `seed`.
+  Network(const std::vector<int>& widths, unsigned seed);
+
+  std::vector<Layer>& layers() { return layers_; }
+
+  /// Runs layer `k` on the output of the one before (or on `samples`).
+  void forward(std::size_t k, const Matrix& samples);
+  /// The mean loss of the last layer's output; starts the backward pass.
+  float loss(const std::vector<int>& labels);
+  /// Gradients of layer `k`; REQUIRES: those of the layer behind it are done.
+  void backward(std::size_t k);
+  void update(float learning_rate);
+
+ private:
+  std::vector<Layer> layers_;
+  Matrix flowing_;  // gradient of the loss with respect to the output of the layer in hand
+};
+
+/// Samples around one centre per class, the same for every rank; each rank draws others.
+class Samples {
+ public:
+  Samples(int inputs, int classes, unsigned rank);
+  void draw(int batch, Matrix& samples, std::vector<int>& labels);
+
+ private:
+  Matrix centres_;
+  unsigned long long state_;
+  float normal();
+};
+
+}  // namespace train_cpu

@@ -1,0 +1,196 @@
+// The documentation runs: worked examples give the results they state, commands print what the page
+// shows, and links lead somewhere.
+//
+// In any Markdown file:
+//   ```graph … ```  then  ```times … ```   a graph in text form (without its first line) and, per
+//                                          line, an op with its start and end: "2: 10 ps – 15 ps"
+//   ```console … ```                       "$ command" and the lines it prints, run in the source
+//                                          tree; "…" stands for anything within a line, and, alone,
+//                                          for any lines
+#include <cstdio>
+#include <filesystem>
+
+#include <catch2/catch.hpp>
+#include <fmt/core.h>
+
+#include "sim/base/file.h"
+#include "sim/base/text.h"
+#include "sim/engine/engine.h"
+#include "sim/graph/text_form.h"
+#include "tests/support/data.h"
+
+namespace rehearse {
+namespace {
+
+namespace fs = std::filesystem;
+
+struct Block {
+  std::string language;
+  std::size_t line;  // of its fence, from 1
+  std::vector<std::string> lines;
+};
+
+std::vector<fs::path> pages() {
+  std::vector<fs::path> found = {test::source_file("README.md"),
+                                 test::source_file("CONTRIBUTING.md")};
+  for (const auto& entry : fs::recursive_directory_iterator(test::source_file("docs")))
+    if (entry.path().extension() == ".md") found.push_back(entry.path());
+  std::sort(found.begin(), found.end());
+  return found;
+}
+
+std::vector<Block> blocks_of(const fs::path& page) {
+  std::vector<Block> blocks;
+  bool inside = false;
+  std::size_t number = 0;
+  const Result<std::string> text = read_file(page);
+  REQUIRE(text);
+  for (const std::string_view line : split(*text, '\n')) {
+    ++number;
+    if (line.starts_with("```")) {
+      if (!inside) blocks.push_back({std::string(line.substr(3)), number, {}});
+      inside = !inside;
+    } else if (inside) {
+      blocks.back().lines.emplace_back(line);
+    }
+  }
+  INFO(page << ": a block is not closed");
+  REQUIRE_FALSE(inside);
+  return blocks;
+}
+
+std::string join_lines(const std::vector<std::string>& lines) {
+  std::string text;
+  for (const std::string& line : lines) text += line + "\n";
+  return text;
+}
+
+TEST_CASE("worked examples of graphs give the times that the page states") {
+  std::size_t checked = 0;
+  for (const fs::path& page : pages()) {
+    const std::vector<Block> blocks = blocks_of(page);
+    for (std::size_t b = 0; b < blocks.size(); ++b) {
+      if (blocks[b].language != "graph") continue;
+      INFO(page.string() << ":" << blocks[b].line);
+      REQUIRE(b + 1 < blocks.size());
+      REQUIRE(blocks[b + 1].language == "times");
+      const Result<graph::Graph> graph =
+          graph::parse_graph("rehearse-graph 1\n" + join_lines(blocks[b].lines), "page");
+      INFO((graph ? "" : to_string(graph.error())));
+      REQUIRE(graph);
+      const Result<graph::Timeline> timeline = engine::run(*graph);
+      REQUIRE(timeline);
+      for (const std::string& line : blocks[b + 1].lines) {
+        std::size_t op = 0;
+        long long start = 0, end = 0;
+        INFO(line);
+        REQUIRE(std::sscanf(line.c_str(), "%zu: %lld ps – %lld ps", &op, &start, &end) == 3);
+        REQUIRE(op < graph->size());
+        CHECK(timeline->ops[op].start.count() == start);
+        CHECK(timeline->ops[op].end.count() == end);
+        ++checked;
+      }
+    }
+  }
+  CHECK(checked > 0);
+}
+
+/// What a command prints, stdout and stderr together, and its exit code on a line of its own where
+/// it is not 0.
+std::vector<std::string> output_of(const std::string& command) {
+  const std::string full =
+      fmt::format("cd '{}' && PATH='{}':\"$PATH\" && {{ {}; }} 2>&1",
+                  test::source_file("").string(), test::program_folder().string(), command);
+  std::FILE* pipe = ::popen(full.c_str(), "r");
+  REQUIRE(pipe);
+  std::string text;
+  char block[4096];
+  while (const std::size_t n = std::fread(block, 1, sizeof block, pipe)) text.append(block, n);
+  const int status = ::pclose(pipe);
+  if (status != 0) text += fmt::format("[exit code {}]\n", WEXITSTATUS(status));
+  if (text.ends_with('\n')) text.pop_back();
+  std::vector<std::string> lines;
+  for (const std::string_view line : split(text, '\n')) lines.emplace_back(line);
+  return lines;
+}
+
+bool line_matches(std::string expected, const std::string& got) {
+  // The wildcard of the pattern language is `*`; a page may show stars of its own.
+  for (std::size_t at = 0; (at = expected.find('*', at)) != std::string::npos; ++at)
+    expected[at] = '\x01';
+  std::string plain = got;
+  std::replace(plain.begin(), plain.end(), '*', '\x01');
+  for (std::size_t at = 0; (at = expected.find("…", at)) != std::string::npos; ++at)
+    expected.replace(at, std::string("…").size(), "*");
+  return matches_wildcard(expected, plain);
+}
+
+/// The first expected line that does not match, or nothing.
+std::optional<std::string> mismatch(const std::vector<std::string>& expected,
+                                    const std::vector<std::string>& got) {
+  std::size_t at = 0;
+  for (std::size_t e = 0; e < expected.size(); ++e) {
+    if (trim(expected[e]) == "…") {
+      if (e + 1 == expected.size()) return std::nullopt;
+      while (at < got.size() && !line_matches(expected[e + 1], got[at])) ++at;
+      continue;
+    }
+    if (at >= got.size()) return "'" + expected[e] + "' but the output has ended";
+    if (!line_matches(expected[e], got[at]))
+      return "'" + expected[e] + "' but the program prints '" + got[at] + "'";
+    ++at;
+  }
+  if (at < got.size()) return "the end, but the program prints '" + got[at] + "'";
+  return std::nullopt;
+}
+
+TEST_CASE("commands print what the page shows") {
+  std::size_t checked = 0;
+  for (const fs::path& page : pages())
+    for (const Block& block : blocks_of(page)) {
+      if (block.language != "console") continue;
+      std::string command;
+      std::vector<std::string> expected;
+      const auto check = [&] {
+        if (command.empty()) return;
+        ++checked;
+        while (!expected.empty() && expected.back().empty()) expected.pop_back();
+        std::vector<std::string> got = output_of(command);
+        while (!got.empty() && got.back().empty()) got.pop_back();
+        const auto wrong = mismatch(expected, got);
+        INFO(page.string() << ":" << block.line << ": $ " << command);
+        INFO("the page expects " << wrong.value_or(""));
+        CHECK_FALSE(wrong);
+        expected.clear();
+      };
+      for (const std::string& line : block.lines) {
+        if (line.starts_with("$ ")) {
+          check();
+          command = line.substr(2);
+        } else if (line.starts_with("> ") && expected.empty()) {
+          command += " " + line.substr(2);  // a long command goes on
+        } else {
+          expected.push_back(line);
+        }
+      }
+      check();
+    }
+  CHECK(checked > 0);
+}
+
+TEST_CASE("links between pages lead to files that exist") {
+  for (const fs::path& page : pages()) {
+    const std::string text = *read_file(page);
+    for (std::size_t at = 0; (at = text.find("](", at)) != std::string::npos; ++at) {
+      const std::size_t end = text.find(')', at);
+      std::string target = text.substr(at + 2, end - at - 2);
+      target = target.substr(0, target.find('#'));
+      if (target.empty() || target.find("://") != std::string::npos) continue;
+      INFO(page.string() << " -> " << target);
+      CHECK(fs::exists(page.parent_path() / target));
+    }
+  }
+}
+
+}  // namespace
+}  // namespace rehearse
