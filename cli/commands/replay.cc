@@ -41,8 +41,9 @@ std::string to_text(const ReplayJob& job, const std::vector<replay::Advice>& adv
   const Estimate<Seconds> step = replay::estimate_step(c);
   std::string text = describe_input(job) + "\n\n";
   text += fmt::format("step time   measured {}   simulated {} ({} – {})   error {}\n",
-                      to_string(c.step_time.measured), to_string(step.value), to_string(step.low),
-                      to_string(step.high), signed_percent(c.step_time.error()));
+                      to_string(c.step_time.measured, 4), to_string(step.value, 4),
+                      to_string(step.low, 4), to_string(step.high, 4),
+                      signed_percent(c.step_time.error()));
   text +=
       fmt::format("            over whole steps, both periods: median error {:.2f} %, worst {}\n",
                   c.median_error * 100, signed_percent(c.worst_error));
@@ -80,7 +81,9 @@ Result<Exit> run(const Options& options, const Globals& globals) {
     case Format::kCsv:
       text = step_table(*job, job->recorded).csv();
       break;
-    case Format::kMarkdown: text = step_table(*job, job->recorded).markdown(); break;
+    case Format::kMarkdown:
+      text = step_table(*job, job->recorded).markdown();
+      break;
   }
   if (Status ok = write_result(globals, text); !ok) return forward(ok);
   return Exit::kSuccess;

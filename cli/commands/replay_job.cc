@@ -217,8 +217,12 @@ std::string advice_text(const std::vector<replay::Advice>& advice) {
   std::string text;
   for (const replay::Advice& a : advice)
     text += fmt::format("  {:>8} {:>10}  {}\n                       {}\n", signed_percent(a.change),
-                        to_string(a.step_time), shortened(a.meaning, 58), a.edit);
+                        to_string(a.step_time, 4), shortened(a.meaning, 58), a.edit);
   return text.empty() ? "  nothing that was tried gains more than 0.1 %\n" : text;
+}
+
+std::string rank_name(const InputTrace& input, std::size_t index) {
+  return fmt::format("{}", rank_number(input.recordings[index].rank(), index));
 }
 
 Table step_table(const ReplayJob& job, const ReplayRun& run) {
@@ -233,12 +237,11 @@ Table step_table(const ReplayJob& job, const ReplayRun& run) {
                {"", Align::kLeft}});
   const auto ms = [](Seconds s) { return fmt::format("{:.3f}", s.ms()); };
   for (const replay::StepComparison& step : run.comparison.steps)
-    table.add({fmt::format("{}", rank_number(job.recordings[step.rank].rank(), step.rank)),
-               step.name, ms(step.host.measured), ms(step.host.simulated),
-               signed_percent(step.host.error()), step.device ? ms(step.device->measured) : "",
-               step.device ? ms(step.device->simulated) : "",
-               step.device ? signed_percent(step.device->error()) : "",
-               step.partial ? "partial" : ""});
+    table.add(
+        {rank_name(job, step.rank), step.name, ms(step.host.measured), ms(step.host.simulated),
+         signed_percent(step.host.error()), step.device ? ms(step.device->measured) : "",
+         step.device ? ms(step.device->simulated) : "",
+         step.device ? signed_percent(step.device->error()) : "", step.partial ? "partial" : ""});
   return table;
 }
 

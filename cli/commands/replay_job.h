@@ -67,6 +67,9 @@ std::string describe_input(const ReplayJob& job);
 std::string breakdown_text(const replay::Breakdown& breakdown);
 std::string critical_path_text(const replay::CriticalPath& path);
 std::string advice_text(const std::vector<replay::Advice>& advice);
+/// The number of a rank, as recorded.
+std::string rank_name(const InputTrace& input, std::size_t index);
+
 /// One line per step and rank.
 Table step_table(const ReplayJob& job, const ReplayRun& run);
 

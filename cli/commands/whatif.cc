@@ -51,6 +51,44 @@ double change(const ReplayRun& before, const ReplayRun& after) {
   return was > Seconds::s(0) ? after.comparison.step_time.simulated / was - 1 : 0;
 }
 
+/// One line per step and rank: as recorded, and with the edit.
+Table change_table(const ReplayJob& job, const ReplayRun& edited) {
+  Table table({{"rank"},
+               {"step", Align::kLeft},
+               {"measured (ms)"},
+               {"as recorded (ms)"},
+               {"with the edit (ms)"},
+               {"change"},
+               {"GPU measured (ms)"},
+               {"GPU as recorded (ms)"},
+               {"GPU with the edit (ms)"},
+               {"GPU change"},
+               {"", Align::kLeft}});
+  const auto ms = [](Seconds s) { return fmt::format("{:.3f}", s.ms()); };
+  const auto change_of = [](Seconds before, Seconds after) {
+    return before > Seconds::s(0) ? signed_percent(after / before - 1) : "";
+  };
+  for (std::size_t i = 0; i < edited.comparison.steps.size(); ++i) {
+    const replay::StepComparison& before = job.recorded.comparison.steps[i];
+    const replay::StepComparison& after = edited.comparison.steps[i];
+    std::vector<std::string> row = {
+        rank_name(job, before.rank), before.name,
+        ms(before.host.measured),    ms(before.host.simulated),
+        ms(after.host.simulated),    change_of(before.host.simulated, after.host.simulated)};
+    if (before.device && after.device) {
+      for (const Seconds s :
+           {before.device->measured, before.device->simulated, after.device->simulated})
+        row.push_back(ms(s));
+      row.push_back(change_of(before.device->simulated, after.device->simulated));
+    } else {
+      row.insert(row.end(), 4, "");
+    }
+    row.push_back(before.partial ? "partial" : "");
+    table.add(std::move(row));
+  }
+  return table;
+}
+
 Json to_json(const ReplayJob& job, const ReplayRun& edited) {
   const replay::Comparison& c = job.recorded.comparison;
   Json json = json_root("whatif");
@@ -72,15 +110,16 @@ std::string to_text(const ReplayJob& job, const ReplayRun& edited) {
   const Estimate<Seconds> before = replay::estimate_step(c);
   const Estimate<Seconds> after = replay::estimate_step(c, edited.comparison);
   std::string text = describe_input(job) + "\n\n";
-  text += fmt::format(
-      "step time   as recorded {} ({} measured)   with the edit {} ({} – {})   {}\n",
-      to_string(before.value), to_string(c.step_time.measured), to_string(after.value),
-      to_string(after.low), to_string(after.high), signed_percent(change(job.recorded, edited)));
+  text +=
+      fmt::format("step time   as recorded {} ({} measured)   with the edit {} ({} – {})   {}\n",
+                  to_string(before.value, 4), to_string(c.step_time.measured, 4),
+                  to_string(after.value, 4), to_string(after.low, 4), to_string(after.high, 4),
+                  signed_percent(change(job.recorded, edited)));
   text += "\nWhere an average step goes, with the edit\n" +
           breakdown_text(replay::break_down(edited.graph, edited.timeline));
   text += "\nWhere it went\n" +
           breakdown_text(replay::break_down(job.recorded.graph, job.recorded.timeline));
-  text += "\n" + step_table(job, edited).text();
+  text += "\n" + change_table(job, edited).text();
   return text;
 }
 
@@ -101,9 +140,11 @@ Result<Exit> run(const Options& options, const Globals& globals) {
       text = json_text(to_json(*job, *edited));
       break;
     case Format::kCsv:
-      text = step_table(*job, *edited).csv();
+      text = change_table(*job, *edited).csv();
       break;
-    case Format::kMarkdown: text = step_table(*job, *edited).markdown(); break;
+    case Format::kMarkdown:
+      text = change_table(*job, *edited).markdown();
+      break;
   }
   if (Status ok = write_result(globals, text); !ok) return forward(ok);
   return Exit::kSuccess;

@@ -43,7 +43,7 @@ struct RecordingAccuracy {
 struct Coupling {
   std::string name;
   std::uint32_t rank;
-  double own_lateness_us;  ///< how much later its last arrival comes
+  double own_lateness_us = 0;  ///< how much later its last arrival comes
   double
       others_delay_us;  ///< mean over the other ranks of how much later their last collective ends
   double

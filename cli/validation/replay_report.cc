@@ -40,8 +40,8 @@ std::string range_of(const std::vector<replay::StepComparison>& steps,
     high = std::max(high, (step.host.*side).ms());
   }
   if (steps.empty()) return "";
-  if (high < low * 1.005) return three_digits(high);
-  return three_digits(low) + " – " + three_digits(high);
+  if (high < low * 1.005) return significant(high);
+  return significant(low) + " – " + significant(high);
 }
 
 double worst(const std::vector<replay::StepComparison>& steps, bool device) {

@@ -15,6 +15,7 @@ struct Window {
   Picoseconds begin;
   Picoseconds end;
   std::size_t steps;
+  OpId last_host_op;  ///< whose end is the host's end of the last step
 };
 
 /// The stretches of consecutive whole steps of a rank, by the host's marks; to the last device op
@@ -32,13 +33,11 @@ std::vector<Window> whole_windows(const RankGraph& rank, const Timeline& timelin
     Picoseconds end = timeline[step.ends_with].end;
     if (s + 1 == rank.steps.size())
       for (const OpId op : step.last_device_ops) end = std::max(end, timeline[op].end);
-    if (open) {
-      windows.back().end = end;
-      ++windows.back().steps;
-    } else {
-      windows.push_back({begin, end, 1});
-      open = true;
-    }
+    if (!open) windows.push_back({begin, end, 0, step.ends_with});
+    open = true;
+    windows.back().end = end;
+    windows.back().last_host_op = step.ends_with;
+    ++windows.back().steps;
   }
   return windows;
 }
@@ -99,7 +98,7 @@ class RankSweep {
       } else if (running[2] > 0) {
         sum.memory += length;
       } else {
-        explain_idle(at, until, sum);
+        explain_idle(at, until, window, sum);
       }
       at = until;
     };
@@ -112,35 +111,37 @@ class RankSweep {
   }
 
  private:
-  /// Why nothing ran in [from, until): what the next op to start was waiting for, step by step
-  /// back.
-  void explain_idle(Picoseconds from, Picoseconds until, Breakdown& sum) {
+  /// Why nothing ran in [from, until): what the next op to start was waiting for, or, behind the
+  /// last one, what the host did.
+  void explain_idle(Picoseconds from, Picoseconds until, const Window& window, Breakdown& sum) {
     const auto next = std::lower_bound(busy_.begin(), busy_.end(), until,
                                        [](const Busy& b, Picoseconds t) { return b.start < t; });
-    Picoseconds left = until;  // [from, left) is still to be explained
+    std::optional<OpId> at;
     if (next != busy_.end() && next->start == until) {
-      const bool gathers = replay_.origins[next->op.index()].kind == Origin::Kind::kDevice &&
-                           waits_for_ranks(next->op);
-      if (gathers) {
-        sum.exposed_communication += (left - from).seconds();
+      if (waits_for_ranks(next->op)) {
+        sum.exposed_communication += (until - from).seconds();
         return;
       }
-      for (std::optional<OpId> op = timeline_[next->op].cause; op && left > from;
-           op = timeline_[*op].cause) {
-        const std::optional<OpId> before = timeline_[*op].cause;
-        const Picoseconds begin = std::max(from, before ? timeline_[*before].end : Picoseconds(0));
-        if (begin < left) {
-          add_part((left - begin).seconds(), replay_.graph.category(*op), sum);
-          left = begin;
-        }
-      }
+      at = timeline_[next->op].cause;
+    } else if (until == window.end) {
+      at = window.last_host_op;
+    }
+    Picoseconds left = until;  // [from, left) is still to be explained
+    for (; at && left > from; at = timeline_[*at].cause) {
+      const std::optional<OpId> before = timeline_[*at].cause;
+      const Picoseconds begin =
+          std::max(from, before ? timeline_[*before].end : timeline_[*at].start);
+      if (begin >= left) continue;
+      add_part((left - begin).seconds(), replay_.graph.category(*at), sum);
+      left = begin;
     }
     if (left > from) sum.idle += (left - from).seconds();
   }
 
   bool waits_for_ranks(OpId op) const {
     const std::optional<OpId> cause = timeline_[op].cause;
-    return cause && replay_.origins[cause->index()].kind == Origin::Kind::kArrival;
+    return replay_.origins[op.index()].kind == Origin::Kind::kDevice && cause &&
+           replay_.origins[cause->index()].kind == Origin::Kind::kArrival;
   }
 
   static void add_part(Seconds time, Category category, Breakdown& sum) {
@@ -204,8 +205,11 @@ Timeline recorded_timeline(const std::vector<Recording>& recordings, const Repla
                                     std::nullopt};
     }
     for (const StepOps& step : r.steps) {
-      if (step.begins_after) timeline[*step.begins_after].end = Picoseconds::from(step.step.start);
-      timeline[step.ends_with].end = Picoseconds::from(step.step.end);
+      const auto mark = [&](OpId op, Nanoseconds at) {
+        timeline[op] = {Picoseconds::from(at), Picoseconds::from(at), std::nullopt};
+      };
+      if (step.begins_after) mark(*step.begins_after, step.step.start);
+      mark(step.ends_with, step.step.end);
     }
   }
   return timeline;

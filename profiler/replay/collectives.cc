@@ -137,10 +137,9 @@ std::vector<CommunicationOp> find_communication(const Recording& r) {
   return found;
 }
 
-CollectiveMatches match_collectives(
-    const std::vector<Recording>& recordings,
-    const std::vector<std::vector<CommunicationOp>>& communication,
-    std::optional<std::size_t> hidden) {
+CollectiveMatches match_collectives(const std::vector<Recording>& recordings,
+                                    const std::vector<std::vector<CommunicationOp>>& communication,
+                                    std::optional<std::size_t> hidden) {
   CollectiveMatches matches;
   std::vector<std::map<std::string, Sequence>> by_rank;
   for (std::size_t r = 0; r < recordings.size(); ++r)

@@ -114,8 +114,8 @@ class WaitFinder {
     if (!stream) return;
     const auto last = last_launched(*stream, call.start);
     if (last && ended_by(*last, call) && explains(*last, call)) return add(i, {*last});
-    // The guess contradicts the times, or does not account for them: then it was the stream whose work
-    // ended last within the call.
+    // The guess contradicts the times, or does not account for them: then it was the stream whose
+    // work ended last within the call.
     std::optional<GpuIndex> best;
     for (std::size_t s = 0; s < r_.streams().size(); ++s)
       if (const auto other = last_launched(s, call.start);

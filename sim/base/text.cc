@@ -68,10 +68,11 @@ bool matches_wildcard(std::string_view pattern, std::string_view text) {
   return p == pattern.size();
 }
 
-std::string three_digits(double value) {
+std::string significant(double value, int digits) {
   if (value == 0 || !std::isfinite(value)) return fmt::format("{}", value);
-  const int exponent = static_cast<int>(std::floor(std::log10(std::abs(value) * (1 + 5e-4))));
-  const int decimals = std::clamp(2 - exponent, 0, 15);
+  const double rounding = 1 + 0.5 * std::pow(10, -digits);
+  const int exponent = static_cast<int>(std::floor(std::log10(std::abs(value) * rounding)));
+  const int decimals = std::clamp(digits - 1 - exponent, 0, 15);
   return fmt::format("{:.{}f}", value, decimals);
 }
 

@@ -135,14 +135,14 @@ Result<double> parse_si(std::string_view text, const Kind& kind) {
   return fail(fmt::format("unknown unit '{}' for {}", unit, kind.what), suggest(unit, names));
 }
 
-std::string print_si(double value, std::span<const Unit> units) {
+std::string print_si(double value, std::span<const Unit> units, int digits = 3) {
   const double size = std::abs(value);
   const Unit* unit = &units.front();
-  // 999.6 ms would print as "1000 ms": step up where three digits round to the next unit.
+  // 999.6 ms would print as "1000 ms": step up where the digits shown round to the next unit.
   for (const Unit& u : units)
-    if (size >= u.in_si * (1 - 5e-4)) unit = &u;
+    if (size >= u.in_si * (1 - 0.5 * std::pow(10, -digits))) unit = &u;
   if (value == 0) unit = &units.front();
-  return fmt::format("{} {}", three_digits(value / unit->in_si), unit->name);
+  return fmt::format("{} {}", significant(value / unit->in_si, digits), unit->name);
 }
 
 }  // namespace
@@ -160,7 +160,9 @@ template Result<Watts> parse_quantity<Watts>(std::string_view);
 template Result<Joules> parse_quantity<Joules>(std::string_view);
 template Result<Usd> parse_quantity<Usd>(std::string_view);
 
-std::string to_string(Seconds s) { return s.s() == 0 ? "0 s" : print_si(s.s(), kSeconds); }
+std::string to_string(Seconds s, int digits) {
+  return s.s() == 0 ? "0 s" : print_si(s.s(), kSeconds, digits);
+}
 std::string to_string(Bytes b) { return print_si(b.b(), kBytes); }
 std::string to_string(Flops f) { return print_si(f.flop(), kFlops); }
 std::string to_string(ByteRate r) { return print_si(r.bytes_per_s(), kByteRates); }

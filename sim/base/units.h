@@ -192,8 +192,8 @@ constexpr Watts operator/(Joules amount, Seconds time) { return Watts::w(amount.
 template <class Q>
 Result<Q> parse_quantity(std::string_view text);
 
-/// "2.40 ms", "11.2 GiB": three significant digits in the unit that suits the size.
-std::string to_string(Seconds);
+/// "2.40 ms", "11.2 GiB": three significant digits (or `digits`) in the unit that suits the size.
+std::string to_string(Seconds, int digits = 3);
 std::string to_string(Bytes);
 std::string to_string(Flops);
 std::string to_string(ByteRate);
