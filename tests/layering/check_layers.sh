@@ -1,0 +1,62 @@
+#!/bin/sh
+# Fails on an include that docs/architecture.md forbids.
+# usage: check_layers.sh ROOT
+root=$1
+cd "$root" || exit 2
+find sim profiler models strategies cli -name '*.h' -o -name '*.cc' 2>/dev/null | sort | xargs awk '
+BEGIN {
+  # module: modules it may include besides itself
+  may["sim/base"] = ""
+  may["sim/graph"] = "sim/base"
+  may["sim/cluster"] = "sim/base"
+  may["sim/engine"] = "sim/base sim/graph"
+  may["models/comm"] = "sim/base sim/graph sim/cluster"
+  may["strategies"] = "sim/base sim/graph"
+  may["profiler/trace"] = "sim/base"
+  may["profiler/ingest"] = "sim/base profiler/trace profiler/capture"
+  may["profiler/replay"] = "sim/base sim/graph profiler/trace"
+  may["profiler/capture"] = "sim/base"
+  may["cli"] = "sim/base sim/graph sim/cluster sim/engine models/comm strategies profiler/trace" \
+               " profiler/ingest profiler/replay profiler/capture"
+  # third-party header: modules whose sources may include it; fmt and tl::expected are everywhere
+  owner["yaml-cpp"] = "sim/base"
+  owner["sqlite3.h"] = "profiler/trace"
+  owner["simdjson.h"] = "profiler/ingest"
+  owner["zlib.h"] = "profiler/ingest"
+  owner["google"] = "profiler/ingest"
+  owner["nlohmann"] = "cli"
+  owner["CLI"] = "cli"
+  owner["simgrid"] = ""
+  owner["catch2"] = ""
+  owner["Eigen"] = ""
+}
+function module_of(path,   parts, two) {
+  split(path, parts, "/")
+  two = parts[1] "/" parts[2]
+  if (two in may) return two
+  return (parts[1] in may) ? parts[1] : ""
+}
+function complain(why) { print FILENAME ":" FNR ": " why; bad = 1 }
+FNR == 1 {
+  module = module_of(FILENAME)
+  if (module == "") complain("belongs to no module")
+}
+/^[ \t]*#[ \t]*include[ \t]*"/ {
+  split($0, quoted, "\"")
+  other = module_of(quoted[2])
+  if (other != "" && other != module && index(" " may[module] " ", " " other " ") == 0)
+    complain(module " may not include " other)
+}
+/^[ \t]*#[ \t]*include[ \t]*</ {
+  match($0, /<[^>]*>/)
+  header = substr($0, RSTART + 1, RLENGTH - 2)
+  first = header
+  sub(/\/.*/, "", first)
+  if (!(first in owner)) next
+  if (index(" " owner[first] " ", " " module " ") == 0)
+    complain(module " may not include " header)
+  else if (FILENAME ~ /\.h$/ && header != "nlohmann/json_fwd.hpp")
+    complain("a header may not include " header)
+}
+END { exit bad }
+'

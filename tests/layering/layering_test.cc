@@ -1,0 +1,73 @@
+// Includes point down: the tree passes the check, and the check finds what is planted.
+#include <catch2/catch.hpp>
+#include <cstdio>
+#include <fstream>
+
+#include "tests/support/data.h"
+
+namespace rehearse {
+namespace {
+
+namespace fs = std::filesystem;
+
+struct Outcome {
+  int code;
+  std::string text;
+};
+
+Outcome check(const fs::path& root) {
+  const std::string command = "'" + test::source_file("tests/layering/check_layers.sh").string() +
+                              "' '" + root.string() + "' 2>&1";
+  std::FILE* pipe = ::popen(command.c_str(), "r");
+  REQUIRE(pipe);
+  std::string text;
+  char block[4096];
+  while (const std::size_t n = std::fread(block, 1, sizeof block, pipe)) text.append(block, n);
+  return {::pclose(pipe), text};
+}
+
+/// A tree of one file.
+fs::path planted(const fs::path& file, const std::string& line) {
+  const fs::path root = test::scratch_folder();
+  fs::create_directories((root / file).parent_path());
+  std::ofstream(root / file) << line << "\n";
+  return root;
+}
+
+TEST_CASE("every include points down") {
+  const Outcome outcome = check(test::source_file(""));
+  INFO(outcome.text);
+  CHECK(outcome.code == 0);
+}
+
+TEST_CASE("a forbidden include is found") {
+  struct Case {
+    const char* file;
+    const char* line;
+    const char* message;
+  };
+  for (const Case& c :
+       {Case{"sim/base/x.h", "#include \"sim/graph/graph.h\"", "sim/base may not include sim/graph"},
+        Case{"strategies/x.cc", "#include \"sim/engine/engine.h\"",
+             "strategies may not include sim/engine"},
+        Case{"sim/engine/x.cc", "  #  include \"cli/globals.h\"", "sim/engine may not include cli"},
+        Case{"sim/graph/x.cc", "#include <yaml-cpp/yaml.h>",
+             "sim/graph may not include yaml-cpp/yaml.h"},
+        Case{"profiler/ingest/x.h", "#include <simdjson.h>",
+             "a header may not include simdjson.h"},
+        Case{"models/other/x.cc", "int x;", "belongs to no module"}}) {
+    INFO(c.file << ": " << c.line);
+    const Outcome outcome = check(planted(c.file, c.line));
+    CHECK(outcome.code != 0);
+    CHECK(outcome.text.find(std::string(c.file) + ":1: " + c.message) != std::string::npos);
+  }
+}
+
+TEST_CASE("an allowed include passes") {
+  CHECK(check(planted("sim/graph/x.cc", "#include \"sim/base/units.h\"")).code == 0);
+  CHECK(check(planted("cli/commands/x.cc", "#include <CLI/CLI.hpp>")).code == 0);
+  CHECK(check(planted("cli/output/x.h", "#include <nlohmann/json_fwd.hpp>")).code == 0);
+}
+
+}  // namespace
+}  // namespace rehearse
