@@ -64,13 +64,12 @@ void NsysReader::find_processes() {
   std::uint64_t unsaid = 0;
   for (const std::string_view table : kActivity) {
     if (!tables_.has(table)) continue;
-    Query query(db_, fmt::format("SELECT {} AS process, count(*) FROM {} GROUP BY 1",
-                                 tables_.process_of(table), table));
+    // Row by row, as a damaged table gives the rows before the damage and no sums.
+    Query query(db_, fmt::format("SELECT {} FROM {}", tables_.process_of(table), table));
     while (query.next()) {
-      const auto rows = query.optional<std::uint64_t>(1).value_or(0);
       const auto process = number(query, 0);
-      rows_ += rows;
-      (!process ? rows_without_process_ : *process < 0 ? unsaid : processes_[*process]) += rows;
+      ++rows_;
+      ++(!process ? rows_without_process_ : *process < 0 ? unsaid : processes_[*process]);
     }
   }
   // No process has the number 0; it stands alone where the export does not tell processes apart.
