@@ -1,5 +1,10 @@
 #include "profiler/ingest/execution_trace.h"
 
+#include <algorithm>
+#include <optional>
+#include <span>
+#include <string>
+
 #include <fmt/core.h>
 
 #include "profiler/ingest/json_stream.h"
@@ -119,6 +124,12 @@ std::optional<std::uint64_t> tensor_bytes(std::string_view shapes, std::string_v
 
 /// Whether the schema is one that this reader knows: "1.0.1", "1.1.0-chakra.0.0.4".
 bool is_known_schema(std::string_view schema) { return schema == "1" || schema.starts_with("1."); }
+
+/// Of a schema's text what may stand in a message.
+std::string_view printable(std::string_view schema) {
+  constexpr std::string_view kAllowed = "0123456789.-_abcdefghijklmnopqrstuvwxyz";
+  return schema.substr(0, std::min<std::size_t>(schema.find_first_not_of(kAllowed), 32));
+}
 
 class ExecutionTraceHandler final : public JsonHandler {
  public:
@@ -243,10 +254,10 @@ Status read_execution_trace(ByteSource& source, Recorder& recorder, const Progre
       stream.read([&](double share) { return !is_refused() && (!progress || progress(share)); });
   recorder.set_place([file] { return file; });
   if (is_refused())
-    return fail(
-        Diagnostic{.file = file,
-                   .problem = fmt::format("is an execution trace of schema {}", *handler.schema()),
-                   .expected = "a schema from 1.0.1 to 1.1.1"});
+    return fail(Diagnostic{.file = file,
+                           .problem = fmt::format("is an execution trace of schema '{}'",
+                                                  printable(*handler.schema())),
+                           .expected = "a schema from 1.0.1 to 1.1.1"});
   if (!damage) return forward(damage);
   if (!handler.schema())
     return fail(Diagnostic{.file = file,

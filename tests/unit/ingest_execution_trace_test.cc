@@ -172,10 +172,13 @@ TEST_CASE("a truncated execution trace gives its whole operators") {
 }
 
 TEST_CASE("what is no execution trace of a known schema is refused in one line") {
-  CHECK(error_of(R"json({"schema": "2.0.0-chakra.1.0", "nodes": [{"name": "a", "tid": 1}]})json") ==
-        "et.json: is an execution trace of schema 2.0.0-chakra.1.0; a schema from 1.0.1 to 1.1.1");
+  CHECK(
+      error_of(R"json({"schema": "2.0.0-chakra.1.0", "nodes": [{"name": "a", "tid": 1}]})json") ==
+      "et.json: is an execution trace of schema '2.0.0-chakra.1.0'; a schema from 1.0.1 to 1.1.1");
   CHECK(error_of(R"json({"nodes": [{"name": "a", "tid": 1}], "schema": "10.0"})json") ==
-        "et.json: is an execution trace of schema 10.0; a schema from 1.0.1 to 1.1.1");
+        "et.json: is an execution trace of schema '10.0'; a schema from 1.0.1 to 1.1.1");
+  CHECK(error_of(R"json({"schema": "3\n\"", "nodes": [{"name": "a", "tid": 1}]})json") ==
+        "et.json: is an execution trace of schema '3'; a schema from 1.0.1 to 1.1.1");
   CHECK(error_of(R"json({"nodes": [{"name": "a", "tid": 1}]})json") ==
         "et.json: does not say its schema; a PyTorch execution trace with a 'schema' member");
   CHECK(error_of(R"json({"schema": "1.0.1", "nodes": []})json") ==
