@@ -135,7 +135,6 @@ class ExecutionTraceHandler final : public JsonHandler {
  public:
   explicit ExecutionTraceHandler(Recorder& recorder) : recorder_(recorder) {}
 
-  std::uint64_t operators() const { return operators_; }
   /// Nothing before it is read.
   const std::optional<std::string>& schema() const { return schema_; }
 
@@ -194,7 +193,6 @@ class ExecutionTraceHandler final : public JsonHandler {
 
   void read(const Operator& op) {
     if (op.name.starts_with("[pytorch|")) return;  // the roots of the tree, no operators
-    ++operators_;
     if (op.name.empty() || op.thread.empty()) return recorder_.problem(ProblemKind::kMissingField);
     HostOp row{.name = recorder_.name(op.name),
                .thread = recorder_.thread(process_, op.thread),
@@ -235,7 +233,6 @@ class ExecutionTraceHandler final : public JsonHandler {
   }
 
   Recorder& recorder_;
-  std::uint64_t operators_ = 0;
   std::optional<std::string> schema_;
   std::string process_;
 };
@@ -263,7 +260,7 @@ Status read_execution_trace(ByteSource& source, Recorder& recorder, const Progre
     return fail(Diagnostic{.file = file,
                            .problem = "does not say its schema",
                            .expected = "a PyTorch execution trace with a 'schema' member"});
-  if (handler.operators() == 0)
+  if (recorder.host_count() == 0)
     return fail(Diagnostic{.file = file,
                            .problem = damage->truncated.empty() ? "holds no operators"
                                                                 : "ends before the first operator",
