@@ -1,14 +1,46 @@
+// The one entry for recordings of any kind: what the commands read.
 #pragma once
+
+#include <cstdint>
 #include <filesystem>
 #include <span>
+
+#include "profiler/ingest/detect.h"
 #include "profiler/trace/trace.h"
 #include "sim/base/progress.h"
 #include "sim/base/result.h"
+
 namespace rehearse::ingest {
-enum class InputKind { kStore, kCapture, kKineto, kExecutionTrace, kChakra, kNsys };
-Result<InputKind> detect_input(const std::filesystem::path& path);
-struct ReadOptions { bool strict = false; Progress progress = {}; };
-Result<trace::Trace> read_inputs(std::span<const std::filesystem::path> paths, const ReadOptions& options);
-struct ImportSummary { std::size_t ranks=0, devices=0; std::uint64_t host_ops=0, gpu_ops=0, steps=0; trace::Problems problems; };
-Result<ImportSummary> import_inputs(std::span<const std::filesystem::path> paths, const std::filesystem::path& store, const ReadOptions& options);
-}
+
+struct ReadOptions {
+  bool strict = false;  ///< fail on problems of severity warning or error
+  Progress progress = {};
+};
+
+/// Reads recordings of one job into memory, on one clock (trace::align), in order of rank number.
+///
+/// A path is a recording or a folder of recordings (in order of name, numbers by value). A rank
+/// whose recording does not say its number gets the lowest free one. Execution traces are joined to
+/// the timed ranks they belong to (join.h). Fails on input that cannot be read, and on two
+/// recordings of one rank.
+Result<trace::Trace> read_inputs(std::span<const std::filesystem::path> paths,
+                                 const ReadOptions& options);
+
+struct ImportSummary {
+  std::size_t ranks = 0;
+  std::size_t devices = 0;  ///< that did work, per rank
+  std::uint64_t host_ops = 0;
+  std::uint64_t gpu_ops = 0;
+  std::uint64_t steps = 0;  ///< step marks of the rank that has most
+  bool in_memory =
+      false;  ///< rows passed through memory: a store or execution trace was among them
+  trace::Problems problems;
+};
+
+/// Reads recordings into a trace store. Rows go straight to the file, in bounded memory, unless
+/// execution traces must be joined or stores merged. The rows keep the clocks of their ranks;
+/// read_inputs on the store gives what it gives on the recordings.
+Result<ImportSummary> import_inputs(std::span<const std::filesystem::path> paths,
+                                    const std::filesystem::path& store, const ReadOptions& options);
+
+}  // namespace rehearse::ingest

@@ -7,6 +7,8 @@
 #include <cstring>
 #include <vector>
 
+#include "profiler/ingest/utf8.h"
+
 namespace rehearse::ingest {
 namespace {
 
@@ -17,36 +19,6 @@ constexpr std::size_t kMaxElement = std::size_t{1} << 28;  // a larger single va
 constexpr std::uint64_t kMaxMalformed = 1000;
 
 bool is_space(char c) { return c == ' ' || c == '\n' || c == '\t' || c == '\r'; }
-
-/// The length of the UTF-8 sequence at `text`, 0 when it is wrong, and how many bytes of it are
-/// missing when it is cut off by the end.
-struct Utf8 {
-  std::size_t length;
-  bool cut;
-};
-Utf8 utf8_at(std::string_view text) {
-  const auto byte = [&](std::size_t i) { return static_cast<unsigned char>(text[i]); };
-  const unsigned char lead = byte(0);
-  const std::size_t length = lead < 0x80              ? 1
-                             : lead < 0xC2            ? 0
-                             : lead < 0xE0            ? 2
-                             : lead < 0xF0            ? 3
-                             : lead < 0xF5            ? 4
-                                                      : 0;
-  for (std::size_t i = 1; i < length; ++i) {
-    if (i == text.size()) return {0, true};
-    if ((byte(i) & 0xC0) != 0x80) return {0, false};
-  }
-  if (length == 3) {
-    if (lead == 0xE0 && byte(1) < 0xA0) return {0, false};
-    if (lead == 0xED && byte(1) > 0x9F) return {0, false};  // surrogates
-  }
-  if (length == 4) {
-    if (lead == 0xF0 && byte(1) < 0x90) return {0, false};
-    if (lead == 0xF4 && byte(1) > 0x8F) return {0, false};
-  }
-  return {length, false};
-}
 
 }  // namespace
 
@@ -355,6 +327,8 @@ class JsonStream::Window {
     }
     const char* after = nullptr;
     const bool own_bracket = document.current_location().get(after) != simdjson::SUCCESS;
+    // An element that the handler did not read may have swallowed the closing characters.
+    if (!own_bracket && after > begin + size) complete = false;
     restore(size, tail);
     const std::size_t handed_out = static_cast<std::size_t>(good - begin);
     if (!complete) {

@@ -64,8 +64,8 @@ class JsonHandler {
   virtual bool streams(std::string_view key) const = 0;
   /// Any other top-level member.
   virtual void member(std::string_view key, JsonValue& value) = 0;
-  /// One element. Returns false when a `fields` call on it did: the element is incomplete, and comes
-  /// again when the rest of it has been read. Nothing may be kept of it.
+  /// One element, to be read with `fields`. Returns false when that did: the element is incomplete,
+  /// and comes again when the rest of it has been read. Nothing may be kept of it.
   virtual bool element(JsonValue& value) = 0;
 };
 

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <charconv>
 
+#include "profiler/ingest/device_calls.h"
 #include "profiler/ingest/json_stream.h"
 #include "profiler/ingest/numbers.h"
 #include "profiler/trace/collective_names.h"
@@ -170,26 +171,6 @@ bool names_a_range(std::string_view name) {
          name.starts_with("## ");
 }
 
-bool starts_device_work(std::string_view call) {
-  for (const std::string_view part : {"LaunchKernel", "LaunchCooperative", "GraphLaunch", "Memcpy",
-                                      "Memset", "LaunchHostFunc", "ModuleLaunch"})
-    if (call.find(part) != std::string_view::npos) return true;
-  return false;
-}
-
-std::optional<std::uint64_t> product(std::optional<std::uint64_t> a,
-                                     std::optional<std::uint64_t> b) {
-  std::uint64_t result = 0;
-  if (!a || !b || __builtin_mul_overflow(*a, *b, &result)) return std::nullopt;
-  return result;
-}
-
-std::optional<std::uint64_t> parse_count(std::string_view text) {
-  const std::optional<std::int64_t> value = parse_whole(text);
-  if (!value || *value < 0) return std::nullopt;
-  return static_cast<std::uint64_t>(*value);
-}
-
 /// Elements times bytes over the inputs of a range such as nccl:all_reduce, whose shapes are
 /// "[[394241]]" and types "["float"]".
 std::optional<std::uint64_t> bytes_of_inputs(std::string_view shapes, std::string_view types) {
@@ -253,7 +234,7 @@ class KinetoHandler final : public JsonHandler {
         if (name == "world_size") recorder_.info().world_size = parse_id(field.text());
       });
     } else if (key == "baseTimeNanoseconds") {
-      if (const auto base = parse_whole(value.text()))
+      if (const auto base = parse_whole(value.text()); base && plausible(Nanoseconds(*base)))
         recorder_.info().clock_base = Nanoseconds(*base);
     } else if (key == "host_name" || key == "hostname") {
       recorder_.info().host = std::string(value.text());
@@ -526,6 +507,10 @@ Status read_kineto(ByteSource& source, Recorder& recorder, const Progress& progr
         .problem = damage->truncated.empty() ? "holds no trace events"
                                              : "ends before the first trace event",
         .expected = "a Kineto or Chrome trace with a 'traceEvents' array"});
+  if (recorder.host_count() + recorder.gpu_count() == 0)
+    return fail(Diagnostic{.file = file,
+                           .problem = "holds no operator, no call and no device work",
+                           .expected = "a trace with events of phase 'X' and a known category"});
   recorder.finish();
   report_damage(*damage, recorder);
   return {};

@@ -70,6 +70,19 @@ std::optional<std::uint32_t> parse_id(std::string_view text) {
   return static_cast<std::uint32_t>(*value);
 }
 
+std::optional<std::uint64_t> parse_count(std::string_view text) {
+  const std::optional<std::int64_t> value = parse_whole(text);
+  if (!value || *value < 0) return std::nullopt;
+  return static_cast<std::uint64_t>(*value);
+}
+
+std::optional<std::uint64_t> product(std::optional<std::uint64_t> a,
+                                     std::optional<std::uint64_t> b) {
+  std::uint64_t result = 0;
+  if (!a || !b || __builtin_mul_overflow(*a, *b, &result)) return std::nullopt;
+  return result;
+}
+
 std::optional<std::uint64_t> element_bytes(std::string_view dtype) {
   if (const std::size_t scope = dtype.rfind(':'); scope != std::string_view::npos)
     dtype.remove_prefix(scope + 1);
@@ -86,7 +99,7 @@ std::optional<std::uint64_t> element_bytes(std::string_view dtype) {
        {"bfloat16", 2}, {"half", 2},    {"double", 8},  {"int8", 1},    {"int16", 2},
        {"int32", 4},    {"int64", 8},   {"uint8", 1},   {"uint32", 4},  {"uint64", 8},
        {"int", 4},      {"long", 8},    {"short", 2},   {"char", 1},    {"byte", 1},
-       {"bool", 1}});
+       {"bool", 1},     {"unsigned char", 1},   {"signed char", 1}});
   for (const Width& width : kWidths)
     if (word.starts_with(width.prefix)) return width.bytes;
   return std::nullopt;

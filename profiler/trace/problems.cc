@@ -17,7 +17,7 @@ constexpr std::array<ProblemInfo, kProblemKinds> kInfos = {{
     {"ignored_category", kInfo, "a category that carries nothing a replay needs; dropped"},
     {"negative_duration", kWarning, "a record ends before it starts; dropped"},
     {"zero_duration", kInfo, "a device op lasts less than the resolution of the clock"},
-    {"duplicate_id", kWarning, "two launch calls share a correlation id"},
+    {"duplicate_id", kWarning, "two launch calls, or two ops, share an id"},
     {"clock_skew", kWarning, "a device op starts before the call that launched it"},
     {"unlaunched", kInfo, "a device op was launched before the recording began"},
     {"unfinished", kInfo, "a launch call has no device op in the recording"},
@@ -27,6 +27,7 @@ constexpr std::array<ProblemInfo, kProblemKinds> kInfos = {{
     {"missing_steps", kInfo, "no step marks; the whole span counts as one step"},
     {"unjoined", kInfo, "operators of the execution trace are not in the timed recording"},
     {"dropped_records", kError, "the profiler lost records"},
+    {"dangling_dependency", kWarning, "a dependency names an op that is not recorded; dropped"},
 }};
 
 }  // namespace

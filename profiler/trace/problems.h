@@ -25,7 +25,7 @@ enum class ProblemKind : std::uint8_t {
   kIgnoredCategory,   ///< a category that carries nothing a replay needs; dropped
   kNegativeDuration,  ///< a record that ends before it starts; dropped
   kZeroDuration,      ///< a device op recorded with no duration (whole-microsecond clocks)
-  kDuplicateId,       ///< two launch calls with one correlation id
+  kDuplicateId,       ///< two launch calls with one correlation id, two ops with one id
   kClockSkew,         ///< a device op that starts before the call that launched it
   kUnlaunched,        ///< a device op without a launch call: launched before the recording
   kUnfinished,        ///< a launch call whose device op was never recorded
@@ -35,6 +35,7 @@ enum class ProblemKind : std::uint8_t {
   kMissingSteps,      ///< no step marks; the whole span counts as one step
   kUnjoined,          ///< operators of an execution trace that the timed recording lacks
   kDroppedRecords,    ///< records that the profiler itself lost
+  kDanglingDependency,  ///< a dependency on an op that the recording lacks; dropped
 };
 
 struct ProblemInfo {
@@ -45,7 +46,7 @@ struct ProblemInfo {
 
 const ProblemInfo& info(ProblemKind kind);
 std::string_view to_string(Severity severity);
-inline constexpr std::size_t kProblemKinds = 19;
+inline constexpr std::size_t kProblemKinds = 20;
 
 struct Problem {
   ProblemKind kind;

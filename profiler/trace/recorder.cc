@@ -78,13 +78,14 @@ bool Recorder::sound_times(Nanoseconds start, Nanoseconds duration) {
     problem(ProblemKind::kNegativeDuration);
     return false;
   }
-  if (!first_start_) first_start_ = start;
-  std::int64_t offset = 0;
-  const bool overflow = __builtin_sub_overflow(start.count(), first_start_->count(), &offset);
-  if (overflow || std::abs(offset) > kLongest.count() || duration > kLongest) {
+  const auto is_near = [](Nanoseconds a, Nanoseconds b) {
+    return a - b <= kLongest && b - a <= kLongest;
+  };
+  if (!plausible(start) || duration > kLongest || (first_start_ && !is_near(start, *first_start_))) {
     problem(ProblemKind::kAbsurdNumber);
     return false;
   }
+  if (!first_start_) first_start_ = start;
   return true;
 }
 

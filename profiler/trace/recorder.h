@@ -39,6 +39,13 @@ class RankRows final : public RowSink {
   Rank& rank_;
 };
 
+/// Whether an instant lies within 73 years of the Unix epoch. Beyond is damage; within, sums and
+/// differences of two such instants cannot overflow.
+constexpr bool plausible(Nanoseconds time) {
+  constexpr Nanoseconds kLatest{INT64_MAX / 4};
+  return -kLatest < time && time < kLatest;
+}
+
 /// Step marks of the common frameworks: "ProfilerStep#12", "step 12", "train_step_12",
 /// "step[DECODE bs=32]".
 bool is_step_name(std::string_view name);

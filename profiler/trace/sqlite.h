@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <limits>
 #include <memory>
 #include <optional>
 #include <span>
@@ -41,6 +42,10 @@ class Query {
   std::int64_t integer(int column) const { return sqlite3_column_int64(statement_.get(), column); }
   bool is_null(int column) const {
     return sqlite3_column_type(statement_.get(), column) == SQLITE_NULL;
+  }
+  /// Any type of value may stand in any column, whatever the schema says.
+  bool is_integer(int column) const {
+    return sqlite3_column_type(statement_.get(), column) == SQLITE_INTEGER;
   }
   std::string_view text(int column) const;
   /// Absent for NULL and for a number that T cannot hold.

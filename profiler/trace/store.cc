@@ -297,11 +297,9 @@ class StoreReader {
     if (id < 0 || static_cast<std::uint64_t>(id) >= trace_.ranks.size()) return nullptr;
     return &trace_.ranks[static_cast<std::size_t>(id)];
   }
-  /// Far from the ends of 64 bits, so that sums and differences of times cannot overflow.
   static bool sound_times(const Query& query, int start, int duration) {
-    constexpr std::int64_t kLimit = INT64_MAX / 4;
-    return std::abs(query.integer(start)) < kLimit && query.integer(duration) >= 0 &&
-           query.integer(duration) < kLimit;
+    return plausible(Nanoseconds(query.integer(start))) && query.integer(duration) >= 0 &&
+           plausible(Nanoseconds(query.integer(duration)));
   }
   template <class AnyId>
   static std::optional<AnyId> reference(const Query& query, int column, std::size_t size) {
@@ -348,6 +346,7 @@ bool StoreReader::read_ranks() {
     rank.info.host = query.text(5);
     rank.info.clock_base = Nanoseconds(query.integer(6));
     rank.info.timed = query.integer(7) != 0;
+    if (!plausible(rank.info.clock_base)) return bad("table rank: a time is out of range");
   }
   return done(query, "rank");
 }

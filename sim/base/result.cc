@@ -2,6 +2,8 @@
 
 #include <fmt/core.h>
 
+#include <algorithm>
+
 namespace rehearse {
 
 std::string to_string(const Diagnostic& d) {
@@ -16,6 +18,10 @@ std::string to_string(const Diagnostic& d) {
   line += d.problem;
   if (!d.expected.empty()) line += "; " + d.expected;
   if (!d.nearest.empty()) line += "; " + d.nearest;
+  // Libraries quote the input in their messages: its line breaks would make this several lines.
+  std::replace_if(
+      line.begin(), line.end(),
+      [](char c) { return static_cast<unsigned char>(c) < 0x20 || c == 0x7F; }, ' ');
   return line;
 }
 

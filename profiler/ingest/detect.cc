@@ -1,0 +1,195 @@
+#include "profiler/ingest/detect.h"
+
+#include <algorithm>
+#include <cctype>
+#include <memory>
+#include <optional>
+#include <set>
+#include <string>
+
+#include <fmt/core.h>
+
+#include "profiler/ingest/byte_source.h"
+#include "profiler/ingest/capture.h"
+#include "profiler/ingest/chakra.h"
+#include "profiler/ingest/json_stream.h"
+#include "profiler/ingest/nsys.h"
+#include "profiler/trace/store.h"
+
+namespace rehearse::ingest {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::string_view kAccepted =
+    "a trace store (.rehearse), a capture folder, Kineto JSON, a PyTorch execution trace, Chakra "
+    "(.et), or an Nsight Systems export (SQLite)";
+
+// --- what an input is ---------------------------------------------------------------------------
+
+/// The keys at the top of a JSON document of which the begin is known.
+class TopKeys final : public JsonHandler {
+ public:
+  bool has(std::string_view key) const { return keys_.contains(key); }
+  bool is_array_of_objects() const { return is_array_of_objects_; }
+
+  bool streams(std::string_view key) const override {
+    keys_.emplace(key);
+    return true;
+  }
+  void member(std::string_view key, JsonValue&) override { keys_.emplace(key); }
+  bool element(JsonValue& value) override {
+    const bool whole = value.fields([](std::string_view, JsonValue&) {});
+    if (whole && keys_.empty()) is_array_of_objects_ = true;
+    return whole;
+  }
+
+ private:
+  mutable std::set<std::string, std::less<>> keys_;
+  bool is_array_of_objects_ = false;
+};
+
+std::optional<InputKind> json_kind(std::string_view begin) {
+  const std::unique_ptr<ByteSource> bytes = bytes_in_memory(begin);
+  TopKeys keys;
+  // Being cut off is all that is wrong with most documents here.
+  (void)JsonStream(*bytes, "", keys).read({});
+  if (keys.has("traceEvents") || keys.is_array_of_objects()) return InputKind::kKineto;
+  if (keys.has("nodes") && keys.has("schema")) return InputKind::kExecutionTrace;
+  return std::nullopt;
+}
+
+tl::unexpected<Error> unknown(const fs::path& path, std::string problem) {
+  const fs::path extension = path.extension();
+  const bool is_report = extension == ".nsys-rep" || extension == ".qdrep";
+  return fail(Diagnostic{.file = path.string(),
+                         .problem = std::move(problem),
+                         .expected = std::string(kAccepted),
+                         .nearest = is_report ? "export it with nsys export --type sqlite" : ""});
+}
+
+Result<InputKind> file_kind(const fs::path& path) {
+  constexpr std::size_t kBegin = std::size_t{1} << 18;
+  if (trace::is_store(path)) return InputKind::kStore;
+  if (is_nsys(path)) return InputKind::kNsys;
+  const Result<std::unique_ptr<ByteSource>> source = open_bytes(path);
+  if (!source) return forward(source);
+  std::string begin(kBegin, '\0');
+  begin.resize((*source)->read(begin));
+  if (begin.empty()) {
+    const std::string damage = (*source)->damage();
+    return unknown(path, damage.empty() ? "is empty" : damage);
+  }
+  if (begin.starts_with("SQLite format 3"))
+    return unknown(path, "is an SQLite database, but no trace store and no Nsight Systems export");
+  const auto is_space = [](unsigned char c) { return std::isspace(c) != 0; };
+  const auto first = std::find_if_not(begin.begin(), begin.end(), is_space);
+  if (first != begin.end() && (*first == '{' || *first == '[')) {
+    if (const auto kind = json_kind(begin)) return *kind;
+    return unknown(path, "is JSON, but no Kineto trace and no execution trace");
+  }
+  if (looks_like_chakra(begin)) return InputKind::kChakra;
+  return unknown(path, "is no recording that can be read");
+}
+
+// --- which inputs there are
+// -----------------------------------------------------------------------
+
+Input make_input(const fs::path& path, InputKind kind) {
+  std::error_code failed;
+  const std::uintmax_t bytes = fs::file_size(path, failed);
+  return {path, kind, failed ? 1.0 : static_cast<double>(bytes)};
+}
+
+/// "rank2" before "rank10".
+bool natural_less(std::string_view a, std::string_view b) {
+  const auto is_digit = [](char c) { return c >= '0' && c <= '9'; };
+  while (!a.empty() && !b.empty()) {
+    if (is_digit(a.front()) && is_digit(b.front())) {
+      const auto take_number = [&](std::string_view& text) {
+        text.remove_prefix(std::min(text.find_first_not_of('0'), text.size()));
+        const std::string_view digits = text.substr(0, text.find_first_not_of("0123456789"));
+        text.remove_prefix(digits.size());
+        return digits;
+      };
+      const std::string_view x = take_number(a), y = take_number(b);
+      if (x != y) return x.size() != y.size() ? x.size() < y.size() : x < y;
+    } else {
+      if (a.front() != b.front()) return a.front() < b.front();
+      a.remove_prefix(1);
+      b.remove_prefix(1);
+    }
+  }
+  return a.size() < b.size();
+}
+
+Result<std::vector<Input>> inputs_at(const fs::path& path) {
+  std::error_code ignored;
+  if (!fs::is_directory(path, ignored)) {
+    const Result<InputKind> kind = file_kind(path);
+    if (!kind) return forward(kind);
+    return std::vector{make_input(path, *kind)};
+  }
+  if (is_capture_folder(path)) return std::vector{make_input(path, InputKind::kCapture)};
+  std::vector<fs::path> files;
+  std::error_code failed;
+  for (fs::directory_iterator at(path, failed), end; !failed && at != end; at.increment(failed))
+    if (at->is_regular_file(ignored)) files.push_back(at->path());
+  if (failed)
+    return fail(Diagnostic{.file = path.string(),
+                           .problem = fmt::format("cannot be read: {}", failed.message())});
+  std::sort(files.begin(), files.end(), [](const fs::path& a, const fs::path& b) {
+    if (natural_less(a.string(), b.string())) return true;
+    return !natural_less(b.string(), a.string()) && a < b;
+  });
+  std::vector<Input> inputs;
+  for (const fs::path& file : files)
+    if (const Result<InputKind> kind = file_kind(file)) inputs.push_back(make_input(file, *kind));
+  if (inputs.empty()) return unknown(path, "is a folder without a recording");
+  return inputs;
+}
+
+}  // namespace
+
+std::string_view to_string(InputKind kind) {
+  switch (kind) {
+    case InputKind::kStore:
+      return "trace store";
+    case InputKind::kCapture:
+      return "capture folder";
+    case InputKind::kKineto:
+      return "Kineto trace";
+    case InputKind::kExecutionTrace:
+      return "execution trace";
+    case InputKind::kChakra:
+      return "Chakra trace";
+    case InputKind::kNsys:
+      return "Nsight Systems export";
+  }
+  return "?";
+}
+
+Result<InputKind> detect_input(const fs::path& path) {
+  const Result<std::vector<Input>> inputs = inputs_at(path);
+  if (!inputs) return forward(inputs);
+  return inputs->front().kind;
+}
+
+Result<std::vector<Input>> find_inputs(std::span<const fs::path> paths) {
+  std::vector<Input> all;
+  Error errors;
+  for (const fs::path& path : paths) {
+    const Result<std::vector<Input>> inputs = inputs_at(path);
+    if (inputs) {
+      all.insert(all.end(), inputs->begin(), inputs->end());
+    } else {
+      const auto& found = inputs.error().diagnostics;
+      errors.diagnostics.insert(errors.diagnostics.end(), found.begin(), found.end());
+    }
+  }
+  if (!errors.diagnostics.empty()) return tl::unexpected(std::move(errors));
+  if (all.empty()) return fail("no recording is given", std::string(kAccepted));
+  return all;
+}
+
+}  // namespace rehearse::ingest

@@ -1,0 +1,204 @@
+#include "tests/fuzz/readers.h"
+
+#include <array>
+#include <deque>
+#include <filesystem>
+#include <fstream>
+#include <optional>
+
+#include <unistd.h>
+
+#include "profiler/ingest/chakra.h"
+#include "profiler/ingest/execution_trace.h"
+#include "profiler/ingest/input.h"
+#include "profiler/ingest/join.h"
+#include "profiler/ingest/kineto.h"
+#include "profiler/ingest/nsys.h"
+#include "profiler/ingest/utf8.h"
+#include "profiler/trace/align.h"
+#include "profiler/trace/store.h"
+#include "sim/base/check.h"
+
+namespace rehearse::fuzz {
+namespace {
+
+using namespace trace;
+
+constexpr const char* kName = "fuzzed";
+
+template <class Tag>
+void check_id(Id<Tag> id, std::size_t size) {
+  REHEARSE_CHECK(id.index() < size, "id {} of {}", id.index(), size);
+}
+template <class Tag>
+void check_id(std::optional<Id<Tag>> id, std::size_t size) {
+  if (id) check_id(*id, size);
+}
+
+void check_times(const Rank& rank, Nanoseconds start, Nanoseconds duration) {
+  REHEARSE_CHECK(plausible(start) && duration >= Nanoseconds(0), "{} + {}", start.count(),
+                 duration.count());
+  REHEARSE_CHECK(plausible(rank.info.clock_base));
+}
+
+void check(const Rank& rank, std::size_t names) {
+  for (const Thread& thread : rank.threads) {
+    check_id(thread.process, names);
+    check_id(thread.thread, names);
+  }
+  for (const Inputs& inputs : rank.inputs) {
+    check_id(inputs.shapes, names);
+    check_id(inputs.types, names);
+  }
+  for (const Collective& collective : rank.collectives) {
+    check_id(collective.group, names);
+    check_id(collective.ranks, names);
+    check_id(collective.dtype, names);
+  }
+  for (const HostOp& op : rank.host_ops) {
+    check_id(op.name, names);
+    check_id(op.thread, rank.threads.size());
+    check_id(op.inputs, rank.inputs.size());
+    check_id(op.collective, rank.collectives.size());
+    check_times(rank, op.start, op.duration);
+  }
+  for (const GpuOp& op : rank.gpu_ops) {
+    check_id(op.name, names);
+    check_id(op.launch_shape, rank.launch_shapes.size());
+    check_id(op.collective, rank.collectives.size());
+    check_times(rank, op.start, op.duration);
+  }
+  for (const Sync& sync : rank.syncs) check_times(rank, sync.start, sync.duration);
+  for (const Dependency& dependency : rank.dependencies)
+    for (const RowRef row : {dependency.from, dependency.to})
+      REHEARSE_CHECK(row.index < (row.on_gpu ? rank.gpu_ops.size() : rank.host_ops.size()));
+}
+
+/// What the rest of the program relies on.
+void check(const Trace& trace) {
+  for (const Rank& rank : trace.ranks) check(rank, trace.names.size());
+  for (std::size_t i = 0; i < trace.names.size(); ++i) {
+    std::uint64_t replaced = 0;
+    (void)ingest::sound_text(trace.names[NameId(i)], replaced);
+    REHEARSE_CHECK(replaced == 0, "name {} is no UTF-8", i);
+  }
+}
+
+/// An error is one line that names the file.
+void check(const Error& error) {
+  REHEARSE_CHECK(!error.diagnostics.empty());
+  for (const Diagnostic& diagnostic : error.diagnostics) {
+    const std::string line = to_string(diagnostic);
+    REHEARSE_CHECK(line.find(kName) != std::string::npos, "{}", line);
+    REHEARSE_CHECK(line.find('\n') == std::string::npos, "{}", line);
+  }
+}
+
+/// A trace that a reader fills, checked at the end.
+class Reading {
+ public:
+  Recorder& next(std::string source) {
+    recorder_.reset();
+    Rank& rank = ranks_.emplace_back();
+    rank.info.source = std::move(source);
+    rows_.emplace(rank);
+    return recorder_.emplace(trace_.names, trace_.problems, rank, *rows_);
+  }
+
+  void finish(const Status& status) {
+    recorder_.reset();
+    trace_.ranks.assign(std::make_move_iterator(ranks_.begin()),
+                        std::make_move_iterator(ranks_.end()));
+    check(trace_);
+    if (!status) return check(status.error());
+    std::size_t rows = 0;
+    for (const Rank& rank : trace_.ranks) rows += rank.host_ops.size() + rank.gpu_ops.size();
+    REHEARSE_CHECK(rows > 0, "a silent zero");
+    align(trace_);
+  }
+
+ private:
+  Trace trace_;
+  std::deque<Rank> ranks_;
+  std::optional<RankRows> rows_;
+  std::optional<Recorder> recorder_;
+};
+
+/// The bytes as a file, for what reads by name. Shared memory, as it is made for every input.
+class MemoryFile {
+ public:
+  explicit MemoryFile(std::string_view bytes)
+      : path_(std::filesystem::path("/dev/shm") / (kName + std::to_string(::getpid()))) {
+    std::ofstream(path_, std::ios::binary) << bytes;
+  }
+  ~MemoryFile() {
+    std::error_code ignored;
+    std::filesystem::remove(path_, ignored);
+  }
+  MemoryFile(const MemoryFile&) = delete;
+  MemoryFile& operator=(const MemoryFile&) = delete;
+
+  const std::filesystem::path& path() const { return path_; }
+
+ private:
+  std::filesystem::path path_;
+};
+
+template <class Read>
+void run(Read read, std::string_view bytes) {
+  const auto source = ingest::bytes_in_memory(bytes);
+  Reading reading;
+  reading.finish(read(*source, reading.next(kName), {}));
+}
+
+}  // namespace
+
+void chakra(std::string_view bytes) {
+  (void)ingest::looks_like_chakra(bytes);
+  run(ingest::read_chakra, bytes);
+}
+
+void execution_trace(std::string_view bytes) { run(ingest::read_execution_trace, bytes); }
+
+void kineto(std::string_view bytes) { run(ingest::read_kineto, bytes); }
+
+void nsys(std::string_view bytes) {
+  const MemoryFile file(bytes);
+  Reading reading;
+  reading.finish(ingest::read_nsys(
+      file.path(), [&](std::string source) -> Recorder& { return reading.next(std::move(source)); },
+      {}));
+}
+
+void store(std::string_view bytes) {
+  const MemoryFile file(bytes);
+  (void)is_store(file.path());
+  Result<Trace> trace = read_store(file.path());
+  if (!trace) return check(trace.error());
+  // A store of no rows is sound, and its texts are what a reader once gave.
+  for (const Rank& rank : trace->ranks) check(rank, trace->names.size());
+  align(*trace);
+}
+
+void input(std::string_view bytes) {
+  const MemoryFile file(bytes);
+  const std::array paths = {file.path()};
+  const Result<Trace> trace = ingest::read_inputs(paths, {});
+  if (!trace) return check(trace.error());
+  for (const Rank& rank : trace->ranks) {
+    check(rank, trace->names.size());
+    REHEARSE_CHECK(rank.info.rank.has_value());
+  }
+}
+
+std::span<const Target> targets() {
+  static constexpr std::array<Target, 6> kTargets = {{{"chakra", chakra},
+                                                      {"execution_trace", execution_trace},
+                                                      {"input", input},
+                                                      {"kineto", kineto},
+                                                      {"nsys", nsys},
+                                                      {"store", store}}};
+  return kTargets;
+}
+
+}  // namespace rehearse::fuzz

@@ -1,0 +1,23 @@
+// What the fuzzers run: each reader on any bytes, and what must hold of whatever it gives. A fault
+// is thrown as such (sim/base/check.h); the tests replay the corpus through the same functions.
+#pragma once
+
+#include <span>
+#include <string_view>
+
+namespace rehearse::fuzz {
+
+void chakra(std::string_view bytes);
+void execution_trace(std::string_view bytes);
+void input(std::string_view bytes);
+void kineto(std::string_view bytes);
+void nsys(std::string_view bytes);
+void store(std::string_view bytes);
+
+struct Target {
+  std::string_view name;  ///< of the folder under tests/fuzz/corpus as well
+  void (*run)(std::string_view bytes);
+};
+std::span<const Target> targets();
+
+}  // namespace rehearse::fuzz
