@@ -10,11 +10,11 @@
 // may be called from any thread. The texts are used during the call only.
 #pragma once
 
-#include <dlfcn.h>
-
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>
+
+#include <dlfcn.h>
 
 namespace nvtx {
 namespace detail {
@@ -76,11 +76,15 @@ inline bool attach() {
   return initialize && initialize(export_table) != 0;
 }
 
+inline bool attached() {
+  static const bool attached = attach();
+  return attached;
+}
+
 /// The profiler's function for a slot of module 1; null when none is attached.
 template <class Signature>
 Signature core(unsigned slot) {
-  static const bool attached = attach();
-  return attached ? reinterpret_cast<Signature>(tables.core[slot]) : nullptr;
+  return attached() ? reinterpret_cast<Signature>(tables.core[slot]) : nullptr;
 }
 
 inline constexpr unsigned kMarkEx = 1;

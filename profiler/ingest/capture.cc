@@ -1,16 +1,508 @@
 #include "profiler/ingest/capture.h"
 
-namespace rehearse::ingest {
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <cstdlib>
+#include <map>
+#include <tuple>
+#include <unordered_map>
 
-bool is_capture_folder(const std::filesystem::path& path) {
-  std::error_code ignored;
-  for (const auto& entry : std::filesystem::directory_iterator(path, ignored))
-    if (entry.path().extension() == ".cap") return true;
-  return false;
+#include <fmt/core.h>
+
+#include "profiler/capture/blocks.h"
+#include "profiler/ingest/utf8.h"
+#include "profiler/trace/collective_names.h"
+
+namespace rehearse::ingest {
+namespace {
+
+namespace fs = std::filesystem;
+using namespace trace;
+using capture::BlockReader;
+using capture::PayloadKind;
+using capture::Row;
+using capture::RowKind;
+
+// Later instants are damage; sums and differences of earlier ones cannot overflow.
+constexpr std::uint64_t kLatest = INT64_MAX / 4;
+
+/// The number that a program gave with a range, where it is a whole one.
+std::optional<std::uint64_t> whole_payload(const Row& row) {
+  const auto whole = [](double value) -> std::optional<std::uint64_t> {
+    if (!(value >= 0 && value < 0x1p64) || value != std::floor(value)) return std::nullopt;
+    return static_cast<std::uint64_t>(value);
+  };
+  switch (row.payload_kind) {
+    case PayloadKind::kNone:
+      return std::nullopt;
+    case PayloadKind::kUint64:
+    case PayloadKind::kUint32:
+    case PayloadKind::kMessageBytes:
+      return row.payload;
+    case PayloadKind::kInt64:
+    case PayloadKind::kInt32:
+      if (row.payload > INT64_MAX) return std::nullopt;
+      return row.payload;
+    case PayloadKind::kDouble:
+      return whole(std::bit_cast<double>(row.payload));
+    case PayloadKind::kFloat:
+      return whole(std::bit_cast<float>(static_cast<std::uint32_t>(row.payload)));
+  }
+  return std::nullopt;
 }
 
-Status read_capture_folder(const std::filesystem::path& folder, const NewRank&, const Progress&) {
-  return fail(Diagnostic{.file = folder.string(), .problem = "capture files cannot be read yet"});
+/// NCCL counts the bytes of one rank's argument: of what a reduce-scatter, a scatter and a receive
+/// give, of what every other call takes, and of an all-to-all the part for one peer.
+Collective collective_of(CollectiveKind kind, std::string_view name, std::uint64_t bytes,
+                         std::optional<std::uint32_t> group_size) {
+  Collective collective{.kind = kind, .group_size = group_size};
+  const auto of_all = [&]() -> std::optional<std::uint64_t> {
+    std::uint64_t all = 0;
+    if (!group_size || __builtin_mul_overflow(bytes, std::uint64_t{*group_size}, &all))
+      return std::nullopt;
+    return all;
+  };
+  switch (kind) {
+    case CollectiveKind::kAllReduce:
+    case CollectiveKind::kBroadcast:
+      collective.bytes_in = collective.bytes_out = bytes;
+      break;
+    case CollectiveKind::kAllGather:
+      collective.bytes_in = bytes;
+      collective.bytes_out = of_all();
+      break;
+    case CollectiveKind::kReduceScatter:
+      collective.bytes_in = of_all();
+      collective.bytes_out = bytes;
+      break;
+    case CollectiveKind::kAllToAll:
+      collective.bytes_in = collective.bytes_out = of_all();
+      break;
+    case CollectiveKind::kSendRecv:
+      (name.find("Recv") == std::string_view::npos ? collective.bytes_in : collective.bytes_out) =
+          bytes;
+      break;
+    case CollectiveKind::kReduce:
+      collective.bytes_in = bytes;
+      break;
+    case CollectiveKind::kBarrier:
+      break;
+  }
+  return collective;
+}
+
+/// Whether the wall clock was set between two moments: by how many seconds, if more than drift and
+/// the time it takes to read two clocks can explain.
+std::optional<double> clock_step(const capture::ClockPair& a, const capture::ClockPair& b) {
+  const auto difference = [](std::uint64_t x, std::uint64_t y) {
+    return static_cast<double>(x) - static_cast<double>(y);
+  };
+  const double elapsed = difference(b.monotonic_ns, a.monotonic_ns);
+  const double step = difference(b.realtime_ns, a.realtime_ns) - elapsed;
+  if (std::abs(step) < 50e6 + 1e-3 * std::abs(elapsed)) return std::nullopt;
+  return step * 1e-9;
+}
+
+class CaptureReader {
+ public:
+  CaptureReader(ByteSource& source, Recorder& recorder, const Progress& progress)
+      : source_(source),
+        recorder_(recorder),
+        progress_(progress),
+        file_(recorder.info().source),
+        blocks_([this](std::span<char> into) { return source_.read(into); }) {}
+
+  ~CaptureReader() {
+    recorder_.set_place([file = file_] { return file; });
+  }
+  CaptureReader(const CaptureReader&) = delete;
+  CaptureReader& operator=(const CaptureReader&) = delete;
+
+  Status read() {
+    recorder_.info().format = "capture";
+    recorder_.set_place(
+        [this] { return fmt::format("{}: block at byte {}", file_, blocks_.offset()); });
+    const BlockReader::Begin begin = blocks_.begin();
+    if (begin == BlockReader::Begin::kUnknownVersion)
+      return fail(Diagnostic{.file = file_,
+                             .problem = "is a capture of another format version",
+                             .expected = fmt::format("version {}", capture::kFormatVersion)});
+    if (begin == BlockReader::Begin::kOther) recorder_.problem(ProblemKind::kMalformed);
+    while (begin == BlockReader::Begin::kCapture) {
+      const auto block = blocks_.next();
+      if (!block) break;
+      if (progress_ && !progress_(source_.share()))
+        return fail(Diagnostic{.file = file_, .problem = "stopped"});
+      if (!read_block(*block)) recorder_.problem(ProblemKind::kMalformed);
+    }
+    if (blocks_.damaged() > 0) recorder_.problem(ProblemKind::kMalformed, blocks_.damaged());
+    finish(begin == BlockReader::Begin::kOther);
+    return {};
+  }
+
+ private:
+  /// False when the block does not hold what its type says.
+  bool read_block(const capture::Block& block) {
+    switch (block.type) {
+      case capture::BlockType::kProcess: {
+        const auto facts = capture::decode_process(block.payload);
+        if (facts) read_process(*facts);
+        return facts.has_value();
+      }
+      case capture::BlockType::kTexts: {
+        const auto texts = capture::decode_texts(block.payload);
+        for (const capture::NumberedText& text : texts.value_or(kNoTexts))
+          texts_.insert_or_assign(text.number, recorder_.name(sound(text.text)));
+        return texts.has_value();
+      }
+      case capture::BlockType::kThreads: {
+        const auto names = capture::decode_threads(block.payload);
+        for (const capture::ThreadName& name : names.value_or(kNoNames))
+          thread_names_.insert_or_assign(name.thread, name.text);
+        return names.has_value();
+      }
+      case capture::BlockType::kRows:
+        if (!capture::decode_rows(block.payload, rows_)) return false;
+        for (const Row& row : rows_.rows) read_row(row);
+        return true;
+      case capture::BlockType::kClock: {
+        const auto clock = capture::decode_clock(block.payload);
+        if (clock) read_clock(*clock);
+        return clock.has_value();
+      }
+      case capture::BlockType::kLoss: {
+        const auto lost = capture::decode_loss(block.payload);
+        lost_ = lost.value_or(lost_);
+        return lost.has_value();
+      }
+      case capture::BlockType::kTrailer: {
+        const auto trailer = capture::decode_trailer(block.payload);
+        if (trailer) {
+          lost_ = trailer->lost;
+          ended_ = true;
+        }
+        return trailer.has_value();
+      }
+    }
+    recorder_.problem(ProblemKind::kUnknownCategory);
+    return true;
+  }
+
+  void read_process(const capture::ProcessFacts& facts) {
+    RankInfo& info = recorder_.info();
+    info.host = sound(facts.host);
+    // What was forked off is not itself at that position, though it inherited the variables.
+    if (facts.forked_from == 0) {
+      info.rank = facts.rank;
+      info.world_size = facts.world_size;
+    }
+    process_ = fmt::format("{}", facts.process);
+    if (facts.realtime_ns < kLatest) {
+      base_ = static_cast<std::int64_t>(facts.realtime_ns);
+      info.clock_base = Nanoseconds(base_);
+    }
+    read_clock({facts.realtime_ns, facts.monotonic_ns});
+  }
+
+  void read_clock(const capture::ClockPair& clock) {
+    if (clock_) {
+      if (const auto step = clock_step(*clock_, clock))
+        recorder_.problem(
+            ProblemKind::kClockSkew,
+            fmt::format("{}: the wall clock was set by {:+.3f} s meanwhile", file_, *step), 1);
+    }
+    clock_ = clock;
+  }
+
+  std::string sound(std::string_view text) {
+    std::uint64_t replaced = 0;
+    std::string sound = sound_text(text, replaced);
+    if (replaced > 0) recorder_.problem(ProblemKind::kInvalidText);
+    return sound;
+  }
+
+  /// The name behind a number; nothing when its block was lost.
+  std::optional<NameId> name_of(std::uint32_t text) {
+    if (text == 0) return recorder_.name("(unnamed)");
+    const auto at = texts_.find(text);
+    if (at == texts_.end()) return std::nullopt;
+    return at->second;
+  }
+
+  /// Threads are told apart by number; a name that was known at the first row is for people.
+  ThreadId thread() {
+    if (last_thread_ && last_thread_number_ == rows_.thread) return *last_thread_;
+    auto [at, is_new] = threads_.try_emplace(rows_.thread, ThreadId(0));
+    if (is_new) {
+      std::string label = fmt::format("{}", rows_.thread);
+      if (const auto named = thread_names_.find(rows_.thread); named != thread_names_.end())
+        if (const auto name = name_of(named->second); name && named->second != 0)
+          label += fmt::format(" {}", recorder_.names()[*name]);
+      at->second = recorder_.thread(process_, label);
+    }
+    last_thread_number_ = rows_.thread;
+    last_thread_ = at->second;
+    return at->second;
+  }
+
+  void read_row(const Row& row) {
+    if (row.time >= kLatest) return recorder_.problem(ProblemKind::kAbsurdNumber);
+    const Nanoseconds time(static_cast<std::int64_t>(row.time) - base_);
+    switch (row.kind) {
+      case RowKind::kRange: {
+        const auto span = static_cast<std::int64_t>(row.span);
+        // A clock that was set back gives a negative one, which the recorder counts.
+        constexpr auto kLongest = static_cast<std::int64_t>(kLatest);
+        if (span > kLongest || span < -kLongest)
+          return recorder_.problem(ProblemKind::kAbsurdNumber);
+        return add(row, time - Nanoseconds(span), Nanoseconds(span));
+      }
+      case RowKind::kMark:
+        return add(row, time, Nanoseconds(0));
+      case RowKind::kStart:
+        return start(row, time);
+      case RowKind::kEnd:
+        return end(row.span, time);
+      case RowKind::kOpen:
+        return count_open(row.text);
+      case RowKind::kStrayPop:
+        return recorder_.problem(ProblemKind::kUnbalancedRange);
+      case RowKind::kCategoryName:
+        return;  // a trace has no place for categories
+      case RowKind::kCommunicator:
+        if (row.payload <= UINT32_MAX)
+          group_sizes_[row.group] = static_cast<std::uint32_t>(row.payload);
+        return;
+    }
+  }
+
+  std::optional<HostOp> host_op(const Row& row, Nanoseconds begin, Nanoseconds duration) {
+    const auto name = name_of(row.text);
+    if (!name) {
+      recorder_.problem(ProblemKind::kMissingField);
+      return std::nullopt;
+    }
+    HostOp op{.name = *name,
+              .thread = thread(),
+              .kind = HostKind::kAnnotation,
+              .start = begin,
+              .duration = duration};
+    op.payload = whole_payload(row);
+    if (row.payload_kind == PayloadKind::kMessageBytes) op.collective = collective(row, *name);
+    return op;
+  }
+
+  std::optional<CollectiveId> collective(const Row& row, NameId name) {
+    const std::string_view call = recorder_.names()[name];
+    const auto kind = collective_from_framework(call);
+    if (!kind) return std::nullopt;
+    const auto size = group_sizes_.find(row.group);
+    Collective collective =
+        collective_of(*kind, call, row.payload,
+                      size == group_sizes_.end() ? std::nullopt : std::optional(size->second));
+    if (row.group != 0) collective.group = recorder_.name(fmt::format("{:#018x}", row.group));
+    return recorder_.collective(collective);
+  }
+
+  void add(const Row& row, Nanoseconds begin, Nanoseconds duration) {
+    if (const auto op = host_op(row, begin, duration)) recorder_.add(*op);
+  }
+
+  // The ends of such a range may come in either order: they may be of two threads.
+  void start(const Row& row, Nanoseconds time) {
+    auto op = host_op(row, time, Nanoseconds(0));
+    if (!op) return;
+    if (const auto ended = ends_.find(row.span); ended != ends_.end()) {
+      op->duration = ended->second - time;
+      ends_.erase(ended);
+      recorder_.add(*op);
+    } else if (!starts_.try_emplace(row.span, *op).second) {
+      recorder_.problem(ProblemKind::kDuplicateId);
+    }
+  }
+  void end(std::uint64_t number, Nanoseconds time) {
+    if (const auto started = starts_.find(number); started != starts_.end()) {
+      started->second.duration = time - started->second.start;
+      recorder_.add(started->second);
+      starts_.erase(started);
+    } else if (!ends_.try_emplace(number, time).second) {
+      recorder_.problem(ProblemKind::kDuplicateId);
+    }
+  }
+
+  void count_open(std::uint32_t text) {
+    const auto name = name_of(text);
+    recorder_.problem(ProblemKind::kUnbalancedRange,
+                      fmt::format("{}: '{}' was still open at the end", file_,
+                                  name ? recorder_.names()[*name] : "?"),
+                      1);
+  }
+
+  void finish(bool is_other) {
+    const auto problem = [this](ProblemKind kind, std::string_view what, std::uint64_t count) {
+      recorder_.problem(kind, fmt::format("{}: {}", file_, what), count);
+    };
+    if (!starts_.empty()) {
+      const auto first = std::min_element(starts_.begin(), starts_.end(), [](auto& a, auto& b) {
+        return std::tuple(a.second.start, a.first) < std::tuple(b.second.start, b.first);
+      });
+      problem(
+          ProblemKind::kUnbalancedRange,
+          fmt::format("'{}' was started and never ended", recorder_.names()[first->second.name]),
+          starts_.size());
+    }
+    if (!ends_.empty())
+      problem(ProblemKind::kUnbalancedRange, "a range ended that was never started", ends_.size());
+    if (lost_ > 0)
+      problem(ProblemKind::kDroppedRecords, "memory or disk was short while recording", lost_);
+    if (const std::string damage = source_.damage(); !damage.empty())
+      problem(ProblemKind::kTruncated, damage, 1);
+    else if (blocks_.cut())
+      problem(ProblemKind::kTruncated,
+              fmt::format("ends inside the block at byte {}", blocks_.offset()), 1);
+    else if (!ended_ && !is_other)
+      problem(ProblemKind::kTruncated,
+              "the process ended without a flush; up to its last second "
+              "is missing",
+              1);
+    recorder_.finish();
+  }
+
+  static inline const std::vector<capture::NumberedText> kNoTexts;
+  static inline const std::vector<capture::ThreadName> kNoNames;
+
+  ByteSource& source_;
+  Recorder& recorder_;
+  const Progress& progress_;
+  const std::string file_;
+  BlockReader blocks_;
+  capture::RowsBlock rows_;
+  std::string process_ = "?";
+  std::int64_t base_ = 0;
+  std::optional<capture::ClockPair> clock_;
+  std::unordered_map<std::uint32_t, NameId> texts_;
+  std::unordered_map<std::uint32_t, std::uint32_t> thread_names_;
+  std::unordered_map<std::uint32_t, ThreadId> threads_;
+  std::optional<ThreadId> last_thread_;
+  std::uint32_t last_thread_number_ = 0;
+  std::unordered_map<std::uint64_t, std::uint32_t> group_sizes_;
+  std::unordered_map<std::uint64_t, HostOp> starts_;
+  std::unordered_map<std::uint64_t, Nanoseconds> ends_;
+  std::uint64_t lost_ = 0;
+  bool ended_ = false;
+};
+
+/// A file of a capture folder, and what its first block says.
+struct CaptureFile {
+  fs::path path;
+  double bytes;
+  bool is_capture;
+  std::optional<capture::ProcessFacts> facts;
+};
+
+std::vector<fs::path> capture_files(const fs::path& folder) {
+  std::vector<fs::path> files;
+  std::error_code ignored;
+  for (const auto& entry : fs::directory_iterator(folder, ignored))
+    if (entry.path().extension() == capture::kCaptureSuffix && entry.is_regular_file(ignored))
+      files.push_back(entry.path());
+  std::sort(files.begin(), files.end());
+  return files;
+}
+
+Result<CaptureFile> look_at(const fs::path& path) {
+  const Result<std::unique_ptr<ByteSource>> source = open_bytes(path);
+  if (!source) return forward(source);
+  std::error_code ignored;
+  CaptureFile file{.path = path,
+                   .bytes = static_cast<double>(fs::file_size(path, ignored)),
+                   .is_capture = false,
+                   .facts = {}};
+  BlockReader blocks([&](std::span<char> into) { return (*source)->read(into); });
+  const BlockReader::Begin begin = blocks.begin();
+  file.is_capture = begin != BlockReader::Begin::kOther;
+  if (begin != BlockReader::Begin::kCapture) return file;
+  const auto block = blocks.next();
+  if (block && block->type == capture::BlockType::kProcess)
+    file.facts = capture::decode_process(block->payload);
+  return file;
+}
+
+/// Whose number it is, of the processes that say they are one rank: launchers pass the number on by
+/// variables, which what the process starts inherits.
+void settle_ranks(std::vector<CaptureFile>& files) {
+  std::map<std::uint32_t, std::vector<capture::ProcessFacts*>> claims;
+  for (CaptureFile& file : files)
+    if (file.facts && file.facts->rank && file.facts->forked_from == 0)
+      claims[*file.facts->rank].push_back(&*file.facts);
+  for (auto& [rank, claimants] : claims) {
+    const auto is_child = [&claims = claimants](const capture::ProcessFacts* process) {
+      return std::any_of(claims.begin(), claims.end(), [&](const capture::ProcessFacts* other) {
+        return other != process && other->host == process->host &&
+               other->process == process->parent;
+      });
+    };
+    // The first that no other started; of one process that replaced its program, the last program.
+    const capture::ProcessFacts* owner = nullptr;
+    for (const capture::ProcessFacts* process : claimants) {
+      if (is_child(process)) continue;
+      const bool same = owner && owner->host == process->host && owner->process == process->process;
+      if (!owner || (same ? owner->realtime_ns < process->realtime_ns
+                          : process->realtime_ns < owner->realtime_ns))
+        owner = process;
+    }
+    for (capture::ProcessFacts* process : claimants)
+      if (process != owner) process->rank = process->world_size = std::nullopt;
+  }
+}
+
+}  // namespace
+
+bool is_capture_folder(const fs::path& path) { return !capture_files(path).empty(); }
+
+Status read_capture(ByteSource& source, Recorder& recorder, const Progress& progress) {
+  return CaptureReader(source, recorder, progress).read();
+}
+
+Status read_capture_folder(const fs::path& folder, const NewRank& new_rank,
+                           const Progress& progress) {
+  std::vector<CaptureFile> files;
+  for (const fs::path& path : capture_files(folder)) {
+    Result<CaptureFile> file = look_at(path);
+    if (!file) return forward(file);
+    files.push_back(std::move(*file));
+  }
+  if (std::none_of(files.begin(), files.end(),
+                   [](const CaptureFile& file) { return file.is_capture; }))
+    return fail(Diagnostic{.file = folder.string(),
+                           .problem = "holds no capture",
+                           .expected = "files that the profiler wrote (HOST-PID.cap)"});
+  settle_ranks(files);
+  const auto order = [](const CaptureFile& file) {
+    return file.facts && file.facts->rank ? std::uint64_t{*file.facts->rank} : UINT64_MAX;
+  };
+  std::stable_sort(files.begin(), files.end(),
+                   [&](const CaptureFile& a, const CaptureFile& b) { return order(a) < order(b); });
+
+  double all = 0, done = 0;
+  for (const CaptureFile& file : files) all += file.bytes;
+  for (const CaptureFile& file : files) {
+    const Result<std::unique_ptr<ByteSource>> source = open_bytes(file.path);
+    if (!source) return forward(source);
+    Recorder& recorder = new_rank(file.path.string());
+    const Progress share = [&](double part) {
+      return progress((done + part * file.bytes) / std::max(all, 1.0));
+    };
+    if (Status status = read_capture(**source, recorder, progress ? share : Progress()); !status)
+      return status;
+    if (file.facts && !file.facts->rank) {
+      recorder.info().rank = std::nullopt;
+      recorder.info().world_size = std::nullopt;
+    }
+    done += file.bytes;
+  }
+  return {};
 }
 
 }  // namespace rehearse::ingest

@@ -1,9 +1,12 @@
-// Reader of the folders that the profiler's capture library writes.
+// Reader of the folders that the profiler's capture library writes: one file per process.
+// docs/formats/capture.md describes the files, docs/profiling.md how they come to be.
 #pragma once
 
 #include <filesystem>
 
+#include "profiler/ingest/byte_source.h"
 #include "profiler/ingest/new_rank.h"
+#include "profiler/trace/recorder.h"
 #include "sim/base/progress.h"
 #include "sim/base/result.h"
 
@@ -12,8 +15,16 @@ namespace rehearse::ingest {
 /// Whether the folder holds capture files.
 bool is_capture_folder(const std::filesystem::path& path);
 
-/// Reads every process of a capture folder.
+/// Reads every process of a capture folder, in order of rank, then of name. Of several processes
+/// that say they are the same rank, the one that the others descend from has the number.
+/// Damage is counted as problems; fails where no file can be read as a capture at all, and on a
+/// format version it does not know.
 Status read_capture_folder(const std::filesystem::path& folder, const NewRank& new_rank,
                            const Progress& progress);
+
+/// Reads one file into `recorder`, whose info().source names it. Ranges and marks become
+/// annotations (marks last no time), calls of NCCL carry their Collective. Fails on an unknown
+/// format version only; what begins as no capture is one malformed part.
+Status read_capture(ByteSource& source, trace::Recorder& recorder, const Progress& progress);
 
 }  // namespace rehearse::ingest

@@ -1,0 +1,108 @@
+// Reading capture files: the blocks of a file, and what is in each kind of block. For the importer
+// and the launcher; what they make of damage is theirs to say.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "profiler/capture/format.h"
+
+namespace rehearse::capture {
+
+struct Block {
+  BlockType type;  ///< may be one that this version does not know
+  std::span<const unsigned char> payload;
+};
+
+/// Walks through a file in bounded memory. Blocks whose checksum is wrong are counted and left out;
+/// the walk goes on behind them as long as their lengths can be true.
+class BlockReader {
+ public:
+  /// Fills a piece of memory from its begin; less than asked only at the end of the file.
+  using Read = std::function<std::size_t(std::span<char>)>;
+
+  explicit BlockReader(Read read) : read_(std::move(read)) {}
+
+  enum class Begin { kCapture, kOther, kUnknownVersion, kTooShort };
+  /// Reads the file's header: first of all, and once.
+  Begin begin();
+
+  /// The next sound block, valid until the next call; nothing at the end.
+  std::optional<Block> next();
+
+  std::uint64_t offset() const { return offset_; }    ///< of the last block in the file, in bytes
+  std::uint64_t damaged() const { return damaged_; }  ///< blocks left out so far
+  bool cut() const { return cut_; }                   ///< the file ends inside a block
+
+ private:
+  bool fill(void* into, std::size_t n);
+
+  Read read_;
+  std::vector<unsigned char> payload_;
+  std::uint64_t offset_ = 0;
+  std::uint64_t next_offset_ = 0;
+  std::uint64_t damaged_ = 0;
+  bool cut_ = false;
+  bool ended_ = false;
+};
+
+/// BlockType::kProcess.
+struct ProcessFacts {
+  std::string host;
+  std::uint32_t process = 0;
+  std::uint32_t parent = 0;
+  std::uint32_t forked_from = 0;  ///< a recorded process; 0 none
+  std::optional<std::uint32_t> rank = {};
+  std::optional<std::uint32_t> world_size = {};
+  std::optional<std::uint32_t> local_rank = {};
+  std::uint64_t realtime_ns = 0;
+  std::uint64_t monotonic_ns = 0;
+  std::vector<std::string> command = {};
+};
+
+/// BlockType::kClock: CLOCK_REALTIME and CLOCK_MONOTONIC_RAW of one moment.
+struct ClockPair {
+  std::uint64_t realtime_ns = 0;
+  std::uint64_t monotonic_ns = 0;
+};
+
+/// BlockType::kTrailer.
+struct Trailer {
+  std::uint64_t rows = 0;
+  std::uint64_t lost = 0;
+  ClockPair clock = {};
+};
+
+/// BlockType::kTexts and kThreads: a number and what belongs to it.
+struct NumberedText {
+  std::uint32_t number;
+  std::string_view text;  ///< into the payload
+};
+struct ThreadName {
+  std::uint32_t thread;
+  std::uint32_t text;
+};
+
+/// BlockType::kRows.
+struct RowsBlock {
+  std::uint32_t thread = 0;
+  std::vector<Row> rows = {};
+};
+
+// Each gives what a payload holds, or nothing when it is not what a writer writes.
+std::optional<ProcessFacts> decode_process(std::span<const unsigned char> payload);
+std::optional<std::vector<NumberedText>> decode_texts(std::span<const unsigned char> payload);
+std::optional<std::vector<ThreadName>> decode_threads(std::span<const unsigned char> payload);
+std::optional<ClockPair> decode_clock(std::span<const unsigned char> payload);
+std::optional<std::uint64_t> decode_loss(std::span<const unsigned char> payload);
+std::optional<Trailer> decode_trailer(std::span<const unsigned char> payload);
+/// The same for rows, into memory that is used again. False when the payload is wrong.
+bool decode_rows(std::span<const unsigned char> payload, RowsBlock& into);
+
+}  // namespace rehearse::capture

@@ -1,0 +1,195 @@
+// Recording: what one process records, between the threads that fill chunks and the flusher that
+// writes them to the file. The hot path of every callback is here.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <string_view>
+
+#include <limits.h>
+#include <sys/types.h>
+
+#include "profiler/capture/chunks.h"
+#include "profiler/capture/format.h"
+#include "profiler/capture/system.h"
+
+namespace rehearse::capture {
+
+inline constexpr std::uint32_t kMaxDepth =
+    1024;  ///< open ranges of one thread; deeper ones are lost
+inline constexpr std::uint32_t kPoolChunks = 4096;       ///< 64 MiB
+inline constexpr std::uint32_t kWakeAtChunks = 8;        ///< waiting, to wake the flusher early
+inline constexpr std::uint64_t kFlushEvery = 500000000;  ///< ns
+inline constexpr std::size_t kFlusherBuffer = 576 * 1024;
+inline constexpr std::uint32_t kLostText = UINT32_MAX;  ///< a row whose name could not be kept
+
+/// What the library keeps of one thread. States are reused, never freed.
+struct ThreadState {
+  ThreadState* next;  ///< in Recording::states
+  std::atomic<bool> in_use;
+  std::atomic<Chunk*> chunk;  ///< being filled; null at first and when the pool is empty
+  std::atomic<std::uint64_t> lost;
+  std::uint32_t sequence;  ///< of the next chunk
+  std::uint32_t flushed;   ///< sequence of the first chunk not wholly encoded; the flusher's
+  std::uint32_t thread;    ///< system id
+  std::uint32_t started;   ///< ranges started so far, for their numbers
+  std::uint32_t overflow;  ///< open ranges beyond kMaxDepth
+  bool busy;               ///< a callback runs: a signal handler must not begin another
+  std::atomic<std::uint32_t> depth;
+  Row open[kMaxDepth];  ///< pushed and not popped, of all domains; `time` is the start
+};
+
+struct Recording {
+  ChunkPool pool;
+  ChunkQueue queue;
+  std::atomic<ThreadState*> states{nullptr};
+  std::atomic<std::uint32_t> idle_states{0};
+  std::atomic<std::uint64_t> lost{0};  ///< rows of threads that got no state
+  Futex flusher_sleeps{0};
+  Futex closing{0};
+  Futex closed{0};
+  std::uint32_t number = 0;  ///< counts the recordings of this process and those it was forked from
+  pid_t owner = 0;
+  unsigned char* buffer = nullptr;  ///< kFlusherBuffer bytes to encode in
+  std::uint64_t offset = 0;         ///< bytes of the file that are whole
+  char path[PATH_MAX + 1] = {};
+};
+
+/// False once the process ends: what is still called is no longer recorded.
+extern std::atomic<bool> accepting;
+
+/// The state of this thread; null before its first record, after its last, and after a fork.
+extern constinit thread_local ThreadState* this_thread_state;
+
+/// Starts the recording of this process if it has none. False when it cannot be recorded, which has
+/// been said on stderr.
+bool attach();
+
+/// Makes the state of this thread, and the recording if the process has none. Null when nothing can
+/// be recorded.
+ThreadState* register_thread();
+
+/// Hands the full chunk over and takes an empty one. Null when the pool is empty.
+Chunk* next_chunk(ThreadState& state);
+
+inline void count_lost(ThreadState& state) {
+  state.lost.store(state.lost.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
+}
+
+/// Marks the thread as busy while it lives. False when nothing is to be recorded.
+class Callback {
+ public:
+  Callback() {
+    if (!accepting.load(std::memory_order_relaxed)) return;
+    ThreadState* state = this_thread_state;
+    if (!state && !(state = register_thread())) return;
+    if (state->busy) {
+      count_lost(*state);
+      return;
+    }
+    state->busy = true;
+    std::atomic_signal_fence(std::memory_order_seq_cst);
+    state_ = state;
+  }
+  ~Callback() {
+    if (!state_) return;
+    std::atomic_signal_fence(std::memory_order_seq_cst);
+    state_->busy = false;
+  }
+  Callback(const Callback&) = delete;
+  Callback& operator=(const Callback&) = delete;
+
+  explicit operator bool() const { return state_ != nullptr; }
+  ThreadState& thread() const { return *state_; }
+
+ private:
+  ThreadState* state_ = nullptr;
+};
+
+/// Room for `slots` in the thread's chunk; null when there is none.
+inline Slot* room(ThreadState& state, std::uint32_t slots) {
+  Chunk* chunk = state.chunk.load(std::memory_order_relaxed);
+  if (!chunk || chunk->used.load(std::memory_order_relaxed) + slots > kChunkSlots) [[unlikely]]
+    chunk = next_chunk(state);
+  if (!chunk) return nullptr;
+  return &chunk->slots[chunk->used.load(std::memory_order_relaxed)];
+}
+
+/// Shows the flusher that the `slots` that room() gave are filled.
+inline void publish(ThreadState& state, std::uint32_t slots) {
+  std::atomic<std::uint32_t>& used = state.chunk.load(std::memory_order_relaxed)->used;
+  used.store(used.load(std::memory_order_relaxed) + slots, std::memory_order_release);
+}
+
+/// Adds the row, or counts it as lost.
+inline bool append(ThreadState& state, const Row& row, SlotKind kind = SlotKind::kRow) {
+  Slot* slot = row.text == kLostText ? nullptr : room(state, 1);
+  if (!slot) {
+    if (kind == SlotKind::kRow) count_lost(state);
+    return false;
+  }
+  slot->row = row;
+  slot->kind = kind;
+  publish(state, 1);
+  return true;
+}
+
+/// The number of a text: kept, or written along. kLostText when there is no room for it; 0 for the
+/// empty text.
+std::uint32_t text_number(ThreadState& state, std::string_view content);
+
+/// Opens a range of `domain`; `fill(Row&)` says what it is. Returns its level: how many ranges of
+/// the domain are open around it.
+template <class Fill>
+int push(ThreadState& state, std::uint32_t domain, Fill fill) {
+  const std::uint32_t depth = state.depth.load(std::memory_order_relaxed);
+  if (depth == kMaxDepth) {
+    count_lost(state);
+    return static_cast<int>(kMaxDepth + state.overflow++);
+  }
+  // In place: to copy what was just written costs more than to write it.
+  Row& row = state.open[depth];
+  row = {.domain = domain, .kind = RowKind::kRange};
+  fill(row);
+  std::uint32_t at = depth;
+  while (at > 0 && state.open[at - 1].domain != domain) --at;
+  row.level = at == 0 ? std::uint16_t{0} : static_cast<std::uint16_t>(state.open[at - 1].level + 1);
+  row.time = realtime_ns();
+  state.depth.store(depth + 1, std::memory_order_release);
+  return row.level;
+}
+
+/// Closes the innermost range of `domain`; `amend(Row&)` adds what became known of it. Returns its
+/// level, or -1 for a pop without a push.
+template <class Amend>
+int pop(ThreadState& state, std::uint32_t domain, Amend amend) {
+  const std::uint64_t now = realtime_ns();
+  if (state.overflow > 0) {
+    --state.overflow;
+    return static_cast<int>(kMaxDepth + state.overflow);
+  }
+  const std::uint32_t depth = state.depth.load(std::memory_order_relaxed);
+  std::uint32_t at = depth;
+  while (at > 0 && state.open[at - 1].domain != domain) --at;
+  if (at == 0) {
+    append(state, {.time = now, .domain = domain, .kind = RowKind::kStrayPop});
+    return -1;
+  }
+  Row& row = state.open[at - 1];
+  amend(row);
+  const int level = row.level;
+  if (Slot* slot = row.text == kLostText ? nullptr : room(state, 1)) {
+    slot->row = row;
+    slot->row.span = now - row.time;
+    slot->row.time = now;
+    slot->kind = SlotKind::kRow;
+    publish(state, 1);
+  } else {
+    count_lost(state);
+  }
+  for (; at < depth; ++at) state.open[at - 1] = state.open[at];
+  state.depth.store(depth - 1, std::memory_order_release);
+  return level;
+}
+
+}  // namespace rehearse::capture

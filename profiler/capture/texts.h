@@ -1,0 +1,69 @@
+// Texts: each distinct text once, with a number, for the life of the process and of its forks.
+//
+// Invariants:
+//  1. No lock: a thread that stops at any instruction, or is not there any more after a fork, keeps
+//     no other from going on.
+//  2. A Text never moves, changes or goes away, so its address serves as an NVTX handle.
+//  3. Memory is bounded. When texts that come by for the first time are too many, they get a number
+//     but are not kept; the caller has to write them with the row.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <string_view>
+
+#include "profiler/capture/format.h"
+
+namespace rehearse::capture {
+
+struct Text {
+  std::uint64_t hash;
+  std::uint32_t number;
+  std::uint32_t bytes;
+  std::uint32_t written_in;  ///< the recording whose file has it; only its flusher looks
+
+  /// The characters stand behind the struct.
+  std::string_view view() const { return {reinterpret_cast<const char*>(this + 1), bytes}; }
+};
+
+/// The text with this content, or null when it is new and there is no more room for its sort.
+/// `lasting` texts are those the program registers; a share of the room is kept for them.
+const Text* intern(std::string_view content, bool lasting);
+
+/// A number for a text that is not kept.
+std::uint32_t new_text_number();
+
+/// Whether `handle` is a Text: programs may pass anything as a handle.
+const Text* as_text(const void* handle);
+
+/// At most kMaxTextBytes of a C string, whole UTF-8 sequences only; empty for null.
+std::string_view clip(const char* content);
+
+/// A wide C string as UTF-8, clipped likewise. What is no character becomes U+FFFD.
+std::string_view narrow(const wchar_t* content, char (&into)[kMaxTextBytes]);
+
+/// Finds the texts that the file of one recording lacks. For the flusher alone.
+class UnwrittenTexts {
+ public:
+  explicit UnwrittenTexts(std::uint32_t recording) : recording_(recording) {}
+
+  /// Starts over; false when there is certainly none.
+  bool rewind();
+  /// The next one, null at the end.
+  Text* next();
+  void written(Text& text) {
+    text.written_in = recording_;
+    ++written_;
+  }
+
+ private:
+  std::uint32_t recording_;
+  std::uint32_t written_ = 0;
+  std::size_t slot_ = 0;
+};
+
+/// Zeroed memory for what must outlive everything, from the same bounded room; null when it is
+/// full.
+void* lasting_memory(std::size_t bytes);
+
+}  // namespace rehearse::capture
