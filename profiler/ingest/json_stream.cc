@@ -1,11 +1,11 @@
 #include "profiler/ingest/json_stream.h"
 
-#include <fmt/core.h>
-#include <simdjson.h>
-
 #include <algorithm>
 #include <cstring>
 #include <vector>
+
+#include <fmt/core.h>
+#include <simdjson.h>
 
 #include "profiler/ingest/utf8.h"
 
@@ -62,8 +62,7 @@ std::string_view JsonValue::text() {
 // After an error simdjson's loops over what surrounds it end as if nothing were wrong; hence the
 // flag, which stays set until the next element.
 
-bool JsonValue::visit_fields(void* context,
-                             void (*visit)(void*, std::string_view, JsonValue&)) {
+bool JsonValue::visit_fields(void* context, void (*visit)(void*, std::string_view, JsonValue&)) {
   ondemand::object object;
   if (static_cast<ondemand::value*>(value_)->get_object().get(object)) return false;
   for (auto field : object) {
@@ -110,15 +109,15 @@ class JsonStream::Window {
       ++at_;
       members();
     } else {
-      return fail(Diagnostic{.file = file_,
-                             .problem = "is not JSON",
-                             .expected = "an object or an array"});
+      return fail(
+          Diagnostic{.file = file_, .problem = "is not JSON", .expected = "an object or an array"});
     }
     if (stopped_) return fail(Diagnostic{.file = file_, .problem = "stopped"});
     if (damage_.malformed > kMaxMalformed)
-      return fail(Diagnostic{.file = file_,
-                             .problem = fmt::format("more than {} malformed records, the first at {}",
-                                                    kMaxMalformed, damage_.first_malformed)});
+      return fail(
+          Diagnostic{.file = file_,
+                     .problem = fmt::format("more than {} malformed records, the first at {}",
+                                            kMaxMalformed, damage_.first_malformed)});
     return damage_;
   }
 
@@ -147,8 +146,7 @@ class JsonStream::Window {
       if (buffer_.size() > kMaxElement) return false;
       buffer_.resize(buffer_.size() * 2);
     }
-    const std::size_t n =
-        source_.read({buffer_.data() + end_, buffer_.size() - kTail - end_});
+    const std::size_t n = source_.read({buffer_.data() + end_, buffer_.size() - kTail - end_});
     end_ += n;
     if (n > 0 && *progress_ && !(*progress_)(source_.share())) stopped_ = true;
     return n > 0 && !stopped_;
@@ -216,7 +214,8 @@ class JsonStream::Window {
 
   /// Parses the `size` bytes at at_ and the closing characters `tail` as the elements of an array.
   /// The text must be put right again with `restore` when it has been used.
-  simdjson::error_code parse(std::size_t size, std::string_view tail, ondemand::document& document) {
+  simdjson::error_code parse(std::size_t size, std::string_view tail,
+                             ondemand::document& document) {
     char* const behind = buffer_.data() + at_ + size;
     std::memcpy(kept_, behind, tail.size() + 1);
     std::memcpy(behind, tail.data(), tail.size());
@@ -234,7 +233,8 @@ class JsonStream::Window {
     buffer_[at_ - 1] = bracketed_;
   }
 
-  /// How many of the first `limit` bytes at at_ end neither within an escape nor within a character.
+  /// How many of the first `limit` bytes at at_ end neither within an escape nor within a
+  /// character.
   std::size_t whole_characters(std::size_t limit) const {
     std::size_t size = limit;
     for (std::size_t back = 1; back <= 3 && back <= size; ++back) {
@@ -249,7 +249,8 @@ class JsonStream::Window {
     return size;
   }
 
-  /// Replaces what simdjson rejects: bytes that are no UTF-8, and bare control characters in strings.
+  /// Replaces what simdjson rejects: bytes that are no UTF-8, and bare control characters in
+  /// strings.
   void clean(std::size_t size) {
     bool in_string = false;
     for (std::size_t i = at_; i < at_ + size;) {
@@ -273,8 +274,8 @@ class JsonStream::Window {
 
   enum class Batch { kGoesOn, kArrayEnds, kNothing };
 
-  /// Parses up to `limit` bytes at at_ and hands out the whole elements among them; at_ moves behind
-  /// the last of them. `kNothing` when there was none.
+  /// Parses up to `limit` bytes at at_ and hands out the whole elements among them; at_ moves
+  /// behind the last of them. `kNothing` when there was none.
   Batch batch(std::size_t limit) {
     const std::size_t size = whole_characters(limit);
     if (size == 0) return Batch::kNothing;
@@ -307,7 +308,8 @@ class JsonStream::Window {
     }
     for (auto item : array) {
       const char* here = nullptr;
-      if (document.current_location().get(here)) {
+      // An element that the handler did not read may have swallowed the closing characters.
+      if (document.current_location().get(here) || here > begin + size) {
         complete = false;
         break;
       }
@@ -327,7 +329,6 @@ class JsonStream::Window {
     }
     const char* after = nullptr;
     const bool own_bracket = document.current_location().get(after) != simdjson::SUCCESS;
-    // An element that the handler did not read may have swallowed the closing characters.
     if (!own_bracket && after > begin + size) complete = false;
     restore(size, tail);
     const std::size_t handed_out = static_cast<std::size_t>(good - begin);
@@ -362,8 +363,11 @@ class JsonStream::Window {
       if (end_ - at_ < kBatch / 2) more();
       if (stopped_) return;
       switch (batch(std::min(limit, end_ - at_))) {
-        case Batch::kArrayEnds: return;
-        case Batch::kGoesOn: limit = kBatch; break;
+        case Batch::kArrayEnds:
+          return;
+        case Batch::kGoesOn:
+          limit = kBatch;
+          break;
         case Batch::kNothing: {
           // The element at hand is larger than the batch, or broken, or cut off.
           const std::optional<std::size_t> length = value_length();

@@ -42,9 +42,8 @@ class JsonValue {
   /// Calls visit(JsonValue&) for each element of an array; false as above.
   template <class Visit>
   bool elements(Visit&& visit) {
-    return visit_elements(&visit, [](void* context, JsonValue& value) {
-      (*static_cast<Visit*>(context))(value);
-    });
+    return visit_elements(
+        &visit, [](void* context, JsonValue& value) { (*static_cast<Visit*>(context))(value); });
   }
 
   JsonValue(void* value, bool& broken) : value_(value), broken_(broken) {}
@@ -65,7 +64,8 @@ class JsonHandler {
   /// Any other top-level member.
   virtual void member(std::string_view key, JsonValue& value) = 0;
   /// One element, to be read with `fields`. Returns false when that did: the element is incomplete,
-  /// and comes again when the rest of it has been read. Nothing may be kept of it.
+  /// and comes again when the rest of it has been read. Nothing may be kept of it. An incomplete
+  /// element that is not read at all may come twice.
   virtual bool element(JsonValue& value) = 0;
 };
 
@@ -87,8 +87,8 @@ class JsonStream {
   JsonStream(ByteSource& source, std::string file, JsonHandler& handler);
   ~JsonStream();
 
-  /// Reads to the end. Fails on what is not JSON at all, on more than a thousand malformed elements,
-  /// and when `progress` asks to stop.
+  /// Reads to the end. Fails on what is not JSON at all, on more than a thousand malformed
+  /// elements, and when `progress` asks to stop.
   Result<JsonDamage> read(const Progress& progress);
 
   /// "file:line" of the element in hand.

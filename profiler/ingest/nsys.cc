@@ -230,13 +230,13 @@ void NsysReader::count_ignored() {
 
 bool is_nsys(const std::filesystem::path& file) {
   if (!has_sqlite_header(file)) return false;
-  const Result<SqlitePtr> db = open_sqlite(file, SQLITE_OPEN_READONLY);
+  const Result<SqlitePtr> db = open_sqlite(file, SqliteAccess::kRead);
   return db && Tables(db->get()).are_of_an_export();
 }
 
 Status read_nsys(const std::filesystem::path& file, const NewRank& new_rank,
                  const Progress& progress) {
-  const Result<SqlitePtr> db = open_sqlite(file, SQLITE_OPEN_READONLY);
+  const Result<SqlitePtr> db = open_sqlite(file, SqliteAccess::kRead);
   if (!db) return forward(db);
   if (Query query(db->get(), "SELECT count(*) FROM sqlite_master"); !query.next())
     return sqlite_error(db->get(), file, "cannot be read");

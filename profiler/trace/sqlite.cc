@@ -1,6 +1,7 @@
 #include "profiler/trace/sqlite.h"
 
 #include <fmt/core.h>
+#include <sqlite3.h>
 
 namespace rehearse::trace {
 namespace {
@@ -24,7 +25,12 @@ std::string insert_sql(const std::string& table, std::size_t columns, std::size_
 
 }  // namespace
 
-Result<SqlitePtr> open_sqlite(const std::filesystem::path& path, int flags) {
+void CloseSqlite::operator()(sqlite3* db) const { sqlite3_close_v2(db); }
+void CloseSqlite::operator()(sqlite3_stmt* statement) const { sqlite3_finalize(statement); }
+
+Result<SqlitePtr> open_sqlite(const std::filesystem::path& path, SqliteAccess access) {
+  const int flags = access == SqliteAccess::kRead ? SQLITE_OPEN_READONLY
+                                                  : SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE;
   sqlite3* raw = nullptr;
   const int code = sqlite3_open_v2(path.c_str(), &raw, flags | SQLITE_OPEN_NOMUTEX, nullptr);
   SqlitePtr db(raw);
@@ -47,6 +53,16 @@ bool Query::next() {
   const int code = sqlite3_step(statement_.get());
   if (code != SQLITE_ROW && code != SQLITE_DONE) ok_ = false;
   return code == SQLITE_ROW;
+}
+
+std::int64_t Query::integer(int column) const {
+  return sqlite3_column_int64(statement_.get(), column);
+}
+bool Query::is_null(int column) const {
+  return sqlite3_column_type(statement_.get(), column) == SQLITE_NULL;
+}
+bool Query::is_integer(int column) const {
+  return sqlite3_column_type(statement_.get(), column) == SQLITE_INTEGER;
 }
 
 std::string_view Query::text(int column) const {

@@ -11,20 +11,22 @@
 #include <string_view>
 #include <vector>
 
-#include <sqlite3.h>
-
 #include "sim/base/result.h"
+
+struct sqlite3;
+struct sqlite3_stmt;
 
 namespace rehearse::trace {
 
 struct CloseSqlite {
-  void operator()(sqlite3* db) const { sqlite3_close_v2(db); }
-  void operator()(sqlite3_stmt* statement) const { sqlite3_finalize(statement); }
+  void operator()(sqlite3* db) const;
+  void operator()(sqlite3_stmt* statement) const;
 };
 using SqlitePtr = std::unique_ptr<sqlite3, CloseSqlite>;
 using StatementPtr = std::unique_ptr<sqlite3_stmt, CloseSqlite>;
 
-Result<SqlitePtr> open_sqlite(const std::filesystem::path& path, int flags);
+enum class SqliteAccess { kRead, kCreate };
+Result<SqlitePtr> open_sqlite(const std::filesystem::path& path, SqliteAccess access);
 
 /// The last error of `db`, as a Diagnostic on `path`.
 tl::unexpected<Error> sqlite_error(sqlite3* db, const std::filesystem::path& path,
@@ -39,14 +41,10 @@ class Query {
   /// Whether the query ran without an error so far.
   bool ok() const { return ok_; }
 
-  std::int64_t integer(int column) const { return sqlite3_column_int64(statement_.get(), column); }
-  bool is_null(int column) const {
-    return sqlite3_column_type(statement_.get(), column) == SQLITE_NULL;
-  }
+  std::int64_t integer(int column) const;
+  bool is_null(int column) const;
   /// Any type of value may stand in any column, whatever the schema says.
-  bool is_integer(int column) const {
-    return sqlite3_column_type(statement_.get(), column) == SQLITE_INTEGER;
-  }
+  bool is_integer(int column) const;
   std::string_view text(int column) const;
   /// Absent for NULL and for a number that T cannot hold.
   template <class T>

@@ -5,6 +5,7 @@
 #include <cstring>
 
 #include <fmt/core.h>
+#include <sqlite3.h>
 
 #include "profiler/trace/sqlite.h"
 #include "sim/base/file.h"
@@ -217,7 +218,7 @@ StoreWriter::~StoreWriter() = default;
 Result<StoreWriter> StoreWriter::create(const std::filesystem::path& path) {
   Result<PendingFile> file = PendingFile::create(path);
   if (!file) return forward(file);
-  Result<SqlitePtr> db = open_sqlite(file->temporary(), SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE);
+  Result<SqlitePtr> db = open_sqlite(file->temporary(), SqliteAccess::kCreate);
   if (!db) return forward(db);
   auto database = std::make_unique<Database>(std::move(*file), std::move(*db), path);
   // The temporary file is thrown away if anything fails, so SQLite need not guard it.
@@ -513,7 +514,7 @@ bool StoreReader::read_rest() {
 }  // namespace
 
 Result<Trace> read_store(const std::filesystem::path& path) {
-  Result<SqlitePtr> db = open_sqlite(path, SQLITE_OPEN_READONLY);
+  Result<SqlitePtr> db = open_sqlite(path, SqliteAccess::kRead);
   if (!db) return forward(db);
   Query version(db->get(), "PRAGMA user_version");
   if (!version.next()) return sqlite_error(db->get(), path, "is not a trace store");

@@ -13,7 +13,7 @@ BEGIN {
   may["models/comm"] = "sim/base sim/graph sim/cluster"
   may["strategies"] = "sim/base sim/graph"
   may["profiler/trace"] = "sim/base"
-  may["profiler/ingest"] = "sim/base profiler/trace profiler/capture"
+  may["profiler/ingest"] = "sim/base sim/graph profiler/trace profiler/capture"
   may["profiler/replay"] = "sim/base sim/graph profiler/trace"
   may["profiler/capture"] = "sim/base"
   may["cli"] = "sim/base sim/graph sim/cluster sim/engine models/comm strategies profiler/trace" \

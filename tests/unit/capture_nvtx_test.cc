@@ -254,7 +254,7 @@ TEST_CASE("of very many ranges each is recorded or counted as lost") {
   const std::uint64_t lost = problems(trace, ProblemKind::kDroppedRecords);
   CHECK(rows.n + lost == 6'400'000);
   CHECK(rows.n > 1'000'000);
-  CHECK(rank.threads.size() == 64);
+  CHECK(rank.threads.size() <= 64);  // one that lost all its ranges is not there
   CHECK(problems(trace, ProblemKind::kTruncated) == 0);
   CHECK(problems(trace, ProblemKind::kMalformed) == 0);
 }

@@ -30,7 +30,7 @@ TEST_CASE("a document cut at any byte keeps the window, though elements are not 
     REQUIRE(damage.has_value() == (size > 0));
     if (!damage) continue;
     CHECK(damage->truncated.empty() == (size == json.size()));
-    CHECK(handler.elements <= 3);
+    CHECK(handler.elements <= 3 + (damage->truncated.empty() ? 0 : 1));
   }
   Counting whole;
   REQUIRE(JsonStream(*bytes_in_memory(json), "whole.json", whole).read({}));

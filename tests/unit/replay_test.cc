@@ -326,7 +326,7 @@ TEST_CASE("work launched before the recording keeps its place and its distances"
   CHECK(r.start_us(2) == Approx(445 + 1.3).margin(0.4));
 }
 
-TEST_CASE("a first op that waits long for nothing inherits a backlog; its step is partial") {
+TEST_CASE("a first op that waits long for nothing inherits a backlog and makes its step partial") {
   Trace trace;
   RankBuilder rank(trace);
   for (int s = 0; s < 3; ++s) rank.step(s + 1, 5000.0 * s, 5000);
