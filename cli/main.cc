@@ -48,10 +48,14 @@ std::string suggestion(const CLI::App& app, const std::string& word) {
 
 int usage_error(const CLI::App& app, const CLI::ParseError& error) {
   std::string message = error.what();
-  if (dynamic_cast<const CLI::ExtrasError*>(&error)) {
-    std::vector<std::string> extras = app.remaining(true);
-    if (!extras.empty())
-      message = fmt::format("unexpected '{}'{}", extras.front(), suggestion(app, extras.front()));
+  const std::vector<std::string> words = app.remaining(true);
+  if (dynamic_cast<const CLI::RequiredError*>(&error) && app.get_subcommands().empty()) {
+    message = words.empty() ? "a command is needed; rehearse --help lists them"
+                            : fmt::format("unknown command '{}'{}", words.front(),
+                                          suggestion(app, words.front()));
+  } else if (dynamic_cast<const CLI::ExtrasError*>(&error)) {
+    if (!words.empty())
+      message = fmt::format("unexpected '{}'{}", words.front(), suggestion(app, words.front()));
   }
   fmt::print(stderr, "rehearse: {}\n", message);
   return static_cast<int>(Exit::kUsage);
@@ -65,11 +69,13 @@ int main(int argc, char** argv) {
   Globals globals;
   Action action;
   add_globals(app, globals);
+  add_profile(app, action);
   add_import(app, action);
   add_inspect(app, action);
   add_replay(app, action);
   add_whatif(app, action);
   add_validate(app, action);
+  add_doctor(app, action);
 
   try {
     app.parse(argc, argv);

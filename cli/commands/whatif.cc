@@ -4,6 +4,7 @@
 #include <nlohmann/json.hpp>
 
 #include "cli/commands/commands.h"
+#include "cli/commands/networking.h"
 #include "cli/commands/replay_job.h"
 #include "cli/output/table.h"
 #include "profiler/replay/edit.h"
@@ -19,10 +20,13 @@ struct Options {
   std::vector<std::string> remove;
   std::vector<std::string> insert;
   std::string input_pipeline;
+  std::string network;
+  std::uint32_t data_parallel = 0;  ///< ranks; 0: as recorded
 };
 
 /// The edits in the order in which they are applied: as groups, not as typed.
-Result<replay::ReplayGraph> apply(const Options& options, const ReplayJob& job) {
+Result<replay::ReplayGraph> apply(const Options& options, const ReplayJob& job,
+                                  const Globals& globals) {
   replay::ReplayGraph graph = job.recorded.graph;
   const auto take = [&](Result<replay::ReplayGraph> edited) -> Status {
     if (!edited) return forward(edited);
@@ -43,7 +47,11 @@ Result<replay::ReplayGraph> apply(const Options& options, const ReplayJob& job) 
             job.recordings, graph, *replay::parse_input_pipeline(options.input_pipeline)));
         !ok)
       return forward(ok);
-  return graph;
+  if (options.network.empty()) return graph;
+  const Result<cluster::Link> link = parse_network(options.network);
+  if (!link) return forward(link);
+  return options.data_parallel > 0 ? data_parallel(job, graph, options.data_parallel, *link)
+                                   : on_network(job, graph, *link, globals);
 }
 
 double change(const ReplayRun& before, const ReplayRun& after) {
@@ -126,7 +134,7 @@ std::string to_text(const ReplayJob& job, const ReplayRun& edited) {
 Result<Exit> run(const Options& options, const Globals& globals) {
   const Result<ReplayJob> job = load_job(options.request, globals);
   if (!job) return forward(job);
-  Result<replay::ReplayGraph> graph = apply(options, *job);
+  Result<replay::ReplayGraph> graph = apply(options, *job, globals);
   if (!graph) return forward(graph);
   const Result<ReplayRun> edited = run_graph(*job, std::move(*graph));
   if (!edited) return forward(edited);
@@ -185,6 +193,17 @@ void add_whatif(CLI::App& app, Action& action) {
       ->add_option("--input-pipeline", options->input_pipeline,
                    "workers=N[,prefetch=2], batches loaded by worker processes")
       ->check(CLI::Validator(checked_by(replay::parse_input_pipeline), "", ""));
+  CLI::Option* network =
+      command
+          ->add_option("--network", options->network,
+                       "link between ranks, for recorded collectives or --data-parallel: "
+                       "latency=5us,rate=100GB/s or a link file")
+          ->check(CLI::Validator(checked_by(parse_network), "", ""));
+  command
+      ->add_option("--data-parallel", options->data_parallel,
+                   "ranks that do what the recorded one did and sum their gradients")
+      ->check(CLI::Range(1U, 1000000U).description(""))
+      ->needs(network);
   command->add_option("--ranks", options->request.ranks, "these ranks only (default: all)")
       ->delimiter(',');
   command->add_flag("--residuals", options->request.lower.residuals,
@@ -193,7 +212,7 @@ void add_whatif(CLI::App& app, Action& action) {
                       "write recorded and edited timelines for ui.perfetto.dev");
   command->callback([options, &action] {
     if (options->scale.empty() && options->remove.empty() && options->insert.empty() &&
-        options->input_pipeline.empty())
+        options->input_pipeline.empty() && options->network.empty())
       throw CLI::RequiredError("an edit", CLI::ExitCodes::RequiredError);
     action = [options](const Globals& globals) { return run(*options, globals); };
   });
