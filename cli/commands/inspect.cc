@@ -150,7 +150,7 @@ Result<Exit> run(const Options& options, const Globals& globals) {
                      step.step.name,
                      fmt::format("{:.3f}", (step.step.end - step.step.start).seconds().ms()),
                      step.step.partial ? "partial" : ""});
-      text += steps.text();
+      text += steps.text(60, kStepsShown);
       text += "\nWhere an average step goes, measured\n" + breakdown_text(breakdown);
     }
     text += fmt::format("\nLargest of {} ops (host: time in the op itself)\n", ops.size()) +

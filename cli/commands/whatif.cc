@@ -127,7 +127,7 @@ std::string to_text(const ReplayJob& job, const ReplayRun& edited) {
           breakdown_text(replay::break_down(edited.graph, edited.timeline));
   text += "\nWhere it went\n" +
           breakdown_text(replay::break_down(job.recorded.graph, job.recorded.timeline));
-  text += "\n" + change_table(job, edited).text();
+  text += "\n" + change_table(job, edited).text(60, kStepsShown);
   return text;
 }
 
