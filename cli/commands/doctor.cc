@@ -175,7 +175,7 @@ std::vector<Check> all_checks() {
 
 Table check_table(const std::vector<Check>& checks) {
   Table table({{"check", Align::kLeft},
-               {"", Align::kLeft},
+               {"ok", Align::kLeft},
                {"detail", Align::kLeft},
                {"remedy", Align::kLeft}});
   for (const Check& c : checks) table.add({c.name, c.ok ? "yes" : "no", c.detail, c.remedy});

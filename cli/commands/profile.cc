@@ -117,10 +117,14 @@ void add_profile(CLI::App& app, Action& action) {
   auto options = std::make_shared<Options>();
   CLI::App* command = app.add_subcommand(
       "profile", "Run a command and record its NVTX ranges (-o FOLDER -- COMMAND ...)");
-  command->add_option("-o,--output", options->folder,
-                      "folder for the recording, new or empty (default: rehearse-capture)");
+  command
+      ->add_option("-o,--output", options->folder,
+                   "folder for the recording, new or empty (default: rehearse-capture)")
+      ->type_name("FOLDER");
   command->add_option("COMMAND", options->command, "the program and its arguments, behind --")
+      ->type_name("WORD")
       ->required();
+  command->footer("Example: rehearse profile -o recording -- python3 train.py");
   command->callback([options, &action] {
     action = [options](const Globals& globals) { return run(*options, globals); };
   });

@@ -103,14 +103,22 @@ void add_replay(CLI::App& app, Action& action) {
   auto options = std::make_shared<Options>();
   CLI::App* command = app.add_subcommand(
       "replay", "Simulate a recording as it was; measured beside simulated, and what would help");
-  command->add_option("INPUT", options->request.inputs, "recordings of one job, one file per rank")
+  command
+      ->add_option("INPUT", options->request.inputs,
+                   "recordings of one job: files, or a folder of them")
+      ->type_name("FILE")
       ->required();
   command->add_option("--ranks", options->request.ranks, "replay these ranks only (default: all)")
-      ->delimiter(',');
+      ->delimiter(',')
+      ->type_name("N,...")
+      ->allow_extra_args(false);
   command->add_flag("--residuals", options->request.lower.residuals,
                     "keep the delays that no rule explains");
-  command->add_option("--perfetto", options->request.perfetto,
-                      "write recorded and simulated timelines for ui.perfetto.dev");
+  command
+      ->add_option("--perfetto", options->request.perfetto,
+                   "write recorded and simulated timelines for ui.perfetto.dev")
+      ->type_name("FILE");
+  command->footer("Example: rehearse replay trace.json.gz --perfetto timeline.json");
   command->callback([options, &action] {
     action = [options](const Globals& globals) { return run(*options, globals); };
   });

@@ -71,7 +71,7 @@ Table change_table(const ReplayJob& job, const ReplayRun& edited) {
                {"GPU as recorded (ms)"},
                {"GPU with the edit (ms)"},
                {"GPU change"},
-               {"", Align::kLeft}});
+               {"note", Align::kLeft}});
   const auto ms = [](Seconds s) { return fmt::format("{:.3f}", s.ms()); };
   const auto change_of = [](Seconds before, Seconds after) {
     return before > Seconds::s(0) ? signed_percent(after / before - 1) : "";
@@ -173,43 +173,60 @@ void add_whatif(CLI::App& app, Action& action) {
   auto options = std::make_shared<Options>();
   CLI::App* command = app.add_subcommand(
       "whatif", "Replay an edited recording: faster kernels, another loader, no collectives, ...");
-  command->add_option("INPUT", options->request.inputs, "recordings of one job, one file per rank")
+  command
+      ->add_option("INPUT", options->request.inputs,
+                   "recordings of one job: files, or a folder of them")
+      ->type_name("FILE")
       ->required();
   command
       ->add_option(
           "--scale", options->scale,
           "TARGET[=PATTERN]:FACTOR, times multiplied by FACTOR; targets: gpu, kernel, copy, "
           "collective, host, launch, profiler; * in PATTERN is any text")
+      ->type_name("EDIT")
+      ->allow_extra_args(false)
       ->check(CLI::Validator(checked_by(replay::parse_scale), "", ""));
   command
       ->add_option("--remove", options->remove,
                    "TARGET[=PATTERN], ops that take no time and need no launching call")
+      ->type_name("EDIT")
+      ->allow_extra_args(false)
       ->check(CLI::Validator(checked_by(replay::parse_selector), "", ""));
   command
       ->add_option("--insert", options->insert,
                    "TARGET[=PATTERN]:DURATION, time added behind each op, such as 50 us")
+      ->type_name("EDIT")
+      ->allow_extra_args(false)
       ->check(CLI::Validator(checked_by(replay::parse_insert), "", ""));
   command
       ->add_option("--input-pipeline", options->input_pipeline,
                    "workers=N[,prefetch=2], batches loaded by worker processes")
+      ->type_name("EDIT")
       ->check(CLI::Validator(checked_by(replay::parse_input_pipeline), "", ""));
   CLI::Option* network =
       command
           ->add_option("--network", options->network,
                        "link between ranks, for recorded collectives or --data-parallel: "
                        "latency=5us,rate=100GB/s or a link file")
+          ->type_name("LINK")
           ->check(CLI::Validator(checked_by(parse_network), "", ""));
   command
       ->add_option("--data-parallel", options->data_parallel,
                    "ranks that do what the recorded one did and sum their gradients")
+      ->type_name("N")
       ->check(CLI::Range(1U, 1000000U).description(""))
       ->needs(network);
   command->add_option("--ranks", options->request.ranks, "these ranks only (default: all)")
-      ->delimiter(',');
+      ->delimiter(',')
+      ->type_name("N,...")
+      ->allow_extra_args(false);
   command->add_flag("--residuals", options->request.lower.residuals,
                     "keep the delays that no rule explains");
-  command->add_option("--perfetto", options->request.perfetto,
-                      "write recorded and edited timelines for ui.perfetto.dev");
+  command
+      ->add_option("--perfetto", options->request.perfetto,
+                   "write recorded and edited timelines for ui.perfetto.dev")
+      ->type_name("FILE");
+  command->footer("Example: rehearse whatif trace.json.gz --scale 'kernel=*gemm*:0.5'");
   command->callback([options, &action] {
     if (options->scale.empty() && options->remove.empty() && options->insert.empty() &&
         options->input_pipeline.empty() && options->network.empty())

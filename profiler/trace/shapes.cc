@@ -109,7 +109,9 @@ std::optional<std::uint64_t> tensor_bytes(std::string_view shapes, std::string_v
     const auto shape = take_element(shapes, shape_at);
     if (!shape) return std::nullopt;
     if (type.find(kTensor) == std::string_view::npos) {
-      if (element_bytes(type) && !count(*shape, type)) return std::nullopt;
+      // C++ names its element types in lower case; "Int" and "Double" are numbers, not tensors.
+      const bool is_tensor = !type.empty() && std::islower(static_cast<unsigned char>(type[0]));
+      if (is_tensor && !count(*shape, type)) return std::nullopt;
       continue;
     }
     std::size_t extents_at = 0;
