@@ -48,8 +48,10 @@ std::string suggestion(const CLI::App& app, const std::string& word) {
 
 int usage_error(const CLI::App& app, const CLI::ParseError& error) {
   std::string message = error.what();
-  if (dynamic_cast<const CLI::ExtrasError*>(&error)) {
-    std::vector<std::string> extras = app.remaining(true);
+  // A misspelt word is also a missing one; what it should have been says more.
+  if (dynamic_cast<const CLI::ExtrasError*>(&error) ||
+      dynamic_cast<const CLI::RequiredError*>(&error)) {
+    const std::vector<std::string> extras = app.remaining(true);
     if (!extras.empty())
       message = fmt::format("unexpected '{}'{}", extras.front(), suggestion(app, extras.front()));
   }
