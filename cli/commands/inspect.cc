@@ -169,7 +169,8 @@ void add_inspect(CLI::App& app, Action& action) {
   command->add_option("INPUT", options->request.inputs, "recordings of one job, one file per rank")
       ->required();
   command->add_option("--ranks", options->request.ranks, "these ranks only (default: all)")
-      ->delimiter(',');
+      ->delimiter(',')
+      ->allow_extra_args(false);
   command->add_option("--top", options->top, "how many ops to list (default 15)");
   command->callback([options, &action] {
     action = [options](const Globals& globals) { return run(*options, globals); };

@@ -98,7 +98,8 @@ void add_replay(CLI::App& app, Action& action) {
   command->add_option("INPUT", options->request.inputs, "recordings of one job, one file per rank")
       ->required();
   command->add_option("--ranks", options->request.ranks, "replay these ranks only (default: all)")
-      ->delimiter(',');
+      ->delimiter(',')
+      ->allow_extra_args(false);
   command->add_flag("--residuals", options->request.lower.residuals,
                     "keep the delays that no rule explains");
   command->add_option("--perfetto", options->request.perfetto,

@@ -176,21 +176,25 @@ void add_whatif(CLI::App& app, Action& action) {
           "--scale", options->scale,
           "TARGET[=PATTERN]:FACTOR, times multiplied by FACTOR; targets: gpu, kernel, copy, "
           "collective, host, launch, profiler; * in PATTERN is any text")
+      ->allow_extra_args(false)
       ->check(CLI::Validator(checked_by(replay::parse_scale), "", ""));
   command
       ->add_option("--remove", options->remove,
                    "TARGET[=PATTERN], ops that take no time and need no launching call")
+      ->allow_extra_args(false)
       ->check(CLI::Validator(checked_by(replay::parse_selector), "", ""));
   command
       ->add_option("--insert", options->insert,
                    "TARGET[=PATTERN]:DURATION, time added behind each op, such as 50 us")
+      ->allow_extra_args(false)
       ->check(CLI::Validator(checked_by(replay::parse_insert), "", ""));
   command
       ->add_option("--input-pipeline", options->input_pipeline,
                    "workers=N[,prefetch=2], batches loaded by worker processes")
       ->check(CLI::Validator(checked_by(replay::parse_input_pipeline), "", ""));
   command->add_option("--ranks", options->request.ranks, "these ranks only (default: all)")
-      ->delimiter(',');
+      ->delimiter(',')
+      ->allow_extra_args(false);
   command->add_flag("--residuals", options->request.lower.residuals,
                     "keep the delays that no rule explains");
   command->add_option("--perfetto", options->request.perfetto,

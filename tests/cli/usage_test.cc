@@ -62,5 +62,15 @@ TEST_CASE("options of all commands may stand before or behind the command") {
   CHECK(behind.out == before.out);
 }
 
+TEST_CASE("edits and ranks may stand before the recording, and edits more than once") {
+  const Ran behind = test::rehearse({"whatif", kExample, "--scale", "gpu:2", "--scale", "host:2",
+                                     "--ranks", "0", "--format", "csv"});
+  const Ran before = test::rehearse({"whatif", "--scale", "gpu:2", "--scale", "host:2", "--ranks",
+                                     "0", kExample, "--format", "csv"});
+  CHECK(behind.code == 0);
+  CHECK(before.errors.empty());
+  CHECK(behind.out == before.out);
+}
+
 }  // namespace
 }  // namespace rehearse
