@@ -1,7 +1,9 @@
 // -o FILE: whole or not there.
+#include <cstdlib>
 #include <filesystem>
 
 #include <catch2/catch.hpp>
+#include <fmt/core.h>
 #include <unistd.h>
 
 #include "tests/support/data.h"
@@ -76,6 +78,13 @@ TEST_CASE("a folder that may not be written stays empty") {
 TEST_CASE("a full disk is an error") {
   test::check_failed(test::rehearse({"inspect", kExample, "-o", "/dev/full"}), 1,
                      "/dev/full: cannot be written");
+  const fs::path errors = test::scratch_folder() / "errors";
+  const int status = std::system(fmt::format("'{}' inspect '{}' > /dev/full 2> '{}'",
+                                             (test::program_folder() / "rehearse").string(),
+                                             test::source_file(kExample).string(), errors.string())
+                                     .c_str());
+  CHECK(WEXITSTATUS(status) == 1);
+  CHECK(test::text_of(errors) == "rehearse: stdout cannot be written\n");
 }
 
 }  // namespace

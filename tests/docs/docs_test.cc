@@ -86,7 +86,7 @@ bool line_matches(std::string expected, const std::string& got) {
   std::string plain = got;
   std::replace(plain.begin(), plain.end(), '*', '\x01');
   for (std::size_t at = 0; (at = expected.find("…", at)) != std::string::npos; ++at)
-    expected.replace(at, std::string("…").size(), "*");
+    expected.replace(at, std::string_view("…").size(), 1, '*');
   return matches_wildcard(expected, plain);
 }
 
@@ -133,7 +133,7 @@ TEST_CASE("commands print what the page shows") {
           check();
           command = line.substr(2);
         } else if (line.starts_with("> ") && expected.empty()) {
-          command += " " + line.substr(2);  // a long command goes on
+          command.append(" ").append(line, 2);  // a long command goes on
         } else {
           expected.push_back(line);
         }
