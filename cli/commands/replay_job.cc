@@ -26,7 +26,9 @@ Status keep_ranks(trace::Trace& trace, const std::vector<std::uint32_t>& wanted)
   std::string present;
   for (std::size_t i = 0; i < trace.ranks.size(); ++i)
     present += fmt::format("{}{}", i ? ", " : "", rank_number(trace.ranks[i], i));
-  for (const std::uint32_t number : wanted) {
+  for (auto asked = wanted.begin(); asked != wanted.end(); ++asked) {
+    const std::uint32_t number = *asked;
+    if (std::find(wanted.begin(), asked, number) != asked) continue;  // asked for twice
     bool found = false;
     for (std::size_t i = 0; i < trace.ranks.size() && !found; ++i)
       if (rank_number(trace.ranks[i], i) == number) {

@@ -21,8 +21,9 @@ class Table {
   void add(std::vector<std::string> row);
   bool empty() const { return rows_.empty(); }
 
-  /// Columns are as wide as their widest cell; cells of the left-aligned column `shorten` are cut
-  /// to `width` characters with an ellipsis.
+  /// Columns are as wide as their widest cell; cells of left-aligned columns are cut to
+  /// `shorten_to` characters with an ellipsis. Control characters are shown as spaces, here and in
+  /// Markdown.
   std::string text(std::size_t shorten_to = 60) const;
   /// RFC 4180, with a line of headings.
   std::string csv() const;

@@ -98,6 +98,12 @@ TEST_CASE("a rank that is not recorded is named, with those that are") {
                      "the recording has no rank 3; one of 0");
 }
 
+TEST_CASE("a rank that is asked for twice is replayed once") {
+  const Ran twice = test::rehearse({"replay", kExample, "--ranks", "0,0", "--format", "csv"});
+  CHECK(twice.code == 0);
+  CHECK(twice.out == test::rehearse({"replay", kExample, "--format", "csv"}).out);
+}
+
 TEST_CASE("two recordings of one rank are an error of the input") {
   const std::string text =
       R"({"distributedInfo": {"rank": 1, "world_size": 2}, "traceEvents": [{"ph": "X", )"

@@ -115,6 +115,20 @@ TEST_CASE("names survive quoting") {
   }
 }
 
+TEST_CASE("control characters in names reach neither a terminal nor a Markdown table") {
+  const std::string input =
+      test::write_scratch("a.json", test::kineto_recording(3, "a\\n\\u001b[31m\\u0000b")).string();
+  const std::string table = test::rehearse({"inspect", input}).out;
+  CHECK(table.find("host  a  [31m b ") != std::string::npos);
+  CHECK(table.find('\033') == std::string::npos);
+  check_rectangular(parse_markdown(test::rehearse({"inspect", input, "--format", "markdown"}).out));
+  const auto csv = parse_csv(test::rehearse({"inspect", input, "--format", "csv"}).out);
+  check_rectangular(csv);
+  const std::string name("a\n\033[31m\0b", 9);  // CSV keeps what was recorded
+  CHECK(std::count_if(csv->begin(), csv->end(), [&](const auto& row) { return row[1] == name; }) ==
+        1);
+}
+
 TEST_CASE("validate gives a row per suite") {
   const auto rows = parse_csv(
       test::rehearse({"validate", "--data", "examples/recordings", "--format", "csv"}).out);
