@@ -69,7 +69,9 @@ void add_import(CLI::App& app, Action& action) {
       app.add_subcommand("import", "Read recordings of one job into a store (-o STORE)");
   command
       ->add_option("INPUT", options->inputs, "recordings: Kineto, Nsight Systems, Chakra, captures")
+      ->type_name("FILE")
       ->required();
+  command->footer("Example: rehearse import rank0.json.gz rank1.json.gz -o job.rehearse");
   command->callback([options, &app, &action] {
     if (app.get_option("--output")->empty())
       throw CLI::RequiredError("-o STORE", CLI::ExitCodes::RequiredError);

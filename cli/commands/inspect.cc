@@ -142,7 +142,7 @@ Result<Exit> run(const Options& options, const Globals& globals) {
       text += describe_rank(input->recordings[rank], rank);
     if (graph) {
       text += fmt::format("\nSteps (from {})\n", to_string(graph->ranks.front().step_source));
-      Table steps({{"rank"}, {"step", Align::kLeft}, {"measured (ms)"}, {"", Align::kLeft}});
+      Table steps({{"rank"}, {"step", Align::kLeft}, {"measured (ms)"}, {"note", Align::kLeft}});
       for (std::size_t rank = 0; rank < graph->ranks.size(); ++rank)
         for (const replay::StepOps& step : graph->ranks[rank].steps)
           steps.add({fmt::format("{}", input->trace->ranks[rank].info.rank.value_or(
@@ -150,7 +150,7 @@ Result<Exit> run(const Options& options, const Globals& globals) {
                      step.step.name,
                      fmt::format("{:.3f}", (step.step.end - step.step.start).seconds().ms()),
                      step.step.partial ? "partial" : ""});
-      text += steps.text();
+      text += steps.text(60, kStepsShown);
       text += "\nWhere an average step goes, measured\n" + breakdown_text(breakdown);
     }
     text += fmt::format("\nLargest of {} ops (host: time in the op itself)\n", ops.size()) +
@@ -166,12 +166,17 @@ void add_inspect(CLI::App& app, Action& action) {
   auto options = std::make_shared<Options>();
   CLI::App* command = app.add_subcommand(
       "inspect", "What a recording holds: ranks, steps, largest ops, where the time goes");
-  command->add_option("INPUT", options->request.inputs, "recordings of one job, one file per rank")
+  command
+      ->add_option("INPUT", options->request.inputs,
+                   "recordings of one job: files, or a folder of them")
+      ->type_name("FILE")
       ->required();
   command->add_option("--ranks", options->request.ranks, "these ranks only (default: all)")
       ->delimiter(',')
+      ->type_name("N,...")
       ->allow_extra_args(false);
-  command->add_option("--top", options->top, "how many ops to list (default 15)");
+  command->add_option("--top", options->top, "how many ops to list (default 15)")->type_name("N");
+  command->footer("Example: rehearse inspect trace.json.gz --top 30");
   command->callback([options, &action] {
     action = [options](const Globals& globals) { return run(*options, globals); };
   });

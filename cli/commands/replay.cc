@@ -1,4 +1,6 @@
 // rehearse replay: simulate a recording as it was and say how well that explains it.
+#include <algorithm>
+
 #include <CLI/CLI.hpp>
 #include <fmt/core.h>
 #include <nlohmann/json.hpp>
@@ -36,6 +38,11 @@ Json to_json(const ReplayJob& job, const std::vector<replay::Advice>& advice) {
   return json;
 }
 
+bool has_device_work(const ReplayJob& job) {
+  return std::any_of(job.recordings.begin(), job.recordings.end(),
+                     [](const replay::Recording& r) { return !r.streams().empty(); });
+}
+
 std::string to_text(const ReplayJob& job, const std::vector<replay::Advice>& advice) {
   const replay::Comparison& c = job.recorded.comparison;
   const Estimate<Seconds> step = replay::estimate_step(c);
@@ -47,17 +54,18 @@ std::string to_text(const ReplayJob& job, const std::vector<replay::Advice>& adv
   text +=
       fmt::format("            over whole steps, both periods: median error {:.2f} %, worst {}\n",
                   c.median_error * 100, signed_percent(c.worst_error));
-  text += fmt::format(
-      "            device ops start {:.2f} % of a step off (median); {:.2f} % of the time "
-      "unexplained\n",
-      c.start_error * 100, c.residual_share * 100);
+  if (has_device_work(job))
+    text += fmt::format(
+        "            device ops start {:.2f} % of a step off (median); {:.2f} % of the time "
+        "unexplained\n",
+        c.start_error * 100, c.residual_share * 100);
   text += "\nWhere an average step goes\n" +
           breakdown_text(replay::break_down(job.recorded.graph, job.recorded.timeline));
   text += "\nWhat decides its length (critical path, with the largest of each kind)\n" +
           critical_path_text(
               replay::find_critical_path(job.recorded.graph, job.recorded.timeline, 200));
   text += "\nWhat would help most (each change alone, simulated)\n" + advice_text(advice);
-  text += "\n" + step_table(job, job.recorded).text();
+  text += "\n" + step_table(job, job.recorded).text(60, kStepsShown);
   return text;
 }
 
@@ -95,15 +103,22 @@ void add_replay(CLI::App& app, Action& action) {
   auto options = std::make_shared<Options>();
   CLI::App* command = app.add_subcommand(
       "replay", "Simulate a recording as it was; measured beside simulated, and what would help");
-  command->add_option("INPUT", options->request.inputs, "recordings of one job, one file per rank")
+  command
+      ->add_option("INPUT", options->request.inputs,
+                   "recordings of one job: files, or a folder of them")
+      ->type_name("FILE")
       ->required();
   command->add_option("--ranks", options->request.ranks, "replay these ranks only (default: all)")
       ->delimiter(',')
+      ->type_name("N,...")
       ->allow_extra_args(false);
   command->add_flag("--residuals", options->request.lower.residuals,
                     "keep the delays that no rule explains");
-  command->add_option("--perfetto", options->request.perfetto,
-                      "write recorded and simulated timelines for ui.perfetto.dev");
+  command
+      ->add_option("--perfetto", options->request.perfetto,
+                   "write recorded and simulated timelines for ui.perfetto.dev")
+      ->type_name("FILE");
+  command->footer("Example: rehearse replay trace.json.gz --perfetto timeline.json");
   command->callback([options, &action] {
     action = [options](const Globals& globals) { return run(*options, globals); };
   });

@@ -232,7 +232,7 @@ Table step_table(const ReplayJob& job, const ReplayRun& run) {
                {"GPU measured (ms)"},
                {"GPU simulated (ms)"},
                {"GPU error"},
-               {"", Align::kLeft}});
+               {"note", Align::kLeft}});
   const auto ms = [](Seconds s) { return fmt::format("{:.3f}", s.ms()); };
   for (const replay::StepComparison& step : run.comparison.steps)
     table.add(

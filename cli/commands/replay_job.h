@@ -69,6 +69,9 @@ std::string advice_text(const std::vector<replay::Advice>& advice);
 /// The number of a rank, as recorded.
 std::string rank_name(const InputTrace& input, std::size_t index);
 
+/// The most steps that a screen shows.
+inline constexpr std::size_t kStepsShown = 16;
+
 /// One line per step and rank.
 Table step_table(const ReplayJob& job, const ReplayRun& run);
 

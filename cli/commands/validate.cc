@@ -59,6 +59,7 @@ void add_validate(CLI::App& app, Action& action) {
   CLI::App* command = app.add_subcommand(
       "validate", "Predict recorded measurements; errors by suite, with the bad cases");
   command->add_option("SUITE", options->suites, "replay, replay-pairs (default: all)")
+      ->type_name("NAME")
       ->check(CLI::Validator(
           [](const std::string& name) {
             if (std::find(kSuites.begin(), kSuites.end(), name) != kSuites.end())
@@ -67,7 +68,9 @@ void add_validate(CLI::App& app, Action& action) {
           },
           "", ""));
   command->add_option("--data", options->data, "folder of recordings, searched recursively")
+      ->type_name("FOLDER")
       ->required();
+  command->footer("Example: rehearse validate --data recordings --format markdown -o accuracy.md");
   command->callback([options, &action] {
     action = [options](const Globals& globals) { return run(*options, globals); };
   });

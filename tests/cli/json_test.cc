@@ -1,6 +1,9 @@
 // JSON: the keys that scripts rely on, quantities with units, numbers that are numbers.
+#include <filesystem>
+
 #include <catch2/catch.hpp>
 
+#include "tests/support/capture_run.h"
 #include "tests/support/data.h"
 #include "tests/support/json_check.h"
 #include "tests/support/rehearse.h"
@@ -13,14 +16,15 @@ using test::kExample;
 using test::Ran;
 
 Json result_of(std::vector<std::string> arguments) {
-  arguments.insert(arguments.end(), {"--format", "json"});
+  const std::string command = arguments.front();
+  arguments.insert(arguments.begin(), {"--format", "json"});
   const Ran ran = test::rehearse(arguments);
-  INFO(arguments.front() << ": " << ran.errors);
+  INFO(command << ": " << ran.errors);
   REQUIRE(ran.code == 0);
   CHECK(ran.errors.empty());
   Json json = Json::parse(ran.out);
   CHECK(json["schema"] == "rehearse/1");
-  CHECK(json["command"] == arguments.front());
+  CHECK(json["command"] == command);
   test::check_values(json, "interval_coverage");  // absent for a suite without rows
   return json;
 }
@@ -88,13 +92,35 @@ TEST_CASE("whatif: keys and the example's numbers") {
 }
 
 TEST_CASE("validate: keys") {
-  const Json json = result_of({"validate", "--data", "examples/recordings"});
+  const std::filesystem::path recording =
+      test::write_scratch("a.json", test::text_of(test::source_file(kExample)));
+  const Json json = result_of({"validate", "--data", recording.parent_path().string()});
   for (const char* key : {"name", "rows", "median_error", "p90_error", "worst_error", "bias",
                           "interval_coverage", "fitted_rows", "blind_rows"})
     test::check_has(json, std::string("suites[].") + key);
   CHECK(json["suites"][0]["name"] == "replay");
   CHECK(json["suites"][0]["rows"] == 6);  // three steps, by host and by device
   CHECK(json["suites"][0]["interval_coverage"] == 1.0);
+}
+
+TEST_CASE("doctor: keys") {
+  const Json json = result_of({"doctor"});
+  for (const char* key : {"name", "ok", "detail", "remedy"})
+    test::check_has(json, std::string("checks[].") + key);
+}
+
+TEST_CASE("profile: keys, and a recording that the other commands read") {
+  const std::string folder = (test::scratch_folder() / "capture").string();
+  const Json json = result_of(
+      {"profile", "-o", folder, "--", test::capture_program("capture_target"), "ranges", "10"});
+  for (const char* key : {"processes[].name", "processes[].command", "kernels", "dropped",
+                          "overhead.per_range", "overhead.total"})
+    test::check_has(json, key);
+  CHECK(json["dropped"] == 0);
+  CHECK(json["ranges"] == 10);
+  const Json inspected = result_of({"inspect", folder});
+  CHECK(inspected["ranks"][0]["format"] == "capture");
+  CHECK(inspected["ranks"][0]["host_ops"] == json["ranges"]);
 }
 
 TEST_CASE("odd recordings give numbers or an error, never NaN") {

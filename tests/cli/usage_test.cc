@@ -16,8 +16,8 @@ struct Case {
 
 TEST_CASE("wrong usage is one line and exit code 2") {
   for (const Case& c : {
-           Case{{}, "subcommand"},
-           Case{{"replya", kExample}, "unexpected 'replya'; did you mean 'replay'?"},
+           Case{{}, "a command is needed"},
+           Case{{"replya", kExample}, "unknown command 'replya'; did you mean 'replay'?"},
            Case{{"replay", "--residualz", kExample}, "did you mean '--residuals'?"},
            Case{{"inspect", "--topp", "3", kExample}, "did you mean '--top'?"},
            Case{{"replay", "--formatt", "json", kExample}, "did you mean '--format'?"},

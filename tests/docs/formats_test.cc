@@ -8,6 +8,7 @@
 #include "profiler/capture/blocks.h"
 #include "sim/base/text.h"
 #include "sim/cluster/link.h"
+#include "tests/support/capture_run.h"
 #include "tests/support/data.h"
 #include "tests/support/pages.h"
 #include "tests/support/rehearse.h"
@@ -48,7 +49,7 @@ TEST_CASE("the page of JSON names every key that a command writes") {
   const std::string replay = test::section_of(page, "## replay");
   const auto check = [&](std::vector<std::string> arguments, const std::string& sections) {
     const std::string command = arguments.front();
-    arguments.insert(arguments.end(), {"--format", "json", "--quiet"});
+    arguments.insert(arguments.begin(), {"--format", "json", "--quiet"});
     const test::Ran ran = test::rehearse(arguments);
     INFO(command << ": " << ran.errors);
     REQUIRE(ran.code == 0);
@@ -61,6 +62,10 @@ TEST_CASE("the page of JSON names every key that a command writes") {
   check({"replay", kExample}, "");
   check({"whatif", kExample, "--scale", "gpu:2"}, replay);
   check({"validate", "--data", "examples/recordings"}, "");
+  check({"doctor"}, "");
+  const std::string folder = (test::scratch_folder() / "capture").string();
+  check({"profile", "-o", folder, "--", test::capture_program("capture_target"), "ranges", "10"},
+        "");
 }
 
 // --- link.md -------------------------------------------------------------------------------------
