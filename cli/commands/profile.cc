@@ -87,7 +87,11 @@ Result<Exit> run(const Options& options, const Globals& globals) {
   const Result<std::filesystem::path> library = installed_library("librehearse_capture.so");
   if (!library) return forward(library);
   const Result<capture::LaunchReport> report =
-      capture::launch({.folder = options.folder, .command = options.command, .library = *library});
+      capture::launch({.folder = options.folder,
+                       .command = options.command,
+                       .library = *library,
+                       // A program that reads our result must not find the command's output in it.
+                       .output_to_stderr = globals.format != Format::kTable});
   if (!report) return forward(report);
   if (report->signal)
     globals.warn(fmt::format("signal {} ended the command; what it did until then is recorded",

@@ -8,6 +8,7 @@
 #include "cli/commands/commands.h"
 #include "cli/commands/replay_job.h"
 #include "cli/output/table.h"
+#include "profiler/replay/edit.h"
 #include "profiler/replay/interval.h"
 #include "sim/base/text.h"
 #include "sim/engine/engine.h"
@@ -19,7 +20,24 @@ struct Options {
   ReplayRequest request;
 };
 
-Json to_json(const ReplayJob& job, const std::vector<replay::Advice>& advice) {
+/// The step without the work of the profiler that recorded it, where it recorded that too.
+Result<std::optional<Estimate<Seconds>>> without_profiler(const ReplayJob& job) {
+  const replay::Selector profiler = *replay::parse_selector("profiler");
+  if (replay::select(job.recordings, job.recorded.graph, profiler).empty()) return std::nullopt;
+  Result<replay::ReplayGraph> graph = replay::remove(job.recordings, job.recorded.graph, profiler);
+  if (!graph) return forward(graph);
+  const Result<ReplayRun> run = run_graph(job, std::move(*graph));
+  if (!run) return forward(run);
+  return replay::estimate_step(job.recorded.comparison, run->comparison);
+}
+
+/// What is shown beside the replay itself.
+struct Findings {
+  std::vector<replay::Advice> advice;
+  std::optional<Estimate<Seconds>> without_profiler;
+};
+
+Json to_json(const ReplayJob& job, const Findings& findings) {
   const replay::Comparison& c = job.recorded.comparison;
   Json json = json_root("replay");
   json["ranks"] = json_ranks(job, job.recorded);
@@ -33,7 +51,9 @@ Json to_json(const ReplayJob& job, const std::vector<replay::Advice>& advice) {
   json["breakdown"] = json_breakdown(replay::break_down(job.recorded.graph, job.recorded.timeline));
   json["critical_path"] = json_critical_path(
       replay::find_critical_path(job.recorded.graph, job.recorded.timeline, 200));
-  json["advice"] = json_advice(advice);
+  json["advice"] = json_advice(findings.advice);
+  if (findings.without_profiler)
+    json["step_time_without_profiler"] = json_predicted(*findings.without_profiler);
   json["problems"] = json_problems(job.trace->problems);
   return json;
 }
@@ -43,7 +63,7 @@ bool has_device_work(const ReplayJob& job) {
                      [](const replay::Recording& r) { return !r.streams().empty(); });
 }
 
-std::string to_text(const ReplayJob& job, const std::vector<replay::Advice>& advice) {
+std::string to_text(const ReplayJob& job, const Findings& findings) {
   const replay::Comparison& c = job.recorded.comparison;
   const Estimate<Seconds> step = replay::estimate_step(c);
   std::string text = describe_input(job) + "\n\n";
@@ -59,12 +79,16 @@ std::string to_text(const ReplayJob& job, const std::vector<replay::Advice>& adv
         "            device ops start {:.2f} % of a step off (median); {:.2f} % of the time "
         "unexplained\n",
         c.start_error * 100, c.residual_share * 100);
+  if (const auto& step_alone = findings.without_profiler)
+    text += fmt::format("            without the profiler's own work {} ({} – {})\n",
+                        to_string(step_alone->value, 4), to_string(step_alone->low, 4),
+                        to_string(step_alone->high, 4));
   text += "\nWhere an average step goes\n" +
           breakdown_text(replay::break_down(job.recorded.graph, job.recorded.timeline));
   text += "\nWhat decides its length (critical path, with the largest of each kind)\n" +
           critical_path_text(
               replay::find_critical_path(job.recorded.graph, job.recorded.timeline, 200));
-  text += "\nWhat would help most (each change alone, simulated)\n" + advice_text(advice);
+  text += "\nWhat would help most (each change alone, simulated)\n" + advice_text(findings.advice);
   text += "\n" + step_table(job, job.recorded).text(60, kStepsShown);
   return text;
 }
@@ -73,18 +97,22 @@ Result<Exit> run(const Options& options, const Globals& globals) {
   const Result<ReplayJob> job = load_job(options.request, globals);
   if (!job) return forward(job);
   if (Status ok = draw(options.request, *job, job->recorded); !ok) return forward(ok);
-  std::vector<replay::Advice> advice;
-  if (globals.format != Format::kCsv)
-    advice = replay::find_advice(
+  Findings findings;
+  if (globals.format == Format::kTable || globals.format == Format::kJson) {
+    findings.advice = replay::find_advice(
         job->recordings, job->recorded.graph, job->recorded.timeline,
         [](const graph::Graph& graph) { return engine::run(graph); }, 3, globals.thread_count());
+    Result<std::optional<Estimate<Seconds>>> without = without_profiler(*job);
+    if (!without) return forward(without);
+    findings.without_profiler = *without;
+  }
   std::string text;
   switch (globals.format) {
     case Format::kTable:
-      text = to_text(*job, advice);
+      text = to_text(*job, findings);
       break;
     case Format::kJson:
-      text = json_text(to_json(*job, advice));
+      text = json_text(to_json(*job, findings));
       break;
     case Format::kCsv:
       text = step_table(*job, job->recorded).csv();

@@ -336,6 +336,30 @@ TEST_CASE("residuals put back what no rule explains") {
   CHECK(with.start_us(5) == Approx(1058));
 }
 
+TEST_CASE("the profiler's own work belongs to the only call that it happened in") {
+  const auto steps = [](bool second_thread_calls) {
+    Trace trace;
+    RankBuilder rank(trace);
+    rank.step(0, 0, 1000);
+    rank.call("cudaLaunchKernel", 100, 300, 1);
+    rank.kernel("k", 420, 50, 1);
+    rank.host("Activity Buffer Request", 150, 200, HostKind::kOverhead, 0);
+    if (second_thread_calls) rank.call("cudaLaunchKernel", 90, 400, 2, 2);
+    return trace;
+  };
+  const auto profiler = *parse_selector("profiler");
+  const Replayed alone(steps(false));
+  REQUIRE(select(alone.recordings, alone.graph, profiler).size() == 1);
+  const Result<ReplayGraph> without = remove(alone.recordings, alone.graph, profiler);
+  REQUIRE(without);
+  Replayed edited(steps(false));
+  edited.run(*without);
+  CHECK(edited.host_us(0) == Approx(800));
+  // With two threads in calls nobody knows whose it was.
+  const Replayed two(steps(true));
+  CHECK(select(two.recordings, two.graph, profiler).empty());
+}
+
 TEST_CASE("an execution trace alone cannot be replayed") {
   Trace trace;
   RankBuilder rank(trace);
