@@ -52,13 +52,14 @@ std::string suggestion(const CLI::App& app, const std::string& word) {
 int usage_error(const CLI::App& app, const CLI::ParseError& error) {
   std::string message = error.what();
   const std::vector<std::string> words = app.remaining(true);
-  if (dynamic_cast<const CLI::RequiredError*>(&error) && app.get_subcommands().empty()) {
+  const bool missing = dynamic_cast<const CLI::RequiredError*>(&error);
+  if (missing && app.get_subcommands().empty()) {
     message = words.empty() ? "a command is needed; rehearse --help lists them"
                             : fmt::format("unknown command '{}'{}", words.front(),
                                           suggestion(app, words.front()));
-  } else if (dynamic_cast<const CLI::ExtrasError*>(&error)) {
-    if (!words.empty())
-      message = fmt::format("unexpected '{}'{}", words.front(), suggestion(app, words.front()));
+  } else if ((missing || dynamic_cast<const CLI::ExtrasError*>(&error)) && !words.empty()) {
+    // A misspelt word is also a missing one; what it should have been says more.
+    message = fmt::format("unexpected '{}'{}", words.front(), suggestion(app, words.front()));
   }
   fmt::print(stderr, "rehearse: {}\n", message);
   return static_cast<int>(Exit::kUsage);

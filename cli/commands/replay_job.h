@@ -40,7 +40,6 @@ struct InputTrace {
 /// With its replay as recorded.
 struct ReplayJob : InputTrace {
   ReplayRun recorded;
-  double seconds = 0;  ///< wall time of lowering and running
 };
 
 /// Reads the ranks asked for. Warns of problems of the recording.

@@ -106,6 +106,10 @@ Json to_json(const ReplayJob& job, const ReplayRun& edited) {
                       {"simulated", json_predicted(replay::estimate_step(c))},
                       {"error", {{"median", c.median_error}, {"worst", c.worst_error}}}};
   json["change"] = change(job.recorded, edited);
+  // How well the replay that the edit starts from explains the recording.
+  json["error"] = json["baseline"]["error"];
+  json["kernel_start_error"] = c.start_error;
+  json["residual_share"] = c.residual_share;
   json["breakdown"] = json_breakdown(replay::break_down(edited.graph, edited.timeline));
   json["critical_path"] =
       json_critical_path(replay::find_critical_path(edited.graph, edited.timeline, 200));

@@ -28,6 +28,18 @@ std::string shortened(std::string_view text, std::size_t width) {
   return std::string(text.substr(0, bytes)) + "…";
 }
 
+namespace {
+
+/// Names come from the input: a line break or an escape sequence in one must not reach a terminal.
+std::string printable(std::string text) {
+  std::replace_if(
+      text.begin(), text.end(),
+      [](char c) { return static_cast<unsigned char>(c) < 0x20 || c == 0x7F; }, ' ');
+  return text;
+}
+
+}  // namespace
+
 std::string bar(double share, std::size_t width) {
   constexpr std::array<std::string_view, 8> kEighths = {"", "▏", "▎", "▍", "▌", "▋", "▊", "▉"};
   const auto eighths = static_cast<std::size_t>(
@@ -48,7 +60,7 @@ void Table::add(std::vector<std::string> row) {
 std::string Table::text(std::size_t shorten_to, std::size_t most_rows) const {
   const std::size_t shown = std::min(rows_.size(), most_rows);
   const auto cell = [&](const std::string& text, std::size_t c) {
-    return columns_[c].align == Align::kLeft ? shortened(text, shorten_to) : text;
+    return columns_[c].align == Align::kLeft ? shortened(printable(text), shorten_to) : text;
   };
   std::vector<std::size_t> width(columns_.size(), 0);  // 0: left out
   for (std::size_t c = 0; c < columns_.size(); ++c) {
@@ -102,9 +114,9 @@ std::string Table::markdown() const {
   std::string out = "|", rule = "|";
   const auto escaped = [](const std::string& text) {
     std::string safe;
-    for (const char c : text) {
+    for (const char c : printable(text)) {
       if (c == '|') safe += '\\';
-      safe += c == '\n' ? ' ' : c;
+      safe += c;
     }
     return safe;
   };

@@ -23,8 +23,9 @@ class Table {
   bool empty() const { return rows_.empty(); }
 
   /// Columns are as wide as their widest cell; columns without any content are left out. Cells of
-  /// left-aligned columns are cut to `shorten_to` characters with an ellipsis; rows behind the first
-  /// `most_rows` are counted instead of shown.
+  /// left-aligned columns are cut to `shorten_to` characters with an ellipsis; rows behind the
+  /// first `most_rows` are counted instead of shown. Control characters are shown as spaces, here
+  /// and in Markdown.
   std::string text(std::size_t shorten_to = 60, std::size_t most_rows = SIZE_MAX) const;
   /// RFC 4180, with a line of headings.
   std::string csv() const;
