@@ -92,8 +92,11 @@ int main(int argc, char** argv) {
     return usage_error(app, error);
   }
 
-  std::signal(SIGINT, [](int) { interrupted = true; });
-  std::signal(SIGTERM, [](int) { interrupted = true; });
+  // The first signal asks long work to stop cleanly, the second ends the program.
+  struct sigaction stop = {};
+  stop.sa_handler = [](int) { interrupted = true; };
+  stop.sa_flags = static_cast<int>(SA_RESETHAND);
+  for (const int signal : {SIGINT, SIGTERM}) ::sigaction(signal, &stop, nullptr);
   if (!globals.output.empty())
     if (const Result<PendingFile> writable = PendingFile::create(globals.output); !writable) {
       fmt::print(stderr, "rehearse: {}\n", to_string(writable.error()));

@@ -9,8 +9,7 @@
 
 #include "cli/commands/commands.h"
 #include "cli/installed.h"
-#include "cli/output/json.h"
-#include "cli/output/table.h"
+#include "cli/output/result.h"
 #include "sim/base/text.h"
 
 namespace rehearse::cli {
@@ -182,29 +181,20 @@ Table check_table(const std::vector<Check>& checks) {
   return table;
 }
 
+Json to_json(const std::vector<Check>& checks) {
+  Json json = json_root("doctor");
+  for (const Check& c : checks)
+    json["checks"].push_back(
+        {{"name", c.name}, {"ok", c.ok}, {"detail", c.detail}, {"remedy", c.remedy}});
+  return json;
+}
+
 Result<Exit> run(const Globals& globals) {
   const std::vector<Check> checks = all_checks();
-  std::string text;
-  switch (globals.format) {
-    case Format::kJson: {
-      Json json = json_root("doctor");
-      for (const Check& c : checks)
-        json["checks"].push_back(
-            {{"name", c.name}, {"ok", c.ok}, {"detail", c.detail}, {"remedy", c.remedy}});
-      text = json_text(json);
-      break;
-    }
-    case Format::kTable:
-      text = check_table(checks).text(72);
-      break;
-    case Format::kCsv:
-      text = check_table(checks).csv();
-      break;
-    case Format::kMarkdown:
-      text = check_table(checks).markdown();
-      break;
-  }
-  if (Status ok = write_result(globals, text); !ok) return forward(ok);
+  const Formats formats = {.text = [&] { return check_table(checks).text(72); },
+                           .json = [&] { return to_json(checks); },
+                           .table = [&] { return check_table(checks); }};
+  if (Status ok = write_result(globals, formats); !ok) return forward(ok);
   return Exit::kSuccess;
 }
 

@@ -5,8 +5,7 @@
 
 #include "cli/commands/commands.h"
 #include "cli/installed.h"
-#include "cli/output/json.h"
-#include "cli/output/table.h"
+#include "cli/output/result.h"
 #include "profiler/capture/launch.h"
 #include "sim/base/text.h"
 
@@ -96,22 +95,10 @@ Result<Exit> run(const Options& options, const Globals& globals) {
   if (report->signal)
     globals.warn(fmt::format("signal {} ended the command; what it did until then is recorded",
                              *report->signal));
-  std::string text;
-  switch (globals.format) {
-    case Format::kTable:
-      text = to_text(options, *report);
-      break;
-    case Format::kJson:
-      text = json_text(to_json(options, *report));
-      break;
-    case Format::kCsv:
-      text = process_table(*report).csv();
-      break;
-    case Format::kMarkdown:
-      text = process_table(*report).markdown();
-      break;
-  }
-  if (Status ok = write_result(globals, text); !ok) return forward(ok);
+  const Formats formats = {.text = [&] { return to_text(options, *report); },
+                           .json = [&] { return to_json(options, *report); },
+                           .table = [&] { return process_table(*report); }};
+  if (Status ok = write_result(globals, formats); !ok) return forward(ok);
   return static_cast<Exit>(report->shell_code());
 }
 

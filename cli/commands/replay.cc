@@ -7,7 +7,7 @@
 
 #include "cli/commands/commands.h"
 #include "cli/commands/replay_job.h"
-#include "cli/output/table.h"
+#include "cli/output/result.h"
 #include "profiler/replay/edit.h"
 #include "profiler/replay/interval.h"
 #include "sim/base/text.h"
@@ -28,7 +28,7 @@ Result<std::optional<Estimate<Seconds>>> without_profiler(const ReplayJob& job) 
   if (!graph) return forward(graph);
   const Result<ReplayRun> run = run_graph(job, std::move(*graph));
   if (!run) return forward(run);
-  return replay::estimate_step(job.recorded.comparison, run->comparison);
+  return replay::estimate_step(job.recorded.comparison, run->comparison.step_time.simulated);
 }
 
 /// What is shown beside the replay itself.
@@ -39,19 +39,26 @@ struct Findings {
 
 Json to_json(const ReplayJob& job, const Findings& findings) {
   const replay::Comparison& c = job.recorded.comparison;
+  const Estimate<Seconds> step = replay::estimate_step(c);
   Json json = json_root("replay");
   json["ranks"] = json_ranks(job, job.recorded);
   json["step_time"] = {{"measured", json_measured(c.step_time.measured)},
-                       {"simulated", json_predicted(replay::estimate_step(c))}};
+                       {"simulated", json_predicted(step)}};
   json["error"] = {{"median", c.median_error}, {"worst", c.worst_error}};
   json["kernel_start_error"] = c.start_error;
   json["residual_share"] = c.residual_share;
   json["matched_collectives"] = job.recorded.graph.collectives.matched.size();
   json["unmatched_collectives"] = job.recorded.graph.collectives.unmatched;
-  json["breakdown"] = json_breakdown(replay::break_down(job.recorded.graph, job.recorded.timeline));
+  json["breakdown"] =
+      json_breakdown(replay::break_down(job.recorded.graph, job.recorded.timeline), step);
   json["critical_path"] = json_critical_path(
-      replay::find_critical_path(job.recorded.graph, job.recorded.timeline, 200));
-  json["advice"] = json_advice(findings.advice);
+      replay::find_critical_path(job.recorded.graph, job.recorded.timeline, 200), step);
+  json["advice"] = Json::array();
+  for (const replay::Advice& a : findings.advice)
+    json["advice"].push_back({{"edit", a.edit},
+                              {"meaning", a.meaning},
+                              {"step_time", json_predicted(replay::estimate_step(c, a.step_time))},
+                              {"change", a.change}});
   if (findings.without_profiler)
     json["step_time_without_profiler"] = json_predicted(*findings.without_profiler);
   json["problems"] = json_problems(job.trace->problems);
@@ -106,22 +113,10 @@ Result<Exit> run(const Options& options, const Globals& globals) {
     if (!without) return forward(without);
     findings.without_profiler = *without;
   }
-  std::string text;
-  switch (globals.format) {
-    case Format::kTable:
-      text = to_text(*job, findings);
-      break;
-    case Format::kJson:
-      text = json_text(to_json(*job, findings));
-      break;
-    case Format::kCsv:
-      text = step_table(*job, job->recorded).csv();
-      break;
-    case Format::kMarkdown:
-      text = step_table(*job, job->recorded).markdown();
-      break;
-  }
-  if (Status ok = write_result(globals, text); !ok) return forward(ok);
+  const Formats formats = {.text = [&] { return to_text(*job, findings); },
+                           .json = [&] { return to_json(*job, findings); },
+                           .table = [&] { return step_table(*job, job->recorded); }};
+  if (Status ok = write_result(globals, formats); !ok) return forward(ok);
   return Exit::kSuccess;
 }
 
@@ -131,21 +126,7 @@ void add_replay(CLI::App& app, Action& action) {
   auto options = std::make_shared<Options>();
   CLI::App* command = app.add_subcommand(
       "replay", "Simulate a recording as it was; measured beside simulated, and what would help");
-  command
-      ->add_option("INPUT", options->request.inputs,
-                   "recordings of one job: files, or a folder of them")
-      ->type_name("FILE")
-      ->required();
-  command->add_option("--ranks", options->request.ranks, "replay these ranks only (default: all)")
-      ->delimiter(',')
-      ->type_name("N,...")
-      ->allow_extra_args(false);
-  command->add_flag("--residuals", options->request.lower.residuals,
-                    "keep the delays that no rule explains");
-  command
-      ->add_option("--perfetto", options->request.perfetto,
-                   "write recorded and simulated timelines for ui.perfetto.dev")
-      ->type_name("FILE");
+  add_replay_options(*command, options->request);
   command->footer("Example: rehearse replay trace.json.gz --perfetto timeline.json");
   command->callback([options, &action] {
     action = [options](const Globals& globals) { return run(*options, globals); };

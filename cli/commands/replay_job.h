@@ -15,6 +15,10 @@
 #include "profiler/replay/lower.h"
 #include "sim/graph/timeline.h"
 
+namespace CLI {
+class App;
+}
+
 namespace rehearse::cli {
 
 struct ReplayRequest {
@@ -23,6 +27,11 @@ struct ReplayRequest {
   replay::LowerOptions lower;
   std::filesystem::path perfetto;  ///< empty: none
 };
+
+/// INPUT and --ranks.
+void add_input_options(CLI::App& command, ReplayRequest& request);
+/// The same with --residuals and --perfetto.
+void add_replay_options(CLI::App& command, ReplayRequest& request);
 
 /// A graph and its run.
 struct ReplayRun {
@@ -56,9 +65,11 @@ Result<ReplayRun> run_graph(const ReplayJob& job, replay::ReplayGraph graph);
 
 /// "ranks" of the JSON contract.
 Json json_ranks(const ReplayJob& job, const ReplayRun& run);
+/// Of a recording as it was measured.
 Json json_breakdown(const replay::Breakdown& breakdown);
-Json json_critical_path(const replay::CriticalPath& path);
-Json json_advice(const std::vector<replay::Advice>& advice);
+/// Of a simulated step. The parts share its interval, in proportion.
+Json json_breakdown(const replay::Breakdown& breakdown, const Estimate<Seconds>& step);
+Json json_critical_path(const replay::CriticalPath& path, const Estimate<Seconds>& step);
 
 /// "2 ranks, 6 steps (step marks), …": what was read, in one line.
 std::string describe_input(const ReplayJob& job);

@@ -6,7 +6,7 @@
 #include "cli/commands/commands.h"
 #include "cli/commands/networking.h"
 #include "cli/commands/replay_job.h"
-#include "cli/output/table.h"
+#include "cli/output/result.h"
 #include "profiler/replay/edit.h"
 #include "profiler/replay/interval.h"
 #include "sim/base/text.h"
@@ -101,7 +101,8 @@ Json to_json(const ReplayJob& job, const ReplayRun& edited) {
   const replay::Comparison& c = job.recorded.comparison;
   Json json = json_root("whatif");
   json["ranks"] = json_ranks(job, edited);
-  json["step_time"] = json_predicted(replay::estimate_step(c, edited.comparison));
+  const Estimate<Seconds> step = replay::estimate_step(c, edited.comparison.step_time.simulated);
+  json["step_time"] = json_predicted(step);
   json["baseline"] = {{"measured", json_measured(c.step_time.measured)},
                       {"simulated", json_predicted(replay::estimate_step(c))},
                       {"error", {{"median", c.median_error}, {"worst", c.worst_error}}}};
@@ -110,9 +111,9 @@ Json to_json(const ReplayJob& job, const ReplayRun& edited) {
   json["error"] = json["baseline"]["error"];
   json["kernel_start_error"] = c.start_error;
   json["residual_share"] = c.residual_share;
-  json["breakdown"] = json_breakdown(replay::break_down(edited.graph, edited.timeline));
+  json["breakdown"] = json_breakdown(replay::break_down(edited.graph, edited.timeline), step);
   json["critical_path"] =
-      json_critical_path(replay::find_critical_path(edited.graph, edited.timeline, 200));
+      json_critical_path(replay::find_critical_path(edited.graph, edited.timeline, 200), step);
   json["problems"] = json_problems(job.trace->problems);
   return json;
 }
@@ -120,7 +121,7 @@ Json to_json(const ReplayJob& job, const ReplayRun& edited) {
 std::string to_text(const ReplayJob& job, const ReplayRun& edited) {
   const replay::Comparison& c = job.recorded.comparison;
   const Estimate<Seconds> before = replay::estimate_step(c);
-  const Estimate<Seconds> after = replay::estimate_step(c, edited.comparison);
+  const Estimate<Seconds> after = replay::estimate_step(c, edited.comparison.step_time.simulated);
   std::string text = describe_input(job) + "\n\n";
   text +=
       fmt::format("step time   as recorded {} ({} measured)   with the edit {} ({} – {})   {}\n",
@@ -143,22 +144,10 @@ Result<Exit> run(const Options& options, const Globals& globals) {
   const Result<ReplayRun> edited = run_graph(*job, std::move(*graph));
   if (!edited) return forward(edited);
   if (Status ok = draw(options.request, *job, *edited); !ok) return forward(ok);
-  std::string text;
-  switch (globals.format) {
-    case Format::kTable:
-      text = to_text(*job, *edited);
-      break;
-    case Format::kJson:
-      text = json_text(to_json(*job, *edited));
-      break;
-    case Format::kCsv:
-      text = change_table(*job, *edited).csv();
-      break;
-    case Format::kMarkdown:
-      text = change_table(*job, *edited).markdown();
-      break;
-  }
-  if (Status ok = write_result(globals, text); !ok) return forward(ok);
+  const Formats formats = {.text = [&] { return to_text(*job, *edited); },
+                           .json = [&] { return to_json(*job, *edited); },
+                           .table = [&] { return change_table(*job, *edited); }};
+  if (Status ok = write_result(globals, formats); !ok) return forward(ok);
   return Exit::kSuccess;
 }
 
@@ -177,11 +166,7 @@ void add_whatif(CLI::App& app, Action& action) {
   auto options = std::make_shared<Options>();
   CLI::App* command = app.add_subcommand(
       "whatif", "Replay an edited recording: faster kernels, another loader, no collectives, ...");
-  command
-      ->add_option("INPUT", options->request.inputs,
-                   "recordings of one job: files, or a folder of them")
-      ->type_name("FILE")
-      ->required();
+  add_replay_options(*command, options->request);
   command
       ->add_option(
           "--scale", options->scale,
@@ -220,16 +205,6 @@ void add_whatif(CLI::App& app, Action& action) {
       ->type_name("N")
       ->check(CLI::Range(1U, 1000000U).description(""))
       ->needs(network);
-  command->add_option("--ranks", options->request.ranks, "these ranks only (default: all)")
-      ->delimiter(',')
-      ->type_name("N,...")
-      ->allow_extra_args(false);
-  command->add_flag("--residuals", options->request.lower.residuals,
-                    "keep the delays that no rule explains");
-  command
-      ->add_option("--perfetto", options->request.perfetto,
-                   "write recorded and edited timelines for ui.perfetto.dev")
-      ->type_name("FILE");
   command->footer("Example: rehearse whatif trace.json.gz --scale 'kernel=*gemm*:0.5'");
   command->callback([options, &action] {
     if (options->scale.empty() && options->remove.empty() && options->insert.empty() &&

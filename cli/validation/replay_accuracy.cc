@@ -234,7 +234,8 @@ Result<PairPrediction> predict_pair(const Job& from, const Job& to, std::string_
   if (!edited) return forward(edited);
   const Result<Replayed> predicted = run(from, std::move(*edited));
   if (!predicted) return forward(predicted);
-  const Estimate<Seconds> estimate = replay::estimate_step(base->comparison, predicted->comparison);
+  const Estimate<Seconds> estimate =
+      replay::estimate_step(base->comparison, predicted->comparison.step_time.simulated);
   p.predicted = estimate.value;
 
   const Result<Replayed> measured = replay_job(to, {});

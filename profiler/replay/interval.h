@@ -20,7 +20,8 @@ inline constexpr double kErrorPerChange = 0.15;
 /// less than kReplayError.
 Estimate<Seconds> estimate_step(const Comparison& recorded);
 
-/// The step time of an edited replay: the interval widens with the distance from what was recorded.
-Estimate<Seconds> estimate_step(const Comparison& recorded, const Comparison& edited);
+/// The step time of an edited replay, simulated as `edited`: the interval widens with the distance
+/// from what was recorded.
+Estimate<Seconds> estimate_step(const Comparison& recorded, Seconds edited);
 
 }  // namespace rehearse::replay

@@ -81,7 +81,7 @@ TEST_CASE("the page of the store lists the columns of every table and view, and 
 
 TEST_CASE("the page of the store has the words for numbers that the store has") {
   const Store store;
-  for (const std::string& table : {"host_op", "gpu_op", "sync"}) {
+  for (const std::string table : {"host_op", "gpu_op", "sync"}) {
     const std::string section = test::section_of(kPage, "### " + table);
     for (const std::string& word :
          store.rows("SELECT id || ' ' || name FROM kind WHERE of = '" + table + "' ORDER BY id"))
