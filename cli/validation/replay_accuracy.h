@@ -44,10 +44,10 @@ struct Coupling {
   std::string name;
   std::uint32_t rank;
   double own_lateness_us = 0;  ///< how much later its last arrival comes
-  double
-      others_delay_us;  ///< mean over the other ranks of how much later their last collective ends
-  double
-      others_implied_us;  ///< the same by the definition of a collective, from the arrivals alone
+  /// Mean over the other ranks of how much later their last collective ends, as simulated, and by
+  /// the definition of a collective from the arrivals alone.
+  double others_delay_us = 0;
+  double others_implied_us = 0;
 };
 
 /// One rank's collective durations hidden and predicted from the others'.
