@@ -15,6 +15,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
+#ifndef __SANITIZE_ADDRESS__  // which keeps what is freed
 fs::path trace_of(std::uint64_t bytes) {
   const fs::path path = test::scratch_folder() / "trace.json";
   const std::unique_ptr<std::FILE, int (*)(std::FILE*)> file(std::fopen(path.c_str(), "wb"),
@@ -33,15 +34,17 @@ TEST_CASE("the memory of an import hardly grows with the file") {
     });
   };
   const auto small = peak_of(20'000'000);
-  const auto large = peak_of(80'000'000);
+  const auto large = peak_of(160'000'000);
   if (!small || !large) {
     WARN("skipped: the system does not tell the peak of memory");
     return;
   }
   INFO(*small << " and " << *large << " bytes");
-  // Up to 16 MiB of it is SQLite's cache of pages, which the small store does not fill.
-  CHECK(*large < *small + 12'000'000);
+  // SQLite's cache of pages grows up to 16 MiB, and the small store does not fill it. The rows
+  // would be 27 MB.
+  CHECK(*large < *small + 18'000'000);
 }
+#endif
 
 }  // namespace
 }  // namespace rehearse::ingest
