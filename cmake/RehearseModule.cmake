@@ -11,6 +11,7 @@ if(REHEARSE_WERROR)
 endif()
 if(REHEARSE_SANITIZE)
   target_compile_options(rehearse_flags INTERFACE -fsanitize=${REHEARSE_SANITIZE}
+                                                  -fno-sanitize-recover=all
                                                   -fno-omit-frame-pointer)
   target_link_options(rehearse_flags INTERFACE -fsanitize=${REHEARSE_SANITIZE})
 endif()

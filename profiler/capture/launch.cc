@@ -65,12 +65,21 @@ Status make_folder(const fs::path& folder) {
 }
 
 std::atomic<pid_t> running{0};
+std::atomic<int> waiting{0};  // a signal that came to another thread before the program was known
+
+/// Whoever takes the waiting signal passes it on: the handler, or whoever tells the program.
+void pass_waiting(pid_t process) {
+  if (process <= 0) return;
+  if (const int signal = waiting.exchange(0)) ::kill(process, signal);
+}
 
 /// The terminal sends its signals to every process in front of it, the program included.
 void pass_on(int signal, siginfo_t* info, void*) {
   const int error = errno;
-  const pid_t process = running.load();
-  if (process > 0 && info->si_code <= 0) ::kill(process, signal);
+  if (info->si_code <= 0) {
+    waiting = signal;
+    pass_waiting(running);
+  }
   errno = error;
 }
 
@@ -78,6 +87,7 @@ void pass_on(int signal, siginfo_t* info, void*) {
 class PassSignals {
  public:
   PassSignals() {
+    waiting = 0;
     ::sigemptyset(&passed_);
     for (const int signal : kSignals) ::sigaddset(&passed_, signal);
     ::pthread_sigmask(SIG_BLOCK, &passed_, &mask_);
@@ -102,6 +112,7 @@ class PassSignals {
   /// From now on. What came meanwhile is passed on at once.
   void pass_to(pid_t process) {
     running = process;
+    pass_waiting(process);
     ::pthread_sigmask(SIG_SETMASK, &mask_, nullptr);
   }
   /// Before its number can become another's.

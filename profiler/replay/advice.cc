@@ -36,6 +36,7 @@ std::vector<std::string> heaviest(const CriticalSteps& critical, std::size_t cou
     if (const std::optional<std::string> name = name_of(step.op); name && !name->empty())
       time[*name] += (step.end - step.begin).count();
   std::vector<std::pair<std::int64_t, std::string>> ranked;
+  ranked.reserve(time.size());
   for (const auto& [name, sum] : time) ranked.emplace_back(sum, name);
   std::stable_sort(ranked.begin(), ranked.end(),
                    [](const auto& a, const auto& b) { return a.first > b.first; });

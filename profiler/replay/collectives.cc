@@ -11,7 +11,6 @@ namespace {
 
 using trace::Collective;
 using trace::GpuOp;
-using trace::HostOp;
 
 // Members of one collective end together up to this much (8 ranks of one server: 7 us).
 constexpr Nanoseconds kEndsTogether{100000};

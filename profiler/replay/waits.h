@@ -24,6 +24,6 @@ std::vector<HostWait> find_host_waits(const Recording& recording);
 
 /// A copy from pageable memory of at most this many bytes is staged by the driver: its call returns
 /// at once (CUDA Runtime API, "API synchronization behavior").
-inline constexpr std::uint64_t kStagedBytes = 64 * 1024;
+inline constexpr std::uint64_t kStagedBytes = std::uint64_t{64} << 10;
 
 }  // namespace rehearse::replay

@@ -81,7 +81,8 @@ bool Recorder::sound_times(Nanoseconds start, Nanoseconds duration) {
   const auto is_near = [](Nanoseconds a, Nanoseconds b) {
     return a - b <= kLongest && b - a <= kLongest;
   };
-  if (!plausible(start) || duration > kLongest || (first_start_ && !is_near(start, *first_start_))) {
+  if (!plausible(start) || duration > kLongest ||
+      (first_start_ && !is_near(start, *first_start_))) {
     problem(ProblemKind::kAbsurdNumber);
     return false;
   }
@@ -93,14 +94,16 @@ bool Recorder::add(const HostOp& op, bool launches) {
   if (!sound_times(op.start, op.duration)) return false;
   if (op.correlation && (op.kind == HostKind::kRuntime || op.kind == HostKind::kDriver)) {
     Launch& launch = launches_[*op.correlation];
+    const Nanoseconds start = op.start - *first_start_;
     // A driver call inside a runtime call carries the id of the outer one.
-    if (launch.called && op.kind == HostKind::kRuntime && launch.launches && launches)
+    if (op.kind == HostKind::kRuntime && launch.is(Launch::kLaunches) && launches)
       problem(ProblemKind::kDuplicateId);
-    if (launch.ran && !launch.called && launch.start < op.start.count())
+    const bool called = launch.is(Launch::kCalled);
+    if (launch.is(Launch::kRan) && !called && launch.start() < start)
       problem(ProblemKind::kClockSkew);
-    if (!launch.called || op.start.count() < launch.start) launch.start = op.start.count();
-    launch.called = true;
-    launch.launches = launch.launches || launches;
+    if (!called || start < launch.start()) launch.set_start(start);
+    launch.set(Launch::kCalled);
+    if (launches) launch.set(Launch::kLaunches);
   }
   if (op.kind == HostKind::kAnnotation) has_steps_ = has_steps_ || is_step_name(names_[op.name]);
   ++host_count_;
@@ -113,10 +116,13 @@ bool Recorder::add(const GpuOp& op) {
   if (op.duration == Nanoseconds(0) && rank_.info.timed) problem(ProblemKind::kZeroDuration);
   if (op.correlation) {
     Launch& launch = launches_[*op.correlation];
-    if (launch.called && op.start.count() < launch.start) problem(ProblemKind::kClockSkew);
-    if (!launch.called && (!launch.ran || op.start.count() < launch.start))
-      launch.start = op.start.count();
-    launch.ran = true;
+    const Nanoseconds start = op.start - *first_start_;
+    if (launch.is(Launch::kCalled)) {
+      if (start < launch.start()) problem(ProblemKind::kClockSkew);
+    } else if (!launch.is(Launch::kRan) || start < launch.start()) {
+      launch.set_start(start);
+    }
+    launch.set(Launch::kRan);
   }
   ++gpu_count_;
   rows_.add(op);
@@ -133,7 +139,11 @@ void Recorder::add(const Dependency& dependency) { rows_.add(dependency); }
 
 void Recorder::flow(NameId family, std::uint64_t id, bool starts) {
   Flow& flow = flows_[family][id];
-  (starts ? flow.started : flow.finished) = true;
+  if (starts) {
+    flow.started = true;
+  } else {
+    flow.finished = true;
+  }
 }
 
 void Recorder::finish() {
@@ -146,8 +156,8 @@ void Recorder::finish() {
   };
   Tally unlaunched, unfinished, unpaired;
   launches_.for_each([&](std::uint64_t id, const Launch& launch) {
-    if (launch.ran && !launch.called) unlaunched.add(id);
-    if (launch.launches && !launch.ran) unfinished.add(id);
+    if (launch.is(Launch::kRan) && !launch.is(Launch::kCalled)) unlaunched.add(id);
+    if (launch.is(Launch::kLaunches) && !launch.is(Launch::kRan)) unfinished.add(id);
   });
   for (const auto& [family, flows] : flows_)
     flows.for_each([&](std::uint64_t id, const Flow& flow) {

@@ -2,8 +2,8 @@
 //
 // It interns what repeats, checks each row (and each launch against its device ops), counts the
 // problems, and hands the sound rows to a RowSink: memory (TraceRows) or a file (StoreWriter). What
-// it keeps in memory is what repeats plus about ten bytes per launch call, so that a recording
-// larger than memory can be read.
+// it keeps in memory is what repeats, eight bytes per launch call and one per flow arrow, so that a
+// recording larger than memory can be read.
 #pragma once
 
 #include <functional>
@@ -89,17 +89,23 @@ class Recorder {
   std::uint64_t gpu_count() const { return gpu_count_; }
 
  private:
-  /// What is known of one correlation id. While only device ops are known, `start` is the earliest
-  /// of theirs; once the call is known, it is the call's.
-  struct Launch {
-    std::int64_t start = 0;
-    bool called = false;
-    bool launches = false;
-    bool ran = false;
+  /// What is known of one correlation id, in eight bytes since every launch has one. While only
+  /// device ops are known, the start is the earliest of theirs; once the call is known, it is the
+  /// call's. It counts from the recording's first start, which sound_times keeps near.
+  class Launch {
+   public:
+    enum Fact : std::int64_t { kCalled = 1, kLaunches = 2, kRan = 4 };
+    bool is(Fact fact) const { return (bits_ & fact) != 0; }
+    void set(Fact fact) { bits_ |= fact; }
+    Nanoseconds start() const { return Nanoseconds(bits_ >> 3); }
+    void set_start(Nanoseconds start) { bits_ = (start.count() << 3) | (bits_ & 7); }
+
+   private:
+    std::int64_t bits_ = 0;
   };
   struct Flow {
-    bool started = false;
-    bool finished = false;
+    bool started : 1 = false;
+    bool finished : 1 = false;
   };
 
   bool sound_times(Nanoseconds start, Nanoseconds duration);

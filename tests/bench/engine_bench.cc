@@ -1,31 +1,59 @@
 // How fast the event loop is, beside a memory copy of what it must touch.
-#include <benchmark/benchmark.h>
-
 #include <cstring>
+
+#include <benchmark/benchmark.h>
 
 #include "sim/engine/engine.h"
 #include "tests/bench/graphs.h"
+#include "tests/bench/peak_memory.h"
 
 namespace rehearse::bench {
 namespace {
 
+/// Memory at rest, and on top of it while the graph runs, by op with its edges (1.2 of them here).
+void count_memory(benchmark::State& state, const graph::Graph& graph) {
+  const auto ops = static_cast<double>(graph.size());
+  state.counters["bytes_per_op"] = static_cast<double>(graph.bytes_at_rest()) / ops;
+  if (const auto peak = peak_memory([&] { benchmark::DoNotOptimize(engine::run(graph)); }))
+    state.counters["run_bytes_per_op"] = static_cast<double>(*peak) / ops;
+}
+
+void run(benchmark::State& state, const graph::Graph& graph) {
+  for (auto _ : state) benchmark::DoNotOptimize(engine::run(graph));
+  state.SetItemsProcessed(state.iterations() * static_cast<std::int64_t>(graph.size()));
+}
+
 void engine(benchmark::State& state) {
   const graph::Graph graph = training_step(static_cast<std::size_t>(state.range(0)), 64);
-  for (auto _ : state) benchmark::DoNotOptimize(engine::run(graph));
-  state.SetItemsProcessed(state.iterations() * static_cast<std::int64_t>(graph.size()));
-  state.counters["bytes_per_op"] =
-      static_cast<double>(graph.bytes_at_rest()) / static_cast<double>(graph.size());
+  run(state, graph);
+  count_memory(state, graph);
 }
-BENCHMARK(engine)->Name("engine/64_streams")->RangeMultiplier(10)->Range(1'000, 1'000'000)->Unit(
-    benchmark::kMicrosecond);
+BENCHMARK(engine)
+    ->Name("engine/64_streams")
+    ->RangeMultiplier(10)
+    ->Range(1'000, 10'000'000)
+    ->Unit(benchmark::kMicrosecond);
 
 void engine_streams(benchmark::State& state) {
-  const graph::Graph graph = training_step(1'000'000, static_cast<std::size_t>(state.range(0)));
-  for (auto _ : state) benchmark::DoNotOptimize(engine::run(graph));
-  state.SetItemsProcessed(state.iterations() * static_cast<std::int64_t>(graph.size()));
+  run(state, training_step(1'000'000, static_cast<std::size_t>(state.range(0))));
 }
-BENCHMARK(engine_streams)->Name("engine/1M_ops/streams")->Arg(8)->Arg(1024)->Unit(
-    benchmark::kMicrosecond);
+BENCHMARK(engine_streams)
+    ->Name("engine/1M_ops/streams")
+    ->RangeMultiplier(8)
+    ->Range(1, 4096)
+    ->Unit(benchmark::kMicrosecond);
+
+void queues(benchmark::State& state) {
+  const auto policy = state.range(1) ? graph::Policy::kPriority : graph::Policy::kFifo;
+  run(state, long_queues(static_cast<std::size_t>(state.range(0)), 64, policy));
+}
+BENCHMARK(queues)
+    ->Name("engine/long_queues/ops/priority")
+    ->Args({10'000, 0})
+    ->Args({10'000, 1})
+    ->Args({1'000'000, 0})
+    ->Args({1'000'000, 1})
+    ->Unit(benchmark::kMicrosecond);
 
 /// The least any engine must do: read the graph once and write two instants and a cause per op.
 void copy(benchmark::State& state) {
@@ -46,8 +74,7 @@ BENCHMARK(copy)->Name("reference/memory_copy_of_1M_ops")->Unit(benchmark::kMicro
 void sharing(benchmark::State& state) {
   const graph::Graph graph = shared_links(static_cast<std::size_t>(state.range(0)),
                                           static_cast<std::size_t>(state.range(1)), 8);
-  for (auto _ : state) benchmark::DoNotOptimize(engine::run(graph));
-  state.SetItemsProcessed(state.iterations() * static_cast<std::int64_t>(graph.size()));
+  run(state, graph);
 }
 BENCHMARK(sharing)
     ->Name("sharing/flows/classes")
@@ -55,6 +82,7 @@ BENCHMARK(sharing)
     ->Args({10'000, 10})
     ->Args({100'000, 10})
     ->Args({10'000, 100})
+    ->Args({10'000, 1'000})
     ->Unit(benchmark::kMicrosecond);
 
 void build(benchmark::State& state) {

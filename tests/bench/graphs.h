@@ -7,8 +7,8 @@
 
 namespace rehearse::bench {
 
-/// `streams` chains of kernels; every fifth op of a chain also waits for the one before it in time on
-/// the next chain, as a kernel waits for a collective. Ops of one stream stand together.
+/// `streams` chains of kernels; every fifth op of a chain also waits for the one before it in time
+/// on the next chain, as a kernel waits for a collective. Ops of one stream stand together.
 inline graph::Graph training_step(std::size_t ops, std::size_t streams) {
   using namespace graph;
   GraphBuilder builder;
@@ -33,6 +33,31 @@ inline graph::Graph training_step(std::size_t ops, std::size_t streams) {
       builder.add_edge(id(s, k - 1), id(s, k));
       if (k % 5 == 4 && streams > 1) builder.add_edge(id((s + 1) % streams, k - 1), id(s, k));
     }
+  Result<Graph> graph = std::move(builder).build();
+  REHEARSE_CHECK(graph.has_value(), "{}", to_string(graph.error()));
+  return std::move(*graph);
+}
+
+/// Ops of eight priorities that all ask for one of `servers` at time zero, so that queues are as
+/// long as they can be.
+inline graph::Graph long_queues(std::size_t ops, std::size_t servers, graph::Policy policy) {
+  using namespace graph;
+  GraphBuilder builder;
+  const NameId name = builder.intern("request");
+  std::vector<DemandId> demand;
+  for (std::size_t s = 0; s < servers; ++s) {
+    const ServerId server = builder.add(Server{.name = name, .slots = 2, .policy = policy});
+    for (std::int32_t priority = 0; priority < 8; ++priority)
+      demand.push_back(builder.add(Demand{.server = server, .priority = priority}));
+  }
+  std::uint32_t random = 4242;
+  for (std::size_t i = 0; i < ops; ++i) {
+    random = random * 1664525u + 1013904223u;
+    builder.add(Op{.name = name,
+                   .category = Category::kCompute,
+                   .duration = Picoseconds(1'000'000 + (random >> 8)),
+                   .demand = demand[(random >> 4) % demand.size()]});
+  }
   Result<Graph> graph = std::move(builder).build();
   REHEARSE_CHECK(graph.has_value(), "{}", to_string(graph.error()));
   return std::move(*graph);

@@ -1,14 +1,14 @@
 // Runs the benchmarks and, behind Google Benchmark's own table, prints the ratios that
 // docs/performance.md quotes.
+#include <map>
+
 #include <benchmark/benchmark.h>
 #include <fmt/core.h>
 
-#include <map>
-
 namespace {
 
-/// Remembers the items per second of each benchmark: the best of its repetitions, since whatever else
-/// the machine does can only slow it down.
+/// Remembers the items per second of each benchmark: the best of its repetitions, since whatever
+/// else the machine does can only slow it down.
 class RatioReporter final : public benchmark::ConsoleReporter {
  public:
   void ReportRuns(const std::vector<Run>& runs) override {
@@ -16,9 +16,8 @@ class RatioReporter final : public benchmark::ConsoleReporter {
       if (run.run_type != Run::RT_Iteration || run.error_occurred) continue;
       const auto found = run.counters.find("items_per_second");
       if (found != run.counters.end()) {
-        double& best = rate_[run.run_name.function_name + (run.run_name.args.empty()
-                                                               ? ""
-                                                               : "/" + run.run_name.args)];
+        double& best = rate_[run.run_name.function_name +
+                             (run.run_name.args.empty() ? "" : "/" + run.run_name.args)];
         best = std::max(best, found->second.value);
       }
     }
@@ -31,11 +30,19 @@ class RatioReporter final : public benchmark::ConsoleReporter {
     row("engine/64_streams/100000", "reference/simgrid/64_streams/100000", "times as fast");
     row("engine/64_streams/1000000", "reference/memory_copy_of_1M_ops", "of its speed");
     row("engine/64_streams/1000000", "engine/64_streams/1000", "of the speed per op");
-    row("sharing/flows/classes/100000/10", "sharing/flows/classes/1000/10", "of the speed per flow");
+    row("sharing/flows/classes/100000/10", "sharing/flows/classes/1000/10",
+        "of the speed per flow");
+    row("engine/1M_ops/streams/4096", "engine/1M_ops/streams/8", "of the speed per op");
+    row("engine/long_queues/ops/priority/1000000/1", "engine/long_queues/ops/priority/1000000/0",
+        "of the speed of first come");
     row("sharing/flows/classes/10000/100", "sharing/flows/classes/10000/10",
         "of the speed per flow");
     row("import/json_to_store", "reference/python_json_load", "times as fast");
     row("import/json_to_store", "reference/simdjson_tokens", "of its speed");
+    row("import/json_to_store", "import/json_to_memory", "of its speed");
+    row("import/store_rows", "reference/one_insert_per_row", "times as fast");
+    row("replay/lower/ranks/4", "replay/lower/ranks/1", "of the speed per op");
+    row("replay/run/ranks/4", "replay/run/ranks/1", "of the speed per op");
   }
 
  private:

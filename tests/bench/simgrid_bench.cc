@@ -82,8 +82,12 @@ void simgrid(benchmark::State& state) {
   if (std::abs(simulated / ours - 1) > 1e-6) state.SkipWithError("SimGrid finds another end time");
   state.SetItemsProcessed(state.iterations() * static_cast<std::int64_t>(graph.size()));
 }
-BENCHMARK(simgrid)->Name("reference/simgrid/64_streams")->Arg(100'000)->Arg(1'000'000)->Unit(
-    benchmark::kMicrosecond)->Iterations(1);
+BENCHMARK(simgrid)
+    ->Name("reference/simgrid/64_streams")
+    ->Arg(100'000)
+    ->Arg(1'000'000)
+    ->Unit(benchmark::kMicrosecond)
+    ->Iterations(1);
 
 }  // namespace
 }  // namespace rehearse::bench

@@ -7,6 +7,9 @@
 
 namespace rehearse::fuzz {
 
+/// The first byte says whether the rest is read as it is, or with its header and checksums put
+/// right, so that what the blocks hold is reached.
+void capture_file(std::string_view bytes);
 void chakra(std::string_view bytes);
 void execution_trace(std::string_view bytes);
 void input(std::string_view bytes);
