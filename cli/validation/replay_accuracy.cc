@@ -148,6 +148,7 @@ Result<RecordingAccuracy> measure(const Job& job) {
   ablate("stream order", {.stream_order = false});
   ablate("host waits", {.host_waits = false});
   ablate("hand-offs", {.hand_offs = false});
+  ablate("forward before backward", {.backward_links = false});
   ablate("stream waits from calls (A)", {.stream_waits_calls = false});
   ablate("stream waits from times (B)", {.stream_waits_timing = false});
   ablate("A and B", {.stream_waits_calls = false, .stream_waits_timing = false});

@@ -5,6 +5,7 @@
 
 #include <fmt/core.h>
 
+#include "profiler/replay/backward.h"
 #include "profiler/replay/host_events.h"
 #include "profiler/replay/waits.h"
 
@@ -28,6 +29,7 @@ struct RankState {
   std::vector<DemandId> stream_demand;     // per stream
   std::vector<HostWait> waits;
   std::vector<HandOff> hand_offs;
+  std::vector<BackwardLink> backward_links;
   std::vector<StreamWait> stream_waits;
   std::vector<char> communicates;                                               // by device op
   std::vector<std::optional<std::pair<std::size_t, std::size_t>>> start_event;  // of a host op
@@ -59,6 +61,7 @@ class Lowering {
   void add_device_edges(std::size_t rank);
   void add_host_waits(std::size_t rank);
   void add_hand_offs(std::size_t rank);
+  void add_backward_links(std::size_t rank);
   void add_collectives();
   void add_steps(std::size_t rank);
 
@@ -91,6 +94,7 @@ void Lowering::analyse(std::size_t rank) {
   out.constants = fit_constants(r, state.waits);
   if (!options_.host_waits) state.waits.clear();
   if (options_.hand_offs) state.hand_offs = find_hand_offs(r, state.events);
+  if (options_.backward_links) state.backward_links = find_backward_links(r, state.events);
   state.stream_waits = find_stream_waits(
       r, out.constants, {options_.stream_waits_calls, options_.stream_waits_timing});
   out.communication = find_communication(r);
@@ -100,6 +104,7 @@ void Lowering::analyse(std::size_t rank) {
     if (wait.before_end) heads_[rank].emplace(wait.ops.front(), OpId(0));
   out.host_waits = state.waits.size();
   out.hand_offs = state.hand_offs.size();
+  out.backward_links = state.backward_links.size();
   for (const StreamWait& wait : state.stream_waits)
     ++out.stream_waits[static_cast<std::size_t>(wait.evidence)];
   out.span = r.last() - r.first();
@@ -146,13 +151,16 @@ void Lowering::add_thread(std::size_t rank, std::size_t t) {
       if (h.first > 0) silent[h.first - 1] = 1;
     }
   }
+  const bool handed_first = joins[0];
+  for (const BackwardLink& link : state.backward_links)
+    if (link.backward == t) joins[link.to] = 1;
   std::unordered_map<HostIndex, const HostWait*> wait_of;
   for (const HostWait& wait : state.waits) wait_of.emplace(wait.call, &wait);
 
   std::vector<OpId>& ends_at = state.ends_at.emplace_back();
   ends_at.reserve(sequence.events.size());
   // A worker whose first work was handed to it starts when the owner says so.
-  const Nanoseconds first = joins[0] ? Nanoseconds(0) : sequence.events.front().time;
+  const Nanoseconds first = handed_first ? Nanoseconds(0) : sequence.events.front().time;
   OpId last =
       add(Kind::kInitial, rank, std::nullopt, "before the first event", Category::kDelay, first);
   if (joins[0])
@@ -366,6 +374,12 @@ void Lowering::add_hand_offs(std::size_t rank) {
   }
 }
 
+void Lowering::add_backward_links(std::size_t rank) {
+  const RankState& state = states_[rank];
+  for (const BackwardLink& link : state.backward_links)
+    edge(state.ends_at[link.forward][link.from], state.ends_at[link.backward][link.to]);
+}
+
 void Lowering::add_collectives() {
   for (const MatchedCollective& collective : result_.collectives.matched) {
     // One op that waits for all arrivals, instead of an edge between every two ranks.
@@ -480,6 +494,7 @@ Result<ReplayGraph> Lowering::run() {
     add_device_edges(rank);
     add_host_waits(rank);
     add_hand_offs(rank);
+    add_backward_links(rank);
   }
   add_collectives();
   for (std::size_t rank = 0; rank < n; ++rank) add_steps(rank);

@@ -23,6 +23,7 @@ struct LowerOptions {
   bool stream_order = true;         ///< ops of one stream run one after the other
   bool host_waits = true;           ///< synchronising and copying calls wait for the device
   bool hand_offs = true;            ///< a thread waits for the thread that works for it
+  bool backward_links = true;       ///< backward operators wait for their forward ones
   bool stream_waits_calls = true;   ///< rule A of stream_waits.h
   bool stream_waits_timing = true;  ///< rule B
   bool collectives = true;          ///< collectives of several ranks wait for the last to arrive
@@ -73,7 +74,7 @@ struct RankGraph {
   Nanoseconds residual{0};        ///< sum of the delays that no rule explains
   Nanoseconds span{0};            ///< of the recording
   Nanoseconds unseen_backlog{0};  ///< longest wait of a stream for work that left no record
-  std::size_t host_waits = 0, hand_offs = 0;
+  std::size_t host_waits = 0, hand_offs = 0, backward_links = 0;
   std::size_t stream_waits[3] = {0, 0, 0};  ///< by Evidence
 };
 

@@ -207,6 +207,34 @@ TEST_CASE("without hand-offs the main thread's silence is work") {
   CHECK(r.host_us(1) == Approx(600));
 }
 
+TEST_CASE("a backward operator waits for the forward one of its number") {
+  const auto pass = [] {
+    Trace trace;
+    RankBuilder rank(trace);
+    rank.step(0, 0, 1000);
+    rank.host("aten::linear", 100, 200).sequence = 5;
+    rank.host("aten::addmm", 150, 100).sequence = 5;  // within it, of the same number
+    rank.host("aten::relu", 320, 130);                // meanwhile the main thread goes on
+    rank.host("aten::add", 450, 200);
+    trace::HostOp& backward = rank.host("AddmmBackward0", 400, 100, HostKind::kOperator, 2);
+    backward.sequence = 5;
+    backward.forward_thread = 1;
+    return trace;
+  };
+  Replayed linked(pass());
+  CHECK(linked.graph.ranks[0].backward_links == 1);
+  CHECK(linked.comparison.worst_error == Approx(0).margin(1e-9));
+  // The linear at three times its time ends at 700: 300 later than the backward operator began.
+  linked.scale("host=aten::linear:3");
+  const auto end_us = [](const Replayed& r) {
+    return r.timeline[*r.graph.ranks[0].host_last[5]].end.seconds().us();
+  };
+  CHECK(end_us(linked) == Approx(800));
+  Replayed free(pass(), {.backward_links = false});
+  free.scale("host=aten::linear:3");
+  CHECK(end_us(free) == Approx(500));
+}
+
 TEST_CASE("a thread that merely polls beside a silent one is not waited for") {
   Trace trace;
   RankBuilder rank(trace);

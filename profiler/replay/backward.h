@@ -1,0 +1,25 @@
+// A backward operator needs the forward one that made it: the recording ties them by sequence
+// number.
+#pragma once
+
+#include <vector>
+
+#include "profiler/replay/host_events.h"
+
+namespace rehearse::replay {
+
+/// The event `to` of thread `backward` cannot come before the event `from` of thread `forward`.
+/// Threads are indices into Recording::threads().
+struct BackwardLink {
+  std::size_t forward;
+  std::size_t from;
+  std::size_t backward;
+  std::size_t to;
+};
+
+/// Only links that say more than those before them on the same two threads: a backward pass visits
+/// forward operators last to first, so one per pass. `events` has one sequence per thread.
+std::vector<BackwardLink> find_backward_links(const Recording& recording,
+                                              const std::vector<EventSequence>& events);
+
+}  // namespace rehearse::replay
