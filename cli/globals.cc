@@ -10,8 +10,6 @@
 #include <fmt/core.h>
 #include <unistd.h>
 
-#include "sim/base/file.h"
-
 namespace rehearse::cli {
 
 std::atomic<bool> interrupted = false;
@@ -55,19 +53,6 @@ void Globals::warn(const std::string& line) const {
 
 bool Globals::color() const {
   return !no_color && !std::getenv("NO_COLOR") && output.empty() && ::isatty(STDOUT_FILENO);
-}
-
-Status write_result(const Globals& globals, const std::string& text) {
-  if (globals.output.empty()) {
-    const bool written =
-        std::fwrite(text.data(), 1, text.size(), stdout) == text.size() && std::fflush(stdout) == 0;
-    if (!written) return fail("stdout cannot be written");
-    return {};
-  }
-  Result<PendingFile> file = PendingFile::create(globals.output);
-  if (!file) return forward(file);
-  if (Status ok = file->write(text); !ok) return ok;
-  return file->commit();
 }
 
 }  // namespace rehearse::cli

@@ -36,9 +36,6 @@ struct Globals {
   bool color() const;
 };
 
-/// Writes a result to stdout, or as a whole file where -o names one.
-Status write_result(const Globals& globals, const std::string& text);
-
 /// Set by the interrupt handler.
 extern std::atomic<bool> interrupted;
 

@@ -20,15 +20,18 @@ void add_globals(CLI::App& app, Globals& globals) {
                                                  {"csv", Format::kCsv},
                                                  {"markdown", Format::kMarkdown}};
   app.add_option("--format", globals.format, "table (default), json, csv or markdown")
-      ->transform(CLI::CheckedTransformer(formats).description(""));
-  app.add_option("-o,--output", globals.output, "write the result to this file instead of stdout");
+      ->transform(CLI::CheckedTransformer(formats).description(""))
+      ->type_name("NAME");
+  app.add_option("-o,--output", globals.output, "write the result to this file instead of stdout")
+      ->type_name("FILE");
   app.add_flag("--strict", globals.strict, "treat problems of a recording as errors");
   app.add_flag("--quiet", globals.quiet, "no warnings and no progress on stderr");
   app.add_flag("--progress", globals.progress, "progress on stderr also where it is no terminal");
   app.add_flag("--no-color", globals.no_color, "no colours (as NO_COLOR in the environment)");
   app.add_option("--threads", globals.threads, "threads to use (default: one per core)")
-      ->check(CLI::Range(1U, 1024U).description(""));
-  app.add_option("--seed", globals.seed, "seed of everything random (default 1)");
+      ->check(CLI::Range(1U, 1024U).description(""))
+      ->type_name("N");
+  app.add_option("--seed", globals.seed, "seed of everything random (default 1)")->type_name("N");
 }
 
 /// "did you mean '--scale'?" for what the parser did not expect.
@@ -48,10 +51,15 @@ std::string suggestion(const CLI::App& app, const std::string& word) {
 
 int usage_error(const CLI::App& app, const CLI::ParseError& error) {
   std::string message = error.what();
-  if (dynamic_cast<const CLI::ExtrasError*>(&error)) {
-    std::vector<std::string> extras = app.remaining(true);
-    if (!extras.empty())
-      message = fmt::format("unexpected '{}'{}", extras.front(), suggestion(app, extras.front()));
+  const std::vector<std::string> words = app.remaining(true);
+  const bool missing = dynamic_cast<const CLI::RequiredError*>(&error);
+  if (missing && app.get_subcommands().empty()) {
+    message = words.empty() ? "a command is needed; rehearse --help lists them"
+                            : fmt::format("unknown command '{}'{}", words.front(),
+                                          suggestion(app, words.front()));
+  } else if ((missing || dynamic_cast<const CLI::ExtrasError*>(&error)) && !words.empty()) {
+    // A misspelt word is also a missing one; what it should have been says more.
+    message = fmt::format("unexpected '{}'{}", words.front(), suggestion(app, words.front()));
   }
   fmt::print(stderr, "rehearse: {}\n", message);
   return static_cast<int>(Exit::kUsage);
@@ -65,11 +73,16 @@ int main(int argc, char** argv) {
   Globals globals;
   Action action;
   add_globals(app, globals);
+  add_profile(app, action);
   add_import(app, action);
   add_inspect(app, action);
   add_replay(app, action);
   add_whatif(app, action);
   add_validate(app, action);
+  add_doctor(app, action);
+  for (CLI::App* command : app.get_subcommands({}))
+    command->footer("rehearse --help lists the options that every command takes.\n" +
+                    command->get_footer());
 
   try {
     app.parse(argc, argv);
@@ -79,8 +92,11 @@ int main(int argc, char** argv) {
     return usage_error(app, error);
   }
 
-  std::signal(SIGINT, [](int) { interrupted = true; });
-  std::signal(SIGTERM, [](int) { interrupted = true; });
+  // The first signal asks long work to stop cleanly, the second ends the program.
+  struct sigaction stop = {};
+  stop.sa_handler = [](int) { interrupted = true; };
+  stop.sa_flags = static_cast<int>(SA_RESETHAND);
+  for (const int signal : {SIGINT, SIGTERM}) ::sigaction(signal, &stop, nullptr);
   if (!globals.output.empty())
     if (const Result<PendingFile> writable = PendingFile::create(globals.output); !writable) {
       fmt::print(stderr, "rehearse: {}\n", to_string(writable.error()));

@@ -6,6 +6,8 @@ namespace {
 using graph::Category;
 using graph::CollectiveOp;
 using graph::Demand;
+using graph::Gradient;
+using graph::GradientStep;
 using graph::GraphBuilder;
 using graph::Op;
 

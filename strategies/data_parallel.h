@@ -6,21 +6,10 @@
 
 #include "sim/base/result.h"
 #include "sim/graph/collective_op.h"
+#include "sim/graph/gradients.h"
 #include "sim/graph/graph.h"
 
 namespace rehearse::strategies {
-
-/// A gradient, complete when `ready` ends.
-struct Gradient {
-  OpId ready;
-  Bytes size;
-};
-
-/// The gradients of one step, in the order in which they become ready, and the ops that use them.
-struct GradientStep {
-  std::vector<Gradient> gradients;
-  std::vector<OpId> users;
-};
 
 struct DataParallelPlan {
   std::uint32_t ranks;
@@ -42,7 +31,7 @@ struct DataParallelGraph {
 /// behind them. With one rank the graph stays as it is.
 /// Fails without gradients and on gradients whose users do not come after them.
 Result<DataParallelGraph> data_parallel(const graph::Graph& graph,
-                                        const std::vector<GradientStep>& steps,
+                                        const std::vector<graph::GradientStep>& steps,
                                         const DataParallelPlan& plan);
 
 }  // namespace rehearse::strategies

@@ -4,8 +4,7 @@
 #include <nlohmann/json.hpp>
 
 #include "cli/commands/commands.h"
-#include "cli/output/json.h"
-#include "cli/output/table.h"
+#include "cli/output/result.h"
 #include "profiler/ingest/input.h"
 #include "sim/base/text.h"
 
@@ -29,6 +28,27 @@ Table problem_table(const trace::Problems& problems) {
   return table;
 }
 
+Json to_json(const std::string& store, const ingest::ImportSummary& summary) {
+  Json json = json_root("import");
+  json["store"] = store;
+  json["ranks"] = summary.ranks;
+  json["devices"] = summary.devices;
+  json["ops"] = {{"host", summary.host_ops}, {"gpu", summary.gpu_ops}};
+  json["steps"] = summary.steps;
+  json["problems"] = json_problems(summary.problems);
+  return json;
+}
+
+std::string to_text(const std::string& store, const ingest::ImportSummary& summary) {
+  std::string text =
+      fmt::format("{}: {}, {}, {}, {}\n", store, counted(summary.ranks, "rank"),
+                  counted(summary.host_ops, "host op"), counted(summary.gpu_ops, "device op"),
+                  counted(summary.steps, "step mark"));
+  if (const Table problems = problem_table(summary.problems); !problems.empty())
+    text += "\n" + problems.text(48);
+  return text;
+}
+
 Result<Exit> run(const Options& options, const Globals& globals) {
   const Result<ingest::ImportSummary> summary = ingest::import_inputs(
       options.inputs, globals.output,
@@ -36,28 +56,10 @@ Result<Exit> run(const Options& options, const Globals& globals) {
   if (!summary) return forward(summary);
   Globals to_stdout = globals;  // -o names the store
   to_stdout.output.clear();
-  std::string text;
-  if (globals.format == Format::kJson) {
-    Json json = json_root("import");
-    json["store"] = globals.output.string();
-    json["ranks"] = summary->ranks;
-    json["devices"] = summary->devices;
-    json["ops"] = {{"host", summary->host_ops}, {"gpu", summary->gpu_ops}};
-    json["steps"] = summary->steps;
-    json["problems"] = json_problems(summary->problems);
-    text = json_text(json);
-  } else if (globals.format == Format::kCsv) {
-    text = problem_table(summary->problems).csv();
-  } else if (globals.format == Format::kMarkdown) {
-    text = problem_table(summary->problems).markdown();
-  } else {
-    text = fmt::format("{}: {} rank{}, {} host ops, {} device ops, {} step marks\n",
-                       globals.output.string(), summary->ranks, summary->ranks == 1 ? "" : "s",
-                       grouped(summary->host_ops), grouped(summary->gpu_ops), summary->steps);
-    if (const Table problems = problem_table(summary->problems); !problems.empty())
-      text += "\n" + problems.text(48);
-  }
-  if (Status ok = write_result(to_stdout, text); !ok) return forward(ok);
+  const Formats formats = {.text = [&] { return to_text(globals.output.string(), *summary); },
+                           .json = [&] { return to_json(globals.output.string(), *summary); },
+                           .table = [&] { return problem_table(summary->problems); }};
+  if (Status ok = write_result(to_stdout, formats); !ok) return forward(ok);
   return Exit::kSuccess;
 }
 
@@ -69,7 +71,9 @@ void add_import(CLI::App& app, Action& action) {
       app.add_subcommand("import", "Read recordings of one job into a store (-o STORE)");
   command
       ->add_option("INPUT", options->inputs, "recordings: Kineto, Nsight Systems, Chakra, captures")
+      ->type_name("FILE")
       ->required();
+  command->footer("Example: rehearse import rank0.json.gz rank1.json.gz -o job.rehearse");
   command->callback([options, &app, &action] {
     if (app.get_option("--output")->empty())
       throw CLI::RequiredError("-o STORE", CLI::ExitCodes::RequiredError);

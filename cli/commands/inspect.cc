@@ -8,6 +8,7 @@
 
 #include "cli/commands/commands.h"
 #include "cli/commands/replay_job.h"
+#include "cli/output/result.h"
 #include "profiler/replay/host_events.h"
 #include "sim/base/text.h"
 
@@ -78,85 +79,103 @@ std::string describe_rank(const replay::Recording& r, std::size_t index) {
       if (d.ordinal == r.streams().front().device) device = d.name;
   }
   return fmt::format(
-      "rank {}{}: {}, {}; {} host ops on {} threads, {} device ops on {} streams; {}\n",
+      "rank {}{}: {}, {}; {} on {}, {} on {}; {}\n",
       info.rank.value_or(static_cast<std::uint32_t>(index)),
       info.world_size ? fmt::format(" of {}", *info.world_size) : "", info.format, device,
-      grouped(r.rank().host_ops.size()), r.threads().size(), grouped(r.rank().gpu_ops.size()),
-      r.streams().size(), info.timed ? to_string((r.last() - r.first()).seconds()) : "no times");
+      counted(r.rank().host_ops.size(), "host op"), counted(r.threads().size(), "thread"),
+      counted(r.rank().gpu_ops.size(), "device op"), counted(r.streams().size(), "stream"),
+      info.timed ? to_string((r.last() - r.first()).seconds()) : "no times");
+}
+
+/// What was read and what follows from it.
+struct Findings {
+  InputTrace input;
+  std::vector<OpSum> ops;
+  std::optional<replay::ReplayGraph> graph;  ///< for steps; nothing without times
+  replay::Breakdown breakdown;
+};
+
+Json json_rank(const Findings& found, std::size_t index) {
+  const trace::Rank& r = found.input.recordings[index].rank();
+  Json steps = Json::array(), devices = Json::array();
+  if (found.graph)
+    for (const replay::StepOps& step : found.graph->ranks[index].steps)
+      steps.push_back({{"name", step.step.name},
+                       {"partial", step.step.partial},
+                       {"measured_s", (step.step.end - step.step.start).seconds().s()}});
+  for (const trace::Device& device : r.devices)
+    devices.push_back({{"ordinal", device.ordinal}, {"name", device.name}});
+  return {{"rank", r.info.rank.value_or(static_cast<std::uint32_t>(index))},
+          {"source", r.info.source},
+          {"format", r.info.format},
+          {"host_ops", r.host_ops.size()},
+          {"gpu_ops", r.gpu_ops.size()},
+          {"devices", std::move(devices)},
+          {"steps", std::move(steps)}};
+}
+
+Json to_json(const Findings& found) {
+  Json json = json_root("inspect");
+  json["ranks"] = Json::array();
+  for (std::size_t rank = 0; rank < found.input.recordings.size(); ++rank)
+    json["ranks"].push_back(json_rank(found, rank));
+  json["ops"] = Json::array();
+  for (const OpSum& op : found.ops)
+    json["ops"].push_back({{"name", op.name},
+                           {"kind", op.kind},
+                           {"calls", op.calls},
+                           {"total", json_measured(op.total)}});
+  json["breakdown"] = json_breakdown(found.breakdown);
+  json["problems"] = json_problems(found.input.trace->problems);
+  return json;
+}
+
+Table measured_steps(const Findings& found) {
+  Table table({{"rank"}, {"step", Align::kLeft}, {"measured (ms)"}, {"note", Align::kLeft}});
+  for (std::size_t rank = 0; rank < found.graph->ranks.size(); ++rank)
+    for (const replay::StepOps& step : found.graph->ranks[rank].steps)
+      table.add({rank_name(found.input, rank), step.step.name,
+                 fmt::format("{:.3f}", (step.step.end - step.step.start).seconds().ms()),
+                 step.step.partial ? "partial" : ""});
+  return table;
+}
+
+std::string to_text(const Findings& found, std::size_t top) {
+  std::string text;
+  for (std::size_t rank = 0; rank < found.input.recordings.size(); ++rank)
+    text += describe_rank(found.input.recordings[rank], rank);
+  if (found.graph) {
+    text += fmt::format("\nSteps (from {})\n", to_string(found.graph->ranks.front().step_source));
+    text += measured_steps(found).text(60, kStepsShown);
+    text += "\nWhere an average step goes, measured\n" + breakdown_text(found.breakdown);
+  }
+  return text +
+         fmt::format("\nLargest of {} (host: time in the op itself)\n",
+                     counted(found.ops.size(), "op")) +
+         op_table(found.ops, top).text();
 }
 
 Result<Exit> run(const Options& options, const Globals& globals) {
-  const Result<InputTrace> input = load_trace(options.request, globals);
+  Result<InputTrace> input = load_trace(options.request, globals);
   if (!input) return forward(input);
-  const bool timed = std::all_of(input->recordings.begin(), input->recordings.end(),
+  Findings found{.input = std::move(*input), .ops = {}, .graph = {}, .breakdown = {}};
+  const auto& recordings = found.input.recordings;
+  found.ops = sum_ops(recordings);
+  const bool timed = std::all_of(recordings.begin(), recordings.end(),
                                  [](const replay::Recording& r) { return r.rank().info.timed; });
-  const std::vector<OpSum> ops = sum_ops(input->recordings);
   // Steps and the measured breakdown need the graph's view of the recording.
-  std::optional<replay::ReplayGraph> graph;
   if (timed) {
-    Result<replay::ReplayGraph> lowered = replay::lower(input->recordings, {});
+    Result<replay::ReplayGraph> lowered = replay::lower(recordings, {});
     if (!lowered) return forward(lowered);
-    graph = std::move(*lowered);
+    found.graph = std::move(*lowered);
+    found.breakdown =
+        replay::break_down(*found.graph, replay::recorded_timeline(recordings, *found.graph));
   }
-  replay::Breakdown breakdown;
-  if (graph)
-    breakdown = replay::break_down(*graph, replay::recorded_timeline(input->recordings, *graph));
-
-  std::string text;
-  if (globals.format == Format::kCsv) {
-    text = op_table(ops, ops.size()).csv();
-  } else if (globals.format == Format::kMarkdown) {
-    text = op_table(ops, options.top).markdown();
-  } else if (globals.format == Format::kJson) {
-    Json json = json_root("inspect");
-    json["ranks"] = Json::array();
-    for (std::size_t rank = 0; rank < input->recordings.size(); ++rank) {
-      const trace::Rank& r = input->recordings[rank].rank();
-      Json steps = Json::array(), devices = Json::array();
-      if (graph)
-        for (const replay::StepOps& step : graph->ranks[rank].steps)
-          steps.push_back({{"name", step.step.name},
-                           {"partial", step.step.partial},
-                           {"measured_s", (step.step.end - step.step.start).seconds().s()}});
-      for (const trace::Device& device : r.devices)
-        devices.push_back({{"ordinal", device.ordinal}, {"name", device.name}});
-      json["ranks"].push_back({{"rank", r.info.rank.value_or(static_cast<std::uint32_t>(rank))},
-                               {"source", r.info.source},
-                               {"format", r.info.format},
-                               {"host_ops", r.host_ops.size()},
-                               {"gpu_ops", r.gpu_ops.size()},
-                               {"devices", std::move(devices)},
-                               {"steps", std::move(steps)}});
-    }
-    json["ops"] = Json::array();
-    for (const OpSum& op : ops)
-      json["ops"].push_back({{"name", op.name},
-                             {"kind", op.kind},
-                             {"calls", op.calls},
-                             {"total", json_measured(op.total)}});
-    json["breakdown"] = json_breakdown(breakdown);
-    json["problems"] = json_problems(input->trace->problems);
-    text = json_text(json);
-  } else {
-    for (std::size_t rank = 0; rank < input->recordings.size(); ++rank)
-      text += describe_rank(input->recordings[rank], rank);
-    if (graph) {
-      text += fmt::format("\nSteps (from {})\n", to_string(graph->ranks.front().step_source));
-      Table steps({{"rank"}, {"step", Align::kLeft}, {"measured (ms)"}, {"", Align::kLeft}});
-      for (std::size_t rank = 0; rank < graph->ranks.size(); ++rank)
-        for (const replay::StepOps& step : graph->ranks[rank].steps)
-          steps.add({fmt::format("{}", input->trace->ranks[rank].info.rank.value_or(
-                                           static_cast<std::uint32_t>(rank))),
-                     step.step.name,
-                     fmt::format("{:.3f}", (step.step.end - step.step.start).seconds().ms()),
-                     step.step.partial ? "partial" : ""});
-      text += steps.text();
-      text += "\nWhere an average step goes, measured\n" + breakdown_text(breakdown);
-    }
-    text += fmt::format("\nLargest of {} ops (host: time in the op itself)\n", ops.size()) +
-            op_table(ops, options.top).text();
-  }
-  if (Status ok = write_result(globals, text); !ok) return forward(ok);
+  const Formats formats = {.text = [&] { return to_text(found, options.top); },
+                           .json = [&] { return to_json(found); },
+                           .table = [&] { return op_table(found.ops, found.ops.size()); },
+                           .markdown = [&] { return op_table(found.ops, options.top).markdown(); }};
+  if (Status ok = write_result(globals, formats); !ok) return forward(ok);
   return Exit::kSuccess;
 }
 
@@ -166,11 +185,9 @@ void add_inspect(CLI::App& app, Action& action) {
   auto options = std::make_shared<Options>();
   CLI::App* command = app.add_subcommand(
       "inspect", "What a recording holds: ranks, steps, largest ops, where the time goes");
-  command->add_option("INPUT", options->request.inputs, "recordings of one job, one file per rank")
-      ->required();
-  command->add_option("--ranks", options->request.ranks, "these ranks only (default: all)")
-      ->delimiter(',');
-  command->add_option("--top", options->top, "how many ops to list (default 15)");
+  add_input_options(*command, options->request);
+  command->add_option("--top", options->top, "how many ops to list (default 15)")->type_name("N");
+  command->footer("Example: rehearse inspect trace.json.gz --top 30");
   command->callback([options, &action] {
     action = [options](const Globals& globals) { return run(*options, globals); };
   });

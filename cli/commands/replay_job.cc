@@ -1,8 +1,8 @@
 #include "cli/commands/replay_job.h"
 
 #include <algorithm>
-#include <chrono>
 
+#include <CLI/CLI.hpp>
 #include <fmt/core.h>
 #include <nlohmann/json.hpp>
 
@@ -27,7 +27,9 @@ Status keep_ranks(trace::Trace& trace, const std::vector<std::uint32_t>& wanted)
   std::string present;
   for (std::size_t i = 0; i < trace.ranks.size(); ++i)
     present += fmt::format("{}{}", i ? ", " : "", rank_number(trace.ranks[i], i));
-  for (const std::uint32_t number : wanted) {
+  for (auto asked = wanted.begin(); asked != wanted.end(); ++asked) {
+    const std::uint32_t number = *asked;
+    if (std::find(wanted.begin(), asked, number) != asked) continue;  // asked for twice
     bool found = false;
     for (std::size_t i = 0; i < trace.ranks.size() && !found; ++i)
       if (rank_number(trace.ranks[i], i) == number) {
@@ -44,6 +46,25 @@ Status keep_ranks(trace::Trace& trace, const std::vector<std::uint32_t>& wanted)
 }
 
 }  // namespace
+
+void add_input_options(CLI::App& command, ReplayRequest& request) {
+  command.add_option("INPUT", request.inputs, "recordings of one job: files, or a folder of them")
+      ->type_name("FILE")
+      ->required();
+  command.add_option("--ranks", request.ranks, "these ranks only (default: all)")
+      ->delimiter(',')
+      ->type_name("N,...")
+      ->allow_extra_args(false);
+}
+
+void add_replay_options(CLI::App& command, ReplayRequest& request) {
+  add_input_options(command, request);
+  command.add_flag("--residuals", request.lower.residuals, "keep the delays that no rule explains");
+  command
+      .add_option("--perfetto", request.perfetto,
+                  "write recorded and simulated timelines for ui.perfetto.dev")
+      ->type_name("FILE");
+}
 
 Result<InputTrace> load_trace(const ReplayRequest& request, const Globals& globals) {
   Result<trace::Trace> trace = ingest::read_inputs(
@@ -67,14 +88,12 @@ Result<ReplayJob> load_job(const ReplayRequest& request, const Globals& globals)
       return forward(file);
   Result<InputTrace> input = load_trace(request, globals);
   if (!input) return forward(input);
-  ReplayJob job{std::move(*input), {}, 0};
-  const auto begin = std::chrono::steady_clock::now();
+  ReplayJob job{std::move(*input), {}};
   Result<replay::ReplayGraph> graph = replay::lower(job.recordings, request.lower);
   if (!graph) return forward(graph);
   Result<ReplayRun> run = run_graph(job, std::move(*graph));
   if (!run) return forward(run);
   job.recorded = std::move(*run);
-  job.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
   return job;
 }
 
@@ -116,18 +135,37 @@ Json json_ranks(const ReplayJob& job, const ReplayRun& run) {
   return ranks;
 }
 
-Json json_breakdown(const replay::Breakdown& b) {
-  return {{"total", json_measured(b.total)},
-          {"compute", json_measured(b.compute)},
-          {"exposed_communication", json_measured(b.exposed_communication)},
-          {"memory", json_measured(b.memory)},
-          {"input", json_measured(b.input)},
-          {"host_bound", json_measured(b.host_bound)},
-          {"profiler", json_measured(b.profiler)},
-          {"idle", json_measured(b.idle)}};
+namespace {
+
+/// One that `json` makes of each part.
+template <class ToJson>
+Json breakdown_of(const replay::Breakdown& b, ToJson json) {
+  return {{"total", json(b.total)},
+          {"compute", json(b.compute)},
+          {"exposed_communication", json(b.exposed_communication)},
+          {"memory", json(b.memory)},
+          {"input", json(b.input)},
+          {"host_bound", json(b.host_bound)},
+          {"profiler", json(b.profiler)},
+          {"idle", json(b.idle)}};
 }
 
-Json json_critical_path(const replay::CriticalPath& path) {
+Estimate<Seconds> part_of(const Estimate<Seconds>& step, Seconds part) {
+  if (!(step.value > Seconds::s(0))) return {part, part, part, step.provenance};
+  return {part, part * (step.low / step.value), part * (step.high / step.value), step.provenance};
+}
+
+}  // namespace
+
+Json json_breakdown(const replay::Breakdown& b) {
+  return breakdown_of(b, [](Seconds part) { return json_measured(part); });
+}
+
+Json json_breakdown(const replay::Breakdown& b, const Estimate<Seconds>& step) {
+  return breakdown_of(b, [&](Seconds part) { return json_predicted(part_of(step, part)); });
+}
+
+Json json_critical_path(const replay::CriticalPath& path, const Estimate<Seconds>& step) {
   Json list = Json::array();
   Seconds total = Seconds::s(0);
   for (const Seconds time : path.by_category) total += time;
@@ -136,22 +174,12 @@ Json json_critical_path(const replay::CriticalPath& path) {
     Json top = Json::array();
     for (const replay::PathShare& share : path.top)
       if (static_cast<std::size_t>(share.category) == c && top.size() < 5)
-        top.push_back({{"name", share.name}, {"time", json_measured(share.time)}});
+        top.push_back({{"name", share.name}, {"time", json_predicted(part_of(step, share.time))}});
     list.push_back({{"category", graph::kCategoryNames[c]},
-                    {"time", json_measured(path.by_category[c])},
+                    {"time", json_predicted(part_of(step, path.by_category[c]))},
                     {"share", path.by_category[c] / total},
                     {"top", std::move(top)}});
   }
-  return list;
-}
-
-Json json_advice(const std::vector<replay::Advice>& advice) {
-  Json list = Json::array();
-  for (const replay::Advice& a : advice)
-    list.push_back({{"edit", a.edit},
-                    {"meaning", a.meaning},
-                    {"step_time", json_measured(a.step_time)},
-                    {"change", a.change}});
   return list;
 }
 
@@ -166,8 +194,7 @@ std::string describe_input(const ReplayJob& job) {
   text += fmt::format(" (from {})", to_string(job.recorded.graph.ranks.front().step_source));
   if (job.recordings.size() > 1)
     text += fmt::format(", {} collectives matched", job.recorded.graph.collectives.matched.size());
-  return text + fmt::format("; {} ops in {}", grouped(job.recorded.graph.graph.size()),
-                            to_string(Seconds::s(job.seconds)));
+  return text + fmt::format("; {} ops", grouped(job.recorded.graph.graph.size()));
 }
 
 std::string breakdown_text(const replay::Breakdown& b) {
@@ -234,7 +261,7 @@ Table step_table(const ReplayJob& job, const ReplayRun& run) {
                {"GPU measured (ms)"},
                {"GPU simulated (ms)"},
                {"GPU error"},
-               {"", Align::kLeft}});
+               {"note", Align::kLeft}});
   const auto ms = [](Seconds s) { return fmt::format("{:.3f}", s.ms()); };
   for (const replay::StepComparison& step : run.comparison.steps)
     table.add(

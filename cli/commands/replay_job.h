@@ -15,6 +15,10 @@
 #include "profiler/replay/lower.h"
 #include "sim/graph/timeline.h"
 
+namespace CLI {
+class App;
+}
+
 namespace rehearse::cli {
 
 struct ReplayRequest {
@@ -23,6 +27,11 @@ struct ReplayRequest {
   replay::LowerOptions lower;
   std::filesystem::path perfetto;  ///< empty: none
 };
+
+/// INPUT and --ranks.
+void add_input_options(CLI::App& command, ReplayRequest& request);
+/// The same with --residuals and --perfetto.
+void add_replay_options(CLI::App& command, ReplayRequest& request);
 
 /// A graph and its run.
 struct ReplayRun {
@@ -40,7 +49,6 @@ struct InputTrace {
 /// With its replay as recorded.
 struct ReplayJob : InputTrace {
   ReplayRun recorded;
-  double seconds = 0;  ///< wall time of lowering and running
 };
 
 /// Reads the ranks asked for. Warns of problems of the recording.
@@ -57,9 +65,11 @@ Result<ReplayRun> run_graph(const ReplayJob& job, replay::ReplayGraph graph);
 
 /// "ranks" of the JSON contract.
 Json json_ranks(const ReplayJob& job, const ReplayRun& run);
+/// Of a recording as it was measured.
 Json json_breakdown(const replay::Breakdown& breakdown);
-Json json_critical_path(const replay::CriticalPath& path);
-Json json_advice(const std::vector<replay::Advice>& advice);
+/// Of a simulated step. The parts share its interval, in proportion.
+Json json_breakdown(const replay::Breakdown& breakdown, const Estimate<Seconds>& step);
+Json json_critical_path(const replay::CriticalPath& path, const Estimate<Seconds>& step);
 
 /// "2 ranks, 6 steps (step marks), …": what was read, in one line.
 std::string describe_input(const ReplayJob& job);
@@ -69,6 +79,9 @@ std::string critical_path_text(const replay::CriticalPath& path);
 std::string advice_text(const std::vector<replay::Advice>& advice);
 /// The number of a rank, as recorded.
 std::string rank_name(const InputTrace& input, std::size_t index);
+
+/// The most steps that a screen shows.
+inline constexpr std::size_t kStepsShown = 16;
 
 /// One line per step and rank.
 Table step_table(const ReplayJob& job, const ReplayRun& run);

@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "cli/commands/commands.h"
+#include "cli/output/result.h"
 #include "cli/validation/replay_report.h"
 #include "sim/base/text.h"
 
@@ -30,25 +31,19 @@ Result<Exit> run(const Options& options, const Globals& globals) {
     if (options.suites.empty() ||
         std::find(options.suites.begin(), options.suites.end(), suite.name) != options.suites.end())
       suites.push_back(std::move(suite));
-  std::string text;
-  switch (globals.format) {
-    case Format::kTable:
-      text = suite_table(suites).text() + "\n" + recording_table(*accuracy).text(48);
-      break;
-    case Format::kJson: {
-      Json json = json_root("validate");
-      json["suites"] = json_suites(suites);
-      text = json_text(json);
-      break;
-    }
-    case Format::kCsv:
-      text = suite_table(suites).csv();
-      break;
-    case Format::kMarkdown:
-      text = accuracy_page(*accuracy);
-      break;
-  }
-  if (Status ok = write_result(globals, text); !ok) return forward(ok);
+  const auto to_json = [&] {
+    Json json = json_root("validate");
+    json["suites"] = json_suites(suites);
+    return json;
+  };
+  const auto to_text = [&] {
+    return suite_table(suites).text() + "\n" + recording_table(*accuracy).text(48);
+  };
+  const Formats formats = {.text = to_text,
+                           .json = to_json,
+                           .table = [&] { return suite_table(suites); },
+                           .markdown = [&] { return accuracy_page(*accuracy); }};
+  if (Status ok = write_result(globals, formats); !ok) return forward(ok);
   return Exit::kSuccess;
 }
 
@@ -59,6 +54,7 @@ void add_validate(CLI::App& app, Action& action) {
   CLI::App* command = app.add_subcommand(
       "validate", "Predict recorded measurements; errors by suite, with the bad cases");
   command->add_option("SUITE", options->suites, "replay, replay-pairs (default: all)")
+      ->type_name("NAME")
       ->check(CLI::Validator(
           [](const std::string& name) {
             if (std::find(kSuites.begin(), kSuites.end(), name) != kSuites.end())
@@ -67,7 +63,9 @@ void add_validate(CLI::App& app, Action& action) {
           },
           "", ""));
   command->add_option("--data", options->data, "folder of recordings, searched recursively")
+      ->type_name("FOLDER")
       ->required();
+  command->footer("Example: rehearse validate --data recordings --format markdown -o accuracy.md");
   command->callback([options, &action] {
     action = [options](const Globals& globals) { return run(*options, globals); };
   });

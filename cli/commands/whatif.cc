@@ -4,8 +4,9 @@
 #include <nlohmann/json.hpp>
 
 #include "cli/commands/commands.h"
+#include "cli/commands/networking.h"
 #include "cli/commands/replay_job.h"
-#include "cli/output/table.h"
+#include "cli/output/result.h"
 #include "profiler/replay/edit.h"
 #include "profiler/replay/interval.h"
 #include "sim/base/text.h"
@@ -19,10 +20,13 @@ struct Options {
   std::vector<std::string> remove;
   std::vector<std::string> insert;
   std::string input_pipeline;
+  std::string network;
+  std::uint32_t data_parallel = 0;  ///< ranks; 0: as recorded
 };
 
 /// The edits in the order in which they are applied: as groups, not as typed.
-Result<replay::ReplayGraph> apply(const Options& options, const ReplayJob& job) {
+Result<replay::ReplayGraph> apply(const Options& options, const ReplayJob& job,
+                                  const Globals& globals) {
   replay::ReplayGraph graph = job.recorded.graph;
   const auto take = [&](Result<replay::ReplayGraph> edited) -> Status {
     if (!edited) return forward(edited);
@@ -43,7 +47,11 @@ Result<replay::ReplayGraph> apply(const Options& options, const ReplayJob& job) 
             job.recordings, graph, *replay::parse_input_pipeline(options.input_pipeline)));
         !ok)
       return forward(ok);
-  return graph;
+  if (options.network.empty()) return graph;
+  const Result<cluster::Link> link = parse_network(options.network);
+  if (!link) return forward(link);
+  return options.data_parallel > 0 ? data_parallel(job, graph, options.data_parallel, *link)
+                                   : on_network(job, graph, *link, globals);
 }
 
 double change(const ReplayRun& before, const ReplayRun& after) {
@@ -63,7 +71,7 @@ Table change_table(const ReplayJob& job, const ReplayRun& edited) {
                {"GPU as recorded (ms)"},
                {"GPU with the edit (ms)"},
                {"GPU change"},
-               {"", Align::kLeft}});
+               {"note", Align::kLeft}});
   const auto ms = [](Seconds s) { return fmt::format("{:.3f}", s.ms()); };
   const auto change_of = [](Seconds before, Seconds after) {
     return before > Seconds::s(0) ? signed_percent(after / before - 1) : "";
@@ -93,14 +101,19 @@ Json to_json(const ReplayJob& job, const ReplayRun& edited) {
   const replay::Comparison& c = job.recorded.comparison;
   Json json = json_root("whatif");
   json["ranks"] = json_ranks(job, edited);
-  json["step_time"] = json_predicted(replay::estimate_step(c, edited.comparison));
+  const Estimate<Seconds> step = replay::estimate_step(c, edited.comparison.step_time.simulated);
+  json["step_time"] = json_predicted(step);
   json["baseline"] = {{"measured", json_measured(c.step_time.measured)},
                       {"simulated", json_predicted(replay::estimate_step(c))},
                       {"error", {{"median", c.median_error}, {"worst", c.worst_error}}}};
   json["change"] = change(job.recorded, edited);
-  json["breakdown"] = json_breakdown(replay::break_down(edited.graph, edited.timeline));
+  // How well the replay that the edit starts from explains the recording.
+  json["error"] = json["baseline"]["error"];
+  json["kernel_start_error"] = c.start_error;
+  json["residual_share"] = c.residual_share;
+  json["breakdown"] = json_breakdown(replay::break_down(edited.graph, edited.timeline), step);
   json["critical_path"] =
-      json_critical_path(replay::find_critical_path(edited.graph, edited.timeline, 200));
+      json_critical_path(replay::find_critical_path(edited.graph, edited.timeline, 200), step);
   json["problems"] = json_problems(job.trace->problems);
   return json;
 }
@@ -108,7 +121,7 @@ Json to_json(const ReplayJob& job, const ReplayRun& edited) {
 std::string to_text(const ReplayJob& job, const ReplayRun& edited) {
   const replay::Comparison& c = job.recorded.comparison;
   const Estimate<Seconds> before = replay::estimate_step(c);
-  const Estimate<Seconds> after = replay::estimate_step(c, edited.comparison);
+  const Estimate<Seconds> after = replay::estimate_step(c, edited.comparison.step_time.simulated);
   std::string text = describe_input(job) + "\n\n";
   text +=
       fmt::format("step time   as recorded {} ({} measured)   with the edit {} ({} – {})   {}\n",
@@ -119,34 +132,22 @@ std::string to_text(const ReplayJob& job, const ReplayRun& edited) {
           breakdown_text(replay::break_down(edited.graph, edited.timeline));
   text += "\nWhere it went\n" +
           breakdown_text(replay::break_down(job.recorded.graph, job.recorded.timeline));
-  text += "\n" + change_table(job, edited).text();
+  text += "\n" + change_table(job, edited).text(60, kStepsShown);
   return text;
 }
 
 Result<Exit> run(const Options& options, const Globals& globals) {
   const Result<ReplayJob> job = load_job(options.request, globals);
   if (!job) return forward(job);
-  Result<replay::ReplayGraph> graph = apply(options, *job);
+  Result<replay::ReplayGraph> graph = apply(options, *job, globals);
   if (!graph) return forward(graph);
   const Result<ReplayRun> edited = run_graph(*job, std::move(*graph));
   if (!edited) return forward(edited);
   if (Status ok = draw(options.request, *job, *edited); !ok) return forward(ok);
-  std::string text;
-  switch (globals.format) {
-    case Format::kTable:
-      text = to_text(*job, *edited);
-      break;
-    case Format::kJson:
-      text = json_text(to_json(*job, *edited));
-      break;
-    case Format::kCsv:
-      text = change_table(*job, *edited).csv();
-      break;
-    case Format::kMarkdown:
-      text = change_table(*job, *edited).markdown();
-      break;
-  }
-  if (Status ok = write_result(globals, text); !ok) return forward(ok);
+  const Formats formats = {.text = [&] { return to_text(*job, *edited); },
+                           .json = [&] { return to_json(*job, *edited); },
+                           .table = [&] { return change_table(*job, *edited); }};
+  if (Status ok = write_result(globals, formats); !ok) return forward(ok);
   return Exit::kSuccess;
 }
 
@@ -165,35 +166,49 @@ void add_whatif(CLI::App& app, Action& action) {
   auto options = std::make_shared<Options>();
   CLI::App* command = app.add_subcommand(
       "whatif", "Replay an edited recording: faster kernels, another loader, no collectives, ...");
-  command->add_option("INPUT", options->request.inputs, "recordings of one job, one file per rank")
-      ->required();
+  add_replay_options(*command, options->request);
   command
       ->add_option(
           "--scale", options->scale,
           "TARGET[=PATTERN]:FACTOR, times multiplied by FACTOR; targets: gpu, kernel, copy, "
           "collective, host, launch, profiler; * in PATTERN is any text")
+      ->type_name("EDIT")
+      ->allow_extra_args(false)
       ->check(CLI::Validator(checked_by(replay::parse_scale), "", ""));
   command
       ->add_option("--remove", options->remove,
                    "TARGET[=PATTERN], ops that take no time and need no launching call")
+      ->type_name("EDIT")
+      ->allow_extra_args(false)
       ->check(CLI::Validator(checked_by(replay::parse_selector), "", ""));
   command
       ->add_option("--insert", options->insert,
                    "TARGET[=PATTERN]:DURATION, time added behind each op, such as 50 us")
+      ->type_name("EDIT")
+      ->allow_extra_args(false)
       ->check(CLI::Validator(checked_by(replay::parse_insert), "", ""));
   command
       ->add_option("--input-pipeline", options->input_pipeline,
                    "workers=N[,prefetch=2], batches loaded by worker processes")
+      ->type_name("EDIT")
       ->check(CLI::Validator(checked_by(replay::parse_input_pipeline), "", ""));
-  command->add_option("--ranks", options->request.ranks, "these ranks only (default: all)")
-      ->delimiter(',');
-  command->add_flag("--residuals", options->request.lower.residuals,
-                    "keep the delays that no rule explains");
-  command->add_option("--perfetto", options->request.perfetto,
-                      "write recorded and edited timelines for ui.perfetto.dev");
+  CLI::Option* network =
+      command
+          ->add_option("--network", options->network,
+                       "link between ranks, for recorded collectives or --data-parallel: "
+                       "latency=5us,rate=100GB/s or a link file")
+          ->type_name("LINK")
+          ->check(CLI::Validator(checked_by(parse_network), "", ""));
+  command
+      ->add_option("--data-parallel", options->data_parallel,
+                   "ranks that do what the recorded one did and sum their gradients")
+      ->type_name("N")
+      ->check(CLI::Range(1U, 1000000U).description(""))
+      ->needs(network);
+  command->footer("Example: rehearse whatif trace.json.gz --scale 'kernel=*gemm*:0.5'");
   command->callback([options, &action] {
     if (options->scale.empty() && options->remove.empty() && options->insert.empty() &&
-        options->input_pipeline.empty())
+        options->input_pipeline.empty() && options->network.empty())
       throw CLI::RequiredError("an edit", CLI::ExitCodes::RequiredError);
     action = [options](const Globals& globals) { return run(*options, globals); };
   });

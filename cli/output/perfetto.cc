@@ -66,9 +66,10 @@ Status write_perfetto(const std::filesystem::path& path,
   Result<PendingFile> file = PendingFile::create(path);
   if (!file) return forward(file);
   EventWriter events(*file);
-  // Threads are numbered per process: host threads from 1, streams from 1001; ops of no resource
-  // (launches, hand-offs) are waits and not drawn.
+  // Threads are numbered per process: host threads from 1, streams from 1001, what an edit added to
+  // the first rank from 2001; ops of no resource (launches, hand-offs) are waits and not drawn.
   constexpr std::size_t kFirstStream = 1001;
+  constexpr std::size_t kFirstAdded = 2001;
   for (std::size_t rank = 0; rank < recordings.size(); ++rank) {
     const replay::Recording& r = recordings[rank];
     const std::size_t recorded = 2 * rank + 1, simulated = 2 * rank + 2;
@@ -98,6 +99,9 @@ Status write_perfetto(const std::filesystem::path& path,
       }
     }
   }
+  for (std::size_t s = replay.thread_of_server.size(); s < replay.graph.servers().size(); ++s)
+    events.name("thread_name", 2, kFirstAdded + s,
+                replay.graph.names()[replay.graph.servers()[s].name]);
   for (std::size_t i = 0; i < replay.origins.size(); ++i) {
     const OpId op(i);
     const replay::Origin& origin = replay.origins[i];
@@ -109,6 +113,8 @@ Status write_perfetto(const std::filesystem::path& path,
     } else if (const auto server = replay.graph.demand(op).server;
                server && server->index() < replay.thread_of_server.size()) {
       thread = replay.thread_of_server[server->index()].value_or(0) + 1;
+    } else if (server && origin.kind == replay::Origin::Kind::kAdded) {
+      thread = kFirstAdded + server->index();
     }
     if (thread)
       events.span(replay.graph.name(op), to_string(replay.graph.category(op)), 2 * origin.rank + 2,

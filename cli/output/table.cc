@@ -4,6 +4,8 @@
 #include <array>
 #include <cmath>
 
+#include <fmt/core.h>
+
 #include "sim/base/check.h"
 
 namespace rehearse::cli {
@@ -26,6 +28,18 @@ std::string shortened(std::string_view text, std::size_t width) {
   return std::string(text.substr(0, bytes)) + "…";
 }
 
+namespace {
+
+/// Names come from the input: a line break or an escape sequence in one must not reach a terminal.
+std::string printable(std::string text) {
+  std::replace_if(
+      text.begin(), text.end(),
+      [](char c) { return static_cast<unsigned char>(c) < 0x20 || c == 0x7F; }, ' ');
+  return text;
+}
+
+}  // namespace
+
 std::string bar(double share, std::size_t width) {
   constexpr std::array<std::string_view, 8> kEighths = {"", "▏", "▎", "▍", "▌", "▋", "▊", "▉"};
   const auto eighths = static_cast<std::size_t>(
@@ -43,31 +57,35 @@ void Table::add(std::vector<std::string> row) {
   rows_.push_back(std::move(row));
 }
 
-std::string Table::text(std::size_t shorten_to) const {
-  std::vector<std::size_t> width;
+std::string Table::text(std::size_t shorten_to, std::size_t most_rows) const {
+  const std::size_t shown = std::min(rows_.size(), most_rows);
   const auto cell = [&](const std::string& text, std::size_t c) {
-    return columns_[c].align == Align::kLeft ? shortened(text, shorten_to) : text;
+    return columns_[c].align == Align::kLeft ? shortened(printable(text), shorten_to) : text;
   };
+  std::vector<std::size_t> width(columns_.size(), 0);  // 0: left out
   for (std::size_t c = 0; c < columns_.size(); ++c) {
-    width.push_back(display_width(columns_[c].heading));
-    for (const auto& row : rows_) width[c] = std::max(width[c], display_width(cell(row[c], c)));
+    for (std::size_t r = 0; r < shown; ++r)
+      width[c] = std::max(width[c], display_width(cell(rows_[r][c], c)));
+    if (width[c] > 0 || rows_.empty())
+      width[c] = std::max(width[c], display_width(columns_[c].heading));
   }
   std::string out;
-  const auto line = [&](const std::vector<std::string>& cells) {
+  const auto line = [&](const auto& text_of) {
     std::string text;
-    for (std::size_t c = 0; c < cells.size(); ++c) {
-      const std::string shown = cell(cells[c], c);
-      const std::string pad(width[c] - display_width(shown), ' ');
-      if (c > 0) text += "  ";
-      text += columns_[c].align == Align::kLeft ? shown + pad : pad + shown;
+    for (std::size_t c = 0; c < columns_.size(); ++c) {
+      if (width[c] == 0) continue;
+      const std::string content = cell(text_of(c), c);
+      const std::string pad(width[c] - display_width(content), ' ');
+      if (!text.empty()) text += "  ";
+      text += columns_[c].align == Align::kLeft ? content + pad : pad + content;
     }
     text.erase(text.find_last_not_of(' ') + 1);
     out += text + '\n';
   };
-  std::vector<std::string> headings;
-  for (const Column& column : columns_) headings.push_back(column.heading);
-  line(headings);
-  for (const auto& row : rows_) line(row);
+  line([&](std::size_t c) { return columns_[c].heading; });
+  for (std::size_t r = 0; r < shown; ++r) line([&](std::size_t c) { return rows_[r][c]; });
+  if (shown < rows_.size())
+    out += fmt::format("… and {} more rows: --format csv has all\n", rows_.size() - shown);
   return out;
 }
 
@@ -96,9 +114,9 @@ std::string Table::markdown() const {
   std::string out = "|", rule = "|";
   const auto escaped = [](const std::string& text) {
     std::string safe;
-    for (const char c : text) {
+    for (const char c : printable(text)) {
       if (c == '|') safe += '\\';
-      safe += c == '\n' ? ' ' : c;
+      safe += c;
     }
     return safe;
   };

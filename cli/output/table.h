@@ -1,6 +1,7 @@
 // Table: rows for people (aligned), for programs (CSV) and for pull requests (Markdown).
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -21,9 +22,11 @@ class Table {
   void add(std::vector<std::string> row);
   bool empty() const { return rows_.empty(); }
 
-  /// Columns are as wide as their widest cell; cells of the left-aligned column `shorten` are cut
-  /// to `width` characters with an ellipsis.
-  std::string text(std::size_t shorten_to = 60) const;
+  /// Columns are as wide as their widest cell; columns without any content are left out. Cells of
+  /// left-aligned columns are cut to `shorten_to` characters with an ellipsis; rows behind the
+  /// first `most_rows` are counted instead of shown. Control characters are shown as spaces, here
+  /// and in Markdown.
+  std::string text(std::size_t shorten_to = 60, std::size_t most_rows = SIZE_MAX) const;
   /// RFC 4180, with a line of headings.
   std::string csv() const;
   std::string markdown() const;

@@ -164,7 +164,9 @@ Result<Coupling> couple(const Job& job, const Replayed& base, std::size_t slow) 
   const Result<Replayed> late =
       scaled(job, base, 2, [&](OpId, const Origin& o) { return o.rank == slow && is_host(o); });
   if (!late) return forward(late);
-  Coupling c{.name = job.name, .rank = number_of(job.recordings[slow])};
+  Coupling c;
+  c.name = job.name;
+  c.rank = number_of(job.recordings[slow]);
   // By definition a member's collective ends when the last has arrived, plus its transfer.
   double delay = 0, implied = 0, own = 0;
   std::size_t others = 0;
@@ -232,7 +234,8 @@ Result<PairPrediction> predict_pair(const Job& from, const Job& to, std::string_
   if (!edited) return forward(edited);
   const Result<Replayed> predicted = run(from, std::move(*edited));
   if (!predicted) return forward(predicted);
-  const Estimate<Seconds> estimate = replay::estimate_step(base->comparison, predicted->comparison);
+  const Estimate<Seconds> estimate =
+      replay::estimate_step(base->comparison, predicted->comparison.step_time.simulated);
   p.predicted = estimate.value;
 
   const Result<Replayed> measured = replay_job(to, {});

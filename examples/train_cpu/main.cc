@@ -1,6 +1,6 @@
-// A small real training job, annotated with NVTX as any framework's would be: alone, or data-parallel
-// under mpirun. docs/quickstart.md records it, predicts its two-process step, and runs that.
-#include <algorithm>
+// A small real training job, annotated with NVTX as any framework's would be: alone, or
+// data-parallel under mpirun. ./quickstart records it, predicts its two-process step, and runs
+// that.
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
@@ -16,11 +16,14 @@ namespace train_cpu {
 namespace {
 
 struct Options {
-  int steps = 40;
+  int steps = 100;
   int batch = 96;
   int width = 768;
   std::string link_file;
+  std::string output;  // empty: stdout
 };
+
+constexpr int kWarmUp = 10;  // steps that fill caches and touch memory for the first time
 
 bool parse(int argc, char** argv, Options& options) {
   for (int i = 1; i < argc; ++i) {
@@ -31,72 +34,113 @@ bool parse(int argc, char** argv, Options& options) {
                   : name == "--width" ? &options.width
                                       : nullptr;
     if (number && value && (*number = std::atoi(value)) > 0) continue;
-    if (name == "--measure-link" && value) {
-      options.link_file = value;
+    if (std::string* file = name == "--measure-link" ? &options.link_file
+                            : name == "-o"           ? &options.output
+                                                     : nullptr;
+        file && value) {
+      *file = value;
       continue;
     }
-    std::fprintf(stderr,
-                 "usage: train_cpu [--steps N] [--batch SAMPLES_PER_RANK] [--width UNITS]\n"
-                 "       train_cpu --measure-link FILE   (under mpirun -n 2 or more)\n");
+    std::fprintf(
+        stderr,
+        "usage: train_cpu [--steps N] [--batch SAMPLES_PER_RANK] [--width UNITS] [-o FILE]\n"
+        "       train_cpu --measure-link FILE   (under mpirun -n 2 or more)\n");
     return false;
   }
   return true;
 }
 
-double train(const Options& options, const Ranks& ranks) {
-  const int inputs = 256, classes = 10;
-  Network network({inputs, options.width, options.width, options.width, classes}, 1);
-  Samples source(inputs, classes, static_cast<unsigned>(ranks.rank()));
-  Matrix samples;
-  std::vector<int> labels;
-  std::vector<double> times;
-  float first_loss = 0, loss = 0;
-  for (int step = 0; step < options.steps; ++step) {
-    const auto begin = std::chrono::steady_clock::now();
-    const nvtx::Range range(("step " + std::to_string(step)).c_str());
+/// One job on this rank.
+class Training {
+ public:
+  Training(const Options& options, const Ranks& ranks)
+      : ranks_(ranks),
+        batch_(options.batch),
+        network_({kInputs, options.width, options.width, options.width, kClasses}, 1),
+        source_(kInputs, kClasses, static_cast<unsigned>(ranks.rank())) {}
+
+  /// Returns the loss.
+  float step() {
     {
       const nvtx::Range load("load batch");
-      source.draw(options.batch, samples, labels);
+      source_.draw(batch_, samples_, labels_);
     }
-    auto& layers = network.layers();
+    float loss = 0;
     {
       const nvtx::Range forward("forward");
-      for (std::size_t k = 0; k < layers.size(); ++k) {
-        const nvtx::Range layer(("layer " + std::to_string(k)).c_str());
-        network.forward(k, samples);
+      for (std::size_t k = 0; k < network_.layers().size(); ++k) {
+        const nvtx::Range layer(layer_name(k).c_str());
+        network_.forward(k, samples_);
       }
-      loss = network.loss(labels);
+      loss = network_.loss(labels_);
     }
-    if (step == 0) first_loss = loss;
     {
       const nvtx::Range backward("backward");
-      for (std::size_t k = layers.size(); k-- > 0;) {
+      for (std::size_t k = network_.layers().size(); k-- > 0;) {
         {
-          const nvtx::Range layer(("layer " + std::to_string(k)).c_str());
-          network.backward(k);
+          const nvtx::Range layer(layer_name(k).c_str());
+          network_.backward(k);
         }
-        // What other ranks need of this layer; alone, there is nothing to do.
-        Layer& done = layers[k];
-        const nvtx::Range gradient("gradient", done.parameters() * sizeof(float));
-        ranks.mean(done.weight_gradient.data(), static_cast<std::size_t>(done.weight_gradient.size()));
-        ranks.mean(done.bias_gradient.data(), static_cast<std::size_t>(done.bias_gradient.size()));
+        Layer& done = network_.layers()[k];
+        share(done.weight_gradient.data(), done.weight_gradient.size());
+        share(done.bias_gradient.data(), done.bias_gradient.size());
       }
     }
-    {
-      const nvtx::Range optimizer("optimizer");
-      network.update(0.05F);
-    }
-    times.push_back(
-        std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count());
+    const nvtx::Range optimizer("optimizer");
+    network_.update(0.05F);
+    return loss;
   }
-  if (ranks.rank() == 0)
-    std::printf("%d rank%s: loss %.3f -> %.3f\n", ranks.size(), ranks.size() == 1 ? "" : "s",
-                first_loss, loss);
-  // The first steps fill caches and touch memory for the first time.
-  const std::size_t warm = std::min<std::size_t>(5, times.size() - 1);
-  double sum = 0;
-  for (std::size_t i = warm; i < times.size(); ++i) sum += times[i];
-  return sum / static_cast<double>(times.size() - warm);
+
+ private:
+  static constexpr int kInputs = 256;
+  static constexpr int kClasses = 10;
+
+  static std::string layer_name(std::size_t k) { return "layer " + std::to_string(k); }
+
+  /// The mean over the ranks; alone, there is nothing to do. The range tells a recording that this
+  /// gradient is complete, and its size.
+  void share(float* gradient, Eigen::Index count) const {
+    const auto size = static_cast<std::size_t>(count);
+    const nvtx::Range range("gradient", size * sizeof(float));
+    ranks_.mean(gradient, size);
+  }
+
+  const Ranks& ranks_;
+  int batch_;
+  Network network_;
+  Samples source_;
+  Matrix samples_;
+  std::vector<int> labels_;
+};
+
+/// Trains, and says how it went on rank 0.
+bool train(const Options& options, const Ranks& ranks) {
+  Training training(options, ranks);
+  float first_loss = 0;
+  {
+    const nvtx::Range warm_up("warm-up");
+    for (int step = 0; step < kWarmUp; ++step) {
+      const float loss = training.step();
+      if (step == 0) first_loss = loss;
+    }
+  }
+  float loss = 0;
+  const auto begin = std::chrono::steady_clock::now();
+  for (int step = 0; step < options.steps; ++step) {
+    const nvtx::Range range(("step " + std::to_string(step)).c_str());
+    loss = training.step();
+  }
+  const std::chrono::duration<double, std::milli> time = std::chrono::steady_clock::now() - begin;
+  if (ranks.rank() != 0) return true;
+  std::FILE* out = options.output.empty() ? stdout : std::fopen(options.output.c_str(), "w");
+  if (!out) {
+    std::fprintf(stderr, "train_cpu: %s cannot be written\n", options.output.c_str());
+    return false;
+  }
+  std::fprintf(out, "%d rank%s, %d steps: loss %.3f -> %.3f\nmean step %.3f ms\n", ranks.size(),
+               ranks.size() == 1 ? "" : "s", options.steps, first_loss, loss,
+               time.count() / options.steps);
+  return out == stdout || std::fclose(out) == 0;
 }
 
 int run(int argc, char** argv) {
@@ -109,9 +153,7 @@ int run(int argc, char** argv) {
                  options.link_file.c_str());
     return 1;
   }
-  const double step = train(options, ranks);
-  if (ranks.rank() == 0) std::printf("mean step %.3f ms\n", step * 1e3);
-  return 0;
+  return train(options, ranks) ? 0 : 1;
 }
 
 }  // namespace

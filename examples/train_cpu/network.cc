@@ -10,10 +10,8 @@ Network::Network(const std::vector<int>& widths, unsigned seed) {
   for (std::size_t k = 0; k + 1 < widths.size(); ++k) {
     Layer layer;
     std::normal_distribution<float> normal(0, std::sqrt(2.0F / static_cast<float>(widths[k])));
-    layer.weight =
-        Matrix::NullaryExpr(widths[k + 1], widths[k], [&](Eigen::Index, Eigen::Index) {
-          return normal(random);
-        });
+    layer.weight = Matrix::NullaryExpr(widths[k + 1], widths[k],
+                                       [&](Eigen::Index, Eigen::Index) { return normal(random); });
     layer.bias = Vector::Zero(widths[k + 1]);
     layers_.push_back(std::move(layer));
   }
@@ -47,8 +45,8 @@ float Network::loss(const std::vector<int>& labels) {
 void Network::backward(std::size_t k) {
   Layer& layer = layers_[k];
   if (k + 1 < layers_.size())
-    flowing_ = flowing_.cwiseProduct(
-        layer.output.unaryExpr([](float x) { return x > 0 ? 1.0F : 0.0F; }));
+    flowing_ =
+        flowing_.cwiseProduct(layer.output.unaryExpr([](float x) { return x > 0 ? 1.0F : 0.0F; }));
   layer.weight_gradient.noalias() = flowing_ * layer.input.transpose();
   layer.bias_gradient = flowing_.rowwise().sum();
   if (k > 0) flowing_ = layer.weight.transpose() * flowing_;

@@ -1,8 +1,9 @@
 // A multilayer perceptron with softmax cross-entropy, trained by stochastic gradient descent.
 #pragma once
 
-#include <Eigen/Dense>
 #include <vector>
+
+#include <Eigen/Dense>
 
 namespace train_cpu {
 
@@ -18,9 +19,7 @@ struct Layer {
   Matrix weight_gradient;
   Vector bias_gradient;
 
-  std::size_t parameters() const {
-    return static_cast<std::size_t>(weight.size() + bias.size());
-  }
+  std::size_t parameters() const { return static_cast<std::size_t>(weight.size() + bias.size()); }
 };
 
 class Network {

@@ -1,4 +1,5 @@
-// The ranks of a data-parallel run: MPI where the program was built with it, else this process alone.
+// The ranks of a data-parallel run: MPI where the program was built with it, else this process
+// alone.
 #pragma once
 
 #include <cstddef>
@@ -19,8 +20,8 @@ class Ranks {
   /// Replaces `values` by their mean over the ranks. Blocks until it is done.
   void mean(float* values, std::size_t count) const;
 
-  /// Times all-reduces of 1 KiB to 8 MiB and writes the latency and rate that make the ring formula fit
-  /// them as a link file for `rehearse whatif --network`. REQUIRES: more than one rank.
+  /// Times all-reduces of 1 KiB to 8 MiB and writes the latency and rate that make the ring formula
+  /// fit them as a link file for `rehearse whatif --network`. REQUIRES: more than one rank.
   bool measure_link(const std::string& file) const;
 
  private:

@@ -1,9 +1,9 @@
-#include <mpi.h>
-
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
 #include <vector>
+
+#include <mpi.h>
 
 #include "examples/train_cpu/ranks.h"
 

@@ -13,12 +13,15 @@ namespace rehearse::comm {
 /// The time of one collective among `ranks` ranks in a ring of equal links, each step a message of
 /// latency a and rate b (Hockney's model; ring algorithms as in Patarasuk and Yuan, J. Parallel
 /// Distrib. Comput. 69, 2009, and Thakur, Rabenseifner and Gropp, IJHPCA 19, 2005). With n ranks
-/// and size S:
-///   all_reduce                  2 (n-1) (a + S / (n b))     S: the buffer of each rank
-///   reduce_scatter, all_gather    (n-1) (a + S / (n b))     S: the whole buffer, sum over ranks
-///   all_to_all                    (n-1) (a + S / (n b))     S: what each rank sends to all, itself
-///   too broadcast, reduce             (n-1) a + S / b           S: the buffer; pipelined along the
-///   ring send_recv                           a + S / b           S: the message barrier 2 (n-1) a
+/// and a size of S bytes:
+///
+///   all_reduce                    2 (n-1) (a + S / (n b))   S in the buffer of each rank
+///   reduce_scatter, all_gather    (n-1) (a + S / (n b))     S over all ranks
+///   all_to_all                    (n-1) (a + S / (n b))     S from each rank to all of them
+///   broadcast, reduce             (n-1) a + S / b           S in the buffer; pipelined
+///   send_recv                     a + S / b                 S in the message
+///   barrier                       2 (n-1) a
+///
 /// One rank alone needs no time. Valid where links are alike and a message's rate does not depend
 /// on its size; protocols that switch with size need a calibration.
 Seconds ring_time(CollectiveKind kind, std::uint32_t ranks, Bytes size, const cluster::Link& link);

@@ -144,9 +144,14 @@ Result<pid_t> start(const LaunchOptions& options, const sigset_t& mask) {
   ::posix_spawnattr_init(&attributes);
   ::posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGMASK);
   ::posix_spawnattr_setsigmask(&attributes, &mask);
+  posix_spawn_file_actions_t files;
+  ::posix_spawn_file_actions_init(&files);
+  if (options.output_to_stderr)
+    ::posix_spawn_file_actions_adddup2(&files, STDERR_FILENO, STDOUT_FILENO);
   pid_t process = 0;
-  const int error = ::posix_spawnp(&process, arguments[0], nullptr, &attributes, arguments.data(),
+  const int error = ::posix_spawnp(&process, arguments[0], &files, &attributes, arguments.data(),
                                    environment.data());
+  ::posix_spawn_file_actions_destroy(&files);
   ::posix_spawnattr_destroy(&attributes);
   if (error == 0) return process;
   return fail(Diagnostic{.file = command[0],

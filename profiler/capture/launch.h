@@ -16,6 +16,7 @@ struct LaunchOptions {
   std::filesystem::path folder;      ///< where the recording goes: new or empty
   std::vector<std::string> command;  ///< the program, looked up as a shell does, and its arguments
   std::filesystem::path library;     ///< the capture library
+  bool output_to_stderr = false;     ///< what the program prints goes to our stderr
 };
 
 /// A process that loaded the capture library.

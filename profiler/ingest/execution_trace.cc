@@ -10,6 +10,7 @@
 #include "profiler/ingest/json_stream.h"
 #include "profiler/ingest/numbers.h"
 #include "profiler/trace/collective_names.h"
+#include "profiler/trace/shapes.h"
 
 namespace rehearse::ingest {
 namespace {
@@ -68,58 +69,6 @@ std::optional<std::string_view> take_quoted(std::string_view text, std::size_t& 
   if (close == std::string_view::npos) return std::nullopt;
   at = close + 1;
   return text.substr(open + 1, close - open - 1);
-}
-
-/// The part of an array, "[[2, 3], [], [[4], [5]]]", that is its next element at or behind `at`.
-std::optional<std::string_view> take_element(std::string_view array, std::size_t& at) {
-  const std::size_t open = array.find('[', at);
-  if (open == std::string_view::npos) return std::nullopt;
-  std::size_t depth = 0;
-  for (std::size_t i = open; i < array.size(); ++i) {
-    if (array[i] == '[') ++depth;
-    if (array[i] == ']' && --depth == 0) {
-      at = i + 1;
-      return array.substr(open, at - open);
-    }
-  }
-  return std::nullopt;
-}
-
-/// The next innermost list of a shape, "[4]" of "[[4], [5]]", at or behind `at`.
-std::optional<std::string_view> take_innermost(std::string_view shape, std::size_t& at) {
-  const std::size_t close = shape.find(']', at);
-  const std::size_t open = close == std::string_view::npos ? close : shape.rfind('[', close);
-  if (open == std::string_view::npos || open < at) return std::nullopt;
-  at = close + 1;
-  return shape.substr(open, close - open + 1);
-}
-
-/// Bytes of all tensors among inputs or outputs: shapes "[[6144], [], [[112], [8]]]", types
-/// ["Tensor(float)", "Int", "GenericList[Tensor(float),Tensor(long int)]"]. Nothing without
-/// tensors, or where the size of one is unknown.
-std::optional<std::uint64_t> tensor_bytes(std::string_view shapes, std::string_view types) {
-  constexpr std::string_view kTensor = "Tensor(";
-  std::uint64_t total = 0;
-  bool any = false;
-  std::size_t shape_at = 1, type_at = 1;
-  while (const auto type = take_quoted(types, type_at)) {
-    const auto shape = take_element(shapes, shape_at);
-    if (!shape) return std::nullopt;
-    std::size_t extents_at = 0;
-    for (std::size_t at = type->find(kTensor); at != std::string_view::npos;
-         at = type->find(kTensor, at + 1)) {
-      const std::size_t element = at + kTensor.size();
-      const auto extents = take_innermost(*shape, extents_at);
-      const auto bytes =
-          extents
-              ? product(shape_elements(*extents),
-                        element_bytes(type->substr(element, type->find(')', element) - element)))
-              : std::nullopt;
-      if (!bytes || __builtin_add_overflow(total, *bytes, &total)) return std::nullopt;
-      any = true;
-    }
-  }
-  return any ? std::optional(total) : std::nullopt;
 }
 
 /// Whether the schema is one that this reader knows: "1.0.1", "1.1.0-chakra.0.0.4".

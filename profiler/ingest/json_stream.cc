@@ -99,6 +99,7 @@ class JsonStream::Window {
     progress_ = &progress;
     const std::optional<char> first = next_token();
     if (!first) {
+      if (stopped_) return fail(Diagnostic{.file = file_, .problem = "stopped"});
       const std::string damage = source_.damage();
       return fail(Diagnostic{.file = file_, .problem = damage.empty() ? "is empty" : damage});
     }

@@ -1,14 +1,15 @@
 #include "profiler/ingest/kineto.h"
 
-#include <fmt/core.h>
-
 #include <algorithm>
 #include <charconv>
+
+#include <fmt/core.h>
 
 #include "profiler/ingest/device_calls.h"
 #include "profiler/ingest/json_stream.h"
 #include "profiler/ingest/numbers.h"
 #include "profiler/trace/collective_names.h"
+#include "profiler/trace/shapes.h"
 
 namespace rehearse::ingest {
 namespace {
@@ -43,7 +44,8 @@ Field field_named(std::string_view key) {
     case 4:
       if (key == "name") return &Event::name;
       break;
-    default: break;
+    default:
+      break;
   }
   return nullptr;
 }
@@ -97,7 +99,8 @@ Field argument_named(std::string_view key) {
     case 33:
       if (key == "wait_on_cuda_event_record_corr_id") return &Event::event_correlation;
       break;
-    default: break;
+    default:
+      break;
   }
   return nullptr;
 }
@@ -169,28 +172,6 @@ bool names_a_range(std::string_view name) {
   return is_step_name(name) || name.starts_with("Optimizer.") ||
          name.starts_with("enumerate(DataLoader)") || name.starts_with("nccl:") ||
          name.starts_with("## ");
-}
-
-/// Elements times bytes over the inputs of a range such as nccl:all_reduce, whose shapes are
-/// "[[394241]]" and types "["float"]".
-std::optional<std::uint64_t> bytes_of_inputs(std::string_view shapes, std::string_view types) {
-  if (shapes.size() < 2 || types.size() < 2) return std::nullopt;
-  std::uint64_t total = 0;
-  std::size_t shape_at = 1, type_at = 1;
-  while (true) {
-    const std::size_t open = shapes.find('[', shape_at);
-    const std::size_t close = open == std::string_view::npos ? open : shapes.find(']', open);
-    const std::size_t quote = types.find('"', type_at);
-    const std::size_t unquote = quote == std::string_view::npos ? quote : types.find('"', quote + 1);
-    if (close == std::string_view::npos || unquote == std::string_view::npos) break;
-    const auto bytes = product(shape_elements(shapes.substr(open, close - open + 1)),
-                               element_bytes(types.substr(quote + 1, unquote - quote - 1)));
-    if (bytes && __builtin_add_overflow(total, *bytes, &total)) return std::nullopt;
-    shape_at = close + 1;
-    type_at = unquote + 1;
-  }
-  if (total == 0) return std::nullopt;
-  return total;
 }
 
 /// "[64, 2, 1]" -> three numbers.
@@ -287,28 +268,38 @@ class KinetoHandler final : public JsonHandler {
     if (phase == 'B') return begin_range(event);
     if (phase == 'E') return end_range(event);
     // Metadata, instants, counters and asynchronous spans say nothing about when ops ran.
-    if (phase != 'M' && phase != 'i' && phase != 'I') recorder_.problem(ProblemKind::kIgnoredCategory);
+    if (phase != 'M' && phase != 'i' && phase != 'I')
+      recorder_.problem(ProblemKind::kIgnoredCategory);
   }
 
   void read_complete(const Event& event) {
     const Kind kind = kind_of(event.category);
     switch (kind) {
       case Kind::kSpan:
-      case Kind::kFlow: return;
-      case Kind::kIgnored: return recorder_.problem(ProblemKind::kIgnoredCategory);
-      case Kind::kUnknown: return recorder_.problem(ProblemKind::kUnknownCategory);
-      default: break;
+      case Kind::kFlow:
+        return;
+      case Kind::kIgnored:
+        return recorder_.problem(ProblemKind::kIgnoredCategory);
+      case Kind::kUnknown:
+        return recorder_.problem(ProblemKind::kUnknownCategory);
+      default:
+        break;
     }
     if (event.name.empty() && kind != Kind::kSync)
       return recorder_.problem(ProblemKind::kMissingField);
     const std::optional<Times> times = times_of(event.start, event.duration);
     if (!times) return;
     switch (kind) {
-      case Kind::kKernel: return read_gpu(event, *times, GpuKind::kKernel);
-      case Kind::kCopy: return read_gpu(event, *times, GpuKind::kCopy);
-      case Kind::kSet: return read_gpu(event, *times, GpuKind::kSet);
-      case Kind::kSync: return read_sync(event, *times);
-      default: return read_host(event, *times, kind);
+      case Kind::kKernel:
+        return read_gpu(event, *times, GpuKind::kKernel);
+      case Kind::kCopy:
+        return read_gpu(event, *times, GpuKind::kCopy);
+      case Kind::kSet:
+        return read_gpu(event, *times, GpuKind::kSet);
+      case Kind::kSync:
+        return read_sync(event, *times);
+      default:
+        return read_host(event, *times, kind);
     }
   }
 
@@ -343,11 +334,21 @@ class KinetoHandler final : public JsonHandler {
               .start = times.start,
               .duration = times.duration};
     switch (kind) {
-      case Kind::kRuntime: op.kind = HostKind::kRuntime; break;
-      case Kind::kDriver: op.kind = HostKind::kDriver; break;
-      case Kind::kFrame: op.kind = HostKind::kFrame; break;
-      case Kind::kOverhead: op.kind = HostKind::kOverhead; break;
-      case Kind::kAnnotation: op.kind = HostKind::kAnnotation; break;
+      case Kind::kRuntime:
+        op.kind = HostKind::kRuntime;
+        break;
+      case Kind::kDriver:
+        op.kind = HostKind::kDriver;
+        break;
+      case Kind::kFrame:
+        op.kind = HostKind::kFrame;
+        break;
+      case Kind::kOverhead:
+        op.kind = HostKind::kOverhead;
+        break;
+      case Kind::kAnnotation:
+        op.kind = HostKind::kAnnotation;
+        break;
       default:
         if (event.category == "Operator" && names_a_range(event.name))
           op.kind = HostKind::kAnnotation;
@@ -380,7 +381,7 @@ class KinetoHandler final : public JsonHandler {
     const auto width = element_bytes(event.dtype);
     collective.bytes_in = product(parse_count(event.elements_in), width);
     collective.bytes_out = product(parse_count(event.elements_out), width);
-    if (!collective.bytes_in) collective.bytes_in = bytes_of_inputs(event.shapes, event.types);
+    if (!collective.bytes_in) collective.bytes_in = tensor_bytes(event.shapes, event.types);
     if (!event.group.empty()) collective.group = recorder_.name(event.group);
     if (!event.group_ranks.empty()) collective.ranks = recorder_.name(event.group_ranks);
     if (!event.dtype.empty()) collective.dtype = recorder_.name(event.dtype);
@@ -502,11 +503,11 @@ Status read_kineto(ByteSource& source, Recorder& recorder, const Progress& progr
   if (!damage) return forward(damage);
   handler.finish();
   if (handler.events() == 0)
-    return fail(Diagnostic{
-        .file = file,
-        .problem = damage->truncated.empty() ? "holds no trace events"
-                                             : "ends before the first trace event",
-        .expected = "a Kineto or Chrome trace with a 'traceEvents' array"});
+    return fail(Diagnostic{.file = file,
+                           .problem = damage->truncated.empty()
+                                          ? "holds no trace events"
+                                          : "ends before the first trace event",
+                           .expected = "a Kineto or Chrome trace with a 'traceEvents' array"});
   if (recorder.host_count() + recorder.gpu_count() == 0)
     return fail(Diagnostic{.file = file,
                            .problem = "holds no operator, no call and no device work",

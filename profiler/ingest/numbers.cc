@@ -76,48 +76,4 @@ std::optional<std::uint64_t> parse_count(std::string_view text) {
   return static_cast<std::uint64_t>(*value);
 }
 
-std::optional<std::uint64_t> product(std::optional<std::uint64_t> a,
-                                     std::optional<std::uint64_t> b) {
-  std::uint64_t result = 0;
-  if (!a || !b || __builtin_mul_overflow(*a, *b, &result)) return std::nullopt;
-  return result;
-}
-
-std::optional<std::uint64_t> element_bytes(std::string_view dtype) {
-  if (const std::size_t scope = dtype.rfind(':'); scope != std::string_view::npos)
-    dtype.remove_prefix(scope + 1);
-  std::string word(dtype);
-  std::transform(word.begin(), word.end(), word.begin(),
-                 [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
-  struct Width {
-    std::string_view prefix;
-    std::uint64_t bytes;
-  };
-  // Longer names first where one begins another.
-  constexpr auto kWidths = std::to_array<Width>(
-      {{"float8", 1},   {"float16", 2}, {"float32", 4}, {"float64", 8}, {"float", 4},
-       {"bfloat16", 2}, {"half", 2},    {"double", 8},  {"int8", 1},    {"int16", 2},
-       {"int32", 4},    {"int64", 8},   {"uint8", 1},   {"uint32", 4},  {"uint64", 8},
-       {"int", 4},      {"long", 8},    {"short", 2},   {"char", 1},    {"byte", 1},
-       {"bool", 1},     {"unsigned char", 1},   {"signed char", 1}});
-  for (const Width& width : kWidths)
-    if (word.starts_with(width.prefix)) return width.bytes;
-  return std::nullopt;
-}
-
-std::optional<std::uint64_t> shape_elements(std::string_view shape) {
-  shape = trim(shape);
-  if (shape.size() < 2 || shape.front() != '[' || shape.back() != ']') return std::nullopt;
-  shape = trim(shape.substr(1, shape.size() - 2));
-  std::uint64_t product = 1;
-  if (shape.empty()) return product;
-  for (const std::string_view extent : split(shape, ',')) {
-    const std::optional<std::int64_t> value = parse_whole(trim(extent));
-    if (!value || *value < 0) return std::nullopt;
-    if (__builtin_mul_overflow(product, static_cast<std::uint64_t>(*value), &product))
-      return std::nullopt;
-  }
-  return product;
-}
-
 }  // namespace rehearse::ingest

@@ -22,16 +22,4 @@ std::optional<std::uint32_t> parse_id(std::string_view text);
 /// The same within 63 bits and not negative: sizes.
 std::optional<std::uint64_t> parse_count(std::string_view text);
 
-/// Nothing when a factor is absent or the product leaves 64 bits.
-std::optional<std::uint64_t> product(std::optional<std::uint64_t> a,
-                                     std::optional<std::uint64_t> b);
-
-/// Bytes of one element of a type as PyTorch and NCCL name it ("Float", "c10::BFloat16", "int8");
-/// nothing for an unknown name.
-std::optional<std::uint64_t> element_bytes(std::string_view dtype);
-
-/// The number of elements of a shape "[32, 3, 224]": the product, 1 for "[]". Nothing when the text
-/// is no shape or the product leaves 64 bits.
-std::optional<std::uint64_t> shape_elements(std::string_view shape);
-
 }  // namespace rehearse::ingest

@@ -42,6 +42,11 @@ std::vector<Window> whole_windows(const RankGraph& rank, const Timeline& timelin
   return windows;
 }
 
+constexpr Seconds Breakdown::*kParts[] = {
+    &Breakdown::total,    &Breakdown::compute, &Breakdown::exposed_communication,
+    &Breakdown::memory,   &Breakdown::input,   &Breakdown::host_bound,
+    &Breakdown::profiler, &Breakdown::idle};
+
 /// One device op as the sweep sees it.
 struct Busy {
   Picoseconds start;
@@ -57,15 +62,16 @@ class RankSweep {
     for (std::size_t i = 0; i < replay.origins.size(); ++i) {
       const Origin& origin = replay.origins[i];
       if (origin.rank != rank) continue;
-      if (origin.kind != Origin::Kind::kDevice && origin.kind != Origin::Kind::kArrival) continue;
+      const bool on_device =
+          origin.kind == Origin::Kind::kDevice || origin.kind == Origin::Kind::kArrival ||
+          (origin.kind == Origin::Kind::kAdded && !replay.ranks[rank].device_first.empty());
+      if (!on_device) continue;
       const OpId op(i);
       busy_.push_back({timeline[op].start, timeline[op].end, replay.graph.category(op), op});
     }
     std::stable_sort(busy_.begin(), busy_.end(),
                      [](const Busy& a, const Busy& b) { return a.start < b.start; });
   }
-
-  bool has_device_work() const { return !busy_.empty(); }
 
   void add(const Window& window, Breakdown& sum) {
     // Between two changes of what runs, the highest kind that runs has the time.
@@ -178,19 +184,16 @@ Breakdown break_down(const ReplayGraph& replay, const Timeline& timeline) {
     RankSweep sweep(replay, timeline, rank);
     for (const Window& window : whole_windows(replay.ranks[rank], timeline)) {
       steps += window.steps;
-      if (sweep.has_device_work()) {
-        sweep.add(window, sum);
-      } else {
-        sum.total += (window.end - window.begin).seconds();
-        sum.host_bound += (window.end - window.begin).seconds();
-      }
+      Breakdown part;
+      sweep.add(window, part);
+      // Without a device the host is what computes.
+      if (replay.ranks[rank].device_first.empty()) std::swap(part.compute, part.host_bound);
+      for (const auto member : kParts) sum.*member += part.*member;
     }
   }
   if (steps == 0) return sum;
   const double share = 1.0 / static_cast<double>(steps);
-  for (Seconds* part : {&sum.total, &sum.compute, &sum.exposed_communication, &sum.memory,
-                        &sum.input, &sum.host_bound, &sum.profiler, &sum.idle})
-    *part = *part * share;
+  for (const auto member : kParts) sum.*member = sum.*member * share;
   return sum;
 }
 

@@ -12,7 +12,8 @@
 namespace rehearse::replay {
 
 /// A partition of the time of a rank's whole steps by what its devices do, or, while they idle, by
-/// what keeps them waiting. The parts add up to `total`. A rank without device work is all host.
+/// what keeps them waiting. The parts add up to `total`. Where a rank has no device, its host's
+/// work is its compute.
 struct Breakdown {
   Seconds total = Seconds::s(0);
   Seconds compute = Seconds::s(0);  ///< kernels run (whatever runs beside them)
@@ -28,8 +29,8 @@ struct Breakdown {
 /// Averages over ranks and whole steps: the partition of one step.
 Breakdown break_down(const ReplayGraph& replay, const graph::Timeline& timeline);
 
-/// The recording itself as a timeline of the graph, for breaking down what was measured: device ops and
-/// the bounds of steps at their recorded times, without causes.
+/// The recording itself as a timeline of the graph, for breaking down what was measured: device ops
+/// and the bounds of steps at their recorded times, without causes.
 graph::Timeline recorded_timeline(const std::vector<Recording>& recordings,
                                   const ReplayGraph& replay);
 

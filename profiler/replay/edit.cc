@@ -68,9 +68,9 @@ bool lies_in(const Recording& r, std::optional<HostIndex> op, std::string_view p
   return false;
 }
 
-/// `replay` with another graph of which it describes the first ops.
-Result<ReplayGraph> with_graph(const ReplayGraph& replay, GraphBuilder&& builder,
-                               std::vector<Origin> origins) {
+/// The edited graph, with its origins.
+Result<ReplayGraph> built(const ReplayGraph& replay, GraphBuilder&& builder,
+                          std::vector<Origin> origins) {
   Result<graph::Graph> graph = std::move(builder).build();
   if (!graph) return forward(std::move(graph));
   ReplayGraph edited = replay;
@@ -140,6 +140,13 @@ Result<InputPipeline> parse_input_pipeline(std::string_view text) {
   return pipeline;
 }
 
+ReplayGraph with_graph(const ReplayGraph& replay, graph::Graph graph) {
+  ReplayGraph edited = replay;
+  edited.graph = std::move(graph);
+  edited.origins.resize(edited.graph.size(), {Kind::kAdded, 0, std::nullopt});
+  return edited;
+}
+
 std::vector<OpId> select(const std::vector<Recording>& recordings, const ReplayGraph& replay,
                          const Selector& selector) {
   // What a communication op is called: the kernel's name alone hides an all-to-all.
@@ -197,7 +204,7 @@ Result<ReplayGraph> scale(const std::vector<Recording>& recordings, const Replay
   if (!ops) return forward(ops);
   GraphBuilder builder(replay.graph);
   for (const OpId op : *ops) builder.set_duration(op, replay.graph.duration(op) * edit.factor);
-  return with_graph(replay, std::move(builder), replay.origins);
+  return built(replay, std::move(builder), replay.origins);
 }
 
 Result<ReplayGraph> remove(const std::vector<Recording>& recordings, const ReplayGraph& replay,
@@ -224,7 +231,7 @@ Result<ReplayGraph> remove(const std::vector<Recording>& recordings, const Repla
                                          [&](GpuIndex op) { return gone.contains(op); }))
       builder.set_duration(OpId(i), Picoseconds(0));
   }
-  return with_graph(replay, std::move(builder), replay.origins);
+  return built(replay, std::move(builder), replay.origins);
 }
 
 Result<ReplayGraph> insert(const std::vector<Recording>& recordings, const ReplayGraph& replay,
@@ -235,7 +242,7 @@ Result<ReplayGraph> insert(const std::vector<Recording>& recordings, const Repla
   GraphBuilder builder(replay.graph);
   for (const OpId op : *ops)
     builder.set_duration(op, replay.graph.duration(op) + Picoseconds::from(edit.length));
-  return with_graph(replay, std::move(builder), replay.origins);
+  return built(replay, std::move(builder), replay.origins);
 }
 
 Result<ReplayGraph> overlap_input(const std::vector<Recording>& recordings,
@@ -283,7 +290,7 @@ Result<ReplayGraph> overlap_input(const std::vector<Recording>& recordings,
   if (!any)
     return fail("the recording has no loading ranges to overlap",
                 "ranges named " + std::string(kLoader));
-  return with_graph(replay, std::move(builder), std::move(origins));
+  return built(replay, std::move(builder), std::move(origins));
 }
 
 }  // namespace rehearse::replay

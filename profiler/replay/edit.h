@@ -65,6 +65,10 @@ Result<ReplayGraph> insert(const std::vector<Recording>& recordings, const Repla
 Result<ReplayGraph> overlap_input(const std::vector<Recording>& recordings,
                                   const ReplayGraph& replay, const InputPipeline& edit);
 
+/// `replay` with another graph, which begins with the ops of its own; those behind are
+/// communication of the first rank.
+ReplayGraph with_graph(const ReplayGraph& replay, graph::Graph graph);
+
 /// The ops that a selector means.
 std::vector<OpId> select(const std::vector<Recording>& recordings, const ReplayGraph& replay,
                          const Selector& selector);

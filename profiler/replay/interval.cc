@@ -21,11 +21,14 @@ Estimate<Seconds> estimate_step(const Comparison& recorded) {
   return around(recorded.step_time.simulated, own_error(recorded), Provenance::kRecorded);
 }
 
-Estimate<Seconds> estimate_step(const Comparison& recorded, const Comparison& edited) {
-  const Seconds before = recorded.step_time.simulated, after = edited.step_time.simulated;
-  const bool comparable = before > Seconds::s(0) && after > Seconds::s(0);
-  const double change = comparable ? std::abs(std::log(after / before)) : 0;
-  return around(after, own_error(recorded) + kErrorPerChange * change,
+Estimate<Seconds> estimate_step(const Comparison& recorded, Seconds edited) {
+  const Seconds before = recorded.step_time.simulated;
+  if (!(before > Seconds::s(0))) return around(edited, 1, Provenance::kExtrapolated);
+  // Nothing is left: as little as the recording's own error can tell from nothing.
+  if (!(edited > Seconds::s(0)))
+    return {edited, edited, before * own_error(recorded), Provenance::kExtrapolated};
+  const double change = std::abs(std::log(edited / before));
+  return around(edited, own_error(recorded) + kErrorPerChange * change,
                 change > 0 ? Provenance::kExtrapolated : Provenance::kRecorded);
 }
 

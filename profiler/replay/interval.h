@@ -10,16 +10,18 @@ namespace rehearse::replay {
 /// docs/accuracy.md (median 0.1 %, worst 1 %).
 inline constexpr double kReplayError = 0.01;
 
-/// Relative error of an edited replay per unit of logarithmic change. One pair of recordings is known
-/// that tells it: ResNet-50 on a V100 with its loader on the main thread and on four workers, where a
-/// change of ln(176/123) = 0.36 was predicted 0.04 too large. 0.15 doubles what that pair shows.
+/// Relative error of an edited replay per unit of logarithmic change. One pair of recordings is
+/// known that tells it: ResNet-50 on a V100 with its loader on the main thread and on four workers,
+/// where a change of ln(176/123) = 0.36 was predicted 0.04 too large. 0.15 doubles what that pair
+/// shows.
 inline constexpr double kErrorPerChange = 0.15;
 
-/// The step time as recorded, simulated: 90 % interval from the error of this very recording, no less
-/// than kReplayError.
+/// The step time as recorded, simulated: 90 % interval from the error of this very recording, no
+/// less than kReplayError.
 Estimate<Seconds> estimate_step(const Comparison& recorded);
 
-/// The step time of an edited replay: the interval widens with the distance from what was recorded.
-Estimate<Seconds> estimate_step(const Comparison& recorded, const Comparison& edited);
+/// The step time of an edited replay, simulated as `edited`: the interval widens with the distance
+/// from what was recorded.
+Estimate<Seconds> estimate_step(const Comparison& recorded, Seconds edited);
 
 }  // namespace rehearse::replay

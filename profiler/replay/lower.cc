@@ -124,6 +124,7 @@ void Lowering::add_threads(std::size_t rank) {
         builder_.add(Demand{.server = builder_.add(graph::Server{.name = name})}));
     result_.thread_of_server.emplace_back(t);
   }
+  result_.ranks[rank].host_last.resize(r.rank().host_ops.size());
   for (std::size_t t = 0; t < r.threads().size(); ++t) add_thread(rank, t);
 }
 
@@ -187,6 +188,7 @@ void Lowering::add_thread(std::size_t rank, std::size_t t) {
       follow(add(Kind::kHandOff, rank, std::nullopt, "work handed over", Category::kSynchronization,
                  Nanoseconds(0), demand));
     ends_at.push_back(last);
+    if (!next.is_start) result_.ranks[rank].host_last[next.op] = last;
   }
 }
 

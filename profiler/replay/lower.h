@@ -44,6 +44,7 @@ struct Origin {
     kWake,      ///< from the end of device work to the return of the call: row is the call
     kInitial,   ///< state before the recording began
     kResidual,  ///< unexplained delay before a device op
+    kAdded,     ///< communication that an edit added
   };
   Kind kind;
   std::uint32_t rank;                ///< index into Trace::ranks
@@ -66,6 +67,8 @@ struct RankGraph {
   std::vector<StepOps> steps;
   std::vector<OpId> device_first;  ///< by GpuIndex: the op whose start is that of the device op
   std::vector<OpId> device_last;   ///< by GpuIndex: the op whose end is
+  /// By HostIndex: the op whose end is that of the host op; nothing where no thread was replayed.
+  std::vector<std::optional<OpId>> host_last;
   std::vector<CommunicationOp> communication;
   Nanoseconds residual{0};        ///< sum of the delays that no rule explains
   Nanoseconds span{0};            ///< of the recording
@@ -76,8 +79,8 @@ struct RankGraph {
 
 struct ReplayGraph {
   graph::Graph graph;
-  /// By server: which of Recording::threads() it stands for; nothing for a stream. Servers that edits
-  /// add stand behind these.
+  /// By server: which of Recording::threads() it stands for; nothing for a stream. Servers that
+  /// edits add stand behind these.
   std::vector<std::optional<std::size_t>> thread_of_server;
   std::vector<Origin> origins;  ///< by op id
   std::vector<RankGraph> ranks;

@@ -30,6 +30,11 @@ bool is_call(const HostOp& op) {
   return op.kind == HostKind::kRuntime || op.kind == HostKind::kDriver;
 }
 
+/// In this order the ops of a thread nest: by start, outer before inner.
+bool nests_before(const HostOp& a, const HostOp& b) {
+  return a.start != b.start ? a.start < b.start : a.duration > b.duration;
+}
+
 }  // namespace
 
 Recording::Recording(const trace::Trace& trace, std::size_t rank)
@@ -47,6 +52,47 @@ Recording::Recording(const trace::Trace& trace, std::size_t rank)
   index_launches();
 }
 
+/// Thread 0 is where PyTorch puts what ran on threads that it does not know.
+bool Recording::made_up(std::size_t thread) const {
+  return name(rank_->threads[thread].thread) == "0";
+}
+
+/// The profiler's own work comes without its thread. It happens within calls: where only one thread
+/// was in a call all the while, it was that one's.
+void Recording::place_overhead(std::vector<std::vector<HostIndex>>& by_thread) const {
+  std::vector<HostIndex> homeless;
+  for (std::size_t t = 0; t < by_thread.size(); ++t)
+    if (made_up(t))
+      for (const HostIndex i : by_thread[t])
+        if (host(i).kind == HostKind::kOverhead) homeless.push_back(i);
+  if (homeless.empty()) return;
+  std::vector<std::vector<HostIndex>> calls(by_thread.size());  // outermost only
+  for (std::size_t t = 0; t < by_thread.size(); ++t) {
+    if (made_up(t)) continue;
+    for (const HostIndex i : by_thread[t])
+      if (is_call(host(i))) calls[t].push_back(i);
+    std::stable_sort(calls[t].begin(), calls[t].end(),
+                     [&](HostIndex a, HostIndex b) { return nests_before(host(a), host(b)); });
+    Nanoseconds open_until(INT64_MIN);
+    std::erase_if(calls[t], [&](HostIndex i) {
+      if (host(i).end() <= open_until) return true;
+      open_until = host(i).end();
+      return false;
+    });
+  }
+  for (const HostIndex i : homeless) {
+    std::vector<std::size_t> homes;
+    for (std::size_t t = 0; t < calls.size(); ++t) {
+      const auto behind =
+          std::upper_bound(calls[t].begin(), calls[t].end(), host(i).start,
+                           [&](Nanoseconds time, HostIndex c) { return time < host(c).start; });
+      if (behind != calls[t].begin() && host(*std::prev(behind)).end() >= host(i).end())
+        homes.push_back(t);
+    }
+    if (homes.size() == 1) by_thread[homes.front()].push_back(i);
+  }
+}
+
 void Recording::index_threads() {
   std::vector<std::vector<HostIndex>> by_thread(rank_->threads.size());
   std::vector<char> works(rank_->threads.size(), 0);
@@ -56,15 +102,12 @@ void Recording::index_threads() {
     if (!is_call(op) || call_kind(name(op)) != CallKind::kPoll) works[op.thread.index()] = 1;
   }
   parent_.assign(rank_->host_ops.size(), std::nullopt);
+  place_overhead(by_thread);
   for (std::size_t t = 0; t < by_thread.size(); ++t) {
-    // Thread 0 is where PyTorch puts frames of threads that it does not know.
-    const bool made_up = name(rank_->threads[t].thread) == "0";
-    if (!works[t] || made_up || by_thread[t].empty()) continue;
+    if (!works[t] || made_up(t) || by_thread[t].empty()) continue;
     std::vector<HostIndex>& ops = by_thread[t];
-    std::stable_sort(ops.begin(), ops.end(), [&](HostIndex a, HostIndex b) {
-      const HostOp &x = host(a), &y = host(b);
-      return x.start != y.start ? x.start < y.start : x.duration > y.duration;
-    });
+    std::stable_sort(ops.begin(), ops.end(),
+                     [&](HostIndex a, HostIndex b) { return nests_before(host(a), host(b)); });
     Nanoseconds last = host(ops.front()).end();
     std::vector<HostIndex> open;
     for (const HostIndex i : ops) {

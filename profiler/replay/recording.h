@@ -62,6 +62,8 @@ class Recording {
   Nanoseconds last() const { return last_; }    ///< latest
 
  private:
+  bool made_up(std::size_t thread) const;
+  void place_overhead(std::vector<std::vector<HostIndex>>& by_thread) const;
   void index_threads();
   void index_streams();
   void index_launches();

@@ -361,6 +361,7 @@ bool StoreReader::read_tables() {
     r->threads.push_back({NameId(static_cast<std::uint32_t>(threads.integer(1))),
                           NameId(static_cast<std::uint32_t>(threads.integer(2)))});
   }
+  if (!done(threads, "thread")) return false;
   Query devices(db_,
                 "SELECT rank_id, ordinal, name, memory_bytes, multiprocessors, compute_major, "
                 "compute_minor FROM device ORDER BY rowid");
@@ -375,6 +376,7 @@ bool StoreReader::read_tables() {
     if (!devices.is_null(3)) device.memory = Bytes::b(static_cast<double>(devices.integer(3)));
     r->devices.push_back(std::move(device));
   }
+  if (!done(devices, "device")) return false;
   Query inputs(db_, "SELECT rank_id, shapes, types FROM inputs ORDER BY rank_id, id");
   while (inputs.next()) {
     Rank* r = rank(inputs);
@@ -383,6 +385,7 @@ bool StoreReader::read_tables() {
     r->inputs.push_back({NameId(static_cast<std::uint32_t>(inputs.integer(1))),
                          NameId(static_cast<std::uint32_t>(inputs.integer(2)))});
   }
+  if (!done(inputs, "inputs")) return false;
   Query shapes(db_,
                "SELECT rank_id, grid_x, grid_y, grid_z, block_x, block_y, block_z, registers, "
                "shared_bytes FROM launch_shape ORDER BY rank_id, id");
@@ -397,6 +400,7 @@ bool StoreReader::read_tables() {
                                 number(7),
                                 number(8)});
   }
+  if (!done(shapes, "launch_shape")) return false;
   Query collectives(db_,
                     "SELECT rank_id, kind, bytes_in, bytes_out, group_size, group_name, ranks, "
                     "dtype FROM collective ORDER BY rank_id, id");
@@ -414,8 +418,7 @@ bool StoreReader::read_tables() {
                               .ranks = reference<NameId>(collectives, 6, names),
                               .dtype = reference<NameId>(collectives, 7, names)});
   }
-  return done(threads, "thread") && done(devices, "device") && done(inputs, "inputs") &&
-         done(shapes, "launch_shape") && done(collectives, "collective");
+  return done(collectives, "collective");
 }
 
 bool StoreReader::read_host_ops() {
@@ -488,6 +491,7 @@ bool StoreReader::read_rest() {
                         .source_stream = syncs.optional<std::uint32_t>(6),
                         .event_correlation = syncs.optional<std::uint32_t>(7)});
   }
+  if (!done(syncs, "sync")) return false;
   Query dependencies(db_, "SELECT * FROM dependency ORDER BY rowid");
   while (dependencies.next()) {
     Rank* r = rank(dependencies);
@@ -503,12 +507,13 @@ bool StoreReader::read_rest() {
     if (!from || !to) return bad("table dependency: a reference points nowhere");
     r->dependencies.push_back({*from, *to});
   }
+  if (!done(dependencies, "dependency")) return false;
   Query problems(db_, "SELECT kind, count, first FROM problem ORDER BY kind");
   while (problems.next())
     if (const auto kind = problems.optional<std::uint8_t>(0); kind && *kind < kProblemKinds)
       trace_.problems.add(static_cast<ProblemKind>(*kind), problems.text(2),
                           problems.optional<std::uint64_t>(1).value_or(0));
-  return done(syncs, "sync") && done(dependencies, "dependency") && done(problems, "problem");
+  return done(problems, "problem");
 }
 
 }  // namespace

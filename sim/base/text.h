@@ -30,6 +30,9 @@ std::string signed_percent(double ratio);
 /// 1234567 -> "1 234 567".
 std::string grouped(std::uint64_t count);
 
+/// "1 rank", "2 ranks", "1 234 ops".
+std::string counted(std::uint64_t count, std::string_view what);
+
 std::string_view trim(std::string_view text);
 std::vector<std::string_view> split(std::string_view text, char separator);
 std::string join(std::span<const std::string_view> parts, std::string_view separator);

@@ -18,52 +18,17 @@
 #include "sim/engine/engine.h"
 #include "sim/graph/text_form.h"
 #include "tests/support/data.h"
+#include "tests/support/pages.h"
 
 namespace rehearse {
 namespace {
 
 namespace fs = std::filesystem;
 
-struct Block {
-  std::string language;
-  std::size_t line;  // of its fence, from 1
-  std::vector<std::string> lines;
-};
-
-std::vector<fs::path> pages() {
-  std::vector<fs::path> found = {test::source_file("README.md"),
-                                 test::source_file("CONTRIBUTING.md")};
-  for (const auto& entry : fs::recursive_directory_iterator(test::source_file("docs")))
-    if (entry.path().extension() == ".md") found.push_back(entry.path());
-  std::sort(found.begin(), found.end());
-  return found;
-}
-
-std::vector<Block> blocks_of(const fs::path& page) {
-  std::vector<Block> blocks;
-  bool inside = false;
-  std::size_t number = 0;
-  const Result<std::string> text = read_file(page);
-  REQUIRE(text);
-  for (const std::string_view line : split(*text, '\n')) {
-    ++number;
-    if (line.starts_with("```")) {
-      if (!inside) blocks.push_back({std::string(line.substr(3)), number, {}});
-      inside = !inside;
-    } else if (inside) {
-      blocks.back().lines.emplace_back(line);
-    }
-  }
-  INFO(page << ": a block is not closed");
-  REQUIRE_FALSE(inside);
-  return blocks;
-}
-
-std::string join_lines(const std::vector<std::string>& lines) {
-  std::string text;
-  for (const std::string& line : lines) text += line + "\n";
-  return text;
-}
+using test::Block;
+using test::blocks_of;
+using test::join_lines;
+using test::pages;
 
 TEST_CASE("worked examples of graphs give the times that the page states") {
   std::size_t checked = 0;
@@ -121,7 +86,7 @@ bool line_matches(std::string expected, const std::string& got) {
   std::string plain = got;
   std::replace(plain.begin(), plain.end(), '*', '\x01');
   for (std::size_t at = 0; (at = expected.find("…", at)) != std::string::npos; ++at)
-    expected.replace(at, std::string("…").size(), "*");
+    expected.replace(at, std::string_view("…").size(), 1, '*');
   return matches_wildcard(expected, plain);
 }
 
@@ -168,7 +133,7 @@ TEST_CASE("commands print what the page shows") {
           check();
           command = line.substr(2);
         } else if (line.starts_with("> ") && expected.empty()) {
-          command += " " + line.substr(2);  // a long command goes on
+          command.append(" ").append(line, 2);  // a long command goes on
         } else {
           expected.push_back(line);
         }

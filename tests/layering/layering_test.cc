@@ -1,7 +1,9 @@
 // Includes point down: the tree passes the check, and the check finds what is planted.
-#include <catch2/catch.hpp>
 #include <cstdio>
 #include <fstream>
+
+#include <catch2/catch.hpp>
+#include <fmt/core.h>
 
 #include "tests/support/data.h"
 
@@ -16,8 +18,9 @@ struct Outcome {
 };
 
 Outcome check(const fs::path& root) {
-  const std::string command = "'" + test::source_file("tests/layering/check_layers.sh").string() +
-                              "' '" + root.string() + "' 2>&1";
+  const std::string command =
+      fmt::format("'{}' '{}' 2>&1", test::source_file("tests/layering/check_layers.sh").string(),
+                  root.string());
   std::FILE* pipe = ::popen(command.c_str(), "r");
   REQUIRE(pipe);
   std::string text;
@@ -47,14 +50,14 @@ TEST_CASE("a forbidden include is found") {
     const char* message;
   };
   for (const Case& c :
-       {Case{"sim/base/x.h", "#include \"sim/graph/graph.h\"", "sim/base may not include sim/graph"},
+       {Case{"sim/base/x.h", "#include \"sim/graph/graph.h\"",
+             "sim/base may not include sim/graph"},
         Case{"strategies/x.cc", "#include \"sim/engine/engine.h\"",
              "strategies may not include sim/engine"},
         Case{"sim/engine/x.cc", "  #  include \"cli/globals.h\"", "sim/engine may not include cli"},
         Case{"sim/graph/x.cc", "#include <yaml-cpp/yaml.h>",
              "sim/graph may not include yaml-cpp/yaml.h"},
-        Case{"profiler/ingest/x.h", "#include <simdjson.h>",
-             "a header may not include simdjson.h"},
+        Case{"profiler/ingest/x.h", "#include <simdjson.h>", "a header may not include simdjson.h"},
         Case{"models/other/x.cc", "int x;", "belongs to no module"}}) {
     INFO(c.file << ": " << c.line);
     const Outcome outcome = check(planted(c.file, c.line));

@@ -2,63 +2,18 @@
 // telling, an edit moves what it should and nothing else.
 #include <catch2/catch.hpp>
 
-#include "profiler/replay/compare.h"
-#include "profiler/replay/edit.h"
-#include "profiler/replay/lower.h"
-#include "profiler/trace/align.h"
-#include "sim/engine/engine.h"
+#include "tests/support/replayed.h"
 #include "tests/support/trace_builder.h"
 
 namespace rehearse::replay {
 namespace {
 
 using test::RankBuilder;
+using test::Replayed;
 using trace::CopyDirection;
 using trace::HostKind;
 using trace::HostMemory;
 using trace::Trace;
-
-/// A trace lowered and run, as it was or edited.
-struct Replayed {
-  explicit Replayed(Trace trace_in, LowerOptions options = {})
-      : trace(std::make_unique<Trace>(std::move(trace_in))) {
-    trace::align(*trace);
-    for (std::size_t r = 0; r < trace->ranks.size(); ++r) recordings.emplace_back(*trace, r);
-    Result<ReplayGraph> lowered = lower(recordings, options);
-    INFO((lowered ? "" : to_string(lowered.error())));
-    REQUIRE(lowered);
-    graph = std::move(*lowered);
-    run(graph);
-  }
-
-  void run(const ReplayGraph& which) {
-    Result<graph::Timeline> result = engine::run(which.graph);
-    INFO((result ? "" : to_string(result.error())));
-    REQUIRE(result);
-    timeline = std::move(*result);
-    comparison = compare(recordings, which, timeline);
-  }
-  void scale(const std::string& text) {
-    const Result<ReplayGraph> edited = replay::scale(recordings, graph, *parse_scale(text));
-    INFO((edited ? "" : to_string(edited.error())));
-    REQUIRE(edited);
-    run(*edited);
-  }
-
-  double start_us(std::size_t gpu, std::size_t rank = 0) const {
-    return timeline[graph.ranks[rank].device_first[gpu]].start.seconds().us();
-  }
-  double end_us(std::size_t gpu, std::size_t rank = 0) const {
-    return timeline[graph.ranks[rank].device_last[gpu]].end.seconds().us();
-  }
-  double host_us(std::size_t step) const { return comparison.steps[step].host.simulated.us(); }
-
-  std::unique_ptr<Trace> trace;
-  std::vector<Recording> recordings;
-  ReplayGraph graph;
-  graph::Timeline timeline;
-  Comparison comparison;
-};
 
 /// Kernels of 100 us launched every 200 us: each finds the stream idle and starts 8 us after its
 /// call.
@@ -379,6 +334,30 @@ TEST_CASE("residuals put back what no rule explains") {
   CHECK(without.comparison.residual_share == Approx(40.0 / 2000));
   Replayed with(trace, {.residuals = true});
   CHECK(with.start_us(5) == Approx(1058));
+}
+
+TEST_CASE("the profiler's own work belongs to the only call that it happened in") {
+  const auto steps = [](bool second_thread_calls) {
+    Trace trace;
+    RankBuilder rank(trace);
+    rank.step(0, 0, 1000);
+    rank.call("cudaLaunchKernel", 100, 300, 1);
+    rank.kernel("k", 420, 50, 1);
+    rank.host("Activity Buffer Request", 150, 200, HostKind::kOverhead, 0);
+    if (second_thread_calls) rank.call("cudaLaunchKernel", 90, 400, 2, 2);
+    return trace;
+  };
+  const auto profiler = *parse_selector("profiler");
+  const Replayed alone(steps(false));
+  REQUIRE(select(alone.recordings, alone.graph, profiler).size() == 1);
+  const Result<ReplayGraph> without = remove(alone.recordings, alone.graph, profiler);
+  REQUIRE(without);
+  Replayed edited(steps(false));
+  edited.run(*without);
+  CHECK(edited.host_us(0) == Approx(800));
+  // With two threads in calls nobody knows whose it was.
+  const Replayed two(steps(true));
+  CHECK(select(two.recordings, two.graph, profiler).empty());
 }
 
 TEST_CASE("an execution trace alone cannot be replayed") {

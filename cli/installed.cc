@@ -1,0 +1,23 @@
+#include "cli/installed.h"
+
+#include <fmt/core.h>
+
+namespace rehearse::cli {
+
+namespace fs = std::filesystem;
+
+Result<fs::path> installed_library(std::string_view name) {
+  std::error_code error;
+  const fs::path program = fs::read_symlink("/proc/self/exe", error);
+  if (error) return fail("this program's own file cannot be found: " + error.message());
+  const fs::path folder = program.parent_path();
+  for (const fs::path& base : {folder, folder.parent_path()})
+    if (const fs::path file = base / "lib" / "rehearse" / name; fs::exists(file, error))
+      return file;
+  return fail(
+      Diagnostic{.file = fmt::format("{}/lib/rehearse/{}", folder.parent_path().string(), name),
+                 .problem = "is missing: the installation is incomplete",
+                 .expected = "what `cmake --install` puts there"});
+}
+
+}  // namespace rehearse::cli

@@ -1,0 +1,123 @@
+#include "profiler/replay/gradients.h"
+
+#include <algorithm>
+
+#include "profiler/trace/shapes.h"
+
+namespace rehearse::replay {
+namespace {
+
+using trace::HostOp;
+
+constexpr std::string_view kAccumulate = "torch::autograd::AccumulateGrad";
+constexpr std::string_view kRange = "gradient";
+
+bool is_accumulate(const Recording& r, const HostOp& op) {
+  return op.kind == trace::HostKind::kOperator && r.name(op) == kAccumulate;
+}
+bool is_range(const Recording& r, const HostOp& op) {
+  return op.kind == trace::HostKind::kAnnotation && op.payload && r.name(op) == kRange;
+}
+
+struct Found {
+  graph::Gradient gradient;
+  Nanoseconds end;  ///< of the operator or range
+};
+
+/// Device ops with the time of the call that launched them, in order of time.
+struct Launch {
+  Nanoseconds time;
+  GpuIndex op;
+};
+
+std::vector<Launch> launches_of(const Recording& r, const HostThread& thread) {
+  std::vector<Launch> launches;
+  for (const HostIndex call : thread.ops)
+    for (const GpuIndex op : r.launched(call)) launches.push_back({r.host(call).start, op});
+  return launches;
+}
+
+Result<std::vector<Found>> accumulated(const Recording& r, const RankGraph& graph) {
+  std::vector<Found> found;
+  for (const HostThread& thread : r.threads()) {
+    const std::vector<Launch> launches = launches_of(r, thread);
+    for (const HostIndex i : thread.ops) {
+      const HostOp& op = r.host(i);
+      if (!is_accumulate(r, op)) continue;
+      const auto bytes =
+          op.inputs ? trace::tensor_bytes(r.name(r.rank().inputs[op.inputs->index()].shapes),
+                                          r.name(r.rank().inputs[op.inputs->index()].types))
+                    : std::nullopt;
+      if (!bytes)
+        return fail(Diagnostic{.file = r.rank().info.source,
+                               .problem = "the sizes of its gradients were not recorded",
+                               .expected = "a recording with record_shapes=True, or the execution "
+                                           "trace of the same run beside it"});
+      const auto behind =
+          std::upper_bound(launches.begin(), launches.end(), op.end(),
+                           [](Nanoseconds time, const Launch& l) { return time < l.time; });
+      if (behind == launches.begin()) continue;  // computed before the recording began
+      found.push_back(
+          {{graph.device_last[std::prev(behind)->op], Bytes::b(double(*bytes))}, op.end()});
+    }
+  }
+  return found;
+}
+
+std::vector<Found> ranges(const Recording& r, const RankGraph& graph) {
+  std::vector<Found> found;
+  for (const HostThread& thread : r.threads())
+    for (const HostIndex i : thread.ops)
+      if (const HostOp& op = r.host(i); is_range(r, op) && graph.host_last[i])
+        found.push_back({{*graph.host_last[i], Bytes::b(double(*op.payload))}, op.end()});
+  return found;
+}
+
+/// The first device op that each stream gets after `time`.
+std::vector<OpId> next_on_streams(const Recording& r, const RankGraph& graph, Nanoseconds time) {
+  std::vector<OpId> next;
+  for (const Stream& stream : r.streams())
+    for (const GpuIndex i : stream.ops)
+      if (const auto call = r.launcher(i); call && r.host(*call).start > time) {
+        next.push_back(graph.device_first[i]);
+        break;
+      }
+  return next;
+}
+
+}  // namespace
+
+Result<Gradients> find_gradients(const Recording& r, const RankGraph& graph) {
+  Result<std::vector<Found>> accumulate = accumulated(r, graph);
+  if (!accumulate) return forward(accumulate);
+  Gradients gradients{.on_device = !accumulate->empty(), .steps = {}};
+  std::vector<Found> found = gradients.on_device ? std::move(*accumulate) : ranges(r, graph);
+  if (found.empty())
+    return fail(Diagnostic{.file = r.rank().info.source,
+                           .problem = "shows no gradients",
+                           .expected = "operators torch::autograd::AccumulateGrad, or NVTX ranges "
+                                       "'gradient' whose payload is their size in bytes"});
+  std::stable_sort(found.begin(), found.end(),
+                   [](const Found& a, const Found& b) { return a.end < b.end; });
+
+  // A new step begins where a step of the recording does.
+  std::size_t step = 0;
+  const auto step_of = [&](Nanoseconds time) {
+    while (step < graph.steps.size() && graph.steps[step].step.start <= time) ++step;
+    return step;
+  };
+  std::optional<std::size_t> current;
+  for (std::size_t k = 0; k < found.size(); ++k) {
+    if (const std::size_t s = step_of(found[k].end); s != current) {
+      current = s;
+      gradients.steps.emplace_back();
+    }
+    gradients.steps.back().gradients.push_back(found[k].gradient);
+    const bool last = k + 1 == found.size() || step_of(found[k + 1].end) != current;
+    if (last && gradients.on_device)
+      gradients.steps.back().users = next_on_streams(r, graph, found[k].end);
+  }
+  return gradients;
+}
+
+}  // namespace rehearse::replay

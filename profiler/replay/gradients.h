@@ -1,0 +1,28 @@
+// The gradients of a recorded training job, for strategies that sum them over ranks.
+#pragma once
+
+#include <vector>
+
+#include "profiler/replay/lower.h"
+#include "sim/graph/gradients.h"
+
+namespace rehearse::replay {
+
+struct Gradients {
+  bool on_device;  ///< kernels complete them; else a host thread does
+  std::vector<graph::GradientStep> steps;
+};
+
+/// Of one rank, by either of two signs.
+///
+/// PyTorch: operators torch::autograd::AccumulateGrad with the shape and type of their input. A
+/// gradient is ready with the last device op that its thread launched up to the operator's end; its
+/// users are what each stream gets next after the last gradient of the step.
+///
+/// NVTX: ranges or marks "gradient" with a payload, the bytes. A gradient is ready where the range
+/// ends, and the thread itself would sum it there: it has no users.
+///
+/// Fails where there are none, and where sizes were not recorded.
+Result<Gradients> find_gradients(const Recording& recording, const RankGraph& graph);
+
+}  // namespace rehearse::replay

@@ -1,0 +1,28 @@
+// Sizes of tensors from the texts that recordings give for their shapes and types.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string_view>
+
+namespace rehearse::trace {
+
+/// Nothing when a factor is absent or the product leaves 64 bits.
+std::optional<std::uint64_t> product(std::optional<std::uint64_t> a,
+                                     std::optional<std::uint64_t> b);
+
+/// Bytes of one element of a type as PyTorch and NCCL name it ("Float", "c10::BFloat16", "int8",
+/// "Tensor(float)"); nothing for an unknown name.
+std::optional<std::uint64_t> element_bytes(std::string_view dtype);
+
+/// The number of elements of a shape "[32, 3, 224]": the product, 1 for "[]". Nothing when the text
+/// is no shape or the product leaves 64 bits.
+std::optional<std::uint64_t> shape_elements(std::string_view shape);
+
+/// Bytes of all tensors among inputs or outputs. Shapes "[[6144], [], [[112], [8]]]" go with types
+/// as Kineto writes them ["float", "Scalar", ""] or execution traces do ["Tensor(float)", "Int",
+/// "GenericList[Tensor(float),Tensor(long int)]"]. What is no tensor counts nothing; nothing at all
+/// without tensors, or where the size of one is unknown.
+std::optional<std::uint64_t> tensor_bytes(std::string_view shapes, std::string_view types);
+
+}  // namespace rehearse::trace

@@ -1,0 +1,170 @@
+// JSON: the keys that scripts rely on, quantities with units, numbers that are numbers.
+#include <filesystem>
+
+#include <catch2/catch.hpp>
+
+#include "tests/support/capture_run.h"
+#include "tests/support/data.h"
+#include "tests/support/json_check.h"
+#include "tests/support/rehearse.h"
+
+namespace rehearse {
+namespace {
+
+using test::Json;
+using test::kExample;
+using test::Ran;
+
+Json result_of(std::vector<std::string> arguments) {
+  const std::string command = arguments.front();
+  arguments.insert(arguments.begin(), {"--format", "json"});
+  const Ran ran = test::rehearse(arguments);
+  INFO(command << ": " << ran.errors);
+  REQUIRE(ran.code == 0);
+  CHECK(ran.errors.empty());
+  Json json = Json::parse(ran.out);
+  CHECK(json["schema"] == "rehearse/1");
+  CHECK(json["command"] == command);
+  test::check_values(json, "interval_coverage");  // absent for a suite without rows
+  return json;
+}
+
+TEST_CASE("import: keys") {
+  const std::string store = (test::scratch_folder() / "a.rehearse").string();
+  // An annotation of negative duration is a problem that is counted.
+  std::string text = test::kineto_recording(3);
+  text.replace(text.find("\"dur\": 400"), 10, "\"dur\": -40");
+  const std::string input = test::write_scratch("a.json", text).string();
+  const Json json = result_of({"import", input, "-o", store});
+  for (const char* key : {"ranks", "devices", "ops.host", "ops.gpu", "steps", "problems[].kind",
+                          "problems[].severity", "problems[].count", "problems[].first"})
+    test::check_has(json, key);
+  CHECK(json["ranks"] == 1);
+  CHECK(json["steps"] == 3);
+  CHECK(json["ops"]["host"] == 8);
+  CHECK(json["problems"][0]["kind"] == "negative_duration");
+  CHECK(json["problems"][0]["count"] == 1);
+}
+
+TEST_CASE("inspect: keys and the example's numbers") {
+  const Json json = result_of({"inspect", kExample});
+  for (const char* key :
+       {"ranks[].steps[].name", "ranks[].steps[].measured_s", "ops[].name", "ops[].kind",
+        "ops[].calls", "ops[].total.value", "breakdown.total", "breakdown.compute", "problems"})
+    test::check_has(json, key);
+  CHECK(json["ranks"][0]["steps"].size() == 3);
+  CHECK(json["ranks"][0]["steps"][1]["measured_s"].get<double>() == Approx(1e-3));
+  // Two kernels of 500 and 100 us in a step of 1000 us.
+  CHECK(json["breakdown"]["compute"]["value"].get<double>() == Approx(600e-6));
+}
+
+void check_replay_keys(const Json& json) {
+  for (const char* key :
+       {"ranks[].steps[].rank", "ranks[].steps[].name", "ranks[].steps[].partial",
+        "ranks[].steps[].measured_s", "ranks[].steps[].simulated_s",
+        "ranks[].steps[].gpu.measured_s", "ranks[].steps[].gpu.simulated_s", "error.median",
+        "error.worst", "kernel_start_error", "residual_share", "breakdown.total",
+        "critical_path[].category", "critical_path[].time", "critical_path[].share"})
+    test::check_has(json, key);
+}
+
+TEST_CASE("replay: keys and the example's numbers") {
+  const Json json = result_of({"replay", kExample});
+  check_replay_keys(json);
+  for (const char* key : {"value", "low", "high", "unit", "provenance"})
+    test::check_has(json["step_time"]["simulated"], key);
+  CHECK(json["step_time"]["simulated"]["value"].get<double>() == Approx(1e-3));
+  CHECK(json["step_time"]["measured"]["value"].get<double>() == Approx(1e-3));
+  CHECK(json["error"]["median"].get<double>() == Approx(0).margin(1e-6));
+}
+
+TEST_CASE("whatif: keys and the example's numbers") {
+  const Json json = result_of({"whatif", kExample, "--scale", "kernel=gemm*:0.5"});
+  check_replay_keys(json);
+  for (const char* key : {"step_time.value", "step_time.low", "step_time.high", "step_time.unit",
+                          "step_time.provenance", "baseline.measured", "baseline.simulated.low",
+                          "baseline.error.median", "change"})
+    test::check_has(json, key);
+  // gemm takes 250 us less of a step of 1000 us.
+  CHECK(json["step_time"]["value"].get<double>() == Approx(750e-6));
+  CHECK(json["change"].get<double>() == Approx(-0.25));
+  CHECK(json["step_time"]["provenance"] == "extrapolated");
+}
+
+TEST_CASE("validate: keys") {
+  const std::filesystem::path recording =
+      test::write_scratch("a.json", test::text_of(test::source_file(kExample)));
+  const Json json = result_of({"validate", "--data", recording.parent_path().string()});
+  for (const char* key : {"name", "rows", "median_error", "p90_error", "worst_error", "bias",
+                          "interval_coverage", "fitted_rows", "blind_rows"})
+    test::check_has(json, std::string("suites[].") + key);
+  CHECK(json["suites"][0]["name"] == "replay");
+  CHECK(json["suites"][0]["rows"] == 6);  // three steps, by host and by device
+  CHECK(json["suites"][0]["interval_coverage"] == 1.0);
+}
+
+TEST_CASE("doctor: keys") {
+  const Json json = result_of({"doctor"});
+  for (const char* key : {"name", "ok", "detail", "remedy"})
+    test::check_has(json, std::string("checks[].") + key);
+}
+
+TEST_CASE("profile: keys, and a recording that the other commands read") {
+  const std::string folder = (test::scratch_folder() / "capture").string();
+  const Json json = result_of(
+      {"profile", "-o", folder, "--", test::capture_program("capture_target"), "ranges", "10"});
+  for (const char* key : {"processes[].name", "processes[].command", "kernels", "dropped",
+                          "overhead.per_range", "overhead.total"})
+    test::check_has(json, key);
+  CHECK(json["dropped"] == 0);
+  CHECK(json["ranges"] == 10);
+  const Json inspected = result_of({"inspect", folder});
+  CHECK(inspected["ranks"][0]["format"] == "capture");
+  CHECK(inspected["ranks"][0]["host_ops"] == json["ranges"]);
+}
+
+TEST_CASE("odd recordings give numbers or an error, never NaN") {
+  const auto event = [](const std::string& category, const std::string& name, int start,
+                        int length) {
+    return R"({"ph": "X", "cat": ")" + category + R"(", "name": ")" + name +
+           R"(", "pid": 1, "tid": 1, "ts": )" + std::to_string(start) + R"(, "dur": )" +
+           std::to_string(length) + R"(, "args": {"device": 0, "stream": 7, "correlation": 1}})";
+  };
+  const auto recording = [](const std::string& events) {
+    return "{\"traceEvents\": [" + events + "]}";
+  };
+  const std::vector<std::string> texts = {
+      recording(""),
+      recording(event("cpu_op", "nothing", 5, 0)),
+      recording(event("kernel", "alone", 5, 0)),
+      recording(event("user_annotation", "ProfilerStep#1", 5, 0)),
+      recording(event("user_annotation", "ProfilerStep#1", 5, 0) + "," +
+                event("kernel", "k", 5, 3)),
+      recording(event("cuda_runtime", "cudaLaunchKernel", 9, 1) + "," +
+                event("kernel", "earlier", 5, 3)),
+      recording(event("cpu_op", "far", -2000000000, 1) + "," +
+                event("cpu_op", "apart", 2000000000, 1)),
+      R"({"schema": "1.0.3", "pid": 1, "time": "", "start_ts": 1, "nodes": []})",
+  };
+  for (const std::string& text : texts) {
+    const std::string path = test::write_scratch("odd.json", text).string();
+    INFO(text);
+    for (std::vector<std::string> arguments : {std::vector<std::string>{"inspect", path},
+                                               {"replay", path},
+                                               {"whatif", path, "--scale", "gpu:0"},
+                                               {"whatif", path, "--scale", "host:0"}}) {
+      arguments.insert(arguments.end(), {"--format", "json", "--quiet"});
+      const Ran ran = test::rehearse(arguments);
+      INFO(arguments.front() << ": " << ran.errors);
+      if (ran.code == 0) {
+        CHECK(ran.errors.empty());
+        test::check_values(Json::parse(ran.out));
+      } else {
+        test::check_failed(ran, 1, "");
+      }
+    }
+  }
+}
+
+}  // namespace
+}  // namespace rehearse

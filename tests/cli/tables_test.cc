@@ -1,0 +1,147 @@
+// CSV and Markdown: every row has as many cells as the heading, whatever the names of ops hold.
+#include <optional>
+
+#include <catch2/catch.hpp>
+
+#include "sim/base/text.h"
+#include "tests/support/data.h"
+#include "tests/support/rehearse.h"
+
+namespace rehearse {
+namespace {
+
+using Rows = std::vector<std::vector<std::string>>;
+using test::Ran;
+
+const std::string kName = "at::f<a, b>(\"x\" | 'y')";
+const std::string kNameInJson = "at::f<a, b>(\\\"x\\\" | 'y')";
+
+/// By RFC 4180; nothing where a quote stands in the wrong place.
+std::optional<Rows> parse_csv(const std::string& text) {
+  Rows rows;
+  std::vector<std::string> row;
+  std::string cell;
+  for (std::size_t at = 0; at < text.size();) {
+    if (text[at] == '"') {
+      for (++at;; ++at) {
+        if (at >= text.size()) return std::nullopt;
+        if (text[at] == '"' && (at + 1 == text.size() || text[at + 1] != '"')) break;
+        if (text[at] == '"') ++at;
+        cell += text[at];
+      }
+      ++at;
+    } else {
+      while (at < text.size() && text[at] != ',' && text[at] != '\n') {
+        if (text[at] == '"') return std::nullopt;
+        cell += text[at++];
+      }
+    }
+    if (at >= text.size() || (text[at] != ',' && text[at] != '\n')) return std::nullopt;
+    row.push_back(std::exchange(cell, ""));
+    if (text[at++] == '\n') rows.push_back(std::exchange(row, {}));
+  }
+  return rows;
+}
+
+/// The cells of the lines of a table, with escaped bars as they were; the rule is left out.
+std::optional<Rows> parse_markdown(const std::string& text) {
+  Rows rows;
+  std::string_view rest = text;
+  for (const std::string_view line : split(trim(rest), '\n')) {
+    if (line.size() < 2 || line.front() != '|' || line.back() != '|') return std::nullopt;
+    std::vector<std::string> row(1);
+    for (std::size_t at = 1; at + 1 < line.size(); ++at) {
+      if (line[at] == '\\' && line[at + 1] == '|') {
+        row.back() += line[++at];
+      } else if (line[at] == '|') {
+        row.emplace_back();
+      } else {
+        row.back() += line[at];
+      }
+    }
+    for (std::string& cell : row) cell = trim(cell);
+    rows.push_back(std::move(row));
+  }
+  if (rows.size() < 2) return std::nullopt;
+  for (const std::string& cell : rows[1])
+    if (cell.find_first_not_of("-:") != std::string::npos) return std::nullopt;
+  rows.erase(rows.begin() + 1);
+  return rows;
+}
+
+std::vector<std::vector<std::string>> commands(const std::string& input) {
+  return {{"import", input, "-o", (test::scratch_folder() / "a.rehearse").string()},
+          {"inspect", input},
+          {"replay", input},
+          {"whatif", input, "--scale", "host:0.5"}};
+}
+
+void check_rectangular(const std::optional<Rows>& rows) {
+  REQUIRE(rows);
+  REQUIRE_FALSE(rows->empty());
+  CHECK(rows->front().size() > 1);
+  for (const std::vector<std::string>& row : *rows) CHECK(row.size() == rows->front().size());
+}
+
+TEST_CASE("tables are whole in every format") {
+  // A record without a thread makes import list a problem whose place quotes the input.
+  std::string text = test::kineto_recording(3, kNameInJson);
+  text.replace(text.find("\"dur\": 400"), 10, "\"dur\": -40");
+  const std::string input = test::write_scratch("a,b\"c.json", text).string();
+  for (std::vector<std::string> arguments : commands(input)) {
+    INFO(arguments.front());
+    arguments.insert(arguments.end(), {"--quiet", "--format", "csv"});
+    const Ran csv = test::rehearse(arguments);
+    REQUIRE(csv.code == 0);
+    check_rectangular(parse_csv(csv.out));
+    arguments.back() = "markdown";
+    const Ran markdown = test::rehearse(arguments);
+    REQUIRE(markdown.code == 0);
+    check_rectangular(parse_markdown(markdown.out));
+    CHECK(parse_markdown(markdown.out)->front() == parse_csv(csv.out)->front());
+  }
+}
+
+TEST_CASE("names survive quoting") {
+  const std::string input =
+      test::write_scratch("a.json", test::kineto_recording(3, kNameInJson)).string();
+  const auto csv = parse_csv(test::rehearse({"inspect", input, "--format", "csv"}).out);
+  const auto markdown =
+      parse_markdown(test::rehearse({"inspect", input, "--format", "markdown"}).out);
+  const std::vector<std::string> expected = {"host", kName, "3", "1.200", "400.0"};
+  for (const auto& rows : {csv, markdown}) {
+    REQUIRE(rows);
+    CHECK(std::count(rows->begin(), rows->end(), expected) == 1);
+  }
+}
+
+TEST_CASE("control characters in names reach neither a terminal nor a Markdown table") {
+  const std::string input =
+      test::write_scratch("a.json", test::kineto_recording(3, "a\\n\\u001b[31m\\u0000b")).string();
+  const std::string table = test::rehearse({"inspect", input}).out;
+  CHECK(table.find("host  a  [31m b ") != std::string::npos);
+  CHECK(table.find('\033') == std::string::npos);
+  check_rectangular(parse_markdown(test::rehearse({"inspect", input, "--format", "markdown"}).out));
+  const auto csv = parse_csv(test::rehearse({"inspect", input, "--format", "csv"}).out);
+  check_rectangular(csv);
+  const std::string name("a\n\033[31m\0b", 9);  // CSV keeps what was recorded
+  CHECK(std::count_if(csv->begin(), csv->end(), [&](const auto& row) { return row[1] == name; }) ==
+        1);
+}
+
+TEST_CASE("validate gives a row per suite") {
+  const auto rows = parse_csv(
+      test::rehearse({"validate", "--data", "examples/recordings", "--format", "csv"}).out);
+  check_rectangular(rows);
+  CHECK(rows->size() == 3);
+  CHECK(rows->at(1).front() == "replay");
+}
+
+TEST_CASE("results for programs and files carry no colour") {
+  for (const char* format : {"table", "csv", "markdown", "json"})
+    CHECK(test::rehearse({"replay", test::kExample, "--format", format}).out.find('\033') ==
+          std::string::npos);
+}
+
+}  // namespace
+}  // namespace rehearse

@@ -1,0 +1,171 @@
+// The pages on formats state what the program reads and writes.
+#include <charconv>
+
+#include <catch2/catch.hpp>
+#include <nlohmann/json.hpp>
+
+#include "models/comm/closed_form.h"
+#include "profiler/capture/blocks.h"
+#include "sim/base/text.h"
+#include "sim/cluster/link.h"
+#include "tests/support/capture_run.h"
+#include "tests/support/data.h"
+#include "tests/support/pages.h"
+#include "tests/support/rehearse.h"
+
+namespace rehearse {
+namespace {
+
+namespace fs = std::filesystem;
+using test::kExample;
+
+// --- json.md -------------------------------------------------------------------------------------
+
+/// Checks that every key below `json` stands on the page as `key`, or as the end of `a.b.key`.
+void check_keys(const nlohmann::json& json, const std::string& page) {
+  for (const auto& [key, value] : json.items()) {
+    if (json.is_object()) {
+      INFO(key);
+      const bool named = page.find("`" + key + "`") != std::string::npos ||
+                         page.find("." + key + "`") != std::string::npos ||
+                         page.find("`" + key + "[]") != std::string::npos ||
+                         page.find("." + key + "[]") != std::string::npos ||
+                         page.find("\"" + key + "\":") != std::string::npos ||
+                         page.find("`" + key + ".") != std::string::npos;
+      CHECK(named);
+    }
+    if (value.is_structured()) check_keys(value, page);
+  }
+}
+
+TEST_CASE("the page of JSON names every key that a command writes") {
+  const fs::path page = test::source_file("docs/formats/json.md");
+  const std::string text = test::text_of(page);
+  const std::string common = text.substr(0, text.find("## import"));
+  const std::string store = (test::scratch_folder() / "a.rehearse").string();
+  std::string input = test::kineto_recording(3);
+  input.replace(input.find("\"dur\": 400"), 10, "\"dur\": -40");
+  const std::string damaged = test::write_scratch("damaged.json", input).string();
+  const std::string replay = test::section_of(page, "## replay");
+  const auto check = [&](std::vector<std::string> arguments, const std::string& sections) {
+    const std::string command = arguments.front();
+    arguments.insert(arguments.begin(), {"--format", "json", "--quiet"});
+    const test::Ran ran = test::rehearse(arguments);
+    INFO(command << ": " << ran.errors);
+    REQUIRE(ran.code == 0);
+    check_keys(nlohmann::json::parse(ran.out),
+               common + test::section_of(page, "## " + command) + sections);
+  };
+  check({"import", damaged, "-o", store}, "");
+  check({"inspect", kExample}, "");
+  check({"inspect", damaged}, "");
+  check({"replay", kExample}, "");
+  check({"whatif", kExample, "--scale", "gpu:2"}, replay);
+  check({"validate", "--data", "examples/recordings"}, "");
+  check({"doctor"}, "");
+  const std::string folder = (test::scratch_folder() / "capture").string();
+  check({"profile", "-o", folder, "--", test::capture_program("capture_target"), "ranges", "10"},
+        "");
+}
+
+// --- link.md -------------------------------------------------------------------------------------
+
+TEST_CASE("the page of links has a file that loads, and the times that follow from it") {
+  const auto blocks = test::blocks_of(test::source_file("docs/formats/link.md"), "yaml");
+  REQUIRE(blocks.size() == 1);
+  const Result<cluster::Link> link =
+      cluster::load_link(test::write_scratch("link.yaml", test::join_lines(blocks.front().lines)));
+  INFO((link ? "" : to_string(link.error())));
+  REQUIRE(link);
+  CHECK(link->latency.us() == Approx(12));
+  CHECK(link->rate.gb_per_s() == Approx(11.2));
+  CHECK(comm::ring_time(CollectiveKind::kSendRecv, 2, Bytes::mb(1), *link).us() ==
+        Approx(12 + 89.3).epsilon(0.001));
+  CHECK(comm::ring_time(CollectiveKind::kAllReduce, 4, Bytes::mb(1), *link).us() ==
+        Approx(206).epsilon(0.001));
+  const Result<cluster::Link> line = cluster::parse_link("latency=12us,rate=11.2GB/s");
+  REQUIRE(line);
+  CHECK(line->latency == link->latency);
+  CHECK(line->rate == link->rate);
+}
+
+// --- capture.md ----------------------------------------------------------------------------------
+
+std::string bytes_of(const std::vector<std::string>& lines) {
+  std::string bytes;
+  for (const std::string& line : lines)
+    for (const std::string_view word :
+         split(trim(std::string_view(line).substr(0, line.find('#'))), ' ')) {
+      unsigned value = 0;
+      const auto [rest, error] = std::from_chars(word.data(), word.data() + word.size(), value, 16);
+      REQUIRE(error == std::errc{});
+      REQUIRE(rest == word.data() + word.size());
+      bytes += static_cast<char>(value);
+    }
+  return bytes;
+}
+
+TEST_CASE("the page of captures has a file that reads as it says") {
+  using namespace capture;
+  const auto blocks = test::blocks_of(test::source_file("docs/formats/capture.md"), "hex");
+  REQUIRE(blocks.size() == 1);
+  const std::string bytes = bytes_of(blocks.front().lines);
+  std::size_t at = 0;
+  BlockReader reader([&](std::span<char> into) {
+    const std::size_t n = bytes.copy(into.data(), into.size(), at);
+    at += n;
+    return n;
+  });
+  REQUIRE(reader.begin() == BlockReader::Begin::kCapture);
+
+  auto block = reader.next();
+  REQUIRE(block);
+  REQUIRE(block->type == BlockType::kProcess);
+  const auto process = decode_process(block->payload);
+  REQUIRE(process);
+  CHECK(process->host == "h");
+  CHECK(process->process == 7);
+  CHECK(process->parent == 1);
+  CHECK(process->forked_from == 0);
+  CHECK_FALSE(process->rank);
+  CHECK(process->realtime_ns == 1000);
+  CHECK(process->monotonic_ns == 500);
+  CHECK(process->command == std::vector<std::string>{"a"});
+
+  block = reader.next();
+  REQUIRE(block);
+  REQUIRE(block->type == BlockType::kTexts);
+  const auto texts = decode_texts(block->payload);
+  REQUIRE(texts);
+  REQUIRE(texts->size() == 1);
+  CHECK(texts->front().number == 1);
+  CHECK(texts->front().text == "fwd");
+
+  block = reader.next();
+  REQUIRE(block);
+  REQUIRE(block->type == BlockType::kRows);
+  RowsBlock rows;
+  REQUIRE(decode_rows(block->payload, rows));
+  CHECK(rows.thread == 7);
+  REQUIRE(rows.rows.size() == 1);
+  CHECK(rows.rows.front().kind == RowKind::kRange);
+  CHECK(rows.rows.front().time == 1005);
+  CHECK(rows.rows.front().span == 5);
+  CHECK(rows.rows.front().text == 1);
+
+  block = reader.next();
+  REQUIRE(block);
+  REQUIRE(block->type == BlockType::kTrailer);
+  const auto trailer = decode_trailer(block->payload);
+  REQUIRE(trailer);
+  CHECK(trailer->rows == 1);
+  CHECK(trailer->lost == 0);
+  CHECK(trailer->clock.realtime_ns == 1010);
+
+  CHECK_FALSE(reader.next());
+  CHECK_FALSE(reader.cut());
+  CHECK(reader.damaged() == 0);
+}
+
+}  // namespace
+}  // namespace rehearse

@@ -1,0 +1,120 @@
+#include "tests/support/rehearse.h"
+
+#include <algorithm>
+#include <csignal>
+#include <fstream>
+
+#include <catch2/catch.hpp>
+#include <fcntl.h>
+#include <fmt/core.h>
+#include <spawn.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "sim/base/file.h"
+#include "tests/support/data.h"
+
+namespace rehearse::test {
+
+namespace fs = std::filesystem;
+
+RunningRehearse::RunningRehearse(std::vector<std::string> arguments,
+                                 std::map<std::string, std::string> variables)
+    : folder_(scratch_folder()) {
+  arguments.insert(arguments.begin(), (program_folder() / "rehearse").string());
+  for (char** variable = environ; *variable; ++variable) {
+    const std::string text = *variable;
+    variables.try_emplace(text.substr(0, text.find('=')), text.substr(text.find('=') + 1));
+  }
+  std::vector<std::string> texts;
+  for (const auto& [name, value] : variables) texts.push_back(name + "=" + value);
+  std::vector<char*> argument_list, environment;
+  for (std::string& text : arguments) argument_list.push_back(text.data());
+  for (std::string& text : texts) environment.push_back(text.data());
+  argument_list.push_back(nullptr);
+  environment.push_back(nullptr);
+  const fs::path source = source_file("");
+  const int flags = O_WRONLY | O_CREAT | O_TRUNC;
+  posix_spawn_file_actions_t actions;
+  ::posix_spawn_file_actions_init(&actions);
+  ::posix_spawn_file_actions_addopen(&actions, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
+  ::posix_spawn_file_actions_addopen(&actions, STDOUT_FILENO, (folder_ / "out").c_str(), flags,
+                                     0666);
+  ::posix_spawn_file_actions_addopen(&actions, STDERR_FILENO, (folder_ / "errors").c_str(), flags,
+                                     0666);
+  ::posix_spawn_file_actions_addchdir_np(&actions, source.c_str());
+  const int error = ::posix_spawn(&process_, argument_list[0], &actions, nullptr,
+                                  argument_list.data(), environment.data());
+  ::posix_spawn_file_actions_destroy(&actions);
+  INFO(arguments[0]);
+  REQUIRE(error == 0);
+}
+
+void RunningRehearse::signal(int number) { ::kill(process_, number); }
+
+bool RunningRehearse::ended() const {
+  siginfo_t info = {};
+  const int failed =
+      ::waitid(P_PID, static_cast<id_t>(process_), &info, WEXITED | WNOHANG | WNOWAIT);
+  return failed != 0 || info.si_pid != 0;
+}
+
+Ran RunningRehearse::wait() {
+  int status = 0;
+  REQUIRE(::waitpid(process_, &status, 0) == process_);
+  return {WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status),
+          text_of(folder_ / "out"), text_of(folder_ / "errors")};
+}
+
+Ran rehearse(std::vector<std::string> arguments) {
+  return RunningRehearse(std::move(arguments)).wait();
+}
+
+void check_failed(const Ran& ran, int code, const std::string& says) {
+  INFO(ran.errors);
+  CHECK(ran.code == code);
+  CHECK(ran.out.empty());
+  CHECK(ran.errors.starts_with("rehearse: "));
+  CHECK(std::count(ran.errors.begin(), ran.errors.end(), '\n') == 1);
+  CHECK(ran.errors.find(says) != std::string::npos);
+}
+
+std::string text_of(const fs::path& path) {
+  const Result<std::string> text = read_file(path);
+  INFO((text ? "" : to_string(text.error())));
+  REQUIRE(text);
+  return *text;
+}
+
+fs::path write_scratch(const std::string& name, const std::string& text) {
+  const fs::path path = scratch_folder() / name;
+  std::ofstream(path, std::ios::binary) << text;
+  return path;
+}
+
+std::vector<std::string> names_in(const fs::path& folder) {
+  std::vector<std::string> names;
+  for (const auto& entry : fs::directory_iterator(folder)) names.push_back(entry.path().filename());
+  std::sort(names.begin(), names.end());
+  return names;
+}
+
+std::string kineto_recording(int steps, const std::string& name) {
+  std::string text = "{\"schemaVersion\": 1, \"traceEvents\": [\n";
+  const auto add = [&](std::string_view category, std::string_view what, long start, int length) {
+    text += fmt::format(
+        R"({{"ph": "X", "cat": "{}", "name": "{}", "pid": 1, "tid": 1, "ts": {}, "dur": {}}})",
+        category, what, 1700000000000000 + start, length);
+    text += ",\n";
+  };
+  for (int step = 0; step < steps; ++step) {
+    const long begin = 1000L * step;
+    add("user_annotation", fmt::format("ProfilerStep#{}", step + 1), begin, 1000);
+    add("cpu_op", "aten::mm", begin + 10, 400);
+    add("cpu_op", name, begin + 500, 400);
+  }
+  text.resize(text.size() - 2);
+  return text + "\n]}\n";
+}
+
+}  // namespace rehearse::test

@@ -1,0 +1,57 @@
+// Runs the built program, in the source tree.
+#pragma once
+
+#include <filesystem>
+#include <map>
+#include <string>
+#include <vector>
+
+namespace rehearse::test {
+
+/// The recording that most tests give to the program, by its path in the source tree.
+inline constexpr char kExample[] = "examples/recordings/three_steps.json";
+
+/// What a run left.
+struct Ran {
+  int code;  ///< its exit code; 128 and the signal when one ended it
+  std::string out;
+  std::string errors;
+};
+
+/// The program while it runs. Its stdout and stderr are files, so that it is never at a terminal.
+class RunningRehearse {
+ public:
+  /// The variables are added to the environment.
+  explicit RunningRehearse(std::vector<std::string> arguments,
+                           std::map<std::string, std::string> variables = {});
+  void signal(int number);
+  /// Whether it has ended; it still has to be waited for.
+  bool ended() const;
+  Ran wait();
+
+ private:
+  int process_ = 0;
+  std::filesystem::path folder_;
+};
+
+/// Runs the program to its end.
+Ran rehearse(std::vector<std::string> arguments);
+
+/// Checks that a run ended with this code, printed nothing on stdout, and one line on stderr that
+/// begins as errors do and holds `says`.
+void check_failed(const Ran& ran, int code, const std::string& says);
+
+/// What stands in a file; fails the test where it cannot be read.
+std::string text_of(const std::filesystem::path& path);
+
+/// Puts a text into a new file of that name in an empty folder, and returns its path.
+std::filesystem::path write_scratch(const std::string& name, const std::string& text);
+
+/// The names of what is in a folder, sorted.
+std::vector<std::string> names_in(const std::filesystem::path& folder);
+
+/// A Kineto recording of one thread: `steps` steps of a millisecond with two operators of 400 us
+/// each, the second called `name` (as JSON has it). About 300 bytes per step.
+std::string kineto_recording(int steps, const std::string& name = "aten::relu");
+
+}  // namespace rehearse::test

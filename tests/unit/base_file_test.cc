@@ -1,0 +1,74 @@
+#include <filesystem>
+#include <fstream>
+
+#include <catch2/catch.hpp>
+
+#include "sim/base/file.h"
+#include "tests/support/data.h"
+
+namespace rehearse {
+namespace {
+
+namespace fs = std::filesystem;
+
+std::size_t entries(const fs::path& folder) {
+  return static_cast<std::size_t>(
+      std::distance(fs::directory_iterator(folder), fs::directory_iterator()));
+}
+
+TEST_CASE("a pending file takes its place when it is committed, not before") {
+  const fs::path path = test::scratch_folder() / "result";
+  std::ofstream(path) << "old";
+  {
+    Result<PendingFile> file = PendingFile::create(path);
+    REQUIRE(file);
+    REQUIRE(file->write("new "));
+    REQUIRE(file->write(std::string("text\0end", 8)));
+    CHECK(read_file(path) == "old");
+    REQUIRE(file->commit());
+  }
+  CHECK(read_file(path) == std::string("new text\0end", 12));
+  CHECK(entries(path.parent_path()) == 1);
+}
+
+TEST_CASE("a pending file that is never committed leaves nothing") {
+  const fs::path path = test::scratch_folder() / "result";
+  {
+    Result<PendingFile> file = PendingFile::create(path);
+    REQUIRE(file);
+    const PendingFile moved = std::move(*file);
+    CHECK(fs::exists(moved.temporary()));
+    CHECK(moved.temporary().parent_path() == path.parent_path());
+  }
+  CHECK(entries(path.parent_path()) == 0);
+}
+
+TEST_CASE("what is no ordinary file is written in place") {
+  Result<PendingFile> file = PendingFile::create("/dev/null");
+  REQUIRE(file);
+  CHECK(file->temporary() == "/dev/null");
+  CHECK(file->write("gone"));
+  CHECK(file->commit());
+  CHECK(fs::is_character_file("/dev/null"));
+}
+
+TEST_CASE("files that cannot be read or written say why") {
+  const fs::path folder = test::scratch_folder();
+  CHECK(to_string(read_file(folder).error()) == folder.string() + ": is a folder; a file");
+  CHECK(to_string(read_file(folder / "no").error()) ==
+        (folder / "no").string() + ": cannot be read: No such file or directory");
+  CHECK(to_string(PendingFile::create(folder).error()) ==
+        folder.string() + ": is a folder; the name of a file to write");
+  CHECK(to_string(PendingFile::create(folder / "no" / "file").error()) ==
+        (folder / "no" / "file").string() +
+            ": cannot be written: No such file or directory; a folder that exists and may be "
+            "written");
+  Result<PendingFile> full = PendingFile::create("/dev/full");
+  REQUIRE(full);
+  CHECK(full->write("x"));  // into the buffer
+  CHECK(to_string(full->commit().error()) ==
+        "/dev/full: cannot be written: No space left on device");
+}
+
+}  // namespace
+}  // namespace rehearse

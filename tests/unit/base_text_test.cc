@@ -1,0 +1,81 @@
+#include <array>
+
+#include <catch2/catch.hpp>
+
+#include "sim/base/text.h"
+
+namespace rehearse {
+namespace {
+
+constexpr std::array<std::string_view, 3> kNames = {"latency", "rate", "hidden"};
+
+TEST_CASE("the nearest name is at most a third of the word away") {
+  CHECK(nearest("latncy", kNames) == "latency");  // one letter
+  CHECK(nearest("hiden", kNames) == "hidden");
+  CHECK(nearest("rato", kNames) == "rate");
+  CHECK_FALSE(nearest("rtxe", kNames));  // two of four letters
+  CHECK_FALSE(nearest("", kNames));
+  CHECK_FALSE(nearest("rate", {}));
+}
+
+TEST_CASE("of equally near names the first is suggested") {
+  constexpr std::array<std::string_view, 2> kTwins = {"cat", "car"};
+  CHECK(nearest("cax", kTwins) == "cat");
+}
+
+TEST_CASE("without a near name all are listed") {
+  CHECK(suggest("rat", kNames) == "did you mean 'rate'?");
+  CHECK(suggest("bandwidth", kNames) == "one of latency, rate, hidden");
+}
+
+TEST_CASE("a star stands for any run of characters") {
+  CHECK(matches_wildcard("*gemm*", "ampere_gemm_128x128"));
+  CHECK(matches_wildcard("gemm", "gemm"));
+  CHECK(matches_wildcard("a*b*c", "a_b_bc"));
+  CHECK(matches_wildcard("*", ""));
+  CHECK(matches_wildcard("a**", "a"));
+  CHECK_FALSE(matches_wildcard("gemm", "gemm2"));
+  CHECK_FALSE(matches_wildcard("a*b", "a_bc"));
+  CHECK_FALSE(matches_wildcard("", "a"));
+  CHECK_FALSE(matches_wildcard("g?mm", "gemm"));  // only stars are special
+}
+
+TEST_CASE("a pattern that backtracks at every star ends soon") {
+  std::string pattern;
+  for (int i = 0; i < 200; ++i) pattern += "*a";
+  CHECK_FALSE(matches_wildcard(pattern + "b", std::string(5000, 'a')));
+}
+
+TEST_CASE("significant digits round up to the next power of ten where they must") {
+  CHECK(significant(0.00123456) == "0.00123");
+  CHECK(significant(12.3456) == "12.3");
+  CHECK(significant(1234.56) == "1235");
+  CHECK(significant(9.9996) == "10.0");
+  CHECK(significant(-0.5, 2) == "-0.50");
+  CHECK(significant(0) == "0");
+}
+
+TEST_CASE("percentages carry their sign and three digits") {
+  CHECK(signed_percent(0.01234) == "+1.23 %");
+  CHECK(signed_percent(-0.25) == "-25.0 %");
+  CHECK(signed_percent(1.5) == "+150 %");
+  CHECK(signed_percent(-1e-16) == "0.00 %");
+}
+
+TEST_CASE("digits are grouped by three") {
+  CHECK(grouped(0) == "0");
+  CHECK(grouped(999) == "999");
+  CHECK(grouped(1000) == "1 000");
+  CHECK(grouped(1234567) == "1 234 567");
+}
+
+TEST_CASE("splitting keeps empty parts") {
+  CHECK(split("a,,b,", ',') == std::vector<std::string_view>{"a", "", "b", ""});
+  CHECK(split("", ',') == std::vector<std::string_view>{""});
+  CHECK(trim(" \t a b \r\n") == "a b");
+  CHECK(trim(" \n ").empty());
+  CHECK(join(std::vector<std::string_view>{"a", "b"}, ", ") == "a, b");
+}
+
+}  // namespace
+}  // namespace rehearse

@@ -1,0 +1,122 @@
+#include <array>
+
+#include <catch2/catch.hpp>
+
+#include "sim/base/yaml.h"
+
+namespace rehearse {
+namespace {
+
+YamlFile parsed(const std::string& text) {
+  Result<YamlFile> file = YamlFile::parse(text, "job.yaml");
+  INFO((file ? "" : to_string(file.error())));
+  REQUIRE(file);
+  return *file;
+}
+
+std::string errors_of(const YamlFile& file) {
+  const Status status = file.status();
+  return status ? "no error" : to_string(status.error());
+}
+
+TEST_CASE("values are read by their type") {
+  const YamlFile file = parsed(
+      "name: ring\n"
+      "tokens: 300e9\n"
+      "ratio: 0.5\n"
+      "overlap: false\n"
+      "latency: 5 us\n"
+      "rates: [1 GB/s, 8 Gbit/s]\n"
+      "policy: lease\n");
+  const YamlMap map = file.root();
+  constexpr std::array<std::string_view, 2> kPolicies = {"fifo", "lease"};
+  CHECK(map.required<std::string>("name") == "ring");
+  CHECK(map.required<std::int64_t>("tokens") == 300'000'000'000);
+  CHECK(map.required<double>("ratio") == 0.5);
+  CHECK(map.required<bool>("overlap") == false);
+  CHECK(map.required<Seconds>("latency")->us() == Approx(5));
+  CHECK(map.list<ByteRate>("rates") == std::vector{ByteRate::gb_per_s(1), ByteRate::gbit_per_s(8)});
+  CHECK(map.choice("policy", kPolicies) == 1U);
+  CHECK_FALSE(map.optional<Seconds>("absent"));
+  map.no_other_keys();
+  CHECK(errors_of(file) == "no error");
+}
+
+TEST_CASE("every error of a file is reported at once, in the order of its lines") {
+  const YamlFile file = parsed(
+      "plan:\n"
+      "  data: many\n"
+      "  tensr: 8\n"
+      "links:\n"
+      "  - rate: 10\n"
+      "  - 3\n"
+      "overlap: yes\n"
+      "overlap: no\n");
+  const YamlMap root = file.root();
+  // Asked for in another order than that of the file.
+  root.optional<bool>("overlap");
+  for (const YamlMap& link : root.maps("links")) link.required<ByteRate>("rate");
+  const auto plan = root.map("plan");
+  REQUIRE(plan);
+  plan->required<std::int64_t>("data");
+  plan->optional<std::int64_t>("tensor");
+  plan->required<std::int64_t>("pipeline");
+  plan->no_other_keys();
+  root.no_other_keys();
+  CHECK(errors_of(file) ==
+        "job.yaml:2:3: plan.pipeline: is missing\n"
+        "job.yaml:2:9: plan.data: 'many' is not a number; a whole number\n"
+        "job.yaml:3:3: plan.tensr: unknown key; did you mean 'tensor'?\n"
+        "job.yaml:5:11: links[0].rate: '10' has no unit; one of B/s, kB/s, MB/s, GB/s, TB/s, "
+        "bit/s, kbit/s, Mbit/s, Gbit/s, Tbit/s, KiB/s, MiB/s, GiB/s, TiB/s\n"
+        "job.yaml:6:5: links[1]: is not a mapping; keys and values\n"
+        "job.yaml:7:10: overlap: 'yes' is neither true nor false\n"
+        "job.yaml:8:1: overlap: stands twice; each key once");
+}
+
+TEST_CASE("a value of another shape is an error") {
+  const YamlFile file = parsed("a: [1, 2]\nb: {c: 1}\nd: 3\n");
+  const YamlMap root = file.root();
+  CHECK_FALSE(root.optional<double>("a"));
+  CHECK(root.list<double>("b").empty());
+  CHECK_FALSE(root.map("d"));
+  CHECK(errors_of(file) ==
+        "job.yaml:1:4: a: is not a single value; one value\n"
+        "job.yaml:2:4: b: is not a sequence; a list such as [a, b]\n"
+        "job.yaml:3:4: d: is not a mapping; keys and values");
+}
+
+TEST_CASE("a choice suggests the nearest name") {
+  constexpr std::array<std::string_view, 2> kKinds = {"nvlink", "ethernet"};
+  const YamlFile file = parsed("kind: nvlnk\n");
+  CHECK_FALSE(file.root().choice("kind", kKinds));
+  CHECK(errors_of(file) == "job.yaml:1:7: kind: unknown value 'nvlnk'; did you mean 'nvlink'?");
+}
+
+TEST_CASE("numbers are finite, whole where that is due, and have no unit") {
+  const YamlFile file = parsed("a: .inf\nb: 2.5\nc: 5 us\nd: inf\n");
+  const YamlMap root = file.root();
+  CHECK_FALSE(root.optional<double>("a"));
+  CHECK_FALSE(root.optional<std::int64_t>("b"));
+  CHECK_FALSE(root.optional<double>("c"));
+  CHECK_FALSE(root.optional<double>("d"));
+  CHECK(errors_of(file) ==
+        "job.yaml:1:4: a: '.inf' is not a number; a number without a unit\n"
+        "job.yaml:2:4: b: '2.5' is not a whole number\n"
+        "job.yaml:3:4: c: '5 us' is not a number; a number without a unit\n"
+        "job.yaml:4:4: d: 'inf' is not finite");
+}
+
+TEST_CASE("what is no mapping is refused with its place") {
+  const auto error_of = [](const std::string& text) {
+    const Result<YamlFile> file = YamlFile::parse(text, "job.yaml");
+    return file ? "no error" : to_string(file.error());
+  };
+  CHECK(error_of("- a\n- b\n") == "job.yaml:1:1: is not a mapping; keys and values");
+  CHECK(error_of("a: [1, 2\n").starts_with("job.yaml:2:1: not valid YAML: "));
+  CHECK(to_string(YamlFile::load("no_such_file.yaml").error()) ==
+        "no_such_file.yaml: cannot be read: No such file or directory");
+}
+
+}  // namespace
+}  // namespace rehearse

@@ -1,0 +1,98 @@
+#include <catch2/catch.hpp>
+
+#include "models/comm/closed_form.h"
+#include "sim/engine/engine.h"
+
+namespace rehearse::comm {
+namespace {
+
+using cluster::Link;
+
+const Link kLink{Seconds::us(5), ByteRate::gb_per_s(10)};
+
+TEST_CASE("collectives of 8 MB over 4 ranks, 5 us and 10 GB/s") {
+  const auto us = [](CollectiveKind kind) { return ring_time(kind, 4, Bytes::mb(8), kLink).us(); };
+  // A step moves 8 MB / 4: 5 us + 200 us.
+  CHECK(us(CollectiveKind::kAllReduce) == Approx(6 * 205));
+  CHECK(us(CollectiveKind::kReduceScatter) == Approx(3 * 205));
+  CHECK(us(CollectiveKind::kAllGather) == Approx(3 * 205));
+  CHECK(us(CollectiveKind::kAllToAll) == Approx(3 * 205));
+  // Pipelined: the latency of three hops, and the whole buffer once.
+  CHECK(us(CollectiveKind::kBroadcast) == Approx(3 * 5 + 800));
+  CHECK(us(CollectiveKind::kReduce) == Approx(3 * 5 + 800));
+  CHECK(us(CollectiveKind::kSendRecv) == Approx(5 + 800));
+  CHECK(us(CollectiveKind::kBarrier) == Approx(6 * 5));
+}
+
+TEST_CASE("one rank alone needs no time") {
+  for (std::size_t kind = 0; kind < kCollectiveNames.size(); ++kind)
+    for (const std::uint32_t ranks : {0U, 1U})
+      CHECK(ring_time(static_cast<CollectiveKind>(kind), ranks, Bytes::gb(1), kLink).s() == 0);
+}
+
+/// A ring all-reduce message by message: in each of 2 (n - 1) steps every rank sends a part to its
+/// neighbour, when it has what it got in the step before and its link is free.
+double simulated_all_reduce_us(int ranks, double bytes, const Link& link) {
+  using namespace graph;
+  GraphBuilder builder;
+  const NameId name = builder.intern("send");
+  std::vector<DemandId> demands;
+  for (int r = 0; r < ranks; ++r)
+    demands.push_back(builder.add(Demand{
+        .server = builder.add(Server{.name = name}),
+        .capacities = {builder.add(Capacity{.name = name, .rate = link.rate.bytes_per_s()})}}));
+  const int steps = 2 * (ranks - 1);
+  double sent = 0;
+  for (int step = 0; step < steps; ++step)
+    for (int r = 0; r < ranks; ++r) {
+      const OpId op = builder.add(Op{.name = name,
+                                     .category = Category::kCommunication,
+                                     .duration = Picoseconds::from(link.latency),
+                                     .demand = demands[static_cast<std::size_t>(r)],
+                                     .work = bytes / ranks});
+      sent += bytes / ranks;
+      if (step > 0) builder.add_edge(OpId((step - 1) * ranks + (r + ranks - 1) % ranks), op);
+    }
+  // Each rank sends 2 (n - 1) / n of the buffer.
+  CHECK(sent == Approx(bytes * 2 * (ranks - 1)));
+  const Result<Graph> graph = std::move(builder).build();
+  REQUIRE(graph);
+  const Result<Timeline> timeline = engine::run(*graph);
+  REQUIRE(timeline);
+  Picoseconds end(0);
+  for (const OpTimes& op : timeline->ops) end = std::max(end, op.end);
+  return end.seconds().us();
+}
+
+TEST_CASE("the closed form of a ring is what its messages take") {
+  for (const int ranks : {2, 3, 4, 7, 16})
+    for (const double bytes : {1.0, 1e4, 8e6})
+      CHECK(simulated_all_reduce_us(ranks, bytes, kLink) ==
+            Approx(ring_time(CollectiveKind::kAllReduce, static_cast<std::uint32_t>(ranks),
+                             Bytes::b(bytes), kLink)
+                       .us())
+                .epsilon(1e-6));
+}
+
+TEST_CASE("pricing sets the durations of the collectives and of nothing else") {
+  graph::GraphBuilder builder;
+  const NameId name = builder.intern("op");
+  for (int i = 0; i < 2; ++i)
+    builder.add(
+        graph::Op{.name = name, .category = graph::Category::kCompute, .duration = Picoseconds(7)});
+  const Result<graph::Graph> graph = std::move(builder).build();
+  REQUIRE(graph);
+  const graph::CollectiveOp all_reduce{OpId(1), CollectiveKind::kAllReduce, Bytes::mb(8), 4};
+  const Result<graph::Graph> priced = price(*graph, {all_reduce}, kLink);
+  REQUIRE(priced);
+  CHECK(priced->duration(OpId(0)).count() == 7);
+  CHECK(priced->duration(OpId(1)).seconds().us() == Approx(1230));
+  // 6 steps of 2 MB at 1 B/s are 12 million seconds.
+  const Link crawl{Seconds::s(0), ByteRate::bytes_per_s(1)};
+  const Result<graph::Graph> too_long = price(*graph, {all_reduce}, crawl);
+  REQUIRE_FALSE(too_long);
+  CHECK(to_string(too_long.error()) == "a collective would last 139 d");
+}
+
+}  // namespace
+}  // namespace rehearse::comm

@@ -1,0 +1,238 @@
+#include <fstream>
+
+#include <catch2/catch.hpp>
+#include <fmt/core.h>
+
+#include "profiler/trace/store.h"
+#include "sim/base/file.h"
+#include "tests/support/data.h"
+#include "tests/support/database.h"
+
+namespace rehearse::trace {
+namespace {
+
+namespace fs = std::filesystem;
+
+/// A trace of two ranks. The rows of the first have everything that a row can have, those of the
+/// second nothing that may be absent.
+Trace small_trace() {
+  Trace trace;
+  const auto name = [&](std::string_view text) { return trace.names.intern(text); };
+  Rank& full = trace.ranks.emplace_back();
+  full.info = {.source = "a.json",
+               .format = "kineto",
+               .rank = 3,
+               .world_size = 8,
+               .host = "node-1",
+               .clock_base = Nanoseconds(1'700'000'000'000'000'000)};
+  full.threads.push_back({name("100"), name("101")});
+  full.devices.push_back({.ordinal = 1,
+                          .name = "Example \"GPU\"",
+                          .memory = Bytes::gib(80),
+                          .multiprocessors = 132,
+                          .compute_major = 9,
+                          .compute_minor = 0});
+  full.inputs.push_back({name("[[2, 3]]"), name("[\"float\"]")});
+  full.launch_shapes.push_back({{1, 2, 3}, {4, 5, 6}, 7, 8});
+  full.collectives.push_back({.kind = CollectiveKind::kReduceScatter,
+                              .bytes_in = 4096,
+                              .bytes_out = 512,
+                              .group_size = 8,
+                              .group = name("dp"),
+                              .ranks = name("[0, 1]"),
+                              .dtype = name("bf16")});
+  full.host_ops.push_back({.name = name("aten::mm"),
+                           .thread = ThreadId(0),
+                           .kind = HostKind::kOverhead,
+                           .start = Nanoseconds(-5),
+                           .duration = Nanoseconds(7),
+                           .correlation = 4'000'000'000,
+                           .sequence = 1,
+                           .forward_thread = 2,
+                           .record_function = 3,
+                           .inputs = InputsId(0),
+                           .collective = CollectiveId(0),
+                           .payload = 1ULL << 62});
+  full.gpu_ops.push_back({.name = name("gemm"),
+                          .kind = GpuKind::kCopy,
+                          .direction = CopyDirection::kHostToHost,
+                          .host_memory = HostMemory::kPinned,
+                          .device = 1,
+                          .stream = 7,
+                          .start = Nanoseconds(11),
+                          .duration = Nanoseconds(13),
+                          .correlation = 4'000'000'000,
+                          .launch_shape = LaunchShapeId(0),
+                          .collective = CollectiveId(0),
+                          .bytes = 1ULL << 40});
+  full.syncs.push_back({.kind = SyncKind::kStreamWaitEvent,
+                        .start = Nanoseconds(17),
+                        .duration = Nanoseconds(19),
+                        .correlation = 20,
+                        .stream = 21,
+                        .source_stream = 22,
+                        .event_correlation = 23});
+  full.dependencies.push_back({{true, 0}, {false, 0}});
+
+  Rank& bare = trace.ranks.emplace_back();
+  bare.info = {.source = "b.et", .format = "chakra", .host = "", .timed = false};
+  bare.threads.push_back({name(""), name("")});
+  bare.devices.push_back({.ordinal = 0, .name = ""});
+  bare.collectives.push_back({.kind = CollectiveKind::kAllReduce});
+  // More rows than one statement inserts.
+  for (int i = 0; i < 150; ++i) {
+    bare.host_ops.push_back({.name = name(fmt::format("op {}", i)),
+                             .thread = ThreadId(0),
+                             .kind = HostKind::kOperator,
+                             .start = Nanoseconds(150 - i),
+                             .duration = Nanoseconds(0)});
+    bare.gpu_ops.push_back({.name = name("k"),
+                            .kind = GpuKind::kKernel,
+                            .start = Nanoseconds(i),
+                            .duration = Nanoseconds(1)});
+  }
+  bare.syncs.push_back(
+      {.kind = SyncKind::kDevice, .start = Nanoseconds(0), .duration = Nanoseconds(0)});
+  trace.problems.add(ProblemKind::kClockSkew, "a.json:3", 12);
+  trace.problems.add(ProblemKind::kDanglingDependency, "b.et");
+  return trace;
+}
+
+fs::path stored(const Trace& trace) {
+  const fs::path path = test::scratch_folder() / "a.rehearse";
+  Result<StoreWriter> writer = StoreWriter::create(path);
+  REQUIRE(writer);
+  for (std::size_t r = 0; r < trace.ranks.size(); ++r) {
+    RowSink& rows = writer->rows(r);
+    for (const HostOp& op : trace.ranks[r].host_ops) rows.add(op);
+    for (const GpuOp& op : trace.ranks[r].gpu_ops) rows.add(op);
+    for (const Sync& sync : trace.ranks[r].syncs) rows.add(sync);
+    for (const Dependency& dependency : trace.ranks[r].dependencies) rows.add(dependency);
+  }
+  REQUIRE(writer->finish(trace));
+  return path;
+}
+
+template <class T>
+std::string shown(const std::optional<T>& value) {
+  if (!value) return "-";
+  if constexpr (requires { value->index(); }) {
+    return fmt::format("{}", value->index());
+  } else {
+    return fmt::format("{}", *value);
+  }
+}
+
+/// Everything that a trace holds, line by line.
+std::vector<std::string> lines_of(const Trace& trace) {
+  std::vector<std::string> lines;
+  const auto add = [&]<class... Args>(fmt::format_string<Args...> format, Args&&... args) {
+    lines.push_back(fmt::format(format, std::forward<Args>(args)...));
+  };
+  for (std::size_t i = 0; i < trace.names.size(); ++i) add("{}", trace.names[NameId(i)]);
+  for (const Problem& p : trace.problems.list()) add("{} {}", p.count, p.first);
+  for (const Rank& r : trace.ranks) {
+    add("{} {} {} {} {} {} {}", r.info.source, r.info.format, shown(r.info.rank),
+        shown(r.info.world_size), r.info.host, r.info.clock_base.count(), r.info.timed);
+    for (const Thread& t : r.threads) add("{} {}", t.process.index(), t.thread.index());
+    for (const Device& d : r.devices)
+      add("{} {} {} {} {} {}", d.ordinal, d.name, d.memory ? d.memory->b() : -1,
+          shown(d.multiprocessors), shown(d.compute_major), shown(d.compute_minor));
+    for (const Inputs& i : r.inputs) add("{} {}", i.shapes.index(), i.types.index());
+    for (const LaunchShape& s : r.launch_shapes)
+      add("{} {} {} {} {} {} {} {}", s.grid[0], s.grid[1], s.grid[2], s.block[0], s.block[1],
+          s.block[2], s.registers, s.shared_bytes);
+    for (const Collective& c : r.collectives)
+      add("{} {} {} {} {} {} {}", to_string(c.kind), shown(c.bytes_in), shown(c.bytes_out),
+          shown(c.group_size), shown(c.group), shown(c.ranks), shown(c.dtype));
+    for (const HostOp& op : r.host_ops)
+      add("{} {} {} {} {} {} {} {} {} {} {} {}", op.name.index(), op.thread.index(),
+          static_cast<int>(op.kind), op.start.count(), op.duration.count(), shown(op.correlation),
+          shown(op.sequence), shown(op.forward_thread), shown(op.record_function), shown(op.inputs),
+          shown(op.collective), shown(op.payload));
+    for (const GpuOp& op : r.gpu_ops)
+      add("{} {} {} {} {} {} {} {} {} {} {} {}", op.name.index(), static_cast<int>(op.kind),
+          static_cast<int>(op.direction), static_cast<int>(op.host_memory), op.device, op.stream,
+          op.start.count(), op.duration.count(), shown(op.correlation), shown(op.launch_shape),
+          shown(op.collective), shown(op.bytes));
+    for (const Sync& s : r.syncs)
+      add("{} {} {} {} {} {} {}", static_cast<int>(s.kind), s.start.count(), s.duration.count(),
+          shown(s.correlation), shown(s.stream), shown(s.source_stream),
+          shown(s.event_correlation));
+    for (const Dependency& d : r.dependencies)
+      add("{} {} {} {}", d.from.on_gpu, d.from.index, d.to.on_gpu, d.to.index);
+  }
+  return lines;
+}
+
+std::string error_of(const fs::path& path) {
+  const Result<Trace> trace = read_store(path);
+  return trace ? "no error" : to_string(trace.error());
+}
+
+TEST_CASE("a store holds everything, and what is absent stays absent") {
+  const Trace trace = small_trace();
+  const fs::path path = stored(trace);
+  CHECK(is_store(path));
+  const Result<Trace> read = read_store(path);
+  INFO(error_of(path));
+  REQUIRE(read);
+  CHECK(lines_of(*read) == lines_of(trace));
+}
+
+TEST_CASE("a store of another version is refused, by its version") {
+  const fs::path path = stored(small_trace());
+  test::Database(path).run("PRAGMA user_version = 2");
+  CHECK(is_store(path));
+  CHECK(error_of(path) == path.string() +
+                              ": is a trace store of version 2; version 1; import the recording "
+                              "again");
+}
+
+TEST_CASE("other files are no stores") {
+  const fs::path path = test::scratch_folder() / "other";
+  test::Database(path).run("CREATE TABLE a(b)");
+  CHECK_FALSE(is_store(path));
+  CHECK_FALSE(is_store(path.parent_path()));
+  CHECK_FALSE(is_store(path.parent_path() / "missing"));
+}
+
+TEST_CASE("a reference that points nowhere refuses the whole store") {
+  struct Case {
+    const char* damage;
+    const char* why;
+  };
+  for (const Case& c :
+       {Case{"UPDATE host_op SET thread = 9 WHERE rowid = 1", "table host_op: a reference or time"},
+        Case{"UPDATE host_op SET name = 100000", "table host_op: a reference or time"},
+        Case{"UPDATE host_op SET kind = 6", "table host_op: a reference or time"},
+        Case{"UPDATE host_op SET rank_id = 2", "table host_op: a reference or time"},
+        Case{"UPDATE gpu_op SET duration_ns = -1", "table gpu_op: a reference or time"},
+        Case{"UPDATE gpu_op SET start_ns = 9000000000000000000", "table gpu_op: a reference or"},
+        Case{"UPDATE gpu_op SET direction = 6", "table gpu_op: a reference or time"},
+        Case{"UPDATE collective SET kind = 8", "table collective: a reference points nowhere"},
+        Case{"UPDATE dependency SET to_row = 1", "table dependency: a reference points nowhere"},
+        Case{"UPDATE name SET id = 999 WHERE id = 0", "table name: ids are not dense"},
+        Case{"UPDATE name SET text = 'gemm'", "table name: a text stands twice"},
+        Case{"DELETE FROM rank WHERE id = 0", "table rank: ids are not dense"},
+        Case{"DROP TABLE sync", "table sync: no such table: sync"}}) {
+    const fs::path path = stored(small_trace());
+    test::Database(path).run(c.damage);
+    INFO(c.damage);
+    CHECK(error_of(path).starts_with(path.string() + ": is damaged: " + c.why));
+  }
+}
+
+TEST_CASE("a store that is not finished is not there") {
+  const fs::path path = test::scratch_folder() / "a.rehearse";
+  std::ofstream(path) << "old";
+  {
+    Result<StoreWriter> writer = StoreWriter::create(path);
+    REQUIRE(writer);
+    writer->rows(0).add(small_trace().ranks[0].host_ops[0]);
+  }
+  CHECK(read_file(path) == "old");
+}
+
+}  // namespace
+}  // namespace rehearse::trace
