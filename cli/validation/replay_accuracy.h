@@ -44,9 +44,9 @@ struct Coupling {
   std::string name;
   std::uint32_t rank;
   double own_lateness_us = 0;  ///< how much later its last arrival comes
-  /// Mean over the other ranks of how much later their last collective ends, as simulated, and by
-  /// the definition of a collective from the arrivals alone.
+  /// Mean over the other ranks of how much later their last collective ends.
   double others_delay_us = 0;
+  /// The same by the definition of a collective, from the arrivals alone.
   double others_implied_us = 0;
 };
 

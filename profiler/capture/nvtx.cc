@@ -366,5 +366,6 @@ extern "C" [[gnu::visibility("default")]] double rehearse_capture_ns_per_range()
   this_thread_state = before;
   ::munmap(memory, bytes);
   std::nth_element(took, took + kRounds / 2, took + kRounds);
-  return static_cast<double>(took[kRounds / 2]) / kPairs;
+  const auto median = took[kRounds / 2];
+  return static_cast<double>(median) / kPairs;
 }

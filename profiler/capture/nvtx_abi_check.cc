@@ -124,10 +124,9 @@ static_assert(kEntryCStringUtf8 == NVTX_PAYLOAD_ENTRY_TYPE_CSTRING_UTF8);
 static_assert(kEntryRegistered == NVTX_PAYLOAD_ENTRY_TYPE_NVTX_REGISTERED_STRING_HANDLE);
 static_assert(kEntryPointer == NVTX_PAYLOAD_ENTRY_FLAG_POINTER);
 static_assert(kEntryMessage == NVTX_PAYLOAD_ENTRY_FLAG_EVENT_MESSAGE);
-static_assert((kEntryNotScalar & NVTX_PAYLOAD_ENTRY_FLAG_POINTER) &&
-              (kEntryNotScalar & NVTX_PAYLOAD_ENTRY_FLAG_OFFSET_FROM_BASE) &&
-              (kEntryNotScalar & NVTX_PAYLOAD_ENTRY_FLAG_OFFSET_FROM_HERE) &&
-              (kEntryNotScalar & NVTX_PAYLOAD_ENTRY_FLAG_IS_ARRAY) ==
-                  NVTX_PAYLOAD_ENTRY_FLAG_IS_ARRAY);
+constexpr std::uint64_t kAllNotScalar =
+    NVTX_PAYLOAD_ENTRY_FLAG_POINTER | NVTX_PAYLOAD_ENTRY_FLAG_OFFSET_FROM_BASE |
+    NVTX_PAYLOAD_ENTRY_FLAG_OFFSET_FROM_HERE | NVTX_PAYLOAD_ENTRY_FLAG_IS_ARRAY;
+static_assert((kEntryNotScalar & kAllNotScalar) == kAllNotScalar);
 
 }  // namespace rehearse::capture::nvtx

@@ -18,7 +18,6 @@ using graph::GraphBuilder;
 using graph::Op;
 using trace::GpuOp;
 using trace::HostKind;
-using trace::HostOp;
 using Kind = Origin::Kind;
 
 /// The state that lowering one rank builds up.

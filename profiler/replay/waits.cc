@@ -13,7 +13,6 @@ using trace::GpuOp;
 using trace::HostMemory;
 using trace::HostOp;
 using trace::Sync;
-using trace::SyncKind;
 
 // Host and device clocks agree to a few microseconds, and some files know only whole ones.
 constexpr Nanoseconds kClockSlack{3000};
