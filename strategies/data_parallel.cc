@@ -15,14 +15,17 @@ using graph::Op;
 struct Bucket {
   Bytes size = Bytes::b(0);
   std::vector<OpId> ready;
+  std::size_t last = 0;  ///< position of its last gradient in the step
 };
 
 std::vector<Bucket> fill_buckets(const std::vector<Gradient>& gradients, Bytes at_least) {
   std::vector<Bucket> buckets;
-  for (const Gradient& gradient : gradients) {
+  for (std::size_t k = 0; k < gradients.size(); ++k) {
+    const Gradient& gradient = gradients[k];
     if (buckets.empty() || buckets.back().size >= at_least) buckets.emplace_back();
     Bucket& bucket = buckets.back();
     bucket.size += gradient.size;
+    bucket.last = k;
     if (bucket.ready.empty() || bucket.ready.back() != gradient.ready)
       bucket.ready.push_back(gradient.ready);
   }
@@ -53,19 +56,33 @@ Result<DataParallelGraph> data_parallel(const graph::Graph& graph,
     result.collectives.push_back({op, CollectiveKind::kAllReduce, size, plan.ranks});
     return op;
   };
+  const NameId slowest = builder.intern("the slowest rank's gradient");
+  /// What the all-reduce of these ops waits for: them, or the slowest rank's.
+  const auto wait_for = [&](const std::vector<OpId>& ready, std::size_t position, OpId sum) {
+    const bool late = position < plan.lateness.size() && plan.lateness[position] > Seconds::s(0);
+    OpId target = sum;
+    if (late) {
+      target = builder.add(Op{.name = slowest,
+                              .category = Category::kCommunication,
+                              .duration = Picoseconds::from(plan.lateness[position])});
+      builder.add_edge(target, sum);
+    }
+    for (const OpId op : ready) builder.add_edge(op, target);
+  };
   for (const GradientStep& step : steps) {
     if (!plan.overlap) {
       // On the thread itself: between the op that completes the gradient and all that comes after.
-      for (const Gradient& gradient : step.gradients) {
+      for (std::size_t k = 0; k < step.gradients.size(); ++k) {
+        const Gradient& gradient = step.gradients[k];
         const OpId sum = add(gradient.size, graph.demand_id(gradient.ready));
         for (const OpId next : graph.successors(gradient.ready)) builder.add_edge(sum, next);
-        builder.add_edge(gradient.ready, sum);
+        wait_for({gradient.ready}, k, sum);
       }
       continue;
     }
     for (const Bucket& bucket : fill_buckets(step.gradients, plan.bucket)) {
       const OpId sum = add(bucket.size, stream);
-      for (const OpId ready : bucket.ready) builder.add_edge(ready, sum);
+      wait_for(bucket.ready, bucket.last, sum);
       for (const OpId user : step.users) builder.add_edge(sum, user);
     }
   }

@@ -19,6 +19,9 @@ struct DataParallelPlan {
   /// True: an all-reduce runs beside the backward pass, on a stream of its own. False: the thread
   /// that computed the gradient runs it at once, gradient by gradient, as blocking MPI code does.
   bool overlap = true;
+  /// By position in the step: how much later the slowest rank has a gradient than this one
+  /// (stragglers.h). Empty: all have it at once.
+  std::vector<Seconds> lateness = {};
 };
 
 struct DataParallelGraph {

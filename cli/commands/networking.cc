@@ -6,7 +6,9 @@
 #include "profiler/replay/edit.h"
 #include "profiler/replay/gradients.h"
 #include "profiler/replay/transfers.h"
+#include "sim/engine/engine.h"
 #include "strategies/data_parallel.h"
+#include "strategies/stragglers.h"
 
 namespace rehearse::cli {
 
@@ -33,8 +35,14 @@ Result<replay::ReplayGraph> data_parallel(const ReplayJob& job, const replay::Re
   const Result<replay::Gradients> gradients =
       replay::find_gradients(job.recordings.front(), replay.ranks.front());
   if (!gradients) return forward(gradients);
+  const Result<graph::Timeline> alone = engine::run(replay.graph);
+  if (!alone) return forward(alone);
+  const bool overlap = gradients->on_device;
   Result<strategies::DataParallelGraph> parallel = strategies::data_parallel(
-      replay.graph, gradients->steps, {.ranks = ranks, .overlap = gradients->on_device});
+      replay.graph, gradients->steps,
+      {.ranks = ranks,
+       .overlap = overlap,
+       .lateness = strategies::lateness(gradients->steps, *alone, ranks, overlap)});
   if (!parallel) return forward(parallel);
   Result<graph::Graph> priced =
       comm::price(std::move(parallel->graph), parallel->collectives, link);

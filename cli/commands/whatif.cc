@@ -97,11 +97,16 @@ Table change_table(const ReplayJob& job, const ReplayRun& edited) {
   return table;
 }
 
-Json to_json(const ReplayJob& job, const ReplayRun& edited) {
+Estimate<Seconds> estimate(const Options& options, const ReplayJob& job, const ReplayRun& edited) {
+  return replay::estimate_step(job.recorded.comparison, edited.comparison.step_time.simulated,
+                               options.network.empty() ? 0 : replay::kNetworkError);
+}
+
+Json to_json(const Options& options, const ReplayJob& job, const ReplayRun& edited) {
   const replay::Comparison& c = job.recorded.comparison;
   Json json = json_root("whatif");
   json["ranks"] = json_ranks(job, edited);
-  const Estimate<Seconds> step = replay::estimate_step(c, edited.comparison.step_time.simulated);
+  const Estimate<Seconds> step = estimate(options, job, edited);
   json["step_time"] = json_predicted(step);
   json["baseline"] = {{"measured", json_measured(c.step_time.measured)},
                       {"simulated", json_predicted(replay::estimate_step(c))},
@@ -118,10 +123,10 @@ Json to_json(const ReplayJob& job, const ReplayRun& edited) {
   return json;
 }
 
-std::string to_text(const ReplayJob& job, const ReplayRun& edited) {
+std::string to_text(const Options& options, const ReplayJob& job, const ReplayRun& edited) {
   const replay::Comparison& c = job.recorded.comparison;
   const Estimate<Seconds> before = replay::estimate_step(c);
-  const Estimate<Seconds> after = replay::estimate_step(c, edited.comparison.step_time.simulated);
+  const Estimate<Seconds> after = estimate(options, job, edited);
   std::string text = describe_input(job) + "\n\n";
   text +=
       fmt::format("step time   as recorded {} ({} measured)   with the edit {} ({} – {})   {}\n",
@@ -144,8 +149,8 @@ Result<Exit> run(const Options& options, const Globals& globals) {
   const Result<ReplayRun> edited = run_graph(*job, std::move(*graph));
   if (!edited) return forward(edited);
   if (Status ok = draw(options.request, *job, *edited); !ok) return forward(ok);
-  const Formats formats = {.text = [&] { return to_text(*job, *edited); },
-                           .json = [&] { return to_json(*job, *edited); },
+  const Formats formats = {.text = [&] { return to_text(options, *job, *edited); },
+                           .json = [&] { return to_json(options, *job, *edited); },
                            .table = [&] { return change_table(*job, *edited); }};
   if (Status ok = write_result(globals, formats); !ok) return forward(ok);
   return Exit::kSuccess;

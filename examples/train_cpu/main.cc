@@ -16,7 +16,7 @@ namespace train_cpu {
 namespace {
 
 struct Options {
-  int steps = 100;
+  int steps = 200;
   int batch = 96;
   int width = 768;
   std::string link_file;

@@ -29,10 +29,14 @@ bool Ranks::measure_link(const std::string& file) const {
   // small and large ones count alike: time = intercept + slope x bytes.
   double sw = 0, swx = 0, swy = 0, swxx = 0, swxy = 0;
   for (std::size_t bytes = 1 << 10; bytes <= (1 << 23); bytes *= 4) {
-    std::vector<float> buffer(bytes / sizeof(float), 1.0F);
+    // One buffer after the other: a training job finds its gradients outside the caches nearby.
+    constexpr std::size_t kFootprint = 96 << 20;
+    const std::size_t buffers = std::clamp(kFootprint / bytes, std::size_t{4}, std::size_t{64});
+    std::vector<std::vector<float>> all(buffers, std::vector<float>(bytes / sizeof(float), 1.0F));
     std::vector<double> times;
     for (int repeat = 0; repeat < 40; ++repeat) {
       MPI_Barrier(MPI_COMM_WORLD);
+      std::vector<float>& buffer = all[static_cast<std::size_t>(repeat) % buffers];
       const double begin = MPI_Wtime();
       mean(buffer.data(), buffer.size());
       times.push_back(MPI_Wtime() - begin);

@@ -110,7 +110,7 @@ Result<Gradients> find_gradients(const Recording& r, const RankGraph& graph) {
   for (std::size_t k = 0; k < found.size(); ++k) {
     if (const std::size_t s = step_of(found[k].end); s != current) {
       current = s;
-      gradients.steps.emplace_back();
+      gradients.steps.emplace_back().whole = s > 0 && !graph.steps[s - 1].step.partial;
     }
     gradients.steps.back().gradients.push_back(found[k].gradient);
     const bool last = k + 1 == found.size() || step_of(found[k + 1].end) != current;

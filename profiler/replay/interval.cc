@@ -21,15 +21,16 @@ Estimate<Seconds> estimate_step(const Comparison& recorded) {
   return around(recorded.step_time.simulated, own_error(recorded), Provenance::kRecorded);
 }
 
-Estimate<Seconds> estimate_step(const Comparison& recorded, Seconds edited) {
+Estimate<Seconds> estimate_step(const Comparison& recorded, Seconds edited, double further_error) {
   const Seconds before = recorded.step_time.simulated;
   if (!(before > Seconds::s(0))) return around(edited, 1, Provenance::kExtrapolated);
   // Nothing is left: as little as the recording's own error can tell from nothing.
   if (!(edited > Seconds::s(0)))
     return {edited, edited, before * own_error(recorded), Provenance::kExtrapolated};
   const double change = std::abs(std::log(edited / before));
-  return around(edited, own_error(recorded) + kErrorPerChange * change,
-                change > 0 ? Provenance::kExtrapolated : Provenance::kRecorded);
+  return around(
+      edited, own_error(recorded) + kErrorPerChange * change + further_error,
+      change > 0 || further_error > 0 ? Provenance::kExtrapolated : Provenance::kRecorded);
 }
 
 }  // namespace rehearse::replay

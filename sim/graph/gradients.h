@@ -18,6 +18,7 @@ struct Gradient {
 struct GradientStep {
   std::vector<Gradient> gradients;
   std::vector<OpId> users;
+  bool whole = true;  ///< false for a step that the recording cuts
 };
 
 }  // namespace rehearse::graph

@@ -51,6 +51,16 @@ Timeline run(const DataParallelPlan& plan, std::vector<double>& megabytes) {
 
 double end_us(const Timeline& timeline, int op) { return timeline[OpId(op)].end.seconds().us(); }
 
+TEST_CASE("an all-reduce waits for the slowest rank's gradient") {
+  std::vector<double> megabytes;
+  const Timeline timeline =
+      run({.ranks = 2, .lateness = {Seconds::us(3), Seconds::us(4), Seconds::us(7)}}, megabytes);
+  // 40 MB in 22 us from 20 + 4, when the slower rank has both; 5 MB in 4.5 us, ready at 30 + 7.
+  CHECK(end_us(timeline, 4) == Approx(46));
+  CHECK(end_us(timeline, 6) == Approx(50.5));
+  CHECK(end_us(timeline, 2) == Approx(30));
+}
+
 TEST_CASE("buckets are sent beside the backward pass, one behind the other") {
   // 20 MB are no bucket of 25 MiB yet, 40 MB are; the last holds the rest.
   std::vector<double> megabytes;
