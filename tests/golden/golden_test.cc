@@ -72,6 +72,15 @@ TEST_CASE("the example gives the tables that were reviewed") {
   }
 }
 
+TEST_CASE("the recordings of this profiler give the tables that were reviewed") {
+  const std::string job = test::source_file("traces/train-cpu-epyc").string();
+  check_golden("train_cpu.replay.txt", output_of({"replay", job}));
+  // 2 x 2 359 296 + 786 432 + 33 832 bytes over 2 GB/s, eight all-reduces of 2 us, and the waits.
+  check_golden("train_cpu.data_parallel.txt",
+               output_of({"whatif", job, "--data-parallel", "2", "--network",
+                          "latency=1us,rate=2GB/s"}));
+}
+
 /// Recordings of public profilers, below the data folder: a file, or a folder with a file per rank.
 const std::vector<std::string> kJobs = {
     "kineto-resnet50-v100/resnet50_num_workers_0__worker0.1623143089861.pt.trace.json.gz",
