@@ -1,13 +1,13 @@
 #include "profiler/ingest/byte_source.h"
 
-#include <fmt/core.h>
-#include <zlib.h>
-
 #include <algorithm>
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
 #include <vector>
+
+#include <fmt/core.h>
+#include <zlib.h>
 
 namespace rehearse::ingest {
 namespace {

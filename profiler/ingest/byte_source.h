@@ -20,7 +20,8 @@ class ByteSource {
   virtual std::size_t read(std::span<char> into) = 0;
   /// Share of the file consumed, from 0 to 1, for progress.
   virtual double share() const = 0;
-  /// Why the bytes ended early (a truncated or damaged gzip, a read error); empty when they did not.
+  /// Why the bytes ended early (a truncated or damaged gzip, a read error); empty when they did
+  /// not.
   virtual std::string damage() const = 0;
 };
 

@@ -55,8 +55,7 @@ bool is_communication_kernel(std::string_view name) {
 
 std::optional<CollectiveKind> collective_from_kernel(std::string_view name) {
   if (!is_communication_kernel(name)) return std::nullopt;
-  if (name.find("cross_device_reduce") != std::string_view::npos)
-    return CollectiveKind::kAllReduce;
+  if (name.find("cross_device_reduce") != std::string_view::npos) return CollectiveKind::kAllReduce;
   if (name.find("node::dispatch") != std::string_view::npos ||
       name.find("node::combine") != std::string_view::npos)
     return CollectiveKind::kAllToAll;  // tokens to experts and back

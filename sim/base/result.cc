@@ -1,8 +1,8 @@
 #include "sim/base/result.h"
 
-#include <fmt/core.h>
-
 #include <algorithm>
+
+#include <fmt/core.h>
 
 namespace rehearse {
 

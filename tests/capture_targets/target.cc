@@ -300,6 +300,8 @@ int fork_child(std::string_view how) {
 
 /// Fork from a process that records on other threads without pause, many times over.
 int fork_storm(long n) {
+  // What this program itself sets up on first use must not be half done when it forks.
+  ranges(1, "before the storm");
   std::atomic<bool> stop{false};
   std::vector<std::thread> busy;
   for (int t = 0; t < 3; ++t)

@@ -75,11 +75,10 @@ TEST_CASE("the example gives the tables that were reviewed") {
 TEST_CASE("the recordings of this profiler give the tables that were reviewed") {
   const std::string job = test::source_file("traces/train-cpu-epyc").string();
   check_golden("train_cpu.replay.txt", output_of({"replay", job}));
-  // 5 545 000 bytes over 2 GB/s in eight all-reduces of 2 us: 2.79 of the 4.28 ms between the ranks;
-  // the rest is waiting for the slower one.
-  check_golden("train_cpu.data_parallel.txt",
-               output_of({"whatif", job, "--data-parallel", "2", "--network",
-                          "latency=1us,rate=2GB/s"}));
+  // 5 545 000 bytes over 2 GB/s in eight all-reduces of 2 us: 2.79 of the 4.28 ms between the
+  // ranks; the rest is waiting for the slower one.
+  check_golden("train_cpu.data_parallel.txt", output_of({"whatif", job, "--data-parallel", "2",
+                                                         "--network", "latency=1us,rate=2GB/s"}));
 }
 
 /// Recordings of public profilers, below the data folder: a file, or a folder with a file per rank.
