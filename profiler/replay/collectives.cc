@@ -4,6 +4,8 @@
 #include <map>
 #include <string>
 
+#include <fmt/core.h>
+
 #include "profiler/trace/collective_names.h"
 
 namespace rehearse::replay {
@@ -29,12 +31,10 @@ void complete(Collective& known, const Collective& more) {
 /// Which sequence an op belongs to: its process group where that is recorded, else the stream.
 std::string group_key(const Recording& r, const CommunicationOp& op,
                       const std::vector<std::size_t>& stream_rank) {
-  if (op.what && op.what->group) {
-    std::string key = "group " + std::string(r.name(*op.what->group));
-    if (op.what->ranks) key += " " + std::string(r.name(*op.what->ranks));
-    return key;
-  }
-  return "stream " + std::to_string(stream_rank[r.stream_of(op.op)]);
+  if (op.what && op.what->group)
+    return fmt::format("group {} {}", r.name(*op.what->group),
+                       op.what->ranks ? r.name(*op.what->ranks) : "");
+  return fmt::format("stream {}", stream_rank[r.stream_of(op.op)]);
 }
 
 using Sequence = std::vector<CommunicationOp>;
