@@ -10,7 +10,6 @@
 
 #include "profiler/ingest/input.h"
 #include "profiler/replay/edit.h"
-#include "profiler/replay/interval.h"
 #include "sim/base/text.h"
 #include "sim/engine/engine.h"
 
@@ -235,9 +234,7 @@ Result<PairPrediction> predict_pair(const Job& from, const Job& to, std::string_
   if (!edited) return forward(edited);
   const Result<Replayed> predicted = run(from, std::move(*edited));
   if (!predicted) return forward(predicted);
-  const Estimate<Seconds> estimate =
-      replay::estimate_step(base->comparison, predicted->comparison.step_time.simulated);
-  p.predicted = estimate.value;
+  p.predicted = predicted->comparison.step_time.simulated;
 
   const Result<Replayed> measured = replay_job(to, {});
   if (!measured) return forward(measured);
@@ -257,13 +254,13 @@ Result<PairPrediction> predict_pair(const Job& from, const Job& to, std::string_
   p.measured_median = Seconds::s(median);
   p.measured_mean = Seconds::s(sum / static_cast<double>(kept));
   p.outliers = steps.size() - kept;
-  p.covered = estimate.low <= p.measured_mean && p.measured_mean <= estimate.high;
   return p;
 }
 
-bool looks_like_recording(const fs::path& path) {
-  const std::string name = path.filename().string();
-  return name.ends_with(".json") || name.ends_with(".json.gz");
+/// Recordings with times of their own, one file each.
+bool is_timed_recording(const fs::path& path) {
+  const auto kind = ingest::detect_input(path);
+  return kind && (*kind == ingest::InputKind::kKineto || *kind == ingest::InputKind::kNsys);
 }
 
 }  // namespace
@@ -274,8 +271,7 @@ Result<ReplayAccuracy> measure_replay_accuracy(const fs::path& data, const Progr
     return fail(Diagnostic{.file = data.string(), .problem = "is not a folder of recordings"});
   std::vector<fs::path> files;
   for (const auto& entry : fs::recursive_directory_iterator(data))
-    if (entry.is_regular_file() && looks_like_recording(entry.path()))
-      files.push_back(entry.path());
+    if (entry.is_regular_file() && is_timed_recording(entry.path())) files.push_back(entry.path());
   std::sort(files.begin(), files.end());
 
   ReplayAccuracy accuracy;
@@ -285,9 +281,6 @@ Result<ReplayAccuracy> measure_replay_accuracy(const fs::path& data, const Progr
     if (progress && !progress(static_cast<double>(i) / static_cast<double>(files.size())))
       return fail("stopped");
     const std::string name = fs::relative(files[i], data).string();
-    if (const auto kind = ingest::detect_input(files[i]);
-        !kind || *kind != ingest::InputKind::kKineto)
-      continue;  // execution traces and tables have no times of their own
     Result<Job> job = read_job({files[i]}, data);
     if (!job) {
       accuracy.unreadable.emplace_back(name, to_string(job.error()));

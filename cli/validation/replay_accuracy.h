@@ -64,7 +64,6 @@ struct PairPrediction {
   Seconds measured_mean = Seconds::s(0);    ///< of whole steps within 25 % of their median
   Seconds measured_median = Seconds::s(0);  ///< of all whole steps
   std::size_t outliers = 0;
-  bool covered = false;  ///< the mean lies in the prediction's interval
 };
 
 struct ReplayAccuracy {
