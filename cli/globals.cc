@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
-#include <cstdlib>
 #include <memory>
 #include <thread>
 
@@ -49,10 +48,6 @@ Progress Globals::progress_of(std::string what) const {
 
 void Globals::warn(const std::string& line) const {
   if (!quiet) fmt::print(stderr, "warning: {}\n", line);
-}
-
-bool Globals::color() const {
-  return !no_color && !std::getenv("NO_COLOR") && output.empty() && ::isatty(STDOUT_FILENO);
 }
 
 }  // namespace rehearse::cli

@@ -22,18 +22,14 @@ struct Globals {
   std::filesystem::path output;  ///< empty: stdout
   bool quiet = false;            ///< no warnings, no progress
   bool progress = false;         ///< progress also where stderr is no terminal
-  bool no_color = false;
   bool strict = false;   ///< problems of a recording are errors
   unsigned threads = 0;  ///< 0: one per core
-  std::uint64_t seed = 1;
 
   unsigned thread_count() const;
   /// Draws a line on stderr while work goes on; asks it to stop after an interrupt.
   Progress progress_of(std::string what) const;
   /// A warning on stderr, unless quiet.
   void warn(const std::string& line) const;
-  /// Whether text for people may use colour: stdout is a terminal and nobody asked otherwise.
-  bool color() const;
 };
 
 /// Set by the interrupt handler.

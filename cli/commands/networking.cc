@@ -12,8 +12,10 @@
 
 namespace rehearse::cli {
 
+bool is_inline_link(std::string_view text) { return text.find('=') != std::string_view::npos; }
+
 Result<cluster::Link> parse_network(const std::string& text) {
-  if (text.find('=') != std::string::npos) return cluster::parse_link(text);
+  if (is_inline_link(text)) return cluster::parse_link(text);
   return cluster::load_link(text);
 }
 

@@ -3,12 +3,15 @@
 
 #include <cstdint>
 #include <string>
+#include <string_view>
 
 #include "cli/commands/replay_job.h"
 #include "sim/cluster/link.h"
 
 namespace rehearse::cli {
 
+/// Whether a link is given by its numbers ("latency=5us,rate=100GB/s"), not as a file.
+bool is_inline_link(std::string_view text);
 /// A link as --network takes it: the numbers themselves, or a file that has them.
 Result<cluster::Link> parse_network(const std::string& text);
 

@@ -188,8 +188,7 @@ std::string describe_input(const ReplayJob& job) {
   for (const replay::StepComparison& step : job.recorded.comparison.steps)
     ++(step.partial ? partial : whole);
   std::string text =
-      fmt::format("{} rank{}, {} whole step{}", job.recordings.size(),
-                  job.recordings.size() == 1 ? "" : "s", whole, whole == 1 ? "" : "s");
+      fmt::format("{}, {}", counted(job.recordings.size(), "rank"), counted(whole, "whole step"));
   if (partial > 0) text += fmt::format(" and {} partial", partial);
   text += fmt::format(" (from {})", to_string(job.recorded.graph.ranks.front().step_source));
   if (job.recordings.size() > 1)

@@ -25,8 +25,8 @@ struct Options {
 };
 
 /// The edits in the order in which they are applied: as groups, not as typed.
-Result<replay::ReplayGraph> apply(const Options& options, const ReplayJob& job,
-                                  const Globals& globals) {
+Result<replay::ReplayGraph> apply(const Options& options, const std::optional<cluster::Link>& link,
+                                  const ReplayJob& job, const Globals& globals) {
   replay::ReplayGraph graph = job.recorded.graph;
   const auto take = [&](Result<replay::ReplayGraph> edited) -> Status {
     if (!edited) return forward(edited);
@@ -47,9 +47,7 @@ Result<replay::ReplayGraph> apply(const Options& options, const ReplayJob& job,
             job.recordings, graph, *replay::parse_input_pipeline(options.input_pipeline)));
         !ok)
       return forward(ok);
-  if (options.network.empty()) return graph;
-  const Result<cluster::Link> link = parse_network(options.network);
-  if (!link) return forward(link);
+  if (!link) return graph;
   return options.data_parallel > 0 ? data_parallel(job, graph, options.data_parallel, *link)
                                    : on_network(job, graph, *link, globals);
 }
@@ -142,9 +140,15 @@ std::string to_text(const Options& options, const ReplayJob& job, const ReplayRu
 }
 
 Result<Exit> run(const Options& options, const Globals& globals) {
+  std::optional<cluster::Link> link;
+  if (!options.network.empty()) {  // before long work: is it one?
+    const Result<cluster::Link> parsed = parse_network(options.network);
+    if (!parsed) return forward(parsed);
+    link = *parsed;
+  }
   const Result<ReplayJob> job = load_job(options.request, globals);
   if (!job) return forward(job);
-  Result<replay::ReplayGraph> graph = apply(options, *job, globals);
+  Result<replay::ReplayGraph> graph = apply(options, link, *job, globals);
   if (!graph) return forward(graph);
   const Result<ReplayRun> edited = run_graph(*job, std::move(*graph));
   if (!edited) return forward(edited);
@@ -154,6 +158,13 @@ Result<Exit> run(const Options& options, const Globals& globals) {
                            .table = [&] { return change_table(*job, *edited); }};
   if (Status ok = write_result(globals, formats); !ok) return forward(ok);
   return Exit::kSuccess;
+}
+
+/// Whether the parser can tell that this is no link; what a file holds is for later.
+Status check_network(const std::string& text) {
+  if (!is_inline_link(text)) return {};
+  if (const Result<cluster::Link> link = parse_network(text); !link) return forward(link);
+  return {};
 }
 
 /// A check for the parser: what the value's own parser says is wrong with it, or nothing.
@@ -203,7 +214,7 @@ void add_whatif(CLI::App& app, Action& action) {
                        "link between ranks, for recorded collectives or --data-parallel: "
                        "latency=5us,rate=100GB/s or a link file")
           ->type_name("LINK")
-          ->check(CLI::Validator(checked_by(parse_network), "", ""));
+          ->check(CLI::Validator(checked_by(check_network), "", ""));
   command
       ->add_option("--data-parallel", options->data_parallel,
                    "ranks that do what the recorded one did and sum their gradients")

@@ -25,7 +25,7 @@ constexpr std::string_view kAccepted =
     "a trace store (.rehearse), a capture folder, Kineto JSON, a PyTorch execution trace, Chakra "
     "(.et), or an Nsight Systems export (SQLite)";
 
-// --- what an input is ---------------------------------------------------------------------------
+// --- what an input is
 
 /// The keys at the top of a JSON document of which the begin is known.
 class TopKeys final : public JsonHandler {
@@ -93,7 +93,6 @@ Result<InputKind> file_kind(const fs::path& path) {
 }
 
 // --- which inputs there are
-// -----------------------------------------------------------------------
 
 Input make_input(const fs::path& path, InputKind kind) {
   std::error_code failed;

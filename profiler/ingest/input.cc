@@ -31,7 +31,7 @@ bool is_execution_trace(const Rank& rank) {
   return !rank.info.timed && rank.info.format == "execution_trace";
 }
 
-// --- reading ------------------------------------------------------------------------------------
+// --- reading
 
 /// Gives rows of names of one pool the names of another.
 void rename(Rank& rank, const std::vector<NameId>& names) {
@@ -153,7 +153,6 @@ Status Ranks::read_one(const Input& input, const Progress& progress) {
 }
 
 // --- what they are to each other
-// -------------------------------------------------------------------
 
 /// Gives the ranks that `wants` the lowest numbers that no rank has.
 template <class Wants>
@@ -217,7 +216,7 @@ Result<Trace> read_to_memory(std::span<const Input> inputs, const ReadOptions& o
   return trace;
 }
 
-// --- importing -----------------------------------------------------------------------------------
+// --- importing
 
 /// Counts the rows of one rank on their way into the store.
 class CountingRows final : public RowSink {

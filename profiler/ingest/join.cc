@@ -30,7 +30,7 @@ bool can_match(const HostOp& op) {
   return op.kind == HostKind::kOperator || op.kind == HostKind::kAnnotation;
 }
 
-// --- which rank ---------------------------------------------------------------------------------
+// --- which rank
 
 std::set<NameId> processes_of(const Rank& rank) {
   std::set<NameId> processes;
@@ -84,7 +84,7 @@ std::map<std::size_t, std::size_t> partners(const Trace& trace) {
   return found;
 }
 
-// --- which operator -----------------------------------------------------------------------------
+// --- which operator
 
 /// The rows of one thread in order.
 using Sequence = std::vector<Row>;
@@ -254,7 +254,6 @@ std::vector<Match> match_by_id(const Rank& untimed, const Rank& timed) {
 }
 
 // --- what it is given
-// -----------------------------------------------------------------------------
 
 /// The index of a value in a table, where it is added on first use.
 template <class Value, class Id>

@@ -116,7 +116,8 @@ std::optional<T> YamlMap::optional(std::string_view key) const {
 
 template <class T>
 std::optional<T> YamlMap::required(std::string_view key) const {
-  if (has(key)) return optional<T>(key);
+  const YAML::Node value = state_->find(key);  // also to know the key when it is misspelt
+  if (value.IsDefined()) return read_scalar<T>(*state_->document, value, state_->path_of(key));
   state_->document->report(state_->node.Mark(), state_->path_of(key), "is missing", "", "");
   return std::nullopt;
 }

@@ -103,12 +103,6 @@ TEST_CASE("validate: keys") {
   CHECK(json["suites"][0]["interval_coverage"] == 1.0);
 }
 
-TEST_CASE("doctor: keys") {
-  const Json json = result_of({"doctor"});
-  for (const char* key : {"name", "ok", "detail", "remedy"})
-    test::check_has(json, std::string("checks[].") + key);
-}
-
 TEST_CASE("profile: keys, and a recording that the other commands read") {
   const std::string folder = (test::scratch_folder() / "capture").string();
   const Json json = result_of(

@@ -68,8 +68,21 @@ TEST_CASE("what cannot be parallelised is said in one line") {
       "--data-parallel");
   test::check_failed(test::rehearse({"whatif", kGradients, "--network", "latency=10us"}), 2,
                      "rate");
-  test::check_failed(test::rehearse({"whatif", kGradients, "--network", "no_such_file"}), 2,
-                     "cannot be read");
+  test::check_failed(test::rehearse({"whatif", kGradients, "--network", "no_such_file"}), 1,
+                     "no_such_file: cannot be read");
+}
+
+TEST_CASE("all errors of a link file are reported, with their lines") {
+  const std::string file =
+      test::write_scratch("link.yaml", "link:\n  latncy: 10 us\n  rate: 100\n").string();
+  const Ran ran = test::rehearse({"whatif", kGradients, "--network", file});
+  CHECK(ran.code == 1);
+  CHECK(ran.out.empty());
+  for (const char* says :
+       {":2:3: link.latncy: unknown key; did you mean 'latency'?", ":3:9: link.rate:"}) {
+    INFO(ran.errors);
+    CHECK(ran.errors.find(file + says) != std::string::npos);
+  }
 }
 
 }  // namespace

@@ -19,7 +19,7 @@ namespace {
 namespace fs = std::filesystem;
 using test::kExample;
 
-// --- json.md -------------------------------------------------------------------------------------
+// --- json.md
 
 /// Checks that every key below `json` stands on the page as `key`, or as the end of `a.b.key`.
 void check_keys(const nlohmann::json& json, const std::string& page) {
@@ -68,7 +68,7 @@ TEST_CASE("the page of JSON names every key that a command writes") {
         "");
 }
 
-// --- link.md -------------------------------------------------------------------------------------
+// --- link.md
 
 TEST_CASE("the page of links has a file that loads, and the times that follow from it") {
   const auto blocks = test::blocks_of(test::source_file("docs/formats/link.md"), "yaml");
@@ -89,7 +89,7 @@ TEST_CASE("the page of links has a file that loads, and the times that follow fr
   CHECK(line->rate == link->rate);
 }
 
-// --- capture.md ----------------------------------------------------------------------------------
+// --- capture.md
 
 std::string bytes_of(const std::vector<std::string>& lines) {
   std::string bytes;

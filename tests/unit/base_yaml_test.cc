@@ -74,6 +74,16 @@ TEST_CASE("every error of a file is reported at once, in the order of its lines"
         "job.yaml:8:1: overlap: stands twice; each key once");
 }
 
+TEST_CASE("a required key that is misspelt is suggested") {
+  const YamlFile file = parsed("latncy: 5 us\n");
+  const YamlMap root = file.root();
+  CHECK_FALSE(root.required<Seconds>("latency"));
+  root.no_other_keys();
+  CHECK(errors_of(file) ==
+        "job.yaml:1:1: latency: is missing\n"
+        "job.yaml:1:1: latncy: unknown key; did you mean 'latency'?");
+}
+
 TEST_CASE("a value of another shape is an error") {
   const YamlFile file = parsed("a: [1, 2]\nb: {c: 1}\nd: 3\n");
   const YamlMap root = file.root();

@@ -269,7 +269,6 @@ TEST_CASE("numbers are found in names") {
 }
 
 // --- import
-// ---------------------------------------------------------------------------------------
 
 void check_same(const Trace& a, const Trace& b) {
   REQUIRE(a.ranks.size() == b.ranks.size());
