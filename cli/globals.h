@@ -22,8 +22,8 @@ struct Globals {
   std::filesystem::path output;  ///< empty: stdout
   bool quiet = false;            ///< no warnings, no progress
   bool progress = false;         ///< progress also where stderr is no terminal
-  bool strict = false;   ///< problems of a recording are errors
-  unsigned threads = 0;  ///< 0: one per core
+  bool strict = false;           ///< problems of a recording are errors
+  unsigned threads = 0;          ///< 0: one per core
 
   unsigned thread_count() const;
   /// Draws a line on stderr while work goes on; asks it to stop after an interrupt.

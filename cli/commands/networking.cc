@@ -14,13 +14,13 @@ namespace rehearse::cli {
 
 bool is_inline_link(std::string_view text) { return text.find('=') != std::string_view::npos; }
 
-Result<cluster::Link> parse_network(const std::string& text) {
+Result<cluster::PointToPoint> parse_network(const std::string& text) {
   if (is_inline_link(text)) return cluster::parse_link(text);
   return cluster::load_link(text);
 }
 
 Result<replay::ReplayGraph> data_parallel(const ReplayJob& job, const replay::ReplayGraph& replay,
-                                          std::uint32_t ranks, const cluster::Link& link) {
+                                          std::uint32_t ranks, const cluster::PointToPoint& link) {
   const std::string& source = job.recordings.front().rank().info.source;
   if (job.recordings.size() != 1)
     return fail(Diagnostic{.file = source,
@@ -53,7 +53,7 @@ Result<replay::ReplayGraph> data_parallel(const ReplayJob& job, const replay::Re
 }
 
 Result<replay::ReplayGraph> on_network(const ReplayJob& job, const replay::ReplayGraph& replay,
-                                       const cluster::Link& link, const Globals& globals) {
+                                       const cluster::PointToPoint& link, const Globals& globals) {
   const replay::Transfers transfers = replay::find_transfers(job.recordings, replay);
   if (transfers.known.empty())
     return fail(Diagnostic{

@@ -25,7 +25,7 @@ struct Options {
 };
 
 /// The edits in the order in which they are applied: as groups, not as typed.
-Result<replay::ReplayGraph> apply(const Options& options, const std::optional<cluster::Link>& link,
+Result<replay::ReplayGraph> apply(const Options& options, const std::optional<cluster::PointToPoint>& link,
                                   const ReplayJob& job, const Globals& globals) {
   replay::ReplayGraph graph = job.recorded.graph;
   const auto take = [&](Result<replay::ReplayGraph> edited) -> Status {
@@ -140,9 +140,9 @@ std::string to_text(const Options& options, const ReplayJob& job, const ReplayRu
 }
 
 Result<Exit> run(const Options& options, const Globals& globals) {
-  std::optional<cluster::Link> link;
+  std::optional<cluster::PointToPoint> link;
   if (!options.network.empty()) {  // before long work: is it one?
-    const Result<cluster::Link> parsed = parse_network(options.network);
+    const Result<cluster::PointToPoint> parsed = parse_network(options.network);
     if (!parsed) return forward(parsed);
     link = *parsed;
   }
@@ -163,7 +163,7 @@ Result<Exit> run(const Options& options, const Globals& globals) {
 /// Whether the parser can tell that this is no link; what a file holds is for later.
 Status check_network(const std::string& text) {
   if (!is_inline_link(text)) return {};
-  if (const Result<cluster::Link> link = parse_network(text); !link) return forward(link);
+  if (const Result<cluster::PointToPoint> link = parse_network(text); !link) return forward(link);
   return {};
 }
 

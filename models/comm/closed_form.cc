@@ -2,7 +2,7 @@
 
 namespace rehearse::comm {
 
-Seconds ring_time(CollectiveKind kind, std::uint32_t ranks, Bytes size, const cluster::Link& link) {
+Seconds ring_time(CollectiveKind kind, std::uint32_t ranks, Bytes size, const cluster::PointToPoint& link) {
   if (ranks <= 1) return Seconds::s(0);
   const double n = ranks;
   const Seconds part = link.latency + size / n / link.rate;  // one step of a ring over n parts
@@ -25,7 +25,7 @@ Seconds ring_time(CollectiveKind kind, std::uint32_t ranks, Bytes size, const cl
 }
 
 Result<graph::Graph> price(graph::Graph graph, const std::vector<graph::CollectiveOp>& collectives,
-                           const cluster::Link& link) {
+                           const cluster::PointToPoint& link) {
   graph::GraphBuilder builder(std::move(graph));
   for (const graph::CollectiveOp& c : collectives) {
     const Seconds time = ring_time(c.kind, c.ranks, c.size, link);

@@ -33,6 +33,11 @@ using CapacityId = Id<struct CapacityTag>;
 using DemandId = Id<struct DemandTag>;
 using LeaseId = Id<struct LeaseTag>;
 using RankId = Id<struct RankTag>;
+using NodeId = Id<struct NodeTag>;      ///< a machine of a cluster
+using DeviceId = Id<struct DeviceTag>;  ///< an accelerator of a cluster
+using VertexId = Id<struct VertexTag>;  ///< anything that links join
+using LinkId = Id<struct LinkTag>;
+using HopId = Id<struct HopTag>;  ///< a link in one direction
 
 }  // namespace rehearse
 

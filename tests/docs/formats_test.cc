@@ -7,7 +7,7 @@
 #include "models/comm/closed_form.h"
 #include "profiler/capture/blocks.h"
 #include "sim/base/text.h"
-#include "sim/cluster/link.h"
+#include "sim/cluster/point_to_point.h"
 #include "tests/support/capture_run.h"
 #include "tests/support/data.h"
 #include "tests/support/pages.h"
@@ -73,7 +73,7 @@ TEST_CASE("the page of JSON names every key that a command writes") {
 TEST_CASE("the page of links has a file that loads, and the times that follow from it") {
   const auto blocks = test::blocks_of(test::source_file("docs/formats/link.md"), "yaml");
   REQUIRE(blocks.size() == 1);
-  const Result<cluster::Link> link =
+  const Result<cluster::PointToPoint> link =
       cluster::load_link(test::write_scratch("link.yaml", test::join_lines(blocks.front().lines)));
   INFO((link ? "" : to_string(link.error())));
   REQUIRE(link);
@@ -83,7 +83,7 @@ TEST_CASE("the page of links has a file that loads, and the times that follow fr
         Approx(12 + 89.3).epsilon(0.001));
   CHECK(comm::ring_time(CollectiveKind::kAllReduce, 4, Bytes::mb(1), *link).us() ==
         Approx(206).epsilon(0.001));
-  const Result<cluster::Link> line = cluster::parse_link("latency=12us,rate=11.2GB/s");
+  const Result<cluster::PointToPoint> line = cluster::parse_link("latency=12us,rate=11.2GB/s");
   REQUIRE(line);
   CHECK(line->latency == link->latency);
   CHECK(line->rate == link->rate);

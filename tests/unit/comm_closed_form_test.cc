@@ -6,7 +6,7 @@
 namespace rehearse::comm {
 namespace {
 
-using cluster::Link;
+using Link = cluster::PointToPoint;
 
 const Link kLink{Seconds::us(5), ByteRate::gb_per_s(10)};
 

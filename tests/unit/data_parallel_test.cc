@@ -32,7 +32,7 @@ const std::vector<GradientStep> kSteps = {
      .users = {OpId(3)}}};
 
 // Two ranks: an all-reduce of S takes 2 (a + S / 2b) = 2 us + S / 2 TB/s.
-const cluster::Link kLink{Seconds::us(1), ByteRate::gb_per_s(2000)};
+const cluster::PointToPoint kLink{Seconds::us(1), ByteRate::gb_per_s(2000)};
 
 Timeline run(const DataParallelPlan& plan, std::vector<double>& megabytes) {
   const Result<DataParallelGraph> planned = data_parallel(backward_pass(), kSteps, plan);

@@ -1,4 +1,4 @@
-#include "sim/cluster/link.h"
+#include "sim/cluster/point_to_point.h"
 
 #include <array>
 #include <optional>
@@ -13,7 +13,7 @@ namespace {
 
 constexpr std::array<std::string_view, 2> kKeys = {"latency", "rate"};
 
-std::string out_of_range(const Link& link) {
+std::string out_of_range(const PointToPoint& link) {
   if (link.latency < Seconds::s(0) || link.latency > Seconds::s(1)) return "latency";
   if (!(link.rate > ByteRate::bytes_per_s(0))) return "rate";
   return {};
@@ -21,7 +21,7 @@ std::string out_of_range(const Link& link) {
 
 }  // namespace
 
-Result<Link> load_link(const std::filesystem::path& path) {
+Result<PointToPoint> load_link(const std::filesystem::path& path) {
   Result<YamlFile> file = YamlFile::load(path);
   if (!file) return forward(file);
   const YamlMap root = file->root();
@@ -40,10 +40,10 @@ Result<Link> load_link(const std::filesystem::path& path) {
     if (const std::string key = out_of_range({*latency, *rate}); !key.empty())
       map->report(key, "is out of range", "a latency from 0 s to 1 s, a rate above 0 B/s");
   if (Status ok = file->status(); !ok) return forward(ok);
-  return Link{*latency, *rate};
+  return PointToPoint{*latency, *rate};
 }
 
-Result<Link> parse_link(std::string_view text) {
+Result<PointToPoint> parse_link(std::string_view text) {
   std::optional<Seconds> latency;
   std::optional<ByteRate> rate;
   for (const std::string_view part : split(text, ',')) {
@@ -63,7 +63,7 @@ Result<Link> parse_link(std::string_view text) {
     }
   }
   if (!latency || !rate) return fail("latency and rate are due", "latency=5us,rate=100GB/s");
-  const Link link{*latency, *rate};
+  const PointToPoint link{*latency, *rate};
   if (const std::string key = out_of_range(link); !key.empty())
     return fail(key + " is out of range", "a latency from 0 s to 1 s, a rate above 0 B/s");
   return link;

@@ -9,16 +9,16 @@
 
 namespace rehearse::cluster {
 
-struct Link {
+struct PointToPoint {
   Seconds latency;  ///< of one message of no size, end to end
   ByteRate rate;    ///< in one direction, of a long message
 };
 
 /// A file with a `link:` section (docs/formats/link.md):
 ///   link: {latency: 2.1 us, rate: 5.3 GB/s}
-Result<Link> load_link(const std::filesystem::path& path);
+Result<PointToPoint> load_link(const std::filesystem::path& path);
 
 /// The same on one line: "latency=5us,rate=100GB/s".
-Result<Link> parse_link(std::string_view text);
+Result<PointToPoint> parse_link(std::string_view text);
 
 }  // namespace rehearse::cluster

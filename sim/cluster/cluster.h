@@ -1,0 +1,145 @@
+// Cluster: what a job runs on. Nodes with devices, and the fabric: links that join devices,
+// switches, NICs, hosts and storage.
+//
+// A link has one rate per direction (kFull) or one for both together (kHalf). One direction of a
+// link is a *hop*; a *route* is the hops that a message takes from one device to another.
+//
+// Routes: within a node, the way on which 1 MiB alone would be quickest; between nodes, the
+// quickest way from the device to a NIC of its node, through the fabric, and from a NIC to the
+// device. Only vertices that forward are passed through. Among equally quick ways, a vertex marked
+// `spread` picks by the destination (as static D-mod-k routing does), any other the one whose link
+// was added first (on a torus: the first dimension first). Given routes (ClusterBuilder::set_route)
+// come before all.
+//
+// Invariants of a Cluster (ClusterBuilder::build checks them):
+//  1. Ids are dense; devices are numbered node by node, in the order in which they were added.
+//  2. Every device can reach every other.
+//  3. Rates are finite and above zero; latencies finite and not negative.
+//  4. Names of vertices and of link types are unique.
+//
+// A Cluster is a value and does not change; all of it may be read from several threads at once.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "sim/base/estimate.h"
+#include "sim/base/ids.h"
+#include "sim/base/result.h"
+#include "sim/base/units.h"
+#include "sim/cluster/point_to_point.h"
+
+namespace rehearse::cluster {
+
+enum class VertexKind : std::uint8_t { kDevice, kSwitch, kNic, kHost, kStorage };
+
+struct Vertex {
+  std::string name;  ///< "node0/gpu3", "leaf1"
+  VertexKind kind;
+  std::optional<NodeId> node;  ///< absent: of the fabric between nodes
+  bool forwards = true;        ///< routes may pass through
+  bool spread = false;         ///< equally quick ways are chosen by destination
+};
+
+enum class Duplex : std::uint8_t { kFull, kHalf };
+
+/// What links of one make have in common, with where the figures come from.
+struct LinkType {
+  std::string name;  ///< "nvlink4", "ib_ndr_400"
+  ByteRate rate;     ///< what long messages achieve
+  Seconds latency;
+  Duplex duplex = Duplex::kFull;
+  Provenance provenance = Provenance::kDatasheet;
+  std::string source;  ///< as the catalog's source column, or "given"
+};
+
+/// From `at` on, the link carries `share` of its rate in each direction; 0: it is down.
+struct LinkChange {
+  Seconds at;
+  double share;
+};
+
+struct Link {
+  VertexId a;
+  VertexId b;
+  std::uint32_t type;                    ///< index into link_types()
+  std::vector<LinkChange> changes = {};  ///< in order of time
+};
+
+struct Device {
+  VertexId vertex;
+  NodeId node;
+  std::string
+      model;  ///< name in the catalog: "h100_sxm5_80"; of a partition "a100_sxm4_40:3g.20gb"
+};
+
+struct Node {
+  std::string name;
+  std::vector<DeviceId> devices;
+  std::vector<VertexId> nics;
+};
+
+/// The hops of a message, in order.
+struct Route {
+  std::vector<HopId> hops;
+  PointToPoint path;  ///< sum of latencies, least rate
+};
+
+class Cluster {
+ public:
+  std::span<const Node> nodes() const;
+  std::span<const Device> devices() const;
+  std::span<const Vertex> vertices() const;
+  std::span<const Link> links() const;
+  std::span<const LinkType> link_types() const;
+
+  const LinkType& type(LinkId link) const { return link_types()[links()[link.index()].type]; }
+
+  /// Two per link: 2 i from a to b, 2 i + 1 from b to a. Those of a half-duplex link share its
+  /// rate.
+  std::size_t hop_count() const { return 2 * links().size(); }
+  static LinkId link_of(HopId hop) { return LinkId(hop.index() / 2); }
+
+  /// REQUIRES: ids of this cluster. From a device to itself: no hops, no latency, infinite rate.
+  Route route(DeviceId from, DeviceId to) const;
+  /// From a device to any vertex, such as storage or the host of its node; nothing when no way
+  /// leads there.
+  std::optional<Route> route_to(DeviceId from, VertexId to) const;
+
+  struct State;
+  explicit Cluster(std::shared_ptr<const State> state) : state_(std::move(state)) {}
+
+ private:
+  std::shared_ptr<const State> state_;
+};
+
+class ClusterBuilder {
+ public:
+  ClusterBuilder();
+  ~ClusterBuilder();
+
+  NodeId add_node(std::string name);
+  DeviceId add_device(NodeId node, std::string name, std::string model);
+  /// REQUIRES: the kind is not kDevice.
+  VertexId add(Vertex vertex);
+  std::uint32_t add(LinkType type);
+  LinkId connect(VertexId a, VertexId b, std::uint32_t type);
+  VertexId vertex_of(DeviceId device) const;
+  void set_changes(LinkId link, std::vector<LinkChange> changes);
+  /// Messages between the two devices take these links, in this direction only.
+  void set_route(DeviceId from, DeviceId to, std::vector<LinkId> links);
+
+  /// Fails with one line that says what is wrong: no device, a rate out of range, two devices that
+  /// no way joins, a given route with a gap or a cycle.
+  Result<Cluster> build() &&;
+
+ private:
+  std::unique_ptr<Cluster::State> state_;
+};
+
+}  // namespace rehearse::cluster
