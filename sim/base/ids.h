@@ -32,6 +32,7 @@ using ServerId = Id<struct ServerTag>;
 using CapacityId = Id<struct CapacityTag>;
 using DemandId = Id<struct DemandTag>;
 using LeaseId = Id<struct LeaseTag>;
+using FlowGroupId = Id<struct FlowGroupTag>;
 using RankId = Id<struct RankTag>;
 using NodeId = Id<struct NodeTag>;      ///< a machine of a cluster
 using DeviceId = Id<struct DeviceTag>;  ///< an accelerator of a cluster

@@ -9,7 +9,9 @@
 
 #include "sim/base/check.h"
 #include "sim/engine/event_queue.h"
-#include "sim/engine/sharing.h"
+#include "sim/engine/first_come.h"
+#include "sim/engine/flows.h"
+#include "sim/engine/messages.h"
 #include "sim/engine/waiting.h"
 
 namespace rehearse::engine {
@@ -33,7 +35,12 @@ struct Additions {
 template <bool kWithProcesses>
 class Loop final : public Injector {
  public:
-  explicit Loop(const Graph& graph) : graph_(graph), sharing_(graph) {
+  Loop(const Graph& graph, const RunOptions& options)
+      : graph_(graph),
+        first_come_(options.division == Division::kFirstCome),
+        flows_(graph, options.division, events_),
+        messages_(graph),
+        occupied_(graph) {
     const std::size_t n = graph.size();
     need_.reserve(n);
     for (std::size_t i = 0; i < n; ++i) need_.push_back(graph.need(OpId(i)));
@@ -76,6 +83,14 @@ class Loop final : public Injector {
           break;
         case EventKind::kFlowEnds:
           end_flows(event.index);
+          break;
+        case EventKind::kMessageBegins:
+          flows_.join({true, event.index}, messages_.way(event.index).demand,
+                      messages_.bytes(event.index), now_);
+          schedule_share();
+          break;
+        case EventKind::kMessageEnds:
+          arrive(event.index);
           break;
       }
     }
@@ -135,10 +150,14 @@ class Loop final : public Injector {
   void prepare_servers() {
     const auto servers = graph_.servers();
     const auto demands = graph_.demands();
+    // Servers of ops whose ends are not known when they start.
     std::vector<char> carries_work(servers.size(), 0);
     if (!graph_.without_work())
       for (const Demand& d : demands)
         if (d.server && !d.capacities.empty()) carries_work[d.server->index()] = 1;
+    for (const graph::Transfer& transfer : graph_.transfers())
+      for (const OpId op : transfer.members)
+        if (const auto& server = graph_.demand(op).server) carries_work[server->index()] = 1;
     place_of_server_.resize(servers.size());
     for (std::size_t i = 0; i < servers.size(); ++i) {
       const Server& s = servers[i];
@@ -212,7 +231,8 @@ class Loop final : public Injector {
 
   void start(OpId op, Picoseconds at) {
     timeline_[op].start = at;
-    const bool flows = work(op) > 0;
+    const bool flows = work(op) > 0 || takes_part(op);
+    if (flows && at == now_ && duration(op) == Picoseconds(0)) return begin_work(op);
     events_.push(later(at, duration(op)), flows ? EventKind::kWorkBegins : EventKind::kOpEnds,
                  op.index());
   }
@@ -285,9 +305,50 @@ class Loop final : public Injector {
     }
   }
 
+  bool takes_part(OpId op) const { return !is_added(op) && messages_.carries(op); }
+
   void begin_work(OpId op) {
-    sharing_.join(op, demand_id(op), work(op), now_);
+    if (takes_part(op)) {
+      messages_.take_part(op, next_);
+      return follow();
+    }
+    flows_.join({false, op.index()}, demand_id(op), work(op), now_);
     schedule_share();
+  }
+
+  void arrive(std::uint32_t slot) {
+    messages_.arrive(slot, next_);
+    follow();
+  }
+
+  /// Sends the messages that leave now, then lets the ops end that have ended. Ending an op can
+  /// make others take part, which follow in their turn.
+  void follow() {
+    if (following_) return;
+    following_ = true;
+    while (!next_.leaving.empty() || !next_.ended.empty()) {
+      std::swap(next_, now_follows_);
+      for (const std::uint32_t slot : now_follows_.leaving) send(slot);
+      for (const OpId op : now_follows_.ended) end(op);
+      now_follows_.clear();
+    }
+    following_ = false;
+  }
+
+  void send(std::uint32_t slot) {
+    const graph::Way& way = messages_.way(slot);
+    const double bytes = messages_.bytes(slot);
+    const Picoseconds begin = later(now_, way.latency);
+    const Demand& demand = graph_.demands()[way.demand.index()];
+    if (bytes == 0 || demand.capacities.empty())
+      return events_.push(begin, EventKind::kMessageEnds, slot);
+    if (first_come_) {
+      if (const auto through = occupied_.carry(demand, bytes, now_))
+        events_.push(later(*through, way.latency), EventKind::kMessageEnds, slot);
+      return;
+    }
+    if (!flows_.begin_alone(slot, way.demand, bytes, begin))
+      events_.push(begin, EventKind::kMessageBegins, slot);
   }
 
   /// Capacities are divided once per instant, after all that joins and leaves at it.
@@ -297,17 +358,19 @@ class Loop final : public Injector {
 
   void share() {
     share_scheduled_ = false;
-    division_ = (division_ + 1) & EventQueue::kMaxIndex;
-    if (const auto next = sharing_.divide(now_))
-      events_.push(*next, EventKind::kFlowEnds, division_);
+    flows_.divide(now_);
   }
 
-  void end_flows(std::uint32_t division) {
-    if (division != division_) return;
+  void end_flows(std::uint32_t component) {
     finished_.clear();
-    sharing_.leave(now_, finished_);
-    for (const OpId op : finished_) end(op);
-    schedule_share();
+    flows_.leave(component, now_, finished_);
+    for (const FlowTag tag : finished_) {
+      if (tag.is_message)
+        arrive(tag.index);
+      else
+        end(OpId(tag.index));
+    }
+    if (flows_.to_divide()) schedule_share();
   }
 
   tl::unexpected<Error> describe_stuck() const {
@@ -339,10 +402,13 @@ class Loop final : public Injector {
         return fmt::format("server '{}', held by lease {}", name, queue.waiting.holder()->index());
       if (!queue.waiting.empty() && queue.free_slots == 0) return fmt::format("server '{}'", name);
     }
-    if (!sharing_.empty()) {
-      const graph::Capacity& c = graph_.capacities()[sharing_.stalled().index()];
+    std::optional<CapacityId> stalled = flows_.stalled();
+    if (!stalled) stalled = occupied_.stalled();
+    if (stalled) {
+      const graph::Capacity& c = graph_.capacities()[stalled->index()];
       return fmt::format("capacity '{}', whose rate is zero", graph_.names()[c.name]);
     }
+    if (takes_part(op)) return messages_.describe_waiting(op);
     return "an op that never ends";
   }
 
@@ -360,10 +426,15 @@ class Loop final : public Injector {
   std::vector<Reserved> reserved_;
   std::vector<Queue> queues_;
 
-  Sharing sharing_;
+  const bool first_come_;
+  Flows flows_;
   bool share_scheduled_ = false;
-  std::uint32_t division_ = 0;
-  std::vector<OpId> finished_;
+  std::vector<FlowTag> finished_;
+
+  Messages messages_;
+  FirstCome occupied_;
+  Messages::Consequences next_, now_follows_;
+  bool following_ = false;
 
   Additions added_;
   Process* adding_ = nullptr;
@@ -372,14 +443,15 @@ class Loop final : public Injector {
 
 }  // namespace
 
-Result<Timeline> run(const Graph& graph) {
-  auto result = Loop<false>(graph).run({});
+Result<Timeline> run(const Graph& graph, const RunOptions& options) {
+  auto result = Loop<false>(graph, options).run({});
   if (!result) return forward(std::move(result));
   return std::move(result->timeline);
 }
 
-Result<ProcessRun> run(const Graph& graph, std::span<Process* const> processes) {
-  return Loop<true>(graph).run(processes);
+Result<ProcessRun> run(const Graph& graph, std::span<Process* const> processes,
+                       const RunOptions& options) {
+  return Loop<true>(graph, options).run(processes);
 }
 
 }  // namespace rehearse::engine

@@ -10,6 +10,7 @@
 // Time is integer picoseconds; see docs/concepts/engine.md for the laws with worked examples.
 #pragma once
 
+#include <cstdint>
 #include <span>
 
 #include "sim/base/result.h"
@@ -19,9 +20,22 @@
 
 namespace rehearse::engine {
 
+/// How capacities are divided among what flows through them; division.h has the laws.
+enum class Division : std::uint8_t {
+  kFair,       ///< max-min fair, with weights and priorities
+  kCoflow,     ///< flows of a group end together, the shortest group first
+  kEchelon,    ///< flows of a group keep to their due times
+  kFirstCome,  ///< a message takes a capacity whole, in the order of asking; ops with work share
+               ///< fairly
+};
+
+struct RunOptions {
+  Division division = Division::kFair;
+};
+
 /// Runs the graph from time zero until every op has ended. Fails when some op can never end, with
 /// the ops that are stuck and what each waits for. Thread-safe: runs share nothing.
-Result<graph::Timeline> run(const graph::Graph& graph);
+Result<graph::Timeline> run(const graph::Graph& graph, const RunOptions& options = {});
 
 /// One op that a process added.
 struct AddedOp {
@@ -35,6 +49,7 @@ struct ProcessRun {
 };
 
 /// The same with processes. A graph that needs none runs faster without this call.
-Result<ProcessRun> run(const graph::Graph& graph, std::span<Process* const> processes);
+Result<ProcessRun> run(const graph::Graph& graph, std::span<Process* const> processes,
+                       const RunOptions& options = {});
 
 }  // namespace rehearse::engine

@@ -12,12 +12,14 @@
 namespace rehearse::engine {
 
 enum class EventKind : std::uint32_t {
-  kOpEnds,      ///< index: the op
-  kWorkBegins,  ///< index: the op; its fixed duration is over and its work starts to flow
-  kSlotFrees,   ///< index: the queue of a server; its turnaround is over
-  kGrant,       ///< index: the queue of a server; choose among the ops that wait in it
-  kShare,       ///< divide the capacities anew among the ops that flow
-  kFlowEnds,    ///< index: the division this event was computed from; stale ones are ignored
+  kOpEnds,         ///< index: the op
+  kWorkBegins,     ///< index: the op; its fixed duration is over and its work starts to flow
+  kSlotFrees,      ///< index: the queue of a server; its turnaround is over
+  kGrant,          ///< index: the queue of a server; choose among the ops that wait in it
+  kShare,          ///< divide anew the capacities whose flows have changed
+  kFlowEnds,       ///< index: the component of flows (flows.h)
+  kMessageBegins,  ///< index: the slot (messages.h); its latency is over and it begins to flow
+  kMessageEnds,    ///< index: the slot; it has arrived
 };
 
 struct Event {

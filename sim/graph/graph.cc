@@ -22,7 +22,22 @@ std::size_t Graph::bytes_at_rest() const {
          bytes(category_) + bytes(first_successor_) + bytes(successor_);
 }
 
-GraphBuilder::GraphBuilder() { graph_.demands_.emplace_back(); }
+namespace {
+
+/// Of what demands usually differ in.
+std::size_t hash(const Demand& demand) {
+  std::size_t h = demand.server ? demand.server->index() + 1 : 0;
+  const auto mix = [&h](std::size_t value) { h = (h ^ value) * 0x9e3779b97f4a7c15U; };
+  for (const CapacityId c : demand.capacities) mix(c.index());
+  mix(static_cast<std::uint32_t>(demand.priority));
+  mix(demand.lease ? demand.lease->index() + 1 : 0);
+  mix(demand.group ? demand.group->index() + 1 : 0);
+  return h;
+}
+
+}  // namespace
+
+GraphBuilder::GraphBuilder() : GraphBuilder(Graph{}) { add(Demand{}); }
 
 GraphBuilder::GraphBuilder(Graph graph) : graph_(std::move(graph)) {
   edges_.reserve(graph_.edge_count());
@@ -34,6 +49,8 @@ GraphBuilder::GraphBuilder(Graph graph) : graph_(std::move(graph)) {
     }
   for (std::size_t i = 0; i < graph_.size(); ++i)
     if (graph_.need_[i] != in_degree[i]) first_m_.emplace_back(OpId(i), graph_.need_[i]);
+  for (std::size_t i = 0; i < graph_.demands_.size(); ++i)
+    demand_of_hash_.emplace(hash(graph_.demands_[i]), DemandId(i));
 }
 
 ServerId GraphBuilder::add(Server server) {
@@ -47,11 +64,14 @@ CapacityId GraphBuilder::add(Capacity capacity) {
 }
 
 DemandId GraphBuilder::add(Demand demand) {
-  auto& demands = graph_.demands_;
-  const auto found = std::find(demands.begin(), demands.end(), demand);
-  if (found != demands.end()) return DemandId(static_cast<std::size_t>(found - demands.begin()));
-  demands.push_back(std::move(demand));
-  return DemandId(demands.size() - 1);
+  const std::size_t key = hash(demand);
+  const auto [first, last] = demand_of_hash_.equal_range(key);
+  for (auto known = first; known != last; ++known)
+    if (graph_.demands_[known->second.index()] == demand) return known->second;
+  const DemandId id(graph_.demands_.size());
+  demand_of_hash_.emplace(key, id);
+  graph_.demands_.push_back(std::move(demand));
+  return id;
 }
 
 OpId GraphBuilder::add(Op op) {

@@ -12,7 +12,9 @@
 //  1. Ids are dense and in range; op ids are in the order in which ops were added.
 //  2. Edges are acyclic and none stands twice; the successors of an op stand in order of id.
 //  3. Durations and work are finite and not negative; work goes with at least one capacity.
-//  4. An op that waits for the first m of its predecessors has at least m of them, and m >= 1.
+//  4. The members of a transfer are ops of the graph, each of one transfer at most and without work
+//     of its own; there is a way for each of its lanes.
+//  5. An op that waits for the first m of its predecessors has at least m of them, and m >= 1.
 //
 // A Graph is a value: copied, compared as text (text_form.h), never changed. Rewrites take a
 // builder on it. Ops are stored by column; see docs/performance.md for bytes per op.
@@ -20,9 +22,11 @@
 
 #include <cstdint>
 #include <limits>
+#include <memory>
 #include <optional>
 #include <span>
 #include <string_view>
+#include <unordered_map>
 #include <vector>
 
 #include "sim/base/ids.h"
@@ -30,6 +34,7 @@
 #include "sim/base/result.h"
 #include "sim/base/time.h"
 #include "sim/graph/category.h"
+#include "sim/graph/lanes.h"
 
 namespace rehearse::graph {
 
@@ -73,6 +78,10 @@ struct Demand {
   /// On a server with Policy::kLease: the set of ops served without others in between. The lease
   /// begins with its first op and ends when every op of the graph with this lease has run.
   std::optional<LeaseId> lease = {};
+  /// Flows that belong together, where capacities are divided by groups (engine.h), and when this
+  /// one should end, counted from the first flow of its group.
+  std::optional<FlowGroupId> group = {};
+  Picoseconds due{0};
 
   friend bool operator==(const Demand&, const Demand&) = default;
 };
@@ -83,6 +92,21 @@ struct Op {
   Picoseconds duration;
   DemandId demand = DemandId(0);  ///< 0 is the empty demand of every graph
   double work = 0;                ///< carried through the demand's capacities, after `duration`
+};
+
+/// How the messages of a lane travel.
+struct Way {
+  DemandId demand;  ///< the capacities they flow through; without any they only take the latency
+  Picoseconds latency;  ///< before they flow
+};
+
+/// A collective that the run carries message by message: each member is an op, which begins to take
+/// part after its duration and ends with the last message from or to it.
+struct Transfer {
+  std::shared_ptr<const Lanes> lanes;
+  std::shared_ptr<const std::vector<Way>> ways;  ///< one per lane
+  std::vector<OpId> members;                     ///< one per member of the lanes
+  double size;                                   ///< work; lanes carry shares of it
 };
 
 class Graph {
@@ -103,8 +127,9 @@ class Graph {
     return {successor_.data() + first_successor_[id.index()],
             successor_.data() + first_successor_[id.index() + 1]};
   }
-  /// True when no op carries work, so that capacities play no part.
+  /// True when no op carries work, so that capacities play no part for it.
   bool without_work() const { return work_.empty(); }
+  std::span<const Transfer> transfers() const { return transfers_; }
 
   const NamePool& names() const { return names_; }
   std::span<const Server> servers() const { return servers_; }
@@ -121,6 +146,7 @@ class Graph {
   std::vector<Server> servers_;
   std::vector<Capacity> capacities_;
   std::vector<Demand> demands_;
+  std::vector<Transfer> transfers_;
 
   std::vector<Picoseconds> duration_;
   std::vector<double> work_;  // empty when no op has any
@@ -149,6 +175,7 @@ class GraphBuilder {
   /// Equal demands get one id.
   DemandId add(Demand demand);
   OpId add(Op op);
+  void add(Transfer transfer) { graph_.transfers_.push_back(std::move(transfer)); }
   void add_edge(OpId from, OpId to) { edges_.push_back({from, to}); }
   /// The op starts after the first `m` of its predecessors instead of all of them.
   void wait_for_first(OpId op, std::uint32_t m);
@@ -167,6 +194,7 @@ class GraphBuilder {
   Graph graph_;
   std::vector<Edge> edges_;
   std::vector<std::pair<OpId, std::uint32_t>> first_m_;
+  std::unordered_multimap<std::size_t, DemandId> demand_of_hash_;
 };
 
 }  // namespace rehearse::graph

@@ -2,6 +2,7 @@
 
 #include <cmath>
 #include <optional>
+#include <utility>
 
 #include <fmt/core.h>
 
@@ -47,6 +48,29 @@ std::string describe_cycle(const Graph& graph, const std::vector<OpId>& ordered)
   return text + " after itself";
 }
 
+Status verify_transfers(const Graph& graph) {
+  std::vector<char> is_member(graph.transfers().empty() ? 0 : graph.size(), 0);
+  for (std::size_t i = 0; i < graph.transfers().size(); ++i) {
+    const Transfer& t = graph.transfers()[i];
+    const auto wrong = [i](std::string_view what) {
+      return fail(fmt::format("transfer {} {}", i, what));
+    };
+    if (!t.lanes || !t.ways || t.ways->size() != t.lanes->lanes().size())
+      return wrong("does not have one way per lane");
+    if (t.members.size() != t.lanes->members()) return wrong("does not have one op per member");
+    if (!std::isfinite(t.size) || t.size < 0) return wrong("has a wrong size");
+    for (const Way& way : *t.ways)
+      if (way.demand.index() >= graph.demands().size() || way.latency < Picoseconds(0))
+        return wrong("has a way without a demand or with a negative latency");
+    for (const OpId op : t.members) {
+      if (op.index() >= graph.size()) return wrong("has a member that is no op of the graph");
+      if (std::exchange(is_member[op.index()], 1) || graph.work(op) > 0)
+        return wrong(fmt::format("shares {} or moves work that it has", describe(graph, op)));
+    }
+  }
+  return {};
+}
+
 }  // namespace
 
 std::vector<OpId> topological_order(const Graph& graph) {
@@ -89,6 +113,7 @@ Status verify(const Graph& graph) {
                   "both above zero");
   }
 
+  if (Status ok = verify_transfers(graph); !ok) return ok;
   std::vector<std::optional<OpId>> last_source(graph.size());
   for (std::size_t i = 0; i < graph.size(); ++i) {
     const OpId op(i);

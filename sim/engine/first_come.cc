@@ -1,0 +1,51 @@
+#include "sim/engine/first_come.h"
+
+#include <algorithm>
+
+namespace rehearse::engine {
+namespace {
+
+constexpr double kForever = 9e6;  // seconds; beyond it a time does not fit (time.h)
+
+}  // namespace
+
+FirstCome::FirstCome(const graph::Graph& graph)
+    : graph_(graph), free_at_(graph.capacities().size(), Picoseconds(0)) {}
+
+std::optional<Picoseconds> FirstCome::through(const graph::Capacity& capacity, double work,
+                                              Picoseconds begin) const {
+  double rate = capacity.rate;
+  Picoseconds at = begin;
+  for (const graph::RateChange& change : capacity.changes) {
+    if (change.at > at) {
+      const double until_change = (change.at - at).seconds().s() * rate;
+      if (until_change >= work) break;
+      work -= until_change;
+      at = change.at;
+    }
+    rate = change.rate;
+  }
+  const double wait = work / rate;
+  if (!(wait < kForever)) return std::nullopt;
+  return at + Picoseconds::from(Seconds::s(wait));
+}
+
+std::optional<Picoseconds> FirstCome::carry(const graph::Demand& demand, double work,
+                                            Picoseconds now) {
+  Picoseconds head = now;
+  Picoseconds tail = now;
+  for (const CapacityId id : demand.capacities) {
+    const graph::Capacity& capacity = graph_.capacities()[id.index()];
+    head = std::max(head, free_at_[id.index()]);
+    const auto end = through(capacity, work, head);
+    if (!end) {
+      stalled_ = id;
+      return std::nullopt;
+    }
+    free_at_[id.index()] = *end;
+    tail = std::max(tail, *end);
+  }
+  return tail;
+}
+
+}  // namespace rehearse::engine

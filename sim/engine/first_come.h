@@ -1,0 +1,35 @@
+// FirstCome: capacities that carry one message after the other, in the order in which messages
+// leave.
+#pragma once
+
+#include <optional>
+#include <vector>
+
+#include "sim/graph/graph.h"
+
+namespace rehearse::engine {
+
+class FirstCome {
+ public:
+  /// REQUIRES: `graph` outlives this object.
+  explicit FirstCome(const graph::Graph& graph);
+
+  /// When the last byte of a message that leaves at `now` is through its capacities. The message
+  /// takes each of them for work ÷ rate, from the moment it is free and the one before has begun to
+  /// pass it on (cut-through: a capacity does not wait for the whole message). Nothing when a
+  /// capacity's rate stays zero.
+  std::optional<Picoseconds> carry(const graph::Demand& demand, double work, Picoseconds now);
+
+  /// The capacity that made carry() return nothing.
+  std::optional<CapacityId> stalled() const { return stalled_; }
+
+ private:
+  std::optional<Picoseconds> through(const graph::Capacity& capacity, double work,
+                                     Picoseconds begin) const;
+
+  const graph::Graph& graph_;
+  std::vector<Picoseconds> free_at_;
+  std::optional<CapacityId> stalled_;
+};
+
+}  // namespace rehearse::engine
