@@ -1,0 +1,85 @@
+// Schedules: which messages a collective consists of, under each algorithm.
+//
+// One description gives both forms. Most algorithms are a list of *phases*: in each, every rank
+// sends `count` equal messages to one other rank, each after it has received the one before. As
+// messages they are lanes (sim/graph/lanes.h); as a closed form, on links that nothing else uses,
+// each phase costs count × (latency + share × size ÷ rate) of its level of the network.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <memory>
+#include <string_view>
+#include <vector>
+
+#include "sim/base/collective.h"
+#include "sim/base/result.h"
+#include "sim/base/units.h"
+#include "sim/cluster/point_to_point.h"
+#include "sim/graph/lanes.h"
+
+namespace rehearse::comm {
+
+enum class Algorithm : std::uint8_t {
+  kRing,
+  kTree,     ///< double binary tree (Sanders, Speck and Träff, Parallel Computing 35, 2009)
+  kNvls,     ///< the switch adds and multiplies; every rank sends and receives (n+1)/n of S
+  kPat,      ///< distances 1, 2, 4, …: ⌈log2 n⌉ steps (all_gather, reduce_scatter)
+  kCollnet,  ///< within a node as a ring, between nodes the switches add
+  kHalvingDoubling,  ///< recursive halving, then doubling (Thakur, Rabenseifner and Gropp, 2005)
+  kPairwise,         ///< all_to_all in n-1 steps, in step k with the rank k further on
+  kLinear,           ///< all_to_all with every message at once
+  kTwoDimensional,   ///< all_to_all within nodes, then between ranks of equal place
+  kHierarchical,     ///< all_reduce: scatter within nodes, reduce between them, gather within
+  kParameterServer,  ///< all_reduce: push to the servers, then pull; reduce: push; broadcast: pull
+};
+
+inline constexpr std::array<std::string_view, 11> kAlgorithmNames = {"ring",
+                                                                     "tree",
+                                                                     "nvls",
+                                                                     "pat",
+                                                                     "collnet",
+                                                                     "halving_doubling",
+                                                                     "pairwise",
+                                                                     "linear",
+                                                                     "two_dimensional",
+                                                                     "hierarchical",
+                                                                     "parameter_server"};
+
+constexpr std::string_view to_string(Algorithm algorithm) {
+  return kAlgorithmNames[static_cast<std::size_t>(algorithm)];
+}
+
+struct Group {
+  std::uint32_t ranks;
+  std::uint32_t per_node;     ///< ranks of a node stand together; divides `ranks`
+  std::uint32_t servers = 0;  ///< kParameterServer: the last ones of the ranks
+  std::uint32_t chunks = 8;   ///< parts of a pipelined buffer (tree; ring broadcast and reduce)
+};
+
+/// On the longest chain of messages: how many there are, and their shares of the size together.
+struct Steps {
+  double count = 0;
+  double share = 0;
+};
+
+struct Schedule {
+  std::shared_ptr<const graph::Lanes> lanes;
+  Steps local;   ///< within a node, or everywhere where the algorithm knows no levels
+  Steps across;  ///< between nodes
+};
+
+/// Sizes are counted as docs/concepts/collectives.md says per kind. Fails where the algorithm does
+/// not do this kind, or the group does not suit it, with what would.
+Result<Schedule> schedule(CollectiveKind kind, Algorithm algorithm, const Group& group);
+
+/// all_to_all with every message at once; `shares[from][to]` of the size. The closed form is that
+/// of the busiest port, and a lower bound where shares differ. REQUIRES: square, not negative.
+Schedule uneven_all_to_all(const std::vector<std::vector<double>>& shares);
+
+/// The closed form: exact where each rank has a port of the path's rate in each direction and
+/// nothing else uses it (kTree: where each edge of the trees has a quarter of the port).
+Seconds closed_time(const Schedule& schedule, Bytes size, const cluster::PointToPoint& local,
+                    const cluster::PointToPoint& across);
+
+}  // namespace rehearse::comm

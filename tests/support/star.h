@@ -1,0 +1,54 @@
+// A star: every rank has a port with one rate in each direction, and messages between two ranks
+// take the sender's way out and the receiver's way in. The network of closed forms.
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "sim/cluster/point_to_point.h"
+#include "sim/graph/graph.h"
+
+namespace rehearse::test {
+
+class Star {
+ public:
+  Star(graph::GraphBuilder& builder, std::uint32_t ranks, const cluster::PointToPoint& path)
+      : builder_(builder), latency_(Picoseconds::from(path.latency)) {
+    for (std::uint32_t r = 0; r < 2 * ranks; ++r)
+      ports_.push_back(builder.add(
+          graph::Capacity{.name = builder.intern("port"), .rate = path.rate.bytes_per_s()}));
+  }
+
+  graph::Way way(std::uint32_t from, std::uint32_t to) {
+    const std::size_t ranks = ports_.size() / 2;
+    return {builder_.add(graph::Demand{.capacities = {ports_[from], ports_[ranks + to]}}),
+            latency_};
+  }
+
+  std::shared_ptr<const std::vector<graph::Way>> ways(const graph::Lanes& lanes) {
+    auto ways = std::make_shared<std::vector<graph::Way>>();
+    for (const graph::Lane& lane : lanes.lanes()) ways->push_back(way(lane.from, lane.to));
+    return ways;
+  }
+
+ private:
+  graph::GraphBuilder& builder_;
+  Picoseconds latency_;
+  std::vector<CapacityId> ports_;
+};
+
+/// Adds a transfer among ops of no duration and returns the ops.
+inline std::vector<OpId> add_transfer(graph::GraphBuilder& builder,
+                                      std::shared_ptr<const graph::Lanes> lanes,
+                                      std::shared_ptr<const std::vector<graph::Way>> ways,
+                                      double size) {
+  std::vector<OpId> members;
+  for (std::uint32_t m = 0; m < lanes->members(); ++m)
+    members.push_back(builder.add(graph::Op{.name = builder.intern("member"),
+                                            .category = graph::Category::kCommunication,
+                                            .duration = Picoseconds(0)}));
+  builder.add(graph::Transfer{std::move(lanes), std::move(ways), members, size});
+  return members;
+}
+
+}  // namespace rehearse::test
