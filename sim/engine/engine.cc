@@ -90,7 +90,7 @@ class Loop final : public Injector {
           schedule_share();
           break;
         case EventKind::kMessageEnds:
-          arrive(event.index);
+          if (flows_.ends_alone(event.index)) arrive(event.index);
           break;
       }
     }
