@@ -6,13 +6,13 @@
 // flows of a group differ, and each is a class of its own.
 //
 // Classes that share a capacity, directly or through others, form a *component*. A join or a leave
-// divides only its component anew. Every component with something to come has one event in the queue:
-// its next end, or the next change of a capacity.
+// divides only its component anew. Every component with something to come has one event in the
+// queue: its next end, or the next change of a capacity.
 //
-// A message that shares nothing with anyone (most messages of most collectives) has no class: its end
-// is known when it begins, and costs one event and no division. It becomes a flow of a class when
-// another joins it; the event that it then leaves in the queue is stale and comes no later than its
-// true end, since company never makes a flow quicker.
+// A message that shares nothing with anyone (most messages of most collectives) has no class: its
+// end is known when it begins, and costs one event and no division. It becomes a flow of a class
+// when another joins it; the event that it then leaves in the queue is stale and comes no later
+// than its true end, since company never makes a flow quicker.
 #pragma once
 
 #include <cstdint>
@@ -38,9 +38,9 @@ class Flows {
   /// REQUIRES: `graph` and `events` outlive this object.
   Flows(const graph::Graph& graph, Division division, EventQueue& events);
 
-  /// Takes a message that will flow from `begin` on, if it will be alone on its capacities as far as
-  /// is known, and returns true: it ends with an event kMessageEnds. If another joins before `begin`,
-  /// the message is handed back by an event kMessageBegins instead.
+  /// Takes a message that will flow from `begin` on, if it will be alone on its capacities as far
+  /// as is known, and returns true: it ends with an event kMessageEnds. If another joins before
+  /// `begin`, the message is handed back by an event kMessageBegins instead.
   bool begin_alone(std::uint32_t message, DemandId demand, double work, Picoseconds begin);
 
   /// An event kMessageEnds has come. False when it is stale.
