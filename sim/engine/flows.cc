@@ -5,6 +5,8 @@
 #include <functional>
 #include <limits>
 
+#include "sim/base/check.h"
+
 namespace rehearse::engine {
 
 using graph::Capacity;
@@ -17,16 +19,17 @@ constexpr double kForever = 9e6;  // seconds; beyond it a time does not fit (tim
 
 }  // namespace
 
-Flows::Flows(const graph::Graph& graph, Division division, EventQueue& events)
+Flows::Flows(const graph::Graph& graph, const RunOptions& options, EventQueue& events)
     : graph_(graph),
-      division_(division),
+      division_(options.division),
+      on_failure_(options.on_failure),
       events_(events),
       divider_(graph.capacities().size()),
       ports_(graph.capacities().size()),
       class_of_demand_(graph.demands().size(), kNone),
       users_(graph.capacities().size()),
       seen_capacity_(graph.capacities().size(), 0) {
-  const bool grouped = division == Division::kCoflow || division == Division::kEchelon;
+  const bool grouped = division_ == Division::kCoflow || division_ == Division::kEchelon;
   first_capacity_.push_back(0);
   for (const Demand& demand : graph.demands()) {
     double rate = grouped ? 0 : demand.rate_cap;
@@ -176,7 +179,7 @@ void Flows::meet_those_alone(DemandId demand, Picoseconds now) {
     activate(index, alone.begin);
     Class& c = classes_[index];
     c.rate = rate_alone_[alone.demand.index()];
-    c.flows.push_back({alone.work, ++sequence_, {true, message}});
+    c.flows.push_back({alone.work, alone.work, ++sequence_, {true, message}});
   }
 }
 
@@ -186,10 +189,39 @@ void Flows::join(FlowTag tag, DemandId demand, double work, Picoseconds now) {
   if (!classes_[index].active) activate(index, now);
   Class& c = classes_[index];
   advance(c, now);
-  c.flows.push_back({c.service + work, ++sequence_, tag});
+  c.flows.push_back({c.service + work, work, ++sequence_, tag});
   std::push_heap(c.flows.begin(), c.flows.end());
   ++flowing_;
   changed_.push_back(index);
+}
+
+void Flows::withdraw(FlowTag tag, DemandId demand, Picoseconds now) {
+  for (const std::uint32_t index : users_[capacities_of(demand).front().index()]) {
+    Class& c = classes_[index];
+    const auto found = std::find_if(c.flows.begin(), c.flows.end(),
+                                    [&](const Flow& flow) { return flow.tag == tag; });
+    if (c.demand != demand || found == c.flows.end()) continue;
+    advance(c, now);
+    c.flows.erase(found);
+    std::make_heap(c.flows.begin(), c.flows.end());
+    --flowing_;
+    if (c.component != kNone) {
+      for (const std::uint32_t other : components_[c.component].classes)
+        if (other != index && classes_[other].active) changed_.push_back(other);
+      dissolve(c.component);
+    }
+    if (c.flows.empty())
+      deactivate(index);
+    else
+      changed_.push_back(index);
+    return;
+  }
+  REHEARSE_CHECK(false, "the flow that is withdrawn does not flow");
+}
+
+void Flows::begin_anew(Class& c) {
+  for (Flow& flow : c.flows) flow.leaves_at = c.service + flow.work;
+  std::make_heap(c.flows.begin(), c.flows.end());
 }
 
 void Flows::advance(Class& c, Picoseconds now) {
@@ -203,6 +235,7 @@ void Flows::offer(CapacityId id, Picoseconds now) {
   for (const RateChange& change : capacity.changes) {
     if (change.at <= now) {
       rate = change.rate;
+      if (change.at == now && rate == 0) failing_.push_back(id);
       continue;
     }
     if (!next_change_ || change.at < *next_change_) next_change_ = change.at;
@@ -215,6 +248,7 @@ void Flows::offer(CapacityId id, Picoseconds now) {
 void Flows::gather(std::uint32_t seed, Picoseconds now) {
   gathered_.clear();
   next_change_.reset();
+  failing_.clear();
   const auto see = [&](std::uint32_t index) {
     if (seen_class_[index] == gathering_) return;
     seen_class_[index] = gathering_;
@@ -268,6 +302,12 @@ void Flows::divide_component(const std::vector<std::uint32_t>& classes, Picoseco
     Class& c = classes_[index];
     advance(c, now);
     const Demand& demand = graph_.demands()[c.demand.index()];
+    if (!failing_.empty() && on_failure_ != OnFailure::kStall)
+      for (const CapacityId capacity : demand.capacities) {
+        if (std::find(failing_.begin(), failing_.end(), capacity) == failing_.end()) continue;
+        if (on_failure_ == OnFailure::kRetry) begin_anew(c);
+        if (on_failure_ == OnFailure::kFail && !failed_) failed_ = capacity;
+      }
     double due = 0;
     if (!group_users_.empty() && demand.group)
       due = (*group_began_[demand.group->index()] + demand.due - now).seconds().s();

@@ -31,12 +31,13 @@ namespace rehearse::engine {
 struct FlowTag {
   bool is_message;
   std::uint32_t index;
+  friend bool operator==(const FlowTag&, const FlowTag&) = default;
 };
 
 class Flows {
  public:
   /// REQUIRES: `graph` and `events` outlive this object.
-  Flows(const graph::Graph& graph, Division division, EventQueue& events);
+  Flows(const graph::Graph& graph, const RunOptions& options, EventQueue& events);
 
   /// Takes a message that will flow from `begin` on, if it will be alone on its capacities as far
   /// as is known, and returns true: it ends with an event kMessageEnds. If another joins before
@@ -46,8 +47,13 @@ class Flows {
   /// An event kMessageEnds has come. False when it is stale.
   bool ends_alone(std::uint32_t message);
 
-  /// A flow begins at `now`. The caller calls divide() at this instant, after all others join.
+  /// A flow begins at `now`. The caller calls divide() at this instant, after all others join. Work
+  /// without end is infinite.
   void join(FlowTag tag, DemandId demand, double work, Picoseconds now);
+
+  /// A flow ends before it has moved its work; the caller calls divide() at this instant.
+  /// REQUIRES: it has joined and not left.
+  void withdraw(FlowTag tag, DemandId demand, Picoseconds now);
 
   /// Divides anew the components that have changed.
   void divide(Picoseconds now);
@@ -58,6 +64,8 @@ class Flows {
   void leave(std::uint32_t component, Picoseconds now, std::vector<FlowTag>& done);
 
   bool empty() const { return flowing_ == 0; }
+  /// Under OnFailure::kFail, the first capacity that failed with work on it.
+  std::optional<CapacityId> failed() const { return failed_; }
   /// A capacity that keeps some flow at rate zero, for the message about a run that never ends.
   std::optional<CapacityId> stalled() const;
 
@@ -65,6 +73,7 @@ class Flows {
   static constexpr std::uint32_t kNone = UINT32_MAX;
   struct Flow {
     double leaves_at;  // service at which the work is done
+    double work;
     std::uint64_t sequence;
     FlowTag tag;
     bool operator<(const Flow& other) const {  // heaps keep the largest first
@@ -92,6 +101,7 @@ class Flows {
   void deactivate(std::uint32_t c);
   void meet_those_alone(DemandId demand, Picoseconds now);
   void advance(Class& c, Picoseconds now);
+  void begin_anew(Class& c);
   void gather(std::uint32_t seed, Picoseconds now);
   void divide_component(const std::vector<std::uint32_t>& classes, Picoseconds now);
   std::uint32_t new_component();
@@ -104,6 +114,7 @@ class Flows {
 
   const graph::Graph& graph_;
   const Division division_;
+  const OnFailure on_failure_;
   EventQueue& events_;
   Divider divider_;
   // Of demands, close together: what every message reads.
@@ -140,6 +151,8 @@ class Flows {
   std::uint32_t gathering_ = 0;
   std::vector<std::uint32_t> gathered_;
   std::optional<Picoseconds> next_change_;  // of the capacities that were seen
+  std::vector<CapacityId> failing_;         // capacities that were seen and fail at this instant
+  std::optional<CapacityId> failed_;
   std::vector<Share> shares_;
   std::uint64_t sequence_ = 0;
   std::size_t flowing_ = 0;

@@ -195,9 +195,13 @@ Status parse_demand(LineReader& line, GraphBuilder& builder) {
       const auto time = line.time("a due time");
       if (!time) return forward(time);
       demand.due = *time;
+    } else if (word == "hold") {
+      const auto id = line.id<DemandId>("a demand");
+      if (!id) return forward(id);
+      demand.hold = *id;
     } else {
       return line.error(fmt::format("unknown word '{}'", word),
-                        "server, through, weight, cap, priority, lease, group or due");
+                        "server, through, weight, cap, priority, lease, group, due or hold");
     }
   }
   if (builder.add(std::move(demand)).index() != next) return line.error("this demand stands twice");
@@ -418,6 +422,7 @@ std::string to_text(const Graph& graph) {
     if (d.lease) print(" lease {}", d.lease->index());
     if (d.group) print(" group {}", d.group->index());
     if (d.due != Picoseconds(0)) print(" due {}ps", d.due.count());
+    if (d.hold) print(" hold {}", d.hold->index());
     print("\n");
   }
 

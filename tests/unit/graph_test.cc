@@ -109,6 +109,8 @@ demand 1 server 0
 demand 2 through 0 through 1 weight 2 cap 1000000000 priority 3
 demand 3 server 1 lease 4
 demand 4 through 0 group 2 due 700ps
+demand 5 through 0 cap 7
+demand 6 server 0 hold 5
 op 0 "gemm" compute 12500000ps on 1
 op 1 "all_reduce" communication 1000ps on 2 work 4096 after 0
 op 2 "load\nmore" input 0ps on 3 first 1 after 0 1
