@@ -99,12 +99,7 @@ Kind mig_kind() {
       {{"max_instances", "instances at most", "at most"},
        [](P p) { return number(p.max_instances); }},
       {{"placement_starts", "placement starts", "starts at", kLeft},
-       [](P p) {
-         std::vector<std::string> starts;
-         for (const std::uint32_t start : p.placement_starts)
-           starts.push_back(std::to_string(start));
-         return texts(starts);
-       }},
+       [](P p) { return counts(p.placement_starts); }},
       {{"placement_size", "placement size", ""}, [](P p) { return number(p.placement_size); }},
       {{"media_extensions", "media extensions", "", kLeft},
        [](P p) { return yes_no(p.media_extensions); }}};

@@ -5,7 +5,7 @@
 #include <cstdlib>
 #include <set>
 
-#include <fmt/core.h>
+#include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
 #include "cost/catalog.h"
@@ -30,6 +30,9 @@ std::string cell(const Value& value) {
       const std::vector<std::string_view> words(content.begin(), content.end());
       return join(words, " ");
     }
+    std::string operator()(const std::vector<std::uint32_t>& content) const {
+      return fmt::format("{}", fmt::join(content, " "));
+    }
   };
   return std::visit(Cell{value.shown_as}, value.content);
 }
@@ -44,6 +47,7 @@ Json json_value(const Value& value) {
     Json operator()(const std::string& content) const { return content; }
     Json operator()(bool content) const { return content; }
     Json operator()(const std::vector<std::string>& content) const { return content; }
+    Json operator()(const std::vector<std::uint32_t>& content) const { return content; }
   };
   Json content = std::visit(Content{}, value.content);
   return value.unit.empty() ? content : Json{{"value", std::move(content)}, {"unit", value.unit}};
@@ -67,6 +71,7 @@ Value text(std::string_view content) {
   return content.empty() ? Value{} : Value{.content = std::string(content)};
 }
 Value texts(std::vector<std::string> content) { return {.content = std::move(content)}; }
+Value counts(std::vector<std::uint32_t> content) { return {.content = std::move(content)}; }
 Value yes_no(bool content) { return {.content = content}; }
 Value number(std::optional<double> content) { return quantity(content, {}, 1); }
 Value quantity(std::optional<double> content, std::string_view unit, double shown_as) {

@@ -21,7 +21,8 @@ namespace rehearse::cli {
 /// A cell. Numbers with a unit are in that unit, which JSON shows; `shown_as` is the magnitude of
 /// the unit in the heading, which tables and CSV use. Nothing is what is not known.
 struct Value {
-  using Content = std::variant<std::monostate, std::string, bool, double, std::vector<std::string>>;
+  using Content = std::variant<std::monostate, std::string, bool, double, std::vector<std::string>,
+                               std::vector<std::uint32_t>>;
   Content content = {};
   std::string_view unit = {};
   double shown_as = 1;
@@ -30,6 +31,7 @@ struct Value {
 /// Empty texts are nothing.
 Value text(std::string_view content);
 Value texts(std::vector<std::string> content);
+Value counts(std::vector<std::uint32_t> content);
 Value yes_no(bool content);
 Value number(std::optional<double> content);
 Value quantity(std::optional<double> content, std::string_view unit, double shown_as);

@@ -126,6 +126,8 @@ TEST_CASE("catalog: filters hold together, and stars are any text") {
   for (const Json& row : rows_of({"mig", "--gpu", "a100_sxm4_40"}))
     CHECK(row["family"] == "a100_40");
   CHECK(rows_of({"instances", "--provider", "lambda"}).size() == 20);
+  CHECK(rows_of({"mig", "--gpu", "a100_sxm4_40", "--name", "3g.20gb"})[0]["placement_starts"] ==
+        Json{0, 4});
 }
 
 TEST_CASE("catalog: what holds in any region is there for every region") {
