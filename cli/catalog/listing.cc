@@ -115,6 +115,7 @@ Table listing_table(const Listing& listing) {
   Table table(columns);
   for (const std::vector<Value>& row : listing.rows) {
     std::vector<std::string> cells;
+    cells.reserve(row.size());
     for (const Value& value : row) cells.push_back(cell(value));
     table.add(std::move(cells));
   }

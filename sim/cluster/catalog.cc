@@ -146,6 +146,7 @@ Result<const T*> find(const std::vector<T>& rows, std::string_view name, std::st
   for (const T& row : rows)
     if (row.name == name) return &row;
   std::vector<std::string_view> names;
+  names.reserve(rows.size());
   for (const T& row : rows) names.push_back(row.name);
   return fail(fmt::format("unknown {} '{}'", what, name), {}, suggest_name(name, names, kind));
 }

@@ -71,6 +71,7 @@ Result<const Source*> find_source(std::string_view id) {
   for (const Source& source : sources())
     if (source.id == id) return &source;
   std::vector<std::string_view> ids;
+  ids.reserve(sources().size());
   for (const Source& source : sources()) ids.push_back(source.id);
   return fail(fmt::format("unknown source '{}'", id), {}, suggest_name(id, ids, "sources"));
 }
