@@ -21,6 +21,7 @@
 #include "profiler/trace/align.h"
 #include "profiler/trace/store.h"
 #include "sim/base/check.h"
+#include "sim/base/csv.h"
 
 namespace rehearse::fuzz {
 namespace {
@@ -189,6 +190,21 @@ void chakra(std::string_view bytes) {
   run(ingest::read_chakra, bytes);
 }
 
+void csv(std::string_view bytes) {
+  const Result<CsvTable> table = CsvTable::parse(bytes, kName);
+  if (!table) return check(table.error());
+  REHEARSE_CHECK(!table->columns().empty());
+  std::uint32_t line = 0;
+  for (std::size_t row = 0; row < table->rows(); ++row) {
+    REHEARSE_CHECK(table->line(row) > line, "line {} after {}", table->line(row), line);
+    line = table->line(row);
+    for (const std::string& column : table->columns()) {
+      REHEARSE_CHECK(table->cell(row, column).size() <= bytes.size());
+      if (const auto number = table->number(row, column); !number) check(number.error());
+    }
+  }
+}
+
 void execution_trace(std::string_view bytes) { run(ingest::read_execution_trace, bytes); }
 
 void kineto(std::string_view bytes) { run(ingest::read_kineto, bytes); }
@@ -223,8 +239,9 @@ void input(std::string_view bytes) {
 }
 
 std::span<const Target> targets() {
-  static constexpr std::array<Target, 7> kTargets = {{{"capture", capture_file},
+  static constexpr std::array<Target, 8> kTargets = {{{"capture", capture_file},
                                                       {"chakra", chakra},
+                                                      {"csv", csv},
                                                       {"execution_trace", execution_trace},
                                                       {"input", input},
                                                       {"kineto", kineto},
