@@ -92,6 +92,11 @@ void GraphBuilder::set_duration(OpId op, Picoseconds duration) {
   graph_.duration_[op.index()] = duration;
 }
 
+void GraphBuilder::set_work(OpId op, double work) {
+  if (graph_.work_.empty()) graph_.work_.assign(graph_.size(), 0);
+  graph_.work_[op.index()] = work;
+}
+
 void GraphBuilder::set_turnaround(ServerId server, Picoseconds turnaround) {
   graph_.servers_[server.index()].turnaround = turnaround;
 }

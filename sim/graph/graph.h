@@ -187,6 +187,7 @@ class GraphBuilder {
   std::size_t size() const { return graph_.size(); }
   const Graph& so_far() const { return graph_; }  ///< its edges are those of the graph started from
   void set_duration(OpId op, Picoseconds duration);
+  void set_work(OpId op, double work);
   void set_demand(OpId op, DemandId demand) { graph_.demand_[op.index()] = demand; }
   void set_turnaround(ServerId server, Picoseconds turnaround);
   void reserve(std::size_t ops, std::size_t edges);

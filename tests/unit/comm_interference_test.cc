@@ -1,0 +1,56 @@
+#include <catch2/catch.hpp>
+
+#include "models/comm/interference.h"
+#include "sim/engine/engine.h"
+#include "sim/graph/text_form.h"
+
+namespace rehearse::comm {
+namespace {
+
+/// One device: kernels of 10 us on two streams, and a collective of 4 us that starts at 2 us.
+graph::Graph device() {
+  return *graph::parse_graph(R"(rehearse-graph 1
+server 0 "stream 0"
+server 1 "stream 1"
+server 2 "communication"
+demand 1 server 0
+demand 2 server 1
+demand 3 server 2
+op 0 "a" compute 10000000ps on 1
+op 1 "b" compute 10000000ps on 2
+op 2 "before" delay 2000000ps
+op 3 "all_reduce" communication 4000000ps on 3 after 2
+)",
+                             "test");
+}
+
+const std::vector<DeviceOps> kOps = {{{OpId(0), OpId(1)}, {OpId(3)}}};
+
+TEST_CASE("kernels beside a collective take as much longer as the slowdown says") {
+  const Result<graph::Graph> graph = interfere(device(), kOps, 1.25);
+  REQUIRE(graph);
+  const Result<graph::Timeline> timeline = engine::run(*graph);
+  REQUIRE(timeline);
+  // 2 us before, 4 us in which 4 / 1.25 = 3.2 us of work are done, 4.8 us after: 10.8 us.
+  CHECK((*timeline)[OpId(0)].end.seconds().us() == Approx(10.8));
+  CHECK((*timeline)[OpId(1)].end.seconds().us() == Approx(10.8));
+  CHECK((*timeline)[OpId(3)].end.seconds().us() == Approx(6));
+}
+
+TEST_CASE("a slowdown of 1 leaves the graph as it was") {
+  const Result<graph::Graph> graph = interfere(device(), kOps, 1);
+  REQUIRE(graph);
+  CHECK(graph::to_text(*graph) == graph::to_text(device()));
+}
+
+TEST_CASE("a device that does not communicate keeps its times") {
+  const std::vector<DeviceOps> none = {{{OpId(0), OpId(1)}, {}}};
+  const Result<graph::Graph> graph = interfere(device(), none, 1.25);
+  REQUIRE(graph);
+  const Result<graph::Timeline> timeline = engine::run(*graph);
+  REQUIRE(timeline);
+  CHECK((*timeline)[OpId(0)].end.seconds().us() == Approx(10));
+}
+
+}  // namespace
+}  // namespace rehearse::comm
