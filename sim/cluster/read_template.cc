@@ -268,7 +268,10 @@ class Reader {
         if (const auto wan = inter_->map("wan")) {
           fabric.wan = read_link_type(*wan, "wan", "");
           wan->no_other_keys();
-          if (!fabric.wan) fabric_wrong_ = true;
+          if (fabric.wan)
+            fabric.wan->name = "wan";  // also where its make is that of the NICs
+          else
+            fabric_wrong_ = true;
         }
         break;
       }

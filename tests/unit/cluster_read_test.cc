@@ -94,6 +94,8 @@ TEST_CASE("kinds by name") {
         std::string::npos);
   CHECK(way(fabric("{kind: wan, wan: {rate: 5 Gbit/s, latency: 40 ms}}"), 0, 15)
             .find("region0 region1") != std::string::npos);
+  CHECK(type_named(fabric("{kind: wan, link: tcp_1g, wan: {link: tcp_1g}}"), "wan").source ==
+        "REC");
 }
 
 TEST_CASE("an instance is looked up") {
