@@ -29,17 +29,18 @@ std::vector<std::string> labels(const Cluster& c) {
   return result;
 }
 
-std::vector<LinkCounts> link_counts(const Cluster& c) {
+/// Of the vertices to keep; of clusters of 100 000 devices those of one node are few.
+template <class Keep>
+std::vector<LinkCounts> link_counts(const Cluster& c, Keep keep) {
   std::vector<LinkCounts> counts(c.vertices().size());
-  for (const cluster::Link& link : c.links()) {
-    ++counts[link.a.index()][{stem_of(c, link.b), link.type}];
-    ++counts[link.b.index()][{stem_of(c, link.a), link.type}];
-  }
+  for (const cluster::Link& link : c.links())
+    for (const auto& [at, to] : {std::pair(link.a, link.b), {link.b, link.a}})
+      if (keep(c.vertices()[at.index()])) ++counts[at.index()][{stem_of(c, to), link.type}];
   return counts;
 }
 
-template <class Group, class Label>
-void add_to(std::vector<Group>& groups, Group candidate, VertexId v, Label same) {
+template <class Group, class Same>
+void add_to(std::vector<Group>& groups, Group candidate, VertexId v, Same same) {
   for (Group& group : groups)
     if (group.stem == candidate.stem && group.what == candidate.what &&
         group.links == candidate.links && same(group)) {
@@ -87,7 +88,8 @@ std::vector<NodeGroup> alike_nodes(const Cluster& c) {
 
 std::vector<VertexGroup> vertex_groups(const Cluster& c, NodeId node) {
   const std::vector<std::string> what = labels(c);
-  const std::vector<LinkCounts> counts = link_counts(c);
+  const std::vector<LinkCounts> counts =
+      link_counts(c, [&](const cluster::Vertex& v) { return v.node == node; });
   std::vector<VertexGroup> groups;
   for (std::size_t v = 0; v < c.vertices().size(); ++v)
     if (c.vertices()[v].node == node)
@@ -117,7 +119,8 @@ std::vector<FabricGroup> fabric_groups(const Cluster& c) {
       }
   }
   const std::vector<std::string> what = labels(c);
-  const std::vector<LinkCounts> counts = link_counts(c);
+  const std::vector<LinkCounts> counts =
+      link_counts(c, [](const cluster::Vertex& v) { return !v.node; });
   std::vector<FabricGroup> groups;
   for (std::size_t v = 0; v < vertices.size(); ++v)
     if (!vertices[v].node)

@@ -245,7 +245,8 @@ Status check_dragonfly(const FabricTemplate& f, std::uint64_t nics) {
 Result<std::uint32_t> check_fabric(const FabricTemplate& f, std::uint32_t nodes,
                                    std::uint32_t devices_per_node) {
   const std::uint64_t devices = std::uint64_t{nodes} * devices_per_node;
-  if (f.links < 1 || f.links > 64) return bad("links", "out of range", "1 to 64 NICs of a node");
+  if (f.links < 1 || f.links > kMostDevicesPerNode)
+    return bad("links", "out of range", fmt::format("1 to {} NICs of a node", kMostDevicesPerNode));
   const std::uint64_t nics = std::uint64_t{nodes} * f.links;
   if (nics > kMostDevices)
     return bad("links", fmt::format("{} NICs in all", nics), fmt::format("up to {}", kMostDevices));

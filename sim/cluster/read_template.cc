@@ -189,7 +189,7 @@ class Reader {
                        ? 1
                        : std::max(1U, devices / usual.devices_per_nic);
     if (!inter_) return fabric;
-    fabric.links = read_count(*inter_, "links", std::min(fabric.links, 64U), 1, 64);
+    fabric.links = read_count(*inter_, "links", fabric.links, 1, kMostDevicesPerNode);
     std::optional<LinkType> link;
     if (inter_->has("link") || !instance_) {
       link = read_link_type(*inter_, "inter_node", fabric.link.name);

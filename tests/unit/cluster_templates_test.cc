@@ -130,7 +130,7 @@ TEST_CASE("an NVSwitch node: one link up and one down per device") {
 
 TEST_CASE("a rack of 72 devices is one node: trays of four with a host each") {
   const Cluster c =
-      cluster_of(node_of(NodeKind::kNvswitch, 72), 2, fabric_of(FabricKind::kSwitch, 64));
+      cluster_of(node_of(NodeKind::kNvswitch, 72), 2, fabric_of(FabricKind::kSwitch, 72));
   CHECK(c.devices().size() == 144);
   CHECK(way(c, 0, 71) == "node0/gpu0 node0/nvswitch node0/gpu71");
   std::size_t hosts = 0;
