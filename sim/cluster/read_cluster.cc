@@ -5,9 +5,9 @@
 namespace rehearse::cluster {
 namespace {
 
-Result<Cluster> read_file_of_cluster(const YamlFile& file, const InstanceLookup& instances) {
+Result<Cluster> read_file_of_cluster(const YamlFile& file) {
   const YamlMap root = file.root();
-  std::optional<Cluster> cluster = read_cluster(root, instances);
+  std::optional<Cluster> cluster = read_cluster(root);
   root.no_other_keys();
   if (Status ok = file.status(); !ok) return forward(ok);
   return std::move(*cluster);
@@ -15,7 +15,7 @@ Result<Cluster> read_file_of_cluster(const YamlFile& file, const InstanceLookup&
 
 }  // namespace
 
-std::optional<Cluster> read_cluster(const YamlMap& root, const InstanceLookup& instances) {
+std::optional<Cluster> read_cluster(const YamlMap& root) {
   const std::optional<YamlMap> section = root.map("cluster");
   if (!section) {
     if (!root.has("cluster"))
@@ -24,7 +24,7 @@ std::optional<Cluster> read_cluster(const YamlMap& root, const InstanceLookup& i
   }
   const bool in_full = section->has("vertices");
   std::optional<ClusterBuilder> builder =
-      in_full ? read_vertices(*section) : read_template(*section, instances);
+      in_full ? read_vertices(*section) : read_template(*section);
   if (!builder) {  // the keys of these are known all the same
     section->maps("routes");
     section->maps("changes");
@@ -41,17 +41,16 @@ std::optional<Cluster> read_cluster(const YamlMap& root, const InstanceLookup& i
   return std::nullopt;
 }
 
-Result<Cluster> load_cluster(const std::filesystem::path& path, const InstanceLookup& instances) {
+Result<Cluster> load_cluster(const std::filesystem::path& path) {
   Result<YamlFile> file = YamlFile::load(path);
   if (!file) return forward(file);
-  return read_file_of_cluster(*file, instances);
+  return read_file_of_cluster(*file);
 }
 
-Result<Cluster> parse_cluster(const std::string& text, std::string name,
-                              const InstanceLookup& instances) {
+Result<Cluster> parse_cluster(const std::string& text, std::string name) {
   Result<YamlFile> file = YamlFile::parse(text, std::move(name));
   if (!file) return forward(file);
-  return read_file_of_cluster(*file, instances);
+  return read_file_of_cluster(*file);
 }
 
 }  // namespace rehearse::cluster

@@ -20,8 +20,7 @@ std::optional<LinkType> read_link_type(const YamlMap& map, std::string name,
                                        std::string_view usual);
 
 /// device, devices_per_node, nodes, intra_node, inter_node; or instance, count.
-std::optional<ClusterBuilder> read_template(const YamlMap& section,
-                                            const InstanceLookup& instances);
+std::optional<ClusterBuilder> read_template(const YamlMap& section);
 
 /// vertices, link_types, links.
 std::optional<ClusterBuilder> read_vertices(const YamlMap& section);

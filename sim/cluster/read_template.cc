@@ -5,6 +5,7 @@
 
 #include "sim/base/check.h"
 #include "sim/cluster/device_links.h"
+#include "sim/cluster/instance_shape.h"
 #include "sim/cluster/link_types.h"
 #include "sim/cluster/read_parts.h"
 
@@ -45,8 +46,7 @@ LinkType must_be_known(std::string_view name) {
 
 class Reader {
  public:
-  Reader(const YamlMap& section, const InstanceLookup& instances)
-      : section_(section), instances_(instances) {}
+  explicit Reader(const YamlMap& section) : section_(section) {}
 
   std::optional<ClusterBuilder> read() {
     const bool by_instance = section_.has("instance");
@@ -105,14 +105,10 @@ class Reader {
     section_.report(key, d.problem, d.expected, d.nearest);
   }
 
-  std::optional<Instance> find_instance() {
+  std::optional<InstanceShape> find_instance() {
     const auto name = section_.optional<std::string>("instance");
     if (!name) return std::nullopt;
-    if (!instances_) {
-      section_.report("instance", "no catalog of instances is at hand", "device and nodes");
-      return std::nullopt;
-    }
-    Result<Instance> found = instances_(*name);
+    Result<InstanceShape> found = shape_of_instance(*name);
     if (found) return std::move(*found);
     report("instance", found.error());
     return std::nullopt;
@@ -204,7 +200,7 @@ class Reader {
   }
 
   LinkType usual_nic(const DeviceLinks& usual, std::string_view word) const {
-    if (instance_) return instance_->nic;
+    if (instance_ && instance_->nic) return *instance_->nic;
     return must_be_known(word == "ethernet" && !usual.nic.starts_with("tcp") ? "tcp_100g"
                                                                              : usual.nic);
   }
@@ -284,8 +280,7 @@ class Reader {
   }
 
   const YamlMap& section_;
-  const InstanceLookup& instances_;
-  std::optional<Instance> instance_;
+  std::optional<InstanceShape> instance_;
   std::optional<YamlMap> inter_;
   bool forward_given_ = false;
   bool fabric_wrong_ = false;
@@ -293,9 +288,8 @@ class Reader {
 
 }  // namespace
 
-std::optional<ClusterBuilder> read_template(const YamlMap& section,
-                                            const InstanceLookup& instances) {
-  return Reader(section, instances).read();
+std::optional<ClusterBuilder> read_template(const YamlMap& section) {
+  return Reader(section).read();
 }
 
 }  // namespace rehearse::cluster

@@ -23,8 +23,8 @@ namespace rehearse::cluster {
 
 class Router {
  public:
-  /// `turns[v]`: which of equally quick portals v takes, modulo their number, and which way a vertex
-  /// of its node that spreads takes to it.
+  /// `turns[v]`: which of equally quick portals v takes, modulo their number, and which way a
+  /// vertex of its node that spreads takes to it.
   Router(std::span<const Vertex> vertices, std::span<const Link> links,
          std::span<const LinkType> types, std::size_t nodes, std::vector<std::uint32_t> turns);
   ~Router();
