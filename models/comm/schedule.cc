@@ -235,7 +235,7 @@ tl::unexpected<Error> cannot(CollectiveKind kind, Algorithm algorithm, std::stri
               std::string(what));
 }
 
-Result<Schedule> by_ring(CollectiveKind kind, const Group& group) {
+Result<Schedule> by_ring(CollectiveKind kind, const Arrangement& group) {
   const std::uint32_t n = group.ranks;
   switch (kind) {
     case CollectiveKind::kAllReduce:
@@ -282,7 +282,7 @@ Schedule uneven_all_to_all(const std::vector<std::vector<double>>& shares) {
           .across = {}};
 }
 
-Result<Schedule> schedule(CollectiveKind kind, Algorithm algorithm, const Group& group) {
+Result<Schedule> schedule(CollectiveKind kind, Algorithm algorithm, const Arrangement& group) {
   const std::uint32_t n = group.ranks;
   if (n < 2 || group.per_node < 1 || n % group.per_node != 0 || group.chunks < 1)
     return fail(fmt::format("a group of {} ranks, {} per node, in {} chunks", n, group.per_node,
@@ -309,8 +309,8 @@ Result<Schedule> schedule(CollectiveKind kind, Algorithm algorithm, const Group&
       if (kind == CollectiveKind::kReduceScatter)
         return from_phases(n, reversed(pat_all_gather(n)));
       return cannot(kind, algorithm, "all_gather or reduce_scatter");
-    case Algorithm::kCollnet:
-      if (nodes < 2) return fail("algorithm 'collnet' needs several nodes", "ring or nvls");
+    case Algorithm::kCollnetDirect:
+      if (nodes < 2) return fail("algorithm 'collnet_direct' needs several nodes", "ring or nvls");
       if (!all_reduce) return cannot(kind, algorithm, "all_reduce");
       return from_phases(
           n, {ring(1, local, local - 1, 1.0 / local), ring(local, nodes, 1, 1.0 / local, true),
@@ -340,6 +340,11 @@ Result<Schedule> schedule(CollectiveKind kind, Algorithm algorithm, const Group&
       append(phases, pairwise(local, nodes, 1.0 / nodes, true));
       return from_phases(n, phases);
     }
+    case Algorithm::kCollnetChain:
+    case Algorithm::kNvlsTree:
+      return fail(fmt::format("algorithm '{}' is known by its cost alone, not by its messages",
+                              to_string(algorithm)),
+                  "collnet_direct, hierarchical, tree or ring");
     case Algorithm::kHierarchical:
       if (!all_reduce) return cannot(kind, algorithm, "all_reduce");
       return from_phases(n, {ring(1, local, local - 1, 1.0 / local),

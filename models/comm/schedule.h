@@ -6,12 +6,11 @@
 // each phase costs count × (latency + share × size ÷ rate) of its level of the network.
 #pragma once
 
-#include <array>
 #include <cstdint>
 #include <memory>
-#include <string_view>
 #include <vector>
 
+#include "models/comm/algorithm.h"
 #include "sim/base/collective.h"
 #include "sim/base/result.h"
 #include "sim/base/units.h"
@@ -20,37 +19,8 @@
 
 namespace rehearse::comm {
 
-enum class Algorithm : std::uint8_t {
-  kRing,
-  kTree,     ///< double binary tree (Sanders, Speck and Träff, Parallel Computing 35, 2009)
-  kNvls,     ///< the switch adds and multiplies; every rank sends and receives (n+1)/n of S
-  kPat,      ///< distances 1, 2, 4, …: ⌈log2 n⌉ steps (all_gather, reduce_scatter)
-  kCollnet,  ///< within a node as a ring, between nodes the switches add
-  kHalvingDoubling,  ///< recursive halving, then doubling (Thakur, Rabenseifner and Gropp, 2005)
-  kPairwise,         ///< all_to_all in n-1 steps, in step k with the rank k further on
-  kLinear,           ///< all_to_all with every message at once
-  kTwoDimensional,   ///< all_to_all within nodes, then between ranks of equal place
-  kHierarchical,     ///< all_reduce: scatter within nodes, reduce between them, gather within
-  kParameterServer,  ///< all_reduce: push to the servers, then pull; reduce: push; broadcast: pull
-};
-
-inline constexpr std::array<std::string_view, 11> kAlgorithmNames = {"ring",
-                                                                     "tree",
-                                                                     "nvls",
-                                                                     "pat",
-                                                                     "collnet",
-                                                                     "halving_doubling",
-                                                                     "pairwise",
-                                                                     "linear",
-                                                                     "two_dimensional",
-                                                                     "hierarchical",
-                                                                     "parameter_server"};
-
-constexpr std::string_view to_string(Algorithm algorithm) {
-  return kAlgorithmNames[static_cast<std::size_t>(algorithm)];
-}
-
-struct Group {
+/// Who takes part, and how the work is cut.
+struct Arrangement {
   std::uint32_t ranks;
   std::uint32_t per_node;     ///< ranks of a node stand together; divides `ranks`
   std::uint32_t servers = 0;  ///< kParameterServer: the last ones of the ranks
@@ -71,7 +41,7 @@ struct Schedule {
 
 /// Sizes are counted as docs/concepts/collectives.md says per kind. Fails where the algorithm does
 /// not do this kind, or the group does not suit it, with what would.
-Result<Schedule> schedule(CollectiveKind kind, Algorithm algorithm, const Group& group);
+Result<Schedule> schedule(CollectiveKind kind, Algorithm algorithm, const Arrangement& group);
 
 /// all_to_all with every message at once; `shares[from][to]` of the size. The closed form is that
 /// of the busiest port, and a lower bound where shares differ. REQUIRES: square, not negative.

@@ -43,7 +43,7 @@ double message_us(const Schedule& schedule, engine::Division division, bool own_
 struct Case {
   Kind kind;
   Algorithm algorithm;
-  Group group;
+  Arrangement group;
   double steps;     ///< longest chain, worked out by hand
   double sent;      ///< by rank 0, as a share of the size
   double received;  ///< by rank 0
@@ -80,7 +80,7 @@ const std::vector<Case> kCases = {
     {Kind::kAllToAll, Algorithm::kTwoDimensional, {12, 4}, 5, 0.75 + 2.0 / 3, 0.75 + 2.0 / 3},
     // 3 of S/4, 2 x 2 of S/12, 3 of S/4
     {Kind::kAllReduce, Algorithm::kHierarchical, {12, 4}, 10, 1.5 + 4.0 / 12, 1.5 + 4.0 / 12},
-    {Kind::kAllReduce, Algorithm::kCollnet, {12, 4}, 7, 1.5 + 0.25, 1.5 + 0.25},
+    {Kind::kAllReduce, Algorithm::kCollnetDirect, {12, 4}, 7, 1.5 + 0.25, 1.5 + 0.25},
     // 6 workers, 2 servers: each worker sends S and gets S
     {Kind::kAllReduce, Algorithm::kParameterServer, {8, 8, 2}, 2, 1, 1},
     {Kind::kReduce, Algorithm::kParameterServer, {8, 8, 2}, 1, 1, 0},
