@@ -61,7 +61,7 @@ class Loop final : public Injector {
       }
     }
     for (std::size_t i = 0; i < graph_.size(); ++i)
-      if (need_[i] == 0) ready(OpId(i), std::nullopt);
+      if (graph_.need(OpId(i)) == 0) ready(OpId(i), std::nullopt);
     while (!events_.empty()) {
       const Event event = events_.pop();
       now_ = event.time;

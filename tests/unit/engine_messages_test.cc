@@ -146,6 +146,30 @@ TEST_CASE("a transfer begins when its members take part, and each ends with its 
   CHECK(end(2).seconds().us() == Approx(122));
 }
 
+TEST_CASE("a member without lanes ends at once, and what follows it starts once") {
+  // Op 3 waits for the member without lanes (ends at 0) and for `late` (ends at 10 ps).
+  GraphBuilder builder;
+  test::Star star(builder, 3, kPath);
+  auto lanes = std::make_shared<graph::Lanes>(3, std::vector<graph::Lane>{{0, 2, 1, 1}},
+                                              std::vector<graph::Wait>{});
+  const std::vector<OpId> members = test::add_transfer(builder, lanes, star.ways(*lanes), 1e5);
+  const auto delay = [&](int ps) {
+    return builder.add(Op{.name = builder.intern("delay"),
+                          .category = Category::kCompute,
+                          .duration = Picoseconds(ps)});
+  };
+  const OpId next = delay(1), late = delay(10), last = delay(1);
+  builder.add_edge(members[1], next);
+  builder.add_edge(next, last);
+  builder.add_edge(late, last);
+  const auto graph = std::move(builder).build();
+  REQUIRE(graph);
+  const auto timeline = run(*graph);
+  REQUIRE(timeline);
+  CHECK((*timeline)[members[1]].end == Picoseconds(0));
+  CHECK((*timeline)[last].start == Picoseconds(10));
+}
+
 TEST_CASE("a transfer whose member never comes, or whose link is down, is named") {
   GraphBuilder builder;
   const CapacityId down = builder.add(Capacity{.name = builder.intern("nic 3"), .rate = 0});
