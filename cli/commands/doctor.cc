@@ -8,7 +8,7 @@
 #include <unistd.h>
 
 #include "cli/commands/commands.h"
-#include "cli/installed.h"
+#include "sim/base/installed.h"
 #include "cli/output/result.h"
 #include "sim/base/text.h"
 
