@@ -20,6 +20,8 @@ constexpr double kForever = 9e6;     // seconds; beyond it a time does not fit (
 constexpr double kMostUnits = 50;    // as a power of two: a double holds 2^53 whole numbers
 constexpr double kUntilItRises = 1;  // rate of a link that starts at zero: nothing uses it then
 
+constexpr const char* kOtherWay = "carry the messages without it";
+
 double most_work(const Graph& graph) {
   double most = 0;
   for (std::size_t i = 0; i < graph.size() && !graph.without_work(); ++i)
@@ -47,12 +49,11 @@ Result<Layout> Layout::of(std::span<const Graph> graphs) {
     if (demand.capacities.empty()) continue;
     if (demand.priority != priority.value_or(demand.priority))
       return fail(fmt::format("flows of priorities {} and {}", *priority, demand.priority),
-                  "SimGrid knows no priorities", "carry the messages without it");
+                  "SimGrid knows no priorities", kOtherWay);
     priority = demand.priority;
     if (demand.weight > kMostPieces || demand.weight != std::floor(demand.weight))
       return fail(fmt::format("a flow of weight {}", demand.weight),
-                  fmt::format("for SimGrid a whole number up to {}", kMostPieces),
-                  "carry the messages without it");
+                  fmt::format("for SimGrid a whole number up to {}", kMostPieces), kOtherWay);
     std::vector<std::uint32_t> route;
     for (const CapacityId c : demand.capacities) route.push_back(c.index());
     if (std::isfinite(demand.rate_cap)) {
@@ -79,7 +80,8 @@ SimGridCarrier::SimGridCarrier(const Graph& graph, const Layout& layout, Network
 
 Picoseconds SimGridCarrier::now() const {
   const double seconds = network_.now();
-  if (!(seconds < kForever)) throw TooMuch{"the run lasts longer than 104 days of simulated time"};
+  if (!(seconds < kForever))
+    throw TooMuch{"the run lasts longer than 104 days of simulated time", {}, {}};
   return Picoseconds::from(Seconds::s(seconds));
 }
 
@@ -113,10 +115,8 @@ void SimGridCarrier::launch(std::uint32_t index, double piece) {
   flow.pieces = pieces_of(flow.demand);
   live_ += flow.pieces;
   if (live_ > kMostFlows)
-    throw TooMuch{fmt::format(
-        "more than {} flows at once, for which SimGrid takes hours; fewer ranks or smaller groups, "
-        "or carry the messages without it",
-        kMostFlows)};
+    throw TooMuch{fmt::format("more than {} flows at once", kMostFlows),
+                  "fewer, since SimGrid's time grows with more than their square", kOtherWay};
   const std::uint32_t route = layout_.route_of_demand_[flow.demand.index()];
   for (std::uint32_t i = 0; i < flow.pieces; ++i)
     network_.begin(index * kMostPieces + i, route, piece);

@@ -184,7 +184,7 @@ Result<Timeline> run_here(const Graph& graph, const Layout& layout, Network& net
     SimGridCarrier carrier(graph, layout, network);
     return run(graph, carrier);
   } catch (const SimGridCarrier::TooMuch& stop) {
-    return fail(stop.problem);
+    return fail(stop.problem, stop.expected, stop.nearest);
   } catch (const std::exception& e) {  // a Fault of ours as well
     return fail(fmt::format("SimGrid failed: {}", e.what()));
   }
