@@ -134,7 +134,7 @@ Check check_simgrid() {
   const Status ok = engine::check_simgrid();
   if (ok) return {"SimGrid", true, "carries messages as the closed form says", ""};
   const Diagnostic& why = ok.error().diagnostics.front();
-  return {"SimGrid", false, why.problem,
+  return {"SimGrid", false, why.file.empty() ? why.problem : why.file + " " + why.problem,
           why.expected.empty() ? "apt install libsimgrid-dev, then build again" : why.expected};
 }
 

@@ -1,8 +1,12 @@
 // Our own flows against SimGrid's on the same graphs.
+#include <csignal>
+#include <fstream>
 #include <random>
+#include <thread>
 
 #include <catch2/catch.hpp>
 #include <fmt/core.h>
+#include <unistd.h>
 
 #include "models/comm/schedule.h"
 #include "sim/engine/engine.h"
@@ -206,6 +210,28 @@ TEST_CASE("what SimGrid cannot carry is said in one line, and a run that never e
   REQUIRE(down);
   CHECK(error_of(run_on_simgrid(*down)) == error_of(run(*down)));
   CHECK(error(down).find("capacity 'nic 3', whose rate is zero") != std::string::npos);
+}
+
+TEST_CASE("a process that dies leaves an error") {
+  SKIP_WITHOUT_SIMGRID();
+  const std::string children = fmt::format("/proc/self/task/{}/children", ::getpid());
+  if (!std::ifstream(children)) {
+    WARN("skipped: this system does not tell the children of a process");
+    return;
+  }
+  REQUIRE(check_simgrid());
+  const auto schedule = comm::schedule(CollectiveKind::kAllReduce, Algorithm::kRing, {256, 256});
+  REQUIRE(schedule);
+  const Case slow = random_case(test::kNetworks[0], *schedule, "ring", 1);
+  std::thread killer([&] {
+    pid_t child = 0;
+    while (!(std::ifstream(children) >> child)) std::this_thread::yield();
+    ::kill(child, SIGKILL);
+  });
+  const Result<Timeline> timeline = run_on_simgrid(slow.graph);
+  killer.join();
+  CHECK(error_of(timeline) ==
+        "SimGrid ended without an answer (signal 9, Killed); carry the messages without it");
 }
 
 }  // namespace
