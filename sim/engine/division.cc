@@ -4,6 +4,7 @@
 #include <limits>
 #include <map>
 #include <tuple>
+#include <utility>
 
 namespace rehearse::engine {
 namespace {
@@ -47,36 +48,60 @@ void Divider::divide(std::span<Share> shares, Division division) {
 
 void Divider::fill_fair(std::span<Share> shares) {
   const auto weight_of = [](const Share& share) { return share.demand->weight * share.flows; };
-  for (const Share& share : shares)
-    for (const CapacityId c : share.demand->capacities) weight_[c.index()] = 0;
-  for (const Share& share : shares)
-    for (const CapacityId c : share.demand->capacities) weight_[c.index()] += weight_of(share);
-
-  std::vector<Share*> open;
-  for (Share& share : shares) open.push_back(&share);
-  // The level (rate per unit of weight) at which an open share meets its tightest limit.
-  const auto level_of = [&](const Share& share) {
-    double level = share.demand->rate_cap / share.demand->weight;
-    for (const CapacityId c : share.demand->capacities)
-      level = std::min(level, std::max(0.0, left_[c.index()]) / weight_[c.index()]);
-    return level;
+  const auto cap_level_of = [](const Share& share) {
+    return share.demand->rate_cap / share.demand->weight;
   };
-  while (!open.empty()) {
+  contended_.clear();
+  capped_.clear();
+  for (std::uint32_t i = 0; i < shares.size(); ++i) {
+    for (const CapacityId c : shares[i].demand->capacities) {
+      std::vector<std::uint32_t>& users = users_[c.index()];
+      if (users.empty()) {
+        contended_.push_back(c.index());
+        weight_[c.index()] = 0;
+        open_users_[c.index()] = 0;
+      }
+      users.push_back(i);
+      ++open_users_[c.index()];
+      weight_[c.index()] += weight_of(shares[i]);
+    }
+    if (shares[i].demand->rate_cap < kInfinity) capped_.push_back(i);
+  }
+  // Open shares are those not yet fixed.
+  is_open_.assign(shares.size(), 1);
+  // The level (rate per unit of weight) at which the open shares of a capacity use it up.
+  const auto level_of = [&](std::uint32_t c) { return std::max(0.0, left_[c]) / weight_[c]; };
+  while (!contended_.empty()) {
     double level = kInfinity;
-    for (const Share* share : open) level = std::min(level, level_of(*share));
+    for (const std::uint32_t c : contended_) level = std::min(level, level_of(c));
+    for (const std::uint32_t i : capped_) level = std::min(level, cap_level_of(shares[i]));
     // Rounding must not leave a share of the same bottleneck for another turn.
     const double limit = level * (1 + 1e-12);
-    const auto first_fixed = std::stable_partition(
-        open.begin(), open.end(), [&](const Share* share) { return level_of(*share) > limit; });
-    for (auto fixed = first_fixed; fixed != open.end(); ++fixed) {
-      Share& share = **fixed;
+    fixed_.clear();
+    const auto fix = [&](std::uint32_t i) {
+      if (std::exchange(is_open_[i], 0)) fixed_.push_back(i);
+    };
+    for (const std::uint32_t c : contended_)
+      if (level_of(c) <= limit)
+        for (const std::uint32_t i : users_[c]) fix(i);
+    for (const std::uint32_t i : capped_)
+      if (cap_level_of(shares[i]) <= limit) fix(i);
+    std::sort(fixed_.begin(), fixed_.end());
+    for (const std::uint32_t i : fixed_) {
+      Share& share = shares[i];
       share.rate = level * share.demand->weight;
       for (const CapacityId c : share.demand->capacities) {
         left_[c.index()] -= level * weight_of(share);
         weight_[c.index()] -= weight_of(share);
+        --open_users_[c.index()];
       }
     }
-    open.erase(first_fixed, open.end());
+    std::erase_if(capped_, [&](std::uint32_t i) { return !is_open_[i]; });
+    std::erase_if(contended_, [&](std::uint32_t c) {
+      if (open_users_[c] > 0) return false;
+      users_[c].clear();
+      return true;
+    });
   }
 }
 

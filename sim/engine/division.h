@@ -1,6 +1,7 @@
 // Division: how capacities are divided among the flows that use them, at one instant.
 #pragma once
 
+#include <cstdint>
 #include <span>
 #include <vector>
 
@@ -20,7 +21,8 @@ struct Share {
 
 class Divider {
  public:
-  explicit Divider(std::size_t capacities) : left_(capacities), weight_(capacities) {}
+  explicit Divider(std::size_t capacities)
+      : left_(capacities), weight_(capacities), open_users_(capacities), users_(capacities) {}
 
   /// Sets what the capacity offers. REQUIRES: set for every capacity of the shares, before divide.
   void offer(CapacityId capacity, double rate) { left_[capacity.index()] = rate; }
@@ -52,6 +54,11 @@ class Divider {
 
   std::vector<double> left_;    // per capacity: what fixed shares leave
   std::vector<double> weight_;  // per capacity, while filling: of the shares not yet fixed
+  // While filling: shares by index, capacities with shares not yet fixed, and which of both.
+  std::vector<std::uint32_t> open_users_;
+  std::vector<std::vector<std::uint32_t>> users_;  // empty between fillings
+  std::vector<std::uint32_t> contended_, capped_, fixed_;
+  std::vector<char> is_open_;
 };
 
 }  // namespace rehearse::engine

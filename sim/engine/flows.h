@@ -83,6 +83,15 @@ class Flows {
     std::vector<std::uint32_t> classes;
   };
 
+  struct Ranked {
+    std::int64_t rank;
+    std::uint64_t since;
+    std::uint32_t index;
+    bool operator<(const Ranked& other) const {
+      return rank != other.rank ? rank < other.rank : since < other.since;
+    }
+  };
+
   std::uint32_t class_for(DemandId demand);
   void activate(std::uint32_t c, Picoseconds at);
   void deactivate(std::uint32_t c);
@@ -111,6 +120,7 @@ class Flows {
   std::vector<std::uint32_t> seen_class_, seen_capacity_;
   std::uint32_t gathering_ = 0;
   std::vector<std::uint32_t> gathered_;
+  std::vector<Ranked> ranked_;
   std::vector<Share> shares_;
   std::uint64_t sequence_ = 0;
   std::size_t flowing_ = 0;
