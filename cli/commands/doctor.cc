@@ -8,9 +8,10 @@
 #include <unistd.h>
 
 #include "cli/commands/commands.h"
-#include "cli/installed.h"
 #include "cli/output/result.h"
+#include "sim/base/installed.h"
 #include "sim/base/text.h"
+#include "sim/engine/simgrid.h"
 
 namespace rehearse::cli {
 namespace {
@@ -129,12 +130,12 @@ Check check_library(std::string name, std::initializer_list<const char*> files,
   return {std::move(name), true, std::move(detail), ""};
 }
 
-/// What only a build needs: one of these files.
-Check check_file(std::string name, std::initializer_list<const char*> files, std::string remedy) {
-  for (const char* file : files)
-    if (::access(file, R_OK) == 0) return {std::move(name), true, file, ""};
-  return {std::move(name), false, fmt::format("{} is not there", *files.begin()),
-          std::move(remedy)};
+Check check_simgrid() {
+  const Status ok = engine::check_simgrid();
+  if (ok) return {"SimGrid", true, "carries messages as the closed form says", ""};
+  const Diagnostic& why = ok.error().diagnostics.front();
+  return {"SimGrid", false, why.file.empty() ? why.problem : why.file + " " + why.problem,
+          why.expected.empty() ? "apt install libsimgrid-dev, then build again" : why.expected};
 }
 
 Check check_program(std::string name, std::string_view program, std::string remedy) {
@@ -168,9 +169,7 @@ std::vector<Check> all_checks() {
       "", "install the CUDA toolkit to record kernels here"));
   checks.push_back(check_library("NCCL", {"libnccl.so.2"}, "ncclGetVersion",
                                  "install libnccl2 to record collectives here"));
-  checks.push_back(
-      check_file("SimGrid", {"/usr/include/simgrid/s4u.hpp", "/usr/local/include/simgrid/s4u.hpp"},
-                 "apt install libsimgrid-dev for the reference benchmarks"));
+  checks.push_back(check_simgrid());
   checks.push_back(
       check_program("MPI", "mpirun", "apt install openmpi-bin for the two-process example"));
   return checks;

@@ -4,7 +4,7 @@
 #include <nlohmann/json.hpp>
 
 #include "cli/commands/commands.h"
-#include "cli/installed.h"
+#include "sim/base/installed.h"
 #include "cli/output/result.h"
 #include "profiler/capture/launch.h"
 #include "sim/base/text.h"

@@ -8,6 +8,7 @@
 #include <fmt/core.h>
 
 #include "sim/base/check.h"
+#include "sim/engine/carrier.h"
 #include "sim/engine/event_queue.h"
 #include "sim/engine/first_come.h"
 #include "sim/engine/flows.h"
@@ -31,12 +32,19 @@ struct Additions {
   std::vector<std::vector<Process*>> watchers;
 };
 
-/// One run. `kWithProcesses` keeps the cost of processes out of graphs that have none.
-template <bool kWithProcesses>
-class Loop final : public Injector {
+/// What takes part in a run besides the graph. The loop is compiled for each, so that a run pays
+/// for what it has.
+enum class With { kNothing, kProcesses, kCarrier };
+
+template <With kWith>
+class Loop final : public Injector, public Driven {
+  static constexpr bool kWithProcesses = kWith == With::kProcesses;
+  static constexpr bool kWithCarrier = kWith == With::kCarrier;
+
  public:
-  Loop(const Graph& graph, const RunOptions& options)
+  Loop(const Graph& graph, const RunOptions& options, Carrier* carrier = nullptr)
       : graph_(graph),
+        carrier_(carrier),
         first_come_(options.division == Division::kFirstCome),
         on_failure_(options.on_failure),
         flows_(graph, options, events_),
@@ -63,42 +71,29 @@ class Loop final : public Injector {
     }
     for (std::size_t i = 0; i < graph_.size(); ++i)
       if (graph_.need(OpId(i)) == 0) ready(OpId(i), std::nullopt);
-    while (!events_.empty()) {
-      const Event event = events_.pop();
-      now_ = event.time;
-      switch (event.kind) {
-        case EventKind::kOpEnds:
-          end(OpId(event.index));
-          break;
-        case EventKind::kWorkBegins:
-          begin_work(OpId(event.index));
-          break;
-        case EventKind::kSlotFrees:
-          free_slot(queues_[event.index]);
-          break;
-        case EventKind::kGrant:
-          grant(queues_[event.index]);
-          break;
-        case EventKind::kShare:
-          share();
-          break;
-        case EventKind::kFlowEnds:
-          end_flows(event.index);
-          break;
-        case EventKind::kMessageBegins:
-          flows_.join({true, event.index}, messages_.way(event.index).demand,
-                      messages_.bytes(event.index), now_);
-          schedule_share();
-          break;
-        case EventKind::kMessageEnds:
-          if (flows_.ends_alone(event.index)) arrive(event.index);
-          break;
-      }
-    }
+    if constexpr (kWithCarrier)
+      carrier_->run(*this);
+    else
+      while (!events_.empty()) handle(events_.pop());
     if (too_long_) return fail("the run lasts longer than 106 days of simulated time");
     if (failed_at_) return describe_failure();
     if (ended_ < need_.size()) return describe_stuck();
     return ProcessRun{std::move(timeline_), std::move(added_.ops)};
+  }
+
+  // Driven; by a carrier alone, and so compiled, that the loop above stays one piece of code.
+  std::optional<Picoseconds> next() override {
+    if (events_.empty()) return std::nullopt;
+    return events_.next_time();
+  }
+  void run_until(Picoseconds now) override {
+    if constexpr (kWithCarrier)
+      while (!events_.empty() && events_.next_time() <= now) handle(events_.pop());
+    now_ = std::max(now_, now);
+  }
+  void arrived(FlowTag flow, Picoseconds now) override {
+    now_ = std::max(now_, now);
+    flow_ends(flow);
   }
 
   // Injector
@@ -148,6 +143,29 @@ class Loop final : public Injector {
     std::uint32_t index = 0;  // in reserved_ or queues_
     Picoseconds turnaround{0};
   };
+
+  void handle(const Event& event) {
+    now_ = event.time;
+    switch (event.kind) {
+      case EventKind::kOpEnds:
+        return end(OpId(event.index));
+      case EventKind::kWorkBegins:
+        return begin_work(OpId(event.index));
+      case EventKind::kSlotFrees:
+        return free_slot(queues_[event.index]);
+      case EventKind::kGrant:
+        return grant(queues_[event.index]);
+      case EventKind::kShare:
+        return share();
+      case EventKind::kFlowEnds:
+        return end_flows(event.index);
+      case EventKind::kMessageBegins:
+        return begin_flow({true, event.index}, messages_.way(event.index).demand,
+                          messages_.bytes(event.index));
+      case EventKind::kMessageEnds:
+        if (flows_.ends_alone(event.index)) arrive(event.index);
+    }
+  }
 
   void prepare_servers() {
     const auto servers = graph_.servers();
@@ -324,8 +342,20 @@ class Loop final : public Injector {
       messages_.take_part(op, next_);
       return follow();
     }
-    flows_.join({false, op.index()}, demand_id(op), work(op), now_);
+    begin_flow({false, op.index()}, demand_id(op), work(op));
+  }
+
+  void begin_flow(FlowTag flow, DemandId demand, double work) {
+    if constexpr (kWithCarrier) return carrier_->begin(flow, demand, work);
+    flows_.join(flow, demand, work, now_);
     schedule_share();
+  }
+
+  void flow_ends(FlowTag flow) {
+    if (flow.is_message)
+      arrive(flow.index);
+    else
+      end(OpId(flow.index));
   }
 
   void arrive(std::uint32_t slot) {
@@ -362,7 +392,7 @@ class Loop final : public Injector {
         failed_at_ = now_;
       return;
     }
-    if (!flows_.begin_alone(slot, way.demand, bytes, begin))
+    if (kWithCarrier || !flows_.begin_alone(slot, way.demand, bytes, begin))
       events_.push(begin, EventKind::kMessageBegins, slot);
   }
 
@@ -380,12 +410,7 @@ class Loop final : public Injector {
   void end_flows(std::uint32_t component) {
     finished_.clear();
     flows_.leave(component, now_, finished_);
-    for (const FlowTag tag : finished_) {
-      if (tag.is_message)
-        arrive(tag.index);
-      else
-        end(OpId(tag.index));
-    }
+    for (const FlowTag flow : finished_) flow_ends(flow);
     if (flows_.to_divide()) schedule_share();
   }
 
@@ -426,7 +451,7 @@ class Loop final : public Injector {
         return fmt::format("server '{}', held by lease {}", name, queue.waiting.holder()->index());
       if (!queue.waiting.empty() && queue.free_slots == 0) return fmt::format("server '{}'", name);
     }
-    std::optional<CapacityId> stalled = flows_.stalled();
+    std::optional<CapacityId> stalled = kWithCarrier ? carrier_->stalled() : flows_.stalled();
     if (!stalled) stalled = occupied_.stalled();
     if (stalled) {
       const graph::Capacity& c = graph_.capacities()[stalled->index()];
@@ -437,6 +462,7 @@ class Loop final : public Injector {
   }
 
   const Graph& graph_;
+  Carrier* const carrier_;
   Timeline timeline_;
   std::vector<std::uint32_t> need_;
   std::vector<char> has_ended_;
@@ -471,14 +497,20 @@ class Loop final : public Injector {
 }  // namespace
 
 Result<Timeline> run(const Graph& graph, const RunOptions& options) {
-  auto result = Loop<false>(graph, options).run({});
+  auto result = Loop<With::kNothing>(graph, options).run({});
+  if (!result) return forward(std::move(result));
+  return std::move(result->timeline);
+}
+
+Result<Timeline> run(const Graph& graph, Carrier& carrier) {
+  auto result = Loop<With::kCarrier>(graph, {}, &carrier).run({});
   if (!result) return forward(std::move(result));
   return std::move(result->timeline);
 }
 
 Result<ProcessRun> run(const Graph& graph, std::span<Process* const> processes,
                        const RunOptions& options) {
-  return Loop<true>(graph, options).run(processes);
+  return Loop<With::kProcesses>(graph, options).run(processes);
 }
 
 }  // namespace rehearse::engine

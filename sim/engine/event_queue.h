@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <utility>
 #include <vector>
 
 #include "sim/base/check.h"
@@ -34,6 +35,12 @@ class EventQueue {
 
   bool empty() const { return heap_.size() == (hole_ ? 1 : 0); }
 
+  /// When the next event is. REQUIRES: not empty.
+  Picoseconds next_time() {
+    close_hole();
+    return Picoseconds(static_cast<std::int64_t>(heap_.front().time));
+  }
+
   /// REQUIRES: time >= 0, index <= kMaxIndex.
   void push(Picoseconds time, EventKind kind, std::uint32_t index) {
     REHEARSE_CHECK(sequence_ != UINT32_MAX, "more than 4 G events in one run");
@@ -58,11 +65,7 @@ class EventQueue {
 
   /// REQUIRES: not empty.
   Event pop() {
-    if (hole_) {
-      const Entry last = heap_.back();
-      heap_.pop_back();
-      sink(last);
-    }
+    close_hole();
     hole_ = true;
     const Entry& top = heap_.front();
     const auto what = static_cast<std::uint32_t>(top.order);
@@ -82,6 +85,13 @@ class EventQueue {
   static bool before(const Entry& a, const Entry& b) {
     using Wide = unsigned __int128;
     return ((Wide{a.time} << 64) | a.order) < ((Wide{b.time} << 64) | b.order);
+  }
+
+  void close_hole() {
+    if (!std::exchange(hole_, false)) return;
+    const Entry last = heap_.back();
+    heap_.pop_back();
+    sink(last);
   }
 
   /// Puts `entry` where it belongs from the top down.

@@ -28,6 +28,9 @@ class RatioReporter final : public benchmark::ConsoleReporter {
     fmt::print("\n| what | against | ratio |\n|---|---|---|\n");
     row("engine/64_streams/1000000", "reference/simgrid/64_streams/1000000", "times as fast");
     row("engine/64_streams/100000", "reference/simgrid/64_streams/100000", "times as fast");
+    for (const int ranks : {64, 256, 1024})
+      row(fmt::format("ring/native/ranks/{}", ranks), fmt::format("ring/simgrid/ranks/{}", ranks),
+          "times as fast");
     row("engine/64_streams/1000000", "reference/memory_copy_of_1M_ops", "of its speed");
     row("engine/64_streams/1000000", "engine/64_streams/1000", "of the speed per op");
     row("sharing/flows/classes/100000/10", "sharing/flows/classes/1000/10",

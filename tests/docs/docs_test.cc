@@ -3,7 +3,8 @@
 //
 // In any Markdown file:
 //   ```graph … ```  then  ```times … ```   a graph in text form (without its first line) and, per
-//                                          line, an op with its start and end: "2: 10 ps – 15 ps"
+//                                          line, an op with its start and end: "2: 10 ps – 15 ps";
+//                                          on the page of SimGrid it finds the same ends
 //   ```console … ```                       "$ command" and the lines it prints, run in the source
 //                                          tree; "…" stands for anything within a line, and, alone,
 //                                          for any lines
@@ -16,6 +17,7 @@
 #include "sim/base/file.h"
 #include "sim/base/text.h"
 #include "sim/engine/engine.h"
+#include "sim/engine/simgrid.h"
 #include "sim/graph/text_form.h"
 #include "tests/support/data.h"
 #include "tests/support/pages.h"
@@ -45,6 +47,12 @@ TEST_CASE("worked examples of graphs give the times that the page states") {
       REQUIRE(graph);
       const Result<graph::Timeline> timeline = engine::run(*graph);
       REQUIRE(timeline);
+      if (page.filename() == "simgrid.md" && engine::simgrid_available()) {
+        const Result<graph::Timeline> theirs = engine::run_on_simgrid(*graph);
+        REQUIRE(theirs);
+        for (std::size_t i = 0; i < graph->size(); ++i)
+          CHECK(theirs->ops[i].end == timeline->ops[i].end);
+      }
       for (const std::string& line : blocks[b + 1].lines) {
         std::size_t op = 0;
         long long start = 0, end = 0;

@@ -27,7 +27,7 @@ BEGIN {
   owner["google"] = "profiler/ingest"
   owner["nlohmann"] = "cli"
   owner["CLI"] = "cli"
-  owner["simgrid"] = ""
+  owner["simgrid"] = "sim/engine"
   owner["catch2"] = ""
   owner["Eigen"] = ""
 }

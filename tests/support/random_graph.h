@@ -12,13 +12,14 @@ namespace rehearse::test {
 
 struct RandomGraphOptions {
   int max_ops = 40;
-  bool capacities = true;      ///< some ops carry work
-  bool fixed_servers = false;  ///< only servers whose order does not depend on when ops ask: one
-                               ///< slot and a chain through all its ops
-  bool first_m = true;         ///< some ops wait for the first m
-  bool instant_ops = true;     ///< some ops take no time
-  int transfers = 0;           ///< at most so many, whose messages share the links with ops; links
-                               ///< then change over time and some flows are capped
+  bool capacities = true;       ///< some ops carry work
+  bool fixed_servers = false;   ///< only servers whose order does not depend on when ops ask: one
+                                ///< slot and a chain through all its ops
+  bool first_m = true;          ///< some ops wait for the first m
+  bool instant_ops = true;      ///< some ops take no time
+  bool flow_priorities = true;  ///< some flows go before others
+  int transfers = 0;            ///< at most so many, whose messages share the links with ops; links
+                                ///< then change over time and some flows are capped
 };
 
 inline graph::Graph random_graph(std::uint64_t seed, const RandomGraphOptions& options = {}) {
@@ -85,7 +86,7 @@ inline graph::Graph random_graph(std::uint64_t seed, const RandomGraphOptions& o
       Demand demand{.capacities = random_path()};
       if (pick(0, 3) == 0) demand.weight = pick(1, 3);
       if (pick(0, 5) == 0) demand.rate_cap = pick(1, 10) * 1e10;
-      if (pick(0, 5) == 0) demand.priority = pick(0, 2);
+      if (options.flow_priorities && pick(0, 5) == 0) demand.priority = pick(0, 2);
       ways->push_back(
           {builder.add(std::move(demand)), Picoseconds(pick(0, 2) == 0 ? 0 : pick(1, 2'000'000))});
     }
@@ -131,6 +132,7 @@ inline graph::Graph random_graph(std::uint64_t seed, const RandomGraphOptions& o
       demand.capacities = random_path();
       if (!demand.capacities.empty()) work = pick(1, 4'000'000);
       demand.weight = pick(1, 3);
+      if (!options.flow_priorities) demand.priority = 0;
     }
     const bool carries = work > 0;
     if (!carries) demand.capacities.clear();

@@ -1,8 +1,8 @@
-#include "cli/installed.h"
+#include "sim/base/installed.h"
 
 #include <fmt/core.h>
 
-namespace rehearse::cli {
+namespace rehearse {
 
 namespace fs = std::filesystem;
 
@@ -11,7 +11,8 @@ Result<fs::path> installed_library(std::string_view name) {
   const fs::path program = fs::read_symlink("/proc/self/exe", error);
   if (error) return fail("this program's own file cannot be found: " + error.message());
   const fs::path folder = program.parent_path();
-  for (const fs::path& base : {folder, folder.parent_path()})
+  fs::path base = folder;
+  for (int level = 0; level < 3; ++level, base = base.parent_path())
     if (const fs::path file = base / "lib" / "rehearse" / name; fs::exists(file, error))
       return file;
   return fail(
@@ -20,4 +21,4 @@ Result<fs::path> installed_library(std::string_view name) {
                  .expected = "what `cmake --install` puts there"});
 }
 
-}  // namespace rehearse::cli
+}  // namespace rehearse
