@@ -12,6 +12,7 @@
 #include "profiler/capture/format.h"
 #include "profiler/ingest/capture.h"
 #include "profiler/ingest/chakra.h"
+#include "profiler/ingest/chakra_messages.h"
 #include "profiler/ingest/execution_trace.h"
 #include "profiler/ingest/input.h"
 #include "profiler/ingest/join.h"
