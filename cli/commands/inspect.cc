@@ -1,4 +1,4 @@
-// rehearse inspect: what a recording holds.
+// rehearse inspect: what a recording holds, or a cluster.
 #include <algorithm>
 #include <map>
 
@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "cli/commands/commands.h"
+#include "cli/commands/inspect_cluster.h"
 #include "cli/commands/replay_job.h"
 #include "cli/output/result.h"
 #include "profiler/replay/host_events.h"
@@ -18,6 +19,7 @@ namespace {
 struct Options {
   ReplayRequest request;
   std::size_t top = 15;
+  std::filesystem::path cluster, svg;  ///< a cluster in the place of recordings; its drawing
 };
 
 /// Ops of one name, on the devices or (with the time spent in themselves) on the host.
@@ -184,12 +186,36 @@ Result<Exit> run(const Options& options, const Globals& globals) {
 void add_inspect(CLI::App& app, Action& action) {
   auto options = std::make_shared<Options>();
   CLI::App* command = app.add_subcommand(
-      "inspect", "What a recording holds: ranks, steps, largest ops, where the time goes");
+      "inspect",
+      "What a recording holds: ranks, steps, largest ops, where the time goes; or a cluster");
   add_input_options(*command, options->request);
   command->add_option("--top", options->top, "how many ops to list (default 15)")->type_name("N");
-  command->footer("Example: rehearse inspect trace.json.gz --top 30");
-  command->callback([options, &action] {
-    action = [options](const Globals& globals) { return run(*options, globals); };
+  command->get_option("INPUT")->required(false);
+  command->add_option("--cluster", options->cluster, "a cluster file, in the place of recordings")
+      ->type_name("FILE");
+  command->add_option("--svg", options->svg, "write a drawing of the cluster")->type_name("FILE");
+  command->footer(
+      "Example: rehearse inspect trace.json.gz --top 30\n"
+      "Example: rehearse inspect --cluster examples/clusters/dgx_h100_x4.yaml --svg cluster.svg");
+  command->callback([command, options, &action] {
+    const auto usage = [](const char* what) {
+      throw CLI::ValidationError(what, CLI::ExitCodes::ValidationError);
+    };
+    const bool recordings = !options->request.inputs.empty();
+    if (options->cluster.empty()) {
+      if (!recordings)
+        throw CLI::RequiredError("INPUT or --cluster", CLI::ExitCodes::RequiredError);
+      if (!options->svg.empty()) usage("--svg draws a cluster: it needs --cluster FILE");
+    } else {
+      if (recordings) usage("INPUT and --cluster exclude each other: one of them");
+      for (const char* option : {"--top", "--ranks"})
+        if (command->count(option) > 0)
+          usage("--top and --ranks are of recordings, not of --cluster");
+    }
+    action = [options](const Globals& globals) {
+      return options->cluster.empty() ? run(*options, globals)
+                                      : inspect_cluster(options->cluster, options->svg, globals);
+    };
   });
 }
 

@@ -200,6 +200,11 @@ bool YamlMap::has(std::string_view key) const {
   });
 }
 
+bool YamlMap::is_map(std::string_view key) const {
+  const YAML::Node value = state_->find(key);
+  return value.IsDefined() && value.IsMap();
+}
+
 void YamlMap::no_other_keys() const {
   std::vector<std::string_view> known(state_->asked.begin(), state_->asked.end());
   std::sort(known.begin(), known.end());

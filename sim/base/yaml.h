@@ -48,6 +48,8 @@ class YamlMap {
   std::vector<T> list(std::string_view key) const;
 
   bool has(std::string_view key) const;
+  /// Whether a mapping stands at the key: for values that may be a word or a mapping.
+  bool is_map(std::string_view key) const;
 
   /// Records every key that none of the calls above asked for.
   void no_other_keys() const;

@@ -4,20 +4,25 @@
 // A link has one rate per direction (kFull) or one for both together (kHalf). One direction of a
 // link is a *hop*; a *route* is the hops that a message takes from one device to another.
 //
-// Routes: within a node, the way on which 1 MiB alone would be quickest; between nodes, the
-// quickest way from the device to a NIC of its node, through the fabric, and from a NIC to the
-// device. Only vertices that forward are passed through. Among equally quick ways, a vertex marked
-// `spread` picks by the destination (as static D-mod-k routing does), any other the one whose link
-// was added first (on a torus: the first dimension first). Given routes (ClusterBuilder::set_route)
-// come before all.
+// Routes are quickest ways of a message of 1 MiB that is alone:
+//  - within a node, over its own links; through the fabric only where those do not lead there;
+//  - between nodes, from the device to a *portal* of its node (a vertex with a link that leaves the
+//    node, mostly a NIC), over the fabric to a portal of the other node, and to the device. Of
+//    equally quick ways those are taken that arrive nearest to the destination (as NCCL's PXN does
+//    on rails); of several such portals, devices take them in turn, by their index in the node.
+// The fabric is all vertices of no node, and all portals. Only vertices that forward are passed
+// through, and of a third node only portals (a torus of devices). Among equally quick links, a
+// vertex marked `spread` picks by the destination (as static D-mod-k routing does), any other the
+// one that was added first (on a torus: the first dimension first). Given routes come before all.
 //
 // Invariants of a Cluster (ClusterBuilder::build checks them):
 //  1. Ids are dense; devices are numbered node by node, in the order in which they were added.
 //  2. Every device can reach every other.
 //  3. Rates are finite and above zero; latencies finite and not negative.
-//  4. Names of vertices and of link types are unique.
+//  4. Names of vertices and of link types are unique; no link joins a vertex to itself.
 //
 // A Cluster is a value and does not change; all of it may be read from several threads at once.
+// Distances in the fabric are found when the first route to a place is asked for, and kept.
 #pragma once
 
 #include <cstdint>
@@ -121,21 +126,28 @@ class Cluster {
 class ClusterBuilder {
  public:
   ClusterBuilder();
+  ClusterBuilder(ClusterBuilder&&) noexcept;
   ~ClusterBuilder();
 
   NodeId add_node(std::string name);
+  /// A device that does not forward. REQUIRES: no device of a later node was added before.
   DeviceId add_device(NodeId node, std::string name, std::string model);
   /// REQUIRES: the kind is not kDevice.
   VertexId add(Vertex vertex);
   std::uint32_t add(LinkType type);
   LinkId connect(VertexId a, VertexId b, std::uint32_t type);
   VertexId vertex_of(DeviceId device) const;
+  std::span<const Device> devices() const;
+  std::span<const Vertex> vertices() const;
+  std::span<const Link> links() const;
+  void set_forwards(DeviceId device, bool forwards);
   void set_changes(LinkId link, std::vector<LinkChange> changes);
-  /// Messages between the two devices take these links, in this direction only.
-  void set_route(DeviceId from, DeviceId to, std::vector<LinkId> links);
+  /// Messages between the two devices take these links, in this direction only. Fails where the
+  /// links leave a gap, pass a vertex twice or end elsewhere.
+  Status set_route(DeviceId from, DeviceId to, std::vector<LinkId> links);
 
   /// Fails with one line that says what is wrong: no device, a rate out of range, two devices that
-  /// no way joins, a given route with a gap or a cycle.
+  /// no way joins.
   Result<Cluster> build() &&;
 
  private:

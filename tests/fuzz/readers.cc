@@ -22,6 +22,7 @@
 #include "profiler/trace/align.h"
 #include "profiler/trace/store.h"
 #include "sim/base/check.h"
+#include "sim/cluster/read_cluster.h"
 
 namespace rehearse::fuzz {
 namespace {
@@ -190,6 +191,21 @@ void chakra(std::string_view bytes) {
   run(ingest::read_chakra, bytes);
 }
 
+void cluster_file(std::string_view bytes) {
+  const Result<cluster::Cluster> read = cluster::parse_cluster(std::string(bytes), kName);
+  if (!read) return check(read.error());
+  // The first device to each of some that are spread over the cluster, and to every kind of vertex.
+  const std::size_t devices = read->devices().size(), vertices = read->vertices().size();
+  for (std::size_t i = 0; i < devices; i += 1 + devices / 16) {
+    const cluster::Route route = read->route(DeviceId(0), DeviceId(i));
+    for (const HopId hop : route.hops)
+      REHEARSE_CHECK(cluster::Cluster::link_of(hop).index() < read->links().size());
+    REHEARSE_CHECK(route.path.rate > ByteRate::bytes_per_s(0));
+  }
+  for (std::size_t i = 0; i < vertices; i += 1 + vertices / 16)
+    (void)read->route_to(DeviceId(0), VertexId(i));
+}
+
 void execution_trace(std::string_view bytes) { run(ingest::read_execution_trace, bytes); }
 
 void kineto(std::string_view bytes) { run(ingest::read_kineto, bytes); }
@@ -224,8 +240,9 @@ void input(std::string_view bytes) {
 }
 
 std::span<const Target> targets() {
-  static constexpr std::array<Target, 7> kTargets = {{{"capture", capture_file},
+  static constexpr std::array<Target, 8> kTargets = {{{"capture", capture_file},
                                                       {"chakra", chakra},
+                                                      {"cluster", cluster_file},
                                                       {"execution_trace", execution_trace},
                                                       {"input", input},
                                                       {"kineto", kineto},

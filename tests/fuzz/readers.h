@@ -11,6 +11,7 @@ namespace rehearse::fuzz {
 /// right, so that what the blocks hold is reached.
 void capture_file(std::string_view bytes);
 void chakra(std::string_view bytes);
+void cluster_file(std::string_view bytes);
 void execution_trace(std::string_view bytes);
 void input(std::string_view bytes);
 void kineto(std::string_view bytes);

@@ -1,0 +1,15 @@
+// rehearse inspect --cluster: what a cluster is made of.
+#pragma once
+
+#include <filesystem>
+
+#include "cli/globals.h"
+#include "sim/base/result.h"
+
+namespace rehearse::cli {
+
+/// Reads the cluster file, writes the drawing where `svg` is not empty, and the result.
+Result<Exit> inspect_cluster(const std::filesystem::path& file, const std::filesystem::path& svg,
+                             const Globals& globals);
+
+}  // namespace rehearse::cli

@@ -1,0 +1,43 @@
+// A cluster folded: nodes that are alike, and fabric vertices that are alike, shown once with their
+// number.
+#pragma once
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include "sim/cluster/cluster.h"
+
+namespace rehearse::cli {
+
+/// Nodes of equal vertices (kind, model, name within the node) and equal links between them.
+struct NodeGroup {
+  std::vector<NodeId> nodes;  ///< in order
+};
+std::vector<NodeGroup> alike_nodes(const cluster::Cluster&);
+
+/// "gpu" of "node3/gpu12".
+std::string stem_of(const cluster::Cluster&, VertexId vertex);
+
+/// How many links of one type a vertex has to neighbours of one stem.
+using LinkCounts = std::map<std::pair<std::string, std::uint32_t>, std::uint32_t>;
+
+/// Vertices of one stem, kind and set of links.
+struct VertexGroup {
+  std::string stem;
+  std::string what;  ///< "switch", "h100_sxm5_80"
+  std::vector<VertexId> vertices;
+  LinkCounts links;  ///< of each
+};
+/// Of a node.
+std::vector<VertexGroup> vertex_groups(const cluster::Cluster&, NodeId node);
+/// Of the fabric: those farthest from the nodes first, with their distance in links.
+struct FabricGroup : VertexGroup {
+  std::uint32_t level;  ///< 1: linked with nodes
+};
+std::vector<FabricGroup> fabric_groups(const cluster::Cluster&);
+
+/// Links of each type.
+std::vector<std::size_t> links_by_type(const cluster::Cluster&);
+
+}  // namespace rehearse::cli

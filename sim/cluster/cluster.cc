@@ -1,0 +1,201 @@
+#include "sim/cluster/cluster.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <set>
+
+#include <fmt/core.h>
+
+#include "sim/base/check.h"
+#include "sim/cluster/state.h"
+
+namespace rehearse::cluster {
+namespace {
+
+Route route_over(const Cluster& cluster, std::vector<HopId> hops) {
+  PointToPoint path{Seconds::s(0), ByteRate::bytes_per_s(std::numeric_limits<double>::infinity())};
+  for (const HopId hop : hops) {
+    const LinkType& type = cluster.type(Cluster::link_of(hop));
+    path.latency += type.latency;
+    path.rate = std::min(path.rate, type.rate);
+  }
+  return {std::move(hops), path};
+}
+
+/// The second of two equal names, if there are such.
+template <class Named>
+const std::string* repeated_name(const std::vector<Named>& things) {
+  std::set<std::string_view> seen;
+  for (const Named& thing : things)
+    if (!seen.insert(thing.name).second) return &thing.name;
+  return nullptr;
+}
+
+Status check_type(const LinkType& type) {
+  const double rate = type.rate.bytes_per_s(), latency = type.latency.s();
+  if (!std::isfinite(rate) || rate <= 0)
+    return fail(fmt::format("the rate of '{}' is out of range", type.name), "above 0 B/s");
+  if (!(latency >= 0 && latency <= 1))
+    return fail(fmt::format("the latency of '{}' is out of range", type.name), "0 s to 1 s");
+  return {};
+}
+
+Status check_changes(const Link& link, const std::string& name) {
+  const Seconds* before = nullptr;
+  for (const LinkChange& change : link.changes) {
+    if (!(change.share >= 0 && change.share <= 1))
+      return fail(fmt::format("a share of {} is out of range", name), "0 to 1");
+    if (!std::isfinite(change.at.s()) || change.at < Seconds::s(0) ||
+        (before && !(*before < change.at)))
+      return fail(fmt::format("the changes of {} are out of order", name),
+                  "times from 0 s on, each later than the one before");
+    before = &change.at;
+  }
+  return {};
+}
+
+}  // namespace
+
+std::span<const Node> Cluster::nodes() const { return state_->nodes; }
+std::span<const Device> Cluster::devices() const { return state_->devices; }
+std::span<const Vertex> Cluster::vertices() const { return state_->vertices; }
+std::span<const Link> Cluster::links() const { return state_->links; }
+std::span<const LinkType> Cluster::link_types() const { return state_->types; }
+
+Route Cluster::route(DeviceId from, DeviceId to) const {
+  REHEARSE_CHECK(from.index() < devices().size() && to.index() < devices().size(), "{} {} of {}",
+                 from.index(), to.index(), devices().size());
+  std::optional<Route> found = route_to(from, devices()[to.index()].vertex);
+  REHEARSE_CHECK(found, "devices {} and {}", from.index(), to.index());  // invariant 2
+  return std::move(*found);
+}
+
+std::optional<Route> Cluster::route_to(DeviceId from, VertexId to) const {
+  REHEARSE_CHECK(from.index() < devices().size() && to.index() < vertices().size());
+  const VertexId start = devices()[from.index()].vertex;
+  if (const auto given = state_->given.find({start, to}); given != state_->given.end())
+    return route_over(*this, given->second);
+  auto hops = state_->router->way(start, to);
+  if (!hops) return std::nullopt;
+  return route_over(*this, std::move(*hops));
+}
+
+ClusterBuilder::ClusterBuilder() : state_(std::make_unique<Cluster::State>()) {}
+ClusterBuilder::ClusterBuilder(ClusterBuilder&&) noexcept = default;
+ClusterBuilder::~ClusterBuilder() = default;
+
+NodeId ClusterBuilder::add_node(std::string name) {
+  state_->nodes.push_back({std::move(name), {}, {}});
+  return NodeId(state_->nodes.size() - 1);
+}
+
+DeviceId ClusterBuilder::add_device(NodeId node, std::string name, std::string model) {
+  auto& devices = state_->devices;
+  REHEARSE_CHECK(node.index() < state_->nodes.size());
+  REHEARSE_CHECK(devices.empty() || devices.back().node <= node, "devices come node by node");
+  const DeviceId id(devices.size());
+  state_->vertices.push_back(
+      {.name = std::move(name), .kind = VertexKind::kDevice, .node = node, .forwards = false});
+  devices.push_back({VertexId(state_->vertices.size() - 1), node, std::move(model)});
+  state_->nodes[node.index()].devices.push_back(id);
+  return id;
+}
+
+VertexId ClusterBuilder::add(Vertex vertex) {
+  REHEARSE_CHECK(vertex.kind != VertexKind::kDevice);
+  REHEARSE_CHECK(!vertex.node || vertex.node->index() < state_->nodes.size());
+  const VertexId id(state_->vertices.size());
+  if (vertex.kind == VertexKind::kNic && vertex.node)
+    state_->nodes[vertex.node->index()].nics.push_back(id);
+  state_->vertices.push_back(std::move(vertex));
+  return id;
+}
+
+std::uint32_t ClusterBuilder::add(LinkType type) {
+  state_->types.push_back(std::move(type));
+  return static_cast<std::uint32_t>(state_->types.size() - 1);
+}
+
+LinkId ClusterBuilder::connect(VertexId a, VertexId b, std::uint32_t type) {
+  REHEARSE_CHECK(a.index() < state_->vertices.size() && b.index() < state_->vertices.size());
+  REHEARSE_CHECK(type < state_->types.size());
+  state_->links.push_back({.a = a, .b = b, .type = type});
+  return LinkId(state_->links.size() - 1);
+}
+
+VertexId ClusterBuilder::vertex_of(DeviceId device) const {
+  return state_->devices[device.index()].vertex;
+}
+
+std::span<const Device> ClusterBuilder::devices() const { return state_->devices; }
+std::span<const Vertex> ClusterBuilder::vertices() const { return state_->vertices; }
+std::span<const Link> ClusterBuilder::links() const { return state_->links; }
+
+void ClusterBuilder::set_forwards(DeviceId device, bool forwards) {
+  state_->vertices[vertex_of(device).index()].forwards = forwards;
+}
+
+void ClusterBuilder::set_changes(LinkId link, std::vector<LinkChange> changes) {
+  state_->links[link.index()].changes = std::move(changes);
+}
+
+Status ClusterBuilder::set_route(DeviceId from, DeviceId to, std::vector<LinkId> links) {
+  const auto name = [&](VertexId v) -> const std::string& {
+    return state_->vertices[v.index()].name;
+  };
+  std::vector<HopId> hops;
+  VertexId at = vertex_of(from);
+  std::set<VertexId> passed = {at};
+  for (const LinkId id : links) {
+    const Link& link = state_->links[id.index()];
+    if (link.a != at && link.b != at)
+      return fail(fmt::format("the route has a gap: the link {}-{} does not meet '{}'",
+                              name(link.a), name(link.b), name(at)),
+                  "links that follow one another");
+    hops.push_back(HopId(2 * id.index() + (link.a == at ? 0 : 1)));
+    at = link.a == at ? link.b : link.a;
+    if (!passed.insert(at).second)
+      return fail(fmt::format("the route has a cycle: it passes '{}' twice", name(at)),
+                  "each vertex once");
+  }
+  if (at != vertex_of(to))
+    return fail(fmt::format("the route ends at '{}'", name(at)),
+                fmt::format("its end at '{}'", name(vertex_of(to))));
+  state_->given[{vertex_of(from), at}] = std::move(hops);
+  return {};
+}
+
+Result<Cluster> ClusterBuilder::build() && {
+  Cluster::State& s = *state_;
+  if (s.devices.empty()) return fail("the cluster has no device");
+  if (const std::string* name = repeated_name(s.vertices))
+    return fail(fmt::format("two vertices are called '{}'", *name), "unique names");
+  if (const std::string* name = repeated_name(s.types))
+    return fail(fmt::format("two link types are called '{}'", *name), "unique names");
+  for (const LinkType& type : s.types)
+    if (Status ok = check_type(type); !ok) return forward(ok);
+  for (const Link& link : s.links) {
+    const std::string name = fmt::format("the link {}-{}", s.vertices[link.a.index()].name,
+                                         s.vertices[link.b.index()].name);
+    if (link.a == link.b) return fail(name + " joins a vertex to itself");
+    if (Status ok = check_changes(link, name); !ok) return forward(ok);
+  }
+  std::vector<std::uint32_t> turns(s.vertices.size(), 0);
+  for (const Node& node : s.nodes) {
+    for (std::uint32_t i = 0; i < node.devices.size(); ++i)
+      turns[vertex_of(node.devices[i]).index()] = i;
+    for (std::uint32_t i = 0; i < node.nics.size(); ++i) turns[node.nics[i].index()] = i;
+  }
+  s.router =
+      std::make_unique<Router>(s.vertices, s.links, s.types, s.nodes.size(), std::move(turns));
+  std::vector<VertexId> ends;
+  for (const Device& device : s.devices) ends.push_back(device.vertex);
+  if (const auto apart = s.router->apart(ends))
+    return fail(fmt::format("no way leads from '{}' to '{}'", s.vertices[apart->first.index()].name,
+                            s.vertices[apart->second.index()].name),
+                "links through vertices that forward");
+  return Cluster(std::shared_ptr<const Cluster::State>(std::move(state_)));
+}
+
+}  // namespace rehearse::cluster

@@ -1,0 +1,93 @@
+#include "sim/cluster/device_links.h"
+
+#include <array>
+#include <vector>
+
+#include <fmt/core.h>
+
+#include "sim/base/text.h"
+
+namespace rehearse::cluster {
+namespace {
+
+constexpr NodeKind kPcie = NodeKind::kPcie, kNvswitch = NodeKind::kNvswitch,
+                   kCube = NodeKind::kHybridCubeMesh, kMesh = NodeKind::kMesh;
+constexpr std::string_view kNvlink3 = "nvlink3_a100_nvswitch", kNvlink4 = "nvlink4_h100_nvswitch",
+                           kNvlink5 = "nvlink5_b200_nvswitch";
+
+// Device links and PCIe generations as of the data sheets; NICs as of the maker's own node: DGX-1
+// (4 EDR), DGX A100 (8 HDR), DGX H100, H200 and B200 (8 NDR). MI300X: seven links to its peers, of
+// whose achieved rate the table of links says nothing.
+constexpr std::array kTable = {
+    DeviceLinks{"a10", kPcie, "", "pcie4_x16", "tcp_100g", 0},
+    DeviceLinks{"a100_pcie_40", kPcie, "", "pcie4_x16", "ib_hdr_200", 0},
+    DeviceLinks{"a100_pcie_80", kPcie, "", "pcie4_x16", "ib_hdr_200", 0},
+    DeviceLinks{"a100_sxm4_40", kNvswitch, kNvlink3, "pcie4_x16", "ib_hdr_200", 1},
+    DeviceLinks{"a100_sxm4_80", kNvswitch, kNvlink3, "pcie4_x16", "ib_hdr_200", 1},
+    DeviceLinks{"a10g", kPcie, "", "pcie4_x16", "tcp_50g", 0},
+    DeviceLinks{"a30", kPcie, "", "pcie4_x16", "tcp_100g", 0},
+    DeviceLinks{"a40", kPcie, "", "pcie4_x16", "tcp_100g", 0},
+    DeviceLinks{"b200_sxm_180", kNvswitch, kNvlink5, "pcie5_x16", "ib_ndr_400", 1},
+    DeviceLinks{"b300", kNvswitch, kNvlink5, "pcie5_x16", "ib_xdr_800", 1},
+    DeviceLinks{"gb200_186", kNvswitch, kNvlink5, "pcie5_x16", "ib_ndr_400", 1},
+    DeviceLinks{"gh200_144", kNvswitch, kNvlink4, "pcie5_x16", "ib_ndr_400", 1},
+    DeviceLinks{"gh200_96", kNvswitch, kNvlink4, "pcie5_x16", "ib_ndr_400", 1},
+    DeviceLinks{"h100_nvl_94", kPcie, "", "pcie5_x16", "ib_ndr_400", 0},
+    DeviceLinks{"h100_pcie_80", kPcie, "", "pcie5_x16", "ib_ndr_400", 0},
+    DeviceLinks{"h100_sxm5_80", kNvswitch, kNvlink4, "pcie5_x16", "ib_ndr_400", 1},
+    DeviceLinks{"h100_sxm5_96", kNvswitch, kNvlink4, "pcie5_x16", "ib_ndr_400", 1},
+    DeviceLinks{"h200_nvl_141", kPcie, "", "pcie5_x16", "ib_ndr_400", 0},
+    DeviceLinks{"h200_sxm_141", kNvswitch, kNvlink4, "pcie5_x16", "ib_ndr_400", 1},
+    DeviceLinks{"k80", kPcie, "", "pcie3_x16", "tcp_10g", 0},
+    DeviceLinks{"l4", kPcie, "", "pcie4_x16", "tcp_50g", 0},
+    DeviceLinks{"l40s", kPcie, "", "pcie4_x16", "tcp_100g", 0},
+    DeviceLinks{"mi250x", kMesh, "", "pcie4_x16", "ib_hdr_200", 1},
+    DeviceLinks{"mi300x", kMesh, "", "pcie5_x16", "roce_400", 1},
+    DeviceLinks{"p100_pcie_16", kPcie, "", "pcie3_x16", "tcp_10g", 0},
+    DeviceLinks{"p100_sxm2_16", kCube, "nvlink1_p100_pair_1link", "pcie3_x16", "ib_edr_100", 2},
+    DeviceLinks{"quadro_rtx6000", kPcie, "", "pcie3_x16", "tcp_10g", 0},
+    DeviceLinks{"rtx2080ti", kPcie, "", "pcie3_x16", "tcp_10g", 0},
+    DeviceLinks{"rtx3090", kPcie, "", "pcie4_x16", "tcp_10g", 0},
+    DeviceLinks{"rtx4090", kPcie, "", "pcie4_x16", "tcp_10g", 0},
+    DeviceLinks{"rtx_a6000", kPcie, "", "pcie4_x16", "tcp_10g", 0},
+    DeviceLinks{"rtx_pro_6000_server", kPcie, "", "pcie5_x16", "tcp_100g", 0},
+    DeviceLinks{"t4", kPcie, "", "pcie3_x16", "tcp_50g", 0},
+    DeviceLinks{"v100_pcie_16", kPcie, "", "pcie3_x16", "tcp_10g", 0},
+    DeviceLinks{"v100_pcie_32", kPcie, "", "pcie3_x16", "tcp_10g", 0},
+    DeviceLinks{"v100_sxm2_16", kCube, "nvlink2_v100_pair_1link", "pcie3_x16", "ib_edr_100", 2},
+    DeviceLinks{"v100_sxm2_32", kCube, "nvlink2_v100_pair_1link", "pcie3_x16", "ib_edr_100", 2},
+};
+
+}  // namespace
+
+Result<DeviceLinks> links_of_device(std::string_view model) {
+  const std::size_t colon = model.find(':');
+  const std::string_view gpu = model.substr(0, colon);
+  std::vector<std::string_view> names;
+  for (const DeviceLinks& row : kTable) {
+    names.push_back(row.model);
+    if (row.model != gpu) continue;
+    DeviceLinks links = row;
+    if (colon != std::string_view::npos) {
+      links.joined = NodeKind::kPcie;
+      links.link = {};
+    }
+    return links;
+  }
+  return fail(fmt::format("unknown device '{}'", gpu), suggest(gpu, names));
+}
+
+std::string_view link_of_device(const DeviceLinks& device, NodeKind kind) {
+  if (kind == device.joined) return device.link;
+  if (kind == NodeKind::kNvswitch && has_double_links(device)) return "nvlink2_v100";  // DGX-2
+  if (kind == NodeKind::kMesh && device.link == kNvlink3) return "nvlink3_a100_direct_4gpu_nv4";
+  if (kind == NodeKind::kNvlinkPairs && device.model == "h100_pcie_80")
+    return "nvlink4_h100_pcie_bridge";
+  return {};
+}
+
+bool has_double_links(const DeviceLinks& device) {
+  return device.link == "nvlink2_v100_pair_1link";
+}
+
+}  // namespace rehearse::cluster

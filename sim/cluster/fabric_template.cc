@@ -1,0 +1,293 @@
+#include "sim/cluster/fabric_template.h"
+
+#include <algorithm>
+#include <cmath>
+#include <functional>
+#include <numeric>
+
+#include <fmt/core.h>
+
+namespace rehearse::cluster {
+namespace {
+
+/// Ports of a switch of the lowest level of a fat tree.
+struct LeafPorts {
+  std::uint32_t down, up;
+};
+
+LeafPorts leaf_ports(const FabricTemplate& f) {
+  const auto up = static_cast<std::uint32_t>(f.radix / (1 + f.oversubscription));
+  return {static_cast<std::uint32_t>(up * f.oversubscription + 1e-9), up};
+}
+
+std::uint64_t product(const std::vector<std::uint32_t>& sizes) {
+  return std::accumulate(sizes.begin(), sizes.end(), std::uint64_t{1},
+                         [](std::uint64_t a, std::uint32_t b) {
+                           return std::min(a * b, std::uint64_t{kMostDevices} + 1);
+                         });
+}
+
+class FabricBuilder {
+ public:
+  FabricBuilder(ClusterBuilder& builder, const FabricTemplate& fabric, const Ends& ends)
+      : builder_(builder), f_(fabric), ends_(ends) {}
+
+  void build() {
+    switch (f_.kind) {
+      case FabricKind::kSwitch: {
+        const VertexId all = add_switch("switch");
+        for (const auto& nics : ends_.nics) attach(nics, all);
+        break;
+      }
+      case FabricKind::kRails:
+        return rails();
+      case FabricKind::kFatTree:
+        return fat_tree();
+      case FabricKind::kDragonfly:
+        return dragonfly();
+      case FabricKind::kTorus:
+        return torus();
+      case FabricKind::kWan:
+        return wan();
+    }
+  }
+
+ private:
+  VertexId add_switch(std::string name, bool spread = false) {
+    return builder_.add({.name = std::move(name),
+                         .kind = VertexKind::kSwitch,
+                         .node = std::nullopt,
+                         .forwards = true,
+                         .spread = spread});
+  }
+  std::vector<VertexId> add_switches(const char* name, std::size_t count, bool spread) {
+    std::vector<VertexId> added;
+    for (std::size_t i = 0; i < count; ++i)
+      added.push_back(add_switch(fmt::format("{}{}", name, i), spread));
+    return added;
+  }
+
+  /// A NIC and its switch: half of the latency between two NICs.
+  void attach(VertexId nic, VertexId to) {
+    if (!nic_type_) {
+      LinkType type = f_.link;
+      type.latency = type.latency / 2;
+      nic_type_ = builder_.add(std::move(type));
+    }
+    builder_.connect(nic, to, *nic_type_);
+  }
+  void attach(const std::vector<VertexId>& nics, VertexId to) {
+    for (const VertexId nic : nics) attach(nic, to);
+  }
+
+  /// Between two switches, as fast as so many links.
+  void trunk(VertexId a, VertexId b, double links = 1) {
+    if (!trunk_type_) {
+      LinkType type = f_.link;
+      type.name += links == 1 ? "_between_switches" : "_trunk";
+      type.rate = type.rate * links;
+      type.latency = kSwitchHop;
+      trunk_type_ = builder_.add(std::move(type));
+    }
+    builder_.connect(a, b, *trunk_type_);
+  }
+
+  std::vector<VertexId> all_nics() const {
+    std::vector<VertexId> all;
+    for (const auto& nics : ends_.nics) all.insert(all.end(), nics.begin(), nics.end());
+    return all;
+  }
+
+  void rails() {
+    const std::vector<VertexId> rails = add_switches("rail", f_.links, f_.spines > 0);
+    for (const auto& nics : ends_.nics)
+      for (std::size_t i = 0; i < nics.size(); ++i) attach(nics[i], rails[i]);
+    const double links = static_cast<double>(ends_.nics.size()) / f_.spines / f_.oversubscription;
+    for (const VertexId spine : add_switches("spine", f_.spines, false))
+      for (const VertexId rail : rails) trunk(rail, spine, links);
+  }
+
+  /// Blocks of switches with free ports up; each level joins blocks to larger ones. Where all
+  /// blocks are joined no port up is left free, and few blocks share few switches.
+  void fat_tree() {
+    using Block = std::vector<VertexId>;  // a switch per free port
+    const std::vector<VertexId> nics = all_nics();
+    const LeafPorts ports = leaf_ports(f_);
+    std::vector<Block> blocks;
+    for (std::size_t i = 0; i < nics.size(); ++i) {
+      if (i % ports.down == 0)
+        blocks.emplace_back(ports.up, add_switch(fmt::format("leaf{}", blocks.size()), true));
+      attach(nics[i], blocks.back().front());
+    }
+    for (std::uint32_t level = 2; level <= f_.levels && blocks.size() > 1; ++level) {
+      const std::size_t half = f_.radix / 2;
+      const bool top = level == f_.levels || blocks.size() <= half;
+      const std::size_t together = top ? blocks.size() : half;
+      std::vector<Block> larger;
+      std::size_t number = 0;
+      for (std::size_t first = 0; first < blocks.size(); first += together) {
+        const std::size_t last = std::min(first + together, blocks.size());
+        const std::size_t slots = blocks[first].size();
+        const std::size_t count = top ? (slots * (last - first) + f_.radix - 1) / f_.radix : slots;
+        Block switches;
+        for (std::size_t i = 0; i < count; ++i)
+          switches.push_back(
+              add_switch(fmt::format("{}{}", top ? "spine" : "middle", number++), !top));
+        for (std::size_t b = first; b < last; ++b)
+          for (std::size_t slot = 0; slot < slots; ++slot)
+            trunk(blocks[b][slot], switches[slot % count]);
+        Block& block = larger.emplace_back();
+        for (const VertexId one : switches) block.insert(block.end(), half, one);
+      }
+      blocks = std::move(larger);
+    }
+  }
+
+  void dragonfly() {
+    const std::vector<VertexId> nics = all_nics();
+    const std::uint32_t groups = f_.groups, per_group = f_.routers;
+    const std::vector<VertexId> routers = add_switches("router", groups * per_group, false);
+    const std::size_t share = (nics.size() + routers.size() - 1) / routers.size();
+    for (std::size_t i = 0; i < nics.size(); ++i) attach(nics[i], routers[i / share]);
+    for (std::uint32_t g = 0; g < groups; ++g)
+      for (std::uint32_t a = 0; a < per_group; ++a)
+        for (std::uint32_t b = a + 1; b < per_group; ++b)
+          trunk(routers[g * per_group + a], routers[g * per_group + b]);
+    // The links of a group to the others, in order of distance, are dealt out over its routers.
+    const std::uint32_t each = (groups - 1 + per_group - 1) / per_group;
+    const auto gateway = [&](std::uint32_t from, std::uint32_t to) {
+      return routers[from * per_group + ((to + groups - from) % groups - 1) / each];
+    };
+    for (std::uint32_t a = 0; a < groups; ++a)
+      for (std::uint32_t b = a + 1; b < groups; ++b) trunk(gateway(a, b), gateway(b, a));
+  }
+
+  void torus() {
+    std::vector<VertexId> places;
+    std::function<void(VertexId, VertexId)> join;
+    if (ends_.nics.front().empty()) {
+      const std::uint32_t type = builder_.add(f_.link);
+      for (const DeviceId device : ends_.devices) {
+        builder_.set_forwards(device, true);
+        places.push_back(builder_.vertex_of(device));
+      }
+      join = [this, type](VertexId a, VertexId b) { builder_.connect(a, b, type); };
+    } else {
+      places = add_switches("switch", ends_.nics.size(), false);
+      for (std::size_t i = 0; i < places.size(); ++i) attach(ends_.nics[i], places[i]);
+      join = [this](VertexId a, VertexId b) { trunk(a, b); };
+    }
+    std::size_t stride = 1;
+    for (const std::uint32_t size : f_.dimensions) {
+      for (std::size_t i = 0; i < places.size(); ++i) {
+        const std::size_t at = i / stride % size;
+        if (at + 1 < size)
+          join(places[i], places[i + stride]);
+        else if (size > 2)
+          join(places[i], places[i - at * stride]);
+      }
+      stride *= size;
+    }
+  }
+
+  void wan() {
+    const std::vector<VertexId> regions = add_switches("region", f_.regions, false);
+    for (std::size_t i = 0; i < ends_.nics.size(); ++i)
+      attach(ends_.nics[i], regions[i * regions.size() / ends_.nics.size()]);
+    const std::uint32_t type = builder_.add(*f_.wan);
+    for (std::size_t a = 0; a < regions.size(); ++a)
+      for (std::size_t b = a + 1; b < regions.size(); ++b)
+        builder_.connect(regions[a], regions[b], type);
+  }
+
+  ClusterBuilder& builder_;
+  const FabricTemplate& f_;
+  const Ends& ends_;
+  std::optional<std::uint32_t> nic_type_, trunk_type_;
+};
+
+tl::unexpected<Error> bad(const char* key, std::string problem, std::string expected) {
+  return fail(
+      Diagnostic{.key = key, .problem = std::move(problem), .expected = std::move(expected)});
+}
+
+Status check_fat_tree(const FabricTemplate& f, std::uint64_t nics) {
+  if (f.levels < 1 || f.levels > 4) return bad("levels", "out of range", "1 to 4");
+  if (f.radix < 2 || f.radix > 1024) return bad("radix", "out of range", "2 to 1024 ports");
+  const LeafPorts ports = leaf_ports(f);
+  if (ports.up < 1 || ports.down < 1)
+    return bad("oversubscription", "leaves no port of a switch for one of the directions",
+               "between 1 / (radix - 1) and radix - 1");
+  std::uint64_t blocks = (nics + ports.down - 1) / ports.down;
+  std::uint64_t most = ports.down;
+  for (std::uint32_t level = 2; level <= f.levels; ++level) {
+    const std::uint64_t together = level == f.levels ? f.radix : f.radix / 2;
+    blocks = (blocks + together - 1) / together;
+    most *= together;
+  }
+  if (blocks > 1)
+    return bad("levels", fmt::format("the tree has room for {} NICs of {}", most, nics),
+               "more levels, or switches of a larger radix");
+  return {};
+}
+
+Status check_dragonfly(const FabricTemplate& f, std::uint64_t nics) {
+  if (f.groups < 2 || f.groups > 1024) return bad("groups", "out of range", "2 to 1024");
+  if (f.routers < 1 || f.routers > 64) return bad("routers", "out of range", "1 to 64 in a group");
+  if (std::uint64_t{f.groups} * f.routers > nics)
+    return bad("groups", fmt::format("{} routers for {} NICs", f.groups * f.routers, nics),
+               "a NIC or more for each router");
+  return {};
+}
+
+}  // namespace
+
+Result<std::uint32_t> check_fabric(const FabricTemplate& f, std::uint32_t nodes,
+                                   std::uint32_t devices_per_node) {
+  const std::uint64_t devices = std::uint64_t{nodes} * devices_per_node;
+  if (f.links < 1 || f.links > 64) return bad("links", "out of range", "1 to 64 NICs of a node");
+  const std::uint64_t nics = std::uint64_t{nodes} * f.links;
+  if (nics > kMostDevices)
+    return bad("links", fmt::format("{} NICs in all", nics), fmt::format("up to {}", kMostDevices));
+  if (!(f.oversubscription >= 0.01 && f.oversubscription <= 100))
+    return bad("oversubscription", "out of range", "0.01 to 100 links down per link up");
+  Status ok;
+  switch (f.kind) {
+    case FabricKind::kSwitch:
+      break;
+    case FabricKind::kRails:
+      if (f.spines > 1024) return bad("spines", "out of range", "0 to 1024");
+      break;
+    case FabricKind::kFatTree:
+      ok = check_fat_tree(f, nics);
+      break;
+    case FabricKind::kDragonfly:
+      ok = check_dragonfly(f, nics);
+      break;
+    case FabricKind::kTorus: {
+      if (f.dimensions.empty() || f.dimensions.size() > 6)
+        return bad("dimensions", "out of range", "1 to 6 sizes");
+      const std::uint64_t places = product(f.dimensions);
+      if (places == devices) return 0;
+      if (places != nodes)
+        return bad("dimensions", fmt::format("the torus has {} places", places),
+                   devices == nodes
+                       ? fmt::format("a product of {} devices", devices)
+                       : fmt::format("a product of {} nodes or {} devices", nodes, devices));
+      break;
+    }
+    case FabricKind::kWan:
+      if (f.regions < 2 || f.regions > 64 || f.regions > nodes)
+        return bad("regions", "out of range", fmt::format("2 to {}", std::min(nodes, 64U)));
+      if (!f.wan) return bad("wan", "is missing", "wan: {rate: 5 Gbit/s, latency: 40 ms}");
+      break;
+  }
+  if (!ok) return forward(ok);
+  return f.links;
+}
+
+void add_fabric(ClusterBuilder& builder, const FabricTemplate& fabric, const Ends& ends) {
+  FabricBuilder(builder, fabric, ends).build();
+}
+
+}  // namespace rehearse::cluster

@@ -1,0 +1,57 @@
+#include "sim/cluster/read_cluster.h"
+
+#include "sim/cluster/read_parts.h"
+
+namespace rehearse::cluster {
+namespace {
+
+Result<Cluster> read_file_of_cluster(const YamlFile& file, const InstanceLookup& instances) {
+  const YamlMap root = file.root();
+  std::optional<Cluster> cluster = read_cluster(root, instances);
+  root.no_other_keys();
+  if (Status ok = file.status(); !ok) return forward(ok);
+  return std::move(*cluster);
+}
+
+}  // namespace
+
+std::optional<Cluster> read_cluster(const YamlMap& root, const InstanceLookup& instances) {
+  const std::optional<YamlMap> section = root.map("cluster");
+  if (!section) {
+    if (!root.has("cluster"))
+      root.report("cluster", "is missing", "cluster: {device: …, devices_per_node: …, nodes: …}");
+    return std::nullopt;
+  }
+  const bool in_full = section->has("vertices");
+  std::optional<ClusterBuilder> builder =
+      in_full ? read_vertices(*section) : read_template(*section, instances);
+  if (!builder) {  // the keys of these are known all the same
+    section->maps("routes");
+    section->maps("changes");
+    section->no_other_keys();
+    return std::nullopt;
+  }
+  read_routes(*section, *builder);
+  read_changes(*section, *builder);
+  section->no_other_keys();
+  Result<Cluster> cluster = std::move(*builder).build();
+  if (cluster) return std::move(*cluster);
+  for (const Diagnostic& d : cluster.error().diagnostics)
+    root.report("cluster", d.problem, d.expected, d.nearest);
+  return std::nullopt;
+}
+
+Result<Cluster> load_cluster(const std::filesystem::path& path, const InstanceLookup& instances) {
+  Result<YamlFile> file = YamlFile::load(path);
+  if (!file) return forward(file);
+  return read_file_of_cluster(*file, instances);
+}
+
+Result<Cluster> parse_cluster(const std::string& text, std::string name,
+                              const InstanceLookup& instances) {
+  Result<YamlFile> file = YamlFile::parse(text, std::move(name));
+  if (!file) return forward(file);
+  return read_file_of_cluster(*file, instances);
+}
+
+}  // namespace rehearse::cluster

@@ -1,0 +1,33 @@
+// The parts of reading a cluster. Each records what is wrong and gives what it can.
+#pragma once
+
+#include <optional>
+
+#include "sim/base/yaml.h"
+#include "sim/cluster/cluster.h"
+#include "sim/cluster/read_cluster.h"
+
+namespace rehearse::cluster {
+
+/// A whole number in its range, else `otherwise`.
+std::uint32_t read_count(const YamlMap& map, std::string_view key, std::uint32_t otherwise,
+                         std::uint32_t least, std::uint32_t most);
+
+/// `link` (a name in the catalog; `usual` where absent and not empty), `rate`, `latency`, `duplex`.
+/// Where something is given, the type is called `name`. What is neither given nor in the catalog is
+/// an error.
+std::optional<LinkType> read_link_type(const YamlMap& map, std::string name,
+                                       std::string_view usual);
+
+/// device, devices_per_node, nodes, intra_node, inter_node; or instance, count.
+std::optional<ClusterBuilder> read_template(const YamlMap& section,
+                                            const InstanceLookup& instances);
+
+/// vertices, link_types, links.
+std::optional<ClusterBuilder> read_vertices(const YamlMap& section);
+
+/// routes, changes: on top of either.
+void read_routes(const YamlMap& section, ClusterBuilder& builder);
+void read_changes(const YamlMap& section, ClusterBuilder& builder);
+
+}  // namespace rehearse::cluster

@@ -1,0 +1,360 @@
+#include "sim/cluster/routing.h"
+
+#include <algorithm>
+#include <array>
+#include <map>
+#include <numeric>
+#include <queue>
+
+#include "sim/base/check.h"
+#include "sim/base/time.h"
+
+namespace rehearse::cluster {
+namespace {
+
+constexpr std::int64_t kFar = INT64_MAX / 4;
+// Slower links tie with this one (1 MiB in 281 s); a sum of 2^14 of them still fits.
+constexpr std::int64_t kSlowest = std::int64_t{1} << 48;
+
+/// Above zero, so that every way that goes round is longer.
+std::int64_t cost_of(const LinkType& type) {
+  const double time = (type.latency + Bytes::mib(1) / type.rate).s() * 1e12;
+  return time < static_cast<double>(kSlowest) ? std::max<std::int64_t>(1, std::llround(time))
+                                              : kSlowest;
+}
+
+using Queue =
+    std::priority_queue<std::pair<std::int64_t, std::uint32_t>,
+                        std::vector<std::pair<std::int64_t, std::uint32_t>>, std::greater<>>;
+
+}  // namespace
+
+Router::Router(std::span<const Vertex> vertices, std::span<const Link> links,
+               std::span<const LinkType> types, std::size_t nodes, std::vector<std::uint32_t> turns)
+    : turns_(std::move(turns)), local_(vertices.size(), 0), zones_(nodes) {
+  std::vector<Cost> by_type;
+  for (const LinkType& type : types) by_type.push_back(cost_of(type));
+  for (const Link& link : links) {
+    cost_.push_back(by_type[link.type]);
+    end_a_.push_back(link.a.index());
+  }
+  for (std::uint32_t v = 0; v < vertices.size(); ++v) {
+    forwards_.push_back(vertices[v].forwards);
+    spread_.push_back(vertices[v].spread);
+    node_.push_back(vertices[v].node ? std::optional(vertices[v].node->index()) : std::nullopt);
+    if (!node_[v]) continue;
+    Zone& zone = zones_[*node_[v]];
+    local_[v] = static_cast<std::uint32_t>(zone.vertices.size());
+    zone.vertices.push_back(v);
+  }
+  inner_ = adjacency(links, [&](const Link& link) {
+    return node_[link.a.index()] && node_[link.a.index()] == node_[link.b.index()];
+  });
+  find_core(links);
+  find_portals(vertices);
+  number_destinations();
+  measure_nodes();
+  to_core_ = std::make_unique<std::atomic<const Cost*>[]>(core_.size());
+}
+
+Router::~Router() {
+  for (std::size_t i = 0; i < core_.size(); ++i) delete[] to_core_[i].load();
+}
+
+template <class Keep>
+Router::Adjacency Router::adjacency(std::span<const Link> links, Keep keep) const {
+  Adjacency result{.first = std::vector<std::uint32_t>(forwards_.size() + 1, 0), .edges = {}};
+  const auto each = [&](auto visit) {
+    for (std::uint32_t i = 0; i < links.size(); ++i)
+      if (keep(links[i])) {
+        visit(links[i].a.index(), Edge{i, links[i].b.index()});
+        visit(links[i].b.index(), Edge{i, links[i].a.index()});
+      }
+  };
+  each([&](std::uint32_t from, Edge) { ++result.first[from + 1]; });
+  std::partial_sum(result.first.begin(), result.first.end(), result.first.begin());
+  result.edges.resize(result.first.back(), Edge{0, 0});
+  std::vector<std::uint32_t> next(result.first.begin(), result.first.end() - 1);
+  each([&](std::uint32_t from, Edge edge) { result.edges[next[from]++] = edge; });
+  return result;
+}
+
+/// Which vertices the fabric has, which of them are core, and the links between those.
+void Router::find_core(std::span<const Link> links) {
+  const auto size = static_cast<std::uint32_t>(forwards_.size());
+  std::vector<char> in_fabric(size, false);
+  for (std::uint32_t v = 0; v < size; ++v) in_fabric[v] = !node_[v];
+  for (const Link& link : links)
+    if (node_[link.a.index()] != node_[link.b.index()])
+      in_fabric[link.a.index()] = in_fabric[link.b.index()] = true;
+  const Adjacency all = adjacency(links, [&](const Link& link) {
+    return in_fabric[link.a.index()] && in_fabric[link.b.index()];
+  });
+  const auto hangs = [&](std::uint32_t v) {
+    if (all.of(v).size() != 1) return false;
+    const std::uint32_t on = all.of(v).front().to;
+    return forwards_[on] && (all.of(on).size() > 1 || on < v);
+  };
+  std::vector<std::uint32_t> index(size, 0);
+  for (std::uint32_t v = 0; v < size; ++v)
+    if (in_fabric[v] && !hangs(v)) {
+      index[v] = static_cast<std::uint32_t>(core_.size());
+      core_.push_back(v);
+    }
+  portal_.resize(size);
+  for (std::uint32_t v = 0; v < size; ++v) {
+    if (!in_fabric[v]) continue;
+    if (hangs(v))
+      portal_[v] = Portal{v, index[all.of(v).front().to], all.of(v).front().link};
+    else
+      portal_[v] = Portal{v, index[v], std::nullopt};
+  }
+  const auto is_core = [&](VertexId v) { return portal_[v.index()] && !portal_[v.index()]->up; };
+  fabric_ = adjacency(links, [&](const Link& link) { return is_core(link.a) && is_core(link.b); });
+}
+
+void Router::find_portals(std::span<const Vertex> vertices) {
+  for (std::uint32_t v = 0; v < vertices.size(); ++v)
+    if (node_[v] && portal_[v]) zones_[*node_[v]].portals.push_back(*portal_[v]);
+  for (Zone& zone : zones_)
+    std::stable_sort(zone.portals.begin(), zone.portals.end(),
+                     [](const Portal& a, const Portal& b) { return a.core < b.core; });
+}
+
+/// Those that hang on one switch get consecutive numbers, as D-mod-k wants it.
+void Router::number_destinations() {
+  std::vector<std::uint32_t> order;
+  for (std::uint32_t v = 0; v < portal_.size(); ++v)
+    if (portal_[v]) order.push_back(v);
+  std::stable_sort(order.begin(), order.end(), [&](std::uint32_t a, std::uint32_t b) {
+    return portal_[a]->core < portal_[b]->core;
+  });
+  number_.assign(portal_.size(), 0);
+  std::uint32_t next = 0;
+  for (const std::uint32_t v : order)
+    if (node_[v] || portal_[v]->up) number_[v] = next++;
+}
+
+void Router::measure_nodes() {
+  std::map<std::vector<Cost>, std::uint32_t> known;  // what a table depends on
+  for (Zone& zone : zones_) {
+    std::vector<Cost> shape = {static_cast<Cost>(zone.vertices.size())};
+    for (const std::uint32_t v : zone.vertices) {
+      shape.push_back(forwards_[v]);
+      for (const Edge edge : inner_.of(v)) {
+        shape.push_back(-1 - static_cast<Cost>(local_[edge.to]));
+        shape.push_back(cost_[edge.link]);
+      }
+    }
+    const auto [at, is_new] =
+        known.try_emplace(std::move(shape), static_cast<std::uint32_t>(tables_.size()));
+    if (is_new) tables_.push_back(measure(zone));
+    zone.table = at->second;
+  }
+}
+
+std::vector<Router::Cost> Router::measure(const Zone& zone) const {
+  const std::size_t size = zone.vertices.size();
+  std::vector<Cost> table(size * size, kFar);
+  Queue queue;
+  for (const std::uint32_t source : zone.vertices) {
+    Cost* const distance = table.data() + local_[source] * size;
+    distance[local_[source]] = 0;
+    queue.push({0, source});
+    while (!queue.empty()) {
+      const auto [cost, v] = queue.top();
+      queue.pop();
+      if (cost > distance[local_[v]] || !passable(v, source)) continue;
+      for (const Edge edge : inner_.of(v))
+        if (const Cost sum = cost + cost_[edge.link]; sum < distance[local_[edge.to]]) {
+          distance[local_[edge.to]] = sum;
+          queue.push({sum, edge.to});
+        }
+    }
+  }
+  return table;
+}
+
+Router::Cost Router::within(const Zone& zone, std::uint32_t a, std::uint32_t b) const {
+  return tables_[zone.table][local_[a] * zone.vertices.size() + local_[b]];
+}
+
+/// From v over the portal to the core.
+Router::Cost Router::cost_to(std::uint32_t v, const Portal& portal) const {
+  if (!passable(portal.vertex, v)) return kFar;
+  const Cost inside = node_[v] ? within(zones_[*node_[v]], v, portal.vertex) : 0;
+  return inside + (portal.up ? cost_[*portal.up] : 0);
+}
+
+std::vector<Router::Exit> Router::exits(std::uint32_t v) const {
+  std::vector<Exit> result;
+  const std::span<const Portal> portals = node_[v]
+                                              ? std::span<const Portal>(zones_[*node_[v]].portals)
+                                              : std::span<const Portal>(&*portal_[v], 1);
+  for (std::size_t first = 0, last = 0; first < portals.size(); first = last) {
+    Cost least = kFar;
+    for (; last < portals.size() && portals[last].core == portals[first].core; ++last)
+      least = std::min(least, cost_to(v, portals[last]));
+    if (least < kFar)
+      result.push_back({portals[first].core, least, portals.subspan(first, last - first)});
+  }
+  return result;
+}
+
+/// The distances of all core vertices to one.
+const Router::Cost* Router::to_core(std::uint32_t core) const {
+  if (const Cost* known = to_core_[core].load(std::memory_order_acquire)) return known;
+  const std::uint32_t target = core_[core];
+  auto distance = std::make_unique<Cost[]>(core_.size());
+  std::fill_n(distance.get(), core_.size(), kFar);
+  distance[core] = 0;
+  Queue queue;
+  queue.push({0, target});
+  while (!queue.empty()) {
+    const auto [cost, v] = queue.top();
+    queue.pop();
+    if (cost > distance[portal_[v]->core] || !passable(v, target)) continue;
+    for (const Edge edge : fabric_.of(v))
+      if (const Cost sum = cost + cost_[edge.link]; sum < distance[portal_[edge.to]->core]) {
+        distance[portal_[edge.to]->core] = sum;
+        queue.push({sum, edge.to});
+      }
+  }
+  // Two threads may both have come here; they found the same.
+  const Cost* expected = nullptr;
+  if (to_core_[core].compare_exchange_strong(expected, distance.get(), std::memory_order_acq_rel))
+    return distance.release();
+  return expected;
+}
+
+std::optional<std::pair<Router::Portal, Router::Portal>> Router::choose_portals(
+    std::uint32_t from, std::uint32_t to) const {
+  const std::vector<Exit> out = exits(from), in = exits(to);
+  const auto total = [&](const Exit& a, const Exit& b) {
+    return std::pair(a.cost + to_core(b.core)[a.core] + b.cost, b.cost);
+  };
+  std::pair<Cost, Cost> least(kFar, 0);
+  for (const Exit& a : out)
+    for (const Exit& b : in) least = std::min(least, total(a, b));
+  if (least.first >= kFar) return std::nullopt;
+  // The portals of `end` on exits that lie on a quickest way.
+  const auto pick = [&](std::uint32_t end, const std::vector<Exit>& exits_of_end,
+                        auto on_quickest) {
+    std::vector<Portal> tied;
+    for (const Exit& exit : exits_of_end)
+      if (on_quickest(exit))
+        for (const Portal& portal : exit.portals)
+          if (cost_to(end, portal) == exit.cost) tied.push_back(portal);
+    return tied[turns_[end] % tied.size()];
+  };
+  const Portal last = pick(to, in, [&](const Exit& b) {
+    return std::any_of(out.begin(), out.end(), [&](const Exit& a) { return total(a, b) == least; });
+  });
+  const Exit& arrival =
+      *std::find_if(in.begin(), in.end(), [&](const Exit& b) { return b.core == last.core; });
+  const Portal first = pick(from, out, [&](const Exit& a) { return total(a, arrival) == least; });
+  return std::pair(first, last);
+}
+
+void Router::take(std::uint32_t link, std::uint32_t from, std::vector<HopId>& hops) const {
+  hops.push_back(HopId(2 * link + (end_a_[link] == from ? 0 : 1)));
+}
+
+template <class Distance>
+void Router::descend(const Adjacency& adjacency, std::uint32_t from, std::uint32_t to,
+                     std::uint32_t key, Distance distance, std::vector<HopId>& hops) const {
+  std::vector<Edge> tied;
+  for (std::uint32_t v = from; v != to;) {
+    tied.clear();
+    const Cost left = distance(v);
+    for (const Edge edge : adjacency.of(v)) {
+      if (!passable(edge.to, to) || cost_[edge.link] + distance(edge.to) != left) continue;
+      tied.push_back(edge);
+      if (!spread_[v]) break;
+    }
+    REHEARSE_CHECK(!tied.empty(), "from {} to {}", v, to);
+    // Each choice uses up its share of the number, so that the next level does not repeat it.
+    const Edge edge = tied[key % tied.size()];
+    key /= static_cast<std::uint32_t>(tied.size());
+    take(edge.link, v, hops);
+    v = edge.to;
+  }
+}
+
+void Router::descend_within(std::uint32_t from, std::uint32_t to, std::vector<HopId>& hops) const {
+  if (from == to) return;
+  const Zone& zone = zones_[*node_[from]];
+  descend(
+      inner_, from, to, local_[to], [&](std::uint32_t v) { return within(zone, to, v); }, hops);
+}
+
+std::optional<std::vector<HopId>> Router::way(VertexId from_id, VertexId to_id) const {
+  const std::uint32_t from = from_id.index(), to = to_id.index();
+  std::vector<HopId> hops;
+  if (from == to) return hops;
+  if (node_[from] && node_[from] == node_[to] && within(zones_[*node_[from]], from, to) < kFar) {
+    descend_within(from, to, hops);
+    return hops;
+  }
+  const auto portals = choose_portals(from, to);
+  if (!portals) return std::nullopt;
+  const auto& [first, last] = *portals;
+  descend_within(from, first.vertex, hops);
+  if (first.up) take(*first.up, first.vertex, hops);
+  const Cost* const distances = to_core(last.core);
+  descend(
+      fabric_, core_[first.core], core_[last.core], number_[last.vertex],
+      [&](std::uint32_t v) { return distances[portal_[v]->core]; }, hops);
+  if (last.up) take(*last.up, core_[last.core], hops);
+  descend_within(last.vertex, to, hops);
+  return hops;
+}
+
+/// The islands (core vertices that forward and reach each other) that v reaches.
+std::vector<std::uint32_t> Router::islands_of(std::uint32_t v,
+                                              const std::vector<std::uint32_t>& island) const {
+  std::vector<std::uint32_t> reached;
+  for (const Exit& exit : exits(v)) {
+    const std::uint32_t at = core_[exit.core];
+    if (forwards_[at])
+      reached.push_back(island[exit.core]);
+    else
+      for (const Edge edge : fabric_.of(at))
+        if (forwards_[edge.to]) reached.push_back(island[portal_[edge.to]->core]);
+  }
+  std::sort(reached.begin(), reached.end());
+  reached.erase(std::unique(reached.begin(), reached.end()), reached.end());
+  return reached;
+}
+
+std::optional<std::pair<VertexId, VertexId>> Router::apart(std::span<const VertexId> ends) const {
+  std::vector<std::uint32_t> island(core_.size());
+  std::iota(island.begin(), island.end(), 0);
+  const auto find = [&](std::uint32_t c) {
+    while (island[c] != c) c = island[c] = island[island[c]];
+    return c;
+  };
+  for (std::uint32_t c = 0; c < core_.size(); ++c)
+    if (forwards_[core_[c]])
+      for (const Edge edge : fabric_.of(core_[c]))
+        if (forwards_[edge.to]) island[find(c)] = find(portal_[edge.to]->core);
+  for (std::uint32_t c = 0; c < core_.size(); ++c) island[c] = find(c);
+
+  // Ends on a common island reach each other; only of the others each pair is tried.
+  std::map<std::vector<std::uint32_t>, std::vector<VertexId>> groups;
+  for (const VertexId end : ends) groups[islands_of(end.index(), island)].push_back(end);
+  std::vector<std::uint32_t> common;
+  for (auto a = groups.begin(); a != groups.end(); ++a)
+    for (auto b = a; b != groups.end(); ++b) {
+      common.clear();
+      std::set_intersection(a->first.begin(), a->first.end(), b->first.begin(), b->first.end(),
+                            std::back_inserter(common));
+      if (!common.empty()) continue;
+      for (const VertexId from : a->second)
+        for (const VertexId to : b->second)
+          if (from != to && !way(from, to)) return std::pair(from, to);
+    }
+  return std::nullopt;
+}
+
+}  // namespace rehearse::cluster

@@ -1,0 +1,91 @@
+// Clusters of known shapes: a kind of node times a kind of fabric.
+//
+// Latencies of link types are from end to end. Where a way of that kind crosses a switch (device –
+// NVSwitch – device, device – PCIe switch – host, NIC – switch – NIC), each of its two links has
+// half of it. A link between switches has kSwitchHop.
+//
+// One switch, and each switch of rails or regions, has as many ports as it needs and never blocks:
+// what blocks in a real network of that size needs a fat tree.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "sim/base/result.h"
+#include "sim/cluster/cluster.h"
+
+namespace rehearse::cluster {
+
+/// A message through one more InfiniBand switch (0.1 to 0.3 us).
+inline constexpr Seconds kSwitchHop = Seconds::us(0.13);
+
+enum class NodeKind : std::uint8_t {
+  kPcie,            ///< nothing but PCIe
+  kNvlinkPairs,     ///< devices 2 i and 2 i + 1 joined by a bridge
+  kHybridCubeMesh,  ///< DGX-1: up to 8; of a V100 some pairs have two links
+  kNvswitch,        ///< each device one link up and down
+  kMesh,            ///< each device linked with each other
+};
+inline constexpr std::array<std::string_view, 5> kNodeKindNames = {
+    "pcie", "nvlink_pairs", "hybrid_cube_mesh", "nvswitch", "mesh"};
+
+/// Below the devices stand PCIe switches (of one device each in nodes of up to 3, else of 4 where
+/// there is nothing but PCIe and of 2 elsewhere), below these the hosts: one socket for up to 3
+/// devices, two joined for up to 16, one per four devices and not joined for more (a rack of
+/// trays). NICs stand on the PCIe switches in turn.
+struct NodeTemplate {
+  NodeKind kind;
+  std::string device;  ///< model
+  std::uint32_t devices;
+  std::optional<LinkType> link;  ///< between devices; absent for kPcie
+  /// Where a pair has two links (kHybridCubeMesh of V100).
+  std::optional<LinkType> double_link = std::nullopt;
+  LinkType pcie;
+  LinkType sockets;
+  bool forward = false;  ///< devices pass on what others send (NCCL's PXN and NVB)
+};
+
+enum class FabricKind : std::uint8_t { kSwitch, kRails, kFatTree, kDragonfly, kTorus, kWan };
+inline constexpr std::array<std::string_view, 6> kFabricKindNames = {
+    "switch", "rails", "fat_tree", "dragonfly", "torus", "wan"};
+
+struct FabricTemplate {
+  FabricKind kind;
+  LinkType link;            ///< of a NIC, and between switches
+  std::uint32_t links = 1;  ///< NICs per node
+  /// Rails: spine switches, to each of which every rail has a trunk of nodes / spines links.
+  std::uint32_t spines = 0;
+  /// Fat tree: levels of switches, and ports of each.
+  std::uint32_t levels = 2;
+  std::uint32_t radix = 64;
+  /// Rails with spines, and the lowest level of a fat tree: links down per link up.
+  double oversubscription = 1;
+  /// Dragonfly: groups of so many routers. Routers of a group are all joined; from each group one
+  /// link leads to each other.
+  std::uint32_t groups = 0;
+  std::uint32_t routers = 0;
+  /// Torus: of all devices, which then forward, or, of the nodes' switches.
+  std::vector<std::uint32_t> dimensions = {};
+  /// WAN: regions of equally many nodes around a switch each, every two joined by a `wan` link.
+  std::uint32_t regions = 2;
+  std::optional<LinkType> wan = std::nullopt;
+};
+
+struct ClusterTemplate {
+  NodeTemplate node;
+  std::uint32_t nodes = 1;
+  std::optional<FabricTemplate> fabric = std::nullopt;
+};
+
+inline constexpr std::uint32_t kMostDevicesPerNode = 576;
+inline constexpr std::uint32_t kMostDevices = 131'072;
+
+/// The cluster, to which routes and changes may be added. Fails where the numbers do not fit
+/// together, such as a fat tree with too few ports; the diagnostic's key is the member's name.
+Result<ClusterBuilder> make_cluster(const ClusterTemplate&);
+
+}  // namespace rehearse::cluster

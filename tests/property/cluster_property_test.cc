@@ -1,0 +1,201 @@
+// Properties of routes on clusters of random shape. A failure prints the seed.
+#include <random>
+#include <set>
+
+#include <catch2/catch.hpp>
+
+#include "sim/base/time.h"
+#include "sim/cluster/templates.h"
+#include "tests/support/cluster_ways.h"
+
+namespace rehearse::cluster {
+namespace {
+
+using Random = std::mt19937_64;
+
+std::uint32_t between(Random& random, std::uint32_t least, std::uint32_t most) {
+  return least + static_cast<std::uint32_t>(random() % (most - least + 1));
+}
+
+/// Mostly from a template, sometimes any graph at all; nothing where its numbers do not fit
+/// together.
+Result<ClusterBuilder> random_template(Random& random) {
+  const auto node_kind =
+      static_cast<NodeKind>(between(random, 0, static_cast<std::uint32_t>(NodeKind::kMesh)));
+  const auto fabric_kind =
+      static_cast<FabricKind>(between(random, 0, static_cast<std::uint32_t>(FabricKind::kWan)));
+  ClusterTemplate t{.node = {.kind = node_kind,
+                             .device = "v100_sxm2_16",
+                             .devices = between(random, 1, 9),
+                             .link = test::link_type("link", 100, 2),
+                             .pcie = test::link_type("pcie", 12, 1),
+                             .sockets = test::link_type("socket", 10, 0.5),
+                             .forward = between(random, 0, 1) == 1},
+                    .nodes = between(random, 1, 9)};
+  t.fabric = FabricTemplate{.kind = fabric_kind,
+                            .link = test::link_type("net", between(random, 1, 50), 1),
+                            .links = between(random, 1, 9),
+                            .spines = between(random, 0, 3),
+                            .levels = between(random, 1, 3),
+                            .radix = between(random, 2, 12),
+                            .oversubscription = between(random, 1, 3) / 1.0,
+                            .groups = between(random, 2, 5),
+                            .routers = between(random, 1, 4),
+                            .dimensions = {t.nodes},
+                            .regions = between(random, 2, 3),
+                            .wan = test::link_type("wan", 0.1, 20000)};
+  if (between(random, 0, 1) == 1) t.fabric->dimensions = {t.node.devices, t.nodes};
+  return make_cluster(t);
+}
+
+/// Devices, NICs and switches linked at random, with two rates, so that ways tie and differ.
+Result<ClusterBuilder> random_graph(Random& random) {
+  ClusterBuilder builder;
+  std::vector<VertexId> all;
+  const std::uint32_t nodes = between(random, 1, 5);
+  for (std::uint32_t n = 0; n < nodes; ++n) {
+    const std::string name = "n" + std::to_string(n);
+    const NodeId node = builder.add_node(name);
+    for (std::uint32_t i = between(random, 1, 3); i > 0; --i) {
+      const DeviceId device = builder.add_device(node, name + "d" + std::to_string(i), "t4");
+      builder.set_forwards(device, between(random, 0, 1) == 1);
+      all.push_back(builder.vertex_of(device));
+    }
+    for (std::uint32_t i = between(random, 0, 3); i > 0; --i)
+      all.push_back(builder.add({name + "v" + std::to_string(i), VertexKind::kNic, node,
+                                 between(random, 0, 4) > 0, between(random, 0, 1) == 1}));
+  }
+  for (std::uint32_t i = between(random, 0, 4); i > 0; --i)
+    all.push_back(builder.add({"s" + std::to_string(i), VertexKind::kSwitch, std::nullopt,
+                               between(random, 0, 4) > 0, between(random, 0, 1) == 1}));
+  const std::uint32_t types[] = {builder.add(test::link_type("a", 1, 1)),
+                                 builder.add(test::link_type("b", 1, 100))};
+  const auto size = static_cast<std::uint32_t>(all.size());
+  for (std::uint32_t i = between(random, size, 4 * size); i > 0; --i) {
+    const VertexId a = all[between(random, 0, size - 1)], b = all[between(random, 0, size - 1)];
+    if (a != b) builder.connect(a, b, types[between(random, 0, 1)]);
+  }
+  return builder;
+}
+
+Picoseconds cost_of(const Cluster& c, const Route& route) {
+  Picoseconds sum(0);
+  for (const HopId hop : route.hops) {
+    const LinkType& type = c.type(Cluster::link_of(hop));
+    sum += Picoseconds::from(type.latency + Bytes::mib(1) / type.rate);
+  }
+  return sum;
+}
+
+void check_routes(const Cluster& c) {
+  for (std::uint32_t a = 0; a < c.devices().size(); ++a)
+    for (std::uint32_t b = 0; b < c.devices().size(); ++b) {
+      const Route there = c.route(DeviceId(a), DeviceId(b));
+      const VertexId end = c.devices()[b].vertex;
+      VertexId at = c.devices()[a].vertex;
+      std::set<VertexId> passed = {at};
+      for (const HopId hop : there.hops) {
+        REQUIRE(hop.index() < c.hop_count());
+        const Link& link = c.links()[Cluster::link_of(hop).index()];
+        REQUIRE((hop.index() % 2 == 0 ? link.a : link.b) == at);
+        at = hop.index() % 2 == 0 ? link.b : link.a;
+        REQUIRE(passed.insert(at).second);
+        REQUIRE((at == end || c.vertices()[at.index()].forwards));
+      }
+      REQUIRE(at == end);
+      const Route back = c.route(DeviceId(b), DeviceId(a));
+      REQUIRE(cost_of(c, there) == cost_of(c, back));
+      const auto again = c.route_to(DeviceId(a), end);
+      REQUIRE(again);
+      REQUIRE(again->hops == there.hops);
+    }
+}
+
+TEST_CASE("in clusters of random templates every pair has a sound route") {
+  int made = 0;
+  for (std::uint64_t seed = 1; seed <= 400; ++seed) {
+    INFO("seed " << seed);
+    Random random(seed);
+    Result<ClusterBuilder> builder = random_template(random);
+    if (!builder) continue;
+    // Rails without a spine, whose NICs some devices do not reach, may leave pairs apart.
+    const Result<Cluster> c = std::move(*builder).build();
+    if (!c) {
+      CHECK(to_string(c.error()).find("no way leads from") == 0);
+      continue;
+    }
+    ++made;
+    check_routes(*c);
+  }
+  CHECK(made > 100);
+}
+
+/// The least cost by the rules of cluster.h, by relaxing every link until nothing changes.
+std::int64_t naive_cost(const Cluster& c, VertexId from, VertexId to) {
+  constexpr std::int64_t kFar = INT64_MAX / 4;
+  const auto vertices = c.vertices();
+  const auto node = [&](VertexId v) { return vertices[v.index()].node; };
+  std::vector<char> fabric(vertices.size());
+  for (std::size_t v = 0; v < vertices.size(); ++v) fabric[v] = !vertices[v].node;
+  for (const Link& link : c.links())
+    if (node(link.a) != node(link.b)) fabric[link.a.index()] = fabric[link.b.index()] = true;
+  using Costs = std::vector<std::int64_t>;
+  const auto relax = [&](Costs costs, auto usable) {
+    for (bool changed = true; changed;) {
+      changed = false;
+      for (const Link& link : c.links())
+        for (const auto& [a, b] : {std::pair(link.a, link.b), {link.b, link.a}}) {
+          if (!usable(link) || costs[a.index()] >= kFar) continue;
+          if (a != from && !vertices[a.index()].forwards) continue;
+          const LinkType& type = c.link_types()[link.type];
+          const std::int64_t sum =
+              costs[a.index()] +
+              Picoseconds::from(type.latency + Bytes::mib(1) / type.rate).count();
+          if (sum < costs[b.index()]) {
+            costs[b.index()] = sum;
+            changed = true;
+          }
+        }
+    }
+    return costs;
+  };
+  const auto inside_of = [&](VertexId end) {
+    return [&, end](const Link& link) {
+      return node(end) && node(link.a) == node(end) && node(link.b) == node(end);
+    };
+  };
+  Costs costs(vertices.size(), kFar);
+  costs[from.index()] = 0;
+  costs = relax(std::move(costs), inside_of(from));
+  if (node(from) == node(to) && costs[to.index()] < kFar) return costs[to.index()];
+  for (std::size_t v = 0; v < costs.size(); ++v)
+    if (!fabric[v]) costs[v] = kFar;
+  costs = relax(std::move(costs),
+                [&](const Link& link) { return fabric[link.a.index()] && fabric[link.b.index()]; });
+  return relax(std::move(costs), inside_of(to))[to.index()];
+}
+
+TEST_CASE("in graphs of any shape routes cost what a naive search finds") {
+  int made = 0, refused = 0;
+  for (std::uint64_t seed = 1; seed <= 2000; ++seed) {
+    INFO("seed " << seed);
+    Random random(seed);
+    const Result<Cluster> c = std::move(*random_graph(random)).build();
+    if (!c) {
+      ++refused;
+      continue;
+    }
+    ++made;
+    check_routes(*c);
+    for (std::uint32_t a = 0; a < c->devices().size(); ++a)
+      for (std::uint32_t b = 0; b < c->devices().size(); ++b)
+        if (a != b)
+          REQUIRE(cost_of(*c, c->route(DeviceId(a), DeviceId(b))).count() ==
+                  naive_cost(*c, c->devices()[a].vertex, c->devices()[b].vertex));
+  }
+  CHECK(made > 200);
+  CHECK(refused > 200);
+}
+
+}  // namespace
+}  // namespace rehearse::cluster

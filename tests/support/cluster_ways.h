@@ -1,0 +1,22 @@
+// Routes of clusters as tests look at them.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "sim/cluster/cluster.h"
+
+namespace rehearse::test {
+
+/// The cluster, or the failure of the test with the error.
+cluster::Cluster built(Result<cluster::ClusterBuilder> builder);
+
+/// "node0/gpu0 node0/nvswitch node0/gpu1": the vertices of a route from one device to another.
+/// Fails the test where its links do not follow one another.
+std::string way(const cluster::Cluster& cluster, std::uint32_t from, std::uint32_t to);
+std::string way(const cluster::Cluster& cluster, std::uint32_t from, const cluster::Route& route);
+
+/// A link type for tests.
+cluster::LinkType link_type(std::string name, double gb_per_s, double latency_us);
+
+}  // namespace rehearse::test

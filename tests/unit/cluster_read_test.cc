@@ -1,0 +1,265 @@
+// Clusters from YAML: what is read, and every error with its line, key and what was expected.
+#include <catch2/catch.hpp>
+
+#include "sim/cluster/read_cluster.h"
+#include "tests/support/cluster_ways.h"
+
+namespace rehearse::cluster {
+namespace {
+
+using test::way;
+
+Cluster read(const std::string& text, const InstanceLookup& instances = {}) {
+  const Result<Cluster> cluster = parse_cluster(text, "c.yaml", instances);
+  INFO(text);
+  INFO((cluster ? "" : to_string(cluster.error())));
+  REQUIRE(cluster);
+  return *cluster;
+}
+
+std::string errors_of(const std::string& text, const InstanceLookup& instances = {}) {
+  const Result<Cluster> cluster = parse_cluster(text, "c.yaml", instances);
+  INFO(text);
+  REQUIRE_FALSE(cluster);
+  return to_string(cluster.error());
+}
+
+const LinkType& type_named(const Cluster& c, const std::string& name) {
+  for (const LinkType& type : c.link_types())
+    if (type.name == name) return type;
+  FAIL("no link type " << name);
+  std::abort();
+}
+
+TEST_CASE("a device and counts are enough: the rest is as usual for the device") {
+  const Cluster c = read("cluster: {device: h100_sxm5_80, devices_per_node: 8, nodes: 4}\n");
+  CHECK(c.devices().size() == 32);
+  CHECK(c.nodes().front().nics.size() == 8);
+  CHECK(c.devices().front().model == "h100_sxm5_80");
+  CHECK(way(c, 0, 1) == "node0/gpu0 node0/nvswitch node0/gpu1");
+  const LinkType& nvlink = type_named(c, "nvlink4_h100_nvswitch");
+  CHECK(nvlink.rate.gb_per_s() == Approx(370));
+  CHECK(nvlink.latency.us() == Approx(1));  // of each of two links
+  CHECK(nvlink.source == "NCCL-ISS");
+  CHECK(type_named(c, "ib_ndr_400").rate.gb_per_s() == Approx(47));
+}
+
+TEST_CASE("what is given takes the place of the catalog") {
+  const Cluster c = read(
+      "cluster:\n"
+      "  device: a100_sxm4_80\n"
+      "  devices_per_node: 8\n"
+      "  nodes: 2\n"
+      "  intra_node: nvswitch\n"
+      "  inter_node: {links: 4, rate: 200 Gbit/s, latency: 5 us}\n");
+  const LinkType& net = type_named(c, "inter_node");
+  CHECK(net.rate.gb_per_s() == Approx(25));
+  CHECK(net.latency.us() == Approx(2.5));
+  CHECK(net.source == "given");
+  CHECK(c.nodes().front().nics.size() == 4);
+  const Cluster part = read(
+      "cluster: {device: a100_sxm4_80, devices_per_node: 8, nodes: 2, inter_node: {rate: 20 "
+      "GB/s}}\n");
+  CHECK(type_named(part, "inter_node").source == "rate given, latency of ib_hdr_200 (REC)");
+}
+
+TEST_CASE("kinds by name") {
+  const auto links = [](const std::string& device, int count, const std::string& intra) {
+    return read("cluster: {device: " + device + ", devices_per_node: " + std::to_string(count) +
+                (intra.empty() ? "" : ", intra_node: " + intra) + "}\n");
+  };
+  CHECK(way(links("v100_sxm2_16", 8, ""), 0, 3) == "node0/gpu0 node0/gpu3");
+  CHECK(type_named(links("v100_sxm2_16", 8, ""), "nvlink2_v100_pair_1link_x2").rate.gb_per_s() ==
+        Approx(45));
+  CHECK(way(links("v100_sxm2_32", 16, ""), 0, 15) == "node0/gpu0 node0/nvswitch node0/gpu15");
+  CHECK(way(links("h100_pcie_80", 2, "nvlink"), 0, 1) == "node0/gpu0 node0/gpu1");
+  CHECK(way(links("h100_sxm5_80", 4, "pcie"), 0, 1) == "node0/gpu0 node0/pcie0 node0/gpu1");
+  CHECK(way(links("mi300x", 8, "{rate: 48 GB/s, latency: 2 us}"), 0, 7) == "node0/gpu0 node0/gpu7");
+  // Partitions have no NVLink.
+  const Cluster mig = links("'a100_sxm4_80:3g.20gb'", 2, "");
+  CHECK(mig.devices()[1].model == "a100_sxm4_80:3g.20gb");
+  CHECK(way(mig, 0, 1) == "node0/gpu0 node0/pcie0 node0/cpu0 node0/pcie1 node0/gpu1");
+  const auto fabric = [](const std::string& inter) {
+    return read("cluster: {device: v100_sxm2_16, devices_per_node: 1, nodes: 16, inter_node: " +
+                inter + "}\n");
+  };
+  CHECK(way(fabric("ethernet"), 0, 9).find("nic0 switch node9/nic0") != std::string::npos);
+  CHECK(type_named(fabric("ethernet"), "tcp_100g").rate.gb_per_s() == Approx(9.5));
+  CHECK(way(fabric("ring"), 0, 2) == "node0/gpu0 node1/gpu0 node2/gpu0");
+  CHECK(way(fabric("{kind: torus, dimensions: [4, 4]}"), 0, 5) ==
+        "node0/gpu0 node1/gpu0 node5/gpu0");
+  CHECK(way(fabric("{kind: rails, links: 2}"), 0, 5).find("rail") != std::string::npos);
+  CHECK(way(fabric("{kind: fat_tree, radix: 8}"), 0, 5).find("spine") != std::string::npos);
+  CHECK(way(fabric("{kind: dragonfly, groups: 4, routers: 2}"), 0, 5).find("router") !=
+        std::string::npos);
+  CHECK(way(fabric("{kind: wan, wan: {rate: 5 Gbit/s, latency: 40 ms}}"), 0, 15)
+            .find("region0 region1") != std::string::npos);
+}
+
+TEST_CASE("an instance is looked up") {
+  const InstanceLookup lookup = [](std::string_view name) -> Result<Instance> {
+    if (name != "p4d.24xlarge")
+      return fail("unknown instance '" + std::string(name) + "'", "did you mean 'p4d.24xlarge'?");
+    return Instance{.device = "a100_sxm4_40",
+                    .devices = 8,
+                    .joined = std::nullopt,
+                    .nics = 4,
+                    .nic = test::link_type("efa", 11.25, 20)};
+  };
+  const Cluster c = read("cluster: {instance: p4d.24xlarge, count: 3}\n", lookup);
+  CHECK(c.devices().size() == 24);
+  CHECK(c.nodes().front().nics.size() == 4);
+  CHECK(type_named(c, "efa").latency.us() == Approx(10));
+  const Cluster other =
+      read("cluster: {instance: p4d.24xlarge, count: 3, inter_node: {rate: 5 GB/s}}\n", lookup);
+  CHECK(type_named(other, "inter_node").source == "test, rate given");
+  CHECK(errors_of("cluster: {instance: p4d.24xlrage}\n", lookup) ==
+        "c.yaml:1:21: cluster.instance: unknown instance 'p4d.24xlrage'; did you mean "
+        "'p4d.24xlarge'?");
+  CHECK(errors_of("cluster: {instance: p4d.24xlarge}\n") ==
+        "c.yaml:1:21: cluster.instance: no catalog of instances is at hand; device and nodes");
+}
+
+const std::string kGraph =
+    "cluster:\n"
+    "  vertices:\n"
+    "    - {name: gpu-0, kind: device, node: a, device: t4}\n"
+    "    - {name: gpu-1, kind: device, node: b, device: t4}\n"
+    "    - {name: leaf, kind: switch}\n"
+    "    - {name: disk, kind: storage}\n"
+    "  link_types:\n"
+    "    - {name: wire, rate: 10 GB/s, latency: 2 us, duplex: half, source: bench of March}\n"
+    "  links:\n"
+    "    - {a: gpu-0, b: leaf, type: wire}\n"
+    "    - {a: gpu-1, b: leaf, type: wire}\n"
+    "    - {a: disk, b: leaf, type: tcp_10g}\n"
+    "    - {a: gpu-0, b: gpu-1, type: tcp_1g}\n";
+
+TEST_CASE("any graph in full, with routes and changes") {
+  const Cluster c = read(kGraph +
+                         "  routes:\n"
+                         "    - {from: gpu-1, to: gpu-0, links: [gpu-0-gpu-1]}\n"
+                         "  changes:\n"
+                         "    - {link: leaf-gpu-0, at: 2 s, share: 0.5}\n"
+                         "    - {link: gpu-0-leaf, at: 3 s, share: 0}\n");
+  CHECK(way(c, 0, 1) == "gpu-0 leaf gpu-1");
+  CHECK(way(c, 1, 0) == "gpu-1 gpu-0");
+  const LinkType& wire = type_named(c, "wire");
+  CHECK(wire.duplex == Duplex::kHalf);
+  CHECK(wire.source == "bench of March");
+  CHECK(c.route(DeviceId(0), DeviceId(1)).path.latency.us() == Approx(4));
+  REQUIRE(c.links()[0].changes.size() == 2);
+  CHECK(c.links()[0].changes[1].at == Seconds::s(3));
+  CHECK(c.links()[0].changes[1].share == 0);
+  CHECK_FALSE(c.vertices().back().forwards);  // storage
+}
+
+TEST_CASE("changes of a cluster from a template go by the names of its vertices") {
+  const Cluster c = read(
+      "cluster:\n"
+      "  device: v100_sxm2_16\n"
+      "  nodes: 2\n"
+      "  inter_node: ethernet\n"
+      "  changes: [{link: node1/nic0-switch, at: 1 s, share: 0.1}]\n");
+  std::size_t changed = 0;
+  for (const Link& link : c.links()) changed += !link.changes.empty();
+  CHECK(changed == 1);
+}
+
+TEST_CASE("each mistake is one clear line") {
+  struct Case {
+    std::string text, error;
+  };
+  for (const Case& c : {
+           Case{"{}\n", "c.yaml:1:1: cluster: is missing"},
+           Case{"cluster: 4\n", "c.yaml:1:10: cluster: is not a mapping; keys and values"},
+           Case{"cluster: {}\n", "cluster.device: is missing"},
+           Case{"cluster: {device: h100_smx5_80}\n",
+                "c.yaml:1:19: cluster.device: unknown device 'h100_smx5_80'; did you mean "
+                "'h100_sxm5_80'?"},
+           Case{"cluster: {device: t4, node: 4}\n",
+                "c.yaml:1:23: cluster.node: unknown key; did you mean 'nodes'?"},
+           Case{"cluster: {device: t4, nodes: 0}\n",
+                "c.yaml:1:30: cluster.nodes: 0 is out of range; 1 to 131072"},
+           Case{"cluster: {device: t4, devices_per_node: 500, nodes: 500}\n",
+                "c.yaml:1:53: cluster.nodes: out of range; 1 to 262, for 131072 devices in all"},
+           Case{"cluster: {device: t4, nodes: 2, inter_node: {rate: 5}}\n",
+                "c.yaml:1:52: cluster.inter_node.rate: '5' has no unit"},
+           Case{"cluster: {device: t4, nodes: 2, inter_node: {rate: 0 GB/s}}\n",
+                "c.yaml:1:52: cluster.inter_node.rate: is out of range; above 0 B/s"},
+           Case{"cluster: {device: t4, nodes: 2, inter_node: fat_treee}\n",
+                "c.yaml:1:45: cluster.inter_node: unknown value 'fat_treee'; did you mean "
+                "'fat_tree'?"},
+           Case{"cluster: {device: t4, nodes: 2, inter_node: {link: ib_ndr_40}}\n",
+                "cluster.inter_node.link: unknown link 'ib_ndr_40'; did you mean 'ib_ndr_400'?"},
+           Case{"cluster: {device: t4, nodes: 2, inter_node: {levels: 3}}\n",
+                "c.yaml:1:46: cluster.inter_node.levels: unknown key"},
+           Case{"cluster: {device: t4, nodes: 9, inter_node: {kind: torus, dimensions: [2, 4]}}\n",
+                "cluster.inter_node.dimensions: the torus has 8 places; a product of 9 devices"},
+           Case{"cluster: {device: t4, nodes: 9, inter_node: {kind: dragonfly, groups: 2}}\n",
+                "cluster.inter_node.routers: is missing"},
+           Case{"cluster: {device: t4, nodes: 9, inter_node: wan}\n",
+                "c.yaml:1:45: cluster.inter_node: wan: is missing; wan: {rate: 5 Gbit/s, "
+                "latency: 40 ms}"},
+           Case{"cluster: {device: mi300x, devices_per_node: 8}\n",
+                "cluster.intra_node: the catalog has no mesh link of 'mi300x'"},
+           Case{"cluster: {device: t4, devices_per_node: 3, intra_node: {kind: nvlink_pairs, rate: "
+                "1 GB/s, latency: 1 us}}\n",
+                "cluster.devices_per_node: pairs of an odd number of devices"},
+           Case{kGraph + "  routes: [{from: gpu-0, to: gpu-1, links: [gpu-0-leaf, gpu-0-leaf]}]\n",
+                "cluster.routes[0].links: the route has a cycle: it passes 'gpu-0' twice; each "
+                "vertex once"},
+           Case{kGraph + "  routes: [{from: gpu-0, to: gpu-1, links: [disk-leaf]}]\n",
+                "cluster.routes[0].links: the route has a gap"},
+           Case{kGraph + "  routes: [{from: gpu-0, to: disk, links: [gpu-0-leaf]}]\n",
+                "cluster.routes[0].to: 'disk' is no device; the name of a device"},
+           Case{kGraph + "  changes: [{link: gpu-0-leaff, at: 1 s, share: 1}]\n",
+                "cluster.changes[0].link: unknown vertex 'leaff'; did you mean 'leaf'?"},
+           Case{kGraph + "  changes: [{link: gpu-1-disk, at: 1 s, share: 1}]\n",
+                "no link joins 'gpu-1' and 'disk'"},
+           Case{kGraph + "  changes: [{link: gpu-1-leaf, at: 1 s, share: 2}]\n",
+                "cluster.changes[0].share: is out of range; 0 (down) to 1"},
+           Case{kGraph + "    - {a: gpu-0, b: gpu-0, type: wire}\n",
+                "cluster.links[4].b: is the same vertex as a; another vertex"},
+           Case{kGraph + "    - {a: gpu-0, b: leef, type: wire}\n",
+                "c.yaml:14:21: cluster.links[4].b: unknown vertex 'leef'; did you mean 'leaf'?"},
+           Case{kGraph + "    - {a: gpu-0, b: leaf, type: wirre}\n",
+                "cluster.links[4].type: unknown link type 'wirre'; did you mean 'wire'?"},
+           Case{"cluster:\n"
+                "  vertices:\n"
+                "    - {name: x, kind: device, node: a, device: t4}\n"
+                "    - {name: y, kind: device, node: b, device: t4}\n",
+                "c.yaml:2:3: cluster: no way leads from 'x' to 'y'; links through vertices that "
+                "forward"},
+           Case{"cluster: {vertices: [{name: x, kind: device, device: t4}]}\n",
+                "cluster.vertices[0].node: is missing"},
+           Case{"cluster: {vertices: [{name: x, kind: swich}]}\n",
+                "cluster.vertices[0].kind: unknown value 'swich'; did you mean 'switch'?"},
+           Case{"cluster: {vertices: []}\n", "cluster: the cluster has no device"},
+       }) {
+    const std::string error = errors_of(c.text);
+    INFO(error);
+    CHECK(error.find(c.error) != std::string::npos);
+    CHECK(std::count(error.begin(), error.end(), '\n') == 0);
+  }
+}
+
+TEST_CASE("all mistakes of a file are reported at once, in their order") {
+  CHECK(errors_of("cluster:\n"
+                  "  device: h100_sxm5_80\n"
+                  "  devices_per_node: eight\n"
+                  "  intra_node: {kind: nvswitch, rat: 5 GB/s}\n"
+                  "  inter_node: {latency: 5, rate: 200 GBs}\n"
+                  "  colour: blue\n") ==
+        "c.yaml:3:21: cluster.devices_per_node: 'eight' is not a number; a whole number\n"
+        "c.yaml:4:32: cluster.intra_node.rat: unknown key; did you mean 'rate'?\n"
+        "c.yaml:5:25: cluster.inter_node.latency: '5' has no unit; one of ps, ns, us, ms, s, min, "
+        "h, d\n"
+        "c.yaml:5:34: cluster.inter_node.rate: unknown unit 'GBs' for a transfer rate; did you "
+        "mean 'GB/s'?\n"
+        "c.yaml:6:3: cluster.colour: unknown key; one of changes, device, devices_per_node, "
+        "inter_node, intra_node, nodes, routes");
+}
+
+}  // namespace
+}  // namespace rehearse::cluster
