@@ -86,8 +86,7 @@ Schedule in_parts(const Schedule& schedule, std::uint32_t parts) {
             waits.push_back({part * count + lane, (part - 1) * count + other, o.count});
         }
       for (const Wait& wait : one.waits(lane))
-        waits.push_back(
-            {part * count + wait.lane, part * count + wait.on, wait.after, wait.each});
+        waits.push_back({part * count + wait.lane, part * count + wait.on, wait.after, wait.each});
     }
   Schedule result = schedule;
   result.lanes = std::make_shared<Lanes>(one.members(), std::move(lanes), std::move(waits));

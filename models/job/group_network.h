@@ -29,7 +29,8 @@ struct GroupSchedule {
 class Schedules {
  public:
   /// REQUIRES: both outlive this object.
-  Schedules(const cluster::Cluster& cluster, const Rules& rules) : cluster_(cluster), rules_(rules) {}
+  Schedules(const cluster::Cluster& cluster, const Rules& rules)
+      : cluster_(cluster), rules_(rules) {}
 
   /// REQUIRES: at least two devices.
   Result<GroupSchedule> of(CollectiveKind kind, std::span<const DeviceId> devices);

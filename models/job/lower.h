@@ -48,8 +48,8 @@ struct LoweredJob {
   /// By rank that is run, and one more: its ops in the order of its program.
   std::vector<std::uint32_t> first_op;
   std::vector<Collective> collectives;
-  bool folded = false;        ///< one rank runs, and stands for all
-  double bytes_sent = 0;      ///< over all ranks that are run
+  bool folded = false;    ///< one rank runs, and stands for all
+  double bytes_sent = 0;  ///< over all ranks that are run
   std::uint64_t messages = 0;
 };
 
