@@ -47,37 +47,69 @@ void Divider::divide(std::span<Share> shares, Division division) {
 
 void Divider::fill_fair(std::span<Share> shares) {
   const auto weight_of = [](const Share& share) { return share.demand->weight * share.flows; };
+  // Which shares use each capacity, as rows of one table.
+  used_.clear();
   for (const Share& share : shares)
-    for (const CapacityId c : share.demand->capacities) weight_[c.index()] = 0;
-  for (const Share& share : shares)
-    for (const CapacityId c : share.demand->capacities) weight_[c.index()] += weight_of(share);
+    for (const CapacityId c : share.demand->capacities) {
+      Use& use = use_[c.index()];
+      if (use.open++ == 0) {
+        use.weight = 0;
+        used_.push_back(c.index());
+      }
+      use.weight += weight_of(share);
+    }
+  std::uint32_t rows = 0;
+  for (const std::uint32_t c : used_) {
+    use_[c].first = use_[c].end = rows;
+    rows += use_[c].open;
+  }
+  users_.resize(rows);
+  for (std::uint32_t i = 0; i < shares.size(); ++i)
+    for (const CapacityId c : shares[i].demand->capacities) users_[use_[c.index()].end++] = i;
 
-  std::vector<Share*> open;
-  for (Share& share : shares) open.push_back(&share);
-  // The level (rate per unit of weight) at which an open share meets its tightest limit.
-  const auto level_of = [&](const Share& share) {
-    double level = share.demand->rate_cap / share.demand->weight;
-    for (const CapacityId c : share.demand->capacities)
-      level = std::min(level, std::max(0.0, left_[c.index()]) / weight_[c.index()]);
-    return level;
+  // Shares with a cap of their own, the tightest first.
+  capped_.clear();
+  for (std::uint32_t i = 0; i < shares.size(); ++i)
+    if (shares[i].demand->rate_cap < kInfinity) capped_.push_back(i);
+  const auto own_level = [&](std::uint32_t i) {
+    return shares[i].demand->rate_cap / shares[i].demand->weight;
   };
-  while (!open.empty()) {
+  std::sort(capped_.begin(), capped_.end(),
+            [&](std::uint32_t a, std::uint32_t b) { return own_level(a) < own_level(b); });
+  std::size_t next_capped = 0;
+
+  is_fixed_.assign(shares.size(), 0);
+  std::size_t open = shares.size();
+  const auto fix = [&](std::uint32_t i, double level) {
+    if (is_fixed_[i]) return;
+    is_fixed_[i] = 1;
+    --open;
+    shares[i].rate = level * shares[i].demand->weight;
+    for (const CapacityId c : shares[i].demand->capacities) {
+      left_[c.index()] -= level * weight_of(shares[i]);
+      use_[c.index()].weight -= weight_of(shares[i]);
+      --use_[c.index()].open;
+    }
+  };
+  // The level is a rate per unit of weight.
+  const auto level_of = [&](std::uint32_t c) { return std::max(0.0, left_[c]) / use_[c].weight; };
+  while (open > 0) {
     double level = kInfinity;
-    for (const Share* share : open) level = std::min(level, level_of(*share));
+    std::erase_if(used_, [&](std::uint32_t c) { return use_[c].open == 0; });
+    for (const std::uint32_t c : used_) level = std::min(level, level_of(c));
+    while (next_capped < capped_.size() && is_fixed_[capped_[next_capped]]) ++next_capped;
+    if (next_capped < capped_.size()) level = std::min(level, own_level(capped_[next_capped]));
     // Rounding must not leave a share of the same bottleneck for another turn.
     const double limit = level * (1 + 1e-12);
-    const auto first_fixed = std::stable_partition(
-        open.begin(), open.end(), [&](const Share* share) { return level_of(*share) > limit; });
-    for (auto fixed = first_fixed; fixed != open.end(); ++fixed) {
-      Share& share = **fixed;
-      share.rate = level * share.demand->weight;
-      for (const CapacityId c : share.demand->capacities) {
-        left_[c.index()] -= level * weight_of(share);
-        weight_[c.index()] -= weight_of(share);
-      }
-    }
-    open.erase(first_fixed, open.end());
+    tightest_.clear();
+    for (const std::uint32_t c : used_)
+      if (level_of(c) <= limit) tightest_.push_back(c);
+    for (; next_capped < capped_.size() && own_level(capped_[next_capped]) <= limit; ++next_capped)
+      fix(capped_[next_capped], level);
+    for (const std::uint32_t c : tightest_)
+      for (std::uint32_t row = use_[c].first; row < use_[c].end; ++row) fix(users_[row], level);
   }
+  for (const std::uint32_t c : used_) use_[c].open = 0;
 }
 
 double Divider::most_for(const Share& share) const {
@@ -93,7 +125,7 @@ void Divider::take(Share& share, double rate) {
 
 void Divider::fill_groups(std::span<Share> shares, Division division) {
   // How long the group needs with what is left; infinite where some capacity has nothing.
-  std::vector<double>& load = weight_;
+  std::vector<double>& load = load_;
   const auto time_alone = [&](const Group& group) {
     for (const Share* share : group.shares)
       for (const CapacityId c : share->demand->capacities) load[c.index()] = 0;

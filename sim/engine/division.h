@@ -20,7 +20,8 @@ struct Share {
 
 class Divider {
  public:
-  explicit Divider(std::size_t capacities) : left_(capacities), weight_(capacities) {}
+  explicit Divider(std::size_t capacities)
+      : left_(capacities), use_(capacities), load_(capacities) {}
 
   /// Sets what the capacity offers. REQUIRES: set for every capacity of the shares, before divide.
   void offer(CapacityId capacity, double rate) { left_[capacity.index()] = rate; }
@@ -50,8 +51,18 @@ class Divider {
   void take(Share& share, double rate);
   double most_for(const Share& share) const;
 
-  std::vector<double> left_;    // per capacity: what fixed shares leave
-  std::vector<double> weight_;  // per capacity, while filling: of the shares not yet fixed
+  std::vector<double> left_;  // per capacity: what fixed shares leave
+  // While filling: per capacity the weight and number of shares not yet fixed, and where its users
+  // stand in users_.
+  struct Use {
+    double weight = 0;
+    std::uint32_t open = 0, first = 0, end = 0;
+  };
+  std::vector<Use> use_;
+  std::vector<double> load_;                    // per capacity, while groups are ranked
+  std::vector<std::uint32_t> used_, tightest_;  // capacities
+  std::vector<std::uint32_t> users_, capped_;   // shares
+  std::vector<char> is_fixed_;                  // per share
 };
 
 }  // namespace rehearse::engine

@@ -38,9 +38,10 @@ class Loop final : public Injector {
   Loop(const Graph& graph, const RunOptions& options)
       : graph_(graph),
         first_come_(options.division == Division::kFirstCome),
-        flows_(graph, options.division, events_),
+        on_failure_(options.on_failure),
+        flows_(graph, options, events_),
         messages_(graph),
-        occupied_(graph) {
+        occupied_(graph, options.on_failure) {
     const std::size_t n = graph.size();
     need_.reserve(n);
     for (std::size_t i = 0; i < n; ++i) need_.push_back(graph.need(OpId(i)));
@@ -61,7 +62,7 @@ class Loop final : public Injector {
       }
     }
     for (std::size_t i = 0; i < graph_.size(); ++i)
-      if (need_[i] == 0) ready(OpId(i), std::nullopt);
+      if (graph_.need(OpId(i)) == 0) ready(OpId(i), std::nullopt);
     while (!events_.empty()) {
       const Event event = events_.pop();
       now_ = event.time;
@@ -90,11 +91,12 @@ class Loop final : public Injector {
           schedule_share();
           break;
         case EventKind::kMessageEnds:
-          arrive(event.index);
+          if (flows_.ends_alone(event.index)) arrive(event.index);
           break;
       }
     }
     if (too_long_) return fail("the run lasts longer than 106 days of simulated time");
+    if (failed_at_) return describe_failure();
     if (ended_ < need_.size()) return describe_stuck();
     return ProcessRun{std::move(timeline_), std::move(added_.ops)};
   }
@@ -152,9 +154,9 @@ class Loop final : public Injector {
     const auto demands = graph_.demands();
     // Servers of ops whose ends are not known when they start.
     std::vector<char> carries_work(servers.size(), 0);
-    if (!graph_.without_work())
-      for (const Demand& d : demands)
-        if (d.server && !d.capacities.empty()) carries_work[d.server->index()] = 1;
+    for (const Demand& d : demands)
+      if (d.server && ((!graph_.without_work() && !d.capacities.empty()) || d.hold))
+        carries_work[d.server->index()] = 1;
     for (const graph::Transfer& transfer : graph_.transfers())
       for (const OpId op : transfer.members)
         if (const auto& server = graph_.demand(op).server) carries_work[server->index()] = 1;
@@ -177,6 +179,7 @@ class Loop final : public Injector {
       }
     }
     bool leases = false;
+    for (const Demand& d : demands) holds_ = holds_ || d.hold;
     for (const Demand& d : demands) {
       place_of_demand_.push_back(d.server ? place_of_server_[d.server->index()] : Place{});
       leases = leases || d.lease;
@@ -231,6 +234,11 @@ class Loop final : public Injector {
 
   void start(OpId op, Picoseconds at) {
     timeline_[op].start = at;
+    if (holds_ && demand(op).hold) {
+      flows_.join({false, op.index()}, *demand(op).hold, std::numeric_limits<double>::infinity(),
+                  at);
+      schedule_share();
+    }
     const bool flows = work(op) > 0 || takes_part(op);
     if (flows && at == now_ && duration(op) == Picoseconds(0)) return begin_work(op);
     events_.push(later(at, duration(op)), flows ? EventKind::kWorkBegins : EventKind::kOpEnds,
@@ -249,6 +257,10 @@ class Loop final : public Injector {
     timeline_[op].end = now_;
     has_ended_[op.index()] = 1;
     ++ended_;
+    if (holds_ && demand(op).hold) {
+      flows_.withdraw({false, op.index()}, *demand(op).hold, now_);
+      schedule_share();
+    }
     if (Queue* queue = queue_of(demand_id(op))) {
       queue->waiting.ended(demand(op));
       queue->freed_by = op;
@@ -343,8 +355,11 @@ class Loop final : public Injector {
     if (bytes == 0 || demand.capacities.empty())
       return events_.push(begin, EventKind::kMessageEnds, slot);
     if (first_come_) {
-      if (const auto through = occupied_.carry(demand, bytes, now_))
+      const auto through = occupied_.carry(demand, bytes, now_);
+      if (through)
         events_.push(later(*through, way.latency), EventKind::kMessageEnds, slot);
+      else if (on_failure_ == OnFailure::kFail && !failed_at_)
+        failed_at_ = now_;
       return;
     }
     if (!flows_.begin_alone(slot, way.demand, bytes, begin))
@@ -359,6 +374,7 @@ class Loop final : public Injector {
   void share() {
     share_scheduled_ = false;
     flows_.divide(now_);
+    if (flows_.failed() && !failed_at_) failed_at_ = now_;
   }
 
   void end_flows(std::uint32_t component) {
@@ -371,6 +387,14 @@ class Loop final : public Injector {
         end(OpId(tag.index));
     }
     if (flows_.to_divide()) schedule_share();
+  }
+
+  tl::unexpected<Error> describe_failure() const {
+    const CapacityId at = flows_.failed() ? *flows_.failed() : *occupied_.stalled();
+    return fail(fmt::format("capacity '{}' fails {} into the run, with work on it",
+                            graph_.names()[graph_.capacities()[at.index()].name],
+                            to_string(failed_at_->seconds())),
+                "a run that survives it: stall or retry");
   }
 
   tl::unexpected<Error> describe_stuck() const {
@@ -421,14 +445,17 @@ class Loop final : public Injector {
   Picoseconds now_{0};
   EventQueue events_;
 
+  bool holds_ = false;  // some demand does
   std::vector<Place> place_of_server_;
   std::vector<Place> place_of_demand_;
   std::vector<Reserved> reserved_;
   std::vector<Queue> queues_;
 
   const bool first_come_;
+  const OnFailure on_failure_;
   Flows flows_;
   bool share_scheduled_ = false;
+  std::optional<Picoseconds> failed_at_;
   std::vector<FlowTag> finished_;
 
   Messages messages_;

@@ -29,8 +29,16 @@ enum class Division : std::uint8_t {
                ///< fairly
 };
 
+/// What becomes of the work that flows through a capacity when its rate drops to zero.
+enum class OnFailure : std::uint8_t {
+  kStall,  ///< it waits, and goes on where it was when the rate comes back
+  kRetry,  ///< what was under way is lost, and sent again from the beginning
+  kFail,   ///< the run ends with an error that names the capacity and the instant
+};
+
 struct RunOptions {
   Division division = Division::kFair;
+  OnFailure on_failure = OnFailure::kStall;
 };
 
 /// Runs the graph from time zero until every op has ended. Fails when some op can never end, with

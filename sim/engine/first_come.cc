@@ -9,23 +9,26 @@ constexpr double kForever = 9e6;  // seconds; beyond it a time does not fit (tim
 
 }  // namespace
 
-FirstCome::FirstCome(const graph::Graph& graph)
-    : graph_(graph), free_at_(graph.capacities().size(), Picoseconds(0)) {}
+FirstCome::FirstCome(const graph::Graph& graph, OnFailure on_failure)
+    : graph_(graph), on_failure_(on_failure), free_at_(graph.capacities().size(), Picoseconds(0)) {}
 
 std::optional<Picoseconds> FirstCome::through(const graph::Capacity& capacity, double work,
                                               Picoseconds begin) const {
   double rate = capacity.rate;
+  double left = work;
   Picoseconds at = begin;
   for (const graph::RateChange& change : capacity.changes) {
     if (change.at > at) {
       const double until_change = (change.at - at).seconds().s() * rate;
-      if (until_change >= work) break;
-      work -= until_change;
+      if (until_change >= left) break;
+      left -= until_change;
       at = change.at;
+      if (change.rate == 0 && on_failure_ == OnFailure::kFail) return std::nullopt;
+      if (change.rate == 0 && on_failure_ == OnFailure::kRetry) left = work;
     }
     rate = change.rate;
   }
-  const double wait = work / rate;
+  const double wait = left / rate;
   if (!(wait < kForever)) return std::nullopt;
   return at + Picoseconds::from(Seconds::s(wait));
 }
@@ -39,7 +42,7 @@ std::optional<Picoseconds> FirstCome::carry(const graph::Demand& demand, double 
     head = std::max(head, free_at_[id.index()]);
     const auto end = through(capacity, work, head);
     if (!end) {
-      stalled_ = id;
+      if (!stalled_) stalled_ = id;
       return std::nullopt;
     }
     free_at_[id.index()] = *end;

@@ -2,7 +2,10 @@
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
 #include <limits>
+
+#include "sim/base/check.h"
 
 namespace rehearse::engine {
 
@@ -16,27 +19,33 @@ constexpr double kForever = 9e6;  // seconds; beyond it a time does not fit (tim
 
 }  // namespace
 
-Flows::Flows(const graph::Graph& graph, Division division, EventQueue& events)
+Flows::Flows(const graph::Graph& graph, const RunOptions& options, EventQueue& events)
     : graph_(graph),
-      division_(division),
+      division_(options.division),
+      on_failure_(options.on_failure),
       events_(events),
       divider_(graph.capacities().size()),
+      ports_(graph.capacities().size()),
       class_of_demand_(graph.demands().size(), kNone),
       users_(graph.capacities().size()),
       seen_capacity_(graph.capacities().size(), 0) {
-  if (division != Division::kCoflow && division != Division::kEchelon) return;
+  const bool grouped = division_ == Division::kCoflow || division_ == Division::kEchelon;
+  first_capacity_.push_back(0);
+  for (const Demand& demand : graph.demands()) {
+    double rate = grouped ? 0 : demand.rate_cap;
+    for (const CapacityId id : demand.capacities) {
+      capacities_.push_back(id);
+      const Capacity& capacity = graph.capacities()[id.index()];
+      rate = capacity.changes.empty() ? std::min(rate, capacity.rate) : 0;
+    }
+    first_capacity_.push_back(static_cast<std::uint32_t>(capacities_.size()));
+    rate_alone_.push_back(rate);
+  }
+  if (!grouped) return;
   for (const Demand& demand : graph.demands())
     if (demand.group && demand.group->index() >= group_users_.size())
       group_users_.resize(demand.group->index() + 1);
   group_began_.resize(group_users_.size());
-}
-
-double Flows::rate_of(CapacityId capacity, Picoseconds now) const {
-  const Capacity& c = graph_.capacities()[capacity.index()];
-  double rate = c.rate;
-  for (const RateChange& change : c.changes)
-    if (change.at <= now) rate = change.rate;
-  return rate;
 }
 
 std::uint32_t Flows::class_for(DemandId demand) {
@@ -64,7 +73,10 @@ void Flows::activate(std::uint32_t index, Picoseconds at) {
   c.since = ++sequence_;
   c.component = kNone;
   const Demand& demand = graph_.demands()[c.demand.index()];
-  for (const CapacityId capacity : demand.capacities) users_[capacity.index()].push_back(index);
+  for (const CapacityId capacity : demand.capacities) {
+    users_[capacity.index()].push_back(index);
+    ++ports_[capacity.index()].users;
+  }
   if (!group_users_.empty() && demand.group) {
     group_users_[demand.group->index()].push_back(index);
     if (auto& began = group_began_[demand.group->index()]; !began) began = at;
@@ -79,7 +91,10 @@ void Flows::deactivate(std::uint32_t index) {
     users.pop_back();
   };
   const Demand& demand = graph_.demands()[c.demand.index()];
-  for (const CapacityId capacity : demand.capacities) remove(users_[capacity.index()]);
+  for (const CapacityId capacity : demand.capacities) {
+    remove(users_[capacity.index()]);
+    --ports_[capacity.index()].users;
+  }
   if (!group_users_.empty()) {
     if (demand.group) remove(group_users_[demand.group->index()]);
     free_classes_.push_back(index);
@@ -98,7 +113,6 @@ std::uint32_t Flows::new_component() {
   Component& component = components_[index];
   component.live = true;
   component.in_queue = false;
-  component.alone = false;
   component.classes.clear();
   return index;
 }
@@ -111,60 +125,103 @@ void Flows::dissolve(std::uint32_t index) {
 }
 
 bool Flows::begin_alone(std::uint32_t message, DemandId demand, double work, Picoseconds begin) {
-  if (!group_users_.empty()) return false;
-  const Demand& d = graph_.demands()[demand.index()];
-  double rate = d.rate_cap;
-  for (const CapacityId id : d.capacities) {
-    const Capacity& capacity = graph_.capacities()[id.index()];
-    if (!users_[id.index()].empty() || !capacity.changes.empty()) return false;
-    rate = std::min(rate, capacity.rate);
-  }
-  const double wait = work / rate;
+  const double wait = work / rate_alone_[demand.index()];
   if (!(wait < kForever)) return false;
-  const std::uint32_t index = class_for(demand);
-  activate(index, begin);
-  Class& c = classes_[index];
-  c.rate = rate;
-  c.flows.push_back({work, ++sequence_, {true, message}});
-  c.component = new_component();
-  Component& component = components_[c.component];
-  component.alone = true;
-  component.in_queue = true;
-  component.classes.push_back(index);
-  events_.push(begin + Picoseconds::from(Seconds::s(wait)), EventKind::kFlowEnds, c.component);
+  const auto capacities = capacities_of(demand);
+  for (const CapacityId capacity : capacities)
+    if (const Port& port = ports_[capacity.index()]; port.users > 0 || port.alone != kNone)
+      return false;
+  for (const CapacityId capacity : capacities) ports_[capacity.index()].alone = message;
+  if (message >= alone_.size()) alone_.resize(message + 1);
+  Alone& alone = alone_[message];
+  alone.begin = begin;
+  alone.work = work;
+  alone.demand = demand;
+  alone.active = true;
+  events_.push(begin + Picoseconds::from(Seconds::s(wait)), EventKind::kMessageEnds, message);
   ++flowing_;
   return true;
 }
 
-void Flows::hand_back_those_ahead(DemandId demand, Picoseconds now) {
-  for (const CapacityId capacity : graph_.demands()[demand.index()].capacities) {
-    auto& users = users_[capacity.index()];
-    for (std::size_t i = 0; i < users.size();) {
-      const std::uint32_t index = users[i];
-      Class& c = classes_[index];
-      if (c.at <= now) {
-        ++i;
-        continue;
-      }
-      events_.push(c.at, EventKind::kMessageBegins, c.flows.front().tag.index);
-      c.flows.clear();
+void Flows::forget_alone(Alone& alone) {
+  alone.active = false;
+  for (const CapacityId capacity : capacities_of(alone.demand))
+    ports_[capacity.index()].alone = kNone;
+}
+
+bool Flows::ends_alone(std::uint32_t message) {
+  if (message >= alone_.size()) return true;
+  Alone& alone = alone_[message];
+  if (alone.stale > 0) {
+    --alone.stale;
+    return false;
+  }
+  if (alone.active) {
+    forget_alone(alone);
+    --flowing_;
+  }
+  return true;
+}
+
+void Flows::meet_those_alone(DemandId demand, Picoseconds now) {
+  for (const CapacityId capacity : capacities_of(demand)) {
+    const std::uint32_t message = ports_[capacity.index()].alone;
+    if (message == kNone) continue;
+    Alone& alone = alone_[message];
+    forget_alone(alone);
+    ++alone.stale;
+    if (alone.begin > now) {
+      events_.push(alone.begin, EventKind::kMessageBegins, message);
       --flowing_;
-      dissolve(c.component);
-      deactivate(index);
+      continue;
     }
+    const std::uint32_t index = class_for(alone.demand);
+    activate(index, alone.begin);
+    Class& c = classes_[index];
+    c.rate = rate_alone_[alone.demand.index()];
+    c.flows.push_back({alone.work, alone.work, ++sequence_, {true, message}});
   }
 }
 
 void Flows::join(FlowTag tag, DemandId demand, double work, Picoseconds now) {
-  hand_back_those_ahead(demand, now);
+  meet_those_alone(demand, now);
   const std::uint32_t index = class_for(demand);
   if (!classes_[index].active) activate(index, now);
   Class& c = classes_[index];
   advance(c, now);
-  c.flows.push_back({c.service + work, ++sequence_, tag});
+  c.flows.push_back({c.service + work, work, ++sequence_, tag});
   std::push_heap(c.flows.begin(), c.flows.end());
   ++flowing_;
   changed_.push_back(index);
+}
+
+void Flows::withdraw(FlowTag tag, DemandId demand, Picoseconds now) {
+  for (const std::uint32_t index : users_[capacities_of(demand).front().index()]) {
+    Class& c = classes_[index];
+    const auto found = std::find_if(c.flows.begin(), c.flows.end(),
+                                    [&](const Flow& flow) { return flow.tag == tag; });
+    if (c.demand != demand || found == c.flows.end()) continue;
+    advance(c, now);
+    c.flows.erase(found);
+    std::make_heap(c.flows.begin(), c.flows.end());
+    --flowing_;
+    if (c.component != kNone) {
+      for (const std::uint32_t other : components_[c.component].classes)
+        if (other != index && classes_[other].active) changed_.push_back(other);
+      dissolve(c.component);
+    }
+    if (c.flows.empty())
+      deactivate(index);
+    else
+      changed_.push_back(index);
+    return;
+  }
+  REHEARSE_CHECK(false, "the flow that is withdrawn does not flow");
+}
+
+void Flows::begin_anew(Class& c) {
+  for (Flow& flow : c.flows) flow.leaves_at = c.service + flow.work;
+  std::make_heap(c.flows.begin(), c.flows.end());
 }
 
 void Flows::advance(Class& c, Picoseconds now) {
@@ -172,53 +229,85 @@ void Flows::advance(Class& c, Picoseconds now) {
   c.at = now;
 }
 
-void Flows::gather(std::uint32_t seed, std::vector<std::uint32_t>& classes) {
+void Flows::offer(CapacityId id, Picoseconds now) {
+  const Capacity& capacity = graph_.capacities()[id.index()];
+  double rate = capacity.rate;
+  for (const RateChange& change : capacity.changes) {
+    if (change.at <= now) {
+      rate = change.rate;
+      if (change.at == now && rate == 0) failing_.push_back(id);
+      continue;
+    }
+    if (!next_change_ || change.at < *next_change_) next_change_ = change.at;
+    break;
+  }
+  divider_.offer(id, rate);
+}
+
+/// Into gathered_: the classes of the seed's component, by falling priority, then by age.
+void Flows::gather(std::uint32_t seed, Picoseconds now) {
+  gathered_.clear();
+  next_change_.reset();
+  failing_.clear();
   const auto see = [&](std::uint32_t index) {
     if (seen_class_[index] == gathering_) return;
     seen_class_[index] = gathering_;
-    classes.push_back(index);
+    gathered_.push_back(index);
   };
   see(seed);
-  for (std::size_t i = 0; i < classes.size(); ++i) {
-    const Class& c = classes_[classes[i]];
-    const Demand& demand = graph_.demands()[c.demand.index()];
-    for (const CapacityId capacity : demand.capacities) {
+  for (std::size_t i = 0; i < gathered_.size(); ++i) {
+    const Class& c = classes_[gathered_[i]];
+    for (const CapacityId capacity : capacities_of(c.demand)) {
       if (seen_capacity_[capacity.index()] == gathering_) continue;
       seen_capacity_[capacity.index()] = gathering_;
+      offer(capacity, now);
       for (const std::uint32_t user : users_[capacity.index()]) see(user);
     }
-    if (!group_users_.empty() && demand.group)
-      for (const std::uint32_t user : group_users_[demand.group->index()]) see(user);
+    const auto& group = graph_.demands()[c.demand.index()].group;
+    if (!group_users_.empty() && group)
+      for (const std::uint32_t user : group_users_[group->index()]) see(user);
     if (c.component != kNone) dissolve(c.component);
   }
-  std::sort(classes.begin(), classes.end(), [&](std::uint32_t a, std::uint32_t b) {
+  const auto before = [&](std::uint32_t a, std::uint32_t b) {
     const std::int32_t pa = graph_.demands()[classes_[a].demand.index()].priority;
     const std::int32_t pb = graph_.demands()[classes_[b].demand.index()].priority;
     return pa != pb ? pa > pb : classes_[a].since < classes_[b].since;
-  });
+  };
+  // After a leave, those that stay have changed, in order: no need to sort.
+  const bool all_changed =
+      seed == changed_.front() && changed_.size() == gathered_.size() &&
+      std::all_of(changed_.begin(), changed_.end(),
+                  [&](std::uint32_t c) { return seen_class_[c] == gathering_; }) &&
+      std::adjacent_find(changed_.begin(), changed_.end(), std::not_fn(before)) == changed_.end();
+  if (all_changed)
+    gathered_ = changed_;
+  else
+    std::sort(gathered_.begin(), gathered_.end(), before);
 }
 
 void Flows::divide(Picoseconds now) {
   ++gathering_;
   for (const std::uint32_t seed : changed_) {
     if (!classes_[seed].active || seen_class_[seed] == gathering_) continue;
-    gathered_.clear();
-    gather(seed, gathered_);
+    gather(seed, now);
     divide_component(gathered_, now);
   }
   changed_.clear();
 }
 
-void Flows::divide_component(std::vector<std::uint32_t>& classes, Picoseconds now) {
-  std::optional<Picoseconds> next;
-  const auto consider = [&](Picoseconds at) {
-    if (!next || at < *next) next = at;
-  };
+void Flows::divide_component(const std::vector<std::uint32_t>& classes, Picoseconds now) {
+  std::optional<Picoseconds> next = next_change_;
   shares_.clear();
   for (const std::uint32_t index : classes) {
     Class& c = classes_[index];
     advance(c, now);
     const Demand& demand = graph_.demands()[c.demand.index()];
+    if (!failing_.empty() && on_failure_ != OnFailure::kStall)
+      for (const CapacityId capacity : demand.capacities) {
+        if (std::find(failing_.begin(), failing_.end(), capacity) == failing_.end()) continue;
+        if (on_failure_ == OnFailure::kRetry) begin_anew(c);
+        if (on_failure_ == OnFailure::kFail && !failed_) failed_ = capacity;
+      }
     double due = 0;
     if (!group_users_.empty() && demand.group)
       due = (*group_began_[demand.group->index()] + demand.due - now).seconds().s();
@@ -226,14 +315,6 @@ void Flows::divide_component(std::vector<std::uint32_t>& classes, Picoseconds no
                        .flows = static_cast<double>(c.flows.size()),
                        .remaining = std::max(0.0, c.flows.front().leaves_at - c.service),
                        .due = due});
-    for (const CapacityId capacity : demand.capacities) {
-      divider_.offer(capacity, rate_of(capacity, now));
-      for (const RateChange& change : graph_.capacities()[capacity.index()].changes)
-        if (change.at > now) {
-          consider(change.at);
-          break;
-        }
-    }
   }
   divider_.divide(shares_, division_);
   const std::uint32_t component = new_component();
@@ -242,7 +323,9 @@ void Flows::divide_component(std::vector<std::uint32_t>& classes, Picoseconds no
     c.rate = shares_[i].rate;
     c.component = component;
     const double wait = c.rate > 0 ? shares_[i].remaining / c.rate : kForever;
-    if (wait < kForever) consider(now + Picoseconds::from(Seconds::s(wait)));
+    if (!(wait < kForever)) continue;
+    const Picoseconds end = now + Picoseconds::from(Seconds::s(wait));
+    if (!next || end < *next) next = end;
   }
   components_[component].classes = classes;
   if (!next) return;
@@ -256,14 +339,6 @@ void Flows::leave(std::uint32_t index, Picoseconds now, std::vector<FlowTag>& do
   if (!component.live) {
     free_components_.push_back(index);
     return;
-  }
-  if (component.alone) {
-    Class& c = classes_[component.classes.front()];
-    done.push_back(c.flows.front().tag);
-    c.flows.clear();
-    --flowing_;
-    deactivate(component.classes.front());
-    return dissolve(index);
   }
   for (const std::uint32_t each : component.classes) {
     Class& c = classes_[each];

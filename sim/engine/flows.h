@@ -6,16 +6,18 @@
 // flows of a group differ, and each is a class of its own.
 //
 // Classes that share a capacity, directly or through others, form a *component*. A join or a leave
-// divides only its component anew. A flow that shares nothing with anyone (most messages of most
-// collectives) is a component of its own, whose end is known when it begins: it costs one event and
-// no division.
+// divides only its component anew. Every component with something to come has one event in the
+// queue: its next end, or the next change of a capacity.
 //
-// Every component with something to come has one event in the queue: its next end, or the next
-// change of a capacity.
+// A message that shares nothing with anyone (most messages of most collectives) has no class: its
+// end is known when it begins, and costs one event and no division. It becomes a flow of a class
+// when another joins it; the event that it then leaves in the queue is stale and comes no later
+// than its true end, since company never makes a flow quicker.
 #pragma once
 
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <vector>
 
 #include "sim/engine/division.h"
@@ -29,20 +31,29 @@ namespace rehearse::engine {
 struct FlowTag {
   bool is_message;
   std::uint32_t index;
+  friend bool operator==(const FlowTag&, const FlowTag&) = default;
 };
 
 class Flows {
  public:
   /// REQUIRES: `graph` and `events` outlive this object.
-  Flows(const graph::Graph& graph, Division division, EventQueue& events);
+  Flows(const graph::Graph& graph, const RunOptions& options, EventQueue& events);
 
   /// Takes a message that will flow from `begin` on, if it will be alone on its capacities as far
-  /// as is known, and returns true. If another joins before `begin`, the message is handed back by
-  /// an event kMessageBegins.
+  /// as is known, and returns true: it ends with an event kMessageEnds. If another joins before
+  /// `begin`, the message is handed back by an event kMessageBegins instead.
   bool begin_alone(std::uint32_t message, DemandId demand, double work, Picoseconds begin);
 
-  /// A flow begins at `now`. The caller calls divide() at this instant, after all others join.
+  /// An event kMessageEnds has come. False when it is stale.
+  bool ends_alone(std::uint32_t message);
+
+  /// A flow begins at `now`. The caller calls divide() at this instant, after all others join. Work
+  /// without end is infinite.
   void join(FlowTag tag, DemandId demand, double work, Picoseconds now);
+
+  /// A flow ends before it has moved its work; the caller calls divide() at this instant.
+  /// REQUIRES: it has joined and not left.
+  void withdraw(FlowTag tag, DemandId demand, Picoseconds now);
 
   /// Divides anew the components that have changed.
   void divide(Picoseconds now);
@@ -53,6 +64,8 @@ class Flows {
   void leave(std::uint32_t component, Picoseconds now, std::vector<FlowTag>& done);
 
   bool empty() const { return flowing_ == 0; }
+  /// Under OnFailure::kFail, the first capacity that failed with work on it.
+  std::optional<CapacityId> failed() const { return failed_; }
   /// A capacity that keeps some flow at rate zero, for the message about a run that never ends.
   std::optional<CapacityId> stalled() const;
 
@@ -60,6 +73,7 @@ class Flows {
   static constexpr std::uint32_t kNone = UINT32_MAX;
   struct Flow {
     double leaves_at;  // service at which the work is done
+    double work;
     std::uint64_t sequence;
     FlowTag tag;
     bool operator<(const Flow& other) const {  // heaps keep the largest first
@@ -71,7 +85,7 @@ class Flows {
     bool active = false;
     double service = 0;       // work moved by each of its flows since the class began
     double rate = 0;          // of each of its flows
-    Picoseconds at{0};        // of `service`; lies ahead for a flow alone that is to begin
+    Picoseconds at{0};        // of `service`
     std::uint64_t since = 0;  // when it began, as a sequence number
     std::uint32_t component = kNone;
     std::vector<Flow> flows;  // a heap
@@ -79,25 +93,50 @@ class Flows {
   struct Component {
     bool live = false;
     bool in_queue = false;
-    bool alone = false;  // its only flow moves its work until its event
     std::vector<std::uint32_t> classes;
   };
 
   std::uint32_t class_for(DemandId demand);
   void activate(std::uint32_t c, Picoseconds at);
   void deactivate(std::uint32_t c);
-  void hand_back_those_ahead(DemandId demand, Picoseconds now);
+  void meet_those_alone(DemandId demand, Picoseconds now);
   void advance(Class& c, Picoseconds now);
-  void gather(std::uint32_t seed, std::vector<std::uint32_t>& classes);
-  void divide_component(std::vector<std::uint32_t>& classes, Picoseconds now);
+  void begin_anew(Class& c);
+  void gather(std::uint32_t seed, Picoseconds now);
+  void divide_component(const std::vector<std::uint32_t>& classes, Picoseconds now);
   std::uint32_t new_component();
   void dissolve(std::uint32_t component);
-  double rate_of(CapacityId capacity, Picoseconds now) const;
+  void offer(CapacityId capacity, Picoseconds now);
+  std::span<const CapacityId> capacities_of(DemandId demand) const {
+    return {capacities_.data() + first_capacity_[demand.index()],
+            capacities_.data() + first_capacity_[demand.index() + 1]};
+  }
 
   const graph::Graph& graph_;
   const Division division_;
+  const OnFailure on_failure_;
   EventQueue& events_;
   Divider divider_;
+  // Of demands, close together: what every message reads.
+  std::vector<std::uint32_t> first_capacity_;
+  std::vector<CapacityId> capacities_;
+  std::vector<double> rate_alone_;  // of one flow; 0 where no message may be taken as alone
+
+  struct Alone {
+    Picoseconds begin{0};
+    double work = 0;
+    DemandId demand{0};
+    std::uint32_t stale = 0;  // events in the queue that no longer hold
+    bool active = false;
+  };
+  struct Port {
+    std::uint32_t alone = kNone;  // the message that has the capacity for itself
+    std::uint32_t users = 0;      // active classes
+  };
+  std::vector<Alone> alone_;  // by message
+  std::vector<Port> ports_;   // per capacity
+  void forget_alone(Alone& alone);
+
   std::vector<std::uint32_t> class_of_demand_;
   std::vector<Class> classes_;
   std::vector<std::uint32_t> free_classes_;              // of flows that were classes of their own
@@ -111,6 +150,9 @@ class Flows {
   std::vector<std::uint32_t> seen_class_, seen_capacity_;
   std::uint32_t gathering_ = 0;
   std::vector<std::uint32_t> gathered_;
+  std::optional<Picoseconds> next_change_;  // of the capacities that were seen
+  std::vector<CapacityId> failing_;         // capacities that were seen and fail at this instant
+  std::optional<CapacityId> failed_;
   std::vector<Share> shares_;
   std::uint64_t sequence_ = 0;
   std::size_t flowing_ = 0;

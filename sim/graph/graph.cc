@@ -32,6 +32,7 @@ std::size_t hash(const Demand& demand) {
   mix(static_cast<std::uint32_t>(demand.priority));
   mix(demand.lease ? demand.lease->index() + 1 : 0);
   mix(demand.group ? demand.group->index() + 1 : 0);
+  mix(demand.hold ? demand.hold->index() + 1 : 0);
   return h;
 }
 

@@ -11,7 +11,8 @@
 // Invariants of a Graph (GraphBuilder::build checks them, verify.h):
 //  1. Ids are dense and in range; op ids are in the order in which ops were added.
 //  2. Edges are acyclic and none stands twice; the successors of an op stand in order of id.
-//  3. Durations and work are finite and not negative; work goes with at least one capacity.
+//  3. Durations and work are finite and not negative; work goes with at least one capacity. What a
+//     demand holds has capacities and a rate cap, and holds nothing itself.
 //  4. The members of a transfer are ops of the graph, each of one transfer at most and without work
 //     of its own; there is a way for each of its lanes.
 //  5. An op that waits for the first m of its predecessors has at least m of them, and m >= 1.
@@ -82,6 +83,9 @@ struct Demand {
   /// one should end, counted from the first flow of its group.
   std::optional<FlowGroupId> group = {};
   Picoseconds due{0};
+  /// From its start to its end the op also flows, without end, with this demand: a collective that
+  /// takes part of its device while it lasts.
+  std::optional<DemandId> hold = {};
 
   friend bool operator==(const Demand&, const Demand&) = default;
 };

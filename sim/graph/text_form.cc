@@ -187,9 +187,21 @@ Status parse_demand(LineReader& line, GraphBuilder& builder) {
       const auto id = line.id<LeaseId>("a lease");
       if (!id) return forward(id);
       demand.lease = *id;
+    } else if (word == "group") {
+      const auto id = line.id<FlowGroupId>("a group");
+      if (!id) return forward(id);
+      demand.group = *id;
+    } else if (word == "due") {
+      const auto time = line.time("a due time");
+      if (!time) return forward(time);
+      demand.due = *time;
+    } else if (word == "hold") {
+      const auto id = line.id<DemandId>("a demand");
+      if (!id) return forward(id);
+      demand.hold = *id;
     } else {
       return line.error(fmt::format("unknown word '{}'", word),
-                        "server, through, weight, cap, priority or lease");
+                        "server, through, weight, cap, priority, lease, group, due or hold");
     }
   }
   if (builder.add(std::move(demand)).index() != next) return line.error("this demand stands twice");
@@ -239,6 +251,146 @@ Status parse_op(LineReader& line, GraphBuilder& builder) {
   return {};
 }
 
+/// The tables that transfers share. Rows of a table follow its first line.
+struct TransferTables {
+  struct LaneRows {
+    std::uint32_t members;
+    std::vector<Lane> lanes = {};
+    std::vector<Wait> waits = {};
+  };
+  std::vector<LaneRows> lane_rows;
+  std::vector<std::shared_ptr<const Lanes>> lanes;  // made when the first transfer needs them
+  std::vector<std::shared_ptr<std::vector<Way>>> ways;
+
+  Status parse_lanes(LineReader& line) {
+    if (Status ok = expect_id(line, lane_rows.size()); !ok) return ok;
+    const auto members = line.number<std::uint32_t>("a number of members");
+    if (!members) return forward(members);
+    lane_rows.push_back({*members});
+    return {};
+  }
+
+  Status parse_lane(LineReader& line) {
+    if (lane_rows.size() <= lanes.size()) return line.error("a lane needs a line 'lanes' above it");
+    LaneRows& rows = lane_rows.back();
+    std::uint32_t numbers[3];
+    for (std::uint32_t& number : numbers) {
+      const auto parsed = line.number<std::uint32_t>("members or a count of messages");
+      if (!parsed) return forward(parsed);
+      number = *parsed;
+    }
+    const auto share = line.number<double>("a share of the size");
+    if (!share) return forward(share);
+    const auto [from, to, count] = numbers;
+    if (from >= rows.members || to >= rows.members || from == to || count == 0 || !(*share >= 0))
+      return line.error("wrong lane",
+                        fmt::format("FROM TO COUNT SHARE, two different members below {}, at least "
+                                    "one message, and a share that is not negative",
+                                    rows.members));
+    const auto index = static_cast<std::uint32_t>(rows.lanes.size());
+    rows.lanes.push_back({from, to, count, *share});
+    while (!line.at_end()) {
+      const std::string_view word = line.word();
+      if (word == "each" && !rows.waits.empty() && rows.waits.back().lane == index) {
+        rows.waits.back().each = true;
+      } else if (word == "wait") {
+        const auto on = line.number<std::uint32_t>("a lane");
+        if (!on) return forward(on);
+        const auto after = line.number<std::uint32_t>("a count of messages");
+        if (!after) return forward(after);
+        rows.waits.push_back({index, *on, *after});
+      } else {
+        return line.error(fmt::format("unknown word '{}'", word), "wait LANE COUNT [each]");
+      }
+    }
+    return {};
+  }
+
+  Status parse_ways(LineReader& line) {
+    if (Status ok = expect_id(line, ways.size()); !ok) return ok;
+    ways.push_back(std::make_shared<std::vector<Way>>());
+    return {};
+  }
+
+  Status parse_way(LineReader& line) {
+    if (ways.empty()) return line.error("a way needs a line 'ways' above it");
+    const auto demand = line.id<DemandId>("a demand");
+    if (!demand) return forward(demand);
+    const auto latency = line.time("a latency");
+    if (!latency) return forward(latency);
+    ways.back()->push_back({*demand, *latency});
+    return {};
+  }
+
+  Status parse_transfer(LineReader& line, GraphBuilder& builder) {
+    const auto lanes_id = line.number<std::uint32_t>("lanes");
+    if (!lanes_id) return forward(lanes_id);
+    if (*lanes_id >= lane_rows.size()) return line.error("there are no such lanes");
+    const auto ways_id = line.number<std::uint32_t>("ways");
+    if (!ways_id) return forward(ways_id);
+    if (*ways_id >= ways.size()) return line.error("there are no such ways");
+    const auto size = line.number<double>("a size");
+    if (!size) return forward(size);
+    while (lanes.size() < lane_rows.size()) {
+      LaneRows& rows = lane_rows[lanes.size()];
+      for (const Wait& wait : rows.waits)
+        if (wait.on >= rows.lanes.size())
+          return line.error(
+              fmt::format("lane {} of lanes {} waits for lane {}, which does not exist", wait.lane,
+                          lanes.size(), wait.on));
+      lanes.push_back(
+          std::make_shared<Lanes>(rows.members, std::move(rows.lanes), std::move(rows.waits)));
+    }
+    Transfer transfer{
+        .lanes = lanes[*lanes_id], .ways = ways[*ways_id], .members = {}, .size = *size};
+    while (!line.at_end()) {
+      const auto op = line.id<OpId>("an op");
+      if (!op) return forward(op);
+      transfer.members.push_back(*op);
+    }
+    builder.add(std::move(transfer));
+    return {};
+  }
+};
+
+template <class Print>
+void print_transfers(const Graph& graph, const Print& print) {
+  std::vector<const Lanes*> lanes;
+  std::vector<const std::vector<Way>*> ways;
+  const auto place = [](auto& table, const auto* entry, const auto& write) {
+    const auto found = std::find(table.begin(), table.end(), entry);
+    if (found != table.end()) return static_cast<std::size_t>(found - table.begin());
+    table.push_back(entry);
+    write(table.size() - 1);
+    return table.size() - 1;
+  };
+  std::vector<std::pair<std::size_t, std::size_t>> of_transfer;
+  for (const Transfer& t : graph.transfers()) {
+    const std::size_t l = place(lanes, t.lanes.get(), [&](std::size_t id) {
+      print("lanes {} {}\n", id, t.lanes->members());
+      for (std::uint32_t i = 0; i < t.lanes->lanes().size(); ++i) {
+        const Lane& lane = t.lanes->lanes()[i];
+        print("lane {} {} {} {}", lane.from, lane.to, lane.count, lane.share);
+        for (const Wait& wait : t.lanes->waits(i))
+          print(" wait {} {}{}", wait.on, wait.after, wait.each ? " each" : "");
+        print("\n");
+      }
+    });
+    const std::size_t w = place(ways, t.ways.get(), [&](std::size_t id) {
+      print("ways {}\n", id);
+      for (const Way& way : *t.ways)
+        print("way {} {}ps\n", way.demand.index(), way.latency.count());
+    });
+    of_transfer.emplace_back(l, w);
+  }
+  for (std::size_t i = 0; i < of_transfer.size(); ++i) {
+    const Transfer& t = graph.transfers()[i];
+    print("transfer {} {} {}", of_transfer[i].first, of_transfer[i].second, t.size);
+    for (const OpId op : t.members) print(" {}", op.index());
+    print("\n");
+  }
+}
+
 }  // namespace
 
 std::string to_text(const Graph& graph) {
@@ -268,6 +420,9 @@ std::string to_text(const Graph& graph) {
     if (!std::isinf(d.rate_cap)) print(" cap {}", d.rate_cap);
     if (d.priority != 0) print(" priority {}", d.priority);
     if (d.lease) print(" lease {}", d.lease->index());
+    if (d.group) print(" group {}", d.group->index());
+    if (d.due != Picoseconds(0)) print(" due {}ps", d.due.count());
+    if (d.hold) print(" hold {}", d.hold->index());
     print("\n");
   }
 
@@ -285,11 +440,13 @@ std::string to_text(const Graph& graph) {
     for (const OpId from : before[i]) print(" {}", from.index());
     print("\n");
   }
+  print_transfers(graph, print);
   return fmt::to_string(out);
 }
 
 Result<Graph> parse_graph(std::string_view text, std::string_view file) {
   GraphBuilder builder;
+  TransferTables transfers;
   std::uint32_t number = 0;
   for (const std::string_view raw : split(text, '\n')) {
     LineReader line(raw, ++number, file);
@@ -309,8 +466,19 @@ Result<Graph> parse_graph(std::string_view text, std::string_view file) {
       ok = parse_demand(line, builder);
     } else if (kind == "op") {
       ok = parse_op(line, builder);
+    } else if (kind == "lanes") {
+      ok = transfers.parse_lanes(line);
+    } else if (kind == "lane") {
+      ok = transfers.parse_lane(line);
+    } else if (kind == "ways") {
+      ok = transfers.parse_ways(line);
+    } else if (kind == "way") {
+      ok = transfers.parse_way(line);
+    } else if (kind == "transfer") {
+      ok = transfers.parse_transfer(line, builder);
     } else {
-      ok = line.error(fmt::format("unknown line '{}'", kind), "server, capacity, demand or op");
+      ok = line.error(fmt::format("unknown line '{}'", kind),
+                      "server, capacity, demand, op, lanes, lane, ways, way or transfer");
     }
     if (!ok) return forward(ok);
   }

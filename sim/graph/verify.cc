@@ -111,6 +111,12 @@ Status verify(const Graph& graph) {
     if (!(d.weight > 0) || !std::isfinite(d.weight) || !(d.rate_cap > 0))
       return fail(fmt::format("a demand has weight {} and rate cap {}", d.weight, d.rate_cap),
                   "both above zero");
+    if (!d.hold) continue;
+    const bool known = d.hold->index() < graph.demands().size();
+    const Demand* held = known ? &graph.demands()[d.hold->index()] : nullptr;
+    if (!held || held->capacities.empty() || !std::isfinite(held->rate_cap) || held->hold)
+      return fail(fmt::format("a demand holds demand {}", d.hold->index()),
+                  "a demand with capacities and a rate cap that holds nothing itself");
   }
 
   if (Status ok = verify_transfers(graph); !ok) return ok;

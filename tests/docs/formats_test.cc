@@ -62,6 +62,9 @@ TEST_CASE("the page of JSON names every key that a command writes") {
   check({"replay", kExample}, "");
   check({"whatif", kExample, "--scale", "gpu:2"}, replay);
   check({"validate", "--data", "examples/recordings"}, "");
+  for (const char* kind : {"gpus", "mig", "instances", "links", "prices", "carbon", "pue", "power",
+                           "storage", "functions", "sources"})
+    check({"catalog", kind}, "");
   check({"doctor"}, "");
   const std::string folder = (test::scratch_folder() / "capture").string();
   check({"profile", "-o", folder, "--", test::capture_program("capture_target"), "ranges", "10"},

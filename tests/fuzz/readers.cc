@@ -22,6 +22,7 @@
 #include "profiler/trace/align.h"
 #include "profiler/trace/store.h"
 #include "sim/base/check.h"
+#include "sim/base/csv.h"
 #include "sim/cluster/read_cluster.h"
 
 namespace rehearse::fuzz {
@@ -206,6 +207,21 @@ void cluster_file(std::string_view bytes) {
     (void)read->route_to(DeviceId(0), VertexId(i));
 }
 
+void csv(std::string_view bytes) {
+  const Result<CsvTable> table = CsvTable::parse(bytes, kName);
+  if (!table) return check(table.error());
+  REHEARSE_CHECK(!table->columns().empty());
+  std::uint32_t line = 0;
+  for (std::size_t row = 0; row < table->rows(); ++row) {
+    REHEARSE_CHECK(table->line(row) > line, "line {} after {}", table->line(row), line);
+    line = table->line(row);
+    for (const std::string& column : table->columns()) {
+      REHEARSE_CHECK(table->cell(row, column).size() <= bytes.size());
+      if (const auto number = table->number(row, column); !number) check(number.error());
+    }
+  }
+}
+
 void execution_trace(std::string_view bytes) { run(ingest::read_execution_trace, bytes); }
 
 void kineto(std::string_view bytes) { run(ingest::read_kineto, bytes); }
@@ -240,9 +256,10 @@ void input(std::string_view bytes) {
 }
 
 std::span<const Target> targets() {
-  static constexpr std::array<Target, 8> kTargets = {{{"capture", capture_file},
+  static constexpr std::array<Target, 9> kTargets = {{{"capture", capture_file},
                                                       {"chakra", chakra},
                                                       {"cluster", cluster_file},
+                                                      {"csv", csv},
                                                       {"execution_trace", execution_trace},
                                                       {"input", input},
                                                       {"kineto", kineto},

@@ -12,6 +12,7 @@ namespace rehearse::fuzz {
 void capture_file(std::string_view bytes);
 void chakra(std::string_view bytes);
 void cluster_file(std::string_view bytes);
+void csv(std::string_view bytes);
 void execution_trace(std::string_view bytes);
 void input(std::string_view bytes);
 void kineto(std::string_view bytes);

@@ -55,6 +55,21 @@ TEST_CASE("the engine agrees with the naive one") {
   });
 }
 
+TEST_CASE("the engine agrees with the naive one on transfers") {
+  for_seeds(1500, [](std::uint64_t seed) {
+    const Graph graph = random_graph(seed, {.max_ops = 15, .instant_ops = false, .transfers = 3});
+    const Timeline fast = run(graph), naive = test::naive_run(graph);
+    std::uint64_t flows = graph.size();  // each rounds its end
+    for (const Transfer& t : graph.transfers()) flows += t.lanes->messages();
+    for (std::size_t i = 0; i < graph.size(); ++i) {
+      INFO("op " << i);
+      const auto slack = static_cast<std::int64_t>(flows);
+      REQUIRE(std::abs(fast.ops[i].start.count() - naive.ops[i].start.count()) <= slack);
+      REQUIRE(std::abs(fast.ops[i].end.count() - naive.ops[i].end.count()) <= slack);
+    }
+  });
+}
+
 TEST_CASE("no op starts before its predecessors have ended") {
   for_seeds(500, [](std::uint64_t seed) {
     const Graph graph = random_graph(seed, {.first_m = false});

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <map>
 
 #include "sim/base/check.h"
 
@@ -11,158 +12,287 @@ namespace {
 
 using namespace graph;
 
-enum class State { kBlocked, kWaiting, kLatency, kFlowing, kEnded };
+enum class State { kBlocked, kWaiting, kLatency, kFlowing, kTakesPart, kEnded };
+
+/// What moves work: an op, or a message of a lane.
+struct Flow {
+  const Demand* demand = nullptr;  // while it flows
+  double left = 0;                 // work
+  double rate = 0;                 // work per ps
+
+  /// Within what rounding instants and sums leaves.
+  bool done(double work) const { return left <= std::max(rate * 0.51, 1e-12 * work); }
+};
 
 struct Running {
   State state = State::kBlocked;
   std::uint32_t ended_before = 0;  // predecessors that have ended
   std::uint64_t asked = 0;         // order of asking for the server
   double latency_ends = 0;         // ps
-  double left = 0;                 // work
-  double rate = 0;                 // work per ps
+  Flow flow;
   double start = 0;
   double end = 0;
 };
 
-/// Max-min fair rates by definition: raise all rates together; whoever meets a limit stops.
-void share(const Graph& g, std::vector<Running>& ops) {
-  std::vector<double> left;
-  for (const Capacity& c : g.capacities()) left.push_back(c.rate * 1e-12);
-  std::vector<std::size_t> open;
-  for (std::size_t i = 0; i < ops.size(); ++i) {
-    ops[i].rate = 0;
-    if (ops[i].state == State::kFlowing) open.push_back(i);
+/// A lane of a transfer, with the message that travels on it.
+struct Traffic {
+  State state = State::kBlocked;  // of the next message; kLatency and kFlowing while it travels
+  std::uint32_t delivered = 0;
+  double latency_ends = 0;  // ps
+  Flow flow;
+};
+
+class NaiveRun {
+ public:
+  explicit NaiveRun(const Graph& graph) : g_(graph), ops_(graph.size()) {
+    for (const Server& server : g_.servers())
+      slot_free_.push_back(std::vector<double>(server.slots, 0));
+    for (const Transfer& t : g_.transfers()) traffic_.emplace_back(t.lanes->lanes().size());
   }
-  std::vector<int> priorities;
-  for (const std::size_t i : open) priorities.push_back(g.demand(OpId(i)).priority);
-  std::sort(priorities.rbegin(), priorities.rend());
-  priorities.erase(std::unique(priorities.begin(), priorities.end()), priorities.end());
-  for (const int priority : priorities) {
-    std::vector<std::size_t> rising;
-    for (const std::size_t i : open)
-      if (g.demand(OpId(i)).priority == priority) rising.push_back(i);
-    while (!rising.empty()) {
-      double step = std::numeric_limits<double>::infinity();
-      std::vector<double> weight(left.size(), 0);
-      for (const std::size_t i : rising)
-        for (const CapacityId c : g.demand(OpId(i)).capacities)
-          weight[c.index()] += g.demand(OpId(i)).weight;
-      for (std::size_t c = 0; c < left.size(); ++c)
-        if (weight[c] > 0) step = std::min(step, std::max(0.0, left[c]) / weight[c]);
-      for (const std::size_t i : rising) {
-        ops[i].rate += step * g.demand(OpId(i)).weight;
-        for (const CapacityId c : g.demand(OpId(i)).capacities)
-          left[c.index()] -= step * g.demand(OpId(i)).weight;
+
+  Timeline run() {
+    while (true) {
+      // All that happens at this instant, until nothing more does. Servers choose when all that is
+      // due has asked.
+      while (advance_ops() || advance_messages() || serve()) {
       }
-      std::erase_if(rising, [&](std::size_t i) {
-        const auto& path = g.demand(OpId(i)).capacities;
-        return std::any_of(path.begin(), path.end(), [&](CapacityId c) {
-          return left[c.index()] <= 1e-9 * g.capacities()[c.index()].rate * 1e-12;
-        });
-      });
+      if (ended_ == g_.size()) break;
+      divide();
+      step();
     }
+    Timeline timeline;
+    for (const Running& op : ops_)
+      timeline.ops.push_back(
+          {Picoseconds(std::llround(op.start)), Picoseconds(std::llround(op.end)), std::nullopt});
+    return timeline;
   }
-}
+
+ private:
+  const Demand& demand(std::size_t op) const { return g_.demand(OpId(op)); }
+
+  void begin(std::size_t i) {
+    ops_[i].start = now_;
+    ops_[i].state = State::kLatency;
+    ops_[i].latency_ends = now_ + static_cast<double>(g_.duration(OpId(i)).count());
+  }
+
+  void end(std::size_t i) {
+    ops_[i].flow.demand = nullptr;
+    ops_[i].state = State::kEnded;
+    ops_[i].end = now_;
+    ++ended_;
+    if (const auto s = demand(i).server) {
+      auto& slots = slot_free_[s->index()];
+      const auto busy =
+          std::find(slots.begin(), slots.end(), std::numeric_limits<double>::infinity());
+      *busy = now_ + static_cast<double>(g_.servers()[s->index()].turnaround.count());
+    }
+    for (const OpId to : g_.successors(OpId(i))) ++ops_[to.index()].ended_before;
+  }
+
+  bool is_member(std::size_t op) const {
+    for (const Transfer& t : g_.transfers())
+      if (std::find(t.members.begin(), t.members.end(), OpId(op)) != t.members.end()) return true;
+    return false;
+  }
+
+  bool advance_ops() {
+    bool any = false;
+    for (std::size_t i = 0; i < ops_.size(); ++i) {
+      Running& op = ops_[i];
+      const double work = g_.work(OpId(i));
+      if (op.state == State::kLatency && op.latency_ends <= now_) {
+        any = true;
+        op.state = is_member(i) ? State::kTakesPart : State::kFlowing;
+        if (op.state == State::kFlowing) op.flow = {&demand(i), work};
+      }
+      if (op.state == State::kFlowing && op.flow.done(work)) {
+        any = true;
+        end(i);
+      }
+    }
+    for (std::size_t i = 0; i < ops_.size(); ++i)
+      if (ops_[i].state == State::kBlocked && ops_[i].ended_before >= g_.need(OpId(i))) {
+        any = true;
+        ops_[i].state = State::kWaiting;
+        ops_[i].asked = ++asked_;
+      }
+    for (std::size_t i = 0; i < ops_.size(); ++i)
+      if (ops_[i].state == State::kWaiting && !demand(i).server) {
+        any = true;
+        begin(i);
+      }
+    return any;
+  }
+
+  bool takes_part(OpId op) const {
+    return ops_[op.index()].state == State::kTakesPart || ops_[op.index()].state == State::kEnded;
+  }
+
+  bool may_leave(const Transfer& t, const std::vector<Traffic>& lanes, std::size_t l) const {
+    const Lane& lane = t.lanes->lanes()[l];
+    if (!takes_part(t.members[lane.from]) || !takes_part(t.members[lane.to])) return false;
+    for (const Wait& wait : t.lanes->waits()) {
+      if (wait.lane != l) continue;
+      const std::uint32_t asked = wait.after + (wait.each ? lanes[l].delivered : 0);
+      if (lanes[wait.on].delivered < std::min(asked, t.lanes->lanes()[wait.on].count)) return false;
+    }
+    return true;
+  }
+
+  bool advance_messages() {
+    bool any = false;
+    for (std::size_t i = 0; i < traffic_.size(); ++i) {
+      const Transfer& t = g_.transfers()[i];
+      std::vector<Traffic>& lanes = traffic_[i];
+      for (std::size_t l = 0; l < lanes.size(); ++l) {
+        Traffic& lane = lanes[l];
+        const Way& way = (*t.ways)[l];
+        const double bytes = t.lanes->lanes()[l].share * t.size;
+        if (lane.state == State::kBlocked && lane.delivered < t.lanes->lanes()[l].count &&
+            may_leave(t, lanes, l)) {
+          any = true;
+          lane.state = State::kLatency;
+          lane.latency_ends = now_ + static_cast<double>(way.latency.count());
+        }
+        if (lane.state == State::kLatency && lane.latency_ends <= now_) {
+          any = true;
+          const Demand& d = g_.demands()[way.demand.index()];
+          lane.state = State::kFlowing;
+          lane.flow = {&d, d.capacities.empty() ? 0 : bytes};
+        }
+        if (lane.state == State::kFlowing && lane.flow.done(bytes)) {
+          any = true;
+          lane.flow.demand = nullptr;
+          ++lane.delivered;
+          lane.state = State::kBlocked;
+        }
+      }
+      for (std::uint32_t m = 0; m < t.members.size(); ++m) {
+        bool all = ops_[t.members[m].index()].state == State::kTakesPart;
+        for (std::size_t l = 0; l < lanes.size(); ++l) {
+          const Lane& lane = t.lanes->lanes()[l];
+          if (lane.from == m || lane.to == m) all = all && lanes[l].delivered == lane.count;
+        }
+        if (!all) continue;
+        any = true;
+        end(t.members[m].index());
+      }
+    }
+    return any;
+  }
+
+  bool serve() {
+    bool any = false;
+    for (std::size_t s = 0; s < slot_free_.size(); ++s)
+      for (double& slot : slot_free_[s]) {
+        if (slot > now_) continue;
+        std::optional<std::size_t> next;
+        for (std::size_t i = 0; i < ops_.size(); ++i) {
+          if (ops_[i].state != State::kWaiting || demand(i).server != ServerId(s)) continue;
+          const auto rank = [&](std::size_t k) {
+            const int priority =
+                g_.servers()[s].policy == Policy::kPriority ? demand(k).priority : 0;
+            return std::pair(-priority, ops_[k].asked);
+          };
+          if (!next || rank(i) < rank(*next)) next = i;
+        }
+        if (!next) continue;
+        slot = std::numeric_limits<double>::infinity();
+        begin(*next);
+        any = true;
+      }
+    return any;
+  }
+
+  std::vector<Flow*> flows() {
+    std::vector<Flow*> all;
+    for (Running& op : ops_)
+      if (op.flow.demand) all.push_back(&op.flow);
+    for (std::vector<Traffic>& lanes : traffic_)
+      for (Traffic& lane : lanes)
+        if (lane.flow.demand) all.push_back(&lane.flow);
+    return all;
+  }
+
+  double rate_now(const Capacity& c) const {
+    double rate = c.rate;
+    for (const RateChange& change : c.changes)
+      if (static_cast<double>(change.at.count()) <= now_) rate = change.rate;
+    return rate * 1e-12;
+  }
+
+  /// Max-min fair rates by definition: raise all rates together; whoever meets a limit stops.
+  void divide() {
+    std::vector<double> left;
+    for (const Capacity& c : g_.capacities()) left.push_back(rate_now(c));
+    std::map<int, std::vector<Flow*>, std::greater<>> by_priority;
+    for (Flow* flow : flows()) {
+      flow->rate = 0;
+      by_priority[flow->demand->priority].push_back(flow);
+    }
+    for (auto& [priority, rising] : by_priority)
+      while (!rising.empty()) {
+        double step = std::numeric_limits<double>::infinity();
+        std::vector<double> weight(left.size(), 0);
+        for (const Flow* flow : rising)
+          for (const CapacityId c : flow->demand->capacities)
+            weight[c.index()] += flow->demand->weight;
+        for (std::size_t c = 0; c < left.size(); ++c)
+          if (weight[c] > 0) step = std::min(step, std::max(0.0, left[c]) / weight[c]);
+        for (const Flow* flow : rising)
+          step =
+              std::min(step, (flow->demand->rate_cap * 1e-12 - flow->rate) / flow->demand->weight);
+        for (Flow* flow : rising) {
+          flow->rate += step * flow->demand->weight;
+          for (const CapacityId c : flow->demand->capacities)
+            left[c.index()] -= step * flow->demand->weight;
+        }
+        std::erase_if(rising, [&](const Flow* flow) {
+          const auto& path = flow->demand->capacities;
+          return flow->rate >= flow->demand->rate_cap * 1e-12 * (1 - 1e-12) ||
+                 std::any_of(path.begin(), path.end(), [&](CapacityId c) {
+                   return left[c.index()] <= 1e-9 * rate_now(g_.capacities()[c.index()]);
+                 });
+        });
+      }
+  }
+
+  /// To the next instant at which something may happen.
+  void step() {
+    double next = std::numeric_limits<double>::infinity();
+    const auto consider = [&](double at) {
+      if (at > now_) next = std::min(next, at);
+    };
+    for (const Running& op : ops_)
+      if (op.state == State::kLatency) consider(op.latency_ends);
+    for (const std::vector<Traffic>& lanes : traffic_)
+      for (const Traffic& lane : lanes)
+        if (lane.state == State::kLatency) consider(lane.latency_ends);
+    for (const auto& slots : slot_free_)
+      for (const double slot : slots) consider(slot);
+    for (const Capacity& c : g_.capacities())
+      for (const RateChange& change : c.changes) consider(static_cast<double>(change.at.count()));
+    // Instants are whole picoseconds: without this rule, two ops that end half a picosecond apart
+    // could ask for a server in either order.
+    for (const Flow* flow : flows())
+      if (flow->rate > 0) next = std::min(next, now_ + std::round(flow->left / flow->rate));
+    REHEARSE_CHECK(std::isfinite(next), "the graph never ends");
+    for (Flow* flow : flows()) flow->left -= flow->rate * (next - now_);
+    now_ = next;
+  }
+
+  const Graph& g_;
+  std::vector<Running> ops_;
+  std::vector<std::vector<Traffic>> traffic_;  // per transfer and lane
+  std::vector<std::vector<double>> slot_free_;
+  std::uint64_t asked_ = 0;
+  double now_ = 0;
+  std::size_t ended_ = 0;
+};
 
 }  // namespace
 
-Timeline naive_run(const Graph& g) {
-  std::vector<Running> ops(g.size());
-  std::vector<std::vector<OpId>> before(g.size());
-  for (std::size_t i = 0; i < g.size(); ++i)
-    for (const OpId to : g.successors(OpId(i))) before[to.index()].push_back(OpId(i));
-  std::vector<std::vector<double>> slot_free(g.servers().size());
-  for (std::size_t s = 0; s < g.servers().size(); ++s) slot_free[s].assign(g.servers()[s].slots, 0);
-  std::uint64_t asked = 0;
-  double now = 0;
-  std::size_t ended = 0;
-
-  const auto begin = [&](std::size_t i) {
-    ops[i].start = now;
-    ops[i].state = State::kLatency;
-    ops[i].latency_ends = now + static_cast<double>(g.duration(OpId(i)).count());
-  };
-  while (ended < g.size()) {
-    // All that happens at this instant, until nothing more does.
-    for (bool again = true; again;) {
-      again = false;
-      for (std::size_t i = 0; i < ops.size(); ++i) {
-        Running& op = ops[i];
-        if (op.state == State::kLatency && op.latency_ends <= now) {
-          op.state = State::kFlowing;
-          op.left = g.work(OpId(i));
-          again = true;
-        }
-        if (op.state == State::kFlowing &&
-            op.left <= std::max(op.rate * 0.51, 1e-12 * g.work(OpId(i)))) {
-          op.state = State::kEnded;
-          op.end = now;
-          ++ended;
-          again = true;
-          if (const auto s = g.demand(OpId(i)).server) {
-            auto& slots = slot_free[s->index()];
-            const auto busy =
-                std::find(slots.begin(), slots.end(), std::numeric_limits<double>::infinity());
-            *busy = now + static_cast<double>(g.servers()[s->index()].turnaround.count());
-          }
-          for (const OpId to : g.successors(OpId(i))) ++ops[to.index()].ended_before;
-        }
-      }
-      for (std::size_t i = 0; i < ops.size(); ++i)
-        if (ops[i].state == State::kBlocked && ops[i].ended_before >= g.need(OpId(i))) {
-          ops[i].state = State::kWaiting;
-          ops[i].asked = ++asked;
-          again = true;
-        }
-      for (std::size_t i = 0; i < ops.size(); ++i)
-        if (ops[i].state == State::kWaiting && !g.demand(OpId(i)).server) {
-          begin(i);
-          again = true;
-        }
-      if (again) continue;  // servers choose when all that is due has asked
-      for (std::size_t s = 0; s < slot_free.size(); ++s)
-        for (double& slot : slot_free[s]) {
-          if (slot > now) continue;
-          std::optional<std::size_t> next;
-          for (std::size_t i = 0; i < ops.size(); ++i) {
-            if (ops[i].state != State::kWaiting || g.demand(OpId(i)).server != ServerId(s))
-              continue;
-            const auto rank = [&](std::size_t k) {
-              const int priority =
-                  g.servers()[s].policy == Policy::kPriority ? g.demand(OpId(k)).priority : 0;
-              return std::pair(-priority, ops[k].asked);
-            };
-            if (!next || rank(i) < rank(*next)) next = i;
-          }
-          if (!next) continue;
-          slot = std::numeric_limits<double>::infinity();
-          begin(*next);
-          again = true;
-        }
-    }
-    share(g, ops);
-    double next = std::numeric_limits<double>::infinity();
-    for (const Running& op : ops) {
-      if (op.state == State::kLatency) next = std::min(next, op.latency_ends);
-      // Instants are whole picoseconds: without this rule, two ops that end half a picosecond apart
-      // could ask for a server in either order.
-      if (op.state == State::kFlowing && op.rate > 0)
-        next = std::min(next, now + std::round(op.left / op.rate));
-    }
-    for (const auto& slots : slot_free)
-      for (const double slot : slots)
-        if (slot > now) next = std::min(next, slot);
-    if (ended == g.size()) break;
-    REHEARSE_CHECK(std::isfinite(next), "the graph never ends");
-    for (Running& op : ops)
-      if (op.state == State::kFlowing) op.left -= op.rate * (next - now);
-    now = next;
-  }
-  Timeline timeline;
-  for (const Running& op : ops)
-    timeline.ops.push_back(
-        {Picoseconds(std::llround(op.start)), Picoseconds(std::llround(op.end)), std::nullopt});
-  return timeline;
-}
+Timeline naive_run(const Graph& graph) { return NaiveRun(graph).run(); }
 
 }  // namespace rehearse::test

@@ -146,6 +146,30 @@ TEST_CASE("a transfer begins when its members take part, and each ends with its 
   CHECK(end(2).seconds().us() == Approx(122));
 }
 
+TEST_CASE("a member without lanes ends at once, and what follows it starts once") {
+  // Op 3 waits for the member without lanes (ends at 0) and for `late` (ends at 10 ps).
+  GraphBuilder builder;
+  test::Star star(builder, 3, kPath);
+  auto lanes = std::make_shared<graph::Lanes>(3, std::vector<graph::Lane>{{0, 2, 1, 1}},
+                                              std::vector<graph::Wait>{});
+  const std::vector<OpId> members = test::add_transfer(builder, lanes, star.ways(*lanes), 1e5);
+  const auto delay = [&](int ps) {
+    return builder.add(Op{.name = builder.intern("delay"),
+                          .category = Category::kCompute,
+                          .duration = Picoseconds(ps)});
+  };
+  const OpId next = delay(1), late = delay(10), last = delay(1);
+  builder.add_edge(members[1], next);
+  builder.add_edge(next, last);
+  builder.add_edge(late, last);
+  const auto graph = std::move(builder).build();
+  REQUIRE(graph);
+  const auto timeline = run(*graph);
+  REQUIRE(timeline);
+  CHECK((*timeline)[members[1]].end == Picoseconds(0));
+  CHECK((*timeline)[last].start == Picoseconds(10));
+}
+
 TEST_CASE("a transfer whose member never comes, or whose link is down, is named") {
   GraphBuilder builder;
   const CapacityId down = builder.add(Capacity{.name = builder.intern("nic 3"), .rate = 0});
@@ -203,6 +227,69 @@ TEST_CASE("a link that slows down and comes back") {
     // us.
     const double expected = division == Division::kFair ? 26 : 25;
     CHECK(timeline->makespan().seconds().us() == Approx(expected));
+  }
+}
+
+/// 100 kB from 0 at 10 GB/s over a link that is down from 4 us to 14 us.
+Result<graph::Timeline> over_a_link_that_fails(Division division, OnFailure on_failure) {
+  GraphBuilder builder;
+  const auto at = [](double us) { return Picoseconds::from(Seconds::us(us)); };
+  const CapacityId link = builder.add(Capacity{
+      .name = builder.intern("nic 2"), .rate = 10e9, .changes = {{at(4), 0}, {at(14), 10e9}}});
+  auto lanes = std::make_shared<graph::Lanes>(2, std::vector<graph::Lane>{{0, 1, 1, 1}},
+                                              std::vector<graph::Wait>{});
+  auto ways = std::make_shared<std::vector<graph::Way>>(
+      1, graph::Way{builder.add(Demand{.capacities = {link}}), Picoseconds(0)});
+  test::add_transfer(builder, lanes, ways, 1e5);
+  const auto graph = std::move(builder).build();
+  REQUIRE(graph);
+  return run(*graph, {.division = division, .on_failure = on_failure});
+}
+
+TEST_CASE("a link that fails: the run stalls, sends again, or ends with a line") {
+  for (const Division division : {Division::kFair, Division::kFirstCome}) {
+    // 40 kB by 4 us; the other 60 kB, or all of it again, from 14 us on.
+    const auto stalled = over_a_link_that_fails(division, OnFailure::kStall);
+    REQUIRE(stalled);
+    CHECK(stalled->makespan().seconds().us() == Approx(20));
+    const auto retried = over_a_link_that_fails(division, OnFailure::kRetry);
+    REQUIRE(retried);
+    CHECK(retried->makespan().seconds().us() == Approx(24));
+    const auto failed = over_a_link_that_fails(division, OnFailure::kFail);
+    REQUIRE_FALSE(failed);
+    CHECK(to_string(failed.error()).find("capacity 'nic 2' fails") == 0);
+  }
+}
+
+TEST_CASE("an op that holds part of a device slows the others while it lasts") {
+  // A device of 1; a kernel of 10 us of work on it. A collective of 4 us holds 0.25 of it from 2
+  // us: 2 us of work by then, 3 by 6 us, and the last 5 by 11 us.
+  GraphBuilder builder;
+  const CapacityId device = builder.add(Capacity{.name = builder.intern("device"), .rate = 1});
+  const DemandId held =
+      builder.add(Demand{.capacities = {device}, .rate_cap = 0.25, .priority = 1});
+  const ServerId stream = builder.add(graph::Server{.name = builder.intern("stream")});
+  const NameId name = builder.intern("op");
+  const OpId kernel = builder.add(Op{.name = name,
+                                     .category = Category::kCompute,
+                                     .duration = Picoseconds(0),
+                                     .demand = builder.add(Demand{.capacities = {device}}),
+                                     .work = 10e-6});
+  const OpId before = builder.add(
+      Op{.name = name, .category = Category::kDelay, .duration = Picoseconds(2'000'000)});
+  const OpId collective =
+      builder.add(Op{.name = name,
+                     .category = Category::kCommunication,
+                     .duration = Picoseconds(4'000'000),
+                     .demand = builder.add(Demand{.server = stream, .hold = held})});
+  builder.add_edge(before, collective);
+  const auto graph = std::move(builder).build();
+  REQUIRE(graph);
+  for (const Division division : {Division::kFair, Division::kCoflow, Division::kEchelon}) {
+    const auto timeline = run(*graph, {.division = division});
+    REQUIRE(timeline);
+    CHECK((*timeline)[collective].end.seconds().us() == Approx(6));
+    CHECK((*timeline)[kernel].end.seconds().us() == Approx(11));
   }
 }
 

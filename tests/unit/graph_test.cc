@@ -108,9 +108,23 @@ capacity 1 "nic" 25000000000 at 5000000ps 12500000000 at 9000000ps 0
 demand 1 server 0
 demand 2 through 0 through 1 weight 2 cap 1000000000 priority 3
 demand 3 server 1 lease 4
+demand 4 through 0 group 2 due 700ps
+demand 5 through 0 cap 7
+demand 6 server 0 hold 5
 op 0 "gemm" compute 12500000ps on 1
 op 1 "all_reduce" communication 1000ps on 2 work 4096 after 0
 op 2 "load\nmore" input 0ps on 3 first 1 after 0 1
+op 3 "send" communication 0ps
+op 4 "receive" communication 0ps
+lanes 0 2
+lane 0 1 3 0.25
+lane 1 0 1 0.25 wait 0 3
+lane 0 1 2 0 wait 0 1 each wait 1 1
+ways 0
+way 4 2000ps
+way 0 0ps
+way 4 2000ps
+transfer 0 0 4096 3 4
 )";
 
 TEST_CASE("the text form is lossless") {
@@ -140,6 +154,27 @@ TEST_CASE("a wrong text form is one line with its place") {
         std::string::npos);
   CHECK(error_of("rehearse-graph 1\nop 0 \"x compute\n").find("no closing quote") !=
         std::string::npos);
+}
+
+TEST_CASE("transfers that are not whole are refused, with their place") {
+  const auto error_of = [](const std::string& lines) {
+    const Result<Graph> graph = parse_graph("rehearse-graph 1\n" + lines, "g.txt");
+    return graph ? "no error" : to_string(graph.error());
+  };
+  const std::string two = "op 0 \"a\" host 0ps\nop 1 \"b\" host 0ps\nlanes 0 2\n";
+  CHECK(error_of("lane 0 1 1 1\n") == "g.txt:2:1: a lane needs a line 'lanes' above it");
+  CHECK(error_of(two + "lane 0 2 1 1\n").find("g.txt:5:12: wrong lane; FROM TO COUNT SHARE") == 0);
+  CHECK(error_of(two + "lane 0 1 1 1 wait 4 1\nways 0\nway 0 0ps\ntransfer 0 0 1 0 1\n")
+            .find("lane 0 of lanes 0 waits for lane 4") != std::string::npos);
+  CHECK(error_of(two + "transfer 0 0 1 0 1\n").find("there are no such ways") != std::string::npos);
+  const std::string lane = two + "lane 0 1 1 1\nways 0\n";
+  CHECK(error_of(lane + "transfer 0 0 1 0 1\n") == "transfer 0 does not have one way per lane");
+  CHECK(error_of(lane + "way 0 0ps\ntransfer 0 0 1 0\n") ==
+        "transfer 0 does not have one op per member");
+  CHECK(error_of(lane + "way 0 0ps\ntransfer 0 0 1 0 0\n") ==
+        "transfer 0 shares op 0 'a' or moves work that it has");
+  CHECK(error_of(lane + "way 7 0ps\ntransfer 0 0 1 0 1\n") ==
+        "transfer 0 has a way without a demand or with a negative latency");
 }
 
 TEST_CASE("a copy of a graph outlives the original") {

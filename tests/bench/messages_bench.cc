@@ -1,0 +1,90 @@
+// How fast collectives are carried message by message, and how much memory that takes.
+#include <random>
+
+#include <benchmark/benchmark.h>
+
+#include "models/comm/schedule.h"
+#include "sim/engine/engine.h"
+#include "tests/bench/peak_memory.h"
+#include "tests/support/star.h"
+
+namespace rehearse::bench {
+namespace {
+
+constexpr cluster::PointToPoint kPath{Seconds::us(2), ByteRate::gb_per_s(50)};
+
+/// A ring all-reduce of 1 GiB; `spread` of 0.1: each rank's port is up to 10 % slower than the
+/// others.
+graph::Graph ring_all_reduce(std::uint32_t ranks, double spread) {
+  graph::GraphBuilder builder;
+  const comm::Schedule ring =
+      *comm::schedule(CollectiveKind::kAllReduce, comm::Algorithm::kRing, {ranks, ranks});
+  test::Star star(builder, ranks, kPath);
+  auto ways = std::make_shared<std::vector<graph::Way>>(*star.ways(*ring.lanes));
+  std::mt19937 rng(7);
+  for (graph::Way& way : *ways)
+    way.latency = way.latency * std::uniform_real_distribution<double>(1 - spread, 1 + spread)(rng);
+  test::add_transfer(builder, ring.lanes, ways, Bytes::gib(1).b());
+  return *std::move(builder).build();
+}
+
+void ring(benchmark::State& state, double spread, engine::Division division) {
+  const auto ranks = static_cast<std::uint32_t>(state.range(0));
+  const graph::Graph graph = ring_all_reduce(ranks, spread);
+  const auto run = [&] { benchmark::DoNotOptimize(engine::run(graph, {.division = division})); };
+  for (auto _ : state) run();
+  state.SetItemsProcessed(state.iterations() *
+                          static_cast<std::int64_t>(graph.transfers()[0].lanes->messages()));
+  if (const auto peak = peak_memory(run))
+    state.counters["peak_MiB"] = static_cast<double>(*peak) / 1048576.0;
+}
+
+void fair(benchmark::State& state) { ring(state, 0, engine::Division::kFair); }
+void jittered(benchmark::State& state) { ring(state, 0.1, engine::Division::kFair); }
+void first_come(benchmark::State& state) { ring(state, 0, engine::Division::kFirstCome); }
+BENCHMARK(fair)
+    ->Name("messages/ring")
+    ->RangeMultiplier(4)
+    ->Range(64, 4096)
+    ->Unit(benchmark::kMillisecond);
+BENCHMARK(jittered)->Name("messages/ring_jittered")->Arg(1024)->Unit(benchmark::kMillisecond);
+BENCHMARK(first_come)->Name("messages/ring_first_come")->Arg(1024)->Unit(benchmark::kMillisecond);
+
+/// Every message at once, of random sizes: one division of a large component per message.
+void all_to_all(benchmark::State& state) {
+  const auto ranks = static_cast<std::uint32_t>(state.range(0));
+  std::mt19937 rng(7);
+  std::vector<std::vector<double>> shares(ranks, std::vector<double>(ranks, 0));
+  for (auto& row : shares)
+    for (double& share : row) share = std::uniform_real_distribution<double>(0.5, 1.5)(rng) / ranks;
+  const comm::Schedule schedule = comm::uneven_all_to_all(shares);
+  graph::GraphBuilder builder;
+  test::Star star(builder, ranks, kPath);
+  test::add_transfer(builder, schedule.lanes, star.ways(*schedule.lanes), Bytes::gib(1).b());
+  const graph::Graph graph = *std::move(builder).build();
+  for (auto _ : state) benchmark::DoNotOptimize(engine::run(graph));
+  state.SetItemsProcessed(state.iterations() *
+                          static_cast<std::int64_t>(schedule.lanes->messages()));
+}
+BENCHMARK(all_to_all)
+    ->Name("messages/uneven_all_to_all")
+    ->Arg(8)
+    ->Arg(32)
+    ->Arg(64)
+    ->Unit(benchmark::kMillisecond);
+
+/// Closed forms of schedules that are made once.
+void closed(benchmark::State& state) {
+  const comm::Schedule ring =
+      *comm::schedule(CollectiveKind::kAllReduce, comm::Algorithm::kRing, {1024, 8});
+  double bytes = 1024;
+  for (auto _ : state) {
+    bytes = bytes < 1e9 ? bytes * 1.1 : 1024;
+    benchmark::DoNotOptimize(comm::closed_time(ring, Bytes::b(bytes), kPath, kPath));
+  }
+  state.SetItemsProcessed(state.iterations());
+}
+BENCHMARK(closed)->Name("messages/closed_form");
+
+}  // namespace
+}  // namespace rehearse::bench
