@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <map>
 #include <set>
 
@@ -24,7 +25,8 @@ constexpr std::array<std::string_view, 8> kColours = {"#0072b2", "#d55e00", "#00
 constexpr std::size_t kMostNodes = 8;  // more are folded into kFewNodes
 constexpr std::size_t kFewNodes = 4;
 constexpr std::size_t kMostInRow = 16;
-constexpr double kCellWidth = 64, kCellHeight = 22, kRowStep = 52, kMargin = 24, kGap = 8;
+constexpr double kCellWidth = 64, kCellHeight = 22, kRowStep = 52, kMargin = 24, kGap = 8,
+                 kArc = 40;
 
 std::string escaped(std::string_view text) {
   std::uint64_t replaced = 0;
@@ -94,7 +96,7 @@ class Drawing {
       if (shown < group.vertices.size())
         folded[group.level] += fmt::format(" … {} × {} in all", group.vertices.size(), group.stem);
     }
-    height_ = kMargin + 20;
+    height_ = kMargin;
     text(cells_, kMargin, kMargin, title_, " font-size=\"14\" font-weight=\"bold\"");
     for (const auto& [level, row] : rows) {
       height_ += kRowStep;
@@ -161,7 +163,7 @@ class Drawing {
         text(cells_, x + kGap, y - kCellHeight / 2 - 3, fmt::format("{} in all", row.size()));
       y += kRowStep;
     }
-    const double bottom = y - kRowStep + kCellHeight;
+    const double bottom = y - kRowStep + (rows.back().empty() ? kArc : kCellHeight);
     boxes_ += fmt::format(
         "<rect x=\"{:.1f}\" y=\"{:.1f}\" width=\"{:.1f}\" height=\"{:.1f}\" rx=\"6\" "
         "fill=\"#f4f4f4\" stroke=\"#999999\"/>\n",
@@ -178,6 +180,15 @@ class Drawing {
             kMargin + width_ * (static_cast<double>(i) + 0.5) / static_cast<double>(row.size()), y};
   }
 
+  /// A line, or below what stands between two ends in one row an arc.
+  static std::string way_to(Place a, Place b) {
+    const double apart = std::abs(a.x - b.x);
+    if (a.y != b.y || apart < 1.5 * (kCellWidth + kGap))
+      return fmt::format("L{:.1f} {:.1f}", b.x, b.y);
+    return fmt::format("Q{:.1f} {:.1f} {:.1f} {:.1f}", (a.x + b.x) / 2,
+                       a.y + std::min(2 * kArc, kCellHeight + apart * 0.1), b.x, b.y);
+  }
+
   std::size_t draw_links() {
     std::size_t drawn = 0;
     for (const cluster::Link& link : c_.links()) {
@@ -185,8 +196,8 @@ class Drawing {
       if (a == places_.end() || b == places_.end()) continue;
       ++drawn;
       lines_ += fmt::format(
-          "<line x1=\"{:.1f}\" y1=\"{:.1f}\" x2=\"{:.1f}\" y2=\"{:.1f}\" stroke=\"{}\"{}/>\n",
-          a->second.x, a->second.y, b->second.x, b->second.y, kColours[link.type % kColours.size()],
+          "<path d=\"M{:.1f} {:.1f}{}\" fill=\"none\" stroke=\"{}\"{}/>\n", a->second.x,
+          a->second.y, way_to(a->second, b->second), kColours[link.type % kColours.size()],
           link.changes.empty() ? "" : " stroke-width=\"3\" stroke-dasharray=\"6 4\"");
     }
     return drawn;

@@ -20,7 +20,7 @@
 namespace rehearse::cluster {
 
 /// What one instance of a provider is.
-struct Instance {
+struct InstanceShape {
   std::string device;  ///< model
   std::uint32_t devices;
   std::optional<NodeKind> joined;  ///< absent: as usual for the device
@@ -29,7 +29,7 @@ struct Instance {
 };
 
 /// Finds an instance by its name ("p4d.24xlarge"); fails with the nearest name.
-using InstanceLookup = std::function<Result<Instance>(std::string_view name)>;
+using InstanceLookup = std::function<Result<InstanceShape>(std::string_view name)>;
 
 /// The file's `cluster:` section, which stands alone in it. Without a look-up, `instance` is an
 /// error.

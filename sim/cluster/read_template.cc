@@ -105,14 +105,14 @@ class Reader {
     section_.report(key, d.problem, d.expected, d.nearest);
   }
 
-  std::optional<Instance> find_instance() {
+  std::optional<InstanceShape> find_instance() {
     const auto name = section_.optional<std::string>("instance");
     if (!name) return std::nullopt;
     if (!instances_) {
       section_.report("instance", "no catalog of instances is at hand", "device and nodes");
       return std::nullopt;
     }
-    Result<Instance> found = instances_(*name);
+    Result<InstanceShape> found = instances_(*name);
     if (found) return std::move(*found);
     report("instance", found.error());
     return std::nullopt;
@@ -268,7 +268,10 @@ class Reader {
         if (const auto wan = inter_->map("wan")) {
           fabric.wan = read_link_type(*wan, "wan", "");
           wan->no_other_keys();
-          if (!fabric.wan) fabric_wrong_ = true;
+          if (fabric.wan)
+            fabric.wan->name = "wan";  // also where its make is that of the NICs
+          else
+            fabric_wrong_ = true;
         }
         break;
       }
@@ -282,7 +285,7 @@ class Reader {
 
   const YamlMap& section_;
   const InstanceLookup& instances_;
-  std::optional<Instance> instance_;
+  std::optional<InstanceShape> instance_;
   std::optional<YamlMap> inter_;
   bool forward_given_ = false;
   bool fabric_wrong_ = false;

@@ -191,6 +191,7 @@ std::vector<Router::Exit> Router::exits(std::uint32_t v) const {
   const std::span<const Portal> portals = node_[v]
                                               ? std::span<const Portal>(zones_[*node_[v]].portals)
                                               : std::span<const Portal>(&*portal_[v], 1);
+  result.reserve(std::min<std::size_t>(portals.size(), 16));
   for (std::size_t first = 0, last = 0; first < portals.size(); first = last) {
     Cost least = kFar;
     for (; last < portals.size() && portals[last].core == portals[first].core; ++last)
@@ -230,29 +231,39 @@ const Router::Cost* Router::to_core(std::uint32_t core) const {
 std::optional<std::pair<Router::Portal, Router::Portal>> Router::choose_portals(
     std::uint32_t from, std::uint32_t to) const {
   const std::vector<Exit> out = exits(from), in = exits(to);
-  const auto total = [&](const Exit& a, const Exit& b) {
-    return std::pair(a.cost + to_core(b.core)[a.core] + b.cost, b.cost);
-  };
+  // The pairs of least cost, and of these least cost at the end.
   std::pair<Cost, Cost> least(kFar, 0);
-  for (const Exit& a : out)
-    for (const Exit& b : in) least = std::min(least, total(a, b));
-  if (least.first >= kFar) return std::nullopt;
-  // The portals of `end` on exits that lie on a quickest way.
-  const auto pick = [&](std::uint32_t end, const std::vector<Exit>& exits_of_end,
-                        auto on_quickest) {
-    std::vector<Portal> tied;
-    for (const Exit& exit : exits_of_end)
-      if (on_quickest(exit))
-        for (const Portal& portal : exit.portals)
-          if (cost_to(end, portal) == exit.cost) tied.push_back(portal);
-    return tied[turns_[end] % tied.size()];
+  std::vector<std::pair<const Exit*, const Exit*>> quickest;
+  quickest.reserve(8);
+  for (const Exit& b : in) {
+    const Cost* const distance = to_core(b.core);
+    for (const Exit& a : out) {
+      const std::pair total(a.cost + distance[a.core] + b.cost, b.cost);
+      if (total > least || total.first >= kFar) continue;
+      if (total < least) quickest.clear();
+      least = total;
+      quickest.emplace_back(&a, &b);
+    }
+  }
+  if (quickest.empty()) return std::nullopt;
+  // The turn of `end` among the portals of some exits; those of one exit stand side by side.
+  const auto pick = [&](std::uint32_t end, auto exit_of, auto counts) {
+    std::vector<const Portal*> tied;
+    const Exit* before = nullptr;
+    for (const auto& pair : quickest) {
+      const Exit* const exit = exit_of(pair);
+      if (!counts(pair) || exit == before) continue;
+      before = exit;
+      for (const Portal& portal : exit->portals)
+        if (cost_to(end, portal) == exit->cost) tied.push_back(&portal);
+    }
+    return *tied[turns_[end] % tied.size()];
   };
-  const Portal last = pick(to, in, [&](const Exit& b) {
-    return std::any_of(out.begin(), out.end(), [&](const Exit& a) { return total(a, b) == least; });
-  });
-  const Exit& arrival =
-      *std::find_if(in.begin(), in.end(), [&](const Exit& b) { return b.core == last.core; });
-  const Portal first = pick(from, out, [&](const Exit& a) { return total(a, arrival) == least; });
+  const Portal last = pick(
+      to, [](const auto& pair) { return pair.second; }, [](const auto&) { return true; });
+  const Portal first = pick(
+      from, [](const auto& pair) { return pair.first; },
+      [&](const auto& pair) { return pair.second->core == last.core; });
   return std::pair(first, last);
 }
 
@@ -292,6 +303,7 @@ std::optional<std::vector<HopId>> Router::way(VertexId from_id, VertexId to_id) 
   const std::uint32_t from = from_id.index(), to = to_id.index();
   std::vector<HopId> hops;
   if (from == to) return hops;
+  hops.reserve(8);
   if (node_[from] && node_[from] == node_[to] && within(zones_[*node_[from]], from, to) < kFar) {
     descend_within(from, to, hops);
     return hops;

@@ -8,6 +8,7 @@
 #include "profiler/capture/blocks.h"
 #include "sim/base/text.h"
 #include "sim/cluster/point_to_point.h"
+#include "sim/cluster/read_cluster.h"
 #include "tests/support/capture_run.h"
 #include "tests/support/data.h"
 #include "tests/support/pages.h"
@@ -59,6 +60,7 @@ TEST_CASE("the page of JSON names every key that a command writes") {
   check({"import", damaged, "-o", store}, "");
   check({"inspect", kExample}, "");
   check({"inspect", damaged}, "");
+  check({"inspect", "--cluster", "examples/clusters/ethernet_v100.yaml"}, "");
   check({"replay", kExample}, "");
   check({"whatif", kExample, "--scale", "gpu:2"}, replay);
   check({"validate", "--data", "examples/recordings"}, "");
@@ -90,6 +92,31 @@ TEST_CASE("the page of links has a file that loads, and the times that follow fr
   REQUIRE(line);
   CHECK(line->latency == link->latency);
   CHECK(line->rate == link->rate);
+}
+
+// --- cluster.md
+
+TEST_CASE("the clusters of the page are read") {
+  const auto blocks = test::blocks_of(test::source_file("docs/formats/cluster.md"), "yaml");
+  REQUIRE(blocks.size() == 2);
+  for (const test::Block& block : blocks) {
+    const auto read = cluster::parse_cluster(test::join_lines(block.lines), "page");
+    INFO((read ? "" : to_string(read.error())));
+    CHECK(read);
+  }
+}
+
+TEST_CASE("the routes that the page on clusters works out") {
+  const auto read = cluster::load_cluster(test::source_file("examples/clusters/dgx_h100_x4.yaml"));
+  REQUIRE(read);
+  const cluster::Route near = read->route(DeviceId(0), DeviceId(1));
+  CHECK(near.hops.size() == 2);
+  CHECK(near.path.latency.us() == Approx(2));
+  CHECK(near.path.rate.gb_per_s() == Approx(370));
+  const cluster::Route far = read->route(DeviceId(0), DeviceId(8 + 3));
+  CHECK(far.hops.size() == 6);
+  CHECK(far.path.latency.us() == Approx(3));
+  CHECK(far.path.rate.gb_per_s() == Approx(47));
 }
 
 // --- capture.md

@@ -94,13 +94,15 @@ TEST_CASE("kinds by name") {
         std::string::npos);
   CHECK(way(fabric("{kind: wan, wan: {rate: 5 Gbit/s, latency: 40 ms}}"), 0, 15)
             .find("region0 region1") != std::string::npos);
+  CHECK(type_named(fabric("{kind: wan, link: tcp_1g, wan: {link: tcp_1g}}"), "wan").source ==
+        "REC");
 }
 
 TEST_CASE("an instance is looked up") {
-  const InstanceLookup lookup = [](std::string_view name) -> Result<Instance> {
+  const InstanceLookup lookup = [](std::string_view name) -> Result<InstanceShape> {
     if (name != "p4d.24xlarge")
       return fail("unknown instance '" + std::string(name) + "'", "did you mean 'p4d.24xlarge'?");
-    return Instance{.device = "a100_sxm4_40",
+    return InstanceShape{.device = "a100_sxm4_40",
                     .devices = 8,
                     .joined = std::nullopt,
                     .nics = 4,
