@@ -13,17 +13,20 @@ bool lacks_duration(const graph::ProgramOp& op) {
 
 }  // namespace
 
-std::uint64_t set_durations(graph::Job& job, const Device& device) {
-  std::uint64_t set = 0;
+double set_durations(graph::Job& job, const Device& device) {
+  double set = 0, all = 0;  // seconds
   for (graph::Program& program : job.programs)
     for (graph::ProgramOp& op : program.ops) {
-      if (!lacks_duration(op)) continue;
-      ++set;
-      constexpr Seconds kLongest = Seconds::s(86400);  // beyond a day the numbers are damage
-      op.duration = Picoseconds::from(
-          std::min(kLongest, std::max(op.flops / device.peak, op.bytes / device.memory)));
+      if (op.task != Task::kCompute && op.task != Task::kMemory) continue;
+      if (lacks_duration(op)) {
+        constexpr Seconds kLongest = Seconds::s(86400);  // beyond a day the numbers are damage
+        op.duration = Picoseconds::from(
+            std::min(kLongest, std::max(op.flops / device.peak, op.bytes / device.memory)));
+        set += op.duration->seconds().s();
+      }
+      all += op.duration->seconds().s();
     }
-  return set;
+  return all > 0 ? set / all : 0;
 }
 
 bool lacks_durations(const graph::Job& job) {

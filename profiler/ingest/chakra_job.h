@@ -16,7 +16,7 @@ namespace rehearse::ingest {
 
 struct ChakraFiles {
   std::filesystem::path prefix;
-  std::optional<std::uint32_t> ranks;  ///< how many; absent: as many as there are files
+  std::optional<std::uint32_t> ranks = {};  ///< how many; absent: as many as there are files
   CommGroups groups = {};
 };
 
