@@ -20,7 +20,6 @@ namespace rehearse::cli {
 namespace {
 
 struct Options {
-  std::string job;  ///< a job file, which is not read yet
   std::filesystem::path chakra;
   std::filesystem::path cluster;
   std::uint32_t ranks = 0;  ///< 0: as many as there are files
@@ -193,7 +192,6 @@ void add_simulate(CLI::App& app, Action& action) {
   auto options = std::make_shared<Options>();
   CLI::App* command = app.add_subcommand(
       "simulate", "Predict a job, given as Chakra execution traces, on a cluster");
-  command->add_option("JOB", options->job)->group("");  // hidden: only to say what to do instead
   command
       ->add_option("--chakra", options->chakra,
                    "PREFIX.<rank>.et of each rank, or PREFIX.et for all of them; may be gzip")
@@ -248,9 +246,6 @@ void add_simulate(CLI::App& app, Action& action) {
       "Example: rehearse simulate --chakra job --cluster cluster.yaml --ranks 16 --fidelity "
       "closed");
   command->callback([options, &action] {
-    if (!options->job.empty())
-      throw CLI::ValidationError("a job file such as '" + options->job +
-                                 "' cannot be simulated yet; --chakra PREFIX --cluster FILE");
     if (options->chakra.empty() || options->cluster.empty())
       throw CLI::ValidationError("simulate needs --chakra PREFIX and --cluster FILE");
     if (!options->astra_sim && (options->splits || !options->endpoint_delay.empty()))

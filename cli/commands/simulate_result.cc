@@ -51,12 +51,13 @@ std::string ranks_text(const RankRange& range) {
   return fmt::format("{}–{}", range.first, range.first + range.count - 1);
 }
 
+/// By ranges, so that ranks that are alike give exactly what each of them has.
 Usage mean_of(const Simulation& s) {
   Usage mean;
-  for (const Part& part : kParts) {
-    for (const Usage& usage : s.usage) mean.*part.time += usage.*part.time;
-    mean.*part.time = mean.*part.time / static_cast<double>(s.usage.size());
-  }
+  for (const RankRange& range : ranges_of(s))
+    for (const Part& part : kParts)
+      mean.*part.time +=
+          range.usage.*part.time * (static_cast<double>(range.count) / s.job.ranks());
   return mean;
 }
 

@@ -95,6 +95,23 @@ Schedule in_parts(const Schedule& schedule, std::uint32_t parts) {
   return result;
 }
 
+std::shared_ptr<const Lanes> meeting(std::uint32_t members) {
+  std::vector<Lane> lanes;
+  std::vector<Wait> waits;
+  for (std::uint32_t m = members - 1; m > 0; --m) {
+    if (!lanes.empty())
+      waits.push_back({static_cast<std::uint32_t>(lanes.size()),
+                       static_cast<std::uint32_t>(lanes.size() - 1), 1});
+    lanes.push_back({m, m - 1, 1, 0});
+  }
+  const auto met = static_cast<std::uint32_t>(lanes.size() - 1);
+  for (std::uint32_t m = 1; m < members; ++m) {
+    waits.push_back({static_cast<std::uint32_t>(lanes.size()), met, 1});
+    lanes.push_back({0, m, 1, 0});
+  }
+  return std::make_shared<Lanes>(members, std::move(lanes), std::move(waits));
+}
+
 Seconds GroupSchedule::time(Bytes size) const {
   return slowest(local_paths, local, size) + slowest(across_paths, across, size);
 }

@@ -41,6 +41,11 @@ class Schedules {
   std::map<std::tuple<CollectiveKind, std::uint32_t, std::uint32_t>, comm::Schedule> known_;
 };
 
+/// A collective that only takes time: all members come, the last one ends the chain to member 0,
+/// and the n - 1 lanes behind it, from there to each other member, last as long as their ways say.
+/// REQUIRES: at least two members.
+std::shared_ptr<const graph::Lanes> meeting(std::uint32_t members);
+
 /// `parts` schedules one after the other, each of an equal part of the size.
 comm::Schedule in_parts(const comm::Schedule& schedule, std::uint32_t parts);
 

@@ -21,28 +21,11 @@ using graph::Lanes;
 using graph::Program;
 using graph::ProgramOp;
 using graph::Task;
-using graph::Wait;
 using graph::Way;
 using Ways = std::shared_ptr<const std::vector<Way>>;
 
-/// All members come, the last one ends the chain to member 0, and then it lasts as long as the ways
-/// out say.
-std::shared_ptr<const Lanes> meeting(std::uint32_t members) {
-  std::vector<Lane> lanes;
-  std::vector<Wait> waits;
-  for (std::uint32_t m = members - 1; m > 0; --m) {
-    if (!lanes.empty())
-      waits.push_back({static_cast<std::uint32_t>(lanes.size()),
-                       static_cast<std::uint32_t>(lanes.size() - 1), 1});
-    lanes.push_back({m, m - 1, 1, 0});
-  }
-  const auto met = static_cast<std::uint32_t>(lanes.size() - 1);
-  for (std::uint32_t m = 1; m < members; ++m) {
-    waits.push_back({static_cast<std::uint32_t>(lanes.size()), met, 1});
-    lanes.push_back({0, m, 1, 0});
-  }
-  return std::make_shared<Lanes>(members, std::move(lanes), std::move(waits));
-}
+/// To the byte: a rounded size would show two different ones as equal.
+std::string exactly(Bytes bytes) { return fmt::format("{:.0f} B", bytes.b()); }
 
 /// The dependencies of a program, and the order of the collectives of one group.
 struct Order {
@@ -250,8 +233,8 @@ class Lowering {
           fmt::format("process group '{}': its collective {} is {} of {} on rank {} and {} of "
                       "{} on rank {}",
                       job_.groups[group].name, index, to_string(collective.kind),
-                      to_string(collective.bytes), first_ranks_[of_group[index]].index(),
-                      to_string(op.collective), to_string(op.bytes), rank.index()),
+                      exactly(collective.bytes), first_ranks_[of_group[index]].index(),
+                      to_string(op.collective), exactly(op.bytes), rank.index()),
           "members that issue the same collectives in the same order");
     collective.members.push_back(id);
     return {};
@@ -298,7 +281,7 @@ class Lowering {
         fmt::format(
             "process group '{}': rank {} never comes to its collective {}, {} of {} on rank {}",
             group.name, absent->index(), number - instances_[g].begin(), to_string(collective.kind),
-            to_string(collective.bytes), first_ranks_[index].index()),
+            exactly(collective.bytes), first_ranks_[index].index()),
         "members that issue the same collectives in the same order");
   }
 
@@ -405,7 +388,7 @@ class Lowering {
       for (std::size_t i = 0; i < sends.size(); ++i) {
         if (sends[i].bytes != found->second[i].bytes)
           return fail(fmt::format("message {} {} has {} and its receive {}", i, describe(channel),
-                                  to_string(sends[i].bytes), to_string(found->second[i].bytes)));
+                                  exactly(sends[i].bytes), exactly(found->second[i].bytes)));
         builder_.add_edge(sends[i].op, found->second[i].op);
       }
     }

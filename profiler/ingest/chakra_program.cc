@@ -264,11 +264,10 @@ class ProgramReader {
   std::uint32_t group(std::string_view raw) {
     std::uint64_t replaced = 0;
     const std::string name = sound_text(raw, replaced);
-    const auto known = std::find(groups_.begin(), groups_.end(), name);
-    if (known == groups_.end()) groups_.push_back(name);
-    return static_cast<std::uint32_t>(known == groups_.end()
-                                          ? groups_.size() - 1
-                                          : static_cast<std::size_t>(known - groups_.begin()));
+    const auto place =
+        static_cast<std::size_t>(std::find(groups_.begin(), groups_.end(), name) - groups_.begin());
+    if (place == groups_.size()) groups_.push_back(name);
+    return static_cast<std::uint32_t>(place);
   }
 
   std::string file_;

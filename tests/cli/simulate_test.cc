@@ -130,7 +130,7 @@ TEST_CASE("simulate: lengths from the roofline of the device, with a warning and
 TEST_CASE("simulate: wrong usage is exit code 2") {
   using test::check_failed;
   check_failed(simulate({}), 2, "simulate needs --chakra PREFIX and --cluster FILE");
-  check_failed(simulate({"job.yaml"}), 2, "a job file such as 'job.yaml' cannot be simulated yet");
+  check_failed(simulate({"job.yaml"}), 2, "unexpected 'job.yaml'");
   check_failed(simulate({"--chakra", "x"}), 2, "simulate needs --chakra PREFIX and --cluster FILE");
   check_failed(simulate_example({"--fidelity", "exact"}), 2, "--fidelity");
   check_failed(simulate_example({"--algorithm", "rnig"}), 2, "did you mean 'ring'?");

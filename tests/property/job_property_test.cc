@@ -29,7 +29,7 @@ constexpr CollectiveKind kKinds[] = {CollectiveKind::kAllReduce, CollectiveKind:
 
 /// Ranks that all do the same: compute, memory and host ops, and collectives of the ranks of a node
 /// and of those across nodes.
-Job random_job(Random& random, std::uint32_t per_node, std::uint32_t nodes) {
+Job random_job(Random& random, std::uint32_t per_node, std::uint32_t nodes, bool broadcasts) {
   Job job;
   Program program;
   const NameId name = job.names.intern("op");
@@ -41,7 +41,7 @@ Job random_job(Random& random, std::uint32_t per_node, std::uint32_t nodes) {
       op.duration = Picoseconds(between(random, 0, 50'000'000));
     } else {
       op.task = Task::kCollective;
-      op.collective = kKinds[between(random, 0, 4)];
+      op.collective = kKinds[between(random, 0, broadcasts ? 4 : 3)];
       op.bytes = Bytes::b(between(random, 0, 1'000'000));
       op.group = between(random, 0, 1);
     }
@@ -92,7 +92,8 @@ TEST_CASE(
     INFO("seed " << seed);
     Random random(seed);
     const std::uint32_t per_node = between(random, 1, 4), nodes = between(random, 1, 4);
-    const Job job = random_job(random, per_node, nodes);
+    const bool broadcasts = seed % 3 == 0;
+    const Job job = random_job(random, per_node, nodes, broadcasts);
     const cluster::Cluster cluster = cluster_of(per_node, nodes);
     Rules rules{.fidelity = Fidelity::kClosed, .parts = between(random, 1, 3)};
     if (between(random, 0, 1) == 1) rules.message_overhead = Seconds::us(1);
@@ -110,9 +111,11 @@ TEST_CASE(
     rules.fidelity = Fidelity::kMessage;
     const auto messages = lower(job, cluster, rules);
     REQUIRE(messages);
-    // Every message rounds to a picosecond.
-    CHECK(makespan(*messages).count() >=
-          closed.count() - static_cast<std::int64_t>(messages->messages) - 1);
+    // Every message rounds to a picosecond. The root of a broadcast is done before the others, and
+    // goes on: that is quicker than the closed form, in which all end together.
+    if (!broadcasts)
+      CHECK(makespan(*messages).count() >=
+            closed.count() - static_cast<std::int64_t>(messages->messages) - 1);
     CHECK(messages->bytes_sent == all->bytes_sent);
   }
 }
@@ -122,7 +125,7 @@ TEST_CASE("jobs: what is sent is received, over every transfer") {
     INFO("seed " << seed);
     Random random(seed);
     const std::uint32_t per_node = between(random, 2, 4), nodes = between(random, 1, 3);
-    const Job job = random_job(random, per_node, nodes);
+    const Job job = random_job(random, per_node, nodes, true);
     const auto lowered = lower(job, cluster_of(per_node, nodes), {});
     REQUIRE(lowered);
     double sent = 0, received = 0;
