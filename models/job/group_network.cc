@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include <fmt/core.h>
+
 namespace rehearse::job {
 
 using cluster::PointToPoint;
@@ -133,8 +135,13 @@ Result<GroupSchedule> Schedules::of(CollectiveKind kind, std::span<const DeviceI
   const auto key = std::tuple(kind, n, per_node);
   auto known = known_.find(key);
   if (known == known_.end()) {
-    Result<Schedule> schedule =
-        comm::schedule(kind, algorithm_for(kind, rules_), {.ranks = n, .per_node = per_node});
+    const Algorithm algorithm = algorithm_for(kind, rules_);
+    constexpr std::uint32_t kMostPairs = 4096;  // their lanes would fill the memory
+    if (n > kMostPairs && (algorithm == Algorithm::kPairwise || algorithm == Algorithm::kLinear))
+      return fail(fmt::format("algorithm '{}' of {} among {} ranks", to_string(algorithm),
+                              to_string(kind), n),
+                  fmt::format("at most {} ranks, or two_dimensional", kMostPairs));
+    Result<Schedule> schedule = comm::schedule(kind, algorithm, {.ranks = n, .per_node = per_node});
     if (!schedule) return forward(schedule);
     known = known_.emplace(key, in_parts(*schedule, rules_.parts)).first;
   }

@@ -243,6 +243,21 @@ TEST_CASE("ranks that do not fit each other are one line") {
   CHECK(cycle.find("after itself") != std::string::npos);
 }
 
+TEST_CASE("an all_to_all whose messages would fill the memory is refused") {
+  Job job = job_of({{collective(0, 6, 64)}});
+  job.program_of.assign(5120, 0);
+  job.groups_of.assign(5120, {0});
+  job.groups[0].members.clear();
+  for (std::uint32_t r = 0; r < 5120; ++r) job.groups[0].members.push_back(RankId(r));
+  const auto cluster = cluster::parse_cluster(
+      "cluster: {device: h100_sxm5_80, devices_per_node: 8, nodes: 640, inter_node: switch}\n",
+      "c");
+  REQUIRE(cluster);
+  CHECK(error_of(job, *cluster) ==
+        "algorithm 'pairwise' of all_to_all among 5120 ranks; at most 4096 ranks, or "
+        "two_dimensional");
+}
+
 TEST_CASE("a hand-made ring all-reduce of 8 ranks takes the time of the closed form") {
   const std::string folder = "chakra-et/synthetic_custom_ring_allreduce_8npus_1MB/";
   const auto first = test::shared_data(folder + "custom_allreduce.0.et");
