@@ -21,6 +21,7 @@ void add_import(CLI::App& app, Action& action);
 void add_inspect(CLI::App& app, Action& action);
 void add_profile(CLI::App& app, Action& action);
 void add_replay(CLI::App& app, Action& action);
+void add_simulate(CLI::App& app, Action& action);
 void add_validate(CLI::App& app, Action& action);
 void add_whatif(CLI::App& app, Action& action);
 

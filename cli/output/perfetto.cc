@@ -1,65 +1,11 @@
 #include "cli/output/perfetto.h"
 
 #include <fmt/format.h>
-#include <nlohmann/json.hpp>
 
+#include "cli/output/event_writer.h"
 #include "sim/base/file.h"
 
 namespace rehearse::cli {
-namespace {
-
-/// Writes events one by one: a timeline may be larger than one would hold as a document.
-class EventWriter {
- public:
-  explicit EventWriter(PendingFile& file) : file_(file) { out_ = "{\"traceEvents\":[\n"; }
-
-  void name(std::string_view what, std::size_t process, std::size_t thread, std::string_view text) {
-    add(fmt::format(R"({{"ph":"M","name":"{}","pid":{},"tid":{},"args":{{"name":{}}}}})", what,
-                    process, thread, quoted(text)));
-  }
-  void order(std::size_t process, std::size_t position) {
-    add(fmt::format(
-        R"({{"ph":"M","name":"process_sort_index","pid":{},"args":{{"sort_index":{}}}}})", process,
-        position));
-  }
-  void span(std::string_view name, std::string_view category, std::size_t process,
-            std::size_t thread, Seconds start, Seconds duration) {
-    add(fmt::format(
-        R"({{"ph":"X","name":{},"cat":"{}","pid":{},"tid":{},"ts":{:.6f},"dur":{:.6f}}})",
-        quoted(name), category, process, thread, start.us(), duration.us()));
-  }
-
-  Status finish() {
-    out_ += "\n]}\n";
-    flush();
-    if (!status_) return status_;
-    return file_.commit();
-  }
-
- private:
-  static std::string quoted(std::string_view text) {
-    return nlohmann::json(std::string(text))
-        .dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
-  }
-  void add(std::string_view event) {
-    if (!first_) out_ += ",\n";
-    first_ = false;
-    out_ += event;
-    if (out_.size() > (1U << 20)) flush();
-  }
-  void flush() {
-    if (status_) status_ = file_.write(out_);
-    out_.clear();
-  }
-
-  PendingFile& file_;
-  std::string out_;
-  bool first_ = true;
-  Status status_;
-};
-
-}  // namespace
-
 Status write_perfetto(const std::filesystem::path& path,
                       const std::vector<replay::Recording>& recordings,
                       const replay::ReplayGraph& replay, const graph::Timeline& timeline) {

@@ -2,16 +2,11 @@
 // length, first the metadata of the file and then one per op.
 #pragma once
 
-#include <string_view>
-
 #include "profiler/ingest/byte_source.h"
 #include "profiler/trace/recorder.h"
 #include "sim/base/progress.h"
 
 namespace rehearse::ingest {
-
-/// Whether a file that begins with these bytes (a few KiB, or all of it) can be such a trace.
-bool looks_like_chakra(std::string_view first_bytes);
 
 /// Reads one file (one rank) into `recorder`, whose info().source names it. The rows have no start:
 /// what such a trace states are dependencies and durations. Damage is counted as problems; fails on

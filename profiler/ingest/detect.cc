@@ -11,7 +11,7 @@
 
 #include "profiler/ingest/byte_source.h"
 #include "profiler/ingest/capture.h"
-#include "profiler/ingest/chakra.h"
+#include "profiler/ingest/chakra_messages.h"
 #include "profiler/ingest/json_stream.h"
 #include "profiler/ingest/nsys.h"
 #include "profiler/trace/store.h"

@@ -68,6 +68,16 @@ TEST_CASE("the page of JSON names every key that a command writes") {
                            "storage", "functions", "sources"})
     check({"catalog", kind}, "");
   check({"doctor"}, "");
+  const std::vector<std::string> simulate = {"simulate",
+                                             "--chakra",
+                                             "examples/chakra/transformer",
+                                             "--comm-groups",
+                                             "examples/chakra/transformer.groups.json",
+                                             "--ranks",
+                                             "32",
+                                             "--cluster",
+                                             "examples/clusters/dgx_h100_x4.yaml"};
+  check(simulate, "");
   const std::string folder = (test::scratch_folder() / "capture").string();
   check({"profile", "-o", folder, "--", test::capture_program("capture_target"), "ranges", "10"},
         "");

@@ -12,6 +12,8 @@
 #include "profiler/capture/format.h"
 #include "profiler/ingest/capture.h"
 #include "profiler/ingest/chakra.h"
+#include "profiler/ingest/chakra_messages.h"
+#include "profiler/ingest/chakra_program.h"
 #include "profiler/ingest/execution_trace.h"
 #include "profiler/ingest/input.h"
 #include "profiler/ingest/join.h"
@@ -191,17 +193,24 @@ void chakra(std::string_view bytes) {
   run(ingest::read_chakra, bytes);
 }
 
-void csv(std::string_view bytes) {
-  const Result<CsvTable> table = CsvTable::parse(bytes, kName);
-  if (!table) return check(table.error());
-  REHEARSE_CHECK(!table->columns().empty());
-  std::uint32_t line = 0;
-  for (std::size_t row = 0; row < table->rows(); ++row) {
-    REHEARSE_CHECK(table->line(row) > line, "line {} after {}", table->line(row), line);
-    line = table->line(row);
-    for (const std::string& column : table->columns()) {
-      REHEARSE_CHECK(table->cell(row, column).size() <= bytes.size());
-      if (const auto number = table->number(row, column); !number) check(number.error());
+void chakra_job(std::string_view bytes) {
+  const auto source = ingest::bytes_in_memory(bytes);
+  NamePool names;
+  const auto read = ingest::read_chakra_program(*source, kName, names);
+  if (!read) return check(read.error());
+  const graph::Program& program = read->program;
+  REHEARSE_CHECK(!program.ops.empty() && read->ids.size() == program.ops.size());
+  REHEARSE_CHECK(program.first_dependency.size() == program.ops.size() + 1);
+  for (std::uint32_t i = 0; i < program.ops.size(); ++i) {
+    const graph::ProgramOp& op = program.ops[i];
+    check_id(op.name, names.size());
+    if (op.task == graph::Task::kCollective) REHEARSE_CHECK(op.group < read->groups.size());
+    if (op.duration) REHEARSE_CHECK(*op.duration >= Picoseconds(0));
+    REHEARSE_CHECK(op.bytes >= Bytes::b(0) && op.flops >= Flops::flop(0));
+    for (std::uint32_t d = program.first_dependency[i]; d < program.first_dependency[i + 1]; ++d) {
+      REHEARSE_CHECK(program.dependencies[d] < i);
+      REHEARSE_CHECK(d == program.first_dependency[i] ||
+                     program.dependencies[d - 1] < program.dependencies[d]);
     }
   }
 }
@@ -219,6 +228,21 @@ void cluster_file(std::string_view bytes) {
   }
   for (std::size_t i = 0; i < vertices; i += 1 + vertices / 16)
     (void)read->route_to(DeviceId(0), VertexId(i));
+}
+
+void csv(std::string_view bytes) {
+  const Result<CsvTable> table = CsvTable::parse(bytes, kName);
+  if (!table) return check(table.error());
+  REHEARSE_CHECK(!table->columns().empty());
+  std::uint32_t line = 0;
+  for (std::size_t row = 0; row < table->rows(); ++row) {
+    REHEARSE_CHECK(table->line(row) > line, "line {} after {}", table->line(row), line);
+    line = table->line(row);
+    for (const std::string& column : table->columns()) {
+      REHEARSE_CHECK(table->cell(row, column).size() <= bytes.size());
+      if (const auto number = table->number(row, column); !number) check(number.error());
+    }
+  }
 }
 
 void execution_trace(std::string_view bytes) { run(ingest::read_execution_trace, bytes); }
@@ -255,15 +279,16 @@ void input(std::string_view bytes) {
 }
 
 std::span<const Target> targets() {
-  static constexpr std::array<Target, 9> kTargets = {{{"capture", capture_file},
-                                                      {"chakra", chakra},
-                                                      {"cluster", cluster_file},
-                                                      {"csv", csv},
-                                                      {"execution_trace", execution_trace},
-                                                      {"input", input},
-                                                      {"kineto", kineto},
-                                                      {"nsys", nsys},
-                                                      {"store", store}}};
+  static constexpr std::array<Target, 10> kTargets = {{{"capture", capture_file},
+                                                       {"chakra", chakra},
+                                                       {"chakra_job", chakra_job},
+                                                       {"cluster", cluster_file},
+                                                       {"csv", csv},
+                                                       {"execution_trace", execution_trace},
+                                                       {"input", input},
+                                                       {"kineto", kineto},
+                                                       {"nsys", nsys},
+                                                       {"store", store}}};
   return kTargets;
 }
 

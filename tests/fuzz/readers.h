@@ -11,8 +11,10 @@ namespace rehearse::fuzz {
 /// right, so that what the blocks hold is reached.
 void capture_file(std::string_view bytes);
 void chakra(std::string_view bytes);
-void csv(std::string_view bytes);
+/// As the program of a rank, which must keep the invariants of graph::Job.
+void chakra_job(std::string_view bytes);
 void cluster_file(std::string_view bytes);
+void csv(std::string_view bytes);
 void execution_trace(std::string_view bytes);
 void input(std::string_view bytes);
 void kineto(std::string_view bytes);

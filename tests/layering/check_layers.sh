@@ -12,12 +12,13 @@ BEGIN {
   may["sim/engine"] = "sim/base sim/graph"
   may["models/comm"] = "sim/base sim/graph sim/cluster"
   may["cost"] = "sim/base sim/cluster"
+  may["models/job"] = "sim/base sim/graph sim/cluster models/comm"
   may["strategies"] = "sim/base sim/graph"
   may["profiler/trace"] = "sim/base"
   may["profiler/ingest"] = "sim/base sim/graph profiler/trace profiler/capture"
   may["profiler/replay"] = "sim/base sim/graph profiler/trace"
   may["profiler/capture"] = "sim/base"
-  may["cli"] = "sim/base sim/graph sim/cluster sim/engine models/comm strategies cost profiler/trace" \
+  may["cli"] = "sim/base sim/graph sim/cluster sim/engine models/comm models/job strategies cost profiler/trace" \
                " profiler/ingest profiler/replay profiler/capture"
   # third-party header: modules whose sources may include it; fmt and tl::expected are everywhere
   owner["yaml-cpp"] = "sim/base"

@@ -2,6 +2,7 @@
 
 #include "profiler/ingest/chakra.h"
 #include "profiler/ingest/chakra.pb.h"
+#include "profiler/ingest/chakra_messages.h"
 #include "tests/support/data.h"
 #include "tests/support/ranks.h"
 

@@ -1,0 +1,258 @@
+#include "cli/commands/simulate_result.h"
+
+#include <algorithm>
+#include <array>
+#include <map>
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "cli/output/event_writer.h"
+#include "sim/base/file.h"
+#include "sim/base/text.h"
+
+namespace rehearse::cli {
+namespace {
+
+using job::Usage;
+
+struct Part {
+  const char* name;  ///< for people
+  const char* key;
+  Seconds Usage::*time;
+};
+constexpr std::array<Part, 5> kParts = {
+    {{"compute", "compute", &Usage::compute},
+     {"exposed communication", "exposed_communication", &Usage::exposed_communication},
+     {"memory", "memory", &Usage::memory},
+     {"host", "host", &Usage::host},
+     {"idle", "idle", &Usage::idle}}};
+
+/// Consecutive ranks of equal usage.
+struct RankRange {
+  std::size_t first;
+  std::size_t count;
+  Usage usage;
+};
+
+std::vector<RankRange> ranges_of(const Simulation& s) {
+  if (s.lowered.folded) return {{0, s.job.ranks(), s.usage.front()}};
+  std::vector<RankRange> ranges;
+  for (std::size_t r = 0; r < s.usage.size(); ++r) {
+    if (ranges.empty() || !(ranges.back().usage == s.usage[r]))
+      ranges.push_back({r, 0, s.usage[r]});
+    ++ranges.back().count;
+  }
+  return ranges;
+}
+
+std::string ranks_text(const RankRange& range) {
+  if (range.count == 1) return std::to_string(range.first);
+  return fmt::format("{}–{}", range.first, range.first + range.count - 1);
+}
+
+/// By ranges, so that ranks that are alike give exactly what each of them has.
+Usage mean_of(const Simulation& s) {
+  Usage mean;
+  for (const RankRange& range : ranges_of(s))
+    for (const Part& part : kParts)
+      mean.*part.time +=
+          range.usage.*part.time * (static_cast<double>(range.count) / s.job.ranks());
+  return mean;
+}
+
+/// Collectives of one name, size and number of ranks.
+struct CollectiveSum {
+  std::string name;
+  CollectiveKind kind;
+  Bytes bytes;
+  std::size_t ranks;
+  std::size_t count = 0;
+  Seconds total = Seconds::s(0);
+  Seconds slowest = Seconds::s(0);
+};
+
+std::vector<CollectiveSum> slowest_collectives(const Simulation& s, std::size_t most) {
+  std::map<std::tuple<std::string_view, CollectiveKind, double, std::size_t>, CollectiveSum> sums;
+  for (const job::Collective& c : s.lowered.collectives) {
+    const std::string_view name = s.lowered.graph.name(c.members.front());
+    const std::size_t ranks = s.job.groups[c.group].members.size();
+    CollectiveSum& sum = sums.try_emplace({name, c.kind, c.bytes.b(), ranks},
+                                          CollectiveSum{std::string(name), c.kind, c.bytes, ranks})
+                             .first->second;
+    const Seconds time = job::time_of(c, s.timeline);
+    ++sum.count;
+    sum.total += time;
+    sum.slowest = std::max(sum.slowest, time);
+  }
+  std::vector<CollectiveSum> list;
+  for (auto& [key, sum] : sums) list.push_back(std::move(sum));
+  std::stable_sort(list.begin(), list.end(), [](const CollectiveSum& a, const CollectiveSum& b) {
+    return a.slowest > b.slowest;
+  });
+  if (list.size() > most) list.erase(list.begin() + static_cast<std::ptrdiff_t>(most), list.end());
+  return list;
+}
+
+Table collective_table(const std::vector<CollectiveSum>& sums) {
+  Table table({{"slowest collectives", Align::kLeft},
+               {"kind", Align::kLeft},
+               {"ranks"},
+               {"size (MB)"},
+               {"count"},
+               {"mean (us)"},
+               {"slowest (us)"}});
+  for (const CollectiveSum& sum : sums)
+    table.add({sum.name, std::string(to_string(sum.kind)), grouped(sum.ranks),
+               significant(sum.bytes.b() * 1e-6), grouped(sum.count),
+               fmt::format("{:.1f}", sum.total.us() / static_cast<double>(sum.count)),
+               fmt::format("{:.1f}", sum.slowest.us())});
+  return table;
+}
+
+std::string_view fidelity_name(const Simulation& s) {
+  return s.rules.fidelity == job::Fidelity::kClosed ? "closed" : "message";
+}
+
+/// A part of the step, with the interval of the whole in proportion.
+Estimate<Seconds> part_of(const Estimate<Seconds>& step, Seconds part) {
+  if (step.value == Seconds::s(0)) return {part, part, part, step.provenance};
+  return {part, part * (step.low / step.value), part * (step.high / step.value), step.provenance};
+}
+
+}  // namespace
+
+Table rank_table(const Simulation& s) {
+  std::vector<Column> columns = {{"ranks", Align::kLeft}};
+  for (const Part& part : kParts) columns.push_back({fmt::format("{} (us)", part.name)});
+  Table table(std::move(columns));
+  for (const RankRange& range : ranges_of(s)) {
+    std::vector<std::string> row = {ranks_text(range)};
+    for (const Part& part : kParts)
+      row.push_back(fmt::format("{:.1f}", (range.usage.*part.time).us()));
+    table.add(std::move(row));
+  }
+  return table;
+}
+
+std::string simulation_text(const Simulation& s) {
+  std::string text = fmt::format("{}: {} on {}, {}\n", s.input, counted(s.job.ranks(), "rank"),
+                                 s.cluster, counted(s.job.ops(), "op"));
+  text += s.lowered.folded
+              ? std::string("all ranks do the same: one was run, collectives by closed form\n\n")
+              : fmt::format("every rank was run, collectives {}\n\n",
+                            s.rules.fidelity == job::Fidelity::kClosed
+                                ? std::string("by closed form")
+                                : "message by message: " + counted(s.lowered.messages, "message"));
+  text += fmt::format("step time   {} ({} – {}, {})\n", to_string(s.step.value, 4),
+                      to_string(s.step.low, 4), to_string(s.step.high, 4),
+                      to_string(s.step.provenance));
+  text += "\nWhere the step goes, mean over ranks\n";
+  const Usage mean = mean_of(s);
+  for (const Part& part : kParts) {
+    const Seconds time = mean.*part.time;
+    if (time == Seconds::s(0)) continue;
+    const double share = time / s.step.value;
+    text += fmt::format("  {:<22} {} {:>10} {:>5.1f} %\n", part.name, bar(share, 24),
+                        to_string(time), share * 100);
+  }
+  constexpr std::size_t kRowsShown = 20;
+  text += "\n" + rank_table(s).text(60, kRowsShown);
+  if (!s.lowered.collectives.empty())
+    text += "\n" + collective_table(slowest_collectives(s, 5)).text(40);
+  return text;
+}
+
+Json simulation_json(const Simulation& s) {
+  Json json = json_root("simulate");
+  json["job"] = {{"input", s.input}, {"ranks", s.job.ranks()}, {"ops", s.job.ops()}};
+  json["cluster"] = s.cluster;
+  json["fidelity"] = fidelity_name(s);
+  json["folded"] = s.lowered.folded;
+  json["step_time"] = json_predicted(s.step);
+  if (s.step.low > Seconds::s(0))
+    json["throughput"] = {{"value", 1 / s.step.value.s()},
+                          {"low", 1 / s.step.high.s()},
+                          {"high", 1 / s.step.low.s()},
+                          {"unit", "1/s"},
+                          {"provenance", to_string(s.step.provenance)}};
+  const Usage mean = mean_of(s);
+  json["breakdown"] = {{"total", json_predicted(s.step)}};
+  for (const Part& part : kParts)
+    json["breakdown"][part.key] = json_predicted(part_of(s.step, mean.*part.time));
+  json["ranks"] = Json::array();
+  for (const RankRange& range : ranges_of(s)) {
+    Json row = {{"rank", range.first}, {"count", range.count}};
+    for (const Part& part : kParts)
+      row[part.key] = json_predicted(part_of(s.step, range.usage.*part.time));
+    json["ranks"].push_back(std::move(row));
+  }
+  json["collectives"] = Json::array();
+  for (const CollectiveSum& sum : slowest_collectives(s, 20))
+    json["collectives"].push_back({{"name", sum.name},
+                                   {"kind", to_string(sum.kind)},
+                                   {"ranks", sum.ranks},
+                                   {"bytes", sum.bytes.b()},
+                                   {"count", sum.count},
+                                   {"mean_s", sum.total.s() / static_cast<double>(sum.count)},
+                                   {"slowest_s", sum.slowest.s()}});
+  if (!s.lowered.folded) {
+    json["messages"] = s.lowered.messages;
+    json["bytes_sent"] = s.lowered.bytes_sent;
+  }
+  json["warnings"] = s.warnings;
+  return json;
+}
+
+Status draw_simulation(const std::filesystem::path& path, const Simulation& s) {
+  Result<PendingFile> file = PendingFile::create(path);
+  if (!file) return forward(file);
+  EventWriter events(*file);
+  const graph::Graph& graph = s.lowered.graph;
+  // Threads of a rank: 1 compute, 2 host, 3 memory, 4 sends and receives, then its groups.
+  constexpr std::size_t kFirstGroup = 5;
+  constexpr const char* kThreads[] = {"compute", "host", "memory", "messages"};
+  for (std::size_t r = 0; r + 1 < s.lowered.first_op.size(); ++r) {
+    const std::size_t process = r + 1;
+    events.name(
+        "process_name", process, 0,
+        s.lowered.folded ? fmt::format("all {} ranks", s.job.ranks()) : fmt::format("rank {}", r));
+    events.order(process, process);
+    for (std::size_t t = 0; t < std::size(kThreads); ++t)
+      events.name("thread_name", process, t + 1, kThreads[t]);
+    for (std::size_t g = 0; g < s.job.groups_of[r].size(); ++g)
+      events.name("thread_name", process, kFirstGroup + g,
+                  "group " + s.job.groups[s.job.groups_of[r][g]].name);
+    const graph::Program& program = s.job.program(RankId(r));
+    for (std::uint32_t i = 0; i < program.ops.size(); ++i) {
+      const OpId op(s.lowered.first_op[r] + i);
+      const graph::OpTimes& times = s.timeline[op];
+      if (times.start == times.end) continue;
+      std::size_t thread = 0;
+      switch (program.ops[i].task) {
+        case graph::Task::kCompute:
+          thread = 1;
+          break;
+        case graph::Task::kHost:
+          thread = 2;
+          break;
+        case graph::Task::kMemory:
+          thread = 3;
+          break;
+        case graph::Task::kCollective:
+          thread = kFirstGroup + program.ops[i].group;
+          break;
+        case graph::Task::kSend:
+        case graph::Task::kReceive:
+        case graph::Task::kMark:
+          thread = 4;
+          break;
+      }
+      events.span(graph.name(op), to_string(graph.category(op)), process, thread,
+                  times.start.seconds(), (times.end - times.start).seconds());
+    }
+  }
+  return events.finish();
+}
+
+}  // namespace rehearse::cli

@@ -1,0 +1,38 @@
+// What simulate shows of a run, in each format.
+#pragma once
+
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "cli/output/json.h"
+#include "cli/output/table.h"
+#include "models/job/interval.h"
+#include "models/job/lower.h"
+#include "models/job/usage.h"
+#include "sim/graph/timeline.h"
+
+namespace rehearse::cli {
+
+/// A job that has been run.
+struct Simulation {
+  graph::Job job;
+  std::string input;    ///< "job.et" or "job.0.et … job.7.et"
+  std::string cluster;  ///< "32 × h100_sxm5_80"
+  job::Rules rules;
+  job::LoweredJob lowered;
+  graph::Timeline timeline;
+  std::vector<job::Usage> usage;  ///< by rank that was run
+  Estimate<Seconds> step;
+  std::vector<std::string> warnings;
+};
+
+std::string simulation_text(const Simulation& simulation);
+Json simulation_json(const Simulation& simulation);
+/// Where the time of each rank goes; ranks that do the same in one line.
+Table rank_table(const Simulation& simulation);
+
+/// The timeline, with a process per rank that was run.
+Status draw_simulation(const std::filesystem::path& path, const Simulation& simulation);
+
+}  // namespace rehearse::cli

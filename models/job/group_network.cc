@@ -1,0 +1,169 @@
+#include "models/job/group_network.h"
+
+#include <algorithm>
+
+#include <fmt/core.h>
+
+namespace rehearse::job {
+
+using cluster::PointToPoint;
+using comm::Algorithm;
+using comm::Schedule;
+using comm::Steps;
+using graph::Lane;
+using graph::Lanes;
+using graph::Wait;
+
+namespace {
+
+/// Whether some group of two nodes with two ranks each can do this.
+bool does(Algorithm algorithm, CollectiveKind kind) {
+  for (const std::uint32_t per_node : {4U, 2U})
+    if (comm::schedule(kind, algorithm, {.ranks = 4, .per_node = per_node})) return true;
+  return false;
+}
+
+/// How many members stand together on each node; 1 where they are not as many on every node.
+std::uint32_t members_per_node(const cluster::Cluster& cluster, std::span<const DeviceId> devices) {
+  const auto node = [&](std::size_t i) { return cluster.devices()[devices[i].index()].node; };
+  std::size_t run = 1;
+  while (run < devices.size() && node(run) == node(0)) ++run;
+  if (devices.size() % run != 0) return 1;
+  for (std::size_t i = 0; i < devices.size(); ++i)
+    if (node(i) != node(i - i % run) || (i % run == 0 && i > 0 && node(i) == node(i - 1))) return 1;
+  return static_cast<std::uint32_t>(run);
+}
+
+Seconds slowest(const std::vector<PointToPoint>& paths, const Steps& steps, Bytes size) {
+  Seconds longest = Seconds::s(0);
+  for (const PointToPoint& path : paths)
+    longest = std::max(longest, steps.count * path.latency + size * steps.share / path.rate);
+  return longest;
+}
+
+bool less(const PointToPoint& a, const PointToPoint& b) {
+  return a.latency != b.latency ? a.latency < b.latency : a.rate < b.rate;
+}
+bool same(const PointToPoint& a, const PointToPoint& b) {
+  return a.latency == b.latency && a.rate == b.rate;
+}
+void keep_distinct(std::vector<PointToPoint>& paths) {
+  std::sort(paths.begin(), paths.end(), less);
+  paths.erase(std::unique(paths.begin(), paths.end(), same), paths.end());
+}
+
+}  // namespace
+
+Algorithm algorithm_for(CollectiveKind kind, const Rules& rules) {
+  if (rules.algorithm && does(*rules.algorithm, kind)) return *rules.algorithm;
+  return kind == CollectiveKind::kAllToAll ? Algorithm::kPairwise : Algorithm::kRing;
+}
+
+std::vector<CollectiveKind> not_done_by(const graph::Job& job, Algorithm algorithm) {
+  std::vector<CollectiveKind> kinds;
+  for (const graph::Program& program : job.programs)
+    for (const graph::ProgramOp& op : program.ops)
+      if (op.task == graph::Task::kCollective &&
+          std::find(kinds.begin(), kinds.end(), op.collective) == kinds.end() &&
+          !does(algorithm, op.collective))
+        kinds.push_back(op.collective);
+  return kinds;
+}
+
+Schedule in_parts(const Schedule& schedule, std::uint32_t parts) {
+  if (parts <= 1) return schedule;
+  const Lanes& one = *schedule.lanes;
+  const auto count = static_cast<std::uint32_t>(one.lanes().size());
+  std::vector<Lane> lanes;
+  std::vector<Wait> waits;
+  for (std::uint32_t part = 0; part < parts; ++part)
+    for (std::uint32_t lane = 0; lane < count; ++lane) {
+      const Lane& l = one.lanes()[lane];
+      lanes.push_back({l.from, l.to, l.count, l.share / parts});
+      // Both members must have done with the part before.
+      if (part > 0)
+        for (std::uint32_t other = 0; other < count; ++other) {
+          const Lane& o = one.lanes()[other];
+          if (o.from == l.from || o.to == l.from || o.from == l.to || o.to == l.to)
+            waits.push_back({part * count + lane, (part - 1) * count + other, o.count});
+        }
+      for (const Wait& wait : one.waits(lane))
+        waits.push_back({part * count + wait.lane, part * count + wait.on, wait.after, wait.each});
+    }
+  Schedule result = schedule;
+  result.lanes = std::make_shared<Lanes>(one.members(), std::move(lanes), std::move(waits));
+  result.local.count *= parts;
+  result.across.count *= parts;
+  return result;
+}
+
+std::shared_ptr<const Lanes> meeting(std::uint32_t members) {
+  std::vector<Lane> lanes;
+  std::vector<Wait> waits;
+  for (std::uint32_t m = members - 1; m > 0; --m) {
+    if (!lanes.empty())
+      waits.push_back({static_cast<std::uint32_t>(lanes.size()),
+                       static_cast<std::uint32_t>(lanes.size() - 1), 1});
+    lanes.push_back({m, m - 1, 1, 0});
+  }
+  const auto met = static_cast<std::uint32_t>(lanes.size() - 1);
+  for (std::uint32_t m = 1; m < members; ++m) {
+    waits.push_back({static_cast<std::uint32_t>(lanes.size()), met, 1});
+    lanes.push_back({0, m, 1, 0});
+  }
+  return std::make_shared<Lanes>(members, std::move(lanes), std::move(waits));
+}
+
+Seconds GroupSchedule::time(Bytes size) const {
+  return slowest(local_paths, local, size) + slowest(across_paths, across, size);
+}
+
+bool GroupSchedule::costs_as(const GroupSchedule& other) const {
+  const auto equal = [](const std::vector<PointToPoint>& a, const std::vector<PointToPoint>& b) {
+    return std::equal(a.begin(), a.end(), b.begin(), b.end(), same);
+  };
+  const auto alike = [](const Steps& a, const Steps& b) {
+    return a.count == b.count && a.share == b.share;
+  };
+  return alike(local, other.local) && alike(across, other.across) &&
+         equal(local_paths, other.local_paths) && equal(across_paths, other.across_paths);
+}
+
+Result<GroupSchedule> Schedules::of(CollectiveKind kind, std::span<const DeviceId> devices) {
+  const auto n = static_cast<std::uint32_t>(devices.size());
+  const std::uint32_t per_node = members_per_node(cluster_, devices);
+  const auto key = std::tuple(kind, n, per_node);
+  auto known = known_.find(key);
+  if (known == known_.end()) {
+    const Algorithm algorithm = algorithm_for(kind, rules_);
+    constexpr std::uint32_t kMostPairs = 4096;  // their lanes would fill the memory
+    if (n > kMostPairs && (algorithm == Algorithm::kPairwise || algorithm == Algorithm::kLinear))
+      return fail(fmt::format("algorithm '{}' of {} among {} ranks", to_string(algorithm),
+                              to_string(kind), n),
+                  fmt::format("at most {} ranks, or two_dimensional", kMostPairs));
+    Result<Schedule> schedule = comm::schedule(kind, algorithm, {.ranks = n, .per_node = per_node});
+    if (!schedule) return forward(schedule);
+    known = known_.emplace(key, in_parts(*schedule, rules_.parts)).first;
+  }
+  const Schedule& schedule = known->second;
+  GroupSchedule result{.lanes = schedule.lanes,
+                       .local = schedule.local,
+                       .across = schedule.across,
+                       .local_paths = {},
+                       .across_paths = {}};
+  const bool two_levels = schedule.across.count > 0 && schedule.local.count > 0;
+  for (const Lane& lane : schedule.lanes->lanes()) {
+    const DeviceId from = devices[lane.from], to = devices[lane.to];
+    PointToPoint path = cluster_.route(from, to).path;
+    path.latency += rules_.message_overhead;
+    const bool crosses =
+        cluster_.devices()[from.index()].node != cluster_.devices()[to.index()].node;
+    const bool across = two_levels ? crosses : schedule.across.count > 0;
+    (across ? result.across_paths : result.local_paths).push_back(path);
+  }
+  keep_distinct(result.local_paths);
+  keep_distinct(result.across_paths);
+  return result;
+}
+
+}  // namespace rehearse::job

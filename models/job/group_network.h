@@ -1,0 +1,55 @@
+// GroupNetwork: the schedules of a process group's collectives and the ways between its devices.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "models/comm/schedule.h"
+#include "models/job/lower.h"
+#include "sim/cluster/cluster.h"
+
+namespace rehearse::job {
+
+/// A schedule with the distinct ways that its messages take.
+struct GroupSchedule {
+  std::shared_ptr<const graph::Lanes> lanes;
+  comm::Steps local, across;
+  std::vector<cluster::PointToPoint> local_paths, across_paths;
+
+  /// The closed form on the slowest of the paths.
+  Seconds time(Bytes size) const;
+  /// Whether both always give the same time.
+  bool costs_as(const GroupSchedule& other) const;
+};
+
+/// Schedules are shared by groups of equal shape.
+class Schedules {
+ public:
+  /// REQUIRES: both outlive this object.
+  Schedules(const cluster::Cluster& cluster, const Rules& rules)
+      : cluster_(cluster), rules_(rules) {}
+
+  /// REQUIRES: at least two devices.
+  Result<GroupSchedule> of(CollectiveKind kind, std::span<const DeviceId> devices);
+
+ private:
+  const cluster::Cluster& cluster_;
+  const Rules& rules_;
+  std::map<std::tuple<CollectiveKind, std::uint32_t, std::uint32_t>, comm::Schedule> known_;
+};
+
+/// A collective that only takes time: all members come, the last one ends the chain to member 0,
+/// and the n - 1 lanes behind it, from there to each other member, last as long as their ways say.
+/// REQUIRES: at least two members.
+std::shared_ptr<const graph::Lanes> meeting(std::uint32_t members);
+
+/// `parts` schedules one after the other, each of an equal part of the size.
+comm::Schedule in_parts(const comm::Schedule& schedule, std::uint32_t parts);
+
+/// The algorithm that the rules lead to for a kind.
+comm::Algorithm algorithm_for(CollectiveKind kind, const Rules& rules);
+
+}  // namespace rehearse::job

@@ -1,0 +1,70 @@
+// From a job and a cluster to a graph: rank r runs on device r.
+//
+// Per rank there is a server for compute, one for memory and one for host ops; ops ask for them
+// when all they depend on has ended, and are served one at a time. Collectives of one process group
+// run one after the other in their order of issue, those of different groups side by side (each
+// group has a stream of its own, as in PyTorch); they begin when all members have come. A send goes
+// on its way at once and ends when it has arrived; a receive waits for that and takes nothing.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "models/comm/schedule.h"
+#include "sim/cluster/cluster.h"
+#include "sim/graph/graph.h"
+#include "sim/graph/job.h"
+
+namespace rehearse::job {
+
+enum class Fidelity : std::uint8_t {
+  kClosed,   ///< a collective takes its closed form; nothing contends
+  kMessage,  ///< its messages share the links of the cluster with all others
+};
+
+struct Rules {
+  Fidelity fidelity = Fidelity::kMessage;
+  /// For the kinds that it can do; others, and all where it is absent: ring, all_to_all pairwise.
+  std::optional<comm::Algorithm> algorithm = {};
+  /// One stream per rank for all its collectives and sends, served as they become ready.
+  bool one_stream = false;
+  /// A collective is cut into so many, one after the other.
+  std::uint32_t parts = 1;
+  /// Added to the latency of every message.
+  Seconds message_overhead = Seconds::s(0);
+};
+
+/// One collective of the job.
+struct Collective {
+  CollectiveKind kind;
+  Bytes bytes;
+  std::uint32_t group;  ///< in Job::groups
+  std::vector<OpId> members;
+};
+
+struct LoweredJob {
+  graph::Graph graph;
+  /// By rank that is run, and one more: its ops in the order of its program.
+  std::vector<std::uint32_t> first_op;
+  std::vector<Collective> collectives;
+  bool folded = false;    ///< one rank runs, and stands for all
+  double bytes_sent = 0;  ///< over all ranks that are run
+  std::uint64_t messages = 0;
+};
+
+/// All ranks. Fails, with one line, where ranks do not fit each other or the cluster: more ranks
+/// than devices, members of a group that run different collectives, sends without receives, an op
+/// without a length.
+Result<LoweredJob> lower(const graph::Job& job, const cluster::Cluster& cluster,
+                         const Rules& rules);
+
+/// One rank for all of them, under the closed form. Nothing where ranks differ: in their programs,
+/// in what their collectives cost, or by sends to each other.
+Result<std::optional<LoweredJob>> fold(const graph::Job& job, const cluster::Cluster& cluster,
+                                       const Rules& rules);
+
+/// The kinds of collectives in the job that the given algorithm cannot do.
+std::vector<CollectiveKind> not_done_by(const graph::Job& job, comm::Algorithm algorithm);
+
+}  // namespace rehearse::job

@@ -1,0 +1,22 @@
+// Lengths of ops that come with their work instead: the roofline of a device.
+#pragma once
+
+#include "sim/base/units.h"
+#include "sim/graph/job.h"
+
+namespace rehearse::job {
+
+struct Device {
+  FlopRate peak;
+  ByteRate memory;
+};
+
+/// An op takes the longer of flops ÷ peak and bytes ÷ memory rate: a lower bound, which real
+/// kernels exceed (Williams, Waterman and Patterson, CACM 52, 2009). Sets what has no duration;
+/// returns the share of all compute and memory time in the job's programs that was set.
+double set_durations(graph::Job& job, const Device& device);
+
+/// Whether some compute or memory op has no duration.
+bool lacks_durations(const graph::Job& job);
+
+}  // namespace rehearse::job

@@ -1,0 +1,223 @@
+#include "profiler/ingest/chakra_job.h"
+
+#include <algorithm>
+#include <map>
+#include <unordered_map>
+
+#include <fmt/core.h>
+
+#include "profiler/ingest/byte_source.h"
+#include "profiler/ingest/chakra_program.h"
+#include "sim/base/text.h"
+
+namespace rehearse::ingest {
+namespace {
+
+using graph::Job;
+using graph::Program;
+using graph::ProgramOp;
+using graph::Task;
+
+std::size_t hash_of(const Program& program) {
+  std::size_t hash = program.ops.size();
+  const auto mix = [&](std::size_t value) {
+    hash = (hash ^ value) * 0x9E3779B97F4A7C15ULL;
+    hash ^= hash >> 29;
+  };
+  for (const ProgramOp& op : program.ops) {
+    mix(op.name.index());
+    mix(static_cast<std::size_t>(op.duration.value_or(Picoseconds(0)).count()));
+    mix(std::hash<double>()(op.bytes.b()));
+    mix(op.peer);
+  }
+  return hash;
+}
+
+/// Gives the programs of files to ranks, whose groups say who takes part.
+class JobBuilder {
+ public:
+  JobBuilder(Job& job, const CommGroups& groups, std::uint32_t ranks)
+      : job_(job), groups_(groups), ranks_(ranks) {}
+
+  /// REQUIRES: ranks in their order; `number` is that of the file.
+  Status add(const ChakraProgram& read, std::size_t number, const std::string& file, RankId rank) {
+    std::vector<std::uint32_t> groups, sizes;
+    for (const std::string& name : read.groups) {
+      const Result<std::uint32_t> group = group_of(name, file, rank);
+      if (!group) return forward(group);
+      groups.push_back(*group);
+      sizes.push_back(static_cast<std::uint32_t>(job_.groups[*group].members.size()));
+    }
+    job_.groups_of.push_back(std::move(groups));
+    job_.program_of.push_back(program(read, {number, std::move(sizes)}));
+    return {};
+  }
+
+ private:
+  using FileAndSizes = std::pair<std::size_t, std::vector<std::uint32_t>>;
+
+  /// The program with the bytes of each all_gather counted over its group; each once.
+  std::uint32_t program(const ChakraProgram& read, const FileAndSizes& key) {
+    if (last_ && last_key_ == key) return *last_;
+    Program program = read.program;
+    for (ProgramOp& op : program.ops)
+      if (op.task == Task::kCollective && op.collective == CollectiveKind::kAllGather)
+        op.bytes = op.bytes * key.second[op.group];
+    std::vector<std::uint32_t>& alike = programs_of_hash_[hash_of(program)];
+    last_key_ = key;
+    last_.reset();
+    for (const std::uint32_t known : alike)
+      if (job_.programs[known] == program) last_ = known;
+    if (!last_) {
+      last_ = static_cast<std::uint32_t>(job_.programs.size());
+      alike.push_back(*last_);
+      job_.programs.push_back(std::move(program));
+    }
+    return *last_;
+  }
+
+  Result<std::uint32_t> group_of(const std::string& name, const std::string& file, RankId rank) {
+    const auto found = groups_.find(name);
+    if (found == groups_.end()) {
+      if (name.empty() || name == "0") return everyone();
+      std::vector<std::string_view> names;
+      for (const auto& [known, sets] : groups_) names.push_back(known);
+      return fail(Diagnostic{.file = file,
+                             .problem = fmt::format("process group '{}' is not known", name),
+                             .expected = names.empty() ? "--comm-groups FILE with its ranks" : "",
+                             .nearest = names.empty() ? "" : suggest(name, names)});
+    }
+    const auto& set_of = sets_of(name, found->second);
+    if (const auto set = set_of.find(rank.index()); set != set_of.end())
+      return group(name, found->second, set->second);
+    return fail(
+        Diagnostic{.file = file,
+                   .problem = fmt::format("rank {} uses process group '{}', in which it is not",
+                                          rank.index(), name)});
+  }
+
+  /// By rank, which of the sets under a name it is in.
+  const std::unordered_map<std::uint32_t, std::size_t>& sets_of(
+      const std::string& name, const std::vector<std::vector<std::uint32_t>>& sets) {
+    auto& set_of = set_of_[name];
+    if (set_of.empty())
+      for (std::size_t i = 0; i < sets.size(); ++i)
+        for (const std::uint32_t member : sets[i]) set_of.emplace(member, i);
+    return set_of;
+  }
+
+  Result<std::uint32_t> group(const std::string& name,
+                              const std::vector<std::vector<std::uint32_t>>& sets, std::size_t i) {
+    const auto known = index_.find({name, i});
+    if (known != index_.end()) return known->second;
+    const std::uint32_t largest = *std::max_element(sets[i].begin(), sets[i].end());
+    if (largest >= ranks_)
+      return fail(fmt::format("process group '{}' has rank {} of {} ranks", name, largest, ranks_));
+    Job::Group group{.name = name, .members = {}};
+    if (sets.size() > 1) group.name += fmt::format("[{}]", i);
+    for (const std::uint32_t member : sets[i]) group.members.push_back(RankId(member));
+    return add(std::move(group), {name, i});
+  }
+
+  Result<std::uint32_t> everyone() {
+    const auto known = index_.find({"", 0});
+    if (known != index_.end()) return known->second;
+    Job::Group group{.name = "all", .members = {}};
+    for (std::uint32_t r = 0; r < ranks_; ++r) group.members.push_back(RankId(r));
+    return add(std::move(group), {"", 0});
+  }
+
+  std::uint32_t add(Job::Group group, std::pair<std::string, std::size_t> key) {
+    job_.groups.push_back(std::move(group));
+    const auto index = static_cast<std::uint32_t>(job_.groups.size() - 1);
+    index_.emplace(std::move(key), index);
+    return index;
+  }
+
+  Job& job_;
+  const CommGroups& groups_;
+  std::uint32_t ranks_;
+  std::map<std::pair<std::string, std::size_t>, std::uint32_t> index_;
+  std::map<std::string, std::unordered_map<std::uint32_t, std::size_t>> set_of_;
+  std::unordered_map<std::size_t, std::vector<std::uint32_t>> programs_of_hash_;
+  FileAndSizes last_key_;
+  std::optional<std::uint32_t> last_;
+};
+
+/// The file under that name or with .gz behind it.
+std::optional<std::filesystem::path> existing(std::filesystem::path path) {
+  std::error_code ignored;
+  if (std::filesystem::is_regular_file(path, ignored)) return path;
+  path += ".gz";
+  if (std::filesystem::is_regular_file(path, ignored)) return path;
+  return std::nullopt;
+}
+
+std::filesystem::path with(const std::filesystem::path& prefix, const std::string& end) {
+  std::filesystem::path path = prefix;
+  path += end;
+  return path;
+}
+
+struct Found {
+  std::vector<std::filesystem::path> files;  // one for all ranks, or one per rank
+  std::uint32_t ranks;
+};
+
+Result<Found> find_files(const ChakraFiles& files) {
+  const std::string prefix = files.prefix.string();
+  std::optional<std::filesystem::path> shared = existing(with(files.prefix, ".et"));
+  if (!shared) shared = existing(files.prefix);
+  const auto first = existing(with(files.prefix, ".0.et"));
+  if (!first && shared) {
+    if (!files.ranks)
+      return fail(Diagnostic{.file = shared->string(),
+                             .problem = "is one file for all ranks",
+                             .expected = "--ranks N, how many there are"});
+    return Found{{*shared}, *files.ranks};
+  }
+  Found found{{}, files.ranks.value_or(0)};
+  for (std::uint32_t r = 0; !files.ranks || r < *files.ranks; ++r) {
+    auto file = existing(with(files.prefix, fmt::format(".{}.et", r)));
+    if (!file && !files.ranks && r > 0) break;
+    if (!file)
+      return fail(Diagnostic{
+          .file = fmt::format("{}.{}.et", prefix, r),
+          .problem = "no such file",
+          .expected = r > 0 ? fmt::format("a file for each of {} ranks", *files.ranks)
+                            : fmt::format("{0}.0.et and so on, or {0}.et for all ranks", prefix)});
+    found.files.push_back(std::move(*file));
+  }
+  found.ranks = static_cast<std::uint32_t>(found.files.size());
+  return found;
+}
+
+}  // namespace
+
+Result<ChakraJob> read_chakra_job(const ChakraFiles& files, const Progress& progress) {
+  const Result<Found> found = find_files(files);
+  if (!found) return forward(found);
+  ChakraJob result;
+  JobBuilder builder(result.job, files.groups, found->ranks);
+  const bool shared = found->files.size() == 1;
+  for (std::size_t f = 0; f < found->files.size(); ++f) {
+    const std::string name = found->files[f].string();
+    const Result<std::unique_ptr<ByteSource>> source = open_bytes(found->files[f]);
+    if (!source) return forward(source);
+    const auto share = [&](double of_file) {
+      return progress((static_cast<double>(f) + of_file) /
+                      static_cast<double>(found->files.size()));
+    };
+    const Result<ChakraProgram> program = read_chakra_program(
+        **source, name, result.job.names, progress ? Progress(share) : Progress{});
+    if (!program) return forward(program);
+    result.files.push_back(name);
+    result.without_length += program->without_length;
+    const std::uint32_t first = shared ? 0 : static_cast<std::uint32_t>(f);
+    for (std::uint32_t r = first; r < (shared ? found->ranks : first + 1); ++r)
+      if (Status ok = builder.add(*program, f, name, RankId(r)); !ok) return forward(ok);
+  }
+  return result;
+}
+
+}  // namespace rehearse::ingest

@@ -1,0 +1,37 @@
+// Reader of a job: the Chakra execution traces (.et) of all its ranks, as programs to be run on a
+// cluster. chakra.h reads the same files as recordings.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "profiler/ingest/comm_groups.h"
+#include "sim/base/progress.h"
+#include "sim/graph/job.h"
+
+namespace rehearse::ingest {
+
+struct ChakraFiles {
+  std::filesystem::path prefix;
+  std::optional<std::uint32_t> ranks = {};  ///< how many; absent: as many as there are files
+  CommGroups groups = {};
+};
+
+struct ChakraJob {
+  graph::Job job;
+  std::vector<std::string> files;    ///< one, or one per rank
+  std::uint64_t without_length = 0;  ///< over all files
+};
+
+/// PREFIX.<rank>.et of every rank, or PREFIX.et for all of them, or the file PREFIX itself; each
+/// may be gzip, with or without .gz at the end of its name.
+///
+/// A collective's bytes are what one rank puts in, so that an all_gather of n ranks is n times as
+/// large (ASTRA-sim's reading; docs/concepts/collectives.md counts the whole). A collective without
+/// a group, or of group "0" where no group goes by that name, is of all ranks.
+Result<ChakraJob> read_chakra_job(const ChakraFiles& files, const Progress& progress = {});
+
+}  // namespace rehearse::ingest

@@ -1,0 +1,62 @@
+// What the readers of Chakra files share: the messages of a file one by one, and their values.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "profiler/ingest/byte_source.h"
+#include "sim/base/collective.h"
+
+namespace rehearse::ingest {
+
+namespace chakra {
+class Attribute;
+}
+
+/// A base-128 number at the begin of `bytes`, which it takes away. Nothing when it does not end
+/// there.
+std::optional<std::uint64_t> take_varint(std::string_view& bytes);
+
+/// The messages of a file, one after the other, each behind its length.
+class Messages {
+ public:
+  static constexpr std::uint64_t kMaxMessage = std::uint64_t{1} << 28;  // a longer one is damage
+
+  explicit Messages(ByteSource& source) : source_(source) {}
+
+  enum class Next { kMessage, kEnd, kTruncated, kNoMessage };
+
+  /// Moves to the next message; kNoMessage when what stands there cannot be the length of one.
+  Next next();
+
+  /// REQUIRES: next() said kMessage. Valid until it is called again.
+  std::string_view message() const { return std::string_view(buffer_).substr(at_, size_); }
+  /// Where in the (decompressed) file the message stands.
+  std::uint64_t offset() const { return dropped_ + at_; }
+
+ private:
+  void fill(std::size_t size);
+
+  ByteSource& source_;
+  std::string buffer_;
+  std::size_t at_ = 0;
+  std::size_t size_ = 0;
+  std::uint64_t dropped_ = 0;
+  bool ended_ = false;
+};
+
+/// Whether a file that begins with these bytes (a few KiB, or all of it) can be a Chakra trace.
+bool looks_like_chakra(std::string_view first_bytes);
+
+/// Whether a message is the metadata that a file begins with, not an op.
+bool is_metadata(std::string_view message);
+
+/// A whole number, whatever type the writer chose for it.
+std::optional<std::int64_t> whole_number(const chakra::Attribute& attribute);
+
+/// By the schema's CollectiveCommType; gather and scatter have no counterpart here.
+std::optional<CollectiveKind> collective_from_chakra(std::int64_t type);
+
+}  // namespace rehearse::ingest

@@ -1,0 +1,28 @@
+// Reader of one Chakra execution trace (.et) as a program: what a rank does, in its order of issue.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "profiler/ingest/byte_source.h"
+#include "sim/base/progress.h"
+#include "sim/graph/job.h"
+
+namespace rehearse::ingest {
+
+/// The ops of one file. Groups go by the names in the file, and bytes are as the file has them.
+struct ChakraProgram {
+  graph::Program program;
+  std::vector<std::string> groups;   ///< names, by the number that the program uses
+  std::vector<std::uint64_t> ids;    ///< of the ops, as in the file
+  std::uint64_t without_length = 0;  ///< compute ops with neither duration nor work
+};
+
+/// Reads one file; `name` stands for it in messages. Ops are put in their order of issue: an op
+/// stands behind all that it depends on, and among those that could come next the lowest id does.
+/// Fails on what is damaged, unknown or contradictory: the simulation would be of another job.
+Result<ChakraProgram> read_chakra_program(ByteSource& source, const std::string& name,
+                                          NamePool& names, const Progress& progress = {});
+
+}  // namespace rehearse::ingest

@@ -1,0 +1,82 @@
+// Job: what each rank of a training job does, before it is known on what it runs.
+//
+// Ranks that do the same share one program. A program names process groups by a number of its own;
+// which ranks such a group holds is said per rank, so that the ranks of a job with tensor and data
+// parallelism still share their program.
+//
+// Invariants (ingest::read_chakra_job establishes them, job::verify checks what is left):
+//  1. Ops stand in their order of issue; dependencies point to earlier ops, in ascending order,
+//  none
+//     twice.
+//  2. A rank is a member of each of its groups; members are distinct.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "sim/base/collective.h"
+#include "sim/base/ids.h"
+#include "sim/base/names.h"
+#include "sim/base/time.h"
+#include "sim/base/units.h"
+
+namespace rehearse::graph {
+
+enum class Task : std::uint8_t {
+  kCompute,     ///< on the device
+  kHost,        ///< on the host of the rank
+  kMemory,      ///< loads or stores `bytes`
+  kCollective,  ///< of kind `collective`, `bytes` as docs/concepts/collectives.md counts them
+  kSend,        ///< `bytes` to `peer`
+  kReceive,     ///< `bytes` from `peer`
+  kMark,        ///< nothing; only orders others
+};
+
+struct ProgramOp {
+  NameId name;
+  Task task;
+  std::optional<Picoseconds> duration = {};  ///< absent: follows from flops and bytes
+  Flops flops = Flops::flop(0);
+  Bytes bytes = Bytes::b(0);
+  CollectiveKind collective = CollectiveKind::kBarrier;
+  std::uint32_t group = 0;  ///< of a collective: which of the program's groups
+  std::uint32_t peer = 0;   ///< of a send or receive: rank
+  std::uint32_t tag = 0;
+  std::int32_t priority = 0;  ///< of the messages; higher first
+
+  friend bool operator==(const ProgramOp&, const ProgramOp&) = default;
+};
+
+struct Program {
+  std::vector<ProgramOp> ops;
+  std::vector<std::uint32_t> first_dependency = {0};  ///< ops.size() + 1 offsets
+  std::vector<std::uint32_t> dependencies;            ///< indices of ops
+
+  friend bool operator==(const Program&, const Program&) = default;
+};
+
+struct Job {
+  struct Group {
+    std::string name;
+    std::vector<RankId> members;  ///< in their order around a ring
+  };
+
+  NamePool names;
+  std::vector<Program> programs;
+  std::vector<std::uint32_t> program_of;  ///< by rank
+  std::vector<Group> groups;              ///< each set of ranks once
+  std::vector<std::vector<std::uint32_t>>
+      groups_of;  ///< by rank: its program's groups, in `groups`
+
+  std::uint32_t ranks() const { return static_cast<std::uint32_t>(program_of.size()); }
+  const Program& program(RankId rank) const { return programs[program_of[rank.index()]]; }
+  std::size_t ops() const {
+    std::size_t sum = 0;
+    for (const std::uint32_t p : program_of) sum += programs[p].ops.size();
+    return sum;
+  }
+};
+
+}  // namespace rehearse::graph

@@ -1,0 +1,162 @@
+// Properties of jobs on clusters. A failure prints the seed.
+#include <random>
+
+#include <catch2/catch.hpp>
+#include <fmt/core.h>
+
+#include "models/job/lower.h"
+#include "models/job/usage.h"
+#include "sim/cluster/read_cluster.h"
+#include "sim/engine/engine.h"
+#include "tests/bench/iteration.h"
+
+namespace rehearse::job {
+namespace {
+
+using graph::Job;
+using graph::Program;
+using graph::ProgramOp;
+using graph::Task;
+using Random = std::mt19937_64;
+
+std::uint32_t between(Random& random, std::uint32_t least, std::uint32_t most) {
+  return least + static_cast<std::uint32_t>(random() % (most - least + 1));
+}
+
+constexpr CollectiveKind kKinds[] = {CollectiveKind::kAllReduce, CollectiveKind::kAllGather,
+                                     CollectiveKind::kReduceScatter, CollectiveKind::kAllToAll,
+                                     CollectiveKind::kBroadcast};
+
+/// Ranks that all do the same: compute, memory and host ops, and collectives of the ranks of a node
+/// and of those across nodes.
+Job random_job(Random& random, std::uint32_t per_node, std::uint32_t nodes, bool broadcasts) {
+  Job job;
+  Program program;
+  const NameId name = job.names.intern("op");
+  for (std::uint32_t i = between(random, 1, 40); i > 0; --i) {
+    ProgramOp op{.name = name, .task = Task::kCompute};
+    const std::uint32_t what = between(random, 0, 9);
+    if (what < 5) {
+      op.task = what < 3 ? Task::kCompute : what == 3 ? Task::kMemory : Task::kHost;
+      op.duration = Picoseconds(between(random, 0, 50'000'000));
+    } else {
+      op.task = Task::kCollective;
+      op.collective = kKinds[between(random, 0, broadcasts ? 4 : 3)];
+      op.bytes = Bytes::b(between(random, 0, 1'000'000));
+      op.group = between(random, 0, 1);
+    }
+    const auto here = static_cast<std::uint32_t>(program.ops.size());
+    for (std::uint32_t before = here > 6 ? here - 6 : 0; before < here; ++before)
+      if (between(random, 0, 3) == 0) program.dependencies.push_back(before);
+    program.ops.push_back(op);
+    program.first_dependency.push_back(static_cast<std::uint32_t>(program.dependencies.size()));
+  }
+  job.programs.push_back(std::move(program));
+  for (std::uint32_t n = 0; n < nodes; ++n) {
+    Job::Group& group = job.groups.emplace_back(Job::Group{fmt::format("node[{}]", n), {}});
+    for (std::uint32_t d = 0; d < per_node; ++d) group.members.push_back(RankId(n * per_node + d));
+  }
+  for (std::uint32_t d = 0; d < per_node; ++d) {
+    Job::Group& group = job.groups.emplace_back(Job::Group{fmt::format("across[{}]", d), {}});
+    for (std::uint32_t n = 0; n < nodes; ++n) group.members.push_back(RankId(n * per_node + d));
+  }
+  for (std::uint32_t r = 0; r < per_node * nodes; ++r) {
+    job.program_of.push_back(0);
+    job.groups_of.push_back({r / per_node, nodes + r % per_node});
+  }
+  return job;
+}
+
+cluster::Cluster cluster_of(std::uint32_t per_node, std::uint32_t nodes) {
+  auto cluster = cluster::parse_cluster(
+      fmt::format("cluster: {{device: h100_sxm5_80, devices_per_node: {}, nodes: {}, inter_node: "
+                  "{{kind: switch, links: {}, rate: 50 GB/s, latency: 5 us}}}}\n",
+                  per_node, nodes, per_node),
+      "cluster");
+  INFO((cluster ? "" : to_string(cluster.error())));
+  REQUIRE(cluster);
+  return *cluster;
+}
+
+Picoseconds makespan(const LoweredJob& lowered) {
+  const auto timeline = engine::run(lowered.graph);
+  INFO((timeline ? "" : to_string(timeline.error())));
+  REQUIRE(timeline);
+  return timeline->makespan();
+}
+
+TEST_CASE(
+    "jobs: one rank for all gives what all ranks give, to the picosecond, and no less by "
+    "message than by closed form") {
+  for (std::uint64_t seed = 1; seed <= 150; ++seed) {
+    INFO("seed " << seed);
+    Random random(seed);
+    const std::uint32_t per_node = between(random, 1, 4), nodes = between(random, 1, 4);
+    const bool broadcasts = seed % 3 == 0;
+    const Job job = random_job(random, per_node, nodes, broadcasts);
+    const cluster::Cluster cluster = cluster_of(per_node, nodes);
+    Rules rules{.fidelity = Fidelity::kClosed, .parts = between(random, 1, 3)};
+    if (between(random, 0, 1) == 1) rules.message_overhead = Seconds::us(1);
+    const auto folded = fold(job, cluster, rules);
+    REQUIRE(folded);
+    REQUIRE(*folded);
+    const auto all = lower(job, cluster, rules);
+    REQUIRE(all);
+    const Picoseconds closed = makespan(*all);
+    CHECK(makespan(**folded) == closed);
+    const auto one = engine::run((*folded)->graph), each = engine::run(all->graph);
+    const Usage first = usage(job, **folded, *one).front();
+    for (const Usage& rank : usage(job, *all, *each)) CHECK(rank == first);
+
+    rules.fidelity = Fidelity::kMessage;
+    const auto messages = lower(job, cluster, rules);
+    REQUIRE(messages);
+    // Every message rounds to a picosecond. The root of a broadcast is done before the others, and
+    // goes on: that is quicker than the closed form, in which all end together.
+    if (!broadcasts)
+      CHECK(makespan(*messages).count() >=
+            closed.count() - static_cast<std::int64_t>(messages->messages) - 1);
+    CHECK(messages->bytes_sent == all->bytes_sent);
+  }
+}
+
+TEST_CASE("jobs: what is sent is received, over every transfer") {
+  for (std::uint64_t seed = 1; seed <= 30; ++seed) {
+    INFO("seed " << seed);
+    Random random(seed);
+    const std::uint32_t per_node = between(random, 2, 4), nodes = between(random, 1, 3);
+    const Job job = random_job(random, per_node, nodes, true);
+    const auto lowered = lower(job, cluster_of(per_node, nodes), {});
+    REQUIRE(lowered);
+    double sent = 0, received = 0;
+    for (const graph::Transfer& t : lowered->graph.transfers())
+      for (std::uint32_t m = 0; m < t.lanes->members(); ++m) {
+        sent += t.lanes->share_sent(m) * t.size;
+        received += t.lanes->share_received(m) * t.size;
+      }
+    CHECK(sent == Approx(received));
+    CHECK(lowered->bytes_sent == Approx(sent));
+  }
+}
+
+TEST_CASE(
+    "jobs: a training iteration folds to what its ranks do, and a straggler makes it longer") {
+  const bench::Iteration small{.layers = 3, .tensor = 4, .data = 3};
+  const Job job = bench::make_job(small);
+  const cluster::Cluster cluster = bench::make_iteration_cluster(small);
+  const Rules rules{.fidelity = Fidelity::kClosed};
+  const auto folded = fold(job, cluster, rules);
+  REQUIRE(folded);
+  REQUIRE(*folded);
+  const auto all = lower(job, cluster, rules);
+  REQUIRE(all);
+  CHECK(makespan(**folded) == makespan(*all));
+  CHECK(makespan(*lower(job, cluster, {})) >= makespan(*all));
+  const Job uneven = bench::make_job({.layers = 3, .tensor = 4, .data = 3, .jitter = 0.1});
+  CHECK(uneven.programs.size() == 12);
+  CHECK_FALSE(*fold(uneven, cluster, rules));
+  CHECK(makespan(*lower(uneven, cluster, rules)) > makespan(*all));
+}
+
+}  // namespace
+}  // namespace rehearse::job

@@ -1,0 +1,38 @@
+// Chakra execution traces that tests make up.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <initializer_list>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "sim/graph/job.h"
+
+namespace rehearse::test {
+
+/// One op of a trace under construction, in the words of the schema.
+struct ChakraOp {
+  std::uint64_t id;
+  std::string name;
+  int type;  ///< NodeType of the schema
+  std::uint64_t duration_us = 0;
+  std::vector<std::uint64_t> after = {};
+  std::vector<std::pair<std::string, std::int64_t>> numbers = {};  ///< attributes
+  std::string group = {};                                          ///< pg_name
+};
+
+/// NodeType of the schema.
+inline constexpr int kLoad = 2, kStore = 3, kCompute = 4, kSend = 5, kReceive = 6, kCollective = 7;
+
+std::string chakra_file(const std::vector<ChakraOp>& ops);
+
+/// The program as a file: durations rounded to whole microseconds, groups named as given.
+std::string chakra_file(const graph::Program& program, const NamePool& names,
+                        const std::vector<std::string>& groups);
+
+/// A file PREFIX.<rank>.et per element, in a new empty folder. Returns the prefix.
+std::filesystem::path write_chakra(const std::vector<std::string>& files);
+
+}  // namespace rehearse::test

@@ -1,0 +1,301 @@
+// Jobs on clusters, worked by hand.
+#include <catch2/catch.hpp>
+#include <fmt/core.h>
+
+#include "models/job/interval.h"
+#include "models/job/lower.h"
+#include "models/job/roofline.h"
+#include "models/job/usage.h"
+#include "profiler/ingest/chakra_job.h"
+#include "profiler/ingest/chakra_program.h"
+#include "sim/cluster/read_cluster.h"
+#include "sim/engine/engine.h"
+#include "tests/support/chakra_writer.h"
+#include "tests/support/data.h"
+
+namespace rehearse::job {
+namespace {
+
+using graph::Job;
+using graph::ProgramOp;
+using graph::Task;
+using test::ChakraOp;
+
+// Every device has a port of 100 GB/s in each direction; 2 us from end to end.
+cluster::Cluster star(std::uint32_t devices) {
+  auto cluster = cluster::parse_cluster(
+      fmt::format("cluster: {{device: h100_sxm5_80, devices_per_node: {}, nodes: 1, intra_node: "
+                  "{{kind: nvswitch, rate: 100 GB/s, latency: 2 us}}}}\n",
+                  devices),
+      "star");
+  REQUIRE(cluster);
+  return *cluster;
+}
+
+Job job_of(const std::vector<std::vector<ChakraOp>>& ranks, const char* groups = "{}") {
+  std::vector<std::string> files;
+  for (const auto& ops : ranks) files.push_back(test::chakra_file(ops));
+  auto job = ingest::read_chakra_job({.prefix = test::write_chakra(files),
+                                      .groups = *ingest::parse_comm_groups(groups, "groups")});
+  INFO((job ? "" : to_string(job.error())));
+  REQUIRE(job);
+  return std::move(job->job);
+}
+
+struct Ran {
+  LoweredJob lowered;
+  graph::Timeline timeline;
+  double us() const { return timeline.makespan().seconds().us(); }
+  double end_us(std::uint32_t rank, std::uint32_t op) const {
+    return timeline[OpId(lowered.first_op[rank] + op)].end.seconds().us();
+  }
+};
+
+Ran run(const Job& job, const cluster::Cluster& cluster, const Rules& rules = {}) {
+  Result<LoweredJob> lowered = lower(job, cluster, rules);
+  INFO((lowered ? "" : to_string(lowered.error())));
+  REQUIRE(lowered);
+  Result<graph::Timeline> timeline = engine::run(lowered->graph);
+  INFO((timeline ? "" : to_string(timeline.error())));
+  REQUIRE(timeline);
+  return {std::move(*lowered), std::move(*timeline)};
+}
+
+std::string error_of(const Job& job, const cluster::Cluster& cluster) {
+  const Result<LoweredJob> lowered = lower(job, cluster, {});
+  return lowered ? "no error" : to_string(lowered.error());
+}
+
+ChakraOp compute(std::uint64_t id, std::uint64_t us, std::vector<std::uint64_t> after = {}) {
+  return {id, "x", test::kCompute, us, std::move(after)};
+}
+ChakraOp collective(std::uint64_t id, std::int64_t type, std::int64_t bytes,
+                    std::vector<std::uint64_t> after = {}, std::string group = {}) {
+  return {id,
+          "c",
+          test::kCollective,
+          0,
+          std::move(after),
+          {{"comm_type", type}, {"comm_size", bytes}},
+          group};
+}
+ChakraOp send(std::uint64_t id, std::int64_t to, std::int64_t bytes,
+              std::vector<std::uint64_t> after = {}) {
+  return {id, "s", test::kSend, 0, std::move(after), {{"comm_dst", to}, {"comm_size", bytes}}};
+}
+ChakraOp receive(std::uint64_t id, std::int64_t from, std::int64_t bytes,
+                 std::vector<std::uint64_t> after = {}) {
+  return {id, "r", test::kReceive, 0, std::move(after), {{"comm_src", from}, {"comm_size", bytes}}};
+}
+
+TEST_CASE("two ranks: the later one decides when their all-reduce begins") {
+  // Rank 0 computes 30 us, rank 1 50 us; then 4 MB are summed: 2 steps of 2 us + 2 MB / 100 GB/s
+  // = 22 us, so 44 us; then 10 us. 50 + 44 + 10 = 104 us.
+  const Job job = job_of({{compute(0, 30), collective(1, 0, 4'000'000, {0}), compute(2, 10, {1})},
+                          {compute(0, 50), collective(1, 0, 4'000'000, {0}), compute(2, 10, {1})}});
+  for (const Fidelity fidelity : {Fidelity::kClosed, Fidelity::kMessage}) {
+    const Ran ran = run(job, star(2), {.fidelity = fidelity});
+    CHECK(ran.us() == Approx(104));
+    CHECK(ran.end_us(0, 1) == Approx(94));
+    CHECK(ran.lowered.messages == 4);
+    CHECK(ran.lowered.bytes_sent == Approx(8e6));
+    const std::vector<Usage> parts = usage(job, ran.lowered, ran.timeline);
+    CHECK(parts[0].compute.us() == Approx(40));
+    CHECK(parts[0].exposed_communication.us() == Approx(64));  // 20 of them waiting for rank 1
+    CHECK(parts[1].exposed_communication.us() == Approx(44));
+    CHECK(parts[0].idle.us() == Approx(0).margin(1e-6));
+    CHECK(time_of(ran.lowered.collectives[0], ran.timeline).us() == Approx(44));
+  }
+}
+
+TEST_CASE("four ranks: two groups side by side, one after the other within a group") {
+  // Per rank: an all-reduce of 2 MB in a pair (2 (2 + 10) = 24 us) and one of 8 MB among all four
+  // (6 (2 + 20) = 132 us), both ready at 0, and a second one of the pair. By closed form the groups
+  // do not hinder each other: 24, 48 and 132 us.
+  const std::vector<ChakraOp> ops = {collective(0, 0, 2'000'000, {}, "pair"),
+                                     collective(1, 0, 8'000'000, {}, "all"),
+                                     collective(2, 0, 2'000'000, {}, "pair")};
+  const Job job =
+      job_of({ops, ops, ops, ops}, R"({"pair": [[0, 1], [2, 3]], "all": [0, 1, 2, 3]})");
+  const Ran closed = run(job, star(4), {.fidelity = Fidelity::kClosed});
+  CHECK(closed.end_us(0, 0) == Approx(24));
+  CHECK(closed.end_us(0, 2) == Approx(48));
+  CHECK(closed.end_us(3, 1) == Approx(132));
+  // As messages they share the ports of the ranks.
+  const Ran messages = run(job, star(4));
+  CHECK(messages.end_us(0, 0) > 24);
+  CHECK(messages.us() > 132);
+  // One stream: 24 + 132 + 24.
+  const Ran one = run(job, star(4), {.fidelity = Fidelity::kClosed, .one_stream = true});
+  CHECK(one.us() == Approx(180));
+  CHECK(run(job, star(4), {.one_stream = true}).us() == Approx(180));
+}
+
+TEST_CASE("parts and overhead: every part pays all latencies") {
+  // 8 MB on 4 ranks in 4 parts: 4 · 6 messages of 2 us + 1 us + 0.5 MB / 100 GB/s = 8 us: 192 us.
+  const std::vector<ChakraOp> ops = {collective(0, 0, 8'000'000)};
+  const Job job = job_of({ops, ops, ops, ops});
+  const Rules rules{.one_stream = true, .parts = 4, .message_overhead = Seconds::us(1)};
+  CHECK(run(job, star(4), rules).us() == Approx(192));
+  Rules closed = rules;
+  closed.fidelity = Fidelity::kClosed;
+  CHECK(run(job, star(4), closed).us() == Approx(192));
+  const auto folded = fold(job, star(4), closed);
+  REQUIRE(folded);
+  REQUIRE(*folded);
+  CHECK(engine::run((*folded)->graph)->makespan().seconds().us() == Approx(192));
+}
+
+TEST_CASE("a send goes at once, a receive waits; streams of compute are one op at a time") {
+  // Rank 0: 10 us, sends 5 MB: 2 + 50 us, at 62 us. Rank 1: receives it and computes 8 us beside an
+  // op of 65 us that holds its compute until 65: 73 us.
+  const Job job = job_of({{compute(0, 10), send(1, 1, 5'000'000, {0})},
+                          {compute(0, 65), receive(1, 0, 5'000'000), compute(2, 8, {1})}});
+  for (const Fidelity fidelity : {Fidelity::kClosed, Fidelity::kMessage}) {
+    const Ran ran = run(job, star(2), {.fidelity = fidelity});
+    CHECK(ran.end_us(1, 1) == Approx(62));
+    CHECK(ran.us() == Approx(73));
+    CHECK(ran.lowered.bytes_sent == 5e6);
+  }
+  // Two sends share a port: 2 us + 2 · 50 us each.
+  const Job two = job_of({{send(0, 1, 5'000'000), send(1, 2, 5'000'000)},
+                          {receive(0, 0, 5'000'000)},
+                          {receive(0, 0, 5'000'000)}});
+  CHECK(run(two, star(3)).us() == Approx(102));
+  CHECK(run(two, star(3), {.fidelity = Fidelity::kClosed}).us() == Approx(52));
+  CHECK_FALSE(*fold(two, star(3), {.fidelity = Fidelity::kClosed}));
+}
+
+TEST_CASE("other algorithms, and kinds that they cannot do") {
+  const std::vector<ChakraOp> ops = {collective(0, 0, 8'000'000), collective(1, 6, 4'000'000, {0})};
+  const Job job = job_of({ops, ops, ops, ops});
+  // Halving and doubling: 4 messages of 2 us and 4, 2, 2, 4 MB: 8 + 120 us; then pairwise
+  // all-to-all of 3 messages of 1 MB: 3 · 12 us.
+  const Rules rules{.algorithm = comm::Algorithm::kHalvingDoubling};
+  CHECK(run(job, star(4), rules).us() == Approx(128 + 36));
+  CHECK(not_done_by(job, comm::Algorithm::kHalvingDoubling) ==
+        std::vector<CollectiveKind>{CollectiveKind::kAllToAll});
+  CHECK(not_done_by(job, comm::Algorithm::kLinear) ==
+        std::vector<CollectiveKind>{CollectiveKind::kAllReduce});
+}
+
+TEST_CASE("ops without a duration take the roofline of the device") {
+  Job job =
+      job_of({{{0, "flops", test::kCompute, 0, {}, {{"num_ops", 3'000'000'000}}},
+               {1, "bytes", test::kCompute, 0, {}, {{"num_ops", 1000}, {"tensor_size", 8'000'000}}},
+               {2, "load", test::kLoad, 0, {}, {{"tensor_size", 4'000'000}}},
+               compute(3, 5)}});
+  CHECK(lacks_durations(job));
+  CHECK(error_of(job, star(2)) ==
+        "op 'flops' of rank 0 has no duration; a device of the catalog, whose rates give one");
+  // 3 GFLOP at 1 TFLOP/s: 3 ms; 8 MB at 2 TB/s: 4 us; 4 MB: 2 us; 5 us were given.
+  const double share =
+      set_durations(job, {.peak = FlopRate::tflop_per_s(1), .memory = ByteRate::gb_per_s(2000)});
+  const auto& ops = job.programs[0].ops;
+  CHECK(ops[0].duration->seconds().us() == Approx(3000));
+  CHECK(ops[1].duration->seconds().us() == Approx(4));
+  CHECK(ops[2].duration->seconds().us() == Approx(2));
+  CHECK(share == Approx(3006.0 / 3011));
+  CHECK_FALSE(lacks_durations(job));
+}
+
+TEST_CASE("the interval widens with what came from datasheets") {
+  const Usage usage{.compute = Seconds::us(60), .exposed_communication = Seconds::us(40)};
+  const auto measured = estimate_step(Seconds::us(100), usage, 0);
+  CHECK(measured.low.us() == Approx(92));    // the network a fifth quicker
+  CHECK(measured.high.us() == Approx(120));  // or half as slow again
+  CHECK(measured.provenance == Provenance::kDatasheet);
+  const auto modelled = estimate_step(Seconds::us(100), usage, 1);
+  CHECK(modelled.low.us() == Approx(92));
+  CHECK(modelled.high.us() == Approx(120 + 60 * (1 / 0.3 - 1)));
+  const auto given = estimate_step(Seconds::us(60), {.compute = Seconds::us(60)}, 0);
+  CHECK(given.provenance == Provenance::kExtrapolated);
+}
+
+TEST_CASE("ranks that do not fit each other are one line") {
+  const cluster::Cluster c = star(2);
+  CHECK(error_of(job_of({{compute(0, 1)}, {compute(0, 1)}, {compute(0, 1)}}), c) ==
+        "3 ranks on a cluster of 2 devices; a device for each rank");
+  CHECK(
+      error_of(job_of({{collective(0, 0, 64)}, {collective(0, 7, 64)}}), c) ==
+      "process group 'all': its collective 0 is all_reduce of 64 B on rank 0 and reduce_scatter of "
+      "64 B on rank 1; members that issue the same collectives in the same order");
+  CHECK(error_of(job_of({{collective(0, 0, 64)}, {collective(0, 0, 128)}}), c)
+            .find("all_reduce of 64 B on rank 0 and all_reduce of 128 B on rank 1") !=
+        std::string::npos);
+  CHECK(
+      error_of(job_of({{collective(0, 0, 64), collective(1, 0, 64)}, {collective(0, 0, 64)}}), c)
+          .starts_with("process group 'all': rank 1 never comes to its collective 1, all_reduce"));
+  CHECK(error_of(job_of({{send(0, 1, 64)}, {compute(0, 1)}}), c) ==
+        "1 messages from rank 0 to rank 1 with tag 0, of which 0 are received; a receive for every "
+        "send");
+  CHECK(error_of(job_of({{compute(0, 1)}, {receive(0, 0, 64)}}), c) ==
+        "1 receives of messages from rank 0 to rank 1 with tag 0, which are never sent; a send for "
+        "every receive");
+  CHECK(error_of(job_of({{send(0, 1, 64)}, {receive(0, 0, 65)}}), c) ==
+        "message 0 from rank 0 to rank 1 with tag 0 has 64 B and its receive 65 B");
+  CHECK(error_of(job_of({{send(0, 5, 64)}, {compute(0, 1)}}), c) ==
+        "op 's' of rank 0 names rank 5 as its peer; another of the 2 ranks");
+  // Each waits for what the other sends only afterwards.
+  const std::string cycle = error_of(
+      job_of({{receive(0, 1, 64), send(1, 1, 64, {0})}, {receive(0, 0, 64), send(1, 0, 64, {0})}}),
+      c);
+  CHECK(cycle.find("after itself") != std::string::npos);
+}
+
+TEST_CASE("an all_to_all whose messages would fill the memory is refused") {
+  Job job = job_of({{collective(0, 6, 64)}});
+  job.program_of.assign(5120, 0);
+  job.groups_of.assign(5120, {0});
+  job.groups[0].members.clear();
+  for (std::uint32_t r = 0; r < 5120; ++r) job.groups[0].members.push_back(RankId(r));
+  const auto cluster = cluster::parse_cluster(
+      "cluster: {device: h100_sxm5_80, devices_per_node: 8, nodes: 640, inter_node: switch}\n",
+      "c");
+  REQUIRE(cluster);
+  CHECK(error_of(job, *cluster) ==
+        "algorithm 'pairwise' of all_to_all among 5120 ranks; at most 4096 ranks, or "
+        "two_dimensional");
+}
+
+TEST_CASE("a hand-made ring all-reduce of 8 ranks takes the time of the closed form") {
+  const std::string folder = "chakra-et/synthetic_custom_ring_allreduce_8npus_1MB/";
+  const auto first = test::shared_data(folder + "custom_allreduce.0.et");
+  SKIP_WITHOUT_DATA(first);
+  // Ranks 0 to 4 are there. A ring looks alike from everywhere: each is rank 0 with its peers moved
+  // on, and so are the ranks that are missing.
+  Job job;
+  const auto read = [&](const std::filesystem::path& path) {
+    const auto source = ingest::open_bytes(path);
+    REQUIRE(source);
+    auto program = ingest::read_chakra_program(**source, path.string(), job.names);
+    REQUIRE(program);
+    return std::move(program->program);
+  };
+  const graph::Program zero = read(*first);
+  for (std::uint32_t r = 0; r < 8; ++r) {
+    graph::Program program = zero;
+    for (ProgramOp& op : program.ops)
+      if (op.task != Task::kCompute) op.peer = (op.peer + r) % 8;
+    if (const auto path = test::shared_data(folder + fmt::format("custom_allreduce.{}.et", r)))
+      CHECK(read(*path) == program);
+    job.programs.push_back(std::move(program));
+    job.program_of.push_back(r);
+    job.groups_of.emplace_back();
+  }
+  double compute_us = 0;
+  for (const ProgramOp& op : zero.ops)
+    if (op.task == Task::kCompute) compute_us += op.duration->seconds().us();
+  CHECK(compute_us > 0);
+  // 14 steps of 2 us + 128 KiB / 100 GB/s, and between them the sums.
+  const double ring_us = 14 * (2 + 131072 / 100e9 * 1e6);
+  for (const Fidelity fidelity : {Fidelity::kClosed, Fidelity::kMessage}) {
+    const Ran ran = run(job, star(8), {.fidelity = fidelity});
+    CHECK(ran.us() == Approx(ring_us + compute_us));
+    CHECK(ran.lowered.messages == 8 * 14);
+    CHECK(ran.lowered.bytes_sent == 8 * 14 * 131072.0);
+  }
+}
+
+}  // namespace
+}  // namespace rehearse::job
