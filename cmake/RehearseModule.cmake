@@ -39,3 +39,25 @@ function(rehearse_module name)
     target_precompile_headers(rehearse_${name} REUSE_FROM rehearse_base)
   endif()
 endfunction()
+
+# rehearse_embed(module NAMESPACE ns FILES folder/a.csv...)
+# Compiles the text of each file into the module, as `const std::string_view ns::a_csv`, which a
+# header of the module declares `extern`. A changed file is compiled anew.
+function(rehearse_embed module)
+  cmake_parse_arguments(ARG "" "NAMESPACE" "FILES" ${ARGN})
+  foreach(file IN LISTS ARG_FILES)
+    get_filename_component(name ${file} NAME)
+    string(REPLACE "." "_" name ${name})
+    set(input ${CMAKE_CURRENT_SOURCE_DIR}/${file})
+    set(output ${CMAKE_CURRENT_BINARY_DIR}/embedded/${module}/${name}.cc)
+    add_custom_command(
+      OUTPUT ${output}
+      COMMAND ${CMAKE_COMMAND} -DINPUT=${input} -DOUTPUT=${output} -DNAMESPACE=${ARG_NAMESPACE}
+              -DNAME=${name} -P ${PROJECT_SOURCE_DIR}/cmake/embed.cmake
+      DEPENDS ${input} ${PROJECT_SOURCE_DIR}/cmake/embed.cmake
+      COMMENT "Embedding ${file}"
+      VERBATIM)
+    set_source_files_properties(${output} PROPERTIES SKIP_PRECOMPILE_HEADERS ON)
+    target_sources(rehearse_${module} PRIVATE ${output})
+  endforeach()
+endfunction()

@@ -3,7 +3,7 @@
 # usage: check_layers.sh ROOT
 root=$1
 cd "$root" || exit 2
-find sim profiler models strategies cli -name '*.h' -o -name '*.cc' 2>/dev/null | sort | xargs awk '
+find sim profiler models strategies cost cli -name '*.h' -o -name '*.cc' 2>/dev/null | sort | xargs awk '
 BEGIN {
   # module: modules it may include besides itself
   may["sim/base"] = ""
@@ -11,12 +11,13 @@ BEGIN {
   may["sim/cluster"] = "sim/base"
   may["sim/engine"] = "sim/base sim/graph"
   may["models/comm"] = "sim/base sim/graph sim/cluster"
+  may["cost"] = "sim/base sim/cluster"
   may["strategies"] = "sim/base sim/graph"
   may["profiler/trace"] = "sim/base"
   may["profiler/ingest"] = "sim/base sim/graph profiler/trace profiler/capture"
   may["profiler/replay"] = "sim/base sim/graph profiler/trace"
   may["profiler/capture"] = "sim/base"
-  may["cli"] = "sim/base sim/graph sim/cluster sim/engine models/comm strategies profiler/trace" \
+  may["cli"] = "sim/base sim/graph sim/cluster sim/engine models/comm strategies cost profiler/trace" \
                " profiler/ingest profiler/replay profiler/capture"
   # third-party header: modules whose sources may include it; fmt and tl::expected are everywhere
   owner["yaml-cpp"] = "sim/base"

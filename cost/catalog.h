@@ -1,0 +1,116 @@
+// The catalog of prices, carbon and power: published facts, each with where it comes from. Its
+// files are cost/catalog/*.csv, compiled into the program; docs/concepts/catalog.md says what they
+// hold.
+//
+// Invariants of the shipped tables (checked when they are read, and by tests/unit/catalog_test.cc):
+//  1. What is not known is absent, never zero. A price of zero is free by definition.
+//  2. Every row names sources that are in sim/cluster/catalog/sources.csv, and a date.
+// They are read once, at first use, and kept for the life of the program; safe from any thread.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "cost/rates.h"
+#include "sim/base/result.h"
+#include "sim/base/units.h"
+#include "sim/cluster/catalog.h"
+#include "sim/cluster/origin.h"
+
+namespace rehearse::cost {
+
+/// A region of this name stands for all of the provider that have no row of their own.
+inline constexpr std::string_view kAnyRegion = "any";
+
+/// What an instance costs in a region, from one source. At least one of the prices is there.
+struct InstancePrice {
+  std::string provider;
+  /// A name in cluster::instances(), or "gpu:t4": one GPU added to an instance, without the
+  /// instance.
+  std::string instance;
+  std::string region;
+  std::string zone;  ///< of the spot price; empty: of the whole region
+  std::optional<UsdRate> on_demand;
+  std::optional<UsdRate> spot;
+  cluster::Origin origin;
+
+  /// The GPU it pays for and how many: of the instance, or the added one. Nothing where the catalog
+  /// does not know the GPU.
+  std::optional<std::string_view> gpu() const;
+  double gpu_count() const;
+};
+
+enum class CarbonBasis {
+  kLocationBased,  ///< of the grid
+  kCfeAdjusted,    ///< less the provider's share of carbon-free energy
+};
+std::string_view to_string(CarbonBasis);
+
+/// Of the electricity of a provider's region, or of a country, state or grid zone. There may be
+/// several sources for one place: use one source throughout.
+struct GridCarbon {
+  std::string provider;  ///< empty: a country, state or zone
+  std::string region;    ///< of the provider, or the code of the country; may be empty
+  std::string location;  ///< in words; may be empty
+  CarbonIntensity intensity;
+  CarbonBasis basis;
+  std::string data_year;  ///< of the measurement, where known
+  cluster::Origin origin;
+};
+
+/// Power usage effectiveness: energy of a data centre over that of its computers.
+struct Pue {
+  std::string provider;
+  std::string region;
+  double pue;
+  cluster::Origin origin;
+};
+
+/// Power or energy of a component, idle (`min`) and at full load (`max`).
+struct PowerCoefficient {
+  std::string provider;   ///< "any": of all
+  std::string component;  ///< "cpu_per_vcpu", "gpu", "memory", …
+  std::string item;       ///< "Cascade Lake", "a100", …
+  std::optional<double> min;
+  double max;
+  std::string unit;  ///< of both
+  cluster::Origin origin;
+};
+
+/// Storage, requests and transfer out of a cloud.
+struct StoragePrice {
+  std::string provider;
+  std::string item;
+  std::string region;
+  std::string kind;  ///< "storage", "request", "egress", …
+  double price;
+  std::string unit;  ///< "USD/GB-month", …
+  cluster::Origin origin;
+};
+
+/// Price or limit of a function service ("serverless").
+struct FunctionPrice {
+  std::string service;
+  std::string architecture;
+  std::string item;
+  double value;
+  std::string unit;
+  std::string scope;  ///< what it holds for; empty: always
+  cluster::Origin origin;
+};
+
+const std::vector<InstancePrice>& instance_prices();
+const std::vector<GridCarbon>& grid_carbon();
+const std::vector<Pue>& pues();
+const std::vector<PowerCoefficient>& power_coefficients();
+const std::vector<StoragePrice>& storage_prices();
+const std::vector<FunctionPrice>& function_prices();
+
+/// The table from text of the form of the shipped file; `name` stands for the file in messages.
+Result<std::vector<InstancePrice>> parse_instance_prices(std::string_view text, std::string name);
+Result<std::vector<GridCarbon>> parse_grid_carbon(std::string_view text, std::string name);
+
+}  // namespace rehearse::cost

@@ -1,0 +1,147 @@
+// The catalog: published facts on GPUs, MIG profiles, cloud instances and links, each with where it
+// comes from. Its files are sim/cluster/catalog/*.csv, compiled into the program; what they hold
+// and how to add a row: docs/concepts/catalog.md.
+//
+// Invariants of the shipped tables (checked when they are read, and by tests/unit/catalog_test.cc):
+//  1. Names are unique within a table.
+//  2. What is not known or does not apply is absent, never zero.
+//  3. Every row names sources that are in sources.csv, and a date.
+// They are read once, at first use, and kept for the life of the program; safe from any thread.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "sim/base/result.h"
+#include "sim/base/units.h"
+#include "sim/cluster/origin.h"
+
+namespace rehearse::cluster {
+
+/// The links of one GPU to others of its kind, all together.
+struct GpuLink {
+  std::string kind;  ///< "nvlink", "nvlink_bridge", "infinity_fabric", "neuronlink"
+  std::uint32_t generation;
+  std::uint32_t count;
+  ByteRate both_directions;  ///< as advertised
+  ByteRate per_direction;
+};
+
+struct Pcie {
+  std::uint32_t generation;
+  std::uint32_t lanes;
+};
+
+struct Gpu {
+  std::string name;  ///< "h100_sxm5_80"
+  std::string vendor;
+  std::string architecture;
+  std::string form_factor;
+  std::string release;             ///< month, "2022-10"
+  std::uint32_t multiprocessors;   ///< SMs, CUs or cores
+  std::optional<double> boost_hz;  ///< highest clock
+  // Peak rates, dense (no sparsity). "tensor" means matrix units; the others are ordinary cores.
+  std::optional<FlopRate> fp64;
+  std::optional<FlopRate> fp64_tensor;
+  FlopRate fp32;
+  std::optional<FlopRate> tf32_tensor;
+  std::optional<FlopRate> fp16;
+  std::optional<FlopRate> fp16_tensor;
+  std::optional<FlopRate> bf16_tensor;
+  std::optional<FlopRate> fp8_tensor;
+  Bytes memory;  ///< as advertised, GB = 10^9; what a job can use differs by a few percent
+  std::string memory_type;
+  ByteRate memory_rate;
+  std::optional<Bytes> l2;
+  std::optional<GpuLink> link;
+  std::optional<Pcie> pcie;
+  std::optional<Watts> power_limit;
+  std::optional<Watts> idle_power;
+  std::string compute_capability;              ///< or another vendor's name of it; may be empty
+  std::optional<std::uint32_t> mig_instances;  ///< at most at once; absent: no MIG
+  std::string mig_family;  ///< of its rows in mig_profiles(); empty: no MIG, or profiles not known
+  Origin origin;
+};
+
+/// A GPU instance of MIG. It takes `memory_slices` consecutive positions from one of
+/// `placement_starts`, of `memory_slices_total`; positions of two instances may not overlap.
+struct MigProfile {
+  std::string family;  ///< as Gpu::mig_family
+  std::string name;    ///< "3g.40gb"; unique within a family
+  std::uint32_t compute_slices;
+  std::uint32_t compute_slices_total;
+  std::uint32_t memory_slices;
+  std::uint32_t memory_slices_total;
+  Bytes memory;                        ///< as its name says
+  std::optional<Bytes> usable_memory;  ///< as nvidia-smi prints it
+  std::optional<std::uint32_t> multiprocessors;
+  std::uint32_t copy_engines;
+  std::uint32_t nvml_id;
+  std::uint32_t max_instances;
+  std::vector<std::uint32_t> placement_starts;
+  std::uint32_t placement_size;  ///< in positions
+  bool media_extensions;
+  Origin origin;
+};
+
+/// What a provider rents out as one machine; what it costs is cost::instance_prices().
+struct Instance {
+  std::string provider;  ///< "aws"
+  std::string name;      ///< "p5.48xlarge"; unique over all providers
+  std::string family;
+  std::string gpu;   ///< a name in gpus()
+  double gpu_count;  ///< a fraction where a GPU is shared
+  std::optional<std::uint32_t> vcpus;
+  std::optional<Bytes> memory;
+  std::optional<Bytes> local_storage;  ///< NVMe; zero where it has none
+  std::optional<ByteRate> network;     ///< of the whole instance, all its NICs, one direction
+  std::string network_kind;
+  std::optional<ByteRate> storage_network;
+  std::string gpu_interconnect;                      ///< "none", "pcie", "nvswitch", …
+  std::optional<ByteRate> gpu_link_both_directions;  ///< per GPU
+  std::optional<std::uint32_t> pcie_generation;
+  Origin origin;
+};
+
+enum class LinkKind {
+  kIntraNode,  ///< GPU to GPU in a node
+  kHost,       ///< host to GPU
+  kInterNode,
+};
+std::string_view to_string(LinkKind);
+
+struct LinkSpec {
+  std::string name;  ///< "ib_ndr_400"
+  LinkKind kind;
+  std::optional<ByteRate> nominal;        ///< as advertised, for what `nominal_scope` says
+  std::string nominal_scope;              ///< "both directions, per GPU", "per port", …
+  std::optional<ByteRate> per_direction;  ///< nominal
+  std::optional<ByteRate> achieved;       ///< by long messages, in one direction
+  std::optional<Seconds> latency;
+  std::string latency_kind;  ///< what it is the latency of
+  Origin origin;
+};
+
+const std::vector<Gpu>& gpus();
+const std::vector<MigProfile>& mig_profiles();
+const std::vector<Instance>& instances();
+const std::vector<LinkSpec>& links();
+
+/// The row of that name, never null; or an error with the nearest name.
+Result<const Gpu*> find_gpu(std::string_view name);
+Result<const Instance*> find_instance(std::string_view name);
+Result<const LinkSpec*> find_link(std::string_view name);
+
+/// Those of its family; empty where there are none.
+std::vector<const MigProfile*> mig_profiles_of(const Gpu& gpu);
+
+/// The tables from text of the form of the shipped files; `name` stands for the file in messages.
+Result<std::vector<Gpu>> parse_gpus(std::string_view text, std::string name);
+Result<std::vector<MigProfile>> parse_mig_profiles(std::string_view text, std::string name);
+Result<std::vector<Instance>> parse_instances(std::string_view text, std::string name);
+Result<std::vector<LinkSpec>> parse_links(std::string_view text, std::string name);
+
+}  // namespace rehearse::cluster

@@ -1,0 +1,55 @@
+// Where a figure of a catalog comes from: the sources that its row names, as of when, how sure.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "sim/base/csv_row.h"
+#include "sim/base/result.h"
+
+namespace rehearse::cluster {
+
+struct Source {
+  std::string id;            ///< as rows name it, such as "KARP-AWS"
+  std::string where;         ///< a repository with its commit, a document, a page
+  std::string what;          ///< which part of it
+  std::string as_of;         ///< as Origin::as_of
+  std::string how_obtained;  ///< "fetched", "looked up", "recalled", …
+};
+
+enum class Confidence { kLow, kMedium, kHigh };
+std::string_view to_string(Confidence);
+
+struct Origin {
+  std::string source;  ///< ids of sources, joined by '+'
+  /// "2024", "2024-03", "2024-03-25", or a range "2022..2026-08-03"; empty for what holds by
+  /// definition.
+  std::string as_of;
+  std::optional<Confidence> confidence;  ///< absent: that of the source
+  std::string notes;
+
+  /// Whether some of it was remembered, not read again when the row was written: a default to be
+  /// overridden by who knows better.
+  bool recalled() const;
+};
+
+/// sources.csv, in its order. The parsed table is kept for the life of the program.
+const std::vector<Source>& sources();
+/// Fails with the nearest id.
+Result<const Source*> find_source(std::string_view id);
+
+/// The columns source, as_of, confidence and notes of a row. Records sources that are unknown and
+/// dates that are none.
+Origin read_origin(const CsvRow& row);
+
+/// "2024", "2024-03", "2024-03-25", or two of them with ".." between, the earlier first.
+bool is_date(std::string_view text);
+
+/// A way to the right name: "did you mean 'x'?" where one is near, the names that contain the word
+/// where some do, else how to list them all.
+std::string suggest_name(std::string_view word, const std::vector<std::string_view>& names,
+                         std::string_view kind);
+
+}  // namespace rehearse::cluster
