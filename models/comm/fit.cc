@@ -95,17 +95,18 @@ struct SimpleFit {
 /// (L^q + W^q)^(1/q) is homogeneous in (L, W): it equals its gradient times (L, W). So with the
 /// gradient taken at the last answer, it is linear in the unknowns.
 SimpleFit fit_simple(std::span<const MeasuredRow> rows, bool with_gain, bool with_q) {
+  constexpr int kGaussNewton = 6;  // from the answer of the q before
   SimpleFit best;
+  std::vector<double> x;  // call, step, per byte of others, per byte of all_reduce, copy
   for (int step = 0; step <= (with_q ? 12 : 0); ++step) {
     const double q = 1 + 0.1 * step;
-    std::vector<double> x;  // call, step, per byte of others, per byte of all_reduce, copy
     double loss = kHuge;
     const auto parts = [&](const MeasuredRow& r) {
       const bool apart = with_gain && r.kind == CollectiveKind::kAllReduce;
       return std::pair(x[0] + steps(r) * x[1],
                        wire(r) * (apart ? x[3] : x[2]) + share(r) * x[4]);
     };
-    for (int round = 0; round < (q == 1 ? 1 : 20); ++round) {
+    for (int round = 0; round < (step == 0 ? 1 : kGaussNewton); ++round) {
       const Solved s = solve(rows, 5, [&](const MeasuredRow& r) {
         double dl = 1, dw = 1;
         if (!x.empty()) {
@@ -129,11 +130,10 @@ SimpleFit fit_simple(std::span<const MeasuredRow> rows, bool with_gain, bool wit
     }
     if (loss >= best.loss * (1 - 1e-6)) continue;
     // Rows of all_reduce alone give the others their rate, and the other way round.
-    if (!(x[2] > 0)) x[2] = x[3];
-    if (!(x[3] > 0)) x[3] = x[2];
+    const double others = x[2] > 0 ? x[2] : x[3], reduce = x[3] > 0 ? x[3] : x[2];
     best.loss = loss;
-    best.constants = {Seconds::s(x[0]), Seconds::s(x[1]), rate_of(x[2]), rate_of(x[4]), q,
-                      x[2] > 0 ? x[2] / x[3] : 1};
+    best.constants = {Seconds::s(x[0]), Seconds::s(x[1]), rate_of(others), rate_of(x[4]), q,
+                      others > 0 ? others / reduce : 1};
   }
   return best;
 }

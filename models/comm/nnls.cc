@@ -97,7 +97,7 @@ std::vector<double> nnls(const Equations& equations, const std::vector<double>& 
 }
 
 std::vector<double> robust_nnls(const Equations& equations, double floor) {
-  constexpr int kRounds = 25;
+  constexpr int kRounds = 15;
   std::vector<double> weights(equations.size(), 1.0), x;
   for (int round = 0; round < kRounds; ++round) {
     x = nnls(equations, weights);
