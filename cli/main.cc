@@ -81,6 +81,7 @@ int main(int argc, char** argv) {
   add_replay(app, action);
   add_whatif(app, action);
   add_validate(app, action);
+  add_calibrate(app, action);
   add_doctor(app, action);
   for (CLI::App* command : app.get_subcommands({}))
     command->footer("rehearse --help lists the options that every command takes.\n" +

@@ -15,6 +15,7 @@ namespace rehearse::cli {
 /// What a parsed command line asks for; set by the callback of the chosen subcommand.
 using Action = std::function<Result<Exit>(const Globals&)>;
 
+void add_calibrate(CLI::App& app, Action& action);
 void add_doctor(CLI::App& app, Action& action);
 void add_import(CLI::App& app, Action& action);
 void add_inspect(CLI::App& app, Action& action);

@@ -241,8 +241,7 @@ Result<Calibration> read_calibration(const YamlFile& file) {
   Calibration c{.device = device.value_or(""),
                 .fabric = static_cast<Fabric>(fabric.value_or(0)),
                 .generation = static_cast<Generation>(generation.value_or(0)),
-                .links = count_of(root, "links", 1000),
-                .fitted = {.envelope = {Bytes::b(0), Bytes::b(0), {}, {}}}};
+                .links = count_of(root, "links", 1000)};
   if (const auto map = root.map("fitted"))
     read_fitted(*map, c.fitted);
   else if (!root.has("fitted"))

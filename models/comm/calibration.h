@@ -112,19 +112,19 @@ using Widths = std::array<double, kBands>;
 
 /// What was measured to get the constants.
 struct Envelope {
-  Bytes from, to;
-  std::vector<std::uint32_t> ranks;
-  std::vector<CollectiveKind> kinds;
+  Bytes from = Bytes::b(0), to = Bytes::b(0);
+  std::vector<std::uint32_t> ranks = {};
+  std::vector<CollectiveKind> kinds = {};
 };
 
 struct Fitted {
-  std::string source;        ///< of the rows
-  std::string rows_used;     ///< which of them, in words
-  std::string nccl_version;  ///< of the rows
-  std::string date;          ///< of the rows
+  std::string source = {};        ///< of the rows
+  std::string rows_used = {};     ///< which of them, in words
+  std::string nccl_version = {};  ///< of the rows
+  std::string date = {};          ///< of the rows
   std::uint64_t rows = 0;
   double residual = 0;  ///< mean |price / measured - 1| over those rows
-  Envelope envelope;
+  Envelope envelope = {};
 };
 
 enum class Fabric : std::uint8_t { kNvswitch, kCubeMesh, kBridgedPairs, kHostStaged };
@@ -137,7 +137,7 @@ struct Calibration {
   Fabric fabric;
   Generation generation;
   std::uint32_t links = 0;  ///< NVLinks of a device; 0: none
-  Fitted fitted;
+  Fitted fitted = {};
   Widths ring_widths{};      ///< of all kinds but the next two
   Widths pairwise_widths{};  ///< of all_to_all
   Widths send_recv_widths{};

@@ -220,6 +220,7 @@ Result<CollectiveCost> CollectiveCost::resolve(const Calibrated& calibrated, con
     }
     cost.forms_.fill(form);
     cost.pieces_ = 1;
+    if (!contains(c.fitted.envelope.kinds, CollectiveKind::kSendRecv)) extrapolate(1);
   } else if (c.switched && pairs) {
     if (!c.switched->pairwise) return refuse(calibrated, "no all_to_all was measured");
     cost.set_pairwise(*c.switched->pairwise, group);

@@ -372,7 +372,13 @@ void fit_constants(Calibration& c, std::span<const MeasuredRow> rows) {
   switch (c.fabric) {
     case Fabric::kNvswitch:
       if (!rings.empty()) c.switched = fit_switched(c, rings);
-      if (pairs.size() >= 6 && c.switched) c.switched->pairwise = fit_pairwise(pairs);
+      if (pairs.size() >= 6 && c.switched) {
+        const Pairwise p = fit_pairwise(pairs);
+        c.switched->pairwise = p;
+        // A message is the half of an all_to_all of two ranks that leaves.
+        if (messages.size() < 3)
+          c.send_recv = SendRecvConstants{p.small.call + p.small.step, p.large.rate};
+      }
       break;
     case Fabric::kCubeMesh:
       if (!rings.empty()) c.cube_mesh = fit_cube_mesh(rings);
@@ -473,8 +479,7 @@ Result<Calibration> fit(const FitRequest& request, std::span<const MeasuredRow> 
                 .fitted = {.source = request.source,
                            .rows_used = request.rows_used,
                            .nccl_version = request.nccl_version,
-                           .date = request.date,
-                           .envelope = {Bytes::b(0), Bytes::b(0), {}, {}}}};
+                           .date = request.date}};
   for (const MeasuredRow& r : rows)
     if (!(r.time > Seconds::s(0)) || !(r.size > Bytes::b(0)) || r.ranks < 2)
       return fail(fmt::format("a row of {} B on {} ranks in {} s cannot be fitted", r.size.b(),

@@ -27,7 +27,7 @@ struct FitRequest {
   Fabric fabric = Fabric::kNvswitch;
   Generation generation = Generation::kAmpere;
   std::uint32_t links = 0;
-  std::string source, rows_used, nccl_version, date;
+  std::string source = {}, rows_used = {}, nccl_version = {}, date = {};
 };
 
 /// The constants, with intervals from rows left out: the rows are dealt into four parts by size,

@@ -29,7 +29,7 @@ BEGIN {
   owner["CLI"] = "cli"
   owner["simgrid"] = ""
   owner["catch2"] = ""
-  owner["Eigen"] = ""
+  owner["Eigen"] = "models/comm"
 }
 function module_of(path,   parts, two) {
   split(path, parts, "/")
