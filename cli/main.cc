@@ -80,6 +80,7 @@ int main(int argc, char** argv) {
   add_inspect(app, action);
   add_replay(app, action);
   add_whatif(app, action);
+  add_network(app, action);
   add_validate(app, action);
   add_calibrate(app, action);
   add_doctor(app, action);

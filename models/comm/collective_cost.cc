@@ -73,8 +73,9 @@ NcclSetup nccl_setup(const Calibration& calibration, const Group& group) {
     setup.network_rate = group.network->node_rate.bytes_per_s();
     setup.network_latency = group.network->latency.s();
   }
-  if (calibration.switched && calibration.switched->nvls &&
-      group.ranks / group.nodes >= calibration.switched->nvls->ranks)
+  // Over several nodes it was not measured.
+  if (calibration.switched && calibration.switched->nvls && group.nodes == 1 &&
+      group.ranks >= calibration.switched->nvls->ranks)
     setup.nvls_from = calibration.switched->nvls->from.b();
   return setup;
 }
@@ -243,7 +244,10 @@ Result<CollectiveCost> CollectiveCost::resolve(const Calibrated& calibrated, con
       return fail(fmt::format("{}: {} ranks on a node of 8 devices", c.device, group.ranks));
     if (pairs || is_rooted(group.kind)) extrapolate(kUnseenKind);
     const std::uint32_t rings = cube_mesh_rings(group.ranks);
-    if (rings == 0) extrapolate(4);
+    if (rings == 0) {
+      extrapolate(1);
+      cost.widths_.fill(1.5);
+    }
     cost.set_cube_mesh(*c.cube_mesh, group, rings);
   } else {
     const CollectiveKind kind =
