@@ -67,6 +67,12 @@ class Validator {
   void add(CollectiveCase scored) {
     if (!scored.rows.empty()) accuracy_.cases.push_back(std::move(scored));
   }
+  static Rows tested_rows(const Measured& m) {
+    Rows rows;
+    for (const MeasuredRow& r : m.rows)
+      if (r.kind != CollectiveKind::kSendRecv) rows.push_back(r);
+    return rows;
+  }
   const Measured* find(std::string_view device) const {
     for (const Measured& m : measured_)
       if (m.request.device == device) return &m;
@@ -94,7 +100,17 @@ class Validator {
                                                                   : "rows that it was fitted to",
                                                    .blind = blind})
                 .first->second;
-        score(into, *comm::calibration_for(d.request.device), blind ? d.blind : d.fitted);
+        Rows collectives, messages;
+        for (const MeasuredRow& r : blind ? d.blind : d.fitted)
+          (r.kind == CollectiveKind::kSendRecv ? messages : collectives).push_back(r);
+        score(into, *comm::calibration_for(d.request.device), collectives);
+        const std::string sent = fmt::format("nvlink send_recv, {}", blind ? "left out" : "fitted");
+        if (messages.empty()) continue;
+        CollectiveCase sending = into;
+        sending.name = sent;
+        sending.rows.clear();
+        score(cases.try_emplace(sent, sending).first->second,
+              *comm::calibration_for(d.request.device), messages);
       }
       // NVLink first.
       if (auto nvlink = cases.extract(fmt::format("nvlink, {}", blind ? "left out" : "fitted")))
@@ -231,7 +247,7 @@ class Validator {
       // The rule of choice is known without rows.
       carried.calibration.generation = find(to)->request.generation;
       carried.calibration.links = find(to)->request.links;
-      score(left_out, carried, find(to)->rows);
+      score(left_out, carried, tested_rows(*find(to)));
       const auto is_anchor = [](const MeasuredRow& r) {
         return r.kind == CollectiveKind::kAllReduce && r.ranks == 8 && r.size == Bytes::kib(8);
       };
@@ -240,7 +256,7 @@ class Validator {
       for (const MeasuredRow& r : find(to)->rows)
         if (is_anchor(r))
           anchor = r;
-        else
+        else if (r.kind != CollectiveKind::kSendRecv)
           tested.push_back(r);
       carried = comm::carried_over(comm::calibration_for(from)->calibration, std::string(to),
                                    rates.at(to) / rates.at(from), 2);

@@ -275,7 +275,9 @@ Result<Calibration> read_calibration(const YamlFile& file) {
       break;
   }
   if (const auto map = root.map("send_recv")) {
-    c.send_recv = SendRecvConstants{time_of(*map, "call"), rate_of(*map, "rate")};
+    c.send_recv = Curve{CollectiveKind::kSendRecv, 2,
+                        map->optional<Bytes>("knee").value_or(Bytes::b(0)),
+                        section(*map, "below", low_latency_of), section(*map, "above", low_latency_of)};
     map->no_other_keys();
   }
   root.no_other_keys();
@@ -338,8 +340,9 @@ std::string to_yaml(const Calibration& c) {
                         to_string(curve.kind), curve.ranks, number(curve.knee.b() / 1024),
                         fields_of(curve.below), fields_of(curve.above));
   if (c.send_recv)
-    text += fmt::format("send_recv: {}\n",
-                        Fields().add("call", c.send_recv->call).add("rate", c.send_recv->rate).text());
+    text += fmt::format("send_recv:\n  knee: {} KiB\n  below: {}\n  above: {}\n",
+                        number(c.send_recv->knee.b() / 1024), fields_of(c.send_recv->below),
+                        fields_of(c.send_recv->above));
   return text;
 }
 

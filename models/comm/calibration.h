@@ -90,12 +90,6 @@ struct Curve {
   LowLatency below, above;  ///< step is 0
 };
 
-/// One message from a device to another of its node.
-struct SendRecvConstants {
-  Seconds call;
-  ByteRate rate;
-};
-
 /// Size bands in which errors are told apart: to 8 KiB, to 512 KiB, to 16 MiB, above.
 inline constexpr std::size_t kBands = 4;
 inline constexpr std::array<std::string_view, kBands> kBandNames = {
@@ -145,7 +139,7 @@ struct Calibration {
   std::optional<SwitchedConstants> switched = {};
   std::optional<CubeMeshConstants> cube_mesh = {};
   std::vector<Curve> curves = {};
-  std::optional<SendRecvConstants> send_recv = {};
+  std::optional<Curve> send_recv = {};  ///< one message to a device of the same node; V is S
 };
 
 /// Reads docs/formats/calibration.md. Reports all that is wrong at once.

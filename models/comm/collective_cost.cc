@@ -20,6 +20,8 @@ constexpr std::size_t kTreeForms = 3, kNvlsForm = 6;
 constexpr double kUnseenRanks = 1.3;    // between measured numbers
 constexpr double kOddRanks = 2;         // odd ones below 1 MiB go other ways
 constexpr double kBeyondRanks = 1.6;    // for each doubling beyond the most that were measured
+constexpr double kBeyondPairs = 2.2;    // the same of all_to_all
+constexpr double kUnseenRings = 2;      // on the hybrid cube mesh
 constexpr double kBeyondSizes = 1.5;    // outside the measured sizes
 constexpr double kUnseenKind = 2.5;     // broadcast, reduce: steps and wire bytes unverified
 constexpr double kUnseenAlgorithm = 2;  // forced, never seen to win on one node
@@ -171,6 +173,7 @@ void CollectiveCost::set_cube_mesh(const CubeMeshConstants& c, const Group& g,
 
 void CollectiveCost::set_curve(const Curve& curve, double k) {
   shape_ = Shape::kKnee;
+  algorithm_ = curve.kind == CollectiveKind::kAllToAll ? Algorithm::kPairwise : Algorithm::kRing;
   const double n = curve.ranks, wire = k * (n - 1) / n;
   forms_[0] = {curve.below.call.s(), 0, wire * inverse(curve.below.rate)};
   forms_[1] = {curve.above.call.s(), 0, wire * inverse(curve.above.rate)};
@@ -211,16 +214,15 @@ Result<CollectiveCost> CollectiveCost::resolve(const Calibrated& calibrated, con
   if (message) {
     if (group.ranks != 2) return fail("send_recv is between 2 ranks");
     if (!c.send_recv) return refuse(calibrated, "no message between two devices was measured");
-    cost.shape_ = Shape::kLeast;
-    Form form{c.send_recv->call.s(), 0, inverse(c.send_recv->rate)};
-    if (group.nodes > 1) {
+    cost.set_curve(*c.send_recv, 2);  // V is S: k (n - 1) / n is 1
+    cost.algorithm_ = Algorithm::kPairwise;
+    for (Form& form : cost.forms_) {
+      if (group.nodes == 1) break;
       form.fixed += group.network->latency.s() + nccl::kNetworkLatency[0][2] * 1e-6;
       const double share = kNetworkShare[static_cast<std::size_t>(group.network->kind)].share;
       form.per_byte = std::max(form.per_byte,
                                1 / (share * group.network->node_rate.bytes_per_s()));
     }
-    cost.forms_.fill(form);
-    cost.pieces_ = 1;
     if (!contains(c.fitted.envelope.kinds, CollectiveKind::kSendRecv)) extrapolate(1);
   } else if (c.switched && pairs) {
     if (!c.switched->pairwise) return refuse(calibrated, "no all_to_all was measured");
@@ -285,9 +287,10 @@ Result<CollectiveCost> CollectiveCost::resolve(const Calibrated& calibrated, con
   if (std::find(ranks.begin(), ranks.end(), group.ranks) == ranks.end()) {
     const std::uint32_t most = *std::max_element(ranks.begin(), ranks.end());
     if (group.ranks > most)
-      extrapolate(std::pow(kBeyondRanks, std::ceil(std::log2(1.0 * group.ranks / most))));
+      extrapolate(std::pow(pairs ? kBeyondPairs : kBeyondRanks,
+                           std::ceil(std::log2(1.0 * group.ranks / most))));
     else
-      cost.widen(kUnseenRanks);
+      cost.widen(c.cube_mesh ? kUnseenRings : kUnseenRanks);
     if (group.ranks % 2 == 1)
       for (std::size_t b = 0; b < 2; ++b) cost.widths_[b] *= kOddRanks;
   }
@@ -322,7 +325,7 @@ CollectiveCost::Answer CollectiveCost::answer(double bytes) const {
     }
     case Shape::kKnee: {
       const bool above = bytes >= knee_;
-      return {forms_[above ? 1 : 0].at(bytes), Algorithm::kRing,
+      return {forms_[above ? 1 : 0].at(bytes), algorithm_,
               above ? Protocol::kSimple : Protocol::kLl};
     }
   }

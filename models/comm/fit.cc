@@ -21,7 +21,9 @@ constexpr double kHuge = std::numeric_limits<double>::max();
 
 double k_of(CollectiveKind kind) { return kind == CollectiveKind::kAllReduce ? 2 : 1; }
 double steps(const MeasuredRow& r) { return k_of(r.kind) * (r.ranks - 1); }
-double wire(const MeasuredRow& r) { return r.size.b() * steps(r) / r.ranks; }
+double wire(const MeasuredRow& r) {
+  return r.kind == CollectiveKind::kSendRecv ? r.size.b() : r.size.b() * steps(r) / r.ranks;
+}
 double share(const MeasuredRow& r) { return r.size.b() / r.ranks; }
 double ramp(const MeasuredRow& r) {
   return std::clamp(std::log2(std::max(r.size.b(), 1.0) / 4096) / 3, 0.0, 1.0);
@@ -363,12 +365,7 @@ void fit_constants(Calibration& c, std::span<const MeasuredRow> rows) {
      : r.kind == CollectiveKind::kSendRecv ? messages
                                            : rings)
         .push_back(r);
-  if (messages.size() >= 3) {
-    const Solved s = solve(messages, 2, [](const MeasuredRow& r) {
-      return std::vector<double>{1, r.size.b()};
-    });
-    c.send_recv = {Seconds::s(s.x[0]), rate_of(s.x[1])};
-  }
+  if (messages.size() >= 3) c.send_recv = fit_curve(messages);
   switch (c.fabric) {
     case Fabric::kNvswitch:
       if (!rings.empty()) c.switched = fit_switched(c, rings);
@@ -376,8 +373,9 @@ void fit_constants(Calibration& c, std::span<const MeasuredRow> rows) {
         const Pairwise p = fit_pairwise(pairs);
         c.switched->pairwise = p;
         // A message is the half of an all_to_all of two ranks that leaves.
+        const LowLatency message{.call = p.small.call + p.small.step, .rate = p.large.rate};
         if (messages.size() < 3)
-          c.send_recv = SendRecvConstants{p.small.call + p.small.step, p.large.rate};
+          c.send_recv = Curve{CollectiveKind::kSendRecv, 2, Bytes::b(0), message, message};
       }
       break;
     case Fabric::kCubeMesh:
@@ -425,7 +423,8 @@ std::optional<double> ratio_of(const Calibration& c, const MeasuredRow& r) {
 /// The factor minus one that 90 % of the ratios stay within, up or down. Few ratios say little of
 /// their tail: the rank is that of the 95 % quantile below 20.
 double width_of(std::vector<double> factors) {
-  constexpr double kLeastWidth = 0.03;  // duplicates differ by as much
+  // Another run of the same machine, or another version of NCCL, differs by as much.
+  constexpr double kLeastWidth = 0.06;
   if (factors.empty()) return 0.5;      // nothing is known
   std::sort(factors.begin(), factors.end());
   const auto n = static_cast<double>(factors.size());

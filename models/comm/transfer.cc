@@ -72,8 +72,8 @@ void scale(Calibration& c, double latency, double rate) {
     scale(curve.above, latency, rate);
   }
   if (c.send_recv) {
-    c.send_recv->call = c.send_recv->call * latency;
-    scale(c.send_recv->rate, rate);
+    scale(c.send_recv->below, latency, rate);
+    scale(c.send_recv->above, latency, rate);
   }
 }
 
