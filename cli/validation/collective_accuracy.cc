@@ -28,7 +28,8 @@ constexpr std::string_view kNvlinkDevices[] = {"a100_sxm4_80", "h100_sxm5_80", "
 /// The rows of one device of nccl_measured.csv, with what a fit to them asks for.
 struct Measured {
   comm::FitRequest request;
-  Rows rows;
+  Rows fitted;  ///< those of the shipped calibration
+  Rows rows;    ///< all
 };
 
 class Validator {
@@ -85,7 +86,7 @@ class Validator {
     for (const Dealt& d : *dealt) {
       Rows all = d.fitted;
       all.insert(all.end(), d.blind.begin(), d.blind.end());
-      measured_.push_back({d.request, std::move(all)});
+      measured_.push_back({d.request, d.fitted, std::move(all)});
     }
     for (const bool blind : {false, true}) {
       std::map<std::string, CollectiveCase> cases;
@@ -279,7 +280,10 @@ class Validator {
                           .about = "each of 2, 4, 6, 8 ranks from the others, by counting rings"};
     for (const std::uint32_t tested : {2U, 4U, 6U, 8U}) {
       Rows kept, rest;
-      for (const MeasuredRow& r : m.rows) (r.ranks == tested ? rest : kept).push_back(r);
+      for (const MeasuredRow& r : m.fitted)
+        if (r.ranks != tested) kept.push_back(r);
+      for (const MeasuredRow& r : m.rows)
+        if (r.ranks == tested) rest.push_back(r);
       const Result<Calibration> fitted = comm::fit(m.request, kept);
       if (!fitted) return forward(fitted);
       score(scored, {.calibration = *fitted}, rest);

@@ -256,7 +256,7 @@ Result<Calibration> read_calibration(const YamlFile& file) {
   }
   switch (c.fabric) {
     case Fabric::kNvswitch:
-      if (c.links == 0) root.report("links", "is 0", "the NVLinks of a device");
+      if (c.links == 0 && root.has("links")) root.report("links", "is 0", "the NVLinks of a device");
       read_switched(root, c);
       break;
     case Fabric::kCubeMesh:
