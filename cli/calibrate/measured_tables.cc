@@ -81,8 +81,8 @@ Result<std::vector<MeasuredTable>> read_measured_csv(const fs::path& path) {
                          time = number(*table, r, "time_us");
     for (const Result<double>* cell : {&ranks, &size, &time})
       if (!*cell) return forward(*cell);
-    tables.back().rows.push_back({*kind, static_cast<std::uint32_t>(*ranks), Bytes::b(*size),
-                                  Seconds::us(*time)});
+    tables.back().rows.push_back(
+        {*kind, static_cast<std::uint32_t>(*ranks), Bytes::b(*size), Seconds::us(*time)});
   }
   return tables;
 }
@@ -110,7 +110,9 @@ Result<std::vector<MeasuredTable>> read_element_csv(const fs::path& path, const 
                           Seconds::ms(*time)};
     const std::size_t run = seen[{*kind, row.ranks, row.size.b()}]++;
     if (run >= tables.size())
-      tables.push_back({.device = device, .nccl_version = "", .source = path.filename().string(),
+      tables.push_back({.device = device,
+                        .nccl_version = "",
+                        .source = path.filename().string(),
                         .date = std::string(kGatheredBy)});
     tables[run].rows.push_back(row);
   }
@@ -118,10 +120,11 @@ Result<std::vector<MeasuredTable>> read_element_csv(const fs::path& path, const 
 }
 
 Result<MeasuredTable> read_lookup_tables(const fs::path& folder, const std::string& device) {
-  MeasuredTable result{.device = device, .nccl_version = "",
-                       .source = fmt::format("vTrain {}: nccl-tests all_reduce",
-                                             folder.filename().string()),
-                       .date = std::string(kGatheredBy)};
+  MeasuredTable result{
+      .device = device,
+      .nccl_version = "",
+      .source = fmt::format("vTrain {}: nccl-tests all_reduce", folder.filename().string()),
+      .date = std::string(kGatheredBy)};
   for (const std::uint32_t ranks : {2U, 4U, 6U, 8U}) {
     const fs::path path = folder / fmt::format("AR_GPU{}_1M_1024M.csv", ranks);
     Result<std::string> text = read_file(path);
@@ -161,7 +164,8 @@ Result<MeasuredTable> read_worker_csv(const fs::path& path, CollectiveKind kind,
     if (*local < *ranks) continue;  // over several nodes, whose network is not stated
     times[{static_cast<std::uint32_t>(*ranks), *size}].push_back(*time);
   }
-  MeasuredTable result{.device = device, .nccl_version = "",
+  MeasuredTable result{.device = device,
+                       .nccl_version = "",
                        .source = fmt::format("Vidur {}/{}: {}, median of a job's ranks",
                                              path.parent_path().filename().string(),
                                              path.filename().string(), to_string(kind)),
@@ -177,7 +181,9 @@ Result<MeasuredTable> read_size_json(const fs::path& path, const std::string& de
   const auto json = nlohmann::ordered_json::parse(*text, nullptr, false);
   if (!json.is_object())
     return fail(Diagnostic{.file = path.string(), .problem = "not a JSON object"});
-  MeasuredTable result{.device = device, .nccl_version = "", .source = path.filename().string(),
+  MeasuredTable result{.device = device,
+                       .nccl_version = "",
+                       .source = path.filename().string(),
                        .date = std::string(kGatheredBy)};
   for (const auto& [key, value] : json.items()) {
     char name[16] = {};
@@ -199,7 +205,8 @@ Result<MeasuredTable> read_call_log(const fs::path& path, const std::string& dev
   if (!text) return forward(text);
   const Result<CsvTable> table = CsvTable::parse(*text, path.string());
   if (!table) return forward(table);
-  if (Status ok = table->require({"comm_type", "comm_group_size", "msg_size", "_elapsed_time"}); !ok)
+  if (Status ok = table->require({"comm_type", "comm_group_size", "msg_size", "_elapsed_time"});
+      !ok)
     return forward(ok);
   std::map<std::tuple<CollectiveKind, std::uint32_t, double>, std::vector<double>> times;
   for (std::size_t r = 0; r < table->rows(); ++r) {
@@ -217,7 +224,9 @@ Result<MeasuredTable> read_call_log(const fs::path& path, const std::string& dev
     if (*size > 0 && *time > 0)
       times[{*kind, static_cast<std::uint32_t>(*ranks), *size}].push_back(*time);
   }
-  MeasuredTable result{.device = device, .nccl_version = "", .source = path.filename().string(),
+  MeasuredTable result{.device = device,
+                       .nccl_version = "",
+                       .source = path.filename().string(),
                        .date = std::string(kGatheredBy)};
   for (const auto& [key, values] : times)
     if (values.size() >= 3)  // the first call sets up

@@ -21,12 +21,13 @@ struct MeasuredTable {
   std::vector<comm::MeasuredRow> rows = {};
 };
 
-/// A file of the data: `name` below the data folder itself or in `facts` beside it; nothing where it
-/// is in neither.
+/// A file of the data: `name` below the data folder itself or in `facts` beside it; nothing where
+/// it is in neither.
 std::optional<std::filesystem::path> find_data(const std::filesystem::path& data,
                                                const std::string& name);
 
-/// nccl_measured.csv: gpu_id, nccl_version, op, num_gpus, size_bytes, time_us. One table per device.
+/// nccl_measured.csv: gpu_id, nccl_version, op, num_gpus, size_bytes, time_us. One table per
+/// device.
 Result<std::vector<MeasuredTable>> read_measured_csv(const std::filesystem::path& path);
 
 /// device, op_name, nccl_dtype, num_gpus, message_size (elements), latency (ms), of one data type.
@@ -39,7 +40,8 @@ Result<std::vector<MeasuredTable>> read_element_csv(const std::filesystem::path&
 Result<MeasuredTable> read_lookup_tables(const std::filesystem::path& folder,
                                          const std::string& device);
 
-/// num_workers, devices_per_node, size, time_stats.OP.median (ms), gzipped: the rows within one node.
+/// num_workers, devices_per_node, size, time_stats.OP.median (ms), gzipped: the rows within one
+/// node.
 Result<MeasuredTable> read_worker_csv(const std::filesystem::path& path, CollectiveKind kind,
                                       const std::string& device);
 
@@ -51,7 +53,8 @@ Result<MeasuredTable> read_size_json(const std::filesystem::path& path, const st
 Result<MeasuredTable> read_call_log(const std::filesystem::path& path, const std::string& device);
 
 /// Rows in which each curve (kind and number of ranks) keeps those whose place in it `keep` wants.
-std::vector<comm::MeasuredRow> sift(const std::vector<comm::MeasuredRow>& rows,
-                                    const std::function<bool(std::size_t place, std::size_t curve)>& keep);
+std::vector<comm::MeasuredRow> sift(
+    const std::vector<comm::MeasuredRow>& rows,
+    const std::function<bool(std::size_t place, std::size_t curve)>& keep);
 
 }  // namespace rehearse::cli

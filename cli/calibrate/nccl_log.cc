@@ -76,22 +76,27 @@ class TextReader {
         if (Status ok = row(body); !ok) return forward(ok);
     }
     if (runs_.empty())
-      return fail(Diagnostic{.file = name_,
-                             .problem = "has no results of nccl-tests",
-                             .expected = "what all_reduce_perf and the like print, or write with -J"});
+      return fail(
+          Diagnostic{.file = name_,
+                     .problem = "has no results of nccl-tests",
+                     .expected = "what all_reduce_perf and the like print, or write with -J"});
     return std::move(runs_);
   }
 
  private:
   Diagnostic at(std::string problem, std::string expected) const {
-    return {.file = name_, .line = line_, .problem = std::move(problem),
+    return {.file = name_,
+            .line = line_,
+            .problem = std::move(problem),
             .expected = std::move(expected)};
   }
 
   void comment(std::string_view line) {
     const std::vector<std::string_view> words = words_of(line.substr(1));
     if (words.empty()) return;
-    const auto has = [&](std::string_view text) { return line.find(text) != std::string_view::npos; };
+    const auto has = [&](std::string_view text) {
+      return line.find(text) != std::string_view::npos;
+    };
     if (has("Collective test starting")) {
       if (const auto kind = kind_in(words.back())) kind_ = kind;
     } else if (has("Using devices")) {
@@ -143,9 +148,12 @@ class TextReader {
     }
     if (*size < 1) return {};  // nothing moved
     if (!open_) {
-      runs_.push_back({.kind = *kind_, .ranks = devices_,
-                       .nodes = std::max<std::uint32_t>(1, static_cast<std::uint32_t>(hosts_.size())),
-                       .device = device_, .nccl_version = version_});
+      runs_.push_back(
+          {.kind = *kind_,
+           .ranks = devices_,
+           .nodes = std::max<std::uint32_t>(1, static_cast<std::uint32_t>(hosts_.size())),
+           .device = device_,
+           .nccl_version = version_});
       open_ = true;
     }
     runs_.back().rows.push_back({*kind_, devices_, Bytes::b(*size), Seconds::us(*time)});
@@ -165,10 +173,9 @@ class TextReader {
 
 /// The line of a byte, for messages of the JSON reader.
 std::uint32_t line_at(const std::string& text, std::size_t byte) {
-  return 1 + static_cast<std::uint32_t>(
-                 std::count(text.begin(),
-                            text.begin() + static_cast<std::ptrdiff_t>(std::min(byte, text.size())),
-                            '\n'));
+  return 1 + static_cast<std::uint32_t>(std::count(
+                 text.begin(),
+                 text.begin() + static_cast<std::ptrdiff_t>(std::min(byte, text.size())), '\n'));
 }
 
 std::string text_of(const Json& object, const char* key) {
@@ -178,15 +185,20 @@ std::string text_of(const Json& object, const char* key) {
 
 Result<std::vector<NcclRun>> parse_json(const std::string& text, const std::string& name) {
   const auto wrong = [&](std::string key, std::string problem, std::string expected) {
-    return fail(Diagnostic{.file = name, .line = 1, .key = std::move(key),
-                           .problem = std::move(problem), .expected = std::move(expected)});
+    return fail(Diagnostic{.file = name,
+                           .line = 1,
+                           .key = std::move(key),
+                           .problem = std::move(problem),
+                           .expected = std::move(expected)});
   };
   Json json;
   try {
     json = Json::parse(text);
   } catch (const Json::parse_error& e) {
-    return fail(Diagnostic{.file = name, .line = line_at(text, e.byte == 0 ? 0 : e.byte - 1),
-                           .problem = "not valid JSON", .expected = "what nccl-tests -J writes"});
+    return fail(Diagnostic{.file = name,
+                           .line = line_at(text, e.byte == 0 ? 0 : e.byte - 1),
+                           .problem = "not valid JSON",
+                           .expected = "what nccl-tests -J writes"});
   }
   if (!json.is_object() || !json.contains("results") || !json["results"].is_array())
     return wrong("results", "is missing", "what nccl-tests -J writes");
@@ -201,7 +213,8 @@ Result<std::vector<NcclRun>> parse_json(const std::string& text, const std::stri
   run.kind = *kind;
   std::set<std::string> hosts;
   if (const auto config = json.find("config"); config != json.end() && config->is_object())
-    if (const auto devices = config->find("devices"); devices != config->end() && devices->is_array())
+    if (const auto devices = config->find("devices");
+        devices != config->end() && devices->is_array())
       for (const Json& device : *devices) {
         if (!device.is_object()) continue;
         ++run.ranks;
@@ -212,10 +225,11 @@ Result<std::vector<NcclRun>> parse_json(const std::string& text, const std::stri
   if (const auto config = json.find("config"); run.ranks == 1 && config != json.end()) {
     const auto whole = [&](const char* key) {
       const auto found = config->find(key);
-      return found != config->end() && found->is_number_unsigned() ? found->get<std::uint64_t>() : 1;
+      return found != config->end() && found->is_number_unsigned() ? found->get<std::uint64_t>()
+                                                                   : 1;
     };
-    run.ranks = static_cast<std::uint32_t>(std::min<std::uint64_t>(whole("nthreads") * whole("ngpus"),
-                                                                   1U << 20));
+    run.ranks = static_cast<std::uint32_t>(
+        std::min<std::uint64_t>(whole("nthreads") * whole("ngpus"), 1U << 20));
   }
   if (run.ranks < 2)
     return wrong("config.devices", fmt::format("{} ranks", run.ranks), "at least 2");
@@ -244,8 +258,7 @@ Result<std::vector<NcclRun>> parse_json(const std::string& text, const std::stri
         bad != body->end() && bad->is_number() && bad->get<double>() > 0)
       return wrong(fmt::format("{}.{}.nwrong", key, place),
                    fmt::format("is {}", bad->get<double>()), "a run without errors");
-    if (size >= 1)
-      run.rows.push_back({run.kind, run.ranks, Bytes::b(size), Seconds::us(time)});
+    if (size >= 1) run.rows.push_back({run.kind, run.ranks, Bytes::b(size), Seconds::us(time)});
   }
   if (run.rows.empty()) return wrong("results", "is empty", "sizes above 0");
   return std::vector<NcclRun>{std::move(run)};

@@ -18,7 +18,8 @@ struct NcclRun {
   std::uint32_t nodes = 1;
   std::string device = {};        ///< as the driver names it; may be empty
   std::string nccl_version = {};  ///< may be empty
-  std::vector<comm::MeasuredRow> rows = {};  ///< out of place; in place where only that was measured
+  std::vector<comm::MeasuredRow> rows =
+      {};  ///< out of place; in place where only that was measured
 };
 
 /// All runs of a file, in order. The kind of collective is read from the log, else from the file's

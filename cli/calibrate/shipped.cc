@@ -104,10 +104,9 @@ Result<std::vector<Dealt>> deal_shipped(const fs::path& data) {
     if (Status ok = grid(
             {a100 ? "a100_pcie_80" : "h100_pcie_80", Fabric::kBridgedPairs,
              a100 ? Generation::kAmpere : Generation::kHopper, 0},
-            read_worker_csv(
-                vidur / (a100 ? "a100_pairwise_nvlink" : "h100_pairwise_nvlink") /
-                    "all_reduce.csv.gz",
-                CollectiveKind::kAllReduce, a100 ? "a100_pcie_80" : "h100_pcie_80"));
+            read_worker_csv(vidur / (a100 ? "a100_pairwise_nvlink" : "h100_pairwise_nvlink") /
+                                "all_reduce.csv.gz",
+                            CollectiveKind::kAllReduce, a100 ? "a100_pcie_80" : "h100_pcie_80"));
         !ok)
       return forward(ok);
   return all;

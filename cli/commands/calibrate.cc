@@ -38,7 +38,8 @@ Result<comm::FitRequest> request_for(const std::string& device, const std::strin
                                       : comm::Generation::kVolta;
   const auto& link = (*gpu)->link;
   request.links = link && link->kind == "nvlink" ? link->count : 0;
-  request.fabric = request.links == 0 ? (link ? comm::Fabric::kBridgedPairs : comm::Fabric::kHostStaged)
+  request.fabric = request.links == 0
+                       ? (link ? comm::Fabric::kBridgedPairs : comm::Fabric::kHostStaged)
                    : link->generation <= 2 ? comm::Fabric::kCubeMesh
                                            : comm::Fabric::kNvswitch;
   if (!fabric.empty()) {
@@ -105,26 +106,27 @@ Status save(const std::filesystem::path& path, const comm::Calibration& c) {
 Result<Exit> report(const std::vector<comm::Calibration>& calibrations, const Globals& globals) {
   Globals to_stdout = globals;
   to_stdout.output.clear();
-  const Formats formats = {
-      .text =
-          [&] {
-            std::string text = summary(calibrations).text(80);
-            return globals.output.empty()
-                       ? text + "\n" + comm::to_yaml(calibrations.front())
-                       : text + fmt::format("written to {}\n", globals.output.string());
-          },
-      .json =
-          [&] {
-            Json json = json_root("calibrate");
-            if (calibrations.size() == 1) {
-              json.update(to_json(calibrations.front()));
-            } else {
-              json["calibrations"] = Json::array();
-              for (const auto& c : calibrations) json["calibrations"].push_back(to_json(c));
-            }
-            return json;
-          },
-      .table = [&] { return summary(calibrations); }};
+  const Formats formats = {.text =
+                               [&] {
+                                 std::string text = summary(calibrations).text(80);
+                                 return globals.output.empty()
+                                            ? text + "\n" + comm::to_yaml(calibrations.front())
+                                            : text + fmt::format("written to {}\n",
+                                                                 globals.output.string());
+                               },
+                           .json =
+                               [&] {
+                                 Json json = json_root("calibrate");
+                                 if (calibrations.size() == 1) {
+                                   json.update(to_json(calibrations.front()));
+                                 } else {
+                                   json["calibrations"] = Json::array();
+                                   for (const auto& c : calibrations)
+                                     json["calibrations"].push_back(to_json(c));
+                                 }
+                                 return json;
+                               },
+                           .table = [&] { return summary(calibrations); }};
   if (Status ok = write_result(to_stdout, formats); !ok) return forward(ok);
   return Exit::kSuccess;
 }
@@ -151,8 +153,8 @@ Result<Exit> run_nccl(const Options& options, const Globals& globals) {
   Result<comm::FitRequest> request = request_for(options.device, options.fabric);
   if (!request) return forward(request);
   const std::vector<std::string_view> views(sources.begin(), sources.end());
-  request->source = fmt::format("nccl-tests{}{}: {}", device_text.empty() ? "" : " on ", device_text,
-                                join(views, ", "));
+  request->source = fmt::format("nccl-tests{}{}: {}", device_text.empty() ? "" : " on ",
+                                device_text, join(views, ", "));
   request->rows_used = "all";
   request->nccl_version = version;
   const Result<comm::Calibration> fitted = comm::fit(*request, rows);
@@ -174,7 +176,8 @@ Result<Exit> run_shipped(const Options& options, const Globals& globals) {
   for (const Dealt& d : *dealt) {
     Result<comm::Calibration> fitted = comm::fit(d.request, d.fitted);
     if (!fitted) return forward(fitted);
-    if (Status ok = save(options.file / (fitted->device + ".yaml"), *fitted); !ok) return forward(ok);
+    if (Status ok = save(options.file / (fitted->device + ".yaml"), *fitted); !ok)
+      return forward(ok);
     all.push_back(std::move(*fitted));
   }
   return report(all, globals);
@@ -184,8 +187,7 @@ Result<Exit> run_shipped(const Options& options, const Globals& globals) {
 
 void add_calibrate(CLI::App& app, Action& action) {
   auto options = std::make_shared<Options>();
-  CLI::App* command =
-      app.add_subcommand("calibrate", "Turn measurements into calibration files");
+  CLI::App* command = app.add_subcommand("calibrate", "Turn measurements into calibration files");
   command->require_subcommand(1);
 
   CLI::App* nccl = command->add_subcommand(
@@ -193,7 +195,8 @@ void add_calibrate(CLI::App& app, Action& action) {
   nccl->add_option("LOG", options->logs, "logs of one kind of device on one node")
       ->type_name("FILE")
       ->required();
-  nccl->add_option("--device", options->device, "name in the catalog of the device that was measured")
+  nccl->add_option("--device", options->device,
+                   "name in the catalog of the device that was measured")
       ->type_name("NAME")
       ->required();
   nccl->add_option("--link", options->fabric,
@@ -209,7 +212,8 @@ void add_calibrate(CLI::App& app, Action& action) {
           "", ""));
   nccl->footer(
       "-o FILE writes the calibration, which --calibration FILE takes; without it, it is printed.\n"
-      "Example: rehearse calibrate nccl all_reduce.log alltoall.log --device h100_sxm5_80 -o mine.yaml");
+      "Example: rehearse calibrate nccl all_reduce.log alltoall.log --device h100_sxm5_80 -o "
+      "mine.yaml");
   nccl->callback([options, &action] {
     action = [options](const Globals& globals) { return run_nccl(*options, globals); };
   });
@@ -222,7 +226,8 @@ void add_calibrate(CLI::App& app, Action& action) {
   shipped->add_option("--into", options->file, "folder for the files")
       ->type_name("FOLDER")
       ->required();
-  shipped->footer("Example: rehearse calibrate shipped --data data --into models/comm/calibrations");
+  shipped->footer(
+      "Example: rehearse calibrate shipped --data data --into models/comm/calibrations");
   shipped->callback([options, &action] {
     action = [options](const Globals& globals) { return run_shipped(*options, globals); };
   });

@@ -13,22 +13,26 @@ namespace rehearse::cli {
 void add_scope_options(CLI::App& command, ScopeRequest& request) {
   command.add_option("--device", request.device, "name in the catalog, such as h100_sxm5_80")
       ->type_name("NAME");
-  command.add_option("--calibration", request.calibration,
-                     "file of 'rehearse calibrate nccl' instead of the device's own")
+  command
+      .add_option("--calibration", request.calibration,
+                  "file of 'rehearse calibrate nccl' instead of the device's own")
       ->type_name("FILE");
   command.add_option("--ranks", request.ranks, "ranks, one per device (default 8)")
       ->type_name("N")
       ->check(CLI::Range(1U, 1U << 20).description(""));
-  command.add_option("--devices-per-node", request.devices_per_node,
-                     "devices of a node that take part (default 8)")
+  command
+      .add_option("--devices-per-node", request.devices_per_node,
+                  "devices of a node that take part (default 8)")
       ->type_name("N")
       ->check(CLI::Range(1U, 1024U).description(""));
-  command.add_option("--network", request.network,
-                     "between nodes: KIND,rate=RATE,latency=TIME; KIND is infiniband, roce, efa or "
-                     "tcp, RATE of all NICs of a node")
+  command
+      .add_option("--network", request.network,
+                  "between nodes: KIND,rate=RATE,latency=TIME; KIND is infiniband, roce, efa or "
+                  "tcp, RATE of all NICs of a node")
       ->type_name("NETWORK");
-  command.add_option("--small-all-reduce", request.small_all_reduce,
-                     "measured time of an all_reduce of 8 KiB on these ranks: sets the latencies")
+  command
+      .add_option("--small-all-reduce", request.small_all_reduce,
+                  "measured time of an all_reduce of 8 KiB on these ranks: sets the latencies")
       ->type_name("TIME");
 }
 
@@ -59,8 +63,7 @@ Result<comm::Network> parse_node_network(const std::string& text) {
     }
   }
   if (!kind || !rate || !latency)
-    return fail("--network: kind, rate and latency are due",
-                "infiniband,rate=200GB/s,latency=5us");
+    return fail("--network: kind, rate and latency are due", "infiniband,rate=200GB/s,latency=5us");
   if (!(*rate > ByteRate::bytes_per_s(0)) || !(*latency >= Seconds::s(0)) ||
       !(*latency <= Seconds::s(1)))
     return fail("--network: out of range", "a rate above 0 B/s, a latency from 0 s to 1 s");
@@ -98,11 +101,12 @@ Result<Scope> resolve_scope(const ScopeRequest& request) {
   if (!request.small_all_reduce.empty()) {
     const Result<Seconds> time = parse_quantity<Seconds>(request.small_all_reduce);
     if (!time) return forward(time);
-    Result<comm::Calibrated> anchored =
-        comm::anchored(scope.calibrated,
-                       {.kind = CollectiveKind::kAllReduce, .ranks = request.ranks,
-                        .nodes = scope.nodes, .network = scope.network},
-                       Bytes::kib(8), *time);
+    Result<comm::Calibrated> anchored = comm::anchored(scope.calibrated,
+                                                       {.kind = CollectiveKind::kAllReduce,
+                                                        .ranks = request.ranks,
+                                                        .nodes = scope.nodes,
+                                                        .network = scope.network},
+                                                       Bytes::kib(8), *time);
     if (!anchored) return forward(anchored);
     scope.calibrated = std::move(*anchored);
   }
@@ -116,10 +120,10 @@ std::string describe(const Scope& scope) {
   if (scope.network)
     text += fmt::format(" over {} of {} per node", to_string(scope.network->kind),
                         to_string(scope.network->node_rate));
-  return text + fmt::format("\nfrom {} rows of NCCL {}, {:.1f} % off on average\n",
-                            grouped(fitted.rows),
-                            fitted.nccl_version.empty() ? "of unknown version" : fitted.nccl_version,
-                            fitted.residual * 100);
+  return text +
+         fmt::format("\nfrom {} rows of NCCL {}, {:.1f} % off on average\n", grouped(fitted.rows),
+                     fitted.nccl_version.empty() ? "of unknown version" : fitted.nccl_version,
+                     fitted.residual * 100);
 }
 
 }  // namespace rehearse::cli

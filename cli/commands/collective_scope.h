@@ -34,7 +34,8 @@ void add_scope_options(CLI::App& command, ScopeRequest& request);
 
 Result<Scope> resolve_scope(const ScopeRequest& request);
 
-/// "infiniband,rate=200GB/s,latency=5us": kind, nominal rate of all NICs of a node, latency one way.
+/// "infiniband,rate=200GB/s,latency=5us": kind, nominal rate of all NICs of a node, latency one
+/// way.
 Result<comm::Network> parse_node_network(const std::string& text);
 
 /// One line for people: device, ranks, source of the numbers.

@@ -133,28 +133,34 @@ bool any_measured(const std::vector<Point>& points) {
 
 Table point_table(const Findings& found) {
   const bool measured = any_measured(found.points);
-  std::vector<Column> columns = {{"op", Align::kLeft}, {"ranks"}, {"size"}, {"time (us)"},
-                                 {"from (us)"}, {"to (us)"}, {"bus bandwidth (GB/s)"},
-                                 {"algorithm", Align::kLeft}, {"protocol", Align::kLeft},
-                                 {"channels"}, {"provenance", Align::kLeft}};
+  std::vector<Column> columns = {{"op", Align::kLeft},
+                                 {"ranks"},
+                                 {"size"},
+                                 {"time (us)"},
+                                 {"from (us)"},
+                                 {"to (us)"},
+                                 {"bus bandwidth (GB/s)"},
+                                 {"algorithm", Align::kLeft},
+                                 {"protocol", Align::kLeft},
+                                 {"channels"},
+                                 {"provenance", Align::kLeft}};
   if (measured) {
     columns.push_back({"measured (us)"});
     columns.push_back({"error"});
   }
   Table table(columns);
   for (const Point& p : found.points) {
-    std::vector<std::string> row = {
-        std::string(to_string(p.group.kind)),
-        fmt::format("{}", p.group.ranks),
-        to_string(p.size),
-        significant(p.price.time.value.us(), 4),
-        significant(p.price.time.low.us(), 4),
-        significant(p.price.time.high.us(), 4),
-        significant(bus_bandwidth(p, p.price.time.value).gb_per_s(), 4),
-        std::string(to_string(p.price.algorithm)),
-        std::string(to_string(p.price.protocol)),
-        fmt::format("{}", p.price.channels),
-        std::string(to_string(p.price.time.provenance))};
+    std::vector<std::string> row = {std::string(to_string(p.group.kind)),
+                                    fmt::format("{}", p.group.ranks),
+                                    to_string(p.size),
+                                    significant(p.price.time.value.us(), 4),
+                                    significant(p.price.time.low.us(), 4),
+                                    significant(p.price.time.high.us(), 4),
+                                    significant(bus_bandwidth(p, p.price.time.value).gb_per_s(), 4),
+                                    std::string(to_string(p.price.algorithm)),
+                                    std::string(to_string(p.price.protocol)),
+                                    fmt::format("{}", p.price.channels),
+                                    std::string(to_string(p.price.time.provenance))};
     if (measured) {
       row.push_back(p.measured ? significant(p.measured->us(), 4) : "");
       row.push_back(p.measured ? signed_percent(p.error()) : "");
@@ -172,21 +178,23 @@ std::string plots(const Findings& found) {
     for (; last < found.points.size() &&
            found.points[last].group.kind == found.points[first].group.kind;
          ++last)
-      rates.push_back(bus_bandwidth(found.points[last], found.points[last].price.time.value)
-                          .gb_per_s());
+      rates.push_back(
+          bus_bandwidth(found.points[last], found.points[last].price.time.value).gb_per_s());
     if (rates.size() > 2) {
       constexpr std::size_t kHeight = 8;
       const std::string top =
           significant(*std::max_element(rates.begin(), rates.end()), 3) + " GB/s";
       const std::size_t wide = std::max<std::size_t>(1, 60 / rates.size());
-      text += fmt::format("\nBus bandwidth of {} by size\n", to_string(found.points[first].group.kind));
+      text +=
+          fmt::format("\nBus bandwidth of {} by size\n", to_string(found.points[first].group.kind));
       text += column_plot(rates, kHeight, wide, top);
       const std::string from = to_string(found.points[first].size),
                         to = to_string(found.points[last - 1].size);
       const std::size_t width = rates.size() * wide;
       text += std::string(top.size() + 2, ' ') + from;
-      text += std::string(width > from.size() + to.size() ? width - from.size() - to.size() : 1, ' ') +
-              to + "\n";
+      text +=
+          std::string(width > from.size() + to.size() ? width - from.size() - to.size() : 1, ' ') +
+          to + "\n";
     }
     first = last;
   }
@@ -194,8 +202,12 @@ std::string plots(const Findings& found) {
 }
 
 std::string band_text(const std::vector<Point>& points) {
-  Table table({{"size", Align::kLeft}, {"rows"}, {"mean error (%)"}, {"bias (%)"},
-               {"worst"}, {"in the interval"}});
+  Table table({{"size", Align::kLeft},
+               {"rows"},
+               {"mean error (%)"},
+               {"bias (%)"},
+               {"worst"},
+               {"in the interval"}});
   const auto bands = errors_by_band(points);
   for (std::size_t b = 0; b < bands.size(); ++b)
     if (bands[b].rows > 0)
@@ -253,15 +265,16 @@ Result<std::vector<comm::MeasuredRow>> measured_rows(const Options& options,
   std::vector<comm::MeasuredRow> rows;
   std::string there;
   for (const NcclRun& run : *runs) {
-    there += fmt::format("{}{} of {} ranks", there.empty() ? "" : ", ", to_string(run.kind), run.ranks);
+    there +=
+        fmt::format("{}{} of {} ranks", there.empty() ? "" : ", ", to_string(run.kind), run.ranks);
     if (run.ranks == options.scope.ranks && std::count(kinds.begin(), kinds.end(), run.kind) > 0)
       rows.insert(rows.end(), run.rows.begin(), run.rows.end());
   }
   if (rows.empty())
-    return fail(Diagnostic{.file = options.measured,
-                           .problem = fmt::format("has no run of this op on {} ranks",
-                                                  options.scope.ranks),
-                           .expected = "it has " + there});
+    return fail(
+        Diagnostic{.file = options.measured,
+                   .problem = fmt::format("has no run of this op on {} ranks", options.scope.ranks),
+                   .expected = "it has " + there});
   return rows;
 }
 
@@ -316,14 +329,14 @@ Result<Exit> run(const Options& options, const Globals& globals) {
   const Result<Findings> found = find(options);
   if (!found) return forward(found);
   if (!found->scope.calibrated.note.empty()) globals.warn(found->scope.calibrated.note);
-  const Formats formats = {.text =
-                               [&] {
-                                 return describe(found->scope) + "\n" + point_table(*found).text() +
-                                        plots(*found) +
-                                        (any_measured(found->points) ? band_text(found->points) : "");
-                               },
-                           .json = [&] { return to_json(*found); },
-                           .table = [&] { return point_table(*found); }};
+  const Formats formats = {
+      .text =
+          [&] {
+            return describe(found->scope) + "\n" + point_table(*found).text() + plots(*found) +
+                   (any_measured(found->points) ? band_text(found->points) : "");
+          },
+      .json = [&] { return to_json(*found); },
+      .table = [&] { return point_table(*found); }};
   if (Status ok = write_result(globals, formats); !ok) return forward(ok);
   return Exit::kSuccess;
 }
@@ -346,12 +359,15 @@ void add_network(CLI::App& app, Action& action) {
   CLI::App* command =
       app.add_subcommand("network", "What a collective costs over sizes, with its interval");
   add_scope_options(*command, options->scope);
-  command->add_option("--op", options->ops, "all_reduce (default), all_gather, ...; several with commas")
+  command
+      ->add_option("--op", options->ops,
+                   "all_reduce (default), all_gather, ...; several with commas")
       ->delimiter(',')
       ->type_name("NAME,...")
       ->check(one_of(kCollectiveNames, "collective"));
-  command->add_option("--sizes", options->sizes,
-                      "FROM:TO doubling, or a list (default 1KiB:1GiB, or those of --measured)")
+  command
+      ->add_option("--sizes", options->sizes,
+                   "FROM:TO doubling, or a list (default 1KiB:1GiB, or those of --measured)")
       ->type_name("SIZES");
   command->add_option("--algorithm", options->algorithm, "as NCCL_ALGO: ring, tree, nvls")
       ->type_name("NAME")
@@ -365,7 +381,8 @@ void add_network(CLI::App& app, Action& action) {
       ->type_name("NAME")
       ->check(one_of(kFidelities, "fidelity"));
   command->footer(
-      "Example: rehearse network --device h100_sxm5_80 --ranks 8 --op all_reduce --sizes 1KiB:1GiB");
+      "Example: rehearse network --device h100_sxm5_80 --ranks 8 --op all_reduce --sizes "
+      "1KiB:1GiB");
   command->callback([options, &action] {
     action = [options](const Globals& globals) { return run(*options, globals); };
   });

@@ -6,8 +6,8 @@
 #include <fmt/core.h>
 #include <nlohmann/json.hpp>
 
-#include "cli/commands/commands.h"
 #include "cli/calibrate/measured_tables.h"
+#include "cli/commands/commands.h"
 #include "cli/output/result.h"
 #include "cli/validation/collective_report.h"
 #include "cli/validation/replay_report.h"
@@ -24,8 +24,8 @@ struct Options {
 };
 
 bool wanted(const Options& options, std::string_view suite) {
-  return options.suites.empty() || std::find(options.suites.begin(), options.suites.end(), suite) !=
-                                       options.suites.end();
+  return options.suites.empty() ||
+         std::find(options.suites.begin(), options.suites.end(), suite) != options.suites.end();
 }
 
 struct Findings {
@@ -100,7 +100,9 @@ void add_validate(CLI::App& app, Action& action) {
             return fmt::format("unknown suite '{}'; {}", name, suggest(name, kSuites));
           },
           "", ""));
-  command->add_option("--data", options->data, "folder of recordings, searched recursively, and of tables of collectives")
+  command
+      ->add_option("--data", options->data,
+                   "folder of recordings, searched recursively, and of tables of collectives")
       ->type_name("FOLDER")
       ->required();
   command->footer("Example: rehearse validate --data recordings --format markdown -o accuracy.md");

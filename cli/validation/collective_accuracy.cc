@@ -38,9 +38,9 @@ class Validator {
       : data_(std::move(data)), accuracy_(accuracy) {}
 
   Status run() {
-    for (const auto step : {&Validator::shipped, &Validator::other_runs, &Validator::other_data,
-                            &Validator::ranks, &Validator::devices, &Validator::rings,
-                            &Validator::several_nodes})
+    for (const auto step :
+         {&Validator::shipped, &Validator::other_runs, &Validator::other_data, &Validator::ranks,
+          &Validator::devices, &Validator::rings, &Validator::several_nodes})
       if (Status ok = (this->*step)(); !ok) return ok;
     for (const std::string_view device : kNvlinkDevices) protocols(*find(device));
     return {};
@@ -53,9 +53,11 @@ class Validator {
     for (const MeasuredRow& r : rows) {
       auto found = costs.find({r.kind, r.ranks});
       if (found == costs.end()) {
-        found = costs.emplace(std::pair(r.kind, r.ranks),
-                              CollectiveCost::resolve(calibrated, {.kind = r.kind, .ranks = r.ranks}))
-                    .first;
+        found =
+            costs
+                .emplace(std::pair(r.kind, r.ranks),
+                         CollectiveCost::resolve(calibrated, {.kind = r.kind, .ranks = r.ranks}))
+                .first;
         if (!found->second)
           accuracy_.refused.push_back(into.name + ": " + to_string(found->second.error()));
       }
@@ -95,11 +97,12 @@ class Validator {
         const std::string what = nvlink ? "nvlink" : d.request.device;
         const std::string name = fmt::format("{}, {}", what, blind ? "left out" : "fitted");
         CollectiveCase& into =
-            cases.try_emplace(name, CollectiveCase{.name = name,
-                                                   .about = blind ? "rows that the shipped "
-                                                                    "calibration was not fitted to"
-                                                                  : "rows that it was fitted to",
-                                                   .blind = blind})
+            cases
+                .try_emplace(name, CollectiveCase{.name = name,
+                                                  .about = blind ? "rows that the shipped "
+                                                                   "calibration was not fitted to"
+                                                                 : "rows that it was fitted to",
+                                                  .blind = blind})
                 .first->second;
         Rows collectives, messages;
         for (const MeasuredRow& r : blind ? d.blind : d.fitted)
@@ -123,10 +126,11 @@ class Validator {
 
   /// The same machines on other days: other versions of NCCL, and bytes instead of halves.
   Status other_runs() {
-    const std::pair<const char*, const char*> files[] = {{"a100_sxm4_80", "nccl_a100_sxm_2.27.3.csv"},
-                                                         {"b200_sxm_180", "nccl_b200_sxm_2.28.9.csv"},
-                                                         {"h100_sxm5_80", "nccl_h100_sxm_2.27.3.csv"},
-                                                         {"l40s", "nccl_l40s_2.27.3.csv"}};
+    const std::pair<const char*, const char*> files[] = {
+        {"a100_sxm4_80", "nccl_a100_sxm_2.27.3.csv"},
+        {"b200_sxm_180", "nccl_b200_sxm_2.28.9.csv"},
+        {"h100_sxm5_80", "nccl_h100_sxm_2.27.3.csv"},
+        {"l40s", "nccl_l40s_2.27.3.csv"}};
     CollectiveCase runs{.name = "nvlink, other runs",
                         .about = "H100 and B200 with another version of NCCL, half precision"};
     CollectiveCase bytes{.name = "nvlink, int8", .about = "A100, H100, B200: elements of one byte"};
@@ -140,7 +144,10 @@ class Validator {
         if (!tables) return forward(tables);
         for (const MeasuredTable& table : *tables) {
           if (half && same_run(table.rows, find(device)->rows)) continue;
-          score(half ? runs : calibrated.calibration.links ? bytes : staged, calibrated, table.rows);
+          score(half                           ? runs
+                : calibrated.calibration.links ? bytes
+                                               : staged,
+                calibrated, table.rows);
         }
       }
     }
@@ -170,16 +177,16 @@ class Validator {
       add(std::move(scored));
       return {};
     };
-    if (Status ok = against_a100("a100, vTrain", "an older NCCL, all_reduce on 2, 4, 6, 8 ranks",
-                                 read_lookup_tables(data_ / "vtrain-megatron-a100" /
-                                                        "nccl_allreduce_a100",
-                                                    "a100_sxm4_80"));
+    if (Status ok =
+            against_a100("a100, vTrain", "an older NCCL, all_reduce on 2, 4, 6, 8 ranks",
+                         read_lookup_tables(data_ / "vtrain-megatron-a100" / "nccl_allreduce_a100",
+                                            "a100_sxm4_80"));
         !ok)
       return ok;
-    if (Status ok = against_a100("a100, Vidur", "all_reduce timed inside PyTorch",
-                                 read_worker_csv(data_ / "vidur-profiles" / "network" / "a100_dgx" /
-                                                     "all_reduce.csv.gz",
-                                                 CollectiveKind::kAllReduce, "a100_sxm4_80"));
+    if (Status ok = against_a100(
+            "a100, Vidur", "all_reduce timed inside PyTorch",
+            read_worker_csv(data_ / "vidur-profiles" / "network" / "a100_dgx" / "all_reduce.csv.gz",
+                            CollectiveKind::kAllReduce, "a100_sxm4_80"));
         !ok)
       return ok;
     if (Status ok = against_a100("a100?, Galvatron", "the GPU is not named; priced as A100",
@@ -188,9 +195,9 @@ class Validator {
                                                 "a100_sxm4_80"));
         !ok)
       return ok;
-    return against_a100("a100, AICB", "calls of a job; their times include the call from Python",
-                        read_call_log(data_ / "aicb-a100-comm" / "A100_example.csv.gz",
-                                      "a100_sxm4_80"));
+    return against_a100(
+        "a100, AICB", "calls of a job; their times include the call from Python",
+        read_call_log(data_ / "aicb-a100-comm" / "A100_example.csv.gz", "a100_sxm4_80"));
   }
 
   /// Fitted to some numbers of ranks, tested on another.
@@ -199,8 +206,9 @@ class Validator {
       const std::string from = tested == 4 ? "2 and 8" : "2 and 4";
       CollectiveCase rings{.name = fmt::format("nvlink, {} ranks from {}", tested, from),
                            .about = "all_reduce, all_gather, reduce_scatter"};
-      CollectiveCase pairs{.name = fmt::format("nvlink, all_to_all, {} ranks from {}", tested, from),
-                           .about = "all_to_all"};
+      CollectiveCase pairs{
+          .name = fmt::format("nvlink, all_to_all, {} ranks from {}", tested, from),
+          .about = "all_to_all"};
       for (const std::string_view device : kNvlinkDevices) {
         const Measured& m = *find(device);
         Rows kept, ring_rows, pair_rows;
@@ -227,21 +235,23 @@ class Validator {
     CollectiveCase sibling{.name = "nvlink, from its sibling",
                            .about = "B200 from B300 and B300 from B200"};
     for (const auto& [from, to] : siblings)
-      score(sibling, comm::carried_over(comm::calibration_for(from)->calibration, std::string(to), 1,
-                                        1.4),
+      score(sibling,
+            comm::carried_over(comm::calibration_for(from)->calibration, std::string(to), 1, 1.4),
             find(to)->rows);
     add(std::move(sibling));
-    const std::pair<std::string_view, std::string_view> others[] = {{"a100_sxm4_80", "h100_sxm5_80"},
-                                                                    {"h100_sxm5_80", "a100_sxm4_80"},
-                                                                    {"h100_sxm5_80", "b200_sxm_180"},
-                                                                    {"b200_sxm_180", "h100_sxm5_80"}};
+    const std::pair<std::string_view, std::string_view> others[] = {
+        {"a100_sxm4_80", "h100_sxm5_80"},
+        {"h100_sxm5_80", "a100_sxm4_80"},
+        {"h100_sxm5_80", "b200_sxm_180"},
+        {"b200_sxm_180", "h100_sxm5_80"}};
     CollectiveCase left_out{.name = "nvlink, from another generation",
-                            .about = "bandwidth by the ratio of NVLinks, latencies as they are; this "
-                                     "program does so for no shipped device"};
+                            .about =
+                                "bandwidth by the ratio of NVLinks, latencies as they are; this "
+                                "program does so for no shipped device"};
     CollectiveCase anchored{.name = "nvlink, another generation, one small all_reduce",
                             .about = "the same, latencies by one all_reduce of 8 KiB on 8 ranks"};
-    const std::map<std::string_view, double> rates = {{"a100_sxm4_80", 300}, {"h100_sxm5_80", 450},
-                                                      {"b200_sxm_180", 900}};
+    const std::map<std::string_view, double> rates = {
+        {"a100_sxm4_80", 300}, {"h100_sxm5_80", 450}, {"b200_sxm_180", 900}};
     for (const auto& [from, to] : others) {
       Calibrated carried = comm::carried_over(comm::calibration_for(from)->calibration,
                                               std::string(to), rates.at(to) / rates.at(from), 6);
@@ -298,8 +308,8 @@ class Validator {
     if (!path) return {};
     const Result<CsvTable> table = CsvTable::load(*path);
     if (!table) return forward(table);
-    if (Status ok = table->require({"gpu_id", "system", "nodes", "gpus", "op", "size_bytes",
-                                    "time_us", "busbw_gbs"});
+    if (Status ok = table->require(
+            {"gpu_id", "system", "nodes", "gpus", "op", "size_bytes", "time_us", "busbw_gbs"});
         !ok)
       return ok;
     struct Known {
@@ -336,9 +346,11 @@ class Validator {
                                      : std::string(table->cell(r, "gpu_id"));
       const Result<Calibrated> calibrated = comm::calibration_for(device);
       if (!calibrated) continue;
-      const Result<CollectiveCost> cost = CollectiveCost::resolve(
-          *calibrated, {.kind = CollectiveKind::kAllReduce, .ranks = ranks, .nodes = nodes,
-                        .network = network->network});
+      const Result<CollectiveCost> cost =
+          CollectiveCost::resolve(*calibrated, {.kind = CollectiveKind::kAllReduce,
+                                                .ranks = ranks,
+                                                .nodes = nodes,
+                                                .network = network->network});
       if (!cost) {
         accuracy_.refused.push_back(
             fmt::format("several nodes, {}: {}", system, to_string(cost.error())));
@@ -347,7 +359,9 @@ class Validator {
       const comm::Price p = cost->at(Bytes::b(size));
       scored.rows.push_back({system,
                              {CollectiveKind::kAllReduce, ranks, Bytes::b(size), Seconds::s(time)},
-                             p.time.value, p.time.low, p.time.high});
+                             p.time.value,
+                             p.time.low,
+                             p.time.high});
     }
     add(std::move(scored));
     return {};

@@ -26,8 +26,8 @@ struct PricedRow {
 
 struct CollectiveCase {
   std::string name;
-  std::string about;   ///< what was predicted from what
-  bool blind = true;   ///< none of its rows gave a constant
+  std::string about;  ///< what was predicted from what
+  bool blind = true;  ///< none of its rows gave a constant
   std::vector<PricedRow> rows = {};
 };
 
@@ -44,7 +44,8 @@ struct ErrorSummary {
   std::size_t rows = 0, covered = 0;
   double mean = 0, p90 = 0, bias = 0;  ///< of |error|; of |error|; of error
 };
-ErrorSummary summarize_errors(const std::vector<PricedRow>& rows, std::optional<std::size_t> band = {},
+ErrorSummary summarize_errors(const std::vector<PricedRow>& rows,
+                              std::optional<std::size_t> band = {},
                               std::optional<CollectiveKind> kind = {});
 
 /// Fails where nccl_measured.csv or a table beside it is missing or wrong.

@@ -29,16 +29,17 @@ void add_bands(std::vector<std::string>& cells, const std::vector<PricedRow>& ro
   }
   cells.push_back(fmt::format("{:.1f}", all.p90 * 100));
   cells.push_back(fmt::format("{:+.1f}", all.bias * 100));
-  cells.push_back(fmt::format("{:.0f}", 100.0 * static_cast<double>(all.covered) /
-                                            static_cast<double>(std::max<std::size_t>(all.rows, 1))));
+  cells.push_back(
+      fmt::format("{:.0f}", 100.0 * static_cast<double>(all.covered) /
+                                static_cast<double>(std::max<std::size_t>(all.rows, 1))));
 }
 
 /// By collective and by device, for the NVLink rows that were left out.
 Table detail_table(const CollectiveCase& scored) {
   Table table(band_columns({{"rows of", Align::kLeft}}));
-  for (const CollectiveKind kind : {CollectiveKind::kAllReduce, CollectiveKind::kAllGather,
-                                    CollectiveKind::kReduceScatter, CollectiveKind::kAllToAll,
-                                    CollectiveKind::kSendRecv}) {
+  for (const CollectiveKind kind :
+       {CollectiveKind::kAllReduce, CollectiveKind::kAllGather, CollectiveKind::kReduceScatter,
+        CollectiveKind::kAllToAll, CollectiveKind::kSendRecv}) {
     if (summarize_errors(scored.rows, {}, kind).rows == 0) continue;
     std::vector<std::string> cells = {std::string(to_string(kind))};
     add_bands(cells, scored.rows, kind);
@@ -76,7 +77,8 @@ Table worst_table(const CollectiveAccuracy& accuracy) {
     for (const PricedRow& r : c.rows)
       if (std::abs(r.error()) > kBad) rows.push_back(&r);
     std::stable_sort(rows.begin(), rows.end(), [](const PricedRow* a, const PricedRow* b) {
-      return std::abs(std::log(a->price / a->row.time)) > std::abs(std::log(b->price / b->row.time));
+      return std::abs(std::log(a->price / a->row.time)) >
+             std::abs(std::log(b->price / b->row.time));
     });
     for (std::size_t i = 0; i < std::min(rows.size(), kPerCase); ++i)
       table.add({c.name, rows[i]->device, std::string(to_string(rows[i]->row.kind)),
@@ -140,12 +142,14 @@ std::string collective_section(const CollectiveAccuracy& accuracy) {
       "[calibration](concepts/calibration.md). `rehearse calibrate shipped` makes the constants "
       "again.\n\n" +
       case_table(accuracy).markdown() + "\n";
-  for (const CollectiveCase& c : accuracy.cases) text += fmt::format("- *{}*: {}.\n", c.name, c.about);
+  for (const CollectiveCase& c : accuracy.cases)
+    text += fmt::format("- *{}*: {}.\n", c.name, c.about);
   for (const CollectiveCase& c : accuracy.cases)
     if (c.name == "nvlink, left out")
-      text += "\n### NVLink rows that were left out\n\nBy collective, and by device without "
-              "send_recv.\n\n" +
-              detail_table(c).markdown();
+      text +=
+          "\n### NVLink rows that were left out\n\nBy collective, and by device without "
+          "send_recv.\n\n" +
+          detail_table(c).markdown();
   text += fmt::format(
       "\n### Choice of protocol\n\nOn {} of {} points NCCL's rule and the measured curve agree on "
       "Simple or not ({:.1f} %). The others:\n\n{}",
@@ -155,8 +159,10 @@ std::string collective_section(const CollectiveAccuracy& accuracy) {
       list_of(accuracy.protocol_wrong));
   text += "\n### Bad rows\n\nThe worst of each case, where more than 12 % off.\n\n" +
           worst_table(accuracy).markdown();
-  text += "\n### Not priced\n\nWhat the program refuses, instead of a number that nothing supports:\n\n" +
-          list_of(accuracy.refused);
+  text +=
+      "\n### Not priced\n\nWhat the program refuses, instead of a number that nothing "
+      "supports:\n\n" +
+      list_of(accuracy.refused);
   return text;
 }
 

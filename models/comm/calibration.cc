@@ -99,7 +99,8 @@ Seconds time_of(const YamlMap& map, std::string_view key) {
 
 ByteRate rate_of(const YamlMap& map, std::string_view key) {
   const ByteRate rate = map.optional<ByteRate>(key).value_or(kUnlimited);
-  if (!(rate > ByteRate::bytes_per_s(0))) map.report(key, "is not above 0", "a rate such as 200 GB/s");
+  if (!(rate > ByteRate::bytes_per_s(0)))
+    map.report(key, "is not above 0", "a rate such as 200 GB/s");
   return rate;
 }
 
@@ -125,12 +126,9 @@ double factor_of(const YamlMap& map, std::string_view key, double least, double 
 }
 
 Simple simple_of(const YamlMap& map) {
-  const Simple s{time_of(map, "call"),
-                 time_of(map, "step"),
-                 rate_of(map, "rate"),
-                 rate_of(map, "copy"),
-                 factor_of(map, "q", 1, 10),
-                 factor_of(map, "all_reduce_gain", 0.1, 10)};
+  const Simple s{time_of(map, "call"),       time_of(map, "step"),
+                 rate_of(map, "rate"),       rate_of(map, "copy"),
+                 factor_of(map, "q", 1, 10), factor_of(map, "all_reduce_gain", 0.1, 10)};
   check_costs(map, s.call + s.step, s.rate);
   map.no_other_keys();
   return s;
@@ -157,9 +155,9 @@ Widths widths_of(const YamlMap& map, std::string_view key) {
   widths.fill(0.5);
   if (!map.has(key)) return widths;
   const std::vector<double> values = map.list<double>(key);
-  const bool right = values.size() == kBands &&
-                     std::all_of(values.begin(), values.end(),
-                                 [](double w) { return w >= 0 && w <= 100; });
+  const bool right =
+      values.size() == kBands &&
+      std::all_of(values.begin(), values.end(), [](double w) { return w >= 0 && w <= 100; });
   if (right)
     std::copy(values.begin(), values.end(), widths.begin());
   else
@@ -207,8 +205,8 @@ Curve curve_of(const YamlMap& map) {
   const std::optional<std::size_t> kind = map.choice("kind", kinds);
   if (!kind && !map.has("kind")) map.report("kind", "is missing", "a collective");
   Curve curve{static_cast<CollectiveKind>(kind.value_or(0)), count_of(map, "ranks", 1'000'000),
-              map.optional<Bytes>("knee").value_or(Bytes::b(0)), section(map, "below", low_latency_of),
-              section(map, "above", low_latency_of)};
+              map.optional<Bytes>("knee").value_or(Bytes::b(0)),
+              section(map, "below", low_latency_of), section(map, "above", low_latency_of)};
   map.no_other_keys();
   return curve;
 }
@@ -256,7 +254,8 @@ Result<Calibration> read_calibration(const YamlFile& file) {
   }
   switch (c.fabric) {
     case Fabric::kNvswitch:
-      if (c.links == 0 && root.has("links")) root.report("links", "is 0", "the NVLinks of a device");
+      if (c.links == 0 && root.has("links"))
+        root.report("links", "is 0", "the NVLinks of a device");
       read_switched(root, c);
       break;
     case Fabric::kCubeMesh:
@@ -275,9 +274,9 @@ Result<Calibration> read_calibration(const YamlFile& file) {
       break;
   }
   if (const auto map = root.map("send_recv")) {
-    c.send_recv = Curve{CollectiveKind::kSendRecv, 2,
-                        map->optional<Bytes>("knee").value_or(Bytes::b(0)),
-                        section(*map, "below", low_latency_of), section(*map, "above", low_latency_of)};
+    c.send_recv =
+        Curve{CollectiveKind::kSendRecv, 2, map->optional<Bytes>("knee").value_or(Bytes::b(0)),
+              section(*map, "below", low_latency_of), section(*map, "above", low_latency_of)};
     map->no_other_keys();
   }
   root.no_other_keys();

@@ -1,18 +1,18 @@
 // A calibration: what collectives cost on one make of device and fabric, as constants that were
 // fitted to measured rows, with where they come from and how far they hold.
 //
-// With S the size, n ranks, k = 2 for all_reduce and else 1, s = k (n - 1) steps and V = S k (n-1)/n
-// bytes on the wire of each rank:
+// With S the size, n ranks, k = 2 for all_reduce and else 1, s = k (n - 1) steps and V = S k
+// (n-1)/n bytes on the wire of each rank:
 //   LL        call + s step + ramp clip(log2(S / 4 KiB) / 3, 0, 1) + V / rate + S / (n copy)
 //   LL128     call + s step + V / rate + S / (n copy)
 //   Simple    ((call + s step)^q + (V / rate + S / (n copy))^q)^(1/q)
 //   NVLS      call + V / rate
 //   pairwise  the least of three pieces: small call + (n-1) step + S / (n rate), middle the same
 //             with V / rate, large as Simple
-// Which of LL, LL128, Simple and NVLS holds at a size is nccl_choice.h's to say. Constants belong to
-// the transport: all_reduce, all_gather and reduce_scatter share them, but for a factor on Simple's
-// rate in all_reduce. docs/concepts/calibration.md derives the forms; docs/formats/calibration.md is
-// the file.
+// Which of LL, LL128, Simple and NVLS holds at a size is nccl_choice.h's to say. Constants belong
+// to the transport: all_reduce, all_gather and reduce_scatter share them, but for a factor on
+// Simple's rate in all_reduce. docs/concepts/calibration.md derives the forms;
+// docs/formats/calibration.md is the file.
 //
 // A Calibration is a value.
 #pragma once
@@ -40,23 +40,23 @@ inline constexpr ByteRate kUnlimited =
 
 struct LowLatency {
   Seconds call = Seconds::s(0), step = Seconds::s(0);
-  Seconds ramp = Seconds::s(0);   ///< LL alone
-  ByteRate rate = kUnlimited;     ///< of the wire
-  ByteRate copy = kUnlimited;     ///< of a rank's own part into the output
+  Seconds ramp = Seconds::s(0);  ///< LL alone
+  ByteRate rate = kUnlimited;    ///< of the wire
+  ByteRate copy = kUnlimited;    ///< of a rank's own part into the output
 };
 
 struct Simple {
   Seconds call = Seconds::s(0), step = Seconds::s(0);
-  ByteRate rate = kUnlimited;   ///< of the wire
-  ByteRate copy = kUnlimited;   ///< of a rank's own part into the output
-  double q = 1;                 ///< 1: latency and transfer follow each other; larger: they overlap
-  double all_reduce_gain = 1;   ///< on `rate`, in all_reduce
+  ByteRate rate = kUnlimited;  ///< of the wire
+  ByteRate copy = kUnlimited;  ///< of a rank's own part into the output
+  double q = 1;                ///< 1: latency and transfer follow each other; larger: they overlap
+  double all_reduce_gain = 1;  ///< on `rate`, in all_reduce
 };
 
 /// Reduction in the switch.
 struct Nvls {
-  Bytes from;            ///< not used below
-  std::uint32_t ranks;   ///< not used with fewer
+  Bytes from;           ///< not used below
+  std::uint32_t ranks;  ///< not used with fewer
   Seconds call;
   ByteRate rate;
 };
@@ -92,13 +92,10 @@ struct Curve {
 
 /// Size bands in which errors are told apart: to 8 KiB, to 512 KiB, to 16 MiB, above.
 inline constexpr std::size_t kBands = 4;
-inline constexpr std::array<std::string_view, kBands> kBandNames = {
-    "to 8 KiB", "16 to 512 KiB", "1 to 16 MiB", "from 32 MiB"};
+inline constexpr std::array<std::string_view, kBands> kBandNames = {"to 8 KiB", "16 to 512 KiB",
+                                                                    "1 to 16 MiB", "from 32 MiB"};
 constexpr std::size_t band_of(double bytes) {
-  return bytes < 12 * 1024.0         ? 0
-         : bytes < 768 * 1024.0      ? 1
-         : bytes < 24 * 1048576.0    ? 2
-                                     : 3;
+  return bytes < 12 * 1024.0 ? 0 : bytes < 768 * 1024.0 ? 1 : bytes < 24 * 1048576.0 ? 2 : 3;
 }
 
 /// By band: the true time is within a factor 1 + width of the price, up or down, in 90 % of cases.

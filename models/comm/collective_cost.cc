@@ -14,8 +14,8 @@ namespace {
 
 constexpr std::size_t kTreeForms = 3, kNvlsForm = 6;
 
-// How intervals widen where nothing was measured. Seen on rows that were left out: a number of ranks
-// between measured ones costs little, doubling it about half as much again (docs/accuracy.md,
+// How intervals widen where nothing was measured. Seen on rows that were left out: a number of
+// ranks between measured ones costs little, doubling it about half as much again (docs/accuracy.md,
 // "Carried over"); the others are judgement, on the wide side.
 constexpr double kUnseenRanks = 1.3;    // between measured numbers
 constexpr double kOddRanks = 2;         // odd ones below 1 MiB go other ways
@@ -100,10 +100,10 @@ void CollectiveCost::set_switched(const SwitchedConstants& c, const Group& g,
   const double steps = rooted ? n - 1 : k * (n - 1);
   const double between = rooted ? nodes - 1 : k * (nodes - 1);
   const double wire = rooted ? 1 : k * (n - 1) / n;
-  const double network =
-      g.network ? 1 / (kNetworkShare[static_cast<std::size_t>(g.network->kind)].share *
-                       g.network->node_rate.bytes_per_s())
-                : 0;
+  const double network = g.network
+                             ? 1 / (kNetworkShare[static_cast<std::size_t>(g.network->kind)].share *
+                                    g.network->node_rate.bytes_per_s())
+                             : 0;
   const auto network_step = [&](Algorithm a, std::size_t p) {
     if (!g.network) return 0.0;
     const double nic = g.network->latency.s() * (p == 2 ? 2 : 1);
@@ -115,8 +115,8 @@ void CollectiveCost::set_switched(const SwitchedConstants& c, const Group& g,
   // A chain inside each node, two trees over the nodes: a node's NICs carry the data once with two
   // nodes (each is the root of one tree), twice with more.
   const auto tree = [&](std::size_t p, Seconds call, Seconds step) {
-    return call.s() + 2 * ((local - 1) * step.s() +
-                           std::log2(nodes) * network_step(Algorithm::kTree, p));
+    return call.s() +
+           2 * ((local - 1) * step.s() + std::log2(nodes) * network_step(Algorithm::kTree, p));
   };
   const double tree_network = network * (nodes > 2 ? 2 : 1);
   const LowLatency* low[2] = {&c.ll, &c.ll128};
@@ -128,12 +128,12 @@ void CollectiveCost::set_switched(const SwitchedConstants& c, const Group& g,
                               std::max(2 * inverse(l.rate), tree_network)};
   }
   const Simple& s = c.simple;
-  const double rate = inverse(s.rate) / (g.kind == CollectiveKind::kAllReduce ? s.all_reduce_gain
-                                                                             : 1);
+  const double rate =
+      inverse(s.rate) / (g.kind == CollectiveKind::kAllReduce ? s.all_reduce_gain : 1);
   const double copy = inverse(s.copy) / n;
   forms_[2] = {ring(2, s.call, s.step), 0, wire * std::max(rate, network) + copy, s.q};
-  forms_[kTreeForms + 2] = {tree(2, s.call, s.step), 0,
-                            std::max(2 * rate, tree_network) + copy, s.q};
+  forms_[kTreeForms + 2] = {tree(2, s.call, s.step), 0, std::max(2 * rate, tree_network) + copy,
+                            s.q};
   if (c.nvls) forms_[kNvlsForm] = {c.nvls->call.s(), 0, wire * inverse(c.nvls->rate)};
 }
 
@@ -188,9 +188,9 @@ Result<CollectiveCost> CollectiveCost::resolve(const Calibrated& calibrated, con
                                                const NcclOverrides& overrides) {
   const Calibration& c = calibrated.calibration;
   if (group.ranks < 1 || group.nodes < 1 || group.ranks % group.nodes != 0)
-    return fail(fmt::format("{} ranks cannot be spread evenly over {} nodes", group.ranks,
-                            group.nodes),
-                "a number of ranks that the number of nodes divides");
+    return fail(
+        fmt::format("{} ranks cannot be spread evenly over {} nodes", group.ranks, group.nodes),
+        "a number of ranks that the number of nodes divides");
   if (group.nodes > 1 && !group.network)
     return fail(fmt::format("{} nodes need a network between them", group.nodes));
   CollectiveCost cost;
@@ -220,8 +220,7 @@ Result<CollectiveCost> CollectiveCost::resolve(const Calibrated& calibrated, con
       if (group.nodes == 1) break;
       form.fixed += group.network->latency.s() + nccl::kNetworkLatency[0][2] * 1e-6;
       const double share = kNetworkShare[static_cast<std::size_t>(group.network->kind)].share;
-      form.per_byte = std::max(form.per_byte,
-                               1 / (share * group.network->node_rate.bytes_per_s()));
+      form.per_byte = std::max(form.per_byte, 1 / (share * group.network->node_rate.bytes_per_s()));
     }
     if (!contains(c.fitted.envelope.kinds, CollectiveKind::kSendRecv)) extrapolate(1);
   } else if (c.switched && pairs) {
@@ -230,12 +229,12 @@ Result<CollectiveCost> CollectiveCost::resolve(const Calibrated& calibrated, con
   } else if (c.switched) {
     cost.set_switched(*c.switched, group, setup, overrides);
     if (!cost.tuning_->choose(1e9))
-      return fail(fmt::format(
-          "{} on {} ranks of {} has no such algorithm with such a protocol", to_string(group.kind),
-          group.ranks, c.device));
+      return fail(fmt::format("{} on {} ranks of {} has no such algorithm with such a protocol",
+                              to_string(group.kind), group.ranks, c.device));
     if (overrides.algorithm && *overrides.algorithm != Algorithm::kRing &&
         *overrides.algorithm != Algorithm::kNvls && *overrides.algorithm != Algorithm::kTree)
-      return refuse(calibrated, fmt::format("{} was not measured", to_string(*overrides.algorithm)));
+      return refuse(calibrated,
+                    fmt::format("{} was not measured", to_string(*overrides.algorithm)));
     if (is_rooted(group.kind)) extrapolate(kUnseenKind);
     if (overrides.algorithm && *overrides.algorithm == Algorithm::kTree)
       extrapolate(kUnseenAlgorithm);
@@ -259,13 +258,13 @@ Result<CollectiveCost> CollectiveCost::resolve(const Calibrated& calibrated, con
     };
     const auto found = std::find_if(c.curves.begin(), c.curves.end(), same);
     if (group.nodes > 1 || found == c.curves.end())
-      return refuse(calibrated, fmt::format("{} on {} ranks{} was not measured, and what goes {} "
-                                            "cannot be had from other numbers of ranks",
-                                            to_string(group.kind), group.ranks,
-                                            group.nodes > 1 ? " of several nodes" : "",
-                                            c.fabric == Fabric::kHostStaged
-                                                ? "through the host"
-                                                : "over bridges and PCIe"));
+      return refuse(
+          calibrated,
+          fmt::format(
+              "{} on {} ranks{} was not measured, and what goes {} "
+              "cannot be had from other numbers of ranks",
+              to_string(group.kind), group.ranks, group.nodes > 1 ? " of several nodes" : "",
+              c.fabric == Fabric::kHostStaged ? "through the host" : "over bridges and PCIe"));
     cost.set_curve(*found, k_of(group.kind));
     return cost;
   }
@@ -278,8 +277,8 @@ Result<CollectiveCost> CollectiveCost::resolve(const Calibrated& calibrated, con
     const NetworkShare share = kNetworkShare[static_cast<std::size_t>(group.network->kind)];
     cost.provenance_ = std::max(cost.provenance_, Provenance::kExtrapolated);
     for (std::size_t b = 0; b < kBands; ++b)
-      cost.widths_[b] += b < 2 ? std::max(kNetworkStartWidth, share.width)
-                               : share.width + (b == 2 ? 0.3 : 0.1);
+      cost.widths_[b] +=
+          b < 2 ? std::max(kNetworkStartWidth, share.width) : share.width + (b == 2 ? 0.3 : 0.1);
     return cost;
   }
   if (message || seen.ranks.empty()) return cost;
@@ -307,10 +306,9 @@ CollectiveCost::Answer CollectiveCost::answer(double bytes) const {
       // resolve() saw to it that there is one for large sizes; NVLS alone has none for small ones.
       const Algorithm a = choice ? choice->algorithm : Algorithm::kRing;
       const Protocol p = choice ? choice->protocol : Protocol::kSimple;
-      const std::size_t form = a == Algorithm::kNvls
-                                   ? kNvlsForm
-                                   : static_cast<std::size_t>(p) +
-                                         (a == Algorithm::kTree ? kTreeForms : 0);
+      const std::size_t form = a == Algorithm::kNvls ? kNvlsForm
+                                                     : static_cast<std::size_t>(p) +
+                                                           (a == Algorithm::kTree ? kTreeForms : 0);
       return {forms_[form].at(bytes), a, p};
     }
     case Shape::kLeast: {

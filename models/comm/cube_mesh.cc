@@ -48,7 +48,8 @@ bool take(const std::vector<std::uint8_t>& cycle, Links& free, int by) {
   return true;
 }
 
-/// The most cycles from `from` on that fit beside each other; stops at `bound`, which none can beat.
+/// The most cycles from `from` on that fit beside each other; stops at `bound`, which none can
+/// beat.
 std::uint32_t most(const std::vector<std::vector<std::uint8_t>>& cycles, std::size_t from,
                    Links& free, std::uint32_t bound) {
   std::uint32_t best = 0;

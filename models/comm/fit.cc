@@ -68,7 +68,8 @@ LowLatency fit_ll(std::span<const MeasuredRow> rows) {
 /// LL128 holds over few sizes, or none. From few rows only the step is taken: a call is as with
 /// Simple, the wire carries 120 of 128 bytes, and a step costs about twice that of LL where there
 /// are no rows at all.
-LowLatency fit_ll128(std::span<const MeasuredRow> rows, const LowLatency& ll, const Simple& simple) {
+LowLatency fit_ll128(std::span<const MeasuredRow> rows, const LowLatency& ll,
+                     const Simple& simple) {
   constexpr std::size_t kMany = 8;
   if (rows.size() >= kMany) {
     const Solved s = solve(rows, 4, [](const MeasuredRow& r) {
@@ -81,8 +82,8 @@ LowLatency fit_ll128(std::span<const MeasuredRow> rows, const LowLatency& ll, co
   if (rows.empty()) return few;
   Equations equations(1);
   for (const MeasuredRow& r : rows) {
-    const double known = few.call.s() + wire(r) / few.rate.bytes_per_s() +
-                         share(r) / few.copy.bytes_per_s();
+    const double known =
+        few.call.s() + wire(r) / few.rate.bytes_per_s() + share(r) / few.copy.bytes_per_s();
     equations.add({steps(r) / r.time.s()}, 1 - known / r.time.s());
   }
   few.step = Seconds::s(robust_nnls(equations, kNoise)[0]);
@@ -105,8 +106,7 @@ SimpleFit fit_simple(std::span<const MeasuredRow> rows, bool with_gain, bool wit
     double loss = kHuge;
     const auto parts = [&](const MeasuredRow& r) {
       const bool apart = with_gain && r.kind == CollectiveKind::kAllReduce;
-      return std::pair(x[0] + steps(r) * x[1],
-                       wire(r) * (apart ? x[3] : x[2]) + share(r) * x[4]);
+      return std::pair(x[0] + steps(r) * x[1], wire(r) * (apart ? x[3] : x[2]) + share(r) * x[4]);
     };
     for (int round = 0; round < (step == 0 ? 1 : kGaussNewton); ++round) {
       const Solved s = solve(rows, 5, [&](const MeasuredRow& r) {
@@ -134,7 +134,11 @@ SimpleFit fit_simple(std::span<const MeasuredRow> rows, bool with_gain, bool wit
     // Rows of all_reduce alone give the others their rate, and the other way round.
     const double others = x[2] > 0 ? x[2] : x[3], reduce = x[3] > 0 ? x[3] : x[2];
     best.loss = loss;
-    best.constants = {Seconds::s(x[0]), Seconds::s(x[1]), rate_of(others), rate_of(x[4]), q,
+    best.constants = {Seconds::s(x[0]),
+                      Seconds::s(x[1]),
+                      rate_of(others),
+                      rate_of(x[4]),
+                      q,
                       others > 0 ? others / reduce : 1};
   }
   return best;
@@ -179,14 +183,14 @@ Pairwise fit_pairwise(std::span<const MeasuredRow> rows) {
     const Solved s = solve(between(rows, 0, knee), 3, [](const MeasuredRow& r) {
       return std::vector<double>{1, r.ranks - 1.0, share(r)};
     });
-    small.push_back({.call = Seconds::s(s.x[0]), .step = Seconds::s(s.x[1]), .rate = rate_of(s.x[2])});
+    small.push_back(
+        {.call = Seconds::s(s.x[0]), .step = Seconds::s(s.x[1]), .rate = rate_of(s.x[2])});
   }
   Pairwise best;
   double least = kHuge;
   for (std::size_t j = 1; j < sizes.size(); ++j) {
     if (sizes[j] < 128 * 1024.0 || sizes[j] > 32 * 1048576.0) continue;
-    const Simple large =
-        fit_simple(between(rows, sizes[j], kHuge), false, false).constants;
+    const Simple large = fit_simple(between(rows, sizes[j], kHuge), false, false).constants;
     for (std::size_t i = 1; i <= j; ++i) {
       if (sizes[i] < 8 * 1024.0) continue;
       Pairwise p{.small = small[i], .middle = small[i], .large = large};
@@ -195,7 +199,8 @@ Pairwise fit_pairwise(std::span<const MeasuredRow> rows) {
         const Solved s = solve(middle, 3, [](const MeasuredRow& r) {
           return std::vector<double>{1, r.ranks - 1.0, wire(r)};
         });
-        p.middle = {.call = Seconds::s(s.x[0]), .step = Seconds::s(s.x[1]), .rate = rate_of(s.x[2])};
+        p.middle = {
+            .call = Seconds::s(s.x[0]), .step = Seconds::s(s.x[1]), .rate = rate_of(s.x[2])};
       }
       const double loss = loss_of(p, rows);
       if (loss < least * (1 - 1e-6)) {
@@ -216,7 +221,8 @@ CubeMeshConstants fit_cube_mesh(std::span<const MeasuredRow> rows) {
     const Solved s = solve(part, 3, [&](const MeasuredRow& r) {
       return std::vector<double>{1, steps(r), per_ring(r)};
     });
-    return LowLatency{.call = Seconds::s(s.x[0]), .step = Seconds::s(s.x[1]), .rate = rate_of(s.x[2])};
+    return LowLatency{
+        .call = Seconds::s(s.x[0]), .step = Seconds::s(s.x[1]), .rate = rate_of(s.x[2])};
   };
   CubeMeshConstants best{fit_part(Rows(rows.begin(), rows.end())), fit_part({})};
   best.large = best.small;
@@ -244,10 +250,10 @@ CubeMeshConstants fit_cube_mesh(std::span<const MeasuredRow> rows) {
 /// Two affine pieces with a jump between them.
 Curve fit_curve(std::span<const MeasuredRow> rows) {
   const auto fit_part = [](const Rows& part) {
-    const Solved s =
-        solve(part, 2, [](const MeasuredRow& r) { return std::vector<double>{1, wire(r)}; });
-    return std::pair(LowLatency{.call = Seconds::s(s.x[0]), .rate = rate_of(s.x[1])},
-                     s.loss);
+    const Solved s = solve(part, 2, [](const MeasuredRow& r) {
+      return std::vector<double>{1, wire(r)};
+    });
+    return std::pair(LowLatency{.call = Seconds::s(s.x[0]), .rate = rate_of(s.x[1])}, s.loss);
   };
   const auto [whole, whole_loss] = fit_part(Rows(rows.begin(), rows.end()));
   Curve best{rows.front().kind, rows.front().ranks, Bytes::b(0), whole, whole};
@@ -291,9 +297,8 @@ struct SwitchedFit {
 
 SwitchedFit fit_rings(Calibration c, std::span<const MeasuredRow> rows) {
   const std::array<Rows, 4> parts = by_piece(c, rows);
-  SwitchedConstants constants{.ll = fit_ll(parts[0]),
-                              .ll128 = {},
-                              .simple = fit_simple(parts[2], true, true).constants};
+  SwitchedConstants constants{
+      .ll = fit_ll(parts[0]), .ll128 = {}, .simple = fit_simple(parts[2], true, true).constants};
   constants.ll128 = fit_ll128(parts[1], constants.ll, constants.simple);
   if (c.switched && c.switched->nvls) {
     constants.nvls = c.switched->nvls;
@@ -332,8 +337,7 @@ SwitchedConstants fit_switched(Calibration c, std::span<const MeasuredRow> rows)
     c.switched = best.constants;
     c.switched->nvls = Nvls{Bytes::b(from), most, Seconds::s(0), kUnlimited};
     SwitchedFit with = fit_rings(c, rows);
-    if (with.loss < best.loss &&
-        with.loss < without - kWorth * static_cast<double>(reduced))
+    if (with.loss < best.loss && with.loss < without - kWorth * static_cast<double>(reduced))
       best = with;
   }
   return best.constants;
@@ -348,12 +352,10 @@ Status enough(const FitRequest& request, const Calibration& c, std::span<const M
   const std::array<Rows, 4> parts = by_piece(c, rings);
   constexpr std::size_t kLeast = 3;
   if (!rings.empty() && parts[0].size() < kLeast)
-    return fail(fmt::format("{} rows are of sizes that take the LL protocol",
-                            parts[0].size()),
+    return fail(fmt::format("{} rows are of sizes that take the LL protocol", parts[0].size()),
                 "at least 3: run nccl-tests from 1 KiB (-b 1K)");
   if (!rings.empty() && parts[2].size() < kLeast)
-    return fail(fmt::format("{} rows are of sizes that take the Simple protocol",
-                            parts[2].size()),
+    return fail(fmt::format("{} rows are of sizes that take the Simple protocol", parts[2].size()),
                 "at least 3: run nccl-tests to 256 MiB (-e 256M)");
   return {};
 }
@@ -425,7 +427,7 @@ std::optional<double> ratio_of(const Calibration& c, const MeasuredRow& r) {
 double width_of(std::vector<double> factors) {
   // Another run of the same machine, or another version of NCCL, differs by as much.
   constexpr double kLeastWidth = 0.06;
-  if (factors.empty()) return 0.5;      // nothing is known
+  if (factors.empty()) return 0.5;  // nothing is known
   std::sort(factors.begin(), factors.end());
   const auto n = static_cast<double>(factors.size());
   const double quantile = n < 20 ? 0.95 : 0.9;

@@ -1,9 +1,9 @@
 // Fitting a calibration to measured rows.
 //
 // Which piece of the model a row belongs to is known beforehand (NCCL's choice), so each piece is
-// fitted alone: a linear system in latencies and times per byte, none of which may be negative, with
-// relative errors and a robust loss. What is not linear (the exponent q, knees) is searched on a
-// fixed grid. No randomness: equal rows in any order give equal constants to rounding.
+// fitted alone: a linear system in latencies and times per byte, none of which may be negative,
+// with relative errors and a robust loss. What is not linear (the exponent q, knees) is searched on
+// a fixed grid. No randomness: equal rows in any order give equal constants to rounding.
 #pragma once
 
 #include <functional>

@@ -95,8 +95,8 @@ double bus_rate(Algorithm a, Protocol p, const NcclSetup& s) {
       return rate;
     case Algorithm::kNvls:
     case Algorithm::kNvlsTree: {
-      const double inside = s.graph_rate / kGiga * nccl::kNvlsEfficiency[g] *
-                            (s.channels - 1) / s.channels * 2;  // reductions only: twice
+      const double inside = s.graph_rate / kGiga * nccl::kNvlsEfficiency[g] * (s.channels - 1) /
+                            s.channels * 2;  // reductions only: twice
       if (a == Algorithm::kNvls) return inside;
       return std::min({inside, s.network_rate / kGiga, s.channels * nccl::kNvlsTree[g][column]});
     }
@@ -179,8 +179,7 @@ NcclTuning::NcclTuning(const NcclSetup& setup, CollectiveKind kind, const NcclOv
     for (const Protocol p : {Protocol::kLl, Protocol::kLl128, Protocol::kSimple}) {
       if (overrides.protocol && *overrides.protocol != p) continue;
       if (!available(a, p, kind, setup)) continue;
-      const double rate =
-          bus_rate(a, p, setup) * algorithm_share(a, kind, setup.ranks, steps);
+      const double rate = bus_rate(a, p, setup) * algorithm_share(a, kind, setup.ranks, steps);
       if (!(rate > 0)) continue;
       const bool in_switch = a == Algorithm::kNvls || a == Algorithm::kNvlsTree;
       // Asked for by name, NVLS is used at every size.

@@ -1,12 +1,12 @@
 // Which algorithm and protocol NCCL takes for a collective: the rule of its own tuning model.
 //
-// NCCL prices every (algorithm, protocol) by latency + bytes / bandwidth from built-in constants and
-// takes the cheapest. Those prices are 10 to 50 % away from measured times, but the choice that
+// NCCL prices every (algorithm, protocol) by latency + bytes / bandwidth from built-in constants
+// and takes the cheapest. Those prices are 10 to 50 % away from measured times, but the choice that
 // follows from them is the one that measured curves show: so this file chooses, and calibration.h
 // prices. Constants: NCCL 2.30, src/graph/tuning.cc, restated in nccl_tuning.cc beside this file.
 //
-// Valid for NCCL 2.27 to 2.30 on one operation per call, without a tuner plug-in. Graph bandwidth is
-// that of NCCL's own search (graph_rate), not of the datasheet.
+// Valid for NCCL 2.27 to 2.30 on one operation per call, without a tuner plug-in. Graph bandwidth
+// is that of NCCL's own search (graph_rate), not of the datasheet.
 #pragma once
 
 #include <array>
@@ -56,11 +56,11 @@ struct NcclSetup {
   double graph_rate = 0;  ///< B/s of all channels of the ring that NCCL found
   double channels = 1;    ///< of that ring
   std::uint32_t ranks = 1;
-  std::uint32_t nodes = 1;      ///< on which the ranks are, evenly
-  double network_rate = 0;      ///< B/s of a node; with several nodes
-  double network_latency = 0;   ///< s of the NIC; with several nodes
-  bool amd_host = false;        ///< with several nodes: the row of LL's bandwidth
-  bool collnet = false;         ///< in-network reduction is installed
+  std::uint32_t nodes = 1;     ///< on which the ranks are, evenly
+  double network_rate = 0;     ///< B/s of a node; with several nodes
+  double network_latency = 0;  ///< s of the NIC; with several nodes
+  bool amd_host = false;       ///< with several nodes: the row of LL's bandwidth
+  bool collnet = false;        ///< in-network reduction is installed
   /// From how many bytes NVLS is taken into account; absent: the fabric has none, or is not used.
   std::optional<double> nvls_from = {};
 };

@@ -62,7 +62,8 @@ Eigen::VectorXd lawson_hanson(const Eigen::MatrixXd& a, const Eigen::VectorXd& b
       x += step * (target - x);
       if (step >= 1) break;
       for (Eigen::Index c = 0; c < a.cols(); ++c)
-        if (passive[static_cast<std::size_t>(c)] && target[c] <= 0 && x[c] <= 1e-14 * x.maxCoeff()) {
+        if (passive[static_cast<std::size_t>(c)] && target[c] <= 0 &&
+            x[c] <= 1e-14 * x.maxCoeff()) {
           passive[static_cast<std::size_t>(c)] = false;
           x[c] = 0;
         }

@@ -13,8 +13,8 @@
 namespace rehearse::comm {
 namespace {
 
-// How much wider intervals are on a device of the same NVLink generation: B200 and B300 predict each
-// other as well as themselves to within a third. Fewer links than were measured: judgement.
+// How much wider intervals are on a device of the same NVLink generation: B200 and B300 predict
+// each other as well as themselves to within a third. Fewer links than were measured: judgement.
 constexpr double kSibling = 1.4;
 constexpr double kOtherLinks = 2;
 

@@ -91,8 +91,8 @@ TEST_CASE("errors name line, key and what was expected, all at once") {
 /// Rows that the forms of a calibration make exactly.
 std::vector<MeasuredRow> rows_of(const Calibration& c, std::vector<std::uint32_t> ranks) {
   std::vector<MeasuredRow> rows;
-  for (const CollectiveKind kind : {CollectiveKind::kAllReduce, CollectiveKind::kAllGather,
-                                    CollectiveKind::kReduceScatter})
+  for (const CollectiveKind kind :
+       {CollectiveKind::kAllReduce, CollectiveKind::kAllGather, CollectiveKind::kReduceScatter})
     for (const std::uint32_t n : ranks) {
       const auto cost = CollectiveCost::resolve({.calibration = c}, {.kind = kind, .ranks = n});
       REQUIRE(cost);
@@ -172,9 +172,11 @@ TEST_CASE("devices without rows are priced as their sibling, or not at all") {
   const auto at = [](const char* device, std::uint32_t ranks, Bytes size) {
     const Result<Calibrated> c = calibration_for(device);
     REQUIRE(c);
-    return CollectiveCost::resolve(*c, {.kind = CollectiveKind::kAllReduce, .ranks = ranks})->at(size);
+    return CollectiveCost::resolve(*c, {.kind = CollectiveKind::kAllReduce, .ranks = ranks})
+        ->at(size);
   };
-  const Price own = at("h100_sxm5_80", 8, Bytes::gib(1)), like = at("h200_sxm_141", 8, Bytes::mib(64));
+  const Price own = at("h100_sxm5_80", 8, Bytes::gib(1)),
+              like = at("h200_sxm_141", 8, Bytes::mib(64));
   CHECK(at("h100_sxm5_80", 8, Bytes::mib(64)).time.provenance == Provenance::kInterpolated);
   CHECK(own.time.provenance == Provenance::kExtrapolated);  // beyond the measured sizes
   CHECK(like.time.provenance == Provenance::kDatasheet);

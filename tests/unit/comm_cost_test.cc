@@ -11,9 +11,13 @@ namespace rehearse::comm {
 namespace {
 
 Calibration round_numbers() {
-  Calibration c{.device = "h100_sxm5_80", .fabric = Fabric::kNvswitch,
-                .generation = Generation::kHopper, .links = 18};
-  c.fitted.envelope = {Bytes::kib(1), Bytes::gib(1), {2, 4, 8},
+  Calibration c{.device = "h100_sxm5_80",
+                .fabric = Fabric::kNvswitch,
+                .generation = Generation::kHopper,
+                .links = 18};
+  c.fitted.envelope = {Bytes::kib(1),
+                       Bytes::gib(1),
+                       {2, 4, 8},
                        {CollectiveKind::kAllReduce, CollectiveKind::kAllGather}};
   c.ring_widths = {0.1, 0.1, 0.1, 0.1};
   c.pairwise_widths = {0.2, 0.2, 0.2, 0.2};
@@ -21,11 +25,10 @@ Calibration round_numbers() {
       .ll = {Seconds::us(4), Seconds::us(1), Seconds::us(3), ByteRate::gb_per_s(100)},
       .ll128 = {Seconds::us(10), Seconds::us(2), Seconds::us(0), ByteRate::gb_per_s(300)},
       .simple = {Seconds::us(20), Seconds::us(5), ByteRate::gb_per_s(350), ByteRate::gb_per_s(700)},
-      .pairwise = Pairwise{.small = {Seconds::us(6), Seconds::us(1), Seconds::us(0),
-                                     ByteRate::gb_per_s(5)},
-                           .middle = {Seconds::us(13), Seconds::us(0), Seconds::us(0),
-                                      ByteRate::gb_per_s(200)},
-                           .large = {Seconds::us(30), Seconds::us(1), ByteRate::gb_per_s(340)}}};
+      .pairwise = Pairwise{
+          .small = {Seconds::us(6), Seconds::us(1), Seconds::us(0), ByteRate::gb_per_s(5)},
+          .middle = {Seconds::us(13), Seconds::us(0), Seconds::us(0), ByteRate::gb_per_s(200)},
+          .large = {Seconds::us(30), Seconds::us(1), ByteRate::gb_per_s(340)}}};
   return c;
 }
 
@@ -47,7 +50,8 @@ TEST_CASE("the forms at worked numbers") {
   CHECK(cost(CollectiveKind::kAllReduce, 8,
              {.algorithm = Algorithm::kRing, .protocol = Protocol::kLl128})
             .seconds(1e6) == Approx(43.833e-6).epsilon(1e-4));
-  // Simple, all_gather on 4: 20 + 15 + 1e9 * 0.75 / 350e3 + 1e9 / 4 / 700e3 = 35 + 2142.86 + 357.14.
+  // Simple, all_gather on 4: 20 + 15 + 1e9 * 0.75 / 350e3 + 1e9 / 4 / 700e3 = 35 + 2142.86 +
+  // 357.14.
   CHECK(cost(CollectiveKind::kAllGather, 4).seconds(1e9) == Approx(2535e-6).epsilon(1e-5));
   // All-to-all on 4, 1 MB: small 6 + 3 + 50; middle 13 + 3.75; large 30 + 3 + 2.2.
   CHECK(cost(CollectiveKind::kAllToAll, 4).seconds(1e6) == Approx(16.75e-6).epsilon(1e-5));
@@ -125,8 +129,9 @@ TEST_CASE("what nothing is known about is refused with the reason") {
     REQUIRE_FALSE(resolved);
     return to_string(resolved.error());
   };
-  CHECK(refused("l40s", {.kind = CollectiveKind::kAllReduce, .ranks = 6}).find("through the host") !=
-        std::string::npos);
+  CHECK(
+      refused("l40s", {.kind = CollectiveKind::kAllReduce, .ranks = 6}).find("through the host") !=
+      std::string::npos);
   CHECK(refused("a100_pcie_80", {.kind = CollectiveKind::kAllToAll, .ranks = 4}).find("bridges") !=
         std::string::npos);
   CHECK(refused("h100_sxm5_80", {.kind = CollectiveKind::kAllReduce, .ranks = 16, .nodes = 2})
@@ -139,11 +144,14 @@ TEST_CASE("what nothing is known about is refused with the reason") {
   CHECK(refused("h100_sxm5_80", {.kind = CollectiveKind::kAllToAll, .ranks = 8},
                 {.protocol = Protocol::kLl})
             .find("no choice") != std::string::npos);
-  CHECK(refused("v100_sxm2_16", {.kind = CollectiveKind::kAllReduce, .ranks = 9}).find("8 devices") !=
-        std::string::npos);
+  CHECK(
+      refused("v100_sxm2_16", {.kind = CollectiveKind::kAllReduce, .ranks = 9}).find("8 devices") !=
+      std::string::npos);
 }
 
-TEST_CASE("random inputs: positive, finite, inside their interval; more bytes never cost less of one protocol") {
+TEST_CASE(
+    "random inputs: positive, finite, inside their interval; more bytes never cost less of one "
+    "protocol") {
   const std::uint64_t seed = 4711;
   INFO("seed " << seed);
   std::mt19937_64 random(seed);
