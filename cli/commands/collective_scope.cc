@@ -19,7 +19,7 @@ void add_scope_options(CLI::App& command, ScopeRequest& request) {
       ->type_name("FILE");
   command.add_option("--ranks", request.ranks, "ranks, one per device (default 8)")
       ->type_name("N")
-      ->check(CLI::Range(1U, 1U << 20).description(""));
+      ->check(CLI::Range(2U, 1U << 20).description(""));
   command
       .add_option("--devices-per-node", request.devices_per_node,
                   "devices of a node that take part (default 8)")

@@ -70,7 +70,7 @@ class Validator {
   void add(CollectiveCase scored) {
     if (!scored.rows.empty()) accuracy_.cases.push_back(std::move(scored));
   }
-  static Rows tested_rows(const Measured& m) {
+  static Rows collectives_of(const Measured& m) {
     Rows rows;
     for (const MeasuredRow& r : m.rows)
       if (r.kind != CollectiveKind::kSendRecv) rows.push_back(r);
@@ -212,10 +212,10 @@ class Validator {
       for (const std::string_view device : kNvlinkDevices) {
         const Measured& m = *find(device);
         Rows kept, ring_rows, pair_rows;
-        for (const MeasuredRow& r : m.rows)
-          (r.kind == CollectiveKind::kSendRecv || r.ranks != tested ? kept
-           : r.kind == CollectiveKind::kAllToAll                    ? pair_rows
-                                                                    : ring_rows)
+        for (const MeasuredRow& r : collectives_of(m))
+          (r.ranks != tested                     ? kept
+           : r.kind == CollectiveKind::kAllToAll ? pair_rows
+                                                 : ring_rows)
               .push_back(r);
         const Result<Calibration> fitted = comm::fit(m.request, kept);
         if (!fitted) return forward(fitted);
@@ -258,7 +258,7 @@ class Validator {
       // The rule of choice is known without rows.
       carried.calibration.generation = find(to)->request.generation;
       carried.calibration.links = find(to)->request.links;
-      score(left_out, carried, tested_rows(*find(to)));
+      score(left_out, carried, collectives_of(*find(to)));
       const auto is_anchor = [](const MeasuredRow& r) {
         return r.kind == CollectiveKind::kAllReduce && r.ranks == 8 && r.size == Bytes::kib(8);
       };

@@ -12,7 +12,7 @@
 namespace rehearse::comm {
 namespace {
 
-constexpr std::size_t kTreeForms = 3, kNvlsForm = 6;
+constexpr std::size_t kTreeForms = 3, kNvlsForm = 6, kPatForm = 7;
 
 // How intervals widen where nothing was measured. Seen on rows that were left out: a number of
 // ranks between measured ones costs little, doubling it about half as much again (docs/accuracy.md,
@@ -134,6 +134,9 @@ void CollectiveCost::set_switched(const SwitchedConstants& c, const Group& g,
   forms_[2] = {ring(2, s.call, s.step), 0, wire * std::max(rate, network) + copy, s.q};
   forms_[kTreeForms + 2] = {tree(2, s.call, s.step), 0, std::max(2 * rate, tree_network) + copy,
                             s.q};
+  // PAT gathers over a tree with one device per node: log2 steps, the bytes of a ring.
+  forms_[kPatForm] = forms_[2];
+  forms_[kPatForm].fixed = s.call.s() + std::log2(nodes) * network_step(Algorithm::kPat, 2);
   if (c.nvls) forms_[kNvlsForm] = {c.nvls->call.s(), 0, wire * inverse(c.nvls->rate)};
 }
 
@@ -151,9 +154,11 @@ void CollectiveCost::set_pairwise(const Pairwise& c, const Group& g) {
   const double leaving = local * (n - local) / n /
                          (kNetworkShare[static_cast<std::size_t>(g.network->kind)].share *
                           g.network->node_rate.bytes_per_s());
+  priced_ = 3;
   for (std::size_t p = 0; p < 3; ++p) {
-    forms_[p].fixed += g.network->latency.s() + nccl::kNetworkLatency[0][p] * 1e-6;
-    forms_[p].per_byte = std::max(forms_[p].per_byte, leaving);
+    forms_[3 + p] = forms_[p];
+    forms_[3 + p].fixed += g.network->latency.s() + nccl::kNetworkLatency[0][p] * 1e-6;
+    forms_[3 + p].per_byte = std::max(forms_[p].per_byte, leaving);
   }
 }
 
@@ -232,7 +237,8 @@ Result<CollectiveCost> CollectiveCost::resolve(const Calibrated& calibrated, con
       return fail(fmt::format("{} on {} ranks of {} has no such algorithm with such a protocol",
                               to_string(group.kind), group.ranks, c.device));
     if (overrides.algorithm && *overrides.algorithm != Algorithm::kRing &&
-        *overrides.algorithm != Algorithm::kNvls && *overrides.algorithm != Algorithm::kTree)
+        *overrides.algorithm != Algorithm::kNvls && *overrides.algorithm != Algorithm::kTree &&
+        *overrides.algorithm != Algorithm::kPat)
       return refuse(calibrated,
                     fmt::format("{} was not measured", to_string(*overrides.algorithm)));
     if (is_rooted(group.kind)) extrapolate(kUnseenKind);
@@ -306,9 +312,11 @@ CollectiveCost::Answer CollectiveCost::answer(double bytes) const {
       // resolve() saw to it that there is one for large sizes; NVLS alone has none for small ones.
       const Algorithm a = choice ? choice->algorithm : Algorithm::kRing;
       const Protocol p = choice ? choice->protocol : Protocol::kSimple;
-      const std::size_t form = a == Algorithm::kNvls ? kNvlsForm
-                                                     : static_cast<std::size_t>(p) +
-                                                           (a == Algorithm::kTree ? kTreeForms : 0);
+      const std::size_t form =
+          a == Algorithm::kNvls ? kNvlsForm
+          : a == Algorithm::kPat
+              ? kPatForm
+              : static_cast<std::size_t>(p) + (a == Algorithm::kTree ? kTreeForms : 0);
       return {forms_[form].at(bytes), a, p};
     }
     case Shape::kLeast: {
@@ -319,7 +327,8 @@ CollectiveCost::Answer CollectiveCost::answer(double bytes) const {
           least = time;
           best = i;
         }
-      return {least, algorithm_, best == 0 && pieces_ > 1 ? Protocol::kLl : Protocol::kSimple};
+      return {priced_ == 0 ? least : forms_[priced_ + best].at(bytes), algorithm_,
+              best == 0 && pieces_ > 1 ? Protocol::kLl : Protocol::kSimple};
     }
     case Shape::kKnee: {
       const bool above = bytes >= knee_;

@@ -100,8 +100,11 @@ class CollectiveCost {
   void widen(double factor);
 
   Shape shape_ = Shape::kNothing;
-  std::array<Form, 7> forms_{};  // kChosen: ring, then tree, by protocol, and NVLS; else the pieces
+  // kChosen: ring, then tree, by protocol, NVLS, PAT. kLeast: the pieces, and behind them, where a
+  // network takes part, what they cost with it. kKnee: below, above.
+  std::array<Form, 8> forms_{};
   std::uint32_t pieces_ = 0;
+  std::uint32_t priced_ = 0;                    // where in forms_ the prices of the pieces begin
   Algorithm algorithm_ = Algorithm::kPairwise;  // of the pieces
   double knee_ = 0;
   std::optional<NcclTuning> tuning_;

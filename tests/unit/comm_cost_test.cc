@@ -83,6 +83,29 @@ TEST_CASE("several nodes: the network carries what a node sends") {
   CHECK(p.time.high / p.time.value > 1.2);
 }
 
+TEST_CASE("several nodes: PAT with one device per node, all_to_all through the NICs") {
+  const Network network{NetworkKind::kRoce, ByteRate::gb_per_s(40), Seconds::us(3)};
+  const auto at = [&](CollectiveKind kind, std::uint32_t ranks, std::uint32_t nodes) {
+    const auto resolved =
+        CollectiveCost::resolve({.calibration = round_numbers()},
+                                {.kind = kind, .ranks = ranks, .nodes = nodes, .network = network});
+    REQUIRE(resolved);
+    return resolved->at(Bytes::gb(1));
+  };
+  // 20 + 3 (14 + 2 * 3) us; 1 GB * 7/8 over 0.75 * 40 GB/s; copy of an eighth at 700 GB/s.
+  const Price forced =
+      CollectiveCost::resolve(
+          {.calibration = round_numbers()},
+          {.kind = CollectiveKind::kAllGather, .ranks = 8, .nodes = 8, .network = network},
+          {.algorithm = Algorithm::kPat})
+          ->at(Bytes::gb(1));
+  CHECK(forced.time.value.s() == Approx(80e-6 + 0.875 / 30 + 0.125 / 700));
+  // 16 ranks on 2 nodes: 8 send half of 1 GB through 30 GB/s; 30 + 15 us, and 3 + 14 for the NIC.
+  const Price exchanged = at(CollectiveKind::kAllToAll, 16, 2);
+  CHECK(exchanged.protocol == Protocol::kSimple);
+  CHECK(exchanged.time.value.s() == Approx(62e-6 + 4.0 / 30).epsilon(1e-5));
+}
+
 TEST_CASE("the hybrid cube mesh: rings by counting, not by the number of ranks") {
   // Edge-disjoint directed rings on the links of a DGX-1V; measured bus bandwidth of 2, 4, 6, 8
   // ranks is 22.6, 85.3, 45.8, 134.9 GB/s: 1, 4, 2, 6 times 22.5.
