@@ -81,7 +81,9 @@ int main(int argc, char** argv) {
   add_replay(app, action);
   add_whatif(app, action);
   add_simulate(app, action);
+  add_network(app, action);
   add_validate(app, action);
+  add_calibrate(app, action);
   add_catalog(app, action);
   add_doctor(app, action);
   for (CLI::App* command : app.get_subcommands({}))

@@ -6,43 +6,81 @@
 #include <fmt/core.h>
 #include <nlohmann/json.hpp>
 
+#include "cli/calibrate/measured_tables.h"
 #include "cli/commands/commands.h"
 #include "cli/output/result.h"
+#include "cli/validation/collective_report.h"
 #include "cli/validation/replay_report.h"
 #include "sim/base/text.h"
 
 namespace rehearse::cli {
 namespace {
 
-constexpr std::array<std::string_view, 2> kSuites = {"replay", "replay-pairs"};
+constexpr std::array<std::string_view, 3> kSuites = {"replay", "replay-pairs", "collectives"};
 
 struct Options {
   std::vector<std::string> suites;
   std::filesystem::path data;
 };
 
-Result<Exit> run(const Options& options, const Globals& globals) {
-  const Result<ReplayAccuracy> accuracy =
-      measure_replay_accuracy(options.data, globals.progress_of("validating"));
-  if (!accuracy) return forward(accuracy);
-  for (const auto& [name, why] : accuracy->unreadable) globals.warn(why);
+bool wanted(const Options& options, std::string_view suite) {
+  return options.suites.empty() ||
+         std::find(options.suites.begin(), options.suites.end(), suite) != options.suites.end();
+}
+
+struct Findings {
+  std::optional<ReplayAccuracy> replay;
+  std::optional<CollectiveAccuracy> collectives;
   std::vector<SuiteSummary> suites;
-  for (SuiteSummary& suite : summarize(*accuracy))
-    if (options.suites.empty() ||
-        std::find(options.suites.begin(), options.suites.end(), suite.name) != options.suites.end())
-      suites.push_back(std::move(suite));
+};
+
+Result<Findings> measure(const Options& options, const Globals& globals) {
+  Findings found;
+  // A folder without tables of collectives is one of recordings alone.
+  const bool tables = find_data(options.data, "nccl_measured.csv").has_value();
+  if (wanted(options, "collectives") && (tables || !options.suites.empty())) {
+    Result<CollectiveAccuracy> collectives = measure_collective_accuracy(options.data);
+    if (!collectives) return forward(collectives);
+    found.collectives = std::move(*collectives);
+  }
+  if (wanted(options, "replay") || wanted(options, "replay-pairs")) {
+    Result<ReplayAccuracy> replay =
+        measure_replay_accuracy(options.data, globals.progress_of("validating"));
+    if (!replay) return forward(replay);
+    for (const auto& [name, why] : replay->unreadable) globals.warn(why);
+    found.replay = std::move(*replay);
+    for (SuiteSummary& suite : summarize(*found.replay))
+      if (wanted(options, suite.name)) found.suites.push_back(std::move(suite));
+  }
+  if (found.collectives)
+    for (SuiteSummary& suite : summarize(*found.collectives))
+      found.suites.push_back(std::move(suite));
+  return found;
+}
+
+Result<Exit> run(const Options& options, const Globals& globals) {
+  const Result<Findings> found = measure(options, globals);
+  if (!found) return forward(found);
   const auto to_json = [&] {
     Json json = json_root("validate");
-    json["suites"] = json_suites(suites);
+    json["suites"] = json_suites(found->suites);
     return json;
   };
   const auto to_text = [&] {
-    return suite_table(suites).text() + "\n" + recording_table(*accuracy).text(48);
+    std::string text = suite_table(found->suites).text();
+    if (found->replay) text += "\n" + recording_table(*found->replay).text(48);
+    if (found->collectives) text += "\n" + case_table(*found->collectives).text();
+    return text;
+  };
+  const auto to_markdown = [&] {
+    std::string text = found->replay ? accuracy_page(*found->replay) : "";
+    if (found->collectives) text += collective_section(*found->collectives);
+    return text;
   };
   const Formats formats = {.text = to_text,
                            .json = to_json,
-                           .table = [&] { return suite_table(suites); },
-                           .markdown = [&] { return accuracy_page(*accuracy); }};
+                           .table = [&] { return suite_table(found->suites); },
+                           .markdown = to_markdown};
   if (Status ok = write_result(globals, formats); !ok) return forward(ok);
   return Exit::kSuccess;
 }
@@ -53,7 +91,7 @@ void add_validate(CLI::App& app, Action& action) {
   auto options = std::make_shared<Options>();
   CLI::App* command = app.add_subcommand(
       "validate", "Predict recorded measurements; errors by suite, with the bad cases");
-  command->add_option("SUITE", options->suites, "replay, replay-pairs (default: all)")
+  command->add_option("SUITE", options->suites, "replay, replay-pairs, collectives (default: all)")
       ->type_name("NAME")
       ->check(CLI::Validator(
           [](const std::string& name) {
@@ -62,7 +100,9 @@ void add_validate(CLI::App& app, Action& action) {
             return fmt::format("unknown suite '{}'; {}", name, suggest(name, kSuites));
           },
           "", ""));
-  command->add_option("--data", options->data, "folder of recordings, searched recursively")
+  command
+      ->add_option("--data", options->data,
+                   "folder of recordings, searched recursively, and of tables of collectives")
       ->type_name("FOLDER")
       ->required();
   command->footer("Example: rehearse validate --data recordings --format markdown -o accuracy.md");

@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "models/comm/closed_form.h"
+#include "models/comm/transfer.h"
 #include "profiler/capture/blocks.h"
 #include "sim/base/text.h"
 #include "sim/cluster/point_to_point.h"
@@ -67,6 +68,7 @@ TEST_CASE("the page of JSON names every key that a command writes") {
   for (const char* kind : {"gpus", "mig", "instances", "links", "prices", "carbon", "pue", "power",
                            "storage", "functions", "sources"})
     check({"catalog", kind}, "");
+  check({"network", "--device", "h100_sxm5_80", "--sizes", "1MiB"}, "");
   check({"doctor"}, "");
   const std::vector<std::string> simulate = {"simulate",
                                              "--chakra",
@@ -127,6 +129,32 @@ TEST_CASE("the routes that the page on clusters works out") {
   CHECK(far.hops.size() == 6);
   CHECK(far.path.latency.us() == Approx(3));
   CHECK(far.path.rate.gb_per_s() == Approx(47));
+}
+
+// --- calibration.md
+
+TEST_CASE("the page of calibrations has a file that loads, prices and is written with its keys") {
+  const auto blocks = test::blocks_of(test::source_file("docs/formats/calibration.md"), "yaml");
+  REQUIRE(blocks.size() == 1);
+  const Result<comm::Calibration> page = comm::parse_calibration(
+      test::join_lines(blocks.front().lines), "docs/formats/calibration.md");
+  INFO((page ? "" : to_string(page.error())));
+  REQUIRE(page);
+  const auto cost = comm::CollectiveCost::resolve({.calibration = *page},
+                                                  {.kind = CollectiveKind::kAllReduce, .ranks = 8});
+  REQUIRE(cost);
+  // LL at 256 KiB: 4.5 + 14 * 0.84 + 0.86 + 262144 * 1.75 / 209e3 + 32768 / 248e3.
+  CHECK(cost->seconds(262144) == Approx(19.447e-6).epsilon(1e-4));
+  const std::string text = test::text_of(test::source_file("docs/formats/calibration.md"));
+  for (const comm::Calibration& shipped : comm::shipped_calibrations()) {
+    const std::string yaml = comm::to_yaml(shipped);
+    for (const std::string_view line : split(yaml, '\n')) {
+      const std::string key(trim(line.substr(0, line.find(':'))));
+      if (key.empty() || key.front() == '-') continue;
+      INFO(key);
+      CHECK(text.find(key) != std::string::npos);
+    }
+  }
 }
 
 // --- capture.md

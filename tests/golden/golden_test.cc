@@ -125,5 +125,19 @@ TEST_CASE("recorded jobs give the step times that were reviewed") {
           table);
 }
 
+TEST_CASE("collectives are priced as well as the table that was reviewed says") {
+  const auto data = test::shared_data("aiconfigurator-kernels");
+  SKIP_WITHOUT_DATA(data);
+  const std::string page = output_of(
+      {"validate", "collectives", "--data", data->parent_path().string(), "--format", "markdown"});
+  // The table of cases, and how often NCCL's choice was right: the rest follows from them.
+  const std::size_t table = page.find("| case |"),
+                    choice = page.find("On ", page.find("### Choice"));
+  REQUIRE(table != std::string::npos);
+  REQUIRE(choice != std::string::npos);
+  check_golden("collectives.txt", page.substr(table, page.find("\n\n", table) + 1 - table) +
+                                      page.substr(choice, page.find('\n', choice) + 1 - choice));
+}
+
 }  // namespace
 }  // namespace rehearse

@@ -30,7 +30,7 @@ BEGIN {
   owner["CLI"] = "cli"
   owner["simgrid"] = "sim/engine"
   owner["catch2"] = ""
-  owner["Eigen"] = ""
+  owner["Eigen"] = "models/comm"
 }
 function module_of(path,   parts, two) {
   split(path, parts, "/")

@@ -1,0 +1,280 @@
+#include "cli/calibrate/nccl_log.h"
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <cmath>
+#include <set>
+
+#include <fmt/core.h>
+#include <nlohmann/json.hpp>
+
+#include "sim/base/file.h"
+#include "sim/base/text.h"
+
+namespace rehearse::cli {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+struct Test {
+  std::string_view name;
+  CollectiveKind kind;
+};
+// Longer names first: "reduce" is in "all_reduce" and "reduce_scatter".
+constexpr std::array<Test, 9> kTests = {{{"all_reduce", CollectiveKind::kAllReduce},
+                                         {"reduce_scatter", CollectiveKind::kReduceScatter},
+                                         {"all_gather", CollectiveKind::kAllGather},
+                                         {"alltoall", CollectiveKind::kAllToAll},
+                                         {"all_to_all", CollectiveKind::kAllToAll},
+                                         {"broadcast", CollectiveKind::kBroadcast},
+                                         {"sendrecv", CollectiveKind::kSendRecv},
+                                         {"send_recv", CollectiveKind::kSendRecv},
+                                         {"reduce", CollectiveKind::kReduce}}};
+
+std::optional<CollectiveKind> kind_in(std::string_view text) {
+  for (const Test& test : kTests)
+    if (text.find(test.name) != std::string_view::npos) return test.kind;
+  return std::nullopt;
+}
+
+/// The folders of a path say nothing.
+std::string_view file_of(std::string_view path) { return path.substr(path.rfind('/') + 1); }
+
+std::optional<double> number(std::string_view text) {
+  double value = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (error != std::errc{} || end != text.data() + text.size() || !std::isfinite(value))
+    return std::nullopt;
+  return value;
+}
+
+std::vector<std::string_view> words_of(std::string_view line) {
+  std::vector<std::string_view> words;
+  for (std::string_view part : split(line, ' '))
+    if (part = trim(part); !part.empty()) words.push_back(part);
+  return words;
+}
+
+/// 22902 is 2.29.2; before 2.9 it was 2804 for 2.8.4.
+std::string version_of(std::uint64_t code) {
+  if (code < 10000) return fmt::format("{}.{}.{}", code / 1000, code / 100 % 10, code % 100);
+  return fmt::format("{}.{}.{}", code / 10000, code / 100 % 100, code % 100);
+}
+
+class TextReader {
+ public:
+  explicit TextReader(const std::string& name) : name_(name), kind_(kind_in(file_of(name))) {}
+
+  Result<std::vector<NcclRun>> read(const std::string& text) {
+    for (const std::string_view line : split(text, '\n')) {
+      ++line_;
+      const std::string_view body = trim(line);
+      if (body.starts_with('#'))
+        comment(body);
+      else if (!body.empty() && std::isdigit(static_cast<unsigned char>(body.front())))
+        if (Status ok = row(body); !ok) return forward(ok);
+    }
+    if (runs_.empty())
+      return fail(
+          Diagnostic{.file = name_,
+                     .problem = "has no results of nccl-tests",
+                     .expected = "what all_reduce_perf and the like print, or write with -J"});
+    return std::move(runs_);
+  }
+
+ private:
+  Diagnostic at(std::string problem, std::string expected) const {
+    return {.file = name_,
+            .line = line_,
+            .problem = std::move(problem),
+            .expected = std::move(expected)};
+  }
+
+  void comment(std::string_view line) {
+    const std::vector<std::string_view> words = words_of(line.substr(1));
+    if (words.empty()) return;
+    const auto has = [&](std::string_view text) {
+      return line.find(text) != std::string_view::npos;
+    };
+    if (has("Collective test starting")) {
+      if (const auto kind = kind_in(words.back())) kind_ = kind;
+    } else if (has("Using devices")) {
+      devices_ = 0;
+      hosts_.clear();
+      open_ = false;
+    } else if (words.front() == "Rank" && words.size() > 6) {
+      ++devices_;
+      for (std::size_t i = 0; i + 1 < words.size(); ++i)
+        if (words[i] == "on") hosts_.insert(std::string(words[i + 1]));
+      if (const std::size_t end = line.find(']'); end != std::string_view::npos)
+        device_ = trim(line.substr(end + 1));
+    } else if (has("nccl-library=")) {
+      const std::string_view code = line.substr(line.find("nccl-library=") + 13);
+      std::uint64_t value = 0;
+      std::from_chars(code.data(), code.data() + code.size(), value);
+      if (value > 0) version_ = version_of(value);
+    } else if (words.front() == "size") {
+      headings_.assign(words.begin(), words.end());
+    }
+  }
+
+  Status row(std::string_view line) {
+    const std::vector<std::string_view> cells = words_of(line);
+    const auto heading = std::find(headings_.begin(), headings_.end(), "time");
+    if (heading == headings_.end())
+      return fail(at("results without a heading of columns with 'time'",
+                     "the whole output of nccl-tests, with its lines that begin with #"));
+    const auto time_at = static_cast<std::size_t>(heading - headings_.begin());
+    if (!kind_)
+      return fail(at("says of no collective which it is",
+                     "a file name with all_reduce, all_gather, reduce_scatter, alltoall, "
+                     "broadcast, reduce or sendrecv"));
+    if (devices_ < 2)
+      return fail(at(fmt::format("results of {} ranks", devices_),
+                     "the lines '# Rank …' of at least 2 ranks"));
+    if (cells.size() <= time_at + 2)
+      return fail(at(fmt::format("{} columns", cells.size()),
+                     fmt::format("the {} of the heading", headings_.size())));
+    const std::optional<double> size = number(cells[0]), time = number(cells[time_at]);
+    if (!size || *size < 0) return fail(at(fmt::format("size '{}'", cells[0]), "bytes"));
+    if (!time || !(*time > 0))
+      return fail(at(fmt::format("time '{}'", cells[time_at]), "microseconds above 0"));
+    const std::size_t wrong_at = time_at + 3;
+    if (wrong_at < cells.size() && cells[wrong_at] != "N/A") {
+      const std::optional<double> wrong = number(cells[wrong_at]);
+      if (wrong && *wrong > 0)
+        return fail(at(fmt::format("{} wrong results", cells[wrong_at]), "a run without errors"));
+    }
+    if (*size < 1) return {};  // nothing moved
+    if (!open_) {
+      runs_.push_back(
+          {.kind = *kind_,
+           .ranks = devices_,
+           .nodes = std::max<std::uint32_t>(1, static_cast<std::uint32_t>(hosts_.size())),
+           .device = device_,
+           .nccl_version = version_});
+      open_ = true;
+    }
+    runs_.back().rows.push_back({*kind_, devices_, Bytes::b(*size), Seconds::us(*time)});
+    return {};
+  }
+
+  const std::string& name_;
+  std::optional<CollectiveKind> kind_;
+  std::uint32_t line_ = 0;
+  std::uint32_t devices_ = 0;
+  std::set<std::string> hosts_;
+  std::string device_, version_;
+  std::vector<std::string> headings_;
+  bool open_ = false;  // the devices above have a run already
+  std::vector<NcclRun> runs_;
+};
+
+/// The line of a byte, for messages of the JSON reader.
+std::uint32_t line_at(const std::string& text, std::size_t byte) {
+  return 1 + static_cast<std::uint32_t>(std::count(
+                 text.begin(),
+                 text.begin() + static_cast<std::ptrdiff_t>(std::min(byte, text.size())), '\n'));
+}
+
+std::string text_of(const Json& object, const char* key) {
+  const auto found = object.find(key);
+  return found != object.end() && found->is_string() ? found->get<std::string>() : "";
+}
+
+Result<std::vector<NcclRun>> parse_json(const std::string& text, const std::string& name) {
+  const auto wrong = [&](std::string key, std::string problem, std::string expected) {
+    return fail(Diagnostic{.file = name,
+                           .line = 1,
+                           .key = std::move(key),
+                           .problem = std::move(problem),
+                           .expected = std::move(expected)});
+  };
+  Json json;
+  try {
+    json = Json::parse(text);
+  } catch (const Json::parse_error& e) {
+    return fail(Diagnostic{.file = name,
+                           .line = line_at(text, e.byte == 0 ? 0 : e.byte - 1),
+                           .problem = "not valid JSON",
+                           .expected = "what nccl-tests -J writes"});
+  }
+  if (!json.is_object() || !json.contains("results") || !json["results"].is_array())
+    return wrong("results", "is missing", "what nccl-tests -J writes");
+  NcclRun run{.kind = CollectiveKind::kAllReduce};
+  std::optional<CollectiveKind> kind;
+  if (const auto args = json.find("args"); args != json.end()) kind = kind_in(args->dump());
+  if (!kind) kind = kind_in(file_of(name));
+  if (!kind)
+    return wrong("args", "says of no collective which it is",
+                 "a file name with all_reduce, all_gather, reduce_scatter, alltoall, broadcast, "
+                 "reduce or sendrecv");
+  run.kind = *kind;
+  std::set<std::string> hosts;
+  if (const auto config = json.find("config"); config != json.end() && config->is_object())
+    if (const auto devices = config->find("devices");
+        devices != config->end() && devices->is_array())
+      for (const Json& device : *devices) {
+        if (!device.is_object()) continue;
+        ++run.ranks;
+        hosts.insert(text_of(device, "hostname"));
+        run.device = text_of(device, "device_info");
+      }
+  // Without MPI one entry stands for all devices of the process.
+  if (const auto config = json.find("config"); run.ranks == 1 && config != json.end()) {
+    const auto whole = [&](const char* key) {
+      const auto found = config->find(key);
+      return found != config->end() && found->is_number_unsigned() ? found->get<std::uint64_t>()
+                                                                   : 1;
+    };
+    run.ranks = static_cast<std::uint32_t>(
+        std::min<std::uint64_t>(whole("nthreads") * whole("ngpus"), 1U << 20));
+  }
+  if (run.ranks < 2)
+    return wrong("config.devices", fmt::format("{} ranks", run.ranks), "at least 2");
+  run.nodes = std::max<std::uint32_t>(1, static_cast<std::uint32_t>(hosts.size()));
+  if (const auto version = json.find("nccl_version"); version != json.end())
+    run.nccl_version = version->is_number_unsigned() ? version_of(version->get<std::uint64_t>())
+                       : version->is_string()        ? version->get<std::string>()
+                                                     : "";
+  std::size_t index = 0;
+  for (const Json& result : json["results"]) {
+    const std::string key = fmt::format("results[{}]", index++);
+    if (!result.is_object() || !result.contains("size") || !result["size"].is_number())
+      return wrong(key + ".size", "is missing", "bytes");
+    const char* place = result.contains("out_of_place") && result["out_of_place"].is_object()
+                            ? "out_of_place"
+                            : "in_place";
+    const auto body = result.find(place);
+    if (body == result.end() || !body->is_object() || !body->contains("time") ||
+        !(*body)["time"].is_number())
+      return wrong(fmt::format("{}.{}.time", key, place), "is missing", "microseconds");
+    const double size = result["size"].get<double>(), time = (*body)["time"].get<double>();
+    if (!(time > 0) || !std::isfinite(time) || !(size >= 0))
+      return wrong(fmt::format("{}.{}.time", key, place), fmt::format("is {}", time),
+                   "microseconds above 0");
+    if (const auto bad = body->find("nwrong");
+        bad != body->end() && bad->is_number() && bad->get<double>() > 0)
+      return wrong(fmt::format("{}.{}.nwrong", key, place),
+                   fmt::format("is {}", bad->get<double>()), "a run without errors");
+    if (size >= 1) run.rows.push_back({run.kind, run.ranks, Bytes::b(size), Seconds::us(time)});
+  }
+  if (run.rows.empty()) return wrong("results", "is empty", "sizes above 0");
+  return std::vector<NcclRun>{std::move(run)};
+}
+
+}  // namespace
+
+Result<std::vector<NcclRun>> parse_nccl_log(const std::string& text, const std::string& name) {
+  if (trim(std::string_view(text).substr(0, 4096)).starts_with('{')) return parse_json(text, name);
+  return TextReader(name).read(text);
+}
+
+Result<std::vector<NcclRun>> read_nccl_log(const std::filesystem::path& path) {
+  const Result<std::string> text = read_file(path);
+  if (!text) return forward(text);
+  return parse_nccl_log(*text, path.string());
+}
+
+}  // namespace rehearse::cli

@@ -1,0 +1,236 @@
+// rehearse calibrate: turn measurements into calibration files.
+#include <algorithm>
+
+#include <CLI/CLI.hpp>
+#include <fmt/core.h>
+#include <nlohmann/json.hpp>
+
+#include "cli/calibrate/nccl_log.h"
+#include "cli/calibrate/shipped.h"
+#include "cli/commands/commands.h"
+#include "cli/output/result.h"
+#include "models/comm/transfer.h"
+#include "sim/base/file.h"
+#include "sim/base/text.h"
+#include "sim/cluster/catalog.h"
+
+namespace rehearse::cli {
+namespace {
+
+struct Options {
+  std::vector<std::string> logs;
+  std::string device;
+  std::string fabric;
+  std::filesystem::path file;
+  std::filesystem::path data;
+};
+
+/// Generation and NVLinks of a device of the catalog.
+Result<comm::FitRequest> request_for(const std::string& device, const std::string& fabric) {
+  comm::FitRequest request{.device = device};
+  const Result<const cluster::Gpu*> gpu = cluster::find_gpu(device);
+  if (!gpu) return forward(gpu);
+  const std::string& capability = (*gpu)->compute_capability;
+  const double version = std::atof(capability.c_str());
+  request.generation = version >= 10  ? comm::Generation::kBlackwell
+                       : version >= 9 ? comm::Generation::kHopper
+                       : version >= 8 ? comm::Generation::kAmpere
+                                      : comm::Generation::kVolta;
+  const auto& link = (*gpu)->link;
+  request.links = link && link->kind == "nvlink" ? link->count : 0;
+  request.fabric = request.links == 0
+                       ? (link ? comm::Fabric::kBridgedPairs : comm::Fabric::kHostStaged)
+                   : link->generation <= 2 ? comm::Fabric::kCubeMesh
+                                           : comm::Fabric::kNvswitch;
+  if (!fabric.empty()) {
+    const auto found = std::find(comm::kFabricNames.begin(), comm::kFabricNames.end(), fabric);
+    request.fabric = static_cast<comm::Fabric>(found - comm::kFabricNames.begin());
+    if (request.fabric == comm::Fabric::kNvswitch && request.links == 0)
+      return fail(fmt::format("{} has no NVLinks that a switch could join", device),
+                  "--link host_staged or bridged_pairs");
+  }
+  return request;
+}
+
+std::string envelope_text(const comm::Envelope& e) {
+  std::string ranks, kinds;
+  for (const std::uint32_t n : e.ranks) ranks += fmt::format("{}{}", ranks.empty() ? "" : ", ", n);
+  for (const CollectiveKind k : e.kinds)
+    kinds += fmt::format("{}{}", kinds.empty() ? "" : ", ", to_string(k));
+  return fmt::format("{} to {}; {} ranks; {}", to_string(e.from), to_string(e.to), ranks, kinds);
+}
+
+Table summary(const std::vector<comm::Calibration>& calibrations) {
+  Table table({{"device", Align::kLeft},
+               {"fabric", Align::kLeft},
+               {"rows"},
+               {"residual (%)"},
+               {"interval (%)", Align::kLeft},
+               {"measured", Align::kLeft}});
+  for (const comm::Calibration& c : calibrations) {
+    std::string widths;
+    for (const double w : c.ring_widths)
+      widths += fmt::format("{}{:.0f}", widths.empty() ? "" : " / ", w * 100);
+    table.add({c.device, std::string(to_string(c.fabric)), grouped(c.fitted.rows),
+               fmt::format("{:.1f}", c.fitted.residual * 100), widths,
+               envelope_text(c.fitted.envelope)});
+  }
+  return table;
+}
+
+Json to_json(const comm::Calibration& c) {
+  Json ranks = Json::array(), kinds = Json::array();
+  for (const std::uint32_t n : c.fitted.envelope.ranks) ranks.push_back(n);
+  for (const CollectiveKind k : c.fitted.envelope.kinds) kinds.push_back(to_string(k));
+  const auto bytes = [](Bytes b) { return Json{{"value", b.b()}, {"unit", "B"}}; };
+  return {{"device", c.device},
+          {"fabric", to_string(c.fabric)},
+          {"rows", c.fitted.rows},
+          {"residual", c.fitted.residual},
+          {"envelope",
+           {{"from", bytes(c.fitted.envelope.from)},
+            {"to", bytes(c.fitted.envelope.to)},
+            {"ranks", std::move(ranks)},
+            {"kinds", std::move(kinds)}}},
+          {"widths", c.ring_widths}};
+}
+
+Status save(const std::filesystem::path& path, const comm::Calibration& c) {
+  Result<PendingFile> file = PendingFile::create(path);
+  if (!file) return forward(file);
+  if (Status ok = file->write(comm::to_yaml(c)); !ok) return ok;
+  return file->commit();
+}
+
+/// -o names the calibration; the summary goes to stdout.
+Result<Exit> report(const std::vector<comm::Calibration>& calibrations, const Globals& globals) {
+  Globals to_stdout = globals;
+  to_stdout.output.clear();
+  const Formats formats = {.text =
+                               [&] {
+                                 std::string text = summary(calibrations).text(80);
+                                 return globals.output.empty()
+                                            ? text + "\n" + comm::to_yaml(calibrations.front())
+                                            : text + fmt::format("written to {}\n",
+                                                                 globals.output.string());
+                               },
+                           .json =
+                               [&] {
+                                 Json json = json_root("calibrate");
+                                 if (calibrations.size() == 1) {
+                                   json.update(to_json(calibrations.front()));
+                                 } else {
+                                   json["calibrations"] = Json::array();
+                                   for (const auto& c : calibrations)
+                                     json["calibrations"].push_back(to_json(c));
+                                 }
+                                 return json;
+                               },
+                           .table = [&] { return summary(calibrations); }};
+  if (Status ok = write_result(to_stdout, formats); !ok) return forward(ok);
+  return Exit::kSuccess;
+}
+
+Result<Exit> run_nccl(const Options& options, const Globals& globals) {
+  std::vector<comm::MeasuredRow> rows;
+  std::string version, device_text;
+  std::vector<std::string> sources;
+  for (const std::string& log : options.logs) {
+    const Result<std::vector<NcclRun>> runs = read_nccl_log(log);
+    if (!runs) return forward(runs);
+    for (const NcclRun& run : *runs) {
+      if (run.nodes > 1)
+        return fail(Diagnostic{.file = log,
+                               .problem = fmt::format("ran on {} nodes", run.nodes),
+                               .expected = "runs on one node; several nodes are priced from it and "
+                                           "the network"});
+      rows.insert(rows.end(), run.rows.begin(), run.rows.end());
+      if (!run.nccl_version.empty()) version = run.nccl_version;
+      if (!run.device.empty()) device_text = run.device;
+    }
+    sources.push_back(std::filesystem::path(log).filename().string());
+  }
+  Result<comm::FitRequest> request = request_for(options.device, options.fabric);
+  if (!request) return forward(request);
+  const std::vector<std::string_view> views(sources.begin(), sources.end());
+  request->source = fmt::format("nccl-tests{}{}: {}", device_text.empty() ? "" : " on ",
+                                device_text, join(views, ", "));
+  request->rows_used = "all";
+  request->nccl_version = version;
+  const Result<comm::Calibration> fitted = comm::fit(*request, rows);
+  if (!fitted) {
+    Error error = fitted.error();
+    for (Diagnostic& d : error.diagnostics)
+      if (d.file.empty()) d.file = options.logs.front();
+    return tl::unexpected(std::move(error));
+  }
+  if (!globals.output.empty())
+    if (Status ok = save(globals.output, *fitted); !ok) return forward(ok);
+  return report({*fitted}, globals);
+}
+
+Result<Exit> run_shipped(const Options& options, const Globals& globals) {
+  const Result<std::vector<Dealt>> dealt = deal_shipped(options.data);
+  if (!dealt) return forward(dealt);
+  std::vector<comm::Calibration> all;
+  for (const Dealt& d : *dealt) {
+    Result<comm::Calibration> fitted = comm::fit(d.request, d.fitted);
+    if (!fitted) return forward(fitted);
+    if (Status ok = save(options.file / (fitted->device + ".yaml"), *fitted); !ok)
+      return forward(ok);
+    all.push_back(std::move(*fitted));
+  }
+  return report(all, globals);
+}
+
+}  // namespace
+
+void add_calibrate(CLI::App& app, Action& action) {
+  auto options = std::make_shared<Options>();
+  CLI::App* command = app.add_subcommand("calibrate", "Turn measurements into calibration files");
+  command->require_subcommand(1);
+
+  CLI::App* nccl = command->add_subcommand(
+      "nccl", "What collectives cost, from logs of nccl-tests (text, or JSON of its option -J)");
+  nccl->add_option("LOG", options->logs, "logs of one kind of device on one node")
+      ->type_name("FILE")
+      ->required();
+  nccl->add_option("--device", options->device,
+                   "name in the catalog of the device that was measured")
+      ->type_name("NAME")
+      ->required();
+  nccl->add_option("--link", options->fabric,
+                   "nvswitch, cube_mesh, bridged_pairs, host_staged (default: as the device has)")
+      ->type_name("NAME")
+      ->check(CLI::Validator(
+          [](const std::string& name) {
+            if (std::find(comm::kFabricNames.begin(), comm::kFabricNames.end(), name) !=
+                comm::kFabricNames.end())
+              return std::string();
+            return fmt::format("unknown link '{}'; {}", name, suggest(name, comm::kFabricNames));
+          },
+          "", ""));
+  nccl->footer(
+      "-o FILE writes the calibration, which --calibration FILE takes; without it, it is printed.\n"
+      "Example: rehearse calibrate nccl all_reduce.log alltoall.log --device h100_sxm5_80 -o "
+      "mine.yaml");
+  nccl->callback([options, &action] {
+    action = [options](const Globals& globals) { return run_nccl(*options, globals); };
+  });
+
+  CLI::App* shipped = command->add_subcommand(
+      "shipped", "Fit the calibrations of this program again, from the published tables");
+  shipped->add_option("--data", options->data, "folder of the published tables")
+      ->type_name("FOLDER")
+      ->required();
+  shipped->add_option("--into", options->file, "folder for the files")
+      ->type_name("FOLDER")
+      ->required();
+  shipped->footer(
+      "Example: rehearse calibrate shipped --data data --into models/comm/calibrations");
+  shipped->callback([options, &action] {
+    action = [options](const Globals& globals) { return run_shipped(*options, globals); };
+  });
+}
+
+}  // namespace rehearse::cli

@@ -1,0 +1,129 @@
+#include "cli/commands/collective_scope.h"
+
+#include <algorithm>
+
+#include <CLI/CLI.hpp>
+#include <fmt/core.h>
+
+#include "models/comm/transfer.h"
+#include "sim/base/text.h"
+
+namespace rehearse::cli {
+
+void add_scope_options(CLI::App& command, ScopeRequest& request) {
+  command.add_option("--device", request.device, "name in the catalog, such as h100_sxm5_80")
+      ->type_name("NAME");
+  command
+      .add_option("--calibration", request.calibration,
+                  "file of 'rehearse calibrate nccl' instead of the device's own")
+      ->type_name("FILE");
+  command.add_option("--ranks", request.ranks, "ranks, one per device (default 8)")
+      ->type_name("N")
+      ->check(CLI::Range(2U, 1U << 20).description(""));
+  command
+      .add_option("--devices-per-node", request.devices_per_node,
+                  "devices of a node that take part (default 8)")
+      ->type_name("N")
+      ->check(CLI::Range(1U, 1024U).description(""));
+  command
+      .add_option("--network", request.network,
+                  "between nodes: KIND,rate=RATE,latency=TIME; KIND is infiniband, roce, efa or "
+                  "tcp, RATE of all NICs of a node")
+      ->type_name("NETWORK");
+  command
+      .add_option("--small-all-reduce", request.small_all_reduce,
+                  "measured time of an all_reduce of 8 KiB on these ranks: sets the latencies")
+      ->type_name("TIME");
+}
+
+Result<comm::Network> parse_node_network(const std::string& text) {
+  constexpr std::array<std::string_view, 2> kKeys = {"rate", "latency"};
+  std::optional<comm::NetworkKind> kind;
+  std::optional<ByteRate> rate;
+  std::optional<Seconds> latency;
+  for (const std::string_view part : split(text, ',')) {
+    const std::size_t equals = part.find('=');
+    const std::string_view key = trim(part.substr(0, equals));
+    if (equals == std::string_view::npos) {
+      const auto found = std::find(comm::kNetworkNames.begin(), comm::kNetworkNames.end(), key);
+      if (found == comm::kNetworkNames.end())
+        return fail(fmt::format("--network: unknown kind '{}'", key),
+                    suggest(key, comm::kNetworkNames));
+      kind = static_cast<comm::NetworkKind>(found - comm::kNetworkNames.begin());
+    } else if (key == "rate") {
+      const Result<ByteRate> parsed = parse_quantity<ByteRate>(part.substr(equals + 1));
+      if (!parsed) return forward(parsed);
+      rate = *parsed;
+    } else if (key == "latency") {
+      const Result<Seconds> parsed = parse_quantity<Seconds>(part.substr(equals + 1));
+      if (!parsed) return forward(parsed);
+      latency = *parsed;
+    } else {
+      return fail(fmt::format("--network: unknown key '{}'", key), suggest(key, kKeys));
+    }
+  }
+  if (!kind || !rate || !latency)
+    return fail("--network: kind, rate and latency are due", "infiniband,rate=200GB/s,latency=5us");
+  if (!(*rate > ByteRate::bytes_per_s(0)) || !(*latency >= Seconds::s(0)) ||
+      !(*latency <= Seconds::s(1)))
+    return fail("--network: out of range", "a rate above 0 B/s, a latency from 0 s to 1 s");
+  return comm::Network{*kind, *rate, *latency};
+}
+
+Result<Scope> resolve_scope(const ScopeRequest& request) {
+  if (request.device.empty() && request.calibration.empty())
+    return fail("no device is named", "--device NAME or --calibration FILE");
+  Scope scope{.calibrated = {}, .ranks = request.ranks, .nodes = 1, .network = {}};
+  if (!request.calibration.empty()) {
+    Result<comm::Calibration> own = comm::load_calibration(request.calibration);
+    if (!own) return forward(own);
+    if (!request.device.empty() && own->device != request.device)
+      return fail(Diagnostic{.file = request.calibration,
+                             .key = "device",
+                             .problem = fmt::format("is {}, not {}", own->device, request.device),
+                             .expected = "the calibration of that device"});
+    scope.calibrated.calibration = std::move(*own);
+  } else {
+    Result<comm::Calibrated> found = comm::calibration_for(request.device);
+    if (!found) return forward(found);
+    scope.calibrated = std::move(*found);
+  }
+  scope.nodes = (request.ranks + request.devices_per_node - 1) / request.devices_per_node;
+  if (!request.network.empty()) {
+    const Result<comm::Network> network = parse_node_network(request.network);
+    if (!network) return forward(network);
+    if (scope.nodes > 1) scope.network = *network;
+  } else if (scope.nodes > 1) {
+    return fail(fmt::format("{} ranks of {} per node need a network between nodes", request.ranks,
+                            request.devices_per_node),
+                "--network infiniband,rate=200GB/s,latency=5us");
+  }
+  if (!request.small_all_reduce.empty()) {
+    const Result<Seconds> time = parse_quantity<Seconds>(request.small_all_reduce);
+    if (!time) return forward(time);
+    Result<comm::Calibrated> anchored = comm::anchored(scope.calibrated,
+                                                       {.kind = CollectiveKind::kAllReduce,
+                                                        .ranks = request.ranks,
+                                                        .nodes = scope.nodes,
+                                                        .network = scope.network},
+                                                       Bytes::kib(8), *time);
+    if (!anchored) return forward(anchored);
+    scope.calibrated = std::move(*anchored);
+  }
+  return scope;
+}
+
+std::string describe(const Scope& scope) {
+  const comm::Fitted& fitted = scope.calibrated.calibration.fitted;
+  std::string text = fmt::format("{}, {} on {}", scope.calibrated.calibration.device,
+                                 counted(scope.ranks, "rank"), counted(scope.nodes, "node"));
+  if (scope.network)
+    text += fmt::format(" over {} of {} per node", to_string(scope.network->kind),
+                        to_string(scope.network->node_rate));
+  return text +
+         fmt::format("\nfrom {} rows of NCCL {}, {:.1f} % off on average\n", grouped(fitted.rows),
+                     fitted.nccl_version.empty() ? "of unknown version" : fitted.nccl_version,
+                     fitted.residual * 100);
+}
+
+}  // namespace rehearse::cli

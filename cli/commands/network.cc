@@ -1,0 +1,391 @@
+// rehearse network: what one collective costs over sizes.
+#include <algorithm>
+#include <cmath>
+
+#include <CLI/CLI.hpp>
+#include <fmt/core.h>
+#include <nlohmann/json.hpp>
+
+#include "cli/calibrate/nccl_log.h"
+#include "cli/commands/collective_scope.h"
+#include "cli/commands/commands.h"
+#include "cli/output/plot.h"
+#include "cli/output/result.h"
+#include "sim/base/text.h"
+
+namespace rehearse::cli {
+namespace {
+
+struct Options {
+  ScopeRequest scope;
+  std::vector<std::string> ops = {"all_reduce"};
+  std::string sizes;
+  std::string algorithm, protocol;
+  std::string measured;
+  std::string fidelity = "closed";
+};
+
+struct Point {
+  comm::Group group;
+  Bytes size;
+  comm::Price price;
+  std::optional<Seconds> measured;
+
+  double error() const { return price.time.value / *measured - 1; }
+  bool covered() const { return *measured >= price.time.low && *measured <= price.time.high; }
+};
+
+/// What bus bandwidth makes of size over time (nccl-tests' doc/PERFORMANCE.md).
+double bus_factor(CollectiveKind kind, double n) {
+  switch (kind) {
+    case CollectiveKind::kAllReduce:
+      return 2 * (n - 1) / n;
+    case CollectiveKind::kAllGather:
+    case CollectiveKind::kReduceScatter:
+    case CollectiveKind::kAllToAll:
+      return (n - 1) / n;
+    case CollectiveKind::kBarrier:
+      return 0;
+    default:
+      return 1;
+  }
+}
+
+ByteRate bus_bandwidth(const Point& p, Seconds time) {
+  return p.size * bus_factor(p.group.kind, p.group.ranks) / time;
+}
+
+/// "1KiB:1GiB" doubles; "1KiB,1MiB" is a list.
+Result<std::vector<Bytes>> parse_sizes(const std::string& text) {
+  const auto size_of = [](std::string_view word) -> Result<Bytes> {
+    Result<Bytes> size = parse_quantity<Bytes>(trim(word));
+    if (size && !(*size >= Bytes::b(1) && *size <= Bytes::gib(1 << 20)))
+      return fail(fmt::format("--sizes: {} is out of range", word), "from 1 B to 1 PiB");
+    if (!size)
+      return fail(fmt::format("--sizes: {}", to_string(size.error())),
+                  "1KiB:1GiB, or a list such as 1KiB,1MiB");
+    return size;
+  };
+  std::vector<Bytes> sizes;
+  const std::vector<std::string_view> ends = split(text, ':');
+  if (ends.size() == 2) {
+    const Result<Bytes> from = size_of(ends[0]), to = size_of(ends[1]);
+    if (!from) return forward(from);
+    if (!to) return forward(to);
+    if (*to < *from) return fail(fmt::format("--sizes: {} runs backwards", text), "1KiB:1GiB");
+    for (Bytes size = *from; size <= *to; size = size * 2) sizes.push_back(size);
+    return sizes;
+  }
+  for (const std::string_view word : split(text, ',')) {
+    const Result<Bytes> size = size_of(word);
+    if (!size) return forward(size);
+    sizes.push_back(*size);
+  }
+  return sizes;
+}
+
+template <std::size_t N>
+std::size_t index_in(const std::array<std::string_view, N>& names, const std::string& name) {
+  return static_cast<std::size_t>(std::find(names.begin(), names.end(), name) - names.begin());
+}
+
+Json quantity(const Point& p) {
+  const auto rate = [&](Seconds time) { return bus_bandwidth(p, time).bytes_per_s(); };
+  return {{"value", rate(p.price.time.value)},
+          {"low", rate(p.price.time.high)},
+          {"high", rate(p.price.time.low)},
+          {"unit", "B/s"},
+          {"provenance", to_string(p.price.time.provenance)}};
+}
+
+struct Findings {
+  Scope scope;
+  std::vector<Point> points;
+};
+
+struct BandErrors {
+  std::size_t rows = 0, covered = 0;
+  double mean = 0, bias = 0, worst = 0;
+};
+
+std::array<BandErrors, comm::kBands> errors_by_band(const std::vector<Point>& points) {
+  std::array<BandErrors, comm::kBands> bands{};
+  for (const Point& p : points) {
+    if (!p.measured) continue;
+    BandErrors& b = bands[comm::band_of(p.size.b())];
+    ++b.rows;
+    b.covered += p.covered();
+    b.mean += std::abs(p.error());
+    b.bias += p.error();
+    if (std::abs(p.error()) > std::abs(b.worst)) b.worst = p.error();
+  }
+  for (BandErrors& b : bands) {
+    const double n = static_cast<double>(std::max<std::size_t>(b.rows, 1));
+    b.mean /= n;
+    b.bias /= n;
+  }
+  return bands;
+}
+
+bool any_measured(const std::vector<Point>& points) {
+  return std::any_of(points.begin(), points.end(), [](const Point& p) { return p.measured; });
+}
+
+Table point_table(const Findings& found) {
+  const bool measured = any_measured(found.points);
+  std::vector<Column> columns = {{"op", Align::kLeft},
+                                 {"ranks"},
+                                 {"size"},
+                                 {"time (us)"},
+                                 {"from (us)"},
+                                 {"to (us)"},
+                                 {"bus bandwidth (GB/s)"},
+                                 {"algorithm", Align::kLeft},
+                                 {"protocol", Align::kLeft},
+                                 {"channels"},
+                                 {"provenance", Align::kLeft}};
+  if (measured) {
+    columns.push_back({"measured (us)"});
+    columns.push_back({"error"});
+  }
+  Table table(columns);
+  for (const Point& p : found.points) {
+    std::vector<std::string> row = {std::string(to_string(p.group.kind)),
+                                    fmt::format("{}", p.group.ranks),
+                                    to_string(p.size),
+                                    significant(p.price.time.value.us(), 4),
+                                    significant(p.price.time.low.us(), 4),
+                                    significant(p.price.time.high.us(), 4),
+                                    significant(bus_bandwidth(p, p.price.time.value).gb_per_s(), 4),
+                                    std::string(to_string(p.price.algorithm)),
+                                    std::string(to_string(p.price.protocol)),
+                                    fmt::format("{}", p.price.channels),
+                                    std::string(to_string(p.price.time.provenance))};
+    if (measured) {
+      row.push_back(p.measured ? significant(p.measured->us(), 4) : "");
+      row.push_back(p.measured ? signed_percent(p.error()) : "");
+    }
+    table.add(std::move(row));
+  }
+  return table;
+}
+
+std::string plots(const Findings& found) {
+  std::string text;
+  for (std::size_t first = 0; first < found.points.size();) {
+    std::vector<double> rates;
+    std::size_t last = first;
+    for (; last < found.points.size() &&
+           found.points[last].group.kind == found.points[first].group.kind;
+         ++last)
+      rates.push_back(
+          bus_bandwidth(found.points[last], found.points[last].price.time.value).gb_per_s());
+    if (rates.size() > 2) {
+      constexpr std::size_t kHeight = 8;
+      const std::string top =
+          significant(*std::max_element(rates.begin(), rates.end()), 3) + " GB/s";
+      const std::size_t wide = std::max<std::size_t>(1, 60 / rates.size());
+      text +=
+          fmt::format("\nBus bandwidth of {} by size\n", to_string(found.points[first].group.kind));
+      text += column_plot(rates, kHeight, wide, top);
+      const std::string from = to_string(found.points[first].size),
+                        to = to_string(found.points[last - 1].size);
+      const std::size_t width = rates.size() * wide;
+      text += std::string(top.size() + 2, ' ') + from;
+      text +=
+          std::string(width > from.size() + to.size() ? width - from.size() - to.size() : 1, ' ') +
+          to + "\n";
+    }
+    first = last;
+  }
+  return text;
+}
+
+std::string band_text(const std::vector<Point>& points) {
+  Table table({{"size", Align::kLeft},
+               {"rows"},
+               {"mean error (%)"},
+               {"bias (%)"},
+               {"worst"},
+               {"in the interval"}});
+  const auto bands = errors_by_band(points);
+  for (std::size_t b = 0; b < bands.size(); ++b)
+    if (bands[b].rows > 0)
+      table.add({std::string(comm::kBandNames[b]), fmt::format("{}", bands[b].rows),
+                 fmt::format("{:.1f}", bands[b].mean * 100),
+                 fmt::format("{:+.1f}", bands[b].bias * 100), signed_percent(bands[b].worst),
+                 fmt::format("{} of {}", bands[b].covered, bands[b].rows)});
+  return "\nAgainst the measured times\n" + table.text();
+}
+
+Json to_json(const Findings& found) {
+  Json json = json_root("network");
+  json["device"] = found.scope.calibrated.calibration.device;
+  json["nodes"] = found.scope.nodes;
+  json["calibration"] = {{"source", found.scope.calibrated.calibration.fitted.source},
+                         {"note", found.scope.calibrated.note}};
+  json["points"] = Json::array();
+  for (const Point& p : found.points) {
+    Json point = {{"op", to_string(p.group.kind)},
+                  {"ranks", p.group.ranks},
+                  {"bytes", p.size.b()},
+                  {"time", json_predicted(p.price.time)},
+                  {"bus_bandwidth", quantity(p)},
+                  {"algorithm", to_string(p.price.algorithm)},
+                  {"protocol", to_string(p.price.protocol)},
+                  {"channels", p.price.channels}};
+    if (p.measured) {
+      point["measured"] = json_measured(*p.measured);
+      point["error"] = p.error();
+      point["covered"] = p.covered();
+    }
+    json["points"].push_back(std::move(point));
+  }
+  if (any_measured(found.points)) {
+    json["bands"] = Json::array();
+    const auto bands = errors_by_band(found.points);
+    for (std::size_t b = 0; b < bands.size(); ++b)
+      if (bands[b].rows > 0)
+        json["bands"].push_back({{"size", comm::kBandNames[b]},
+                                 {"rows", bands[b].rows},
+                                 {"mean_error", bands[b].mean},
+                                 {"bias", bands[b].bias},
+                                 {"worst_error", bands[b].worst},
+                                 {"covered", bands[b].covered}});
+  }
+  return json;
+}
+
+/// The measured rows of a log that are of the kinds and ranks asked for.
+Result<std::vector<comm::MeasuredRow>> measured_rows(const Options& options,
+                                                     const std::vector<CollectiveKind>& kinds) {
+  if (options.measured.empty()) return std::vector<comm::MeasuredRow>{};
+  const Result<std::vector<NcclRun>> runs = read_nccl_log(options.measured);
+  if (!runs) return forward(runs);
+  std::vector<comm::MeasuredRow> rows;
+  std::string there;
+  for (const NcclRun& run : *runs) {
+    there +=
+        fmt::format("{}{} of {} ranks", there.empty() ? "" : ", ", to_string(run.kind), run.ranks);
+    if (run.ranks == options.scope.ranks && std::count(kinds.begin(), kinds.end(), run.kind) > 0)
+      rows.insert(rows.end(), run.rows.begin(), run.rows.end());
+  }
+  if (rows.empty())
+    return fail(
+        Diagnostic{.file = options.measured,
+                   .problem = fmt::format("has no run of this op on {} ranks", options.scope.ranks),
+                   .expected = "it has " + there});
+  return rows;
+}
+
+Result<Findings> find(const Options& options) {
+  Result<Scope> scope = resolve_scope(options.scope);
+  if (!scope) return forward(scope);
+  std::vector<CollectiveKind> kinds;
+  for (const std::string& op : options.ops)
+    kinds.push_back(static_cast<CollectiveKind>(index_in(kCollectiveNames, op)));
+  const Result<std::vector<comm::MeasuredRow>> rows = measured_rows(options, kinds);
+  if (!rows) return forward(rows);
+  comm::NcclOverrides overrides;
+  if (!options.algorithm.empty())
+    overrides.algorithm =
+        static_cast<comm::Algorithm>(index_in(comm::kAlgorithmNames, options.algorithm));
+  if (!options.protocol.empty())
+    overrides.protocol =
+        static_cast<comm::Protocol>(index_in(comm::kProtocolNames, options.protocol));
+  const Result<std::vector<Bytes>> sizes =
+      parse_sizes(options.sizes.empty() ? "1KiB:1GiB" : options.sizes);
+  if (!sizes) return forward(sizes);
+  Findings found{.scope = std::move(*scope), .points = {}};
+  for (const CollectiveKind kind : kinds) {
+    const comm::Group group{.kind = kind,
+                            .ranks = options.scope.ranks,
+                            .nodes = found.scope.nodes,
+                            .network = found.scope.network};
+    const Result<comm::CollectiveCost> cost =
+        comm::CollectiveCost::resolve(found.scope.calibrated, group, overrides);
+    if (!cost) return forward(cost);
+    const auto add = [&](Bytes size, std::optional<Seconds> measured) {
+      found.points.push_back({group, size, cost->at(size), measured});
+    };
+    if (kind == CollectiveKind::kBarrier) {
+      add(Bytes::b(0), std::nullopt);
+    } else if (rows->empty() || !options.sizes.empty()) {
+      for (const Bytes size : *sizes) {
+        std::optional<Seconds> measured;
+        for (const comm::MeasuredRow& r : *rows)
+          if (r.kind == kind && r.size == size) measured = r.time;
+        add(size, measured);
+      }
+    } else {
+      for (const comm::MeasuredRow& r : *rows)
+        if (r.kind == kind) add(r.size, r.time);
+    }
+  }
+  return found;
+}
+
+Result<Exit> run(const Options& options, const Globals& globals) {
+  const Result<Findings> found = find(options);
+  if (!found) return forward(found);
+  if (!found->scope.calibrated.note.empty()) globals.warn(found->scope.calibrated.note);
+  const Formats formats = {
+      .text =
+          [&] {
+            return describe(found->scope) + "\n" + point_table(*found).text() + plots(*found) +
+                   (any_measured(found->points) ? band_text(found->points) : "");
+          },
+      .json = [&] { return to_json(*found); },
+      .table = [&] { return point_table(*found); }};
+  if (Status ok = write_result(globals, formats); !ok) return forward(ok);
+  return Exit::kSuccess;
+}
+
+template <std::size_t N>
+CLI::Validator one_of(const std::array<std::string_view, N>& names, const char* what) {
+  return CLI::Validator(
+      [&names, what](const std::string& name) {
+        if (std::find(names.begin(), names.end(), name) != names.end()) return std::string();
+        return fmt::format("unknown {} '{}'; {}", what, name, suggest(name, names));
+      },
+      "", "");
+}
+
+}  // namespace
+
+void add_network(CLI::App& app, Action& action) {
+  static constexpr std::array<std::string_view, 1> kFidelities = {"closed"};
+  auto options = std::make_shared<Options>();
+  CLI::App* command =
+      app.add_subcommand("network", "What a collective costs over sizes, with its interval");
+  add_scope_options(*command, options->scope);
+  command
+      ->add_option("--op", options->ops,
+                   "all_reduce (default), all_gather, ...; several with commas")
+      ->delimiter(',')
+      ->type_name("NAME,...")
+      ->check(one_of(kCollectiveNames, "collective"));
+  command
+      ->add_option("--sizes", options->sizes,
+                   "FROM:TO doubling, or a list (default 1KiB:1GiB, or those of --measured)")
+      ->type_name("SIZES");
+  command->add_option("--algorithm", options->algorithm, "as NCCL_ALGO: ring, tree, nvls")
+      ->type_name("NAME")
+      ->check(one_of(comm::kAlgorithmNames, "algorithm"));
+  command->add_option("--protocol", options->protocol, "as NCCL_PROTO: ll, ll128, simple")
+      ->type_name("NAME")
+      ->check(one_of(comm::kProtocolNames, "protocol"));
+  command->add_option("--measured", options->measured, "log of nccl-tests to compare with")
+      ->type_name("FILE");
+  command->add_option("--fidelity", options->fidelity, "closed (default): the closed form")
+      ->type_name("NAME")
+      ->check(one_of(kFidelities, "fidelity"));
+  command->footer(
+      "Example: rehearse network --device h100_sxm5_80 --ranks 8 --op all_reduce --sizes "
+      "1KiB:1GiB");
+  command->callback([options, &action] {
+    action = [options](const Globals& globals) { return run(*options, globals); };
+  });
+}
+
+}  // namespace rehearse::cli

@@ -1,0 +1,457 @@
+#include "cli/validation/collective_accuracy.h"
+
+#include <algorithm>
+#include <cmath>
+#include <functional>
+#include <map>
+
+#include <fmt/core.h>
+
+#include "cli/calibrate/shipped.h"
+#include "models/comm/transfer.h"
+#include "sim/base/csv.h"
+#include "sim/base/text.h"
+
+namespace rehearse::cli {
+namespace {
+
+namespace fs = std::filesystem;
+using comm::Calibrated;
+using comm::Calibration;
+using comm::CollectiveCost;
+using comm::MeasuredRow;
+using Rows = std::vector<MeasuredRow>;
+
+constexpr std::string_view kNvlinkDevices[] = {"a100_sxm4_80", "h100_sxm5_80", "b200_sxm_180",
+                                               "b300"};
+
+/// The rows of one device of nccl_measured.csv, with what a fit to them asks for.
+struct Measured {
+  comm::FitRequest request;
+  Rows fitted;  ///< those of the shipped calibration
+  Rows rows;    ///< all
+};
+
+class Validator {
+ public:
+  Validator(fs::path data, CollectiveAccuracy& accuracy)
+      : data_(std::move(data)), accuracy_(accuracy) {}
+
+  Status run() {
+    for (const auto step :
+         {&Validator::shipped, &Validator::other_runs, &Validator::other_data, &Validator::ranks,
+          &Validator::devices, &Validator::rings, &Validator::several_nodes})
+      if (Status ok = (this->*step)(); !ok) return ok;
+    for (const std::string_view device : kNvlinkDevices) protocols(*find(device));
+    return {};
+  }
+
+ private:
+  /// Prices rows; what is refused is noted once per kind and number of ranks.
+  void score(CollectiveCase& into, const Calibrated& calibrated, const Rows& rows) {
+    std::map<std::pair<CollectiveKind, std::uint32_t>, Result<CollectiveCost>> costs;
+    for (const MeasuredRow& r : rows) {
+      auto found = costs.find({r.kind, r.ranks});
+      if (found == costs.end()) {
+        found =
+            costs
+                .emplace(std::pair(r.kind, r.ranks),
+                         CollectiveCost::resolve(calibrated, {.kind = r.kind, .ranks = r.ranks}))
+                .first;
+        if (!found->second)
+          accuracy_.refused.push_back(into.name + ": " + to_string(found->second.error()));
+      }
+      if (!found->second) continue;
+      const comm::Price p = found->second->at(r.size);
+      into.rows.push_back(
+          {calibrated.calibration.device, r, p.time.value, p.time.low, p.time.high});
+    }
+  }
+  void add(CollectiveCase scored) {
+    if (!scored.rows.empty()) accuracy_.cases.push_back(std::move(scored));
+  }
+  static Rows collectives_of(const Measured& m) {
+    Rows rows;
+    for (const MeasuredRow& r : m.rows)
+      if (r.kind != CollectiveKind::kSendRecv) rows.push_back(r);
+    return rows;
+  }
+  const Measured* find(std::string_view device) const {
+    for (const Measured& m : measured_)
+      if (m.request.device == device) return &m;
+    return nullptr;
+  }
+
+  Status shipped() {
+    const Result<std::vector<Dealt>> dealt = deal_shipped(data_);
+    if (!dealt) return forward(dealt);
+    for (const Dealt& d : *dealt) {
+      Rows all = d.fitted;
+      all.insert(all.end(), d.blind.begin(), d.blind.end());
+      measured_.push_back({d.request, d.fitted, std::move(all)});
+    }
+    for (const bool blind : {false, true}) {
+      std::map<std::string, CollectiveCase> cases;
+      for (const Dealt& d : *dealt) {
+        const bool nvlink = d.request.fabric == comm::Fabric::kNvswitch;
+        const std::string what = nvlink ? "nvlink" : d.request.device;
+        const std::string name = fmt::format("{}, {}", what, blind ? "left out" : "fitted");
+        CollectiveCase& into =
+            cases
+                .try_emplace(name, CollectiveCase{.name = name,
+                                                  .about = blind ? "rows that the shipped "
+                                                                   "calibration was not fitted to"
+                                                                 : "rows that it was fitted to",
+                                                  .blind = blind})
+                .first->second;
+        Rows collectives, messages;
+        for (const MeasuredRow& r : blind ? d.blind : d.fitted)
+          (r.kind == CollectiveKind::kSendRecv ? messages : collectives).push_back(r);
+        score(into, *comm::calibration_for(d.request.device), collectives);
+        const std::string sent = fmt::format("nvlink send_recv, {}", blind ? "left out" : "fitted");
+        if (messages.empty()) continue;
+        CollectiveCase sending = into;
+        sending.name = sent;
+        sending.rows.clear();
+        score(cases.try_emplace(sent, sending).first->second,
+              *comm::calibration_for(d.request.device), messages);
+      }
+      // NVLink first.
+      if (auto nvlink = cases.extract(fmt::format("nvlink, {}", blind ? "left out" : "fitted")))
+        add(std::move(nvlink.mapped()));
+      for (auto& [name, scored] : cases) add(std::move(scored));
+    }
+    return {};
+  }
+
+  /// The same machines on other days: other versions of NCCL, and bytes instead of halves.
+  Status other_runs() {
+    const std::pair<const char*, const char*> files[] = {
+        {"a100_sxm4_80", "nccl_a100_sxm_2.27.3.csv"},
+        {"b200_sxm_180", "nccl_b200_sxm_2.28.9.csv"},
+        {"h100_sxm5_80", "nccl_h100_sxm_2.27.3.csv"},
+        {"l40s", "nccl_l40s_2.27.3.csv"}};
+    CollectiveCase runs{.name = "nvlink, other runs",
+                        .about = "H100 and B200 with another version of NCCL, half precision"};
+    CollectiveCase bytes{.name = "nvlink, int8", .about = "A100, H100, B200: elements of one byte"};
+    CollectiveCase staged{.name = "l40s, int8", .about = "elements of one byte"};
+    for (const auto& [device, file] : files) {
+      const fs::path path = data_ / "aiconfigurator-kernels" / file;
+      const Calibrated calibrated = *comm::calibration_for(device);
+      for (const char* type : {"half", "int8"}) {
+        const bool half = std::string_view(type) == "half";
+        const Result<std::vector<MeasuredTable>> tables = read_element_csv(path, device, type);
+        if (!tables) return forward(tables);
+        for (const MeasuredTable& table : *tables) {
+          if (half && same_run(table.rows, find(device)->rows)) continue;
+          score(half                           ? runs
+                : calibrated.calibration.links ? bytes
+                                               : staged,
+                calibrated, table.rows);
+        }
+      }
+    }
+    add(std::move(runs));
+    add(std::move(bytes));
+    add(std::move(staged));
+    return {};
+  }
+
+  /// Whether a table holds the very rows of another: a tenth of its times equal is no accident.
+  static bool same_run(const Rows& a, const Rows& b) {
+    std::size_t equal = 0;
+    for (const MeasuredRow& r : a)
+      for (const MeasuredRow& s : b)
+        if (r.kind == s.kind && r.ranks == s.ranks && r.size == s.size &&
+            std::abs(r.time / s.time - 1) < 1e-3)
+          ++equal;
+    return 2 * equal > a.size();
+  }
+
+  Status other_data() {
+    const auto against_a100 = [&](std::string name, std::string about,
+                                  const Result<MeasuredTable>& table) -> Status {
+      if (!table) return forward(table);
+      CollectiveCase scored{.name = std::move(name), .about = std::move(about)};
+      score(scored, *comm::calibration_for("a100_sxm4_80"), table->rows);
+      add(std::move(scored));
+      return {};
+    };
+    if (Status ok =
+            against_a100("a100, vTrain", "an older NCCL, all_reduce on 2, 4, 6, 8 ranks",
+                         read_lookup_tables(data_ / "vtrain-megatron-a100" / "nccl_allreduce_a100",
+                                            "a100_sxm4_80"));
+        !ok)
+      return ok;
+    if (Status ok = against_a100(
+            "a100, Vidur", "all_reduce timed inside PyTorch",
+            read_worker_csv(data_ / "vidur-profiles" / "network" / "a100_dgx" / "all_reduce.csv.gz",
+                            CollectiveKind::kAllReduce, "a100_sxm4_80"));
+        !ok)
+      return ok;
+    if (Status ok = against_a100("a100?, Galvatron", "the GPU is not named; priced as A100",
+                                 read_size_json(data_ / "galvatron-profiles" / "hardware" /
+                                                    "sp_time_1nodes_8gpus_per_node.json",
+                                                "a100_sxm4_80"));
+        !ok)
+      return ok;
+    return against_a100(
+        "a100, AICB", "calls of a job; their times include the call from Python",
+        read_call_log(data_ / "aicb-a100-comm" / "A100_example.csv.gz", "a100_sxm4_80"));
+  }
+
+  /// Fitted to some numbers of ranks, tested on another.
+  Status ranks() {
+    for (const std::uint32_t tested : {4U, 8U}) {
+      const std::string from = tested == 4 ? "2 and 8" : "2 and 4";
+      CollectiveCase rings{.name = fmt::format("nvlink, {} ranks from {}", tested, from),
+                           .about = "all_reduce, all_gather, reduce_scatter"};
+      CollectiveCase pairs{
+          .name = fmt::format("nvlink, all_to_all, {} ranks from {}", tested, from),
+          .about = "all_to_all"};
+      for (const std::string_view device : kNvlinkDevices) {
+        const Measured& m = *find(device);
+        Rows kept, ring_rows, pair_rows;
+        for (const MeasuredRow& r : collectives_of(m))
+          (r.ranks != tested                     ? kept
+           : r.kind == CollectiveKind::kAllToAll ? pair_rows
+                                                 : ring_rows)
+              .push_back(r);
+        const Result<Calibration> fitted = comm::fit(m.request, kept);
+        if (!fitted) return forward(fitted);
+        score(rings, {.calibration = *fitted}, ring_rows);
+        score(pairs, {.calibration = *fitted}, pair_rows);
+      }
+      add(std::move(rings));
+      add(std::move(pairs));
+    }
+    return {};
+  }
+
+  /// Fitted to one device, tested on another.
+  Status devices() {
+    const std::pair<std::string_view, std::string_view> siblings[] = {{"b200_sxm_180", "b300"},
+                                                                      {"b300", "b200_sxm_180"}};
+    CollectiveCase sibling{.name = "nvlink, from its sibling",
+                           .about = "B200 from B300 and B300 from B200"};
+    for (const auto& [from, to] : siblings)
+      score(sibling,
+            comm::carried_over(comm::calibration_for(from)->calibration, std::string(to), 1, 1.4),
+            find(to)->rows);
+    add(std::move(sibling));
+    const std::pair<std::string_view, std::string_view> others[] = {
+        {"a100_sxm4_80", "h100_sxm5_80"},
+        {"h100_sxm5_80", "a100_sxm4_80"},
+        {"h100_sxm5_80", "b200_sxm_180"},
+        {"b200_sxm_180", "h100_sxm5_80"}};
+    CollectiveCase left_out{.name = "nvlink, from another generation",
+                            .about =
+                                "bandwidth by the ratio of NVLinks, latencies as they are; this "
+                                "program does so for no shipped device"};
+    CollectiveCase anchored{.name = "nvlink, another generation, one small all_reduce",
+                            .about = "the same, latencies by one all_reduce of 8 KiB on 8 ranks"};
+    const std::map<std::string_view, double> rates = {
+        {"a100_sxm4_80", 300}, {"h100_sxm5_80", 450}, {"b200_sxm_180", 900}};
+    for (const auto& [from, to] : others) {
+      Calibrated carried = comm::carried_over(comm::calibration_for(from)->calibration,
+                                              std::string(to), rates.at(to) / rates.at(from), 6);
+      // The rule of choice is known without rows.
+      carried.calibration.generation = find(to)->request.generation;
+      carried.calibration.links = find(to)->request.links;
+      score(left_out, carried, collectives_of(*find(to)));
+      const auto is_anchor = [](const MeasuredRow& r) {
+        return r.kind == CollectiveKind::kAllReduce && r.ranks == 8 && r.size == Bytes::kib(8);
+      };
+      Rows tested;
+      std::optional<MeasuredRow> anchor;
+      for (const MeasuredRow& r : find(to)->rows)
+        if (is_anchor(r))
+          anchor = r;
+        else if (r.kind != CollectiveKind::kSendRecv)
+          tested.push_back(r);
+      carried = comm::carried_over(comm::calibration_for(from)->calibration, std::string(to),
+                                   rates.at(to) / rates.at(from), 2);
+      carried.calibration.generation = find(to)->request.generation;
+      carried.calibration.links = find(to)->request.links;
+      const Result<Calibrated> scaled = comm::anchored(
+          carried, {.kind = CollectiveKind::kAllReduce, .ranks = 8}, anchor->size, anchor->time);
+      if (!scaled) return forward(scaled);
+      score(anchored, *scaled, tested);
+    }
+    add(std::move(left_out));
+    add(std::move(anchored));
+    return {};
+  }
+
+  /// V100: each number of ranks from the others, by counting rings.
+  Status rings() {
+    const Measured& m = *find("v100_sxm2_16");
+    CollectiveCase scored{.name = "v100, ranks left out",
+                          .about = "each of 2, 4, 6, 8 ranks from the others, by counting rings"};
+    for (const std::uint32_t tested : {2U, 4U, 6U, 8U}) {
+      Rows kept, rest;
+      for (const MeasuredRow& r : m.fitted)
+        if (r.ranks != tested) kept.push_back(r);
+      for (const MeasuredRow& r : m.rows)
+        if (r.ranks == tested) rest.push_back(r);
+      const Result<Calibration> fitted = comm::fit(m.request, kept);
+      if (!fitted) return forward(fitted);
+      score(scored, {.calibration = *fitted}, rest);
+    }
+    add(std::move(scored));
+    return {};
+  }
+
+  /// Reports of all_reduce over several nodes: what stands in words is mapped to a network.
+  Status several_nodes() {
+    const auto path = find_data(data_, "nccl_observed_multinode.csv");
+    if (!path) return {};
+    const Result<CsvTable> table = CsvTable::load(*path);
+    if (!table) return forward(table);
+    if (Status ok = table->require(
+            {"gpu_id", "system", "nodes", "gpus", "op", "size_bytes", "time_us", "busbw_gbs"});
+        !ok)
+      return ok;
+    struct Known {
+      std::string_view words;
+      comm::Network network;
+    };
+    const Known known[] = {
+        {"p4d", {comm::NetworkKind::kEfa, ByteRate::gb_per_s(50), Seconds::us(20)}},
+        {"p3dn", {comm::NetworkKind::kEfa, ByteRate::gb_per_s(12.5), Seconds::us(20)}},
+        {"p6-b200", {comm::NetworkKind::kEfa, ByteRate::gb_per_s(400), Seconds::us(12)}},
+        {"4xHDR200", {comm::NetworkKind::kInfiniband, ByteRate::gb_per_s(100), Seconds::us(2)}},
+        {"8x100G RoCE", {comm::NetworkKind::kRoce, ByteRate::gb_per_s(100), Seconds::us(4)}}};
+    CollectiveCase scored{.name = "several nodes", .about = "single reports of all_reduce"};
+    for (std::size_t r = 0; r < table->rows(); ++r) {
+      const auto number = [&](std::string_view column) {
+        const auto cell = table->number(r, column);
+        return cell && *cell ? **cell : 0.0;
+      };
+      const auto nodes = static_cast<std::uint32_t>(number("nodes")),
+                 ranks = static_cast<std::uint32_t>(number("gpus"));
+      if (nodes < 2) continue;
+      const std::string system(table->cell(r, "system"));
+      const auto network = std::find_if(std::begin(known), std::end(known), [&](const Known& k) {
+        return system.find(k.words) != std::string::npos;
+      });
+      if (network == std::end(known)) continue;
+      // Without a size it is a large one.
+      const double size = number("size_bytes") > 0 ? number("size_bytes") : 1073741824.0;
+      const double time = number("time_us") > 0
+                              ? number("time_us") * 1e-6
+                              : size * 2 * (ranks - 1) / ranks / (number("busbw_gbs") * 1e9);
+      const std::string device = std::string(table->cell(r, "gpu_id")) == "a100"
+                                     ? "a100_sxm4_80"
+                                     : std::string(table->cell(r, "gpu_id"));
+      const Result<Calibrated> calibrated = comm::calibration_for(device);
+      if (!calibrated) continue;
+      const Result<CollectiveCost> cost =
+          CollectiveCost::resolve(*calibrated, {.kind = CollectiveKind::kAllReduce,
+                                                .ranks = ranks,
+                                                .nodes = nodes,
+                                                .network = network->network});
+      if (!cost) {
+        accuracy_.refused.push_back(
+            fmt::format("several nodes, {}: {}", system, to_string(cost.error())));
+        continue;
+      }
+      const comm::Price p = cost->at(Bytes::b(size));
+      scored.rows.push_back({system,
+                             {CollectiveKind::kAllReduce, ranks, Bytes::b(size), Seconds::s(time)},
+                             p.time.value,
+                             p.time.low,
+                             p.time.high});
+    }
+    add(std::move(scored));
+    return {};
+  }
+
+  /// NCCL's choice against the split of each measured curve that the pieces explain best. A point
+  /// counts as wrong where the best split puts it on the other side and explains the rows between
+  /// by more than 3 % each, which is the noise.
+  void protocols(const Measured& m) {
+    constexpr double kNoise = 0.03;
+    const Calibrated calibrated = *comm::calibration_for(m.request.device);
+    std::map<std::pair<CollectiveKind, std::uint32_t>, Rows> curves;
+    for (const MeasuredRow& r : m.rows)
+      if (r.kind != CollectiveKind::kAllToAll && r.kind != CollectiveKind::kSendRecv)
+        curves[{r.kind, r.ranks}].push_back(r);
+    for (auto& [key, rows] : curves) {
+      std::sort(rows.begin(), rows.end(),
+                [](const MeasuredRow& a, const MeasuredRow& b) { return a.size < b.size; });
+      const comm::Group group{.kind = key.first, .ranks = key.second};
+      const auto cost = [&](const comm::NcclOverrides& o) {
+        return *CollectiveCost::resolve(calibrated, group, o);
+      };
+      const CollectiveCost full = cost({}), simple = cost({.protocol = comm::Protocol::kSimple}),
+                           ll = cost({.algorithm = comm::Algorithm::kRing,
+                                      .protocol = comm::Protocol::kLl}),
+                           ll128 = cost({.algorithm = comm::Algorithm::kRing,
+                                         .protocol = comm::Protocol::kLl128});
+      std::vector<double> low, high;
+      std::size_t chosen = 0;
+      for (const MeasuredRow& r : rows) {
+        const bool is_simple = full.at(r.size).protocol == comm::Protocol::kSimple;
+        if (!is_simple) ++chosen;
+        const double t = r.time.s(), a = ll.seconds(r.size.b()), b = ll128.seconds(r.size.b());
+        low.push_back(std::min(std::abs(a / t - 1), std::abs(b / t - 1)));
+        high.push_back(std::abs(simple.seconds(r.size.b()) / t - 1));
+      }
+      const auto loss = [&](std::size_t split) {
+        double sum = 0;
+        for (std::size_t i = 0; i < rows.size(); ++i) sum += i < split ? low[i] : high[i];
+        return sum;
+      };
+      std::size_t best = chosen;
+      for (std::size_t split = 0; split <= rows.size(); ++split) {
+        const double moved = std::abs(static_cast<double>(split) - static_cast<double>(chosen));
+        if (loss(split) + kNoise * moved < loss(best)) best = split;
+      }
+      accuracy_.protocol_points += rows.size();
+      const std::size_t wrong = best > chosen ? best - chosen : chosen - best;
+      accuracy_.protocol_right += rows.size() - wrong;
+      if (wrong > 0)
+        accuracy_.protocol_wrong.push_back(fmt::format(
+            "{} {} on {} ranks: {}, {} from {} on", m.request.device, to_string(key.first),
+            key.second, counted(wrong, "size"), best > chosen ? "Simple" : "LL or LL128",
+            to_string(rows[std::min(best, chosen)].size)));
+    }
+  }
+
+  fs::path data_;
+  CollectiveAccuracy& accuracy_;
+  std::vector<Measured> measured_;
+};
+
+}  // namespace
+
+ErrorSummary summarize_errors(const std::vector<PricedRow>& rows, std::optional<std::size_t> band,
+                              std::optional<CollectiveKind> kind) {
+  ErrorSummary s;
+  std::vector<double> errors;
+  for (const PricedRow& r : rows) {
+    if (band && comm::band_of(r.row.size.b()) != *band) continue;
+    if (kind && r.row.kind != *kind) continue;
+    ++s.rows;
+    s.covered += r.covered();
+    s.bias += r.error();
+    s.mean += std::abs(r.error());
+    errors.push_back(std::abs(r.error()));
+  }
+  if (errors.empty()) return s;
+  std::sort(errors.begin(), errors.end());
+  const auto n = static_cast<double>(errors.size());
+  s.p90 = errors[static_cast<std::size_t>(0.9 * (n - 1))];
+  s.bias /= n;
+  s.mean /= n;
+  return s;
+}
+
+Result<CollectiveAccuracy> measure_collective_accuracy(const fs::path& data) {
+  CollectiveAccuracy accuracy;
+  if (Status ok = Validator(data, accuracy).run(); !ok) return forward(ok);
+  return accuracy;
+}
+
+}  // namespace rehearse::cli

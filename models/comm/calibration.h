@@ -1,0 +1,150 @@
+// A calibration: what collectives cost on one make of device and fabric, as constants that were
+// fitted to measured rows, with where they come from and how far they hold.
+//
+// With S the size, n ranks, k = 2 for all_reduce and else 1, s = k (n - 1) steps and V = S k
+// (n-1)/n bytes on the wire of each rank:
+//   LL        call + s step + ramp clip(log2(S / 4 KiB) / 3, 0, 1) + V / rate + S / (n copy)
+//   LL128     call + s step + V / rate + S / (n copy)
+//   Simple    ((call + s step)^q + (V / rate + S / (n copy))^q)^(1/q)
+//   NVLS      call + V / rate
+//   pairwise  the least of three pieces: small call + (n-1) step + S / (n rate), middle the same
+//             with V / rate, large as Simple
+// Which of LL, LL128, Simple and NVLS holds at a size is nccl_choice.h's to say. Constants belong
+// to the transport: all_reduce, all_gather and reduce_scatter share them, but for a factor on
+// Simple's rate in all_reduce. docs/concepts/calibration.md derives the forms;
+// docs/formats/calibration.md is the file.
+//
+// A Calibration is a value.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <filesystem>
+#include <limits>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "models/comm/nccl_choice.h"
+#include "sim/base/collective.h"
+#include "sim/base/result.h"
+#include "sim/base/units.h"
+
+namespace rehearse::comm {
+
+/// Of a rate that no row showed.
+inline constexpr ByteRate kUnlimited =
+    ByteRate::bytes_per_s(std::numeric_limits<double>::infinity());
+
+struct LowLatency {
+  Seconds call = Seconds::s(0), step = Seconds::s(0);
+  Seconds ramp = Seconds::s(0);  ///< LL alone
+  ByteRate rate = kUnlimited;    ///< of the wire
+  ByteRate copy = kUnlimited;    ///< of a rank's own part into the output
+};
+
+struct Simple {
+  Seconds call = Seconds::s(0), step = Seconds::s(0);
+  ByteRate rate = kUnlimited;  ///< of the wire
+  ByteRate copy = kUnlimited;  ///< of a rank's own part into the output
+  double q = 1;                ///< 1: latency and transfer follow each other; larger: they overlap
+  double all_reduce_gain = 1;  ///< on `rate`, in all_reduce
+};
+
+/// Reduction in the switch.
+struct Nvls {
+  Bytes from;           ///< not used below
+  std::uint32_t ranks;  ///< not used with fewer
+  Seconds call;
+  ByteRate rate;
+};
+
+struct Pairwise {
+  LowLatency small;   ///< by bytes per peer
+  LowLatency middle;  ///< by bytes on the wire
+  Simple large;
+};
+
+/// Devices that all reach each other through NVSwitch.
+struct SwitchedConstants {
+  LowLatency ll, ll128;
+  Simple simple;
+  std::optional<Nvls> nvls = {};
+  std::optional<Pairwise> pairwise = {};
+};
+
+/// The hybrid cube mesh of eight V100. With r edge-disjoint directed rings of NVLinks:
+/// min over both of call + s step + V / (r rate).
+struct CubeMeshConstants {
+  LowLatency small, large;
+};
+
+/// One kind on one number of ranks, where neither can be had from another: below `knee` and from it
+/// on, call + V / rate. For fabrics that stage through the host, and for bridged pairs.
+struct Curve {
+  CollectiveKind kind;
+  std::uint32_t ranks;
+  Bytes knee;
+  LowLatency below, above;  ///< step is 0
+};
+
+/// Size bands in which errors are told apart: to 8 KiB, to 512 KiB, to 16 MiB, above.
+inline constexpr std::size_t kBands = 4;
+inline constexpr std::array<std::string_view, kBands> kBandNames = {"to 8 KiB", "16 to 512 KiB",
+                                                                    "1 to 16 MiB", "from 32 MiB"};
+constexpr std::size_t band_of(double bytes) {
+  return bytes < 12 * 1024.0 ? 0 : bytes < 768 * 1024.0 ? 1 : bytes < 24 * 1048576.0 ? 2 : 3;
+}
+
+/// By band: the true time is within a factor 1 + width of the price, up or down, in 90 % of cases.
+using Widths = std::array<double, kBands>;
+
+/// What was measured to get the constants.
+struct Envelope {
+  Bytes from = Bytes::b(0), to = Bytes::b(0);
+  std::vector<std::uint32_t> ranks = {};
+  std::vector<CollectiveKind> kinds = {};
+};
+
+struct Fitted {
+  std::string source = {};        ///< of the rows
+  std::string rows_used = {};     ///< which of them, in words
+  std::string nccl_version = {};  ///< of the rows
+  std::string date = {};          ///< of the rows
+  std::uint64_t rows = 0;
+  double residual = 0;  ///< mean |price / measured - 1| over those rows
+  Envelope envelope = {};
+};
+
+enum class Fabric : std::uint8_t { kNvswitch, kCubeMesh, kBridgedPairs, kHostStaged };
+inline constexpr std::array<std::string_view, 4> kFabricNames = {"nvswitch", "cube_mesh",
+                                                                 "bridged_pairs", "host_staged"};
+constexpr std::string_view to_string(Fabric f) { return kFabricNames[static_cast<std::size_t>(f)]; }
+
+struct Calibration {
+  std::string device;  ///< name in the catalog of the device that was measured
+  Fabric fabric;
+  Generation generation;
+  std::uint32_t links = 0;  ///< NVLinks of a device; 0: none
+  Fitted fitted = {};
+  Widths ring_widths{};      ///< of all kinds but the next two
+  Widths pairwise_widths{};  ///< of all_to_all
+  Widths send_recv_widths{};
+  // By fabric, exactly one of the first three.
+  std::optional<SwitchedConstants> switched = {};
+  std::optional<CubeMeshConstants> cube_mesh = {};
+  std::vector<Curve> curves = {};
+  std::optional<Curve> send_recv = {};  ///< one message to a device of the same node; V is S
+};
+
+/// Reads docs/formats/calibration.md. Reports all that is wrong at once.
+Result<Calibration> load_calibration(const std::filesystem::path& path);
+/// The same for text in memory; `name` stands for the file in messages.
+Result<Calibration> parse_calibration(const std::string& text, std::string name);
+
+/// The file. parse_calibration(to_yaml(c)) is c to six digits.
+std::string to_yaml(const Calibration& calibration);
+
+}  // namespace rehearse::comm

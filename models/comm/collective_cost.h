@@ -1,0 +1,118 @@
+// What one collective costs: the closed form of a calibration, with its interval and provenance.
+//
+//   Result<CollectiveCost> cost = CollectiveCost::resolve(calibrated, {.kind = …, .ranks = 8});
+//   if (!cost) return forward(cost);             // what nothing is known about is refused
+//   Price price = cost->at(Bytes::mib(64));      // some tens of nanoseconds; allocates nothing
+//
+// Sizes are those of nccl-tests: the buffer of a rank in all_reduce, broadcast, reduce; the buffer
+// of all ranks together in all_gather, reduce_scatter; all that a rank sends in all_to_all, its own
+// part included; the message in send_recv; nothing in barrier.
+//
+// Provenance: interpolated inside the envelope of the calibration, extrapolated outside it (sizes,
+// numbers of ranks, kinds and several nodes that were not measured), datasheet where the device has
+// no rows of its own. Intervals widen accordingly (docs/concepts/calibration.md).
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <optional>
+
+#include "models/comm/calibration.h"
+#include "models/comm/nccl_choice.h"
+#include "sim/base/estimate.h"
+
+namespace rehearse::comm {
+
+enum class NetworkKind : std::uint8_t { kInfiniband, kRoce, kEfa, kTcp };
+inline constexpr std::array<std::string_view, 4> kNetworkNames = {"infiniband", "roce", "efa",
+                                                                  "tcp"};
+constexpr std::string_view to_string(NetworkKind k) {
+  return kNetworkNames[static_cast<std::size_t>(k)];
+}
+
+/// Between nodes.
+struct Network {
+  NetworkKind kind;
+  ByteRate node_rate;  ///< nominal, of all NICs of a node
+  Seconds latency;     ///< of a small message, one way
+};
+
+struct Group {
+  CollectiveKind kind;
+  std::uint32_t ranks;
+  std::uint32_t nodes = 1;  ///< over which the ranks are spread evenly
+  std::optional<Network> network = {};
+};
+
+/// A calibration as it applies to a device: its own, or one carried over (transfer.h).
+struct Calibrated {
+  Calibration calibration;
+  Provenance provenance = Provenance::kInterpolated;  ///< the best that a price can have
+  std::string note = {};                              ///< how it was carried over; for people
+};
+
+struct Price {
+  Estimate<Seconds> time;
+  Algorithm algorithm;
+  Protocol protocol;
+  std::uint32_t channels;
+};
+
+/// The ring that NCCL finds among so many ranks on one node.
+NcclSetup nccl_setup(const Calibration& calibration, const Group& group);
+
+/// Edge-disjoint directed rings of NVLinks through the first `ranks` devices of the hybrid cube
+/// mesh (DGX-1V, p3.16xlarge): what a V100's bus bandwidth is a multiple of. Zero where the links
+/// alone make none. REQUIRES: 2 to 8 ranks.
+std::uint32_t cube_mesh_rings(std::uint32_t ranks);
+
+class CollectiveCost {
+ public:
+  /// Fails, saying why, where nothing measured says what the time would be, and on overrides that
+  /// no algorithm satisfies.
+  static Result<CollectiveCost> resolve(const Calibrated& calibrated, const Group& group,
+                                        const NcclOverrides& overrides = {});
+
+  Price at(Bytes size) const;
+  /// The value alone, in seconds.
+  double seconds(double bytes) const;
+
+ private:
+  /// fixed + ramp and bytes: (fixed^q + (bytes · per_byte)^q)^(1/q), and the ramp of LL.
+  struct Form {
+    double fixed = 0, ramp = 0, per_byte = 0, q = 1;
+    double at(double bytes) const;
+  };
+  enum class Shape : std::uint8_t { kNothing, kChosen, kLeast, kKnee };
+  struct Answer {
+    double seconds;
+    Algorithm algorithm;
+    Protocol protocol;
+  };
+
+  CollectiveCost() = default;
+  Answer answer(double bytes) const;
+  void set_switched(const SwitchedConstants& c, const Group& g, const NcclSetup& setup,
+                    const NcclOverrides& overrides);
+  void set_pairwise(const Pairwise& c, const Group& g);
+  void set_cube_mesh(const CubeMeshConstants& c, const Group& g, std::uint32_t rings);
+  void set_curve(const Curve& curve, double k);
+  void widen(double factor);
+
+  Shape shape_ = Shape::kNothing;
+  // kChosen: ring, then tree, by protocol, NVLS, PAT. kLeast: the pieces, and behind them, where a
+  // network takes part, what they cost with it. kKnee: below, above.
+  std::array<Form, 8> forms_{};
+  std::uint32_t pieces_ = 0;
+  std::uint32_t priced_ = 0;                    // where in forms_ the prices of the pieces begin
+  Algorithm algorithm_ = Algorithm::kPairwise;  // of the pieces
+  double knee_ = 0;
+  std::optional<NcclTuning> tuning_;
+  double fixed_bytes_ = -1;  // of a barrier
+  std::uint32_t channels_ = 1;
+  Widths widths_{};
+  double from_ = 0, to_ = 0;
+  Provenance provenance_ = Provenance::kInterpolated;
+};
+
+}  // namespace rehearse::comm

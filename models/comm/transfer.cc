@@ -1,0 +1,196 @@
+#include "models/comm/transfer.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include <fmt/core.h>
+
+#include "models/comm/calibration_files.h"
+#include "sim/base/check.h"
+#include "sim/base/text.h"
+#include "sim/cluster/catalog.h"
+
+namespace rehearse::comm {
+namespace {
+
+// How much wider intervals are on a device of the same NVLink generation: B200 and B300 predict
+// each other as well as themselves to within a third. Fewer links than were measured: judgement.
+constexpr double kSibling = 1.4;
+constexpr double kOtherLinks = 2;
+
+/// Devices that the catalog may not have, by the one they are like and their NVLinks.
+struct Variant {
+  std::string_view device, like;
+  std::uint32_t links;
+};
+// A800 and H800 are A100 and H100 with eight NVLinks (400 GB/s both directions); H20 has all of
+// H100's. H800 measured: 215 GB/s of bus bandwidth where H100 gives 475 (NCCL issue 1374).
+constexpr Variant kVariants[] = {{"a800_sxm4_80", "a100_sxm4_80", 8},
+                                 {"h800", "h100_sxm5_80", 8},
+                                 {"h800_sxm5_80", "h100_sxm5_80", 8},
+                                 {"h20_sxm5_96", "h100_sxm5_80", 18}};
+
+const Calibration* find(std::string_view device) {
+  for (const Calibration& c : shipped_calibrations())
+    if (c.device == device) return &c;
+  return nullptr;
+}
+
+void scale(ByteRate& rate, double by) { rate = rate * by; }
+void scale(LowLatency& l, double latency, double rate) {
+  for (Seconds* t : {&l.call, &l.step, &l.ramp}) *t = *t * latency;
+  scale(l.rate, rate);
+}
+void scale(Simple& s, double latency, double rate) {
+  for (Seconds* t : {&s.call, &s.step}) *t = *t * latency;
+  scale(s.rate, rate);
+}
+
+/// Latencies and rates of the wire; copies within a device stay.
+void scale(Calibration& c, double latency, double rate) {
+  if (c.switched) {
+    SwitchedConstants& s = *c.switched;
+    scale(s.ll, latency, rate);
+    scale(s.ll128, latency, rate);
+    scale(s.simple, latency, rate);
+    if (s.nvls) {
+      s.nvls->call = s.nvls->call * latency;
+      scale(s.nvls->rate, rate);
+    }
+    if (s.pairwise) {
+      scale(s.pairwise->small, latency, 1);  // bound by the device, not by the wire
+      scale(s.pairwise->middle, latency, rate);
+      scale(s.pairwise->large, latency, rate);
+    }
+  }
+  if (c.cube_mesh) {
+    scale(c.cube_mesh->small, latency, rate);
+    scale(c.cube_mesh->large, latency, rate);
+  }
+  for (Curve& curve : c.curves) {
+    scale(curve.below, latency, rate);
+    scale(curve.above, latency, rate);
+  }
+  if (c.send_recv) {
+    scale(c.send_recv->below, latency, rate);
+    scale(c.send_recv->above, latency, rate);
+  }
+}
+
+void widen(Calibration& c, double by) {
+  for (Widths* widths : {&c.ring_widths, &c.pairwise_widths, &c.send_recv_widths})
+    for (double& w : *widths) w *= by;
+}
+
+tl::unexpected<Error> unknown(std::string_view device, const std::string& why) {
+  return fail(fmt::format("{}: {}", device, why),
+              "measure it: nccl-tests, then 'rehearse calibrate nccl LOG -o FILE' and "
+              "--calibration FILE");
+}
+
+/// The measured device of a GPU's NVLink generation and fabric.
+Result<const Calibration*> sibling(const cluster::Gpu& gpu) {
+  if (gpu.vendor != "nvidia")
+    return unknown(gpu.name, "collectives of NVIDIA devices alone were measured");
+  if (!gpu.link)
+    return unknown(gpu.name,
+                   "has no NVLink: collectives go over PCIe through the host, and no specification "
+                   "says how fast (L40S loses a factor of ten from 2 to 8 ranks)");
+  const bool bridged = gpu.link->kind == "nvlink_bridge";
+  std::string_view like;
+  switch (gpu.link->generation) {
+    case 2:
+      if (!bridged) like = "v100_sxm2_16";
+      break;
+    case 3:
+      like = bridged ? "a100_pcie_80" : "a100_sxm4_80";
+      break;
+    case 4:
+      like = bridged ? "h100_pcie_80" : "h100_sxm5_80";
+      break;
+    case 5:
+      like = "b200_sxm_180";
+      break;
+    default:
+      break;
+  }
+  if (const Calibration* found = find(like)) return found;
+  return unknown(gpu.name, fmt::format("no device with NVLink {} in such a fabric was measured",
+                                       gpu.link->generation));
+}
+
+}  // namespace
+
+const std::vector<Calibration>& shipped_calibrations() {
+  static const std::vector<Calibration> kAll = [] {
+    namespace files = calibration_files;
+    std::vector<Calibration> all;
+    for (const std::string_view text :
+         {files::a100_pcie_80_yaml, files::a100_sxm4_80_yaml, files::b200_sxm_180_yaml,
+          files::b300_yaml, files::h100_pcie_80_yaml, files::h100_sxm5_80_yaml, files::l40s_yaml,
+          files::v100_sxm2_16_yaml}) {
+      Result<Calibration> read = parse_calibration(std::string(text), "shipped calibration");
+      REHEARSE_CHECK(read.has_value(), "{}", to_string(read.error()));
+      all.push_back(std::move(*read));
+    }
+    return all;
+  }();
+  return kAll;
+}
+
+Calibrated carried_over(const Calibration& from, std::string device, double ratio, double by) {
+  Calibrated carried{.calibration = from,
+                     .provenance = Provenance::kDatasheet,
+                     .note = fmt::format("{} has no rows: as {}", device, from.device)};
+  if (ratio != 1) carried.note += fmt::format(", with {:.3g} times its NVLink bandwidth", ratio);
+  Calibration& c = carried.calibration;
+  c.device = std::move(device);
+  c.links = static_cast<std::uint32_t>(std::lround(from.links * ratio));
+  scale(c, 1, ratio);
+  widen(c, by);
+  return carried;
+}
+
+Result<Calibrated> calibration_for(std::string_view device) {
+  if (device.find(':') != std::string_view::npos)
+    return unknown(device, "partitions of a device cannot reach each other");
+  if (const Calibration* own = find(device)) return Calibrated{.calibration = *own};
+  for (const Variant& v : kVariants)
+    if (v.device == device) {
+      const Calibration* like = find(v.like);
+      const double ratio = 1.0 * v.links / like->links;
+      return carried_over(*like, std::string(device), ratio, ratio == 1 ? kSibling : kOtherLinks);
+    }
+  const Result<const cluster::Gpu*> gpu = cluster::find_gpu(device);
+  if (!gpu) return forward(gpu);
+  const Result<const Calibration*> like = sibling(**gpu);
+  if (!like) return forward(like);
+  const Result<const cluster::Gpu*> measured = cluster::find_gpu((*like)->device);
+  REHEARSE_CHECK(measured.has_value() && (*measured)->link, "{}", (*like)->device);
+  const double ratio = (*gpu)->link->per_direction / (*measured)->link->per_direction;
+  return carried_over(**like, std::string(device), ratio, ratio == 1 ? kSibling : kOtherLinks);
+}
+
+Result<Calibrated> anchored(Calibrated calibrated, const Group& group, Bytes size,
+                            Seconds measured) {
+  const Result<CollectiveCost> cost = CollectiveCost::resolve(calibrated, group);
+  if (!cost) return forward(cost);
+  const double factor = measured.s() / cost->seconds(size.b());
+  if (!(factor > 0.1 && factor < 10))
+    return fail(fmt::format("{} for {} of {} is {:.2g} times what it was expected to be",
+                            to_string(measured), to_string(group.kind), to_string(size), factor),
+                "the time of a small collective, as nccl-tests prints it");
+  // Mean and p90 when H100 and B200 were anchored on each other: 3-13/6-24/12-20/6-11 % by band.
+  constexpr Widths kAnchored = {0.2, 0.3, 0.35, 0.15};
+  scale(calibrated.calibration, factor, 1);
+  for (std::size_t b = 0; b < kBands; ++b) {
+    double& w = calibrated.calibration.ring_widths[b];
+    w = std::max(w, kAnchored[b]);
+  }
+  calibrated.provenance = std::max(calibrated.provenance, Provenance::kExtrapolated);
+  calibrated.note += fmt::format("{}latencies times {:.3g}, from one measured collective",
+                                 calibrated.note.empty() ? "" : "; ", factor);
+  return calibrated;
+}
+
+}  // namespace rehearse::comm

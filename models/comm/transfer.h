@@ -1,0 +1,35 @@
+// Calibrations by device: those that the program ships (models/comm/calibrations/*.yaml), and how
+// they are carried over to devices without rows.
+//
+// Bandwidth carries over between NVLink devices by the number and rate of their links; latency does
+// not follow the generation (H100 is 1.6 times as quick as A100 and B200), so it is taken from the
+// sibling of the same generation, or set by one measured small collective (`anchored`). What goes
+// over PCIe through the host is not carried over at all.
+#pragma once
+
+#include <string_view>
+#include <vector>
+
+#include "models/comm/collective_cost.h"
+#include "sim/base/result.h"
+
+namespace rehearse::comm {
+
+/// Read once, kept for the life of the program; sorted by device.
+const std::vector<Calibration>& shipped_calibrations();
+
+/// That of the device, or its sibling's as it applies to it. Fails, saying why, on a device that no
+/// measured row is near to, on a partition of one, and on an unknown name.
+Result<Calibrated> calibration_for(std::string_view device);
+
+/// `from` on a device with `ratio` times the NVLink bandwidth and otherwise alike; the intervals
+/// `widen` times as wide.
+Calibrated carried_over(const Calibration& from, std::string device, double ratio, double widen);
+
+/// With all latencies scaled so that the collective of that size takes `measured`. Widths at small
+/// sizes become those seen when H100 and B200 were anchored on each other by one small all_reduce.
+/// Fails where the factor is beyond 1/10 to 10.
+Result<Calibrated> anchored(Calibrated calibrated, const Group& group, Bytes size,
+                            Seconds measured);
+
+}  // namespace rehearse::comm

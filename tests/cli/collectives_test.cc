@@ -1,0 +1,227 @@
+// network and calibrate: tables, JSON, logs of nccl-tests, and what is wrong with them in one line.
+#include <cmath>
+
+#include <catch2/catch.hpp>
+#include <fmt/core.h>
+
+#include "tests/support/data.h"
+#include "tests/support/json_check.h"
+#include "tests/support/rehearse.h"
+
+namespace rehearse {
+namespace {
+
+using test::Json;
+using test::Ran;
+
+Json json_of(std::vector<std::string> arguments) {
+  arguments.insert(arguments.end(), {"--format", "json"});
+  const Ran ran = test::rehearse(arguments);
+  INFO(ran.errors);
+  REQUIRE(ran.code == 0);
+  Json json = Json::parse(ran.out);
+  CHECK(json["schema"] == "rehearse/1");
+  CHECK(json["command"] == arguments.front());
+  return json;
+}
+
+/// Time in us of a ring that is easy to see through: 10 us and 2 us a step below 1 MiB, 30 us and
+/// 100 GB/s above.
+double time_of(double size, int ranks) {
+  const double steps = 2.0 * (ranks - 1);
+  const double wire = size * steps / ranks;
+  return size < 1048576 ? 10 + 2 * steps + wire / 50e3 : 30 + 5 * steps + wire / 100e3;
+}
+
+/// A log as nccl-tests prints it.
+std::string log_text(int ranks, const std::string& heading = "", double factor = 1) {
+  std::string text =
+      "# nccl-tests version 2.17.6 nccl-headers=22902 nccl-library=22902\n"
+      "# Collective test starting: all_reduce_perf\n"
+      "# nThread 1 nGpus 8 minBytes 1024 maxBytes 268435456 step: 2(factor) warmup iters: 1\n"
+      "#\n# Using devices\n";
+  for (int r = 0; r < ranks; ++r)
+    text += fmt::format(
+        "#  Rank {:2} Group  0 Pid   1234 on   host1 device {:2} [0000:{:02x}:00] "
+        "NVIDIA A100-SXM4-80GB\n",
+        r, r, r);
+  text +=
+      heading.empty()
+          ? "#\n#                                            out-of-place          in-place\n"
+            "#       size         count      type   redop    root     time   algbw   busbw  "
+            "#wrong     time   algbw   busbw  #wrong\n"
+            "#        (B)    (elements)                               (us)  (GB/s)  (GB/s)      "
+            "       (us)  (GB/s)  (GB/s)\n"
+          : heading;
+  for (double size = 1024; size <= 268435456; size *= 2)
+    text += fmt::format("{:12.0f} {:12.0f} float sum -1 {:.2f} 1.00 1.75 0 {:.2f} 1.00 1.75 0\n",
+                        size, size / 4, time_of(size, ranks) * factor, time_of(size, ranks) * 0.9);
+  return text + "# Out of bounds values : 0 OK\n# Avg bus bandwidth    : 12.3\n#\n";
+}
+
+std::string log_file(const std::string& text, const std::string& name = "all_reduce.log") {
+  return test::write_scratch(name, text).string();
+}
+
+TEST_CASE("network: keys, units, intervals and the sense of bus bandwidth") {
+  const Json json = json_of({"network", "--device", "h100_sxm5_80", "--ranks", "8", "--op",
+                             "all_reduce,all_to_all", "--sizes", "1KiB,64MiB"});
+  for (const char* key :
+       {"op", "ranks", "bytes", "time.value", "time.low", "time.high", "time.unit",
+        "time.provenance", "bus_bandwidth.value", "algorithm", "protocol"})
+    test::check_has(json, std::string("points[].") + key);
+  test::check_values(json);
+  REQUIRE(json["points"].size() == 4);
+  const Json& p = json["points"][1];
+  CHECK(p["bytes"] == 67108864.0);
+  CHECK(p["algorithm"] == "nvls");
+  CHECK(p["bus_bandwidth"]["value"].get<double>() ==
+        Approx(67108864.0 * 1.75 / p["time"]["value"].get<double>()));
+  CHECK(p["bus_bandwidth"]["low"].get<double>() ==
+        Approx(67108864.0 * 1.75 / p["time"]["high"].get<double>()));
+  CHECK(json["points"][2]["algorithm"] == "pairwise");
+}
+
+TEST_CASE("network: a doubling range, forced protocol, several nodes, another device") {
+  CHECK(json_of({"network", "--device", "a100_sxm4_80", "--sizes", "1KiB:1GiB"})["points"].size() ==
+        21);
+  const Json ll =
+      json_of({"network", "--device", "a100_sxm4_80", "--sizes", "64MiB", "--protocol", "ll"});
+  const Json free = json_of({"network", "--device", "a100_sxm4_80", "--sizes", "64MiB"});
+  CHECK(ll["points"][0]["protocol"] == "ll");
+  CHECK(ll["points"][0]["time"]["value"] > free["points"][0]["time"]["value"]);
+  const Json nodes = json_of({"network", "--device", "a100_sxm4_80", "--ranks", "32", "--network",
+                              "infiniband,rate=100GB/s,latency=2us", "--sizes", "1GiB"});
+  CHECK(nodes["nodes"] == 4);
+  CHECK(nodes["points"][0]["time"]["provenance"] == "extrapolated");
+  const Json like = json_of({"network", "--device", "h200_sxm_141", "--sizes", "1MiB", "--quiet"});
+  CHECK(like["points"][0]["time"]["provenance"] == "datasheet");
+  const Json barrier = json_of({"network", "--device", "b300", "--op", "barrier"});
+  CHECK(barrier["points"].size() == 1);
+}
+
+TEST_CASE("calibrate: a log becomes a file that network takes") {
+  const std::string file = (test::scratch_folder() / "mine.yaml").string();
+  const std::string two = test::write_scratch("all_reduce_2.log", log_text(2)).string();
+  std::string text = log_text(8);
+  const std::string eight =
+      test::write_scratch("all_reduce_8.log", text.replace(0, 0, "some line of a launcher\n"))
+          .string();
+  const Json json =
+      json_of({"calibrate", "nccl", two, eight, "--device", "a100_sxm4_80", "-o", file});
+  for (const char* key : {"rows", "residual", "envelope.from.value", "envelope.to.unit",
+                          "envelope.ranks", "envelope.kinds"})
+    test::check_has(json, key);
+  CHECK(json["rows"] == 38);
+  CHECK(json["residual"].get<double>() < 0.1);
+  CHECK(json["envelope"]["ranks"] == Json({2, 8}));
+  const Json priced =
+      json_of({"network", "--calibration", file, "--ranks", "8", "--measured", eight});
+  for (const char* key : {"points[].measured.value", "points[].error", "bands[].mean_error",
+                          "bands[].bias", "bands[].covered"})
+    test::check_has(priced, key);
+  CHECK(priced["points"].size() == 19);
+  CHECK(priced["points"][18]["time"]["value"].get<double>() ==
+        Approx(time_of(268435456, 8) * 1e-6).epsilon(0.05));
+}
+
+TEST_CASE("calibrate: JSON of nccl-tests, and both columns of older text") {
+  std::string json = R"({"version": "2.17.6", "args": ["./build/all_reduce_perf", "-b", "1K"],
+ "config": {"nthreads": 1, "ngpus": 1, "devices": [)";
+  for (int r = 0; r < 4; ++r)
+    json += fmt::format(
+        R"({}{{"rank": {}, "hostname": "h", "device": {}, "device_info": "NVIDIA A100"}})",
+        r ? "," : "", r, r);
+  json += "]}, \"results\": [";
+  for (double size = 1024; size <= 268435456; size *= 2)
+    json +=
+        fmt::format(R"({}{{"size": {}, "count": 1, "type": "float", "redop": "sum", "root": "-1",
+ "out_of_place": {{"time": {}, "alg_bw": 1, "bus_bw": 1, "nwrong": 0}}, "in_place": null}})",
+                    size > 1024 ? "," : "", size, time_of(size, 4));
+  json += "]}";
+  const Json result =
+      json_of({"calibrate", "nccl", log_file(json, "run.json"), "--device", "a100_sxm4_80"});
+  CHECK(result["rows"] == 19);
+  CHECK(result["envelope"]["ranks"] == Json({4}));
+  // Before 2.10 there was no column 'root'.
+  std::string old = log_text(4,
+                             "#       size  count  type  redop  time  algbw  busbw  error  time  "
+                             "algbw  busbw  error\n");
+  for (std::size_t at; (at = old.find(" -1 ")) != std::string::npos;) old.replace(at, 4, " ");
+  old.erase(0,
+            old.find("# nThread"));  // nor did it say which test it was: the name of the file does
+  CHECK(json_of({"calibrate", "nccl", log_file(old), "--device", "a100_sxm4_80"})["rows"] == 19);
+}
+
+TEST_CASE("logs that are wrong are refused with their place") {
+  const auto fails = [](const std::string& text, const std::string& says,
+                        const std::string& name = "all_reduce.log") {
+    test::check_failed(
+        test::rehearse({"calibrate", "nccl", log_file(text, name), "--device", "a100_sxm4_80"}), 1,
+        says);
+  };
+  fails("", "has no results of nccl-tests");
+  fails("{\"results\": [", "all_reduce.log:1: not valid JSON");
+  fails("{\"a\": 1}", "results: is missing");
+  std::string text = log_text(8);
+  fails(text.replace(text.find("#wrong     time"), 15, "#wrong     tide")
+            .replace(text.find("root     time"), 13, "root     tide"),
+        "without a heading");
+  text = log_text(8);
+  fails(text.substr(0, text.find("#  Rank  1")) + text.substr(text.find("#\n#  ")),
+        "results of 1 ranks");
+  text = log_text(8);
+  const std::size_t row = text.find("        1024");
+  fails(text.substr(0, row) + "1024 256 float sum -1 -3 1 1 0 1 1 1 0\n",
+        "all_reduce.log:18: time '-3'");
+  fails(text.substr(0, row) + "1024 256 float sum -1 3 1 1 5 1 1 1 0\n", "5 wrong results");
+  fails(text.substr(0, row) + "1024 256 float\n", "3 columns");
+  fails(text.erase(text.find("# Collective"), 45), "says of no collective which it is", "x.log");
+  // Sizes of one protocol alone say nothing of the others.
+  fails(text = log_text(8).substr(0, log_text(8).find("       16384")), "Simple protocol");
+}
+
+TEST_CASE("network and calibrate: wrong use in one line") {
+  const auto fails = [](std::vector<std::string> arguments, int code, const std::string& says) {
+    test::check_failed(test::rehearse(std::move(arguments)), code, says);
+  };
+  fails({"network"}, 1, "no device is named; --device NAME");
+  fails({"network", "--device", "h100_sxm"}, 1, "unknown GPU 'h100_sxm'; one of h100_sxm5_80");
+  fails({"network", "--device", "l4"}, 1, "l4: has no NVLink");
+  fails({"network", "--device", "h100_sxm5_80", "--op", "allreduce"}, 2,
+        "did you mean 'all_reduce'?");
+  fails({"network", "--device", "h100_sxm5_80", "--sizes", "1024"}, 1, "--sizes");
+  fails({"network", "--device", "h100_sxm5_80", "--sizes", "1GiB:1KiB"}, 1, "runs backwards");
+  fails({"network", "--device", "h100_sxm5_80", "--ranks", "16"}, 1,
+        "need a network between nodes");
+  fails(
+      {"network", "--device", "h100_sxm5_80", "--ranks", "16", "--network", "infinband,rate=1GB/s"},
+      1, "did you mean 'infiniband'?");
+  fails({"network", "--device", "h100_sxm5_80", "--algorithm", "pat"}, 1, "no such algorithm");
+  fails({"network", "--device", "a100_sxm4_80", "--measured", log_file(log_text(4))}, 1,
+        "has no run of this op on 8 ranks");
+  std::string wrong = test::text_of(test::source_file("models/comm/calibrations/b300.yaml"));
+  wrong.replace(wrong.find("nvswitch"), 8, "nvswich");
+  fails({"network", "--calibration", log_file(wrong, "c.yaml")}, 1,
+        "c.yaml:3:9: fabric: unknown value 'nvswich'; did you mean 'nvswitch'?");
+  fails({"calibrate"}, 2, "subcommand");
+  fails({"calibrate", "shipped", "--data", "docs", "--into", "docs"}, 1,
+        "has no nccl_measured.csv");
+}
+
+TEST_CASE("the shipped calibrations are what the command makes of the tables") {
+  const auto data = test::shared_data("aiconfigurator-kernels");
+  SKIP_WITHOUT_DATA(data);
+  const std::filesystem::path folder = test::scratch_folder();
+  const Ran ran = test::rehearse(
+      {"calibrate", "shipped", "--data", data->parent_path().string(), "--into", folder.string()});
+  INFO(ran.errors);
+  REQUIRE(ran.code == 0);
+  for (const std::string& name : test::names_in(folder))
+    if (name.ends_with(".yaml"))
+      CHECK(test::text_of(folder / name) ==
+            test::text_of(test::source_file("models/comm/calibrations") / name));
+}
+
+}  // namespace
+}  // namespace rehearse

@@ -1,0 +1,214 @@
+// The closed form: worked numbers, what it refuses, what it says of itself, and that it stays sane
+// over random inputs.
+#include <cmath>
+#include <random>
+
+#include <catch2/catch.hpp>
+
+#include "models/comm/transfer.h"
+
+namespace rehearse::comm {
+namespace {
+
+Calibration round_numbers() {
+  Calibration c{.device = "h100_sxm5_80",
+                .fabric = Fabric::kNvswitch,
+                .generation = Generation::kHopper,
+                .links = 18};
+  c.fitted.envelope = {Bytes::kib(1),
+                       Bytes::gib(1),
+                       {2, 4, 8},
+                       {CollectiveKind::kAllReduce, CollectiveKind::kAllGather}};
+  c.ring_widths = {0.1, 0.1, 0.1, 0.1};
+  c.pairwise_widths = {0.2, 0.2, 0.2, 0.2};
+  c.switched = SwitchedConstants{
+      .ll = {Seconds::us(4), Seconds::us(1), Seconds::us(3), ByteRate::gb_per_s(100)},
+      .ll128 = {Seconds::us(10), Seconds::us(2), Seconds::us(0), ByteRate::gb_per_s(300)},
+      .simple = {Seconds::us(20), Seconds::us(5), ByteRate::gb_per_s(350), ByteRate::gb_per_s(700)},
+      .pairwise = Pairwise{
+          .small = {Seconds::us(6), Seconds::us(1), Seconds::us(0), ByteRate::gb_per_s(5)},
+          .middle = {Seconds::us(13), Seconds::us(0), Seconds::us(0), ByteRate::gb_per_s(200)},
+          .large = {Seconds::us(30), Seconds::us(1), ByteRate::gb_per_s(340)}}};
+  return c;
+}
+
+CollectiveCost cost(CollectiveKind kind, std::uint32_t ranks, const NcclOverrides& o = {},
+                    const Calibration& c = round_numbers()) {
+  Result<CollectiveCost> resolved =
+      CollectiveCost::resolve({.calibration = c}, {.kind = kind, .ranks = ranks}, o);
+  INFO((resolved ? "" : to_string(resolved.error())));
+  REQUIRE(resolved);
+  return *resolved;
+}
+
+TEST_CASE("the forms at worked numbers") {
+  // LL, all_reduce on 8: 4 + 14 * 1 + ramp (log2(16/4)/3 * 3 = 2) + 16384 * 1.75 / 100e3 = 0.287.
+  const CollectiveCost ll = cost(CollectiveKind::kAllReduce, 8);
+  CHECK(ll.seconds(16384) == Approx(20.287e-6).epsilon(1e-4));
+  CHECK(ll.at(Bytes::b(16384)).protocol == Protocol::kLl);
+  // LL128: 10 + 28 + 1e6 * 1.75 / 300e3 = 43.83.
+  CHECK(cost(CollectiveKind::kAllReduce, 8,
+             {.algorithm = Algorithm::kRing, .protocol = Protocol::kLl128})
+            .seconds(1e6) == Approx(43.833e-6).epsilon(1e-4));
+  // Simple, all_gather on 4: 20 + 15 + 1e9 * 0.75 / 350e3 + 1e9 / 4 / 700e3 = 35 + 2142.86 +
+  // 357.14.
+  CHECK(cost(CollectiveKind::kAllGather, 4).seconds(1e9) == Approx(2535e-6).epsilon(1e-5));
+  // All-to-all on 4, 1 MB: small 6 + 3 + 50; middle 13 + 3.75; large 30 + 3 + 2.2.
+  CHECK(cost(CollectiveKind::kAllToAll, 4).seconds(1e6) == Approx(16.75e-6).epsilon(1e-5));
+  // A barrier is an all_reduce of one number: 4 + 14.
+  CHECK(cost(CollectiveKind::kBarrier, 8).seconds(0) == Approx(18e-6).epsilon(1e-3));
+  CHECK(cost(CollectiveKind::kAllReduce, 1).seconds(1e9) == 0);
+}
+
+TEST_CASE("latency and transfer overlap with q") {
+  Calibration c = round_numbers();
+  c.switched->simple.q = 2;
+  // L = 20 + 3 * 5 = 35 us; W = 2500 us for 1 GB: root of the sum of squares.
+  CHECK(cost(CollectiveKind::kAllGather, 4, {}, c).seconds(1e9) ==
+        Approx(std::hypot(35e-6, 2500e-6)).epsilon(1e-6));
+}
+
+TEST_CASE("several nodes: the network carries what a node sends") {
+  const Network network{NetworkKind::kInfiniband, ByteRate::gb_per_s(100), Seconds::us(2)};
+  const auto resolved = CollectiveCost::resolve(
+      {.calibration = round_numbers()},
+      {.kind = CollectiveKind::kAllReduce, .ranks = 16, .nodes = 2, .network = network},
+      {.algorithm = Algorithm::kRing, .protocol = Protocol::kSimple});
+  REQUIRE(resolved);
+  // 28 steps of 5 and 2 of 14 + 2 * 2 us, 20 us; 8 GB * 30/16 over 0.9 * 100 GB/s, copy 8/16/700.
+  const double expected = 20e-6 + 28 * 5e-6 + 2 * 18e-6 + 8e9 * 1.875 / 90e9 + 8e9 / 16 / 700e9;
+  CHECK(resolved->seconds(8e9) == Approx(expected).epsilon(1e-6));
+  const Price p = resolved->at(Bytes::gb(8));
+  CHECK(p.time.provenance == Provenance::kExtrapolated);
+  CHECK(p.time.high / p.time.value > 1.2);
+}
+
+TEST_CASE("several nodes: PAT with one device per node, all_to_all through the NICs") {
+  const Network network{NetworkKind::kRoce, ByteRate::gb_per_s(40), Seconds::us(3)};
+  const auto at = [&](CollectiveKind kind, std::uint32_t ranks, std::uint32_t nodes) {
+    const auto resolved =
+        CollectiveCost::resolve({.calibration = round_numbers()},
+                                {.kind = kind, .ranks = ranks, .nodes = nodes, .network = network});
+    REQUIRE(resolved);
+    return resolved->at(Bytes::gb(1));
+  };
+  // 20 + 3 (14 + 2 * 3) us; 1 GB * 7/8 over 0.75 * 40 GB/s; copy of an eighth at 700 GB/s.
+  const Price forced =
+      CollectiveCost::resolve(
+          {.calibration = round_numbers()},
+          {.kind = CollectiveKind::kAllGather, .ranks = 8, .nodes = 8, .network = network},
+          {.algorithm = Algorithm::kPat})
+          ->at(Bytes::gb(1));
+  CHECK(forced.time.value.s() == Approx(80e-6 + 0.875 / 30 + 0.125 / 700));
+  // 16 ranks on 2 nodes: 8 send half of 1 GB through 30 GB/s; 30 + 15 us, and 3 + 14 for the NIC.
+  const Price exchanged = at(CollectiveKind::kAllToAll, 16, 2);
+  CHECK(exchanged.protocol == Protocol::kSimple);
+  CHECK(exchanged.time.value.s() == Approx(62e-6 + 4.0 / 30).epsilon(1e-5));
+}
+
+TEST_CASE("the hybrid cube mesh: rings by counting, not by the number of ranks") {
+  // Edge-disjoint directed rings on the links of a DGX-1V; measured bus bandwidth of 2, 4, 6, 8
+  // ranks is 22.6, 85.3, 45.8, 134.9 GB/s: 1, 4, 2, 6 times 22.5.
+  const std::uint32_t expected[] = {1, 2, 4, 0, 2, 4, 6};
+  for (std::uint32_t n = 2; n <= 8; ++n) CHECK(cube_mesh_rings(n) == expected[n - 2]);
+  const Calibrated v100 = *calibration_for("v100_sxm2_16");
+  const auto price = [&](std::uint32_t n) {
+    return CollectiveCost::resolve(v100, {.kind = CollectiveKind::kAllReduce, .ranks = n})
+        ->at(Bytes::mib(512));
+  };
+  const double measured[] = {22.6, 85.3, 45.8, 134.9};
+  for (std::uint32_t i = 0; i < 4; ++i) {
+    const double n = 2.0 * (i + 1);
+    const double bus = 512 * 1.048576e-3 * 2 * (n - 1) / n / price(2 * (i + 1)).time.value.s();
+    CHECK(bus == Approx(measured[i]).epsilon(0.07));
+  }
+  // Five: no ring of NVLinks, so nearly anything may happen.
+  CHECK(price(5).time.high / price(5).time.low > 4);
+  CHECK(price(5).time.provenance == Provenance::kExtrapolated);
+}
+
+TEST_CASE("intervals widen and provenance falls where nothing was measured") {
+  const auto relative = [](const Price& p) { return p.time.high / p.time.value - 1; };
+  const Price inside = cost(CollectiveKind::kAllReduce, 8).at(Bytes::mib(1));
+  CHECK(inside.time.provenance == Provenance::kInterpolated);
+  CHECK(relative(inside) == Approx(0.1));
+  CHECK(inside.time.low * 1.1 / inside.time.value == Approx(1));
+  const Price between = cost(CollectiveKind::kAllReduce, 6).at(Bytes::mib(64));
+  CHECK(relative(between) > relative(inside));
+  const Price beyond = cost(CollectiveKind::kAllReduce, 16).at(Bytes::mib(64));
+  CHECK(beyond.time.provenance == Provenance::kExtrapolated);
+  CHECK(relative(beyond) > relative(between));
+  CHECK(cost(CollectiveKind::kAllReduce, 8).at(Bytes::gib(8)).time.provenance ==
+        Provenance::kExtrapolated);
+  CHECK(cost(CollectiveKind::kBroadcast, 8).at(Bytes::mib(1)).time.provenance ==
+        Provenance::kExtrapolated);
+  CHECK(cost(CollectiveKind::kReduceScatter, 8).at(Bytes::mib(1)).time.provenance ==
+        Provenance::kExtrapolated);
+}
+
+TEST_CASE("what nothing is known about is refused with the reason") {
+  const auto refused = [](const char* device, const Group& group, const NcclOverrides& o = {}) {
+    const auto resolved = CollectiveCost::resolve(*calibration_for(device), group, o);
+    REQUIRE_FALSE(resolved);
+    return to_string(resolved.error());
+  };
+  CHECK(
+      refused("l40s", {.kind = CollectiveKind::kAllReduce, .ranks = 6}).find("through the host") !=
+      std::string::npos);
+  CHECK(refused("a100_pcie_80", {.kind = CollectiveKind::kAllToAll, .ranks = 4}).find("bridges") !=
+        std::string::npos);
+  CHECK(refused("h100_sxm5_80", {.kind = CollectiveKind::kAllReduce, .ranks = 16, .nodes = 2})
+            .find("need a network") != std::string::npos);
+  CHECK(refused("h100_sxm5_80", {.kind = CollectiveKind::kAllReduce, .ranks = 9, .nodes = 2})
+            .find("evenly") != std::string::npos);
+  CHECK(refused("a100_sxm4_80", {.kind = CollectiveKind::kAllReduce, .ranks = 8},
+                {.algorithm = Algorithm::kNvls})
+            .find("no such algorithm") != std::string::npos);
+  CHECK(refused("h100_sxm5_80", {.kind = CollectiveKind::kAllToAll, .ranks = 8},
+                {.protocol = Protocol::kLl})
+            .find("no choice") != std::string::npos);
+  CHECK(
+      refused("v100_sxm2_16", {.kind = CollectiveKind::kAllReduce, .ranks = 9}).find("8 devices") !=
+      std::string::npos);
+}
+
+TEST_CASE(
+    "random inputs: positive, finite, inside their interval; more bytes never cost less of one "
+    "protocol") {
+  const std::uint64_t seed = 4711;
+  INFO("seed " << seed);
+  std::mt19937_64 random(seed);
+  const auto& shipped = shipped_calibrations();
+  std::size_t priced = 0;
+  for (int trial = 0; trial < 4000; ++trial) {
+    const Calibration& c = shipped[random() % shipped.size()];
+    Group group{.kind = static_cast<CollectiveKind>(random() % 8),
+                .ranks = static_cast<std::uint32_t>(2 + random() % 15)};
+    if (random() % 3 == 0) {
+      group.nodes = static_cast<std::uint32_t>(2 + random() % 6);
+      group.ranks *= group.nodes;
+      group.network = Network{static_cast<NetworkKind>(random() % 4),
+                              ByteRate::gb_per_s(1 + static_cast<double>(random() % 800)),
+                              Seconds::us(static_cast<double>(random() % 50))};
+    }
+    const auto resolved = CollectiveCost::resolve({.calibration = c}, group);
+    if (!resolved) continue;
+    ++priced;
+    std::optional<Price> last;
+    for (double bytes = 1 + static_cast<double>(random() % 4096); bytes < 1e12; bytes *= 3.7) {
+      const Price p = resolved->at(Bytes::b(bytes));
+      INFO(c.device << " " << to_string(group.kind) << " " << group.ranks << " " << bytes);
+      REQUIRE(std::isfinite(p.time.value.s()));
+      REQUIRE(p.time.low > Seconds::s(0));
+      REQUIRE(p.time.low <= p.time.value);
+      REQUIRE(p.time.value <= p.time.high);
+      if (last && last->protocol == p.protocol && last->algorithm == p.algorithm)
+        REQUIRE(p.time.value >= last->time.value);
+      last = p;
+    }
+  }
+  CHECK(priced > 1000);
+}
+
+}  // namespace
+}  // namespace rehearse::comm
