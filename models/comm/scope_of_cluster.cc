@@ -1,0 +1,120 @@
+#include "models/comm/scope_of_cluster.h"
+
+#include <algorithm>
+#include <map>
+
+#include <fmt/core.h>
+
+#include "sim/base/text.h"
+#include "sim/cluster/catalog.h"
+
+namespace rehearse::comm {
+namespace {
+
+using cluster::Cluster;
+using cluster::LinkType;
+
+Fabric fabric_of(const Cluster& cluster, DeviceId a, DeviceId b) {
+  const cluster::Route route = cluster.route(a, b);
+  const bool nvlink = std::all_of(route.hops.begin(), route.hops.end(), [&](HopId hop) {
+    return !cluster.type(Cluster::link_of(hop)).name.starts_with("pcie") &&
+           !cluster.type(Cluster::link_of(hop)).name.starts_with("qpi");
+  });
+  if (!nvlink) return Fabric::kHostStaged;
+  if (route.hops.size() > 1) return Fabric::kNvswitch;
+  const std::string& model = cluster.devices()[a.index()].model;
+  return model.starts_with("v100") || model.starts_with("p100") ? Fabric::kCubeMesh
+                                                                : Fabric::kBridgedPairs;
+}
+
+/// The widest link type of a NIC of the node, towards the fabric, and how many such NICs there are.
+struct Nics {
+  const LinkType* type = nullptr;
+  double count = 0;
+};
+
+Nics nics_of(const Cluster& cluster, NodeId node) {
+  Nics nics;
+  for (std::size_t i = 0; i < cluster.links().size(); ++i) {
+    const cluster::Link& link = cluster.links()[i];
+    const auto& a = cluster.vertices()[link.a.index()];
+    const auto& b = cluster.vertices()[link.b.index()];
+    if ((a.node == node) == (b.node == node)) continue;  // within the node, or elsewhere
+    const LinkType& type = cluster.type(LinkId(i));
+    if (!nics.type || type.rate > nics.type->rate) nics.type = &type;
+    ++nics.count;
+  }
+  return nics;
+}
+
+Network network_of(const Nics& nics, Seconds latency, std::vector<std::string>& notes) {
+  const std::string& name = nics.type->name;
+  const std::string_view row(name.data(), std::min(name.find(','), name.size()));
+  ByteRate nominal = nics.type->rate;
+  if (const auto spec = cluster::find_link(row);
+      spec && (*spec)->achieved && (*spec)->per_direction)
+    nominal = nominal * (*(*spec)->per_direction / *(*spec)->achieved);
+  NetworkKind kind = latency < Seconds::us(10) ? NetworkKind::kRoce : NetworkKind::kTcp;
+  if (name.starts_with("ib_"))
+    kind = NetworkKind::kInfiniband;
+  else if (name.starts_with("roce"))
+    kind = NetworkKind::kRoce;
+  else if (name.starts_with("efa"))
+    kind = NetworkKind::kEfa;
+  else if (name.starts_with("tcp"))
+    kind = NetworkKind::kTcp;
+  else
+    notes.push_back(
+        fmt::format("the kind of the network is taken as {} from its latency", to_string(kind)));
+  return {kind, nominal * nics.count, latency};
+}
+
+}  // namespace
+
+Result<ClusterScope> scope_of(const Cluster& cluster, std::span<const DeviceId> ranks) {
+  if (ranks.size() < 2)
+    return fail(fmt::format("{} communicates with nobody", counted(ranks.size(), "rank")),
+                "at least two ranks");
+  const auto device_of = [&](DeviceId id) -> const cluster::Device& {
+    return cluster.devices()[id.index()];
+  };
+  ClusterScope scope{.device = device_of(ranks.front()).model,
+                     .fabric = {},
+                     .ranks = static_cast<std::uint32_t>(ranks.size()),
+                     .nodes = 0,
+                     .network = {}};
+  std::map<NodeId, std::vector<DeviceId>> of_node;
+  for (const DeviceId id : ranks) {
+    if (device_of(id).model != scope.device)
+      return fail(
+          fmt::format("the ranks are on '{}' and on '{}'", scope.device, device_of(id).model),
+          "devices of one model");
+    of_node[device_of(id).node].push_back(id);
+  }
+  const std::vector<DeviceId>& first = of_node.begin()->second;
+  for (const auto& [node, devices] : of_node)
+    if (devices.size() != first.size())
+      return fail(fmt::format("{} of the ranks are on node '{}' and {} on '{}'", first.size(),
+                              cluster.nodes()[of_node.begin()->first.index()].name, devices.size(),
+                              cluster.nodes()[node.index()].name),
+                  "as many ranks on every node");
+  scope.nodes = static_cast<std::uint32_t>(of_node.size());
+  if (first.size() > 1) scope.fabric = fabric_of(cluster, first[0], first[1]);
+  if (scope.nodes == 1) return scope;
+  const Nics nics = nics_of(cluster, of_node.begin()->first);
+  const DeviceId other = std::next(of_node.begin())->second.front();
+  scope.network = network_of(nics, cluster.route(first.front(), other).path.latency, scope.notes);
+  return scope;
+}
+
+Status suits(const Calibration& calibration, const ClusterScope& scope) {
+  if (!scope.fabric || calibration.fabric == *scope.fabric) return {};
+  return fail(
+      fmt::format("the calibration of {} is of devices joined by {}, those of the cluster "
+                  "are joined by {}",
+                  calibration.device, to_string(calibration.fabric), to_string(*scope.fabric)),
+      "measure it: nccl-tests, then 'rehearse calibrate nccl LOG -o FILE' and "
+      "--calibration FILE; or --fidelity message");
+}
+
+}  // namespace rehearse::comm

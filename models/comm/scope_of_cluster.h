@@ -1,0 +1,38 @@
+// What a cluster is to a calibration: which device, joined how, on how many nodes, over what
+// network.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "models/comm/collective_cost.h"
+#include "sim/cluster/cluster.h"
+
+namespace rehearse::comm {
+
+struct ClusterScope {
+  std::string device;  ///< model
+  /// How the ranks of a node are joined; absent with one rank per node.
+  std::optional<Fabric> fabric;
+  std::uint32_t ranks;
+  std::uint32_t nodes;
+  std::optional<Network> network;  ///< with several nodes
+  /// What of the cluster a calibration takes no account of, one line each; for people.
+  std::vector<std::string> notes = {};
+};
+
+/// Of ranks on these devices. A network's kind is told from the name of its link type (ib_…,
+/// roce_…, efa…, tcp…); where rate and latency were given, from the latency: RoCE below 10 us, else
+/// TCP. Its nominal rate is what the catalog's row achieves, scaled back, or the given rate. Fails
+/// on devices of several models, on ranks that are spread unevenly over nodes, and on fewer than
+/// two ranks.
+Result<ClusterScope> scope_of(const cluster::Cluster& cluster, std::span<const DeviceId> ranks);
+
+/// That the calibration was measured on devices joined as these are; else why its price would mean
+/// nothing.
+Status suits(const Calibration& calibration, const ClusterScope& scope);
+
+}  // namespace rehearse::comm
