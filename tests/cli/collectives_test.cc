@@ -182,6 +182,7 @@ TEST_CASE("logs that are wrong are refused with their place") {
   fails("", "has no results of nccl-tests");
   fails("{\"results\": [", "all_reduce.log:1: not valid JSON");
   fails("{\"a\": 1}", "results: is missing");
+  fails("{\"results\": [1e999]}", "all_reduce.log: holds a number that is out of range");
   std::string text = log_text(8);
   fails(text.replace(text.find("#wrong     time"), 15, "#wrong     tide")
             .replace(text.find("root     time"), 13, "root     tide"),
