@@ -9,6 +9,7 @@
 #include <fmt/core.h>
 #include <nlohmann/json.hpp>
 
+#include "profiler/ingest/numbers.h"
 #include "sim/base/file.h"
 #include "sim/base/text.h"
 
@@ -40,14 +41,6 @@ std::optional<CollectiveKind> kind_in(std::string_view text) {
 
 /// The folders of a path say nothing.
 std::string_view file_of(std::string_view path) { return path.substr(path.rfind('/') + 1); }
-
-std::optional<double> number(std::string_view text) {
-  double value = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (error != std::errc{} || end != text.data() + text.size() || !std::isfinite(value))
-    return std::nullopt;
-  return value;
-}
 
 std::vector<std::string_view> words_of(std::string_view line) {
   std::vector<std::string_view> words;
@@ -136,13 +129,14 @@ class TextReader {
     if (cells.size() <= time_at + 2)
       return fail(at(fmt::format("{} columns", cells.size()),
                      fmt::format("the {} of the heading", headings_.size())));
-    const std::optional<double> size = number(cells[0]), time = number(cells[time_at]);
+    const std::optional<double> size = ingest::parse_real(cells[0]),
+                                time = ingest::parse_real(cells[time_at]);
     if (!size || *size < 0) return fail(at(fmt::format("size '{}'", cells[0]), "bytes"));
     if (!time || !(*time > 0))
       return fail(at(fmt::format("time '{}'", cells[time_at]), "microseconds above 0"));
     const std::size_t wrong_at = time_at + 3;
     if (wrong_at < cells.size() && cells[wrong_at] != "N/A") {
-      const std::optional<double> wrong = number(cells[wrong_at]);
+      const std::optional<double> wrong = ingest::parse_real(cells[wrong_at]);
       if (wrong && *wrong > 0)
         return fail(at(fmt::format("{} wrong results", cells[wrong_at]), "a run without errors"));
     }

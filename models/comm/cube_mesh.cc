@@ -1,35 +1,26 @@
 // Rings in the hybrid cube mesh of eight V100.
-#include <array>
 #include <bit>
 #include <vector>
 
 #include "models/comm/collective_cost.h"
 #include "sim/base/check.h"
+#include "sim/cluster/v100_cube.h"
 
 namespace rehearse::comm {
 namespace {
 
-using Links = std::array<std::array<std::uint8_t, 8>, 8>;
-
-// NVLinks between the GPUs of a DGX-1V, six per GPU (nvidia-smi topo -m shows NV1 and NV2).
-constexpr Links kDgx1v = {{{0, 1, 1, 2, 2, 0, 0, 0},
-                           {1, 0, 2, 1, 0, 2, 0, 0},
-                           {1, 2, 0, 2, 0, 0, 1, 0},
-                           {2, 1, 2, 0, 0, 0, 0, 1},
-                           {2, 0, 0, 0, 0, 1, 1, 2},
-                           {0, 2, 0, 0, 1, 0, 2, 1},
-                           {0, 0, 1, 0, 1, 2, 0, 2},
-                           {0, 0, 0, 1, 2, 1, 2, 0}}};
+using cluster::kV100Cube;
+using Links = cluster::CubeLinks;
 
 void collect(std::uint32_t ranks, std::vector<std::uint8_t>& path, std::uint32_t seen,
              std::vector<std::vector<std::uint8_t>>& cycles) {
   const std::uint8_t last = path.back();
   if (path.size() == ranks) {
-    if (kDgx1v[last][0]) cycles.push_back(path);
+    if (kV100Cube[last][0]) cycles.push_back(path);
     return;
   }
   for (std::uint8_t next = 1; next < ranks; ++next)
-    if (!(seen >> next & 1U) && kDgx1v[last][next]) {
+    if (!(seen >> next & 1U) && kV100Cube[last][next]) {
       path.push_back(next);
       collect(ranks, path, seen | 1U << next, cycles);
       path.pop_back();
@@ -65,11 +56,11 @@ std::uint32_t count_rings(std::uint32_t ranks) {
   std::vector<std::vector<std::uint8_t>> cycles;
   std::vector<std::uint8_t> path = {0};
   collect(ranks, path, 1, cycles);
-  Links free = kDgx1v;
+  Links free = kV100Cube;
   std::uint32_t bound = 6;  // links into a GPU
   for (std::uint32_t gpu = 0; gpu < ranks; ++gpu) {
     std::uint32_t into = 0;
-    for (std::uint32_t other = 0; other < ranks; ++other) into += kDgx1v[gpu][other];
+    for (std::uint32_t other = 0; other < ranks; ++other) into += kV100Cube[gpu][other];
     bound = std::min(bound, into);
   }
   return most(cycles, 0, free, bound);

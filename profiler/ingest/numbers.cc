@@ -14,6 +14,8 @@ namespace {
 
 bool is_digit(char c) { return c >= '0' && c <= '9'; }
 
+}  // namespace
+
 std::optional<double> parse_real(std::string_view text) {
   double value = 0;
   const auto [rest, error] = std::from_chars(text.data(), text.data() + text.size(), value);
@@ -21,8 +23,6 @@ std::optional<double> parse_real(std::string_view text) {
     return std::nullopt;
   return value;
 }
-
-}  // namespace
 
 std::optional<Nanoseconds> parse_microseconds(std::string_view text) {
   const bool negative = text.starts_with('-');

@@ -9,6 +9,9 @@
 
 namespace rehearse::ingest {
 
+/// A finite number, and nothing behind it.
+std::optional<double> parse_real(std::string_view text);
+
 /// A decimal number of microseconds, exactly to the nanosecond: epoch microseconds with three
 /// decimals do not fit a double. Nothing when the text is no number or leaves 64 bits.
 std::optional<Nanoseconds> parse_microseconds(std::string_view text);

@@ -1,25 +1,13 @@
 #include "sim/cluster/node_template.h"
 
-#include <array>
-
 #include <fmt/core.h>
+
+#include "sim/cluster/v100_cube.h"
 
 namespace rehearse::cluster {
 namespace {
 
-constexpr std::uint32_t kCube = 8;
 constexpr std::uint32_t kMostInMesh = 32;
-using Cube = std::array<std::array<std::uint8_t, kCube>, kCube>;
-
-// NVLinks between the GPUs of a DGX-1 with V100, as `nvidia-smi topo -m` prints them.
-constexpr Cube kV100Cube = {{{0, 1, 1, 2, 2, 0, 0, 0},
-                             {1, 0, 2, 1, 0, 2, 0, 0},
-                             {1, 2, 0, 2, 0, 0, 1, 0},
-                             {2, 1, 2, 0, 0, 0, 0, 1},
-                             {2, 0, 0, 0, 0, 1, 1, 2},
-                             {0, 2, 0, 0, 1, 0, 2, 1},
-                             {0, 0, 1, 0, 1, 2, 0, 2},
-                             {0, 0, 0, 1, 2, 1, 2, 0}}};
 
 struct Sockets {
   std::uint32_t hosts;
@@ -48,7 +36,7 @@ Status check_node(const NodeTemplate& node) {
   };
   if (node.devices < 1 || node.devices > kMostDevicesPerNode)
     return bad("out of range", fmt::format("1 to {}", kMostDevicesPerNode));
-  if (node.kind == NodeKind::kHybridCubeMesh && node.devices > kCube)
+  if (node.kind == NodeKind::kHybridCubeMesh && node.devices > kV100Cube.size())
     return bad("a hybrid cube mesh has 8 devices at most", "1 to 8, or another kind");
   if (node.kind == NodeKind::kNvlinkPairs && node.devices % 2 == 1)
     return bad("pairs of an odd number of devices", "an even number");

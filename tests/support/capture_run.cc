@@ -12,6 +12,7 @@
 #include "profiler/ingest/capture.h"
 #include "profiler/trace/recorder.h"
 #include "sim/base/file.h"
+#include "tests/support/spawn.h"
 
 namespace rehearse::test {
 
@@ -30,17 +31,8 @@ std::vector<std::string> target_builds() {
 Running::Running(std::vector<std::string> command, std::map<std::string, std::string> variables,
                  fs::path folder)
     : folder_(std::move(folder)) {
-  for (char** variable = environ; *variable; ++variable) {
-    const std::string text = *variable;
-    variables.try_emplace(text.substr(0, text.find('=')), text.substr(text.find('=') + 1));
-  }
-  std::vector<std::string> texts;
-  for (const auto& [name, value] : variables) texts.push_back(name + "=" + value);
-  std::vector<char*> environment, arguments;
-  for (std::string& text : texts) environment.push_back(text.data());
-  for (std::string& text : command) arguments.push_back(text.data());
-  environment.push_back(nullptr);
-  arguments.push_back(nullptr);
+  std::vector<std::string> texts = environment_with(std::move(variables));
+  const std::vector<char*> environment = null_ended(texts), arguments = null_ended(command);
   posix_spawn_file_actions_t actions;
   posix_spawn_file_actions_init(&actions);
   posix_spawn_file_actions_addopen(&actions, STDERR_FILENO, (folder_ / "stderr.txt").c_str(),

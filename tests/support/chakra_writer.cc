@@ -12,6 +12,13 @@ namespace {
 
 namespace chakra = ingest::chakra;
 
+/// By graph::Task.
+constexpr int kTypes[] = {kCompute, kCompute, kLoad, kCollective, kSend, kReceive, 1};
+/// By CollectiveKind: CollectiveCommType of the schema.
+constexpr int kKinds[] = {0, 7, 2, 6, 5, 1, -1, 9};
+
+}  // namespace
+
 void append(std::string& file, const google::protobuf::MessageLite& message) {
   const std::string bytes = message.SerializeAsString();
   std::size_t length = bytes.size();
@@ -19,13 +26,6 @@ void append(std::string& file, const google::protobuf::MessageLite& message) {
   file += static_cast<char>(length);
   file += bytes;
 }
-
-/// By graph::Task.
-constexpr int kTypes[] = {kCompute, kCompute, kLoad, kCollective, kSend, kReceive, 1};
-/// By CollectiveKind: CollectiveCommType of the schema.
-constexpr int kKinds[] = {0, 7, 2, 6, 5, 1, -1, 9};
-
-}  // namespace
 
 std::string chakra_file(const std::vector<ChakraOp>& ops) {
   chakra::GlobalMetadata metadata;

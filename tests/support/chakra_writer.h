@@ -10,6 +10,10 @@
 
 #include "sim/graph/job.h"
 
+namespace google::protobuf {
+class MessageLite;
+}
+
 namespace rehearse::test {
 
 /// One op of a trace under construction, in the words of the schema.
@@ -25,6 +29,9 @@ struct ChakraOp {
 
 /// NodeType of the schema.
 inline constexpr int kLoad = 2, kStore = 3, kCompute = 4, kSend = 5, kReceive = 6, kCollective = 7;
+
+/// Adds a message to a file, with its length before it.
+void append(std::string& file, const google::protobuf::MessageLite& message);
 
 std::string chakra_file(const std::vector<ChakraOp>& ops);
 

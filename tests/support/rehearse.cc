@@ -13,6 +13,7 @@
 
 #include "sim/base/file.h"
 #include "tests/support/data.h"
+#include "tests/support/spawn.h"
 
 namespace rehearse::test {
 
@@ -22,17 +23,8 @@ RunningRehearse::RunningRehearse(std::vector<std::string> arguments,
                                  std::map<std::string, std::string> variables)
     : folder_(scratch_folder()) {
   arguments.insert(arguments.begin(), (program_folder() / "rehearse").string());
-  for (char** variable = environ; *variable; ++variable) {
-    const std::string text = *variable;
-    variables.try_emplace(text.substr(0, text.find('=')), text.substr(text.find('=') + 1));
-  }
-  std::vector<std::string> texts;
-  for (const auto& [name, value] : variables) texts.push_back(name + "=" + value);
-  std::vector<char*> argument_list, environment;
-  for (std::string& text : arguments) argument_list.push_back(text.data());
-  for (std::string& text : texts) environment.push_back(text.data());
-  argument_list.push_back(nullptr);
-  environment.push_back(nullptr);
+  std::vector<std::string> texts = environment_with(std::move(variables));
+  const std::vector<char*> environment = null_ended(texts), argument_list = null_ended(arguments);
   const fs::path source = source_file("");
   const int flags = O_WRONLY | O_CREAT | O_TRUNC;
   posix_spawn_file_actions_t actions;

@@ -3,6 +3,7 @@
 #include "profiler/ingest/chakra.h"
 #include "profiler/ingest/chakra.pb.h"
 #include "profiler/ingest/chakra_messages.h"
+#include "tests/support/chakra_writer.h"
 #include "tests/support/data.h"
 #include "tests/support/ranks.h"
 
@@ -10,15 +11,8 @@ namespace rehearse::ingest {
 namespace {
 
 using namespace trace;
+using test::append;
 using test::Ranks;
-
-void append(std::string& file, const google::protobuf::MessageLite& message) {
-  const std::string bytes = message.SerializeAsString();
-  std::size_t length = bytes.size();
-  for (; length >= 0x80; length >>= 7) file += static_cast<char>(length | 0x80);
-  file += static_cast<char>(length);
-  file += bytes;
-}
 
 std::string metadata() {
   chakra::GlobalMetadata message;
