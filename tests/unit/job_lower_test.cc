@@ -201,14 +201,14 @@ TEST_CASE("ops without a duration take the roofline of the device") {
 
 TEST_CASE("the interval widens with what came from datasheets") {
   const Usage usage{.compute = Seconds::us(60), .exposed_communication = Seconds::us(40)};
-  const auto measured = estimate_step(Seconds::us(100), usage, 0);
+  const auto measured = on_datasheet_links(Seconds::us(100), usage);
   CHECK(measured.low.us() == Approx(92));    // the network a fifth quicker
   CHECK(measured.high.us() == Approx(120));  // or half as slow again
   CHECK(measured.provenance == Provenance::kDatasheet);
-  const auto modelled = estimate_step(Seconds::us(100), usage, 1);
+  const auto modelled = with_slow_kernels(measured, usage, 1);
   CHECK(modelled.low.us() == Approx(92));
   CHECK(modelled.high.us() == Approx(120 + 60 * (1 / 0.3 - 1)));
-  const auto given = estimate_step(Seconds::us(60), {.compute = Seconds::us(60)}, 0);
+  const auto given = on_datasheet_links(Seconds::us(60), {.compute = Seconds::us(60)});
   CHECK(given.provenance == Provenance::kExtrapolated);
 }
 
