@@ -36,10 +36,19 @@ std::string check_duration(const std::string& text) {
   return *delay >= Seconds::s(0) ? "" : "a delay is not negative";
 }
 
-/// One of these names.
+/// One of these names, in the place of its value.
 template <class Value>
-CLI::Validator choice(const std::map<std::string, Value>& names) {
-  return CLI::CheckedTransformer(names).description("");
+CLI::Validator choice(const std::map<std::string, Value>& values) {
+  const auto look_up = [values](std::string& name) -> std::string {
+    if (const auto found = values.find(name); found != values.end()) {
+      name = std::to_string(static_cast<int>(found->second));
+      return "";
+    }
+    std::vector<std::string_view> names;
+    for (const auto& [each, value] : values) names.push_back(each);
+    return fmt::format("unknown name '{}'; {}", name, suggest(name, names));
+  };
+  return CLI::Validator(look_up, "", "");
 }
 
 void add_network_options(CLI::App& command, SimulateOptions& options) {
