@@ -147,7 +147,7 @@ class TextReader {
         return fail(at(fmt::format("{} wrong results", cells[wrong_at]), "a run without errors"));
     }
     if (*size < 1) return {};  // nothing moved
-    if (!open_) {
+    if (!open_ || runs_.back().kind != *kind_ || runs_.back().ranks != devices_) {
       runs_.push_back(
           {.kind = *kind_,
            .ranks = devices_,
@@ -198,6 +198,10 @@ Result<std::vector<NcclRun>> parse_json(const std::string& text, const std::stri
     return fail(Diagnostic{.file = name,
                            .line = line_at(text, e.byte == 0 ? 0 : e.byte - 1),
                            .problem = "not valid JSON",
+                           .expected = "what nccl-tests -J writes"});
+  } catch (const Json::out_of_range&) {
+    return fail(Diagnostic{.file = name,
+                           .problem = "holds a number that is out of range",
                            .expected = "what nccl-tests -J writes"});
   }
   if (!json.is_object() || !json.contains("results") || !json["results"].is_array())

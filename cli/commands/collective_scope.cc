@@ -5,31 +5,43 @@
 #include <CLI/CLI.hpp>
 #include <fmt/core.h>
 
+#include "models/comm/scope_of_cluster.h"
 #include "models/comm/transfer.h"
 #include "sim/base/text.h"
+#include "sim/cluster/read_cluster.h"
 
 namespace rehearse::cli {
 
 void add_scope_options(CLI::App& command, ScopeRequest& request) {
-  command.add_option("--device", request.device, "name in the catalog, such as h100_sxm5_80")
-      ->type_name("NAME");
+  CLI::Option* cluster =
+      command.add_option("--cluster", request.cluster, "what it runs on: a file with `cluster:`")
+          ->type_name("FILE");
+  command
+      .add_option("--device", request.device,
+                  "instead of a cluster: name in the catalog, such as h100_sxm5_80")
+      ->type_name("NAME")
+      ->excludes(cluster);
   command
       .add_option("--calibration", request.calibration,
                   "file of 'rehearse calibrate nccl' instead of the device's own")
       ->type_name("FILE");
-  command.add_option("--ranks", request.ranks, "ranks, one per device (default 8)")
+  command
+      .add_option("--ranks", request.ranks,
+                  "ranks, one per device (default: all of the cluster, else 8)")
       ->type_name("N")
       ->check(CLI::Range(2U, 1U << 20).description(""));
   command
       .add_option("--devices-per-node", request.devices_per_node,
                   "devices of a node that take part (default 8)")
       ->type_name("N")
+      ->excludes(cluster)
       ->check(CLI::Range(1U, 1024U).description(""));
   command
       .add_option("--network", request.network,
                   "between nodes: KIND,rate=RATE,latency=TIME; KIND is infiniband, roce, efa or "
                   "tcp, RATE of all NICs of a node")
-      ->type_name("NETWORK");
+      ->type_name("NETWORK")
+      ->excludes(cluster);
   command
       .add_option("--small-all-reduce", request.small_all_reduce,
                   "measured time of an all_reduce of 8 KiB on these ranks: sets the latencies")
@@ -70,56 +82,116 @@ Result<comm::Network> parse_node_network(const std::string& text) {
   return comm::Network{*kind, *rate, *latency};
 }
 
-Result<Scope> resolve_scope(const ScopeRequest& request) {
+namespace {
+
+/// Ranks on the first devices of the cluster.
+Result<Scope> scope_on_cluster(const ScopeRequest& request) {
+  Result<cluster::Cluster> read = cluster::load_cluster(request.cluster);
+  if (!read) return forward(read);
+  const auto there = static_cast<std::uint32_t>(read->devices().size());
+  const std::uint32_t ranks = request.ranks > 0 ? request.ranks : there;
+  const auto wrong = [&](const Error& error) {
+    Diagnostic d = error.diagnostics.front();
+    d.file = request.cluster;
+    return fail(std::move(d));
+  };
+  if (ranks > there)
+    return fail(Diagnostic{
+        .file = request.cluster,
+        .problem = fmt::format("has {} for {}", counted(there, "device"), counted(ranks, "rank")),
+        .expected = "a device for every rank"});
+  std::vector<DeviceId> devices;
+  for (std::uint32_t i = 0; i < ranks; ++i) devices.emplace_back(i);
+  Result<comm::ClusterScope> found = comm::scope_of(*read, devices);
+  if (!found) return wrong(found.error());
+  return Scope{.device = found->device,
+               .calibrated = {},
+               .ranks = ranks,
+               .nodes = found->nodes,
+               .network = found->network,
+               .cluster = std::move(*read),
+               .devices = std::move(devices),
+               .notes = std::move(found->notes)};
+}
+
+Result<Scope> scope_on_device(const ScopeRequest& request) {
   if (request.device.empty() && request.calibration.empty())
-    return fail("no device is named", "--device NAME or --calibration FILE");
-  Scope scope{.calibrated = {}, .ranks = request.ranks, .nodes = 1, .network = {}};
-  if (!request.calibration.empty()) {
-    Result<comm::Calibration> own = comm::load_calibration(request.calibration);
-    if (!own) return forward(own);
-    if (!request.device.empty() && own->device != request.device)
-      return fail(Diagnostic{.file = request.calibration,
-                             .key = "device",
-                             .problem = fmt::format("is {}, not {}", own->device, request.device),
-                             .expected = "the calibration of that device"});
-    scope.calibrated.calibration = std::move(*own);
-  } else {
-    Result<comm::Calibrated> found = comm::calibration_for(request.device);
-    if (!found) return forward(found);
-    scope.calibrated = std::move(*found);
-  }
-  scope.nodes = (request.ranks + request.devices_per_node - 1) / request.devices_per_node;
+    return fail("no device is named", "--cluster FILE, --device NAME or --calibration FILE");
+  Scope scope{.device = request.device,
+              .calibrated = {},
+              .ranks = request.ranks > 0 ? request.ranks : 8,
+              .nodes = 1,
+              .network = {},
+              .cluster = {},
+              .devices = {},
+              .notes = {}};
+  scope.nodes = (scope.ranks + request.devices_per_node - 1) / request.devices_per_node;
   if (!request.network.empty()) {
     const Result<comm::Network> network = parse_node_network(request.network);
     if (!network) return forward(network);
     if (scope.nodes > 1) scope.network = *network;
   } else if (scope.nodes > 1) {
-    return fail(fmt::format("{} ranks of {} per node need a network between nodes", request.ranks,
+    return fail(fmt::format("{} ranks of {} per node need a network between nodes", scope.ranks,
                             request.devices_per_node),
                 "--network infiniband,rate=200GB/s,latency=5us");
-  }
-  if (!request.small_all_reduce.empty()) {
-    const Result<Seconds> time = parse_quantity<Seconds>(request.small_all_reduce);
-    if (!time) return forward(time);
-    Result<comm::Calibrated> anchored = comm::anchored(scope.calibrated,
-                                                       {.kind = CollectiveKind::kAllReduce,
-                                                        .ranks = request.ranks,
-                                                        .nodes = scope.nodes,
-                                                        .network = scope.network},
-                                                       Bytes::kib(8), *time);
-    if (!anchored) return forward(anchored);
-    scope.calibrated = std::move(*anchored);
   }
   return scope;
 }
 
+Result<comm::Calibrated> calibration_of(const ScopeRequest& request, const Scope& scope) {
+  comm::Calibrated calibrated;
+  if (request.calibration.empty()) {
+    Result<comm::Calibrated> found = comm::calibration_for(scope.device);
+    if (!found) return forward(found);
+    calibrated = std::move(*found);
+  } else {
+    Result<comm::Calibration> own = comm::load_calibration(request.calibration);
+    if (!own) return forward(own);
+    if (!scope.device.empty() && own->device != scope.device)
+      return fail(Diagnostic{.file = request.calibration,
+                             .key = "device",
+                             .problem = fmt::format("is {}, not {}", own->device, scope.device),
+                             .expected = "the calibration of that device"});
+    calibrated.calibration = std::move(*own);
+  }
+  if (scope.cluster) {
+    const Result<comm::ClusterScope> joined = comm::scope_of(*scope.cluster, scope.devices);
+    if (!joined) return forward(joined);
+    if (Status ok = comm::suits(calibrated.calibration, *joined); !ok) return forward(ok);
+  }
+  if (request.small_all_reduce.empty()) return calibrated;
+  const Result<Seconds> time = parse_quantity<Seconds>(request.small_all_reduce);
+  if (!time) return forward(time);
+  return comm::anchored(calibrated,
+                        {.kind = CollectiveKind::kAllReduce,
+                         .ranks = scope.ranks,
+                         .nodes = scope.nodes,
+                         .network = scope.network},
+                        Bytes::kib(8), *time);
+}
+
+}  // namespace
+
+Result<Scope> resolve_scope(const ScopeRequest& request, bool calibrated) {
+  Result<Scope> scope =
+      request.cluster.empty() ? scope_on_device(request) : scope_on_cluster(request);
+  if (!scope || !calibrated) return scope;
+  Result<comm::Calibrated> found = calibration_of(request, *scope);
+  if (!found) return forward(found);
+  if (!found->note.empty()) scope->notes.push_back(found->note);
+  scope->calibrated = std::move(*found);
+  scope->device = scope->calibrated->calibration.device;
+  return scope;
+}
+
 std::string describe(const Scope& scope) {
-  const comm::Fitted& fitted = scope.calibrated.calibration.fitted;
-  std::string text = fmt::format("{}, {} on {}", scope.calibrated.calibration.device,
-                                 counted(scope.ranks, "rank"), counted(scope.nodes, "node"));
+  std::string text = fmt::format("{}, {} on {}", scope.device, counted(scope.ranks, "rank"),
+                                 counted(scope.nodes, "node"));
   if (scope.network)
     text += fmt::format(" over {} of {} per node", to_string(scope.network->kind),
                         to_string(scope.network->node_rate));
+  if (!scope.calibrated) return text + "\nmessages on the links of the cluster\n";
+  const comm::Fitted& fitted = scope.calibrated->calibration.fitted;
   return text +
          fmt::format("\nfrom {} rows of NCCL {}, {:.1f} % off on average\n", grouped(fitted.rows),
                      fitted.nccl_version.empty() ? "of unknown version" : fitted.nccl_version,

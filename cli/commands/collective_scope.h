@@ -1,12 +1,15 @@
-// Where a collective runs, as the command line says it: which device, how many ranks on how many
-// nodes, the network between these, and which calibration.
+// Where a collective runs, as the command line says it: a cluster, or which device, how many ranks
+// on how many nodes and the network between these; and which calibration.
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
+#include <vector>
 
 #include "models/comm/collective_cost.h"
 #include "sim/base/result.h"
+#include "sim/cluster/cluster.h"
 
 namespace CLI {
 class App;
@@ -15,24 +18,31 @@ class App;
 namespace rehearse::cli {
 
 struct ScopeRequest {
+  std::string cluster;  ///< a file; empty: what the next members say
   std::string device;
   std::string calibration;  ///< a file; empty: that of the device
-  std::uint32_t ranks = 8;
+  std::uint32_t ranks = 0;  ///< 0: all devices of the cluster, or 8
   std::uint32_t devices_per_node = 8;
   std::string network;
   std::string small_all_reduce;  ///< measured time of 8 KiB on these ranks
 };
 
 struct Scope {
-  comm::Calibrated calibrated;
+  std::string device;
+  /// Absent where none was asked for.
+  std::optional<comm::Calibrated> calibrated;
   std::uint32_t ranks;
   std::uint32_t nodes;
   std::optional<comm::Network> network;
+  std::optional<cluster::Cluster> cluster;
+  std::vector<DeviceId> devices;  ///< of the cluster, one per rank
+  std::vector<std::string> notes;
 };
 
 void add_scope_options(CLI::App& command, ScopeRequest& request);
 
-Result<Scope> resolve_scope(const ScopeRequest& request);
+/// Without a calibration where `calibrated` is false: messages on links need none.
+Result<Scope> resolve_scope(const ScopeRequest& request, bool calibrated = true);
 
 /// "infiniband,rate=200GB/s,latency=5us": kind, nominal rate of all NICs of a node, latency one
 /// way.

@@ -9,6 +9,7 @@
 #include "cli/calibrate/nccl_log.h"
 #include "cli/commands/collective_scope.h"
 #include "cli/commands/commands.h"
+#include "cli/commands/network_prices.h"
 #include "cli/output/plot.h"
 #include "cli/output/result.h"
 #include "sim/base/text.h"
@@ -26,9 +27,10 @@ struct Options {
 };
 
 struct Point {
-  comm::Group group;
+  CollectiveKind kind;
+  std::uint32_t ranks;
   Bytes size;
-  comm::Price price;
+  CollectivePrice price;
   std::optional<Seconds> measured;
 
   double error() const { return price.time.value / *measured - 1; }
@@ -52,7 +54,7 @@ double bus_factor(CollectiveKind kind, double n) {
 }
 
 ByteRate bus_bandwidth(const Point& p, Seconds time) {
-  return p.size * bus_factor(p.group.kind, p.group.ranks) / time;
+  return p.size * bus_factor(p.kind, p.ranks) / time;
 }
 
 /// "1KiB:1GiB" doubles; "1KiB,1MiB" is a list.
@@ -100,6 +102,7 @@ Json quantity(const Point& p) {
 
 struct Findings {
   Scope scope;
+  std::string fidelity;
   std::vector<Point> points;
 };
 
@@ -150,16 +153,16 @@ Table point_table(const Findings& found) {
   }
   Table table(columns);
   for (const Point& p : found.points) {
-    std::vector<std::string> row = {std::string(to_string(p.group.kind)),
-                                    fmt::format("{}", p.group.ranks),
+    std::vector<std::string> row = {std::string(to_string(p.kind)),
+                                    fmt::format("{}", p.ranks),
                                     to_string(p.size),
                                     significant(p.price.time.value.us(), 4),
                                     significant(p.price.time.low.us(), 4),
                                     significant(p.price.time.high.us(), 4),
                                     significant(bus_bandwidth(p, p.price.time.value).gb_per_s(), 4),
-                                    std::string(to_string(p.price.algorithm)),
-                                    std::string(to_string(p.price.protocol)),
-                                    fmt::format("{}", p.price.channels),
+                                    p.price.algorithm,
+                                    p.price.protocol,
+                                    p.price.channels ? fmt::format("{}", *p.price.channels) : "",
                                     std::string(to_string(p.price.time.provenance))};
     if (measured) {
       row.push_back(p.measured ? significant(p.measured->us(), 4) : "");
@@ -175,8 +178,7 @@ std::string plots(const Findings& found) {
   for (std::size_t first = 0; first < found.points.size();) {
     std::vector<double> rates;
     std::size_t last = first;
-    for (; last < found.points.size() &&
-           found.points[last].group.kind == found.points[first].group.kind;
+    for (; last < found.points.size() && found.points[last].kind == found.points[first].kind;
          ++last)
       rates.push_back(
           bus_bandwidth(found.points[last], found.points[last].price.time.value).gb_per_s());
@@ -185,8 +187,7 @@ std::string plots(const Findings& found) {
       const std::string top =
           significant(*std::max_element(rates.begin(), rates.end()), 3) + " GB/s";
       const std::size_t wide = std::max<std::size_t>(1, 60 / rates.size());
-      text +=
-          fmt::format("\nBus bandwidth of {} by size\n", to_string(found.points[first].group.kind));
+      text += fmt::format("\nBus bandwidth of {} by size\n", to_string(found.points[first].kind));
       text += column_plot(rates, kHeight, wide, top);
       const std::string from = to_string(found.points[first].size),
                         to = to_string(found.points[last - 1].size);
@@ -220,20 +221,22 @@ std::string band_text(const std::vector<Point>& points) {
 
 Json to_json(const Findings& found) {
   Json json = json_root("network");
-  json["device"] = found.scope.calibrated.calibration.device;
+  json["device"] = found.scope.device;
   json["nodes"] = found.scope.nodes;
-  json["calibration"] = {{"source", found.scope.calibrated.calibration.fitted.source},
-                         {"note", found.scope.calibrated.note}};
+  json["fidelity"] = found.fidelity;
+  if (found.scope.calibrated)
+    json["calibration"] = {{"source", found.scope.calibrated->calibration.fitted.source},
+                           {"note", found.scope.calibrated->note}};
   json["points"] = Json::array();
   for (const Point& p : found.points) {
-    Json point = {{"op", to_string(p.group.kind)},
-                  {"ranks", p.group.ranks},
+    Json point = {{"op", to_string(p.kind)},
+                  {"ranks", p.ranks},
                   {"bytes", p.size.b()},
                   {"time", json_predicted(p.price.time)},
                   {"bus_bandwidth", quantity(p)},
-                  {"algorithm", to_string(p.price.algorithm)},
-                  {"protocol", to_string(p.price.protocol)},
-                  {"channels", p.price.channels}};
+                  {"algorithm", p.price.algorithm},
+                  {"protocol", p.price.protocol.empty() ? Json() : Json(p.price.protocol)}};
+    if (p.price.channels) point["channels"] = *p.price.channels;
     if (p.measured) {
       point["measured"] = json_measured(*p.measured);
       point["error"] = p.error();
@@ -258,7 +261,8 @@ Json to_json(const Findings& found) {
 
 /// The measured rows of a log that are of the kinds and ranks asked for.
 Result<std::vector<comm::MeasuredRow>> measured_rows(const Options& options,
-                                                     const std::vector<CollectiveKind>& kinds) {
+                                                     const std::vector<CollectiveKind>& kinds,
+                                                     std::uint32_t ranks) {
   if (options.measured.empty()) return std::vector<comm::MeasuredRow>{};
   const Result<std::vector<NcclRun>> runs = read_nccl_log(options.measured);
   if (!runs) return forward(runs);
@@ -267,25 +271,18 @@ Result<std::vector<comm::MeasuredRow>> measured_rows(const Options& options,
   for (const NcclRun& run : *runs) {
     there +=
         fmt::format("{}{} of {} ranks", there.empty() ? "" : ", ", to_string(run.kind), run.ranks);
-    if (run.ranks == options.scope.ranks && std::count(kinds.begin(), kinds.end(), run.kind) > 0)
+    if (run.ranks == ranks && std::count(kinds.begin(), kinds.end(), run.kind) > 0)
       rows.insert(rows.end(), run.rows.begin(), run.rows.end());
   }
   if (rows.empty())
-    return fail(
-        Diagnostic{.file = options.measured,
-                   .problem = fmt::format("has no run of this op on {} ranks", options.scope.ranks),
-                   .expected = "it has " + there});
+    return fail(Diagnostic{.file = options.measured,
+                           .problem = fmt::format("has no run of this op on {} ranks", ranks),
+                           .expected = "it has " + there});
   return rows;
 }
 
-Result<Findings> find(const Options& options) {
-  Result<Scope> scope = resolve_scope(options.scope);
-  if (!scope) return forward(scope);
-  std::vector<CollectiveKind> kinds;
-  for (const std::string& op : options.ops)
-    kinds.push_back(static_cast<CollectiveKind>(index_in(kCollectiveNames, op)));
-  const Result<std::vector<comm::MeasuredRow>> rows = measured_rows(options, kinds);
-  if (!rows) return forward(rows);
+Result<PriceOfSize> prices_of(const Scope& scope, CollectiveKind kind, const Options& options,
+                              Fidelity fidelity) {
   comm::NcclOverrides overrides;
   if (!options.algorithm.empty())
     overrides.algorithm =
@@ -293,42 +290,62 @@ Result<Findings> find(const Options& options) {
   if (!options.protocol.empty())
     overrides.protocol =
         static_cast<comm::Protocol>(index_in(comm::kProtocolNames, options.protocol));
+  if (fidelity == Fidelity::kClosed) return closed_prices(scope, kind, overrides);
+  if (overrides.protocol)
+    return fail("messages have no protocol", "--protocol at --fidelity closed");
+  return message_prices(scope, kind, overrides.algorithm, fidelity);
+}
+
+Result<Findings> find(const Options& options, const Progress& progress) {
+  const auto fidelity = static_cast<Fidelity>(index_in(kFidelityNames, options.fidelity));
+  Result<Scope> scope = resolve_scope(options.scope, fidelity == Fidelity::kClosed);
+  if (!scope) return forward(scope);
+  std::vector<CollectiveKind> kinds;
+  for (const std::string& op : options.ops)
+    kinds.push_back(static_cast<CollectiveKind>(index_in(kCollectiveNames, op)));
+  const Result<std::vector<comm::MeasuredRow>> rows = measured_rows(options, kinds, scope->ranks);
+  if (!rows) return forward(rows);
   const Result<std::vector<Bytes>> sizes =
       parse_sizes(options.sizes.empty() ? "1KiB:1GiB" : options.sizes);
   if (!sizes) return forward(sizes);
-  Findings found{.scope = std::move(*scope), .points = {}};
+  Findings found{.scope = std::move(*scope), .fidelity = options.fidelity, .points = {}};
+  double done = 0;
   for (const CollectiveKind kind : kinds) {
-    const comm::Group group{.kind = kind,
-                            .ranks = options.scope.ranks,
-                            .nodes = found.scope.nodes,
-                            .network = found.scope.network};
-    const Result<comm::CollectiveCost> cost =
-        comm::CollectiveCost::resolve(found.scope.calibrated, group, overrides);
-    if (!cost) return forward(cost);
-    const auto add = [&](Bytes size, std::optional<Seconds> measured) {
-      found.points.push_back({group, size, cost->at(size), measured});
-    };
+    const Result<PriceOfSize> price = prices_of(found.scope, kind, options, fidelity);
+    if (!price) return forward(price);
+    std::vector<std::pair<Bytes, std::optional<Seconds>>> asked;
     if (kind == CollectiveKind::kBarrier) {
-      add(Bytes::b(0), std::nullopt);
+      asked.emplace_back(Bytes::b(0), std::nullopt);
     } else if (rows->empty() || !options.sizes.empty()) {
       for (const Bytes size : *sizes) {
         std::optional<Seconds> measured;
         for (const comm::MeasuredRow& r : *rows)
           if (r.kind == kind && r.size == size) measured = r.time;
-        add(size, measured);
+        asked.emplace_back(size, measured);
       }
     } else {
       for (const comm::MeasuredRow& r : *rows)
-        if (r.kind == kind) add(r.size, r.time);
+        if (r.kind == kind) asked.emplace_back(r.size, r.time);
+    }
+    for (const auto& [size, measured] : asked) {
+      const Result<CollectivePrice> at = (*price)(size);
+      if (!at) return forward(at);
+      found.points.push_back({kind, found.scope.ranks, size, *at, measured});
+      done += 1 / static_cast<double>(asked.size() * kinds.size());
+      if (!progress(done)) return fail("interrupted");
     }
   }
   return found;
 }
 
 Result<Exit> run(const Options& options, const Globals& globals) {
-  const Result<Findings> found = find(options);
+  const Result<Findings> found = find(options, globals.progress_of("pricing"));
   if (!found) return forward(found);
-  if (!found->scope.calibrated.note.empty()) globals.warn(found->scope.calibrated.note);
+  for (const std::string& note : found->scope.notes) globals.warn(note);
+  if (!found->scope.calibrated)
+    globals.warn(
+        "messages alone: launches, flags and protocols are not in these times, which "
+        "decide the small sizes on GPUs");
   const Formats formats = {
       .text =
           [&] {
@@ -354,7 +371,6 @@ CLI::Validator one_of(const std::array<std::string_view, N>& names, const char* 
 }  // namespace
 
 void add_network(CLI::App& app, Action& action) {
-  static constexpr std::array<std::string_view, 1> kFidelities = {"closed"};
   auto options = std::make_shared<Options>();
   CLI::App* command =
       app.add_subcommand("network", "What a collective costs over sizes, with its interval");
@@ -369,7 +385,10 @@ void add_network(CLI::App& app, Action& action) {
       ->add_option("--sizes", options->sizes,
                    "FROM:TO doubling, or a list (default 1KiB:1GiB, or those of --measured)")
       ->type_name("SIZES");
-  command->add_option("--algorithm", options->algorithm, "as NCCL_ALGO: ring, tree, nvls")
+  command
+      ->add_option("--algorithm", options->algorithm,
+                   "as NCCL_ALGO: ring, tree, nvls; as messages also pat, halving_doubling, "
+                   "hierarchical, ...")
       ->type_name("NAME")
       ->check(one_of(comm::kAlgorithmNames, "algorithm"));
   command->add_option("--protocol", options->protocol, "as NCCL_PROTO: ll, ll128, simple")
@@ -377,12 +396,14 @@ void add_network(CLI::App& app, Action& action) {
       ->check(one_of(comm::kProtocolNames, "protocol"));
   command->add_option("--measured", options->measured, "log of nccl-tests to compare with")
       ->type_name("FILE");
-  command->add_option("--fidelity", options->fidelity, "closed (default): the closed form")
+  command
+      ->add_option("--fidelity", options->fidelity,
+                   "closed (default): by calibration; message: as messages on the cluster's links; "
+                   "simgrid: the same messages, carried by SimGrid")
       ->type_name("NAME")
-      ->check(one_of(kFidelities, "fidelity"));
+      ->check(one_of(kFidelityNames, "fidelity"));
   command->footer(
-      "Example: rehearse network --device h100_sxm5_80 --ranks 8 --op all_reduce --sizes "
-      "1KiB:1GiB");
+      "Example: rehearse network --cluster cluster.yaml --op all_reduce --sizes 1KiB:1GiB");
   command->callback([options, &action] {
     action = [options](const Globals& globals) { return run(*options, globals); };
   });

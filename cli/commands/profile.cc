@@ -4,9 +4,9 @@
 #include <nlohmann/json.hpp>
 
 #include "cli/commands/commands.h"
-#include "sim/base/installed.h"
 #include "cli/output/result.h"
 #include "profiler/capture/launch.h"
+#include "sim/base/installed.h"
 #include "sim/base/text.h"
 
 namespace rehearse::cli {

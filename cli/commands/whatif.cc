@@ -25,7 +25,8 @@ struct Options {
 };
 
 /// The edits in the order in which they are applied: as groups, not as typed.
-Result<replay::ReplayGraph> apply(const Options& options, const std::optional<cluster::PointToPoint>& link,
+Result<replay::ReplayGraph> apply(const Options& options,
+                                  const std::optional<cluster::PointToPoint>& link,
                                   const ReplayJob& job, const Globals& globals) {
   replay::ReplayGraph graph = job.recorded.graph;
   const auto take = [&](Result<replay::ReplayGraph> edited) -> Status {

@@ -16,11 +16,18 @@ using cluster::LinkType;
 
 Fabric fabric_of(const Cluster& cluster, DeviceId a, DeviceId b) {
   const cluster::Route route = cluster.route(a, b);
-  const bool nvlink = std::all_of(route.hops.begin(), route.hops.end(), [&](HopId hop) {
-    return !cluster.type(Cluster::link_of(hop)).name.starts_with("pcie") &&
-           !cluster.type(Cluster::link_of(hop)).name.starts_with("qpi");
-  });
-  if (!nvlink) return Fabric::kHostStaged;
+  const auto over_pcie = [&](HopId hop) {
+    const cluster::Link& link = cluster.links()[Cluster::link_of(hop).index()];
+    for (const VertexId end : {link.a, link.b}) {
+      const cluster::Vertex& vertex = cluster.vertices()[end.index()];
+      if (vertex.kind == cluster::VertexKind::kHost ||
+          (vertex.kind == cluster::VertexKind::kSwitch &&
+           vertex.name.find("pcie") != std::string::npos))
+        return true;
+    }
+    return false;
+  };
+  if (std::any_of(route.hops.begin(), route.hops.end(), over_pcie)) return Fabric::kHostStaged;
   if (route.hops.size() > 1) return Fabric::kNvswitch;
   const std::string& model = cluster.devices()[a.index()].model;
   return model.starts_with("v100") || model.starts_with("p100") ? Fabric::kCubeMesh
@@ -40,6 +47,7 @@ Nics nics_of(const Cluster& cluster, NodeId node) {
     const auto& a = cluster.vertices()[link.a.index()];
     const auto& b = cluster.vertices()[link.b.index()];
     if ((a.node == node) == (b.node == node)) continue;  // within the node, or elsewhere
+    if ((a.node == node ? a : b).kind != cluster::VertexKind::kNic) continue;
     const LinkType& type = cluster.type(LinkId(i));
     if (!nics.type || type.rate > nics.type->rate) nics.type = &type;
     ++nics.count;
@@ -102,12 +110,16 @@ Result<ClusterScope> scope_of(const Cluster& cluster, std::span<const DeviceId> 
   if (first.size() > 1) scope.fabric = fabric_of(cluster, first[0], first[1]);
   if (scope.nodes == 1) return scope;
   const Nics nics = nics_of(cluster, of_node.begin()->first);
+  if (!nics.type) return scope;
   const DeviceId other = std::next(of_node.begin())->second.front();
   scope.network = network_of(nics, cluster.route(first.front(), other).path.latency, scope.notes);
   return scope;
 }
 
 Status suits(const Calibration& calibration, const ClusterScope& scope) {
+  if (scope.nodes > 1 && !scope.network)
+    return fail("the nodes are not joined by NICs, and calibrations are of such",
+                "--fidelity message");
   if (!scope.fabric || calibration.fabric == *scope.fabric) return {};
   return fail(
       fmt::format("the calibration of {} is of devices joined by {}, those of the cluster "

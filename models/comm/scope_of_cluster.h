@@ -19,7 +19,7 @@ struct ClusterScope {
   std::optional<Fabric> fabric;
   std::uint32_t ranks;
   std::uint32_t nodes;
-  std::optional<Network> network;  ///< with several nodes
+  std::optional<Network> network;  ///< with several nodes, where NICs join them
   /// What of the cluster a calibration takes no account of, one line each; for people.
   std::vector<std::string> notes = {};
 };
@@ -31,8 +31,8 @@ struct ClusterScope {
 /// two ranks.
 Result<ClusterScope> scope_of(const cluster::Cluster& cluster, std::span<const DeviceId> ranks);
 
-/// That the calibration was measured on devices joined as these are; else why its price would mean
-/// nothing.
+/// That the calibration was measured on devices joined as these are, and that NICs join the nodes;
+/// else why its price would mean nothing.
 Status suits(const Calibration& calibration, const ClusterScope& scope);
 
 }  // namespace rehearse::comm

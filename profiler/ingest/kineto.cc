@@ -1,12 +1,12 @@
 #include "profiler/ingest/kineto.h"
 
-#include <algorithm>
 #include <charconv>
 
 #include <fmt/core.h>
 
 #include "profiler/ingest/device_calls.h"
 #include "profiler/ingest/json_stream.h"
+#include "profiler/ingest/kineto_event.h"
 #include "profiler/ingest/numbers.h"
 #include "profiler/trace/collective_names.h"
 #include "profiler/trace/shapes.h"
@@ -15,164 +15,8 @@ namespace rehearse::ingest {
 namespace {
 
 using namespace trace;
-
-/// The fields of one event that are used, as they stand in the file.
-struct Event {
-  std::string_view phase, category, name, process, thread, start, duration, id;
-  // args
-  std::string_view correlation, stream, device, bytes, grid, block, registers, shared_memory;
-  std::string_view sequence, forward_thread, record_function, shapes, types;
-  std::string_view collective, elements_in, elements_out, group_size, dtype, group, group_ranks;
-  std::string_view sync_kind, wait_on_stream, event_correlation;
-};
-
-using Field = std::string_view Event::*;
-
-Field field_named(std::string_view key) {
-  switch (key.size()) {
-    case 2:
-      if (key == "ph") return &Event::phase;
-      if (key == "ts") return &Event::start;
-      if (key == "id") return &Event::id;
-      break;
-    case 3:
-      if (key == "cat") return &Event::category;
-      if (key == "dur") return &Event::duration;
-      if (key == "pid") return &Event::process;
-      if (key == "tid") return &Event::thread;
-      break;
-    case 4:
-      if (key == "name") return &Event::name;
-      break;
-    default:
-      break;
-  }
-  return nullptr;
-}
-
-Field argument_named(std::string_view key) {
-  switch (key.size()) {
-    case 4:
-      if (key == "grid") return &Event::grid;
-      break;
-    case 5:
-      if (key == "bytes") return &Event::bytes;
-      if (key == "block") return &Event::block;
-      if (key == "dtype") return &Event::dtype;
-      break;
-    case 6:
-      if (key == "stream") return &Event::stream;
-      if (key == "device") return &Event::device;
-      break;
-    case 10:
-      if (key == "Input Dims") return &Event::shapes;
-      if (key == "Input type") return &Event::types;
-      if (key == "Group size") return &Event::group_size;
-      break;
-    case 11:
-      if (key == "correlation") return &Event::correlation;
-      break;
-    case 13:
-      if (key == "Fwd thread id") return &Event::forward_thread;
-      if (key == "In msg nelems") return &Event::elements_in;
-      if (key == "shared memory") return &Event::shared_memory;
-      break;
-    case 14:
-      if (key == "Out msg nelems") return &Event::elements_out;
-      if (key == "cuda_sync_kind") return &Event::sync_kind;
-      if (key == "wait_on_stream") return &Event::wait_on_stream;
-      break;
-    case 15:
-      if (key == "Sequence number") return &Event::sequence;
-      if (key == "Collective name") return &Event::collective;
-      break;
-    case 18:
-      if (key == "Record function id") return &Event::record_function;
-      if (key == "Process Group Name") return &Event::group;
-      break;
-    case 19:
-      if (key == "Process Group Ranks") return &Event::group_ranks;
-      break;
-    case 20:
-      if (key == "registers per thread") return &Event::registers;
-      break;
-    case 33:
-      if (key == "wait_on_cuda_event_record_corr_id") return &Event::event_correlation;
-      break;
-    default:
-      break;
-  }
-  return nullptr;
-}
-
-enum class Kind {
-  kOperator,
-  kRuntime,
-  kDriver,
-  kAnnotation,
-  kFrame,
-  kOverhead,
-  kKernel,
-  kCopy,
-  kSet,
-  kSync,
-  kFlow,
-  kSpan,     // the profiler's own span: says nothing about the job
-  kIgnored,  // known, and of no use here
-  kUnknown,
-};
-
-struct Category {
-  std::string_view name;
-  Kind kind;
-};
-
-// By length, then as in the file most often; 2021 dialect, later CUDA and ROCm, Intel.
-constexpr Category kCategories[] = {
-    {"ac2g", Kind::kFlow},
-    {"Trace", Kind::kSpan},
-    {"async", Kind::kFlow},
-    {"cpu_op", Kind::kOperator},
-    {"kernel", Kind::kKernel},
-    {"Kernel", Kind::kKernel},
-    {"fwdbwd", Kind::kFlow},
-    {"Memcpy", Kind::kCopy},
-    {"Memset", Kind::kSet},
-    {"Runtime", Kind::kRuntime},
-    {"Operator", Kind::kOperator},
-    {"overhead", Kind::kOverhead},
-    {"cuda_sync", Kind::kSync},
-    {"async_gpu", Kind::kFlow},
-    {"gpu_memcpy", Kind::kCopy},
-    {"gpu_memset", Kind::kSet},
-    {"cuda_event", Kind::kIgnored},
-    {"xpu_driver", Kind::kDriver},
-    {"hip_driver", Kind::kDriver},
-    {"cuda_driver", Kind::kDriver},
-    {"hip_runtime", Kind::kRuntime},
-    {"xpu_runtime", Kind::kRuntime},
-    {"cuda_runtime", Kind::kRuntime},
-    {"python_function", Kind::kFrame},
-    {"user_annotation", Kind::kAnnotation},
-    {"async_cpu_to_gpu", Kind::kFlow},
-    {"forward_backward", Kind::kFlow},
-    {"cpu_instant_event", Kind::kIgnored},
-    {"gpu_user_annotation", Kind::kIgnored},
-    {"cuda_profiler_range", Kind::kIgnored},
-};
-
-Kind kind_of(std::string_view category) {
-  for (const Category& entry : kCategories)
-    if (entry.name.size() == category.size() && entry.name == category) return entry.kind;
-  return Kind::kUnknown;
-}
-
-/// In the 2021 dialect ranges of the framework stand among the operators.
-bool names_a_range(std::string_view name) {
-  return is_step_name(name) || name.starts_with("Optimizer.") ||
-         name.starts_with("enumerate(DataLoader)") || name.starts_with("nccl:") ||
-         name.starts_with("## ");
-}
+using kineto::Event;
+using kineto::Kind;
 
 /// "[64, 2, 1]" -> three numbers.
 bool parse_triple(std::string_view text, std::uint32_t (&triple)[3]) {
@@ -184,18 +28,6 @@ bool parse_triple(std::string_view text, std::uint32_t (&triple)[3]) {
     at = static_cast<std::size_t>(rest - text.data());
   }
   return true;
-}
-
-/// "Memcpy HtoD (Pageable -> Device)": the direction, and where the host side lies.
-void parse_copy_name(std::string_view name, GpuOp& op) {
-  const auto has = [&](std::string_view part) { return name.find(part) != std::string_view::npos; };
-  if (has("HtoD") || has("HostToDevice")) op.direction = CopyDirection::kHostToDevice;
-  if (has("DtoH") || has("DeviceToHost")) op.direction = CopyDirection::kDeviceToHost;
-  if (has("DtoD") || has("DeviceToDevice")) op.direction = CopyDirection::kDeviceToDevice;
-  if (has("PtoP")) op.direction = CopyDirection::kPeer;
-  if (has("HtoH")) op.direction = CopyDirection::kHostToHost;
-  if (has("Pageable")) op.host_memory = HostMemory::kPageable;
-  if (has("Pinned")) op.host_memory = HostMemory::kPinned;
 }
 
 class KinetoHandler final : public JsonHandler {
@@ -226,11 +58,12 @@ class KinetoHandler final : public JsonHandler {
     Event event;
     bool whole = true;
     const bool complete = value.fields([&](std::string_view key, JsonValue& field) {
-      if (const Field known = field_named(key)) {
+      if (const kineto::Field known = kineto::field_named(key)) {
         event.*known = field.text();
       } else if (key == "args" && field.is_object()) {
         whole = field.fields([&](std::string_view name, JsonValue& argument) {
-          if (const Field used = argument_named(name)) event.*used = argument.text();
+          if (const kineto::Field used = kineto::argument_named(name))
+            event.*used = argument.text();
         });
       }
     });
@@ -273,7 +106,7 @@ class KinetoHandler final : public JsonHandler {
   }
 
   void read_complete(const Event& event) {
-    const Kind kind = kind_of(event.category);
+    const Kind kind = kineto::kind_of(event.category);
     switch (kind) {
       case Kind::kSpan:
       case Kind::kFlow:
@@ -350,7 +183,7 @@ class KinetoHandler final : public JsonHandler {
         op.kind = HostKind::kAnnotation;
         break;
       default:
-        if (event.category == "Operator" && names_a_range(event.name))
+        if (event.category == "Operator" && kineto::names_a_range(event.name))
           op.kind = HostKind::kAnnotation;
     }
     if (op.kind == HostKind::kRuntime || op.kind == HostKind::kDriver) {
@@ -401,7 +234,7 @@ class KinetoHandler final : public JsonHandler {
     op.stream = *stream;
     op.correlation = parse_id(event.correlation);
     op.bytes = parse_count(event.bytes);
-    if (kind == GpuKind::kCopy) parse_copy_name(event.name, op);
+    if (kind == GpuKind::kCopy) kineto::parse_copy_name(event.name, op);
     LaunchShape shape{};
     if (kind == GpuKind::kKernel && parse_triple(event.grid, shape.grid) &&
         parse_triple(event.block, shape.block)) {
@@ -454,8 +287,8 @@ class KinetoHandler final : public JsonHandler {
   void begin_range(const Event& event) {
     const auto times = times_of(event.start, "0");
     if (!times || event.name.empty()) return;
-    const Kind kind = kind_of(event.category);
-    const bool is_operator = kind == Kind::kOperator && !names_a_range(event.name);
+    const Kind kind = kineto::kind_of(event.category);
+    const bool is_operator = kind == Kind::kOperator && !kineto::names_a_range(event.name);
     open_[thread_of(event)].push_back(
         {.name = recorder_.name(event.name),
          .thread = thread_of(event),

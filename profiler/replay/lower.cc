@@ -7,6 +7,7 @@
 
 #include "profiler/replay/backward.h"
 #include "profiler/replay/host_events.h"
+#include "profiler/replay/step_ops.h"
 #include "profiler/replay/waits.h"
 
 namespace rehearse::replay {
@@ -62,7 +63,6 @@ class Lowering {
   void add_hand_offs(std::size_t rank);
   void add_backward_links(std::size_t rank);
   void add_collectives();
-  void add_steps(std::size_t rank);
 
   Category host_category(const Recording& r, std::optional<HostIndex> innermost) const;
 
@@ -392,75 +392,6 @@ void Lowering::add_collectives() {
   }
 }
 
-/// The recorded instants that bound the steps, as ends of ops of the graph.
-void Lowering::add_steps(std::size_t rank) {
-  const Recording& r = recordings_[rank];
-  const RankState& state = states_[rank];
-  RankGraph& out = result_.ranks[rank];
-  Steps steps = find_steps(r);
-  out.step_source = steps.source;
-  // A step that inherits work of unknown length is no step to compare with.
-  Step& first = steps.steps.front();
-  if (steps.steps.size() > 1 && out.unseen_backlog > (first.end - first.start) * 0.01)
-    first.partial = true;
-
-  const auto op_at = [&](std::size_t thread, Nanoseconds time) {
-    const auto& events = state.events[thread].events;
-    const auto at =
-        std::lower_bound(events.begin(), events.end(), time,
-                         [](const HostEvent& event, Nanoseconds t) { return event.time < t; });
-    const auto k =
-        at == events.end() ? events.size() - 1 : static_cast<std::size_t>(at - events.begin());
-    return state.ends_at[thread][k];
-  };
-  // The last instant of any thread, for a recording that is one step as a whole.
-  const auto last_of_all = [&] {
-    OpId last = out.device_last.empty() ? OpId(0) : out.device_last.front();
-    Nanoseconds time(INT64_MIN);
-    for (std::size_t t = 0; t < r.threads().size(); ++t)
-      if (r.threads()[t].last > time) {
-        time = r.threads()[t].last;
-        last = state.ends_at[t].back();
-      }
-    if (time == Nanoseconds(INT64_MIN))
-      for (const Stream& stream : r.streams())
-        if (r.gpu(stream.ops.back()).end() > time) {
-          time = r.gpu(stream.ops.back()).end();
-          last = out.device_last[stream.ops.back()];
-        }
-    return last;
-  };
-
-  for (std::size_t s = 0; s < steps.steps.size(); ++s) {
-    Step& step = steps.steps[s];
-    const bool is_last = s + 1 == steps.steps.size();
-    StepOps ops{.step = step, .begins_after = std::nullopt, .ends_with = OpId(0)};
-    if (steps.source == StepSource::kSpan) {
-      ops.ends_with = last_of_all();
-    } else {
-      ops.begins_after = op_at(step.thread, step.start);
-      ops.ends_with = op_at(step.thread, is_last ? step.end : steps.steps[s + 1].start);
-      if (!is_last) ops.step.end = steps.steps[s + 1].start;
-    }
-    for (const Stream& stream : r.streams()) {
-      std::optional<GpuIndex> last;
-      for (const GpuIndex i : stream.ops) {
-        const auto call = r.launcher(i);
-        const Nanoseconds at = call ? r.host(*call).start : Nanoseconds(INT64_MIN);
-        const bool inside = steps.source == StepSource::kSpan ||
-                            (at >= step.start && (is_last || at < steps.steps[s + 1].start));
-        if (inside) last = i;
-      }
-      if (!last) continue;
-      ops.last_device_ops.push_back(out.device_last[*last]);
-      const Nanoseconds end = r.gpu(*last).end();
-      ops.measured_device_end =
-          ops.measured_device_end ? std::max(*ops.measured_device_end, end) : end;
-    }
-    out.steps.push_back(std::move(ops));
-  }
-}
-
 Result<ReplayGraph> Lowering::run() {
   const std::size_t n = recordings_.size();
   states_.resize(n);
@@ -496,7 +427,8 @@ Result<ReplayGraph> Lowering::run() {
     add_backward_links(rank);
   }
   add_collectives();
-  for (std::size_t rank = 0; rank < n; ++rank) add_steps(rank);
+  for (std::size_t rank = 0; rank < n; ++rank)
+    add_steps(recordings_[rank], states_[rank].events, states_[rank].ends_at, result_.ranks[rank]);
   Result<graph::Graph> graph = std::move(builder_).build();
   if (!graph) return forward(std::move(graph));
   result_.graph = std::move(*graph);

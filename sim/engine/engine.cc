@@ -13,7 +13,7 @@
 #include "sim/engine/first_come.h"
 #include "sim/engine/flows.h"
 #include "sim/engine/messages.h"
-#include "sim/engine/waiting.h"
+#include "sim/engine/servers.h"
 
 namespace rehearse::engine {
 namespace {
@@ -22,7 +22,6 @@ using graph::Demand;
 using graph::Graph;
 using graph::Op;
 using graph::Policy;
-using graph::Server;
 using graph::Timeline;
 
 /// Ops added while the loop runs, and the edges that lead to them.
@@ -45,6 +44,7 @@ class Loop final : public Injector, public Driven {
   Loop(const Graph& graph, const RunOptions& options, Carrier* carrier = nullptr)
       : graph_(graph),
         carrier_(carrier),
+        servers_(graph),
         first_come_(options.division == Division::kFirstCome),
         on_failure_(options.on_failure),
         flows_(graph, options, events_),
@@ -55,7 +55,7 @@ class Loop final : public Injector, public Driven {
     for (std::size_t i = 0; i < n; ++i) need_.push_back(graph.need(OpId(i)));
     timeline_.ops.assign(n, {Picoseconds(0), Picoseconds(0), std::nullopt});
     has_ended_.assign(n, 0);
-    prepare_servers();
+    for (const Demand& d : graph.demands()) holds_ = holds_ || d.hold;
   }
 
   Result<ProcessRun> run(std::span<Process* const> processes) {
@@ -115,35 +115,13 @@ class Loop final : public Injector, public Driven {
     added_.ops.push_back({op, std::vector<OpId>(after.begin(), after.end())});
     added_.successors.emplace_back();
     added_.watchers.push_back({adding_});
-    if (Queue* queue = queue_of(op.demand))
+    if (Queue* queue = servers_.queue_of(op.demand))
       queue->waiting.announce(graph_.demands()[op.demand.index()]);
     if (need == 0) ready(id, ending_);
     return id;
   }
 
  private:
-  /// A first-come server with one slot whose ops have known durations needs no queue: when an op
-  /// asks, its start is already known.
-  struct Reserved {
-    Picoseconds free_at{0};
-    std::optional<OpId> last;
-  };
-  /// Any other server.
-  struct Queue {
-    ServerId server;
-    Waiting waiting;
-    std::uint32_t free_slots;
-    bool grant_scheduled = false;
-    std::optional<OpId> freed_by;
-  };
-
-  /// Where an op with a given demand has to ask, looked up for every op that runs.
-  struct Place {
-    enum : std::uint32_t { kNoServer, kReserved, kQueued } kind = kNoServer;
-    std::uint32_t index = 0;  // in reserved_ or queues_
-    Picoseconds turnaround{0};
-  };
-
   void handle(const Event& event) {
     now_ = event.time;
     switch (event.kind) {
@@ -152,9 +130,9 @@ class Loop final : public Injector, public Driven {
       case EventKind::kWorkBegins:
         return begin_work(OpId(event.index));
       case EventKind::kSlotFrees:
-        return free_slot(queues_[event.index]);
+        return free_slot(servers_.queue(event.index));
       case EventKind::kGrant:
-        return grant(queues_[event.index]);
+        return grant(servers_.queue(event.index));
       case EventKind::kShare:
         return share();
       case EventKind::kFlowEnds:
@@ -165,52 +143,6 @@ class Loop final : public Injector, public Driven {
       case EventKind::kMessageEnds:
         if (flows_.ends_alone(event.index)) arrive(event.index);
     }
-  }
-
-  void prepare_servers() {
-    const auto servers = graph_.servers();
-    const auto demands = graph_.demands();
-    // Servers of ops whose ends are not known when they start.
-    std::vector<char> carries_work(servers.size(), 0);
-    for (const Demand& d : demands)
-      if (d.server && ((!graph_.without_work() && !d.capacities.empty()) || d.hold))
-        carries_work[d.server->index()] = 1;
-    for (const graph::Transfer& transfer : graph_.transfers())
-      for (const OpId op : transfer.members)
-        if (const auto& server = graph_.demand(op).server) carries_work[server->index()] = 1;
-    place_of_server_.resize(servers.size());
-    for (std::size_t i = 0; i < servers.size(); ++i) {
-      const Server& s = servers[i];
-      Place& place = place_of_server_[i];
-      place.turnaround = s.turnaround;
-      if (s.policy == Policy::kFifo && s.slots == 1 && !carries_work[i]) {
-        place.kind = Place::kReserved;
-        place.index = static_cast<std::uint32_t>(reserved_.size());
-        reserved_.emplace_back();
-      } else {
-        place.kind = Place::kQueued;
-        place.index = static_cast<std::uint32_t>(queues_.size());
-        queues_.push_back({.server = ServerId(i),
-                           .waiting = Waiting(s.policy),
-                           .free_slots = s.slots,
-                           .freed_by = {}});
-      }
-    }
-    bool leases = false;
-    for (const Demand& d : demands) holds_ = holds_ || d.hold;
-    for (const Demand& d : demands) {
-      place_of_demand_.push_back(d.server ? place_of_server_[d.server->index()] : Place{});
-      leases = leases || d.lease;
-    }
-    if (!leases) return;
-    for (std::size_t i = 0; i < graph_.size(); ++i)
-      if (Queue* queue = queue_of(graph_.demand_id(OpId(i))))
-        queue->waiting.announce(graph_.demand(OpId(i)));
-  }
-
-  Queue* queue_of(DemandId demand) {
-    const Place& place = place_of_demand_[demand.index()];
-    return place.kind == Place::kQueued ? &queues_[place.index] : nullptr;
   }
 
   bool is_added(OpId op) const { return kWithProcesses && op.index() >= graph_.size(); }
@@ -231,15 +163,15 @@ class Loop final : public Injector, public Driven {
   /// All that `op` waited for has ended; `cause` last.
   void ready(OpId op, std::optional<OpId> cause) {
     timeline_[op].cause = cause;
-    const Place& place = place_of_demand_[demand_id(op).index()];
+    const Place& place = servers_.place(demand_id(op));
     if (place.kind == Place::kNoServer) return start(op, now_);
     if (place.kind == Place::kQueued) {
-      Queue& queue = queues_[place.index];
+      Queue& queue = servers_.queue(place);
       timeline_[op].start = now_;  // until it is served: when it asked
       queue.waiting.push(op, demand(op));
       return schedule_grant(queue);
     }
-    Reserved& slot = reserved_[place.index];
+    Reserved& slot = servers_.reserved(place);
     Picoseconds at = now_;
     if (slot.free_at > now_) {
       at = slot.free_at;
@@ -279,13 +211,12 @@ class Loop final : public Injector, public Driven {
       flows_.withdraw({false, op.index()}, *demand(op).hold, now_);
       schedule_share();
     }
-    if (Queue* queue = queue_of(demand_id(op))) {
+    if (Queue* queue = servers_.queue_of(demand_id(op))) {
       queue->waiting.ended(demand(op));
       queue->freed_by = op;
       const Picoseconds turnaround = graph_.servers()[queue->server.index()].turnaround;
       if (turnaround > Picoseconds(0)) {
-        const auto index = static_cast<std::uint32_t>(queue - queues_.data());
-        events_.push(later(now_, turnaround), EventKind::kSlotFrees, index);
+        events_.push(later(now_, turnaround), EventKind::kSlotFrees, servers_.number_of(*queue));
       } else {
         free_slot(*queue);
       }
@@ -321,7 +252,7 @@ class Loop final : public Injector, public Driven {
   void schedule_grant(Queue& queue) {
     if (graph_.servers()[queue.server.index()].policy == Policy::kFifo) return grant(queue);
     if (std::exchange(queue.grant_scheduled, true)) return;
-    events_.push(now_, EventKind::kGrant, static_cast<std::uint32_t>(&queue - queues_.data()));
+    events_.push(now_, EventKind::kGrant, servers_.number_of(queue));
   }
 
   void grant(Queue& queue) {
@@ -443,9 +374,8 @@ class Loop final : public Injector, public Driven {
   /// What an op with all its predecessors behind it still waits for.
   std::string what_holds(OpId op) const {
     const Demand& d = demand(op);
-    if (const Place& place = place_of_demand_[demand_id(op).index()];
-        place.kind == Place::kQueued) {
-      const Queue& queue = queues_[place.index];
+    if (const Place& place = servers_.place(demand_id(op)); place.kind == Place::kQueued) {
+      const Queue& queue = servers_.queue(place);
       const std::string_view name = graph_.names()[graph_.servers()[queue.server.index()].name];
       if (queue.waiting.holder() && queue.waiting.holder() != d.lease)
         return fmt::format("server '{}', held by lease {}", name, queue.waiting.holder()->index());
@@ -472,10 +402,7 @@ class Loop final : public Injector, public Driven {
   EventQueue events_;
 
   bool holds_ = false;  // some demand does
-  std::vector<Place> place_of_server_;
-  std::vector<Place> place_of_demand_;
-  std::vector<Reserved> reserved_;
-  std::vector<Queue> queues_;
+  Servers servers_;
 
   const bool first_come_;
   const OnFailure on_failure_;

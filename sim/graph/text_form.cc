@@ -1,11 +1,13 @@
 #include "sim/graph/text_form.h"
 
-#include <charconv>
-#include <cmath>
+#include <algorithm>
+#include <array>
 
 #include <fmt/format.h>
 
 #include "sim/base/text.h"
+#include "sim/graph/text_line.h"
+#include "sim/graph/transfer_lines.h"
 
 namespace rehearse::graph {
 namespace {
@@ -24,92 +26,6 @@ std::string quoted(std::string_view text) {
     }
   }
   return out + '"';
-}
-
-/// Reads one line, word by word.
-class LineReader {
- public:
-  LineReader(std::string_view line, std::uint32_t number, std::string_view file)
-      : line_(line), number_(number), file_(file) {}
-
-  bool at_end() {
-    while (at_ < line_.size() && line_[at_] == ' ') ++at_;
-    return at_ == line_.size();
-  }
-
-  std::string_view word() {
-    at_end();
-    word_at_ = at_;
-    while (at_ < line_.size() && line_[at_] != ' ') ++at_;
-    return line_.substr(word_at_, at_ - word_at_);
-  }
-
-  Result<std::string> quoted_name() {
-    at_end();
-    word_at_ = at_;
-    if (at_ == line_.size() || line_[at_] != '"') return error("a name is due", "\"name\"");
-    std::string name;
-    for (++at_; at_ < line_.size(); ++at_) {
-      const char c = line_[at_];
-      if (c == '"') {
-        ++at_;
-        return name;
-      }
-      if (c == '\\' && at_ + 1 < line_.size()) {
-        ++at_;
-        name += line_[at_] == 'n' ? '\n' : line_[at_];
-      } else {
-        name += c;
-      }
-    }
-    return error("the name has no closing quote");
-  }
-
-  template <class Number>
-  Result<Number> number(std::string_view what, std::string_view unit = "") {
-    std::string_view text = word();
-    if (!text.ends_with(unit)) return error(fmt::format("{} must end in '{}'", what, unit));
-    text.remove_suffix(unit.size());
-    Number value{};
-    const auto [rest, code] = std::from_chars(text.data(), text.data() + text.size(), value);
-    if (code != std::errc{} || rest != text.data() + text.size())
-      return error(fmt::format("'{}' is not a number", text), std::string(what));
-    return value;
-  }
-
-  template <class AnyId>
-  Result<AnyId> id(std::string_view what) {
-    return number<std::uint32_t>(what).map([](std::uint32_t index) { return AnyId(index); });
-  }
-
-  Result<Picoseconds> time(std::string_view what) {
-    return number<std::int64_t>(what, "ps").map([](std::int64_t ps) { return Picoseconds(ps); });
-  }
-
-  /// An error at the word read last.
-  tl::unexpected<Error> error(std::string problem, std::string expected = {}) const {
-    return fail(Diagnostic{.file = std::string(file_),
-                           .line = number_,
-                           .column = static_cast<std::uint32_t>(word_at_ + 1),
-                           .problem = std::move(problem),
-                           .expected = std::move(expected)});
-  }
-
- private:
-  std::string_view line_;
-  std::size_t at_ = 0;
-  std::size_t word_at_ = 0;
-  std::uint32_t number_;
-  std::string_view file_;
-};
-
-/// Tables are written in order of id, so a line's id must be the next one of its table.
-Status expect_id(LineReader& line, std::size_t next) {
-  const Result<std::uint32_t> id = line.number<std::uint32_t>("an id");
-  if (!id) return forward(id);
-  if (*id != next)
-    return line.error(fmt::format("id {} is out of order", *id), fmt::format("id {}", next));
-  return {};
 }
 
 Status parse_server(LineReader& line, GraphBuilder& builder) {
@@ -251,146 +167,6 @@ Status parse_op(LineReader& line, GraphBuilder& builder) {
   return {};
 }
 
-/// The tables that transfers share. Rows of a table follow its first line.
-struct TransferTables {
-  struct LaneRows {
-    std::uint32_t members;
-    std::vector<Lane> lanes = {};
-    std::vector<Wait> waits = {};
-  };
-  std::vector<LaneRows> lane_rows;
-  std::vector<std::shared_ptr<const Lanes>> lanes;  // made when the first transfer needs them
-  std::vector<std::shared_ptr<std::vector<Way>>> ways;
-
-  Status parse_lanes(LineReader& line) {
-    if (Status ok = expect_id(line, lane_rows.size()); !ok) return ok;
-    const auto members = line.number<std::uint32_t>("a number of members");
-    if (!members) return forward(members);
-    lane_rows.push_back({*members});
-    return {};
-  }
-
-  Status parse_lane(LineReader& line) {
-    if (lane_rows.size() <= lanes.size()) return line.error("a lane needs a line 'lanes' above it");
-    LaneRows& rows = lane_rows.back();
-    std::uint32_t numbers[3];
-    for (std::uint32_t& number : numbers) {
-      const auto parsed = line.number<std::uint32_t>("members or a count of messages");
-      if (!parsed) return forward(parsed);
-      number = *parsed;
-    }
-    const auto share = line.number<double>("a share of the size");
-    if (!share) return forward(share);
-    const auto [from, to, count] = numbers;
-    if (from >= rows.members || to >= rows.members || from == to || count == 0 || !(*share >= 0))
-      return line.error("wrong lane",
-                        fmt::format("FROM TO COUNT SHARE, two different members below {}, at least "
-                                    "one message, and a share that is not negative",
-                                    rows.members));
-    const auto index = static_cast<std::uint32_t>(rows.lanes.size());
-    rows.lanes.push_back({from, to, count, *share});
-    while (!line.at_end()) {
-      const std::string_view word = line.word();
-      if (word == "each" && !rows.waits.empty() && rows.waits.back().lane == index) {
-        rows.waits.back().each = true;
-      } else if (word == "wait") {
-        const auto on = line.number<std::uint32_t>("a lane");
-        if (!on) return forward(on);
-        const auto after = line.number<std::uint32_t>("a count of messages");
-        if (!after) return forward(after);
-        rows.waits.push_back({index, *on, *after});
-      } else {
-        return line.error(fmt::format("unknown word '{}'", word), "wait LANE COUNT [each]");
-      }
-    }
-    return {};
-  }
-
-  Status parse_ways(LineReader& line) {
-    if (Status ok = expect_id(line, ways.size()); !ok) return ok;
-    ways.push_back(std::make_shared<std::vector<Way>>());
-    return {};
-  }
-
-  Status parse_way(LineReader& line) {
-    if (ways.empty()) return line.error("a way needs a line 'ways' above it");
-    const auto demand = line.id<DemandId>("a demand");
-    if (!demand) return forward(demand);
-    const auto latency = line.time("a latency");
-    if (!latency) return forward(latency);
-    ways.back()->push_back({*demand, *latency});
-    return {};
-  }
-
-  Status parse_transfer(LineReader& line, GraphBuilder& builder) {
-    const auto lanes_id = line.number<std::uint32_t>("lanes");
-    if (!lanes_id) return forward(lanes_id);
-    if (*lanes_id >= lane_rows.size()) return line.error("there are no such lanes");
-    const auto ways_id = line.number<std::uint32_t>("ways");
-    if (!ways_id) return forward(ways_id);
-    if (*ways_id >= ways.size()) return line.error("there are no such ways");
-    const auto size = line.number<double>("a size");
-    if (!size) return forward(size);
-    while (lanes.size() < lane_rows.size()) {
-      LaneRows& rows = lane_rows[lanes.size()];
-      for (const Wait& wait : rows.waits)
-        if (wait.on >= rows.lanes.size())
-          return line.error(
-              fmt::format("lane {} of lanes {} waits for lane {}, which does not exist", wait.lane,
-                          lanes.size(), wait.on));
-      lanes.push_back(
-          std::make_shared<Lanes>(rows.members, std::move(rows.lanes), std::move(rows.waits)));
-    }
-    Transfer transfer{
-        .lanes = lanes[*lanes_id], .ways = ways[*ways_id], .members = {}, .size = *size};
-    while (!line.at_end()) {
-      const auto op = line.id<OpId>("an op");
-      if (!op) return forward(op);
-      transfer.members.push_back(*op);
-    }
-    builder.add(std::move(transfer));
-    return {};
-  }
-};
-
-template <class Print>
-void print_transfers(const Graph& graph, const Print& print) {
-  std::vector<const Lanes*> lanes;
-  std::vector<const std::vector<Way>*> ways;
-  const auto place = [](auto& table, const auto* entry, const auto& write) {
-    const auto found = std::find(table.begin(), table.end(), entry);
-    if (found != table.end()) return static_cast<std::size_t>(found - table.begin());
-    table.push_back(entry);
-    write(table.size() - 1);
-    return table.size() - 1;
-  };
-  std::vector<std::pair<std::size_t, std::size_t>> of_transfer;
-  for (const Transfer& t : graph.transfers()) {
-    const std::size_t l = place(lanes, t.lanes.get(), [&](std::size_t id) {
-      print("lanes {} {}\n", id, t.lanes->members());
-      for (std::uint32_t i = 0; i < t.lanes->lanes().size(); ++i) {
-        const Lane& lane = t.lanes->lanes()[i];
-        print("lane {} {} {} {}", lane.from, lane.to, lane.count, lane.share);
-        for (const Wait& wait : t.lanes->waits(i))
-          print(" wait {} {}{}", wait.on, wait.after, wait.each ? " each" : "");
-        print("\n");
-      }
-    });
-    const std::size_t w = place(ways, t.ways.get(), [&](std::size_t id) {
-      print("ways {}\n", id);
-      for (const Way& way : *t.ways)
-        print("way {} {}ps\n", way.demand.index(), way.latency.count());
-    });
-    of_transfer.emplace_back(l, w);
-  }
-  for (std::size_t i = 0; i < of_transfer.size(); ++i) {
-    const Transfer& t = graph.transfers()[i];
-    print("transfer {} {} {}", of_transfer[i].first, of_transfer[i].second, t.size);
-    for (const OpId op : t.members) print(" {}", op.index());
-    print("\n");
-  }
-}
-
 }  // namespace
 
 std::string to_text(const Graph& graph) {
@@ -440,8 +216,7 @@ std::string to_text(const Graph& graph) {
     for (const OpId from : before[i]) print(" {}", from.index());
     print("\n");
   }
-  print_transfers(graph, print);
-  return fmt::to_string(out);
+  return fmt::to_string(out) + transfer_lines(graph);
 }
 
 Result<Graph> parse_graph(std::string_view text, std::string_view file) {

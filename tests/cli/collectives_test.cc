@@ -100,6 +100,25 @@ TEST_CASE("network: a doubling range, forced protocol, several nodes, another de
   CHECK(barrier["points"].size() == 1);
 }
 
+TEST_CASE("network on a cluster: by calibration, and as messages on its links") {
+  const std::string dgx = test::source_file("examples/clusters/dgx_h100_x4.yaml");
+  const Json closed = json_of({"network", "--cluster", dgx, "--sizes", "1GiB"});
+  CHECK(closed["nodes"] == 4);
+  CHECK(closed["points"][0]["ranks"] == 32);
+  // As the same device, ranks and network without a cluster.
+  const Json same = json_of({"network", "--device", "h100_sxm5_80", "--ranks", "32", "--network",
+                             "infiniband,rate=400GB/s,latency=3us", "--sizes", "1GiB"});
+  CHECK(closed["points"][0]["time"]["value"].get<double>() ==
+        Approx(same["points"][0]["time"]["value"].get<double>()));
+  // A ring of 8 on NVSwitch: 14 steps of 2 us and 128 MiB at 370 GB/s.
+  const Json ring = json_of({"network", "--cluster", dgx, "--ranks", "8", "--sizes", "1GiB",
+                             "--fidelity", "message", "--quiet"});
+  CHECK(ring["points"][0]["time"]["value"].get<double>() ==
+        Approx(14 * (2e-6 + 134217728 / 370e9)));
+  CHECK(ring["points"][0]["protocol"].is_null());
+  CHECK(ring["fidelity"] == "message");
+}
+
 TEST_CASE("calibrate: a log becomes a file that network takes") {
   const std::string file = (test::scratch_folder() / "mine.yaml").string();
   const std::string two = test::write_scratch("all_reduce_2.log", log_text(2)).string();
@@ -163,6 +182,7 @@ TEST_CASE("logs that are wrong are refused with their place") {
   fails("", "has no results of nccl-tests");
   fails("{\"results\": [", "all_reduce.log:1: not valid JSON");
   fails("{\"a\": 1}", "results: is missing");
+  fails("{\"results\": [1e999]}", "all_reduce.log: holds a number that is out of range");
   std::string text = log_text(8);
   fails(text.replace(text.find("#wrong     time"), 15, "#wrong     tide")
             .replace(text.find("root     time"), 13, "root     tide"),
@@ -185,7 +205,17 @@ TEST_CASE("network and calibrate: wrong use in one line") {
   const auto fails = [](std::vector<std::string> arguments, int code, const std::string& says) {
     test::check_failed(test::rehearse(std::move(arguments)), code, says);
   };
-  fails({"network"}, 1, "no device is named; --device NAME");
+  fails({"network"}, 1, "no device is named; --cluster FILE, --device NAME");
+  const std::string dgx = test::source_file("examples/clusters/dgx_h100_x4.yaml");
+  fails({"network", "--cluster", dgx, "--ranks", "40"}, 1, "has 32 devices for 40 ranks");
+  fails({"network", "--cluster", dgx, "--ranks", "12"}, 1, "as many ranks on every node");
+  fails({"network", "--cluster", dgx, "--device", "t4"}, 2, "excludes");
+  fails({"network", "--device", "t4", "--fidelity", "message"}, 1, "messages need links");
+  fails({"network", "--cluster", dgx, "--fidelity", "message", "--protocol", "ll"}, 1,
+        "messages have no protocol");
+  fails({"network", "--cluster", test::source_file("examples/clusters/torus.yaml")}, 1,
+        "not joined by NICs");
+  fails({"network", "--cluster", "no.yaml"}, 1, "no.yaml");
   fails({"network", "--device", "h100_sxm"}, 1, "unknown GPU 'h100_sxm'; one of h100_sxm5_80");
   fails({"network", "--device", "l4"}, 1, "l4: has no NVLink");
   fails({"network", "--device", "h100_sxm5_80", "--op", "allreduce"}, 2,

@@ -1,6 +1,7 @@
 #include "tests/fuzz/readers.h"
 
 #include <array>
+#include <cmath>
 #include <cstring>
 #include <deque>
 #include <filesystem>
@@ -9,6 +10,8 @@
 
 #include <unistd.h>
 
+#include "cli/calibrate/nccl_log.h"
+#include "models/comm/calibration.h"
 #include "profiler/capture/format.h"
 #include "profiler/ingest/capture.h"
 #include "profiler/ingest/chakra.h"
@@ -25,6 +28,7 @@
 #include "sim/base/check.h"
 #include "sim/base/csv.h"
 #include "sim/cluster/read_cluster.h"
+#include "sim/graph/text_form.h"
 
 namespace rehearse::fuzz {
 namespace {
@@ -179,6 +183,15 @@ void put_right(std::string& file) {
 
 }  // namespace
 
+void calibration(std::string_view bytes) {
+  const auto read = comm::parse_calibration(std::string(bytes), kName);
+  if (!read) return check(read.error());
+  const std::string text = comm::to_yaml(*read);
+  const auto again = comm::parse_calibration(text, kName);
+  REHEARSE_CHECK(again.has_value(), "{}", to_string(again.error()));
+  REHEARSE_CHECK(comm::to_yaml(*again) == text, "not as it was written:\n{}", text);
+}
+
 void capture_file(std::string_view bytes) {
   if (bytes.empty()) return;
   std::string file(bytes.substr(1));
@@ -247,7 +260,30 @@ void csv(std::string_view bytes) {
 
 void execution_trace(std::string_view bytes) { run(ingest::read_execution_trace, bytes); }
 
+void graph_text(std::string_view bytes) {
+  const Result<graph::Graph> read = graph::parse_graph(bytes, kName);
+  if (!read) return;  // what the graph as a whole breaks stands at no line
+  const std::string text = graph::to_text(*read);
+  const Result<graph::Graph> again = graph::parse_graph(text, kName);
+  REHEARSE_CHECK(again.has_value(), "{}", to_string(again.error()));
+  REHEARSE_CHECK(graph::to_text(*again) == text, "not lossless:\n{}", text);
+}
+
 void kineto(std::string_view bytes) { run(ingest::read_kineto, bytes); }
+
+void nccl_log(std::string_view bytes) {
+  const auto runs = cli::parse_nccl_log(std::string(bytes), kName);
+  if (!runs) return check(runs.error());
+  REHEARSE_CHECK(!runs->empty(), "a silent zero");
+  for (const cli::NcclRun& one : *runs) {
+    REHEARSE_CHECK(one.ranks >= 2 && one.nodes >= 1 && !one.rows.empty());
+    for (const comm::MeasuredRow& row : one.rows) {
+      REHEARSE_CHECK(row.ranks == one.ranks && row.kind == one.kind);
+      REHEARSE_CHECK(row.size >= Bytes::b(1) && std::isfinite(row.size.b()));
+      REHEARSE_CHECK(row.time > Seconds::s(0) && std::isfinite(row.time.s()));
+    }
+  }
+}
 
 void nsys(std::string_view bytes) {
   const MemoryFile file(bytes);
@@ -279,14 +315,17 @@ void input(std::string_view bytes) {
 }
 
 std::span<const Target> targets() {
-  static constexpr std::array<Target, 10> kTargets = {{{"capture", capture_file},
+  static constexpr std::array<Target, 13> kTargets = {{{"calibration", calibration},
+                                                       {"capture", capture_file},
                                                        {"chakra", chakra},
                                                        {"chakra_job", chakra_job},
                                                        {"cluster", cluster_file},
                                                        {"csv", csv},
                                                        {"execution_trace", execution_trace},
+                                                       {"graph_text", graph_text},
                                                        {"input", input},
                                                        {"kineto", kineto},
+                                                       {"nccl_log", nccl_log},
                                                        {"nsys", nsys},
                                                        {"store", store}}};
   return kTargets;

@@ -7,6 +7,7 @@
 
 namespace rehearse::fuzz {
 
+void calibration(std::string_view bytes);
 /// The first byte says whether the rest is read as it is, or with its header and checksums put
 /// right, so that what the blocks hold is reached.
 void capture_file(std::string_view bytes);
@@ -16,8 +17,11 @@ void chakra_job(std::string_view bytes);
 void cluster_file(std::string_view bytes);
 void csv(std::string_view bytes);
 void execution_trace(std::string_view bytes);
+/// The text form.
+void graph_text(std::string_view bytes);
 void input(std::string_view bytes);
 void kineto(std::string_view bytes);
+void nccl_log(std::string_view bytes);
 void nsys(std::string_view bytes);
 void store(std::string_view bytes);
 

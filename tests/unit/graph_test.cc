@@ -1,6 +1,7 @@
 #include "sim/graph/graph.h"
 
 #include <catch2/catch.hpp>
+#include <fmt/core.h>
 
 #include "sim/graph/text_form.h"
 #include "sim/graph/verify.h"
@@ -162,7 +163,8 @@ TEST_CASE("transfers that are not whole are refused, with their place") {
     return graph ? "no error" : to_string(graph.error());
   };
   const std::string two = "op 0 \"a\" host 0ps\nop 1 \"b\" host 0ps\nlanes 0 2\n";
-  CHECK(error_of("lane 0 1 1 1\n") == "g.txt:2:1: a lane needs a line 'lanes' above it");
+  CHECK(error_of("lane 0 1 1 1\n") ==
+        "g.txt:2:1: a lane needs a line 'lanes' above it, and no transfer between them");
   CHECK(error_of(two + "lane 0 2 1 1\n").find("g.txt:5:12: wrong lane; FROM TO COUNT SHARE") == 0);
   CHECK(error_of(two + "lane 0 1 1 1 wait 4 1\nways 0\nway 0 0ps\ntransfer 0 0 1 0 1\n")
             .find("lane 0 of lanes 0 waits for lane 4") != std::string::npos);
@@ -170,11 +172,28 @@ TEST_CASE("transfers that are not whole are refused, with their place") {
   const std::string lane = two + "lane 0 1 1 1\nways 0\n";
   CHECK(error_of(lane + "transfer 0 0 1 0 1\n") == "transfer 0 does not have one way per lane");
   CHECK(error_of(lane + "way 0 0ps\ntransfer 0 0 1 0\n") ==
-        "transfer 0 does not have one op per member");
+        "g.txt:8:16: the transfer has 1 ops; 2, one per member of lanes 0");
   CHECK(error_of(lane + "way 0 0ps\ntransfer 0 0 1 0 0\n") ==
         "transfer 0 shares op 0 'a' or moves work that it has");
   CHECK(error_of(lane + "way 7 0ps\ntransfer 0 0 1 0 1\n") ==
         "transfer 0 has a way without a demand or with a negative latency");
+  const std::string done = lane + "way 0 0ps\ntransfer 0 0 1 0 1\n";
+  CHECK(error_of(done) == "no error");
+  CHECK(error_of(done + "lane 0 1 1 1\n").find("g.txt:9:1: a lane needs") == 0);
+  CHECK(error_of(two + "lane 0 1 1 inf\n").find("g.txt:5:12: wrong lane") == 0);
+  CHECK(error_of(two + "lane 0 1 4294967295 1\n") ==
+        "g.txt:5:10: 4294967295 messages; at most 2147483647");
+}
+
+TEST_CASE("a number of members that a line claims takes no memory") {
+  for (const char* members : {"4294967295", "4294967294"}) {
+    const Result<Graph> graph = parse_graph(
+        fmt::format("rehearse-graph 1\nlanes 0 {}\nways 0\ntransfer 0 0 1\n", members), "g.txt");
+    REQUIRE(!graph);
+    CHECK(
+        to_string(graph.error()) ==
+        fmt::format("g.txt:4:14: the transfer has 0 ops; {}, one per member of lanes 0", members));
+  }
 }
 
 TEST_CASE("a copy of a graph outlives the original") {

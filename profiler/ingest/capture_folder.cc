@@ -1,0 +1,122 @@
+#include <algorithm>
+#include <map>
+
+#include "profiler/capture/blocks.h"
+#include "profiler/ingest/capture.h"
+
+namespace rehearse::ingest {
+namespace {
+
+namespace fs = std::filesystem;
+using capture::BlockReader;
+using trace::Recorder;
+
+/// A file of a capture folder, and what its first block says.
+struct CaptureFile {
+  fs::path path;
+  double bytes;
+  bool is_capture;
+  std::optional<capture::ProcessFacts> facts;
+};
+
+std::vector<fs::path> capture_files(const fs::path& folder) {
+  std::vector<fs::path> files;
+  std::error_code ignored;
+  for (const auto& entry : fs::directory_iterator(folder, ignored))
+    if (entry.path().extension() == capture::kCaptureSuffix && entry.is_regular_file(ignored))
+      files.push_back(entry.path());
+  std::sort(files.begin(), files.end());
+  return files;
+}
+
+Result<CaptureFile> look_at(const fs::path& path) {
+  const Result<std::unique_ptr<ByteSource>> source = open_bytes(path);
+  if (!source) return forward(source);
+  std::error_code ignored;
+  CaptureFile file{.path = path,
+                   .bytes = static_cast<double>(fs::file_size(path, ignored)),
+                   .is_capture = false,
+                   .facts = {}};
+  BlockReader blocks([&](std::span<char> into) { return (*source)->read(into); });
+  const BlockReader::Begin begin = blocks.begin();
+  file.is_capture = begin != BlockReader::Begin::kOther;
+  if (begin != BlockReader::Begin::kCapture) return file;
+  const auto block = blocks.next();
+  if (block && block->type == capture::BlockType::kProcess)
+    file.facts = capture::decode_process(block->payload);
+  return file;
+}
+
+/// Whose number it is, of the processes that say they are one rank: launchers pass the number on by
+/// variables, which what the process starts inherits.
+void settle_ranks(std::vector<CaptureFile>& files) {
+  std::map<std::uint32_t, std::vector<capture::ProcessFacts*>> claims;
+  for (CaptureFile& file : files)
+    if (file.facts && file.facts->rank && file.facts->forked_from == 0)
+      claims[*file.facts->rank].push_back(&*file.facts);
+  for (auto& [rank, claimants] : claims) {
+    const auto is_child = [&claims = claimants](const capture::ProcessFacts* process) {
+      return std::any_of(claims.begin(), claims.end(), [&](const capture::ProcessFacts* other) {
+        return other != process && other->host == process->host &&
+               other->process == process->parent;
+      });
+    };
+    // The first that no other started; of one process that replaced its program, the last program.
+    const capture::ProcessFacts* owner = nullptr;
+    for (const capture::ProcessFacts* process : claimants) {
+      if (is_child(process)) continue;
+      const bool same = owner && owner->host == process->host && owner->process == process->process;
+      if (!owner || (same ? owner->realtime_ns < process->realtime_ns
+                          : process->realtime_ns < owner->realtime_ns))
+        owner = process;
+    }
+    for (capture::ProcessFacts* process : claimants)
+      if (process != owner) process->rank = process->world_size = std::nullopt;
+  }
+}
+
+}  // namespace
+
+bool is_capture_folder(const fs::path& path) { return !capture_files(path).empty(); }
+
+Status read_capture_folder(const fs::path& folder, const NewRank& new_rank,
+                           const Progress& progress) {
+  std::vector<CaptureFile> files;
+  for (const fs::path& path : capture_files(folder)) {
+    Result<CaptureFile> file = look_at(path);
+    if (!file) return forward(file);
+    files.push_back(std::move(*file));
+  }
+  if (std::none_of(files.begin(), files.end(),
+                   [](const CaptureFile& file) { return file.is_capture; }))
+    return fail(Diagnostic{.file = folder.string(),
+                           .problem = "holds no capture",
+                           .expected = "files that the profiler wrote (HOST-PID.cap)"});
+  settle_ranks(files);
+  const auto order = [](const CaptureFile& file) {
+    return file.facts && file.facts->rank ? std::uint64_t{*file.facts->rank} : UINT64_MAX;
+  };
+  std::stable_sort(files.begin(), files.end(),
+                   [&](const CaptureFile& a, const CaptureFile& b) { return order(a) < order(b); });
+
+  double all = 0, done = 0;
+  for (const CaptureFile& file : files) all += file.bytes;
+  for (const CaptureFile& file : files) {
+    const Result<std::unique_ptr<ByteSource>> source = open_bytes(file.path);
+    if (!source) return forward(source);
+    Recorder& recorder = new_rank(file.path.string());
+    const Progress share = [&](double part) {
+      return progress((done + part * file.bytes) / std::max(all, 1.0));
+    };
+    if (Status status = read_capture(**source, recorder, progress ? share : Progress()); !status)
+      return status;
+    if (file.facts && !file.facts->rank) {
+      recorder.info().rank = std::nullopt;
+      recorder.info().world_size = std::nullopt;
+    }
+    done += file.bytes;
+  }
+  return {};
+}
+
+}  // namespace rehearse::ingest

@@ -1,0 +1,73 @@
+#include "profiler/replay/step_ops.h"
+
+#include <algorithm>
+
+namespace rehearse::replay {
+
+void add_steps(const Recording& r, const std::vector<EventSequence>& events,
+               const std::vector<std::vector<OpId>>& ends_at, RankGraph& out) {
+  Steps steps = find_steps(r);
+  out.step_source = steps.source;
+  // A step that inherits work of unknown length is no step to compare with.
+  Step& first = steps.steps.front();
+  if (steps.steps.size() > 1 && out.unseen_backlog > (first.end - first.start) * 0.01)
+    first.partial = true;
+
+  const auto op_at = [&](std::size_t thread, Nanoseconds time) {
+    const auto& of_thread = events[thread].events;
+    const auto at =
+        std::lower_bound(of_thread.begin(), of_thread.end(), time,
+                         [](const HostEvent& event, Nanoseconds t) { return event.time < t; });
+    const auto k = at == of_thread.end() ? of_thread.size() - 1
+                                         : static_cast<std::size_t>(at - of_thread.begin());
+    return ends_at[thread][k];
+  };
+  // The last instant of any thread, for a recording that is one step as a whole.
+  const auto last_of_all = [&] {
+    OpId last = out.device_last.empty() ? OpId(0) : out.device_last.front();
+    Nanoseconds time(INT64_MIN);
+    for (std::size_t t = 0; t < r.threads().size(); ++t)
+      if (r.threads()[t].last > time) {
+        time = r.threads()[t].last;
+        last = ends_at[t].back();
+      }
+    if (time == Nanoseconds(INT64_MIN))
+      for (const Stream& stream : r.streams())
+        if (r.gpu(stream.ops.back()).end() > time) {
+          time = r.gpu(stream.ops.back()).end();
+          last = out.device_last[stream.ops.back()];
+        }
+    return last;
+  };
+
+  for (std::size_t s = 0; s < steps.steps.size(); ++s) {
+    Step& step = steps.steps[s];
+    const bool is_last = s + 1 == steps.steps.size();
+    StepOps ops{.step = step, .begins_after = std::nullopt, .ends_with = OpId(0)};
+    if (steps.source == StepSource::kSpan) {
+      ops.ends_with = last_of_all();
+    } else {
+      ops.begins_after = op_at(step.thread, step.start);
+      ops.ends_with = op_at(step.thread, is_last ? step.end : steps.steps[s + 1].start);
+      if (!is_last) ops.step.end = steps.steps[s + 1].start;
+    }
+    for (const Stream& stream : r.streams()) {
+      std::optional<GpuIndex> last;
+      for (const GpuIndex i : stream.ops) {
+        const auto call = r.launcher(i);
+        const Nanoseconds at = call ? r.host(*call).start : Nanoseconds(INT64_MIN);
+        const bool inside = steps.source == StepSource::kSpan ||
+                            (at >= step.start && (is_last || at < steps.steps[s + 1].start));
+        if (inside) last = i;
+      }
+      if (!last) continue;
+      ops.last_device_ops.push_back(out.device_last[*last]);
+      const Nanoseconds end = r.gpu(*last).end();
+      ops.measured_device_end =
+          ops.measured_device_end ? std::max(*ops.measured_device_end, end) : end;
+    }
+    out.steps.push_back(std::move(ops));
+  }
+}
+
+}  // namespace rehearse::replay

@@ -1,0 +1,17 @@
+// Steps of a recording as ops of its graph.
+#pragma once
+
+#include <vector>
+
+#include "profiler/replay/host_events.h"
+#include "profiler/replay/lower.h"
+
+namespace rehearse::replay {
+
+/// Finds the steps of a rank and puts the recorded instants that bound them into `out`, as ends of
+/// ops of the graph. `events` are those of each thread, `ends_at` the op whose end each of them is.
+/// REQUIRES: `out` has its device ops and its unseen backlog.
+void add_steps(const Recording& recording, const std::vector<EventSequence>& events,
+               const std::vector<std::vector<OpId>>& ends_at, RankGraph& out);
+
+}  // namespace rehearse::replay

@@ -1,0 +1,63 @@
+// Servers: where each op of a run has to ask to be served, and who holds what.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "sim/engine/waiting.h"
+#include "sim/graph/graph.h"
+
+namespace rehearse::engine {
+
+/// A first-come server with one slot whose ops have known durations needs no queue: when an op
+/// asks, its start is already known.
+struct Reserved {
+  Picoseconds free_at{0};
+  std::optional<OpId> last;
+};
+
+/// Any other server.
+struct Queue {
+  ServerId server;
+  Waiting waiting;
+  std::uint32_t free_slots;
+  bool grant_scheduled = false;
+  std::optional<OpId> freed_by;
+};
+
+/// Where an op with a given demand has to ask, looked up for every op that runs.
+struct Place {
+  enum : std::uint32_t { kNoServer, kReserved, kQueued } kind = kNoServer;
+  std::uint32_t index = 0;  // among the reserved or the queued servers
+  Picoseconds turnaround{0};
+};
+
+class Servers {
+ public:
+  /// Announces the ops of the graph to the servers that know leases.
+  explicit Servers(const graph::Graph& graph);
+
+  const Place& place(DemandId demand) const { return place_of_demand_[demand.index()]; }
+  Reserved& reserved(const Place& place) { return reserved_[place.index]; }
+  Queue& queue(const Place& place) { return queues_[place.index]; }
+  const Queue& queue(const Place& place) const { return queues_[place.index]; }
+
+  /// The queue where this demand asks, if it asks at one.
+  Queue* queue_of(DemandId demand) {
+    const Place& at = place(demand);
+    return at.kind == Place::kQueued ? &queues_[at.index] : nullptr;
+  }
+  /// Queues by number, for events that carry one.
+  Queue& queue(std::uint32_t number) { return queues_[number]; }
+  std::uint32_t number_of(const Queue& queue) const {
+    return static_cast<std::uint32_t>(&queue - queues_.data());
+  }
+
+ private:
+  std::vector<Place> place_of_demand_;
+  std::vector<Reserved> reserved_;
+  std::vector<Queue> queues_;
+};
+
+}  // namespace rehearse::engine

@@ -1,0 +1,38 @@
+// The lines of a graph's text form that say what its transfers are: lanes, ways and transfers.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "sim/graph/graph.h"
+#include "sim/graph/text_line.h"
+
+namespace rehearse::graph {
+
+/// The tables that transfers share, as they are read. Rows of a table follow its first line.
+class TransferTables {
+ public:
+  Status parse_lanes(LineReader& line);
+  Status parse_lane(LineReader& line);
+  Status parse_ways(LineReader& line);
+  Status parse_way(LineReader& line);
+  Status parse_transfer(LineReader& line, GraphBuilder& builder);
+
+ private:
+  struct LaneRows {
+    std::uint32_t members;
+    std::vector<Lane> lanes = {};
+    std::vector<Wait> waits = {};
+    std::shared_ptr<const Lanes> made = {};  ///< for the first transfer that uses them
+  };
+
+  std::vector<LaneRows> lanes_;
+  std::vector<std::shared_ptr<std::vector<Way>>> ways_;
+};
+
+/// All such lines of a graph, in the order in which transfers use the tables.
+std::string transfer_lines(const Graph& graph);
+
+}  // namespace rehearse::graph
