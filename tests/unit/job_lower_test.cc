@@ -294,6 +294,12 @@ TEST_CASE("closed form: calibrated where the cluster is what was measured, else 
   CHECK_FALSE(links.lowered.pricings[0].calibrated);
   CHECK(links.lowered.pricings[0].why ==
         "link type 'intra_node' is not the one that was measured on");
+  const auto dgx1 = cluster::parse_cluster(
+      "cluster: {device: v100_sxm2_16, devices_per_node: 8, nodes: 1}\n", "dgx1");
+  REQUIRE(dgx1);  // some of its pairs have two links
+  CHECK(run(job, *dgx1, {.fidelity = Fidelity::kClosed, .calibrated = true})
+            .lowered.pricings[0]
+            .calibrated);
 }
 
 TEST_CASE("closed form: a group has the share of its node's NICs that its ranks are of the node") {
