@@ -8,6 +8,7 @@
 #include "cli/commands/commands.h"
 #include "cli/commands/simulate_result.h"
 #include "cli/output/result.h"
+#include "models/job/interval.h"
 #include "models/job/roofline.h"
 #include "profiler/ingest/chakra_job.h"
 #include "sim/base/file.h"
@@ -15,45 +16,10 @@
 #include "sim/cluster/catalog.h"
 #include "sim/cluster/read_cluster.h"
 #include "sim/engine/engine.h"
+#include "sim/engine/simgrid.h"
 
 namespace rehearse::cli {
 namespace {
-
-struct Options {
-  std::filesystem::path chakra;
-  std::filesystem::path cluster;
-  std::uint32_t ranks = 0;  ///< 0: as many as there are files
-  std::filesystem::path groups;
-  job::Fidelity fidelity = job::Fidelity::kMessage;
-  std::string algorithm;
-  bool astra_sim = false;
-  std::optional<std::uint32_t> splits;
-  std::string endpoint_delay;
-  bool unfold = false;
-  std::filesystem::path perfetto;
-};
-
-// As the system files that ASTRA-sim comes with: preferred-dataset-splits and endpoint-delay.
-constexpr std::uint32_t kAstraSplits = 4;
-constexpr Seconds kAstraEndpointDelay = Seconds::ns(10);
-
-std::optional<comm::Algorithm> algorithm_from(const std::string& name) {
-  for (std::size_t i = 0; i < comm::kAlgorithmNames.size(); ++i)
-    if (comm::kAlgorithmNames[i] == name) return static_cast<comm::Algorithm>(i);
-  return std::nullopt;
-}
-
-job::Rules rules_of(const Options& options) {
-  job::Rules rules{.fidelity = options.fidelity};
-  if (!options.algorithm.empty()) rules.algorithm = algorithm_from(options.algorithm);
-  if (!options.astra_sim) return rules;
-  rules.one_stream = true;
-  rules.parts = options.splits.value_or(kAstraSplits);
-  rules.message_overhead = options.endpoint_delay.empty()
-                               ? kAstraEndpointDelay
-                               : *parse_quantity<Seconds>(options.endpoint_delay);
-  return rules;
-}
 
 /// The device that all ranks run on; an error where they differ.
 Result<std::string> model_of(const cluster::Cluster& cluster, std::uint32_t ranks) {
@@ -104,9 +70,48 @@ Result<job::LoweredJob> lower(const graph::Job& job, const cluster::Cluster& clu
   return job::lower(job, cluster, rules);
 }
 
-Result<Simulation> simulate(const Options& options, const Globals& globals) {
-  const Result<cluster::Cluster> cluster = cluster::load_cluster(options.cluster);
-  if (!cluster) return forward(cluster);
+/// The run of a job that has been lowered.
+Result<graph::Timeline> run_graph(const graph::Graph& graph, const SimulateOptions& options) {
+  if (options.fidelity == SimulateFidelity::kSimgrid) return engine::run_on_simgrid(graph);
+  return engine::run(graph, {.division = options.division.value_or(engine::Division::kFair),
+                             .on_failure = options.on_failure.value_or(engine::OnFailure::kStall)});
+}
+
+/// The step with every collective and send as cheap, and as dear, as its interval says.
+Result<Estimate<Seconds>> between_bounds(const Simulation& s, const cluster::Cluster& cluster,
+                                         Seconds step, bool unfold) {
+  Estimate<Seconds> estimate{step, step, step,
+                             std::max(Provenance::kExtrapolated, s.lowered.provenance)};
+  if (s.lowered.pricings.empty() && s.lowered.messages == 0) return estimate;
+  for (const job::Bound bound : {job::Bound::kLow, job::Bound::kHigh}) {
+    job::Rules rules = s.rules;
+    rules.bound = bound;
+    const Result<job::LoweredJob> lowered = lower(s.job, cluster, rules, unfold);
+    if (!lowered) return forward(lowered);
+    const Result<graph::Timeline> timeline = engine::run(lowered->graph);
+    if (!timeline) return forward(timeline);
+    const Seconds end = timeline->makespan().seconds();
+    if (bound == job::Bound::kLow)
+      estimate.low = std::min(step, end);
+    else
+      estimate.high = std::max(step, end);
+  }
+  return estimate;
+}
+
+std::size_t rank_that_ends_last(const Simulation& s) {
+  std::size_t last = 0;
+  Picoseconds end(0);
+  for (std::size_t r = 0; r + 1 < s.lowered.first_op.size(); ++r)
+    for (std::uint32_t i = s.lowered.first_op[r]; i < s.lowered.first_op[r + 1]; ++i)
+      if (s.timeline[OpId(i)].end > end) {
+        end = s.timeline[OpId(i)].end;
+        last = r;
+      }
+  return last;
+}
+
+Result<Simulation> read_job(const SimulateOptions& options, const Globals& globals) {
   ingest::ChakraFiles files{.prefix = options.chakra};
   if (options.ranks > 0) files.ranks = options.ranks;
   if (!options.groups.empty()) {
@@ -118,7 +123,8 @@ Result<Simulation> simulate(const Options& options, const Globals& globals) {
   if (!read) return forward(read);
   Simulation s{.job = std::move(read->job),
                .input = read->files.front(),
-               .cluster = describe(*cluster),
+               .cluster = {},
+               .fidelity = options.fidelity,
                .rules = rules_of(options),
                .lowered = {},
                .timeline = {},
@@ -133,33 +139,49 @@ Result<Simulation> simulate(const Options& options, const Globals& globals) {
     for (const CollectiveKind kind : job::not_done_by(s.job, *s.rules.algorithm))
       s.warnings.push_back(fmt::format("'{}' does no {}, which takes its usual algorithm",
                                        options.algorithm, to_string(kind)));
+  return s;
+}
+
+Result<Simulation> simulate(const SimulateOptions& options, const Globals& globals) {
+  if (options.fidelity == SimulateFidelity::kSimgrid)
+    if (Status ok = engine::check_simgrid(); !ok) return forward(ok);
+  const Result<cluster::Cluster> cluster = cluster::load_cluster(options.cluster);
+  if (!cluster) return forward(cluster);
+  Result<Simulation> read = read_job(options, globals);
+  if (!read) return forward(read);
+  Simulation& s = *read;
+  s.cluster = describe(*cluster);
+  const bool closed = options.fidelity == SimulateFidelity::kClosed;
+  if (closed && std::any_of(cluster->links().begin(), cluster->links().end(),
+                            [](const cluster::Link& link) { return !link.changes.empty(); }))
+    s.warnings.push_back(
+        "closed forms take links as they are at first: `changes` of the cluster "
+        "play no part");
   const Result<double> by_roofline = price_compute(s.job, *cluster, s.warnings);
   if (!by_roofline) return forward(by_roofline);
   Result<job::LoweredJob> lowered = lower(s.job, *cluster, s.rules, options.unfold);
   if (!lowered) return forward(lowered);
   s.lowered = std::move(*lowered);
   constexpr std::uint64_t kMostMessages = 2'000'000'000;
-  if (s.rules.fidelity == job::Fidelity::kMessage && s.lowered.messages > kMostMessages)
+  if (!closed && s.lowered.messages > kMostMessages)
     return fail(
         fmt::format("{} messages are too many to carry one by one", grouped(s.lowered.messages)),
         "--fidelity closed");
-  Result<graph::Timeline> timeline = engine::run(s.lowered.graph);
+  Result<graph::Timeline> timeline = run_graph(s.lowered.graph, options);
   if (!timeline) return forward(timeline);
   s.timeline = std::move(*timeline);
   s.usage = job::usage(s.job, s.lowered, s.timeline);
-  std::size_t last = 0;
-  Picoseconds end(0);
-  for (std::size_t r = 0; r + 1 < s.lowered.first_op.size(); ++r)
-    for (std::uint32_t i = s.lowered.first_op[r]; i < s.lowered.first_op[r + 1]; ++i)
-      if (s.timeline[OpId(i)].end > end) {
-        end = s.timeline[OpId(i)].end;
-        last = r;
-      }
-  s.step = job::estimate_step(end.seconds(), s.usage[last], *by_roofline);
-  return s;
+  const job::Usage& last = s.usage[rank_that_ends_last(s)];
+  const Seconds step = s.timeline.makespan().seconds();
+  const Result<Estimate<Seconds>> network =
+      closed ? between_bounds(s, *cluster, step, options.unfold)
+             : Result<Estimate<Seconds>>(job::on_datasheet_links(step, last));
+  if (!network) return forward(network);
+  s.step = job::with_slow_kernels(*network, last, *by_roofline);
+  return read;
 }
 
-Result<Exit> run(const Options& options, const Globals& globals) {
+Result<Exit> run(const SimulateOptions& options, const Globals& globals) {
   if (!options.perfetto.empty())  // before long work: can it be written?
     if (const Result<PendingFile> file = PendingFile::create(options.perfetto); !file)
       return forward(file);
@@ -175,81 +197,18 @@ Result<Exit> run(const Options& options, const Globals& globals) {
   return Exit::kSuccess;
 }
 
-std::string check_algorithm(const std::string& name) {
-  if (algorithm_from(name)) return "";
-  return fmt::format("unknown algorithm '{}'; {}", name, suggest(name, comm::kAlgorithmNames));
-}
-
-std::string check_duration(const std::string& text) {
-  const Result<Seconds> delay = parse_quantity<Seconds>(text);
-  if (!delay) return to_string(delay.error());
-  return *delay >= Seconds::s(0) ? "" : "a delay is not negative";
-}
-
 }  // namespace
 
 void add_simulate(CLI::App& app, Action& action) {
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<SimulateOptions>();
   CLI::App* command = app.add_subcommand(
       "simulate", "Predict a job, given as Chakra execution traces, on a cluster");
-  command
-      ->add_option("--chakra", options->chakra,
-                   "PREFIX.<rank>.et of each rank, or PREFIX.et for all of them; may be gzip")
-      ->type_name("PREFIX");
-  command->add_option("--cluster", options->cluster, "what it runs on: a file with `cluster:`")
-      ->type_name("FILE");
-  command
-      ->add_option("--ranks", options->ranks,
-                   "how many ranks; rank r runs on device r (default: one per file)")
-      ->check(CLI::Range(1U, 1U << 20).description(""))
-      ->type_name("N");
-  command
-      ->add_option("--comm-groups", options->groups,
-                   "process groups: {\"name\": [ranks]} or {\"name\": [[ranks], [ranks]]} as JSON")
-      ->type_name("FILE");
-  const std::map<std::string, job::Fidelity> fidelities = {{"closed", job::Fidelity::kClosed},
-                                                           {"message", job::Fidelity::kMessage}};
-  command
-      ->add_option("--fidelity", options->fidelity,
-                   "message (default): collectives as messages that share links; closed: by "
-                   "closed form")
-      ->transform(CLI::CheckedTransformer(fidelities).description(""))
-      ->type_name("NAME");
-  command
-      ->add_option("--algorithm", options->algorithm,
-                   "of collectives that it can do: ring (default), tree, halving_doubling, "
-                   "hierarchical, ...; all_to_all: pairwise (default), linear, two_dimensional")
-      ->type_name("NAME")
-      ->check(CLI::Validator(check_algorithm, "", ""));
-  const std::map<std::string, bool> semantics = {{"nccl", false}, {"astra-sim", true}};
-  command
-      ->add_option("--semantics", options->astra_sim,
-                   "nccl (default): a stream per process group; astra-sim: one collective or send "
-                   "of a rank at a time, in splits, with an endpoint delay")
-      ->transform(CLI::CheckedTransformer(semantics).description(""))
-      ->type_name("NAME");
-  command
-      ->add_option("--splits", options->splits,
-                   "astra-sim: parts of a collective, one after the other (default 4)")
-      ->check(CLI::Range(1U, 1024U).description(""))
-      ->type_name("N");
-  command
-      ->add_option("--endpoint-delay", options->endpoint_delay,
-                   "astra-sim: time added to every message of a collective (default 10 ns)")
-      ->type_name("TIME")
-      ->check(CLI::Validator(check_duration, "", ""));
-  command->add_flag("--unfold", options->unfold,
-                    "run every rank also where all do the same (closed)");
-  command->add_option("--perfetto", options->perfetto, "write the timeline for ui.perfetto.dev")
-      ->type_name("FILE");
+  add_simulate_options(*command, *options);
   command->footer(
       "Example: rehearse simulate --chakra job --cluster cluster.yaml --ranks 16 --fidelity "
       "closed");
   command->callback([options, &action] {
-    if (options->chakra.empty() || options->cluster.empty())
-      throw CLI::ValidationError("simulate needs --chakra PREFIX and --cluster FILE");
-    if (!options->astra_sim && (options->splits || !options->endpoint_delay.empty()))
-      throw CLI::ValidationError("--splits and --endpoint-delay need --semantics astra-sim");
+    check_simulate_options(*options);
     action = [options](const Globals& globals) { return run(*options, globals); };
   });
 }

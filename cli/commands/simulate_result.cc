@@ -110,8 +110,27 @@ Table collective_table(const std::vector<CollectiveSum>& sums) {
   return table;
 }
 
-std::string_view fidelity_name(const Simulation& s) {
-  return s.rules.fidelity == job::Fidelity::kClosed ? "closed" : "message";
+/// How the collectives were had, for people.
+std::string carried_by(const Simulation& s) {
+  switch (s.fidelity) {
+    case SimulateFidelity::kClosed:
+      return "by closed form";
+    case SimulateFidelity::kMessage:
+      return "message by message: " + counted(s.lowered.messages, "message");
+    case SimulateFidelity::kSimgrid:
+      return "message by message through SimGrid: " + counted(s.lowered.messages, "message");
+  }
+  return "";
+}
+
+/// What closed forms rest on; nothing where there were none.
+std::string pricing_text(const Simulation& s) {
+  std::string text;
+  for (const job::Pricing& p : s.lowered.pricings)
+    text += fmt::format("{} among {}: {}{}{}\n", to_string(p.kind), counted(p.ranks, "rank"),
+                        p.calibrated ? "calibrated, " : "links of the cluster",
+                        !p.calibrated && !p.why.empty() ? ", as " : "", p.why);
+  return text;
 }
 
 /// A part of the step, with the interval of the whole in proportion.
@@ -138,12 +157,10 @@ Table rank_table(const Simulation& s) {
 std::string simulation_text(const Simulation& s) {
   std::string text = fmt::format("{}: {} on {}, {}\n", s.input, counted(s.job.ranks(), "rank"),
                                  s.cluster, counted(s.job.ops(), "op"));
-  text += s.lowered.folded
-              ? std::string("all ranks do the same: one was run, collectives by closed form\n\n")
-              : fmt::format("every rank was run, collectives {}\n\n",
-                            s.rules.fidelity == job::Fidelity::kClosed
-                                ? std::string("by closed form")
-                                : "message by message: " + counted(s.lowered.messages, "message"));
+  text +=
+      fmt::format("{}, collectives {}\n\n",
+                  s.lowered.folded ? "all ranks do the same: one was run" : "every rank was run",
+                  carried_by(s));
   text += fmt::format("step time   {} ({} – {}, {})\n", to_string(s.step.value, 4),
                       to_string(s.step.low, 4), to_string(s.step.high, 4),
                       to_string(s.step.provenance));
@@ -160,6 +177,7 @@ std::string simulation_text(const Simulation& s) {
   text += "\n" + rank_table(s).text(60, kRowsShown);
   if (!s.lowered.collectives.empty())
     text += "\n" + collective_table(slowest_collectives(s, 5)).text(40);
+  if (const std::string pricing = pricing_text(s); !pricing.empty()) text += "\n" + pricing;
   return text;
 }
 
@@ -167,7 +185,7 @@ Json simulation_json(const Simulation& s) {
   Json json = json_root("simulate");
   json["job"] = {{"input", s.input}, {"ranks", s.job.ranks()}, {"ops", s.job.ops()}};
   json["cluster"] = s.cluster;
-  json["fidelity"] = fidelity_name(s);
+  json["fidelity"] = name_of(s.fidelity);
   json["folded"] = s.lowered.folded;
   json["step_time"] = json_predicted(s.step);
   if (s.step.low > Seconds::s(0))
@@ -196,6 +214,12 @@ Json simulation_json(const Simulation& s) {
                                    {"count", sum.count},
                                    {"mean_s", sum.total.s() / static_cast<double>(sum.count)},
                                    {"slowest_s", sum.slowest.s()}});
+  json["collective_costs"] = Json::array();
+  for (const job::Pricing& p : s.lowered.pricings)
+    json["collective_costs"].push_back({{"kind", to_string(p.kind)},
+                                        {"ranks", p.ranks},
+                                        {"from", p.calibrated ? "calibration" : "links"},
+                                        {"why", p.why}});
   if (!s.lowered.folded) {
     json["messages"] = s.lowered.messages;
     json["bytes_sent"] = s.lowered.bytes_sent;

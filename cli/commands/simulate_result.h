@@ -5,11 +5,12 @@
 #include <string>
 #include <vector>
 
+#include "cli/commands/simulate_options.h"
 #include "cli/output/json.h"
 #include "cli/output/table.h"
-#include "models/job/interval.h"
 #include "models/job/lower.h"
 #include "models/job/usage.h"
+#include "sim/base/estimate.h"
 #include "sim/graph/timeline.h"
 
 namespace rehearse::cli {
@@ -19,6 +20,7 @@ struct Simulation {
   graph::Job job;
   std::string input;    ///< "job.et" or "job.0.et … job.7.et"
   std::string cluster;  ///< "32 × h100_sxm5_80"
+  SimulateFidelity fidelity;
   job::Rules rules;
   job::LoweredJob lowered;
   graph::Timeline timeline;

@@ -4,6 +4,8 @@
 
 #include <fmt/core.h>
 
+#include "models/job/interval.h"
+
 namespace rehearse::job {
 
 using cluster::PointToPoint;
@@ -114,8 +116,10 @@ std::shared_ptr<const Lanes> meeting(std::uint32_t members) {
   return std::make_shared<Lanes>(members, std::move(lanes), std::move(waits));
 }
 
-Seconds GroupSchedule::time(Bytes size) const {
-  return slowest(local_paths, local, size) + slowest(across_paths, across, size);
+Estimate<Seconds> GroupSchedule::price(Bytes size) const {
+  if (calibrated) return calibrated->cost.at(size).time;
+  return on_datasheet_links(slowest(local_paths, local, size) +
+                            slowest(across_paths, across, size));
 }
 
 bool GroupSchedule::costs_as(const GroupSchedule& other) const {
@@ -125,6 +129,7 @@ bool GroupSchedule::costs_as(const GroupSchedule& other) const {
   const auto alike = [](const Steps& a, const Steps& b) {
     return a.count == b.count && a.share == b.share;
   };
+  if (calibrated || other.calibrated) return calibrated == other.calibrated;
   return alike(local, other.local) && alike(across, other.across) &&
          equal(local_paths, other.local_paths) && equal(across_paths, other.across_paths);
 }
@@ -163,6 +168,12 @@ Result<GroupSchedule> Schedules::of(CollectiveKind kind, std::span<const DeviceI
   }
   keep_distinct(result.local_paths);
   keep_distinct(result.across_paths);
+  if (rules_.calibrated) {
+    if (auto cost = calibrated_.of(kind, devices))
+      result.calibrated = std::move(*cost);
+    else
+      result.why_not = cost.error().diagnostics.front().problem;
+  }
   return result;
 }
 

@@ -5,9 +5,11 @@
 #include <memory>
 #include <optional>
 #include <span>
+#include <string>
 #include <vector>
 
 #include "models/comm/schedule.h"
+#include "models/job/calibrated.h"
 #include "models/job/lower.h"
 #include "sim/cluster/cluster.h"
 
@@ -18,10 +20,13 @@ struct GroupSchedule {
   std::shared_ptr<const graph::Lanes> lanes;
   comm::Steps local, across;
   std::vector<cluster::PointToPoint> local_paths, across_paths;
+  /// Absent where Rules::calibrated does not ask for it, or for the reason in `why_not`.
+  std::shared_ptr<const CalibratedCost> calibrated = {};
+  std::string why_not = {};
 
-  /// The closed form on the slowest of the paths.
-  Seconds time(Bytes size) const;
-  /// Whether both always give the same time.
+  /// As calibrated, else the closed form on the slowest of the paths (interval.h).
+  Estimate<Seconds> price(Bytes size) const;
+  /// Whether both always give the same price.
   bool costs_as(const GroupSchedule& other) const;
 };
 
@@ -30,7 +35,7 @@ class Schedules {
  public:
   /// REQUIRES: both outlive this object.
   Schedules(const cluster::Cluster& cluster, const Rules& rules)
-      : cluster_(cluster), rules_(rules) {}
+      : cluster_(cluster), rules_(rules), calibrated_(cluster) {}
 
   /// REQUIRES: at least two devices.
   Result<GroupSchedule> of(CollectiveKind kind, std::span<const DeviceId> devices);
@@ -39,6 +44,7 @@ class Schedules {
   const cluster::Cluster& cluster_;
   const Rules& rules_;
   std::map<std::tuple<CollectiveKind, std::uint32_t, std::uint32_t>, comm::Schedule> known_;
+  CalibratedCosts calibrated_;
 };
 
 /// A collective that only takes time: all members come, the last one ends the chain to member 0,

@@ -1,15 +1,25 @@
 #include "models/job/interval.h"
 
+#include <algorithm>
+
+#include "models/job/usage.h"
+
 namespace rehearse::job {
 
-Estimate<Seconds> estimate_step(Seconds step, const Usage& last, double by_roofline) {
+Estimate<Seconds> on_datasheet_links(Seconds time) {
+  return {time, time * kFastestNetwork, time * kSlowestNetwork, Provenance::kDatasheet};
+}
+
+Estimate<Seconds> on_datasheet_links(Seconds step, const Usage& last) {
   const Seconds network = last.exposed_communication;
-  const Seconds kernels = (last.compute + last.memory) * by_roofline;
-  const bool from_datasheets = network > Seconds::s(0) || by_roofline > 0;
-  return {.value = step,
-          .low = step - network * (1 - kFastestNetwork),
-          .high = step + network * (kSlowestNetwork - 1) + kernels * (1 / kLeastOfPeak - 1),
-          .provenance = from_datasheets ? Provenance::kDatasheet : Provenance::kExtrapolated};
+  return {step, step - network * (1 - kFastestNetwork), step + network * (kSlowestNetwork - 1),
+          network > Seconds::s(0) ? Provenance::kDatasheet : Provenance::kExtrapolated};
+}
+
+Estimate<Seconds> with_slow_kernels(Estimate<Seconds> step, const Usage& last, double by_roofline) {
+  step.high = step.high + (last.compute + last.memory) * (by_roofline * (1 / kLeastOfPeak - 1));
+  if (by_roofline > 0) step.provenance = Provenance::kDatasheet;
+  return step;
 }
 
 }  // namespace rehearse::job

@@ -2,12 +2,14 @@
 
 #include <algorithm>
 #include <map>
-#include <unordered_map>
 
 #include <fmt/core.h>
 
+#include "models/comm/interference.h"
 #include "models/comm/placement.h"
 #include "models/job/group_network.h"
+#include "models/job/interval.h"
+#include "models/job/matching.h"
 #include "sim/base/check.h"
 
 namespace rehearse::job {
@@ -23,9 +25,6 @@ using graph::ProgramOp;
 using graph::Task;
 using graph::Way;
 using Ways = std::shared_ptr<const std::vector<Way>>;
-
-/// To the byte: a rounded size would show two different ones as equal.
-std::string exactly(Bytes bytes) { return fmt::format("{:.0f} B", bytes.b()); }
 
 /// The dependencies of a program, and the order of the collectives of one group.
 struct Order {
@@ -63,20 +62,23 @@ class Lowering {
         ranks_(ranks),
         placement_(cluster, builder_),
         schedules_(cluster, rules),
-        instances_(job.groups.size()) {}
+        matching_(job) {}
 
   /// REQUIRES: to be called once.
   Result<LoweredJob> run(bool folded) {
     result_.folded = folded;
     if (Status ok = add_ops(); !ok) return forward(ok);
-    Status carried;
-    if (folded)
-      carried = set_closed_times();
-    else if (carried = check_members(); carried)
-      carried = carry_collectives();
-    if (!carried) return forward(carried);
-    if (Status ok = join_messages(); !ok) return forward(ok);
+    if (!folded)
+      if (Status ok = matching_.check_members(result_.first_op); !ok) return forward(ok);
+    result_.collectives = std::move(matching_.collectives());
+    if (Status ok = folded ? set_closed_times() : carry_collectives(); !ok) return forward(ok);
+    const Result<std::vector<graph::Edge>> messages = matching_.messages();
+    if (!messages) return forward(messages);
+    for (const graph::Edge& edge : *messages) builder_.add_edge(edge.from, edge.to);
+    carry_sends();
     Result<graph::Graph> graph = std::move(builder_).build();
+    if (graph && rules_.slowdown > 1)
+      graph = comm::interfere(std::move(*graph), ops_of_devices(), rules_.slowdown);
     if (!graph) return forward(graph);
     result_.graph = std::move(*graph);
     return std::move(result_);
@@ -87,12 +89,13 @@ class Lowering {
     std::optional<DemandId> of_task[3];  // compute, host, memory
     std::optional<DemandId> communication;
   };
-  /// One end of a message, by sender, receiver and tag.
-  struct End {
+  /// On its way message by message.
+  struct Send {
     OpId op;
+    DeviceId from, to;
     Bytes bytes;
+    std::int32_t priority;
   };
-  using Channel = std::tuple<std::uint32_t, std::uint32_t, std::uint32_t>;
 
   DemandId server(std::uint32_t rank, std::string_view what) {
     const ServerId server =
@@ -172,7 +175,8 @@ class Lowering {
           builder_.add_edge(OpId(base + order.before[d]), id);
         if (op.task == Task::kCollective) {
           const std::uint32_t group = job_.groups_of[r][op.group];
-          if (Status ok = join(group, issued[op.group]++, op, RankId(r), id); !ok)
+          if (Status ok = matching_.add_collective(group, issued[op.group]++, op, RankId(r), id);
+              !ok)
             return forward(ok);
         }
       }
@@ -186,103 +190,54 @@ class Lowering {
                     .category = category_of(op.task),
                     .duration = op.duration.value_or(Picoseconds(0)),
                     .demand = demand_of(servers, rank, op.task)};
-    if (op.task == Task::kSend) {
-      const Way& way = way_to(DeviceId(rank), DeviceId(op.peer));
+    if (op.task == Task::kSend && rules_.fidelity == Fidelity::kClosed) {
       const cluster::PointToPoint path = cluster_.route(DeviceId(rank), DeviceId(op.peer)).path;
-      added.duration = way.latency;
-      result_.bytes_sent += op.bytes.b();
-      ++result_.messages;
-      if (rules_.fidelity == Fidelity::kClosed) {
-        added.duration += Picoseconds::from(op.bytes / path.rate);
-      } else if (op.bytes > Bytes::b(0)) {
-        graph::Demand demand = builder_.so_far().demands()[way.demand.index()];
-        demand.server = builder_.so_far().demands()[added.demand.index()].server;
-        demand.priority = op.priority;
-        added.demand = builder_.add(std::move(demand));
-        added.work = op.bytes.b();
-      }
+      const Estimate<Seconds> time =
+          on_datasheet_links(path.latency + rules_.message_overhead + op.bytes / path.rate);
+      added.duration = Picoseconds::from(take(time));
     }
     const OpId id = builder_.add(added);
-    if (op.task == Task::kSend) sends_[{rank, op.peer, op.tag}].push_back({id, op.bytes});
-    if (op.task == Task::kReceive) receives_[{op.peer, rank, op.tag}].push_back({id, op.bytes});
+    if (op.task == Task::kSend) {
+      result_.bytes_sent += op.bytes.b();
+      ++result_.messages;
+      matching_.add_send(RankId(rank), op, id);
+      if (rules_.fidelity == Fidelity::kMessage)
+        sends_.push_back({id, DeviceId(rank), DeviceId(op.peer), op.bytes, op.priority});
+    }
+    if (op.task == Task::kReceive) matching_.add_receive(RankId(rank), op, id);
     return id;
   }
 
-  const Way& way_to(DeviceId from, DeviceId to) {
-    const std::uint64_t key = (std::uint64_t{from.index()} << 32) | to.index();
-    if (const auto known = ways_.find(key); known != ways_.end()) return known->second;
-    const Lanes lane(2, {{0, 1, 1, 1.0}}, {});
-    const DeviceId ends[] = {from, to};
-    Way way = placement_.ways(lane, ends)->front();
-    way.latency += Picoseconds::from(rules_.message_overhead);
-    return ways_.emplace(key, way).first->second;
-  }
-
-  /// The `index`-th collective of a group, seen by one rank.
-  Status join(std::uint32_t group, std::uint32_t index, const ProgramOp& op, RankId rank, OpId id) {
-    std::vector<std::uint32_t>& of_group = instances_[group];
-    if (index == of_group.size()) {
-      of_group.push_back(static_cast<std::uint32_t>(result_.collectives.size()));
-      result_.collectives.push_back({op.collective, op.bytes, group, {}});
-      priorities_.push_back(op.priority);
-      first_ranks_.push_back(rank);
+  /// A send is a transfer to an op that is there from the beginning: it waits for no receive.
+  void carry_sends() {
+    if (sends_.empty()) return;
+    const auto lane = std::make_shared<const Lanes>(2, std::vector<Lane>{{0, 1, 1, 1.0}},
+                                                    std::vector<graph::Wait>{});
+    std::map<std::tuple<DeviceId, DeviceId, std::int32_t>, Ways> known;
+    const NameId name = builder_.intern("arrival");
+    for (const Send& send : sends_) {
+      Ways& ways = known[{send.from, send.to, send.priority}];
+      if (!ways) {
+        const DeviceId ends[] = {send.from, send.to};
+        ways = delayed(placement_.ways(*lane, ends, {.priority = send.priority}));
+      }
+      const OpId arrival = builder_.add(
+          {.name = name, .category = Category::kCommunication, .duration = Picoseconds(0)});
+      builder_.add(graph::Transfer{lane, ways, {send.op, arrival}, send.bytes.b()});
     }
-    Collective& collective = result_.collectives[of_group[index]];
-    if (collective.kind != op.collective || collective.bytes != op.bytes)
-      return fail(
-          fmt::format("process group '{}': its collective {} is {} of {} on rank {} and {} of "
-                      "{} on rank {}",
-                      job_.groups[group].name, index, to_string(collective.kind),
-                      exactly(collective.bytes), first_ranks_[of_group[index]].index(),
-                      to_string(op.collective), exactly(op.bytes), rank.index()),
-          "members that issue the same collectives in the same order");
-    collective.members.push_back(id);
-    return {};
   }
 
-  /// All members reach each collective. Puts them in the order of the group.
-  Status check_members() {
-    std::vector<std::uint32_t> place(ranks_, 0);
-    for (std::uint32_t g = 0; g < job_.groups.size(); ++g) {
-      const Job::Group& group = job_.groups[g];
-      bool in_order = true;
-      for (std::size_t i = 1; i < group.members.size(); ++i)
-        in_order = in_order && group.members[i - 1] < group.members[i];
-      for (const std::uint32_t index : instances_[g]) {
-        std::vector<OpId>& members = result_.collectives[index].members;
-        if (members.size() != group.members.size()) return missing(g, index);
-        if (in_order) continue;  // as ranks were added
-        for (std::size_t i = 0; i < group.members.size(); ++i)
-          place[group.members[i].index()] = static_cast<std::uint32_t>(i);
-        std::vector<OpId> sorted(members.size(), OpId(0));
-        for (const OpId member : members) sorted[place[rank_of(member)]] = member;
-        members = std::move(sorted);
+  std::vector<comm::DeviceOps> ops_of_devices() const {
+    std::vector<comm::DeviceOps> devices(ranks_);
+    for (std::uint32_t r = 0; r < ranks_; ++r) {
+      const std::vector<ProgramOp>& ops = job_.program(RankId(r)).ops;
+      for (std::uint32_t i = 0; i < ops.size(); ++i) {
+        const OpId id(result_.first_op[r] + i);
+        if (ops[i].task == Task::kCompute) devices[r].compute.push_back(id);
+        if (ops[i].task == Task::kCollective) devices[r].communication.push_back(id);
       }
     }
-    return {};
-  }
-
-  std::uint32_t rank_of(OpId op) const {
-    const auto next =
-        std::upper_bound(result_.first_op.begin(), result_.first_op.end(), op.index());
-    return static_cast<std::uint32_t>(next - result_.first_op.begin() - 1);
-  }
-
-  tl::unexpected<Error> missing(std::uint32_t g, std::uint32_t index) const {
-    const Job::Group& group = job_.groups[g];
-    const Collective& collective = result_.collectives[index];
-    std::vector<char> came(ranks_, 0);
-    for (const OpId member : collective.members) came[rank_of(member)] = 1;
-    const auto absent = std::find_if(group.members.begin(), group.members.end(), [&](RankId rank) {
-      return rank.index() >= ranks_ || !came[rank.index()];
-    });
-    const auto number = std::find(instances_[g].begin(), instances_[g].end(), index);
-    return fail(
-        fmt::format(
-            "process group '{}': rank {} never comes to its collective {}, {} of {} on rank {}",
-            group.name, absent->index(), number - instances_[g].begin(), to_string(collective.kind),
-            exactly(collective.bytes), first_ranks_[index].index()),
-        "members that issue the same collectives in the same order");
+    return devices;
   }
 
   std::vector<DeviceId> devices_of(std::uint32_t group) const {
@@ -298,6 +253,13 @@ class Lowering {
       return &known->second;
     Result<GroupSchedule> schedule = schedules_.of(kind, devices_of(group));
     if (!schedule) return forward(schedule);
+    if (rules_.fidelity == Fidelity::kClosed) {
+      Pricing pricing{kind, schedule->lanes->members(), schedule->calibrated != nullptr,
+                      schedule->calibrated ? schedule->calibrated->source : schedule->why_not};
+      std::vector<Pricing>& all = result_.pricings;
+      if (std::find(all.begin(), all.end(), pricing) == all.end())
+        all.push_back(std::move(pricing));
+    }
     return &group_schedules_.emplace(key, std::move(*schedule)).first->second;
   }
 
@@ -308,8 +270,22 @@ class Lowering {
     result_.bytes_sent += share * size.b();
   }
 
-  Result<Picoseconds> closed_time(const GroupSchedule& schedule, Bytes size) const {
-    const Seconds time = schedule.time(size);
+  /// The end of the interval that this run is to take.
+  Seconds take(const Estimate<Seconds>& price) {
+    result_.provenance = std::max(result_.provenance, price.provenance);
+    switch (rules_.bound) {
+      case Bound::kLow:
+        return price.low;
+      case Bound::kValue:
+        return price.value;
+      case Bound::kHigh:
+        return price.high;
+    }
+    return price.value;
+  }
+
+  Result<Picoseconds> closed_time(const GroupSchedule& schedule, Bytes size) {
+    const Seconds time = take(schedule.price(size));
     constexpr double kLongest = 86400;  // a collective of more than a day is wrong input
     if (!(time.s() < kLongest)) return fail("a collective would last " + to_string(time));
     return Picoseconds::from(time);
@@ -328,8 +304,7 @@ class Lowering {
   }
 
   Status carry_collectives() {
-    for (std::size_t i = 0; i < result_.collectives.size(); ++i) {
-      const Collective& collective = result_.collectives[i];
+    for (const Collective& collective : result_.collectives) {
       const auto n = static_cast<std::uint32_t>(collective.members.size());
       if (n < 2) continue;
       const auto schedule = schedule_of(collective.group, collective.kind);
@@ -342,8 +317,7 @@ class Lowering {
         if (!lanes) lanes = meeting(n);
         builder_.add(graph::Transfer{lanes, waits_of(*lanes, *time), collective.members, 0});
       } else {
-        builder_.add(graph::Transfer{(*schedule)->lanes,
-                                     ways_of(collective, **schedule, priorities_[i]),
+        builder_.add(graph::Transfer{(*schedule)->lanes, ways_of(collective, **schedule),
                                      collective.members, collective.bytes.b()});
       }
     }
@@ -359,45 +333,25 @@ class Lowering {
     return known;
   }
 
-  Ways ways_of(const Collective& collective, const GroupSchedule& schedule, std::int32_t priority) {
-    Ways& known = ways_of_group_[{collective.group, schedule.lanes.get(), priority}];
-    if (known) return known;
-    Ways ways =
-        placement_.ways(*schedule.lanes, devices_of(collective.group), {.priority = priority});
-    if (rules_.message_overhead > Seconds::s(0)) {
-      std::vector<Way> slower = *ways;
-      for (Way& way : slower) way.latency += Picoseconds::from(rules_.message_overhead);
-      ways = std::make_shared<const std::vector<Way>>(std::move(slower));
-    }
-    known = ways;
+  Ways ways_of(const Collective& collective, const GroupSchedule& schedule) {
+    const comm::Standing standing{
+        .priority = collective.priority,
+        .group = rules_.grouped ? std::optional(FlowGroupId(flow_groups_++)) : std::nullopt};
+    const auto make = [&] {
+      return delayed(placement_.ways(*schedule.lanes, devices_of(collective.group), standing));
+    };
+    if (rules_.grouped) return make();
+    Ways& known = ways_[{collective.group, schedule.lanes.get(), collective.priority}];
+    if (!known) known = make();
     return known;
   }
 
-  Status join_messages() {
-    const auto describe = [](const Channel& c) {
-      return fmt::format("from rank {} to rank {} with tag {}", std::get<0>(c), std::get<1>(c),
-                         std::get<2>(c));
-    };
-    for (const auto& [channel, sends] : sends_) {
-      const auto found = receives_.find(channel);
-      const std::size_t received = found == receives_.end() ? 0 : found->second.size();
-      if (received != sends.size())
-        return fail(fmt::format("{} messages {}, of which {} are received", sends.size(),
-                                describe(channel), received),
-                    "a receive for every send");
-      for (std::size_t i = 0; i < sends.size(); ++i) {
-        if (sends[i].bytes != found->second[i].bytes)
-          return fail(fmt::format("message {} {} has {} and its receive {}", i, describe(channel),
-                                  exactly(sends[i].bytes), exactly(found->second[i].bytes)));
-        builder_.add_edge(sends[i].op, found->second[i].op);
-      }
-    }
-    for (const auto& [channel, receives] : receives_)
-      if (!sends_.contains(channel))
-        return fail(fmt::format("{} receives of messages {}, which are never sent", receives.size(),
-                                describe(channel)),
-                    "a send for every receive");
-    return {};
+  /// With the overhead of each message.
+  Ways delayed(Ways ways) const {
+    if (rules_.message_overhead == Seconds::s(0)) return ways;
+    std::vector<Way> slower = *ways;
+    for (Way& way : slower) way.latency += Picoseconds::from(rules_.message_overhead);
+    return std::make_shared<const std::vector<Way>>(std::move(slower));
   }
 
   const Job& job_;
@@ -407,16 +361,14 @@ class Lowering {
   graph::GraphBuilder builder_;
   comm::Placement placement_;
   Schedules schedules_;
+  Matching matching_;
   LoweredJob result_;
-  std::vector<std::vector<std::uint32_t>> instances_;  // by group: in result_.collectives
-  std::vector<std::int32_t> priorities_;               // by collective
-  std::vector<RankId> first_ranks_;                    // by collective: who came first
-  std::map<Channel, std::vector<End>> sends_, receives_;
+  std::vector<Send> sends_;
+  std::uint32_t flow_groups_ = 0;
   std::map<std::pair<std::uint32_t, CollectiveKind>, GroupSchedule> group_schedules_;
   std::map<std::uint32_t, std::shared_ptr<const Lanes>> meetings_;
   std::map<std::pair<std::uint32_t, std::int64_t>, Ways> waits_;
-  std::map<std::tuple<std::uint32_t, const Lanes*, std::int32_t>, Ways> ways_of_group_;
-  std::unordered_map<std::uint64_t, Way> ways_;
+  std::map<std::tuple<std::uint32_t, const Lanes*, std::int32_t>, Ways> ways_;
 };
 
 /// What a rank says about others must fit the job.

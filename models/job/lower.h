@@ -9,9 +9,11 @@
 
 #include <cstdint>
 #include <optional>
+#include <string>
 #include <vector>
 
 #include "models/comm/schedule.h"
+#include "sim/base/estimate.h"
 #include "sim/cluster/cluster.h"
 #include "sim/graph/graph.h"
 #include "sim/graph/job.h"
@@ -23,6 +25,9 @@ enum class Fidelity : std::uint8_t {
   kMessage,  ///< its messages share the links of the cluster with all others
 };
 
+/// Which end of their intervals closed forms take.
+enum class Bound : std::uint8_t { kLow, kValue, kHigh };
+
 struct Rules {
   Fidelity fidelity = Fidelity::kMessage;
   /// For the kinds that it can do; others, and all where it is absent: ring, all_to_all pairwise.
@@ -33,6 +38,13 @@ struct Rules {
   std::uint32_t parts = 1;
   /// Added to the latency of every message.
   Seconds message_overhead = Seconds::s(0);
+  /// The messages of a collective are one group (engine::Division::kCoflow).
+  bool grouped = false;
+  /// Of compute ops while a collective is on their device (models/comm/interference.h); 1: none.
+  double slowdown = 1;
+  /// Closed form: as a shipped calibration prices a collective, where one covers it.
+  bool calibrated = false;
+  Bound bound = Bound::kValue;
 };
 
 /// One collective of the job.
@@ -40,7 +52,18 @@ struct Collective {
   CollectiveKind kind;
   Bytes bytes;
   std::uint32_t group;  ///< in Job::groups
+  std::int32_t priority;
   std::vector<OpId> members;
+};
+
+/// What the closed forms of a kind of collective among so many ranks rest on.
+struct Pricing {
+  CollectiveKind kind;
+  std::uint32_t ranks;
+  bool calibrated;  ///< else the links of the cluster
+  std::string why;  ///< the source of the calibration, or why there is none; empty: not asked for
+
+  friend bool operator==(const Pricing&, const Pricing&) = default;
 };
 
 struct LoweredJob {
@@ -48,6 +71,9 @@ struct LoweredJob {
   /// By rank that is run, and one more: its ops in the order of its program.
   std::vector<std::uint32_t> first_op;
   std::vector<Collective> collectives;
+  std::vector<Pricing> pricings;  ///< under the closed form, in the order of their first use
+  /// The worst of what closed forms rest on.
+  Provenance provenance = Provenance::kRecorded;
   bool folded = false;    ///< one rank runs, and stands for all
   double bytes_sent = 0;  ///< over all ranks that are run
   std::uint64_t messages = 0;

@@ -206,9 +206,13 @@ void Flows::withdraw(FlowTag tag, DemandId demand, Picoseconds now) {
     std::make_heap(c.flows.begin(), c.flows.end());
     --flowing_;
     if (c.component != kNone) {
-      for (const std::uint32_t other : components_[c.component].classes)
-        if (other != index && classes_[other].active) changed_.push_back(other);
-      dissolve(c.component);
+      const std::uint32_t component = c.component;
+      // None may keep the number: another component can have it before they are divided.
+      for (const std::uint32_t other : components_[component].classes) {
+        classes_[other].component = kNone;
+        if (other != index) changed_.push_back(other);
+      }
+      dissolve(component);
     }
     if (c.flows.empty())
       deactivate(index);
@@ -348,7 +352,7 @@ void Flows::leave(std::uint32_t index, Picoseconds now, std::vector<FlowTag>& do
       // rounding of the service itself.
       const double leaves_at = c.flows.front().leaves_at;
       const double slack = std::max(c.rate * 0.51e-12, std::abs(leaves_at) * 1e-15);
-      if (leaves_at - c.service > slack) break;
+      if (std::isinf(leaves_at) || leaves_at - c.service > slack) break;
       done.push_back(c.flows.front().tag);
       std::pop_heap(c.flows.begin(), c.flows.end());
       c.flows.pop_back();

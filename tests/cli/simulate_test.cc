@@ -3,6 +3,7 @@
 
 #include <catch2/catch.hpp>
 
+#include "sim/engine/simgrid.h"
 #include "tests/support/chakra_writer.h"
 #include "tests/support/data.h"
 #include "tests/support/json_check.h"
@@ -42,11 +43,26 @@ Json json_of(const std::vector<std::string>& more) {
   REQUIRE(ran.code == 0);
   Json json = Json::parse(ran.out);
   test::check_values(json);
-  for (const char* key :
-       {"schema", "command", "job.input", "job.ranks", "job.ops", "cluster", "fidelity", "folded",
-        "step_time.value", "throughput.value", "breakdown.total.value", "breakdown.compute.value",
-        "breakdown.exposed_communication.value", "breakdown.idle.value", "ranks[].rank",
-        "ranks[].count", "collectives[].kind", "collectives[].slowest_s", "warnings"})
+  for (const char* key : {"schema",
+                          "command",
+                          "job.input",
+                          "job.ranks",
+                          "job.ops",
+                          "cluster",
+                          "fidelity",
+                          "folded",
+                          "step_time.value",
+                          "throughput.value",
+                          "breakdown.total.value",
+                          "breakdown.compute.value",
+                          "breakdown.exposed_communication.value",
+                          "breakdown.idle.value",
+                          "ranks[].rank",
+                          "ranks[].count",
+                          "collectives[].kind",
+                          "collectives[].slowest_s",
+                          "collective_costs",
+                          "warnings"})
     test::check_has(json, key);
   return json;
 }
@@ -59,8 +75,9 @@ double sum_of_parts(const Json& breakdown) {
 }
 
 TEST_CASE("simulate: one rank for all, all ranks, and messages") {
-  const Json folded = json_of({"--fidelity", "closed"});
-  const Json unfolded = json_of({"--fidelity", "closed", "--unfold"});
+  // On the links: what messages are compared with.
+  const Json folded = json_of({"--fidelity", "closed", "--algorithm", "ring"});
+  const Json unfolded = json_of({"--fidelity", "closed", "--algorithm", "ring", "--unfold"});
   const Json messages = json_of({});
   CHECK(folded["folded"] == true);
   CHECK(unfolded["folded"] == false);
@@ -79,6 +96,103 @@ TEST_CASE("simulate: one rank for all, all ranks, and messages") {
     CHECK(sum_of_parts(json["breakdown"]) == Approx(json["step_time"]["value"].get<double>()));
     CHECK(json["throughput"]["value"].get<double>() ==
           Approx(1 / json["step_time"]["value"].get<double>()));
+  }
+}
+
+TEST_CASE("simulate: closed form costs collectives as network does") {
+  const Json json = json_of({"--fidelity", "closed"});
+  CHECK(json["step_time"]["provenance"] == "extrapolated");
+  REQUIRE(json["collective_costs"].size() == 2);
+  for (const Json& cost : json["collective_costs"]) {
+    CHECK(cost["from"] == "calibration");
+    CHECK(cost["why"].get<std::string>().find("rows of NCCL") != std::string::npos);
+  }
+  // The tensor ranks of a node sum 16 MiB.
+  const Ran ran = test::rehearse({"network", "--device", "h100_sxm5_80", "--ranks", "8", "--sizes",
+                                  "16MiB", "--format", "json"});
+  const double price = Json::parse(ran.out)["points"][0]["time"]["value"].get<double>();
+  bool found = false;
+  for (const Json& collective : json["collectives"])
+    if (collective["ranks"] == 8 && collective["bytes"] == 16777216.0) {
+      found = true;
+      CHECK(collective["slowest_s"].get<double>() == Approx(price));
+    }
+  CHECK(found);
+  // Every rank, run one by one, gives the same.
+  CHECK(json_of({"--fidelity", "closed", "--unfold"})["step_time"] == json["step_time"]);
+  // On the links of the cluster where an algorithm is named, and by ASTRA-sim's rules.
+  for (const std::vector<std::string>& links :
+       {std::vector<std::string>{"--algorithm", "ring"}, {"--semantics", "astra-sim"}}) {
+    std::vector<std::string> arguments = {"--fidelity", "closed"};
+    arguments.insert(arguments.end(), links.begin(), links.end());
+    const Json other = json_of(arguments);
+    CHECK(other["step_time"]["provenance"] == "datasheet");
+    for (const Json& cost : other["collective_costs"]) CHECK(cost["from"] == "links");
+  }
+}
+
+TEST_CASE("simulate: SimGrid agrees on the example") {
+  if (!engine::simgrid_available()) {
+    WARN("skipped: built without SimGrid (install libsimgrid-dev)");
+    test::check_failed(simulate_example({"--fidelity", "simgrid"}), 1, "built without SimGrid");
+    return;
+  }
+  const Json simgrid = json_of({"--fidelity", "simgrid"});
+  CHECK(simgrid["fidelity"] == "simgrid");
+  CHECK(simgrid["step_time"]["value"].get<double>() ==
+        Approx(json_of({})["step_time"]["value"].get<double>()).epsilon(1e-9));
+}
+
+TEST_CASE("simulate: a link that is down for a while") {
+  // Two ranks sum 4 MB: two messages of 2 us + 20 us each way. From 10 to 30 us one link is down.
+  const auto cluster = test::write_scratch("down.yaml", R"(cluster:
+  device: h100_sxm5_80
+  devices_per_node: 2
+  nodes: 1
+  intra_node: {kind: nvswitch, rate: 100 GB/s, latency: 2 us}
+  changes:
+    - {link: node0/gpu0-node0/nvswitch, at: 10 us, share: 0}
+    - {link: node0/gpu0-node0/nvswitch, at: 30 us, share: 1}
+)");
+  const std::string sum = test::chakra_file(
+      {{0, "sum", test::kCollective, 0, {}, {{"comm_type", 0}, {"comm_size", 4'000'000}}}});
+  const std::string prefix = test::write_chakra({sum, sum}).string();
+  const auto run = [&](const std::vector<std::string>& more) {
+    std::vector<std::string> arguments = {"--chakra",       prefix,     "--cluster",
+                                          cluster.string(), "--format", "json"};
+    arguments.insert(arguments.end(), more.begin(), more.end());
+    return simulate(arguments);
+  };
+  const auto step_us = [&](const std::vector<std::string>& more) {
+    const Ran ran = run(more);
+    INFO(ran.errors);
+    REQUIRE(ran.code == 0);
+    return Json::parse(ran.out)["step_time"]["value"].get<double>() * 1e6;
+  };
+  // The first message from 2 to 10 us and from 30 to 42; the second from 44 to 64.
+  CHECK(step_us({}) == Approx(64));
+  CHECK(step_us({"--on-link-failure", "stall"}) == Approx(64));
+  // The first message again from 30 to 50 us; the second from 52 to 72.
+  CHECK(step_us({"--on-link-failure", "retry"}) == Approx(72));
+  test::check_failed(run({"--on-link-failure", "fail"}), 1,
+                     "capacity 'node0/gpu0 > node0/nvswitch' fails 10.0 us into the run");
+  const Ran closed = run({"--fidelity", "closed"});
+  CHECK(closed.code == 0);
+  CHECK(closed.errors.find("`changes` of the cluster play no part") != std::string::npos);
+}
+
+TEST_CASE("simulate: interference makes computing longer, at every fidelity") {
+  // Galvatron's 1.13 at most, less where no collective goes on.
+  for (const std::string fidelity : {"closed", "message"}) {
+    const auto compute = [&](const std::string& slowdown) {
+      return json_of({"--fidelity", fidelity, "--interference",
+                      slowdown})["breakdown"]["compute"]["value"]
+          .get<double>();
+    };
+    const double alone = compute("1");
+    CHECK(alone == Approx(5628e-6));
+    CHECK(compute("1.13") > 1.03 * alone);
+    CHECK(compute("1.13") < 1.13 * alone);
   }
 }
 
@@ -130,13 +244,23 @@ TEST_CASE("simulate: lengths from the roofline of the device, with a warning and
 TEST_CASE("simulate: wrong usage is exit code 2") {
   using test::check_failed;
   check_failed(simulate({}), 2, "simulate needs --chakra PREFIX and --cluster FILE");
-  check_failed(simulate({"job.yaml"}), 2, "unexpected 'job.yaml'");
+  check_failed(simulate({"job.yaml"}), 2, "job files are not read yet: give --chakra PREFIX");
   check_failed(simulate({"--chakra", "x"}), 2, "simulate needs --chakra PREFIX and --cluster FILE");
   check_failed(simulate_example({"--fidelity", "exact"}), 2, "--fidelity");
   check_failed(simulate_example({"--algorithm", "rnig"}), 2, "did you mean 'ring'?");
   check_failed(simulate_example({"--splits", "2"}), 2, "need --semantics astra-sim");
   check_failed(simulate_example({"--semantics", "astra-sim", "--endpoint-delay", "10"}), 2,
                "no unit");
+  check_failed(simulate_example({"--fidelity", "massage"}), 2, "did you mean 'message'?");
+  check_failed(simulate_example({"--division", "echelon"}), 2, "one of coflow, fair, first_come");
+  check_failed(simulate_example({"--division", "fair", "--fidelity", "closed"}), 2,
+               "need --fidelity message");
+  check_failed(simulate_example({"--on-link-failure", "retry", "--fidelity", "simgrid"}), 2,
+               "need --fidelity message");
+  check_failed(simulate_example({"--interference", "0.9"}), 2, "a slowdown from 1");
+  check_failed(simulate_example({"--interference", "nan"}), 2, "a slowdown from 1");
+  check_failed(simulate_example({"--interference", "1.13", "--fidelity", "simgrid"}), 2,
+               "SimGrid shares no device");
   check_failed(simulate_example({"--unfolded"}), 2, "did you mean '--unfold'?");
 }
 

@@ -120,6 +120,29 @@ TEST_CASE(
   }
 }
 
+TEST_CASE("jobs: one rank for all, with interference and calibrated collectives") {
+  for (std::uint64_t seed = 1; seed <= 60; ++seed) {
+    INFO("seed " << seed);
+    Random random(seed);
+    const std::uint32_t per_node = between(random, 1, 4), nodes = between(random, 1, 4);
+    const Job job = random_job(random, per_node, nodes, false);
+    const cluster::Cluster cluster = cluster_of(per_node, nodes);
+    Rules rules{.fidelity = Fidelity::kClosed,
+                .slowdown = 1 + 0.1 * between(random, 1, 9),
+                .calibrated = seed % 2 == 0};
+    const auto folded = fold(job, cluster, rules);
+    REQUIRE(folded);
+    REQUIRE(*folded);
+    const auto all = lower(job, cluster, rules);
+    REQUIRE(all);
+    CHECK(makespan(**folded) == makespan(*all));
+    CHECK((*folded)->provenance == all->provenance);
+    const Picoseconds value = makespan(*all);
+    rules.slowdown = 1;
+    CHECK(makespan(*lower(job, cluster, rules)).count() <= value.count() + 1000);
+  }
+}
+
 TEST_CASE("jobs: what is sent is received, over every transfer") {
   for (std::uint64_t seed = 1; seed <= 30; ++seed) {
     INFO("seed " << seed);

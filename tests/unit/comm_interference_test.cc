@@ -37,6 +37,31 @@ TEST_CASE("kernels beside a collective take as much longer as the slowdown says"
   CHECK((*timeline)[OpId(3)].end.seconds().us() == Approx(6));
 }
 
+TEST_CASE("a collective goes on when a kernel beside it ends") {
+  // Kernels of 2 and 4 us one after the other, a collective of 5 us from the beginning: 2.5 us,
+  // then 2.5 us in which 2 us of work are done, then 2 us: 7 us. The collective ends at 5 us.
+  const auto two = graph::parse_graph(R"(rehearse-graph 1
+server 0 "stream"
+demand 1 server 0
+op 0 "a" compute 2000000ps on 1
+op 1 "b" compute 4000000ps on 1
+op 2 "all_reduce" communication 5000000ps
+)",
+                                      "test");
+  REQUIRE(two);
+  const std::vector<DeviceOps> ops = {{{OpId(0), OpId(1)}, {OpId(2)}}};
+  const Result<graph::Graph> graph = interfere(*two, ops, 1.25);
+  REQUIRE(graph);
+  for (const engine::Division division :
+       {engine::Division::kFair, engine::Division::kCoflow, engine::Division::kFirstCome}) {
+    const Result<graph::Timeline> timeline = engine::run(*graph, {.division = division});
+    REQUIRE(timeline);
+    CHECK((*timeline)[OpId(0)].end.seconds().us() == Approx(2.5));
+    CHECK((*timeline)[OpId(1)].end.seconds().us() == Approx(7));
+    CHECK((*timeline)[OpId(2)].end.seconds().us() == Approx(5));
+  }
+}
+
 TEST_CASE("a slowdown of 1 leaves the graph as it was") {
   const Result<graph::Graph> graph = interfere(device(), kOps, 1);
   REQUIRE(graph);

@@ -2,6 +2,8 @@
 #include <catch2/catch.hpp>
 #include <fmt/core.h>
 
+#include "models/comm/transfer.h"
+#include "models/job/calibrated.h"
 #include "models/job/interval.h"
 #include "models/job/lower.h"
 #include "models/job/roofline.h"
@@ -199,16 +201,135 @@ TEST_CASE("ops without a duration take the roofline of the device") {
   CHECK_FALSE(lacks_durations(job));
 }
 
+TEST_CASE("computing beside a collective takes longer, in every form of it") {
+  // 4 MB among two ranks take 44 us from the beginning. Kernels of 30 and 60 us beside it at
+  // 1 / 1.25 of their speed: the first ends at 37.5 us; 5.2 us of the second are done at 44 us, the
+  // other 54.8 us by 98.8 us.
+  const std::vector<ChakraOp> ops = {collective(0, 0, 4'000'000), compute(1, 30),
+                                     compute(2, 60, {1})};
+  const Job job = job_of({ops, ops});
+  for (const Fidelity fidelity : {Fidelity::kClosed, Fidelity::kMessage}) {
+    const Ran ran = run(job, star(2), {.fidelity = fidelity, .slowdown = 1.25});
+    CHECK(ran.end_us(0, 0) == Approx(44));
+    CHECK(ran.end_us(1, 1) == Approx(37.5));
+    CHECK(ran.end_us(1, 2) == Approx(98.8));
+  }
+  const auto folded = fold(job, star(2), {.fidelity = Fidelity::kClosed, .slowdown = 1.25});
+  REQUIRE(folded);
+  REQUIRE(*folded);
+  CHECK(engine::run((*folded)->graph)->makespan().seconds().us() == Approx(98.8));
+}
+
+TEST_CASE("division: two collectives on the same links") {
+  // Long: 4 MB, short: 2 MB, two messages each of 2 us and 20 or 10 us, among the same two ranks.
+  const std::vector<ChakraOp> ops = {collective(0, 0, 4'000'000, {}, "long"),
+                                     collective(1, 0, 2'000'000, {}, "short")};
+  const Job job = job_of({ops, ops}, R"({"long": [0, 1], "short": [0, 1]})");
+  const auto ends = [&](const LoweredJob& lowered, engine::Division division) {
+    const auto timeline = engine::run(lowered.graph, {.division = division});
+    REQUIRE(timeline);
+    return std::pair((*timeline)[OpId(0)].end.seconds().us(),
+                     (*timeline)[OpId(1)].end.seconds().us());
+  };
+  const auto plain = lower(job, star(2), {});
+  const auto grouped = lower(job, star(2), {.grouped = true});
+  REQUIRE(plain);
+  REQUIRE(grouped);
+  // Halves from 2 us: short 22; alone to 24, halves again: long 40, short alone 40 to 42; long 62.
+  const auto fair = ends(*plain, engine::Division::kFair);
+  CHECK(fair.first == Approx(62));
+  CHECK(fair.second == Approx(42));
+  // Short first: 2 to 12, long 12 to 14; short 14 to 24, long 24 to 42 and 44 to 64.
+  const auto coflow = ends(*grouped, engine::Division::kCoflow);
+  CHECK(coflow.first == Approx(64));
+  CHECK(coflow.second == Approx(24));
+  // In order of leaving: long 0 to 20, short 20 to 30, long 30 to 50, short 50 to 60, and 2 us.
+  const auto first_come = ends(*plain, engine::Division::kFirstCome);
+  CHECK(first_come.first == Approx(52));
+  CHECK(first_come.second == Approx(62));
+}
+
+TEST_CASE("first come: sends take their turn as messages do") {
+  // A send of 5 MB at 0, an all-reduce of 2 MB at 1 us. On the way from 0 to 1: 0 to 50 us, then
+  // the first message until 60; the second leaves when that has come, at 62, and takes 12 us.
+  const Job job = job_of({{send(0, 1, 5'000'000), collective(1, 0, 2'000'000, {2}), compute(2, 1)},
+                          {receive(0, 0, 5'000'000), collective(1, 0, 2'000'000)}});
+  const auto lowered = lower(job, star(2), {});
+  REQUIRE(lowered);
+  const auto timeline = engine::run(lowered->graph, {.division = engine::Division::kFirstCome});
+  REQUIRE(timeline);
+  CHECK((*timeline)[OpId(0)].end.seconds().us() == Approx(52));
+  CHECK(timeline->makespan().seconds().us() == Approx(74));
+}
+
+TEST_CASE("closed form: calibrated where the cluster is what was measured, else its links") {
+  // One all-reduce of 64 MiB; per rank, in pieces of the calibration of H100 with NVSwitch.
+  const std::vector<ChakraOp> ops = {collective(0, 0, 64 << 20)};
+  const Job job = job_of(std::vector<std::vector<ChakraOp>>(8, ops));
+  const auto calibrated = comm::calibration_for("h100_sxm5_80");
+  REQUIRE(calibrated);
+  const auto cost =
+      comm::CollectiveCost::resolve(*calibrated, {.kind = CollectiveKind::kAllReduce, .ranks = 8});
+  REQUIRE(cost);
+  const comm::Price price = cost->at(Bytes::mib(64));
+  const auto dgx = cluster::parse_cluster(
+      "cluster: {device: h100_sxm5_80, devices_per_node: 8, nodes: 1}\n", "dgx");
+  REQUIRE(dgx);
+  const std::pair<Bound, Seconds> bounds[] = {{Bound::kLow, price.time.low},
+                                              {Bound::kValue, price.time.value},
+                                              {Bound::kHigh, price.time.high}};
+  for (const auto& [bound, time] : bounds) {
+    const Ran ran =
+        run(job, *dgx, {.fidelity = Fidelity::kClosed, .calibrated = true, .bound = bound});
+    CHECK(ran.us() == Approx(time.us()));
+    CHECK(ran.lowered.provenance == price.time.provenance);
+    REQUIRE(ran.lowered.pricings.size() == 1);
+    CHECK(ran.lowered.pricings[0].calibrated);
+  }
+  // Rates that were given are those of another link: 14 steps of 2 us + 8 MiB / 100 GB/s.
+  const Ran links = run(job, star(8), {.fidelity = Fidelity::kClosed, .calibrated = true});
+  CHECK(links.us() == Approx(14 * (2 + 8 * 1048576 / 100e9 * 1e6)));
+  CHECK(links.lowered.provenance == Provenance::kDatasheet);
+  REQUIRE(links.lowered.pricings.size() == 1);
+  CHECK_FALSE(links.lowered.pricings[0].calibrated);
+  CHECK(links.lowered.pricings[0].why ==
+        "link type 'intra_node' is not the one that was measured on");
+  const auto dgx1 = cluster::parse_cluster(
+      "cluster: {device: v100_sxm2_16, devices_per_node: 8, nodes: 1}\n", "dgx1");
+  REQUIRE(dgx1);  // some of its pairs have two links
+  CHECK(run(job, *dgx1, {.fidelity = Fidelity::kClosed, .calibrated = true})
+            .lowered.pricings[0]
+            .calibrated);
+}
+
+TEST_CASE("closed form: a group has the share of its node's NICs that its ranks are of the node") {
+  // Four nodes with eight NICs of 50 GB/s nominal. One rank of each node: 50 GB/s; all: 400.
+  const auto dgx = cluster::load_cluster(test::source_file("examples/clusters/dgx_h100_x4.yaml"));
+  REQUIRE(dgx);
+  CalibratedCosts costs(*dgx);
+  const auto of = [&](std::uint32_t step) {
+    std::vector<DeviceId> devices;
+    for (std::uint32_t d = 0; d < 32; d += step) devices.push_back(DeviceId(d));
+    return *costs.of(CollectiveKind::kAllReduce, devices);
+  };
+  CHECK(of(8)->source.find("4 nodes over infiniband of 50.0 GB/s") != std::string::npos);
+  CHECK(of(1)->source.find("4 nodes over infiniband of 400 GB/s") != std::string::npos);
+  CHECK(of(8) == of(8));
+  // 1 GiB through one NIC: 6 / 4 of it at 0.9 x 50 GB/s, and little else.
+  CHECK(of(8)->cost.at(Bytes::gib(1)).time.value.ms() ==
+        Approx(1.5 * 1073741824 / 45e9 * 1e3).epsilon(0.02));
+}
+
 TEST_CASE("the interval widens with what came from datasheets") {
   const Usage usage{.compute = Seconds::us(60), .exposed_communication = Seconds::us(40)};
-  const auto measured = estimate_step(Seconds::us(100), usage, 0);
+  const auto measured = on_datasheet_links(Seconds::us(100), usage);
   CHECK(measured.low.us() == Approx(92));    // the network a fifth quicker
   CHECK(measured.high.us() == Approx(120));  // or half as slow again
   CHECK(measured.provenance == Provenance::kDatasheet);
-  const auto modelled = estimate_step(Seconds::us(100), usage, 1);
+  const auto modelled = with_slow_kernels(measured, usage, 1);
   CHECK(modelled.low.us() == Approx(92));
   CHECK(modelled.high.us() == Approx(120 + 60 * (1 / 0.3 - 1)));
-  const auto given = estimate_step(Seconds::us(60), {.compute = Seconds::us(60)}, 0);
+  const auto given = on_datasheet_links(Seconds::us(60), {.compute = Seconds::us(60)});
   CHECK(given.provenance == Provenance::kExtrapolated);
 }
 

@@ -1,0 +1,180 @@
+#include "cli/commands/simulate_options.h"
+
+#include <map>
+
+#include <CLI/CLI.hpp>
+#include <fmt/core.h>
+
+#include "sim/base/text.h"
+
+namespace rehearse::cli {
+namespace {
+
+// As the system files that ASTRA-sim comes with: preferred-dataset-splits and endpoint-delay.
+constexpr std::uint32_t kAstraSplits = 4;
+constexpr Seconds kAstraEndpointDelay = Seconds::ns(10);
+
+const std::map<std::string, SimulateFidelity> kFidelities = {
+    {"closed", SimulateFidelity::kClosed},
+    {"message", SimulateFidelity::kMessage},
+    {"simgrid", SimulateFidelity::kSimgrid}};
+
+std::optional<comm::Algorithm> algorithm_from(const std::string& name) {
+  for (std::size_t i = 0; i < comm::kAlgorithmNames.size(); ++i)
+    if (comm::kAlgorithmNames[i] == name) return static_cast<comm::Algorithm>(i);
+  return std::nullopt;
+}
+
+std::string check_algorithm(const std::string& name) {
+  if (algorithm_from(name)) return "";
+  return fmt::format("unknown algorithm '{}'; {}", name, suggest(name, comm::kAlgorithmNames));
+}
+
+std::string check_duration(const std::string& text) {
+  const Result<Seconds> delay = parse_quantity<Seconds>(text);
+  if (!delay) return to_string(delay.error());
+  return *delay >= Seconds::s(0) ? "" : "a delay is not negative";
+}
+
+/// One of these names, in the place of its value.
+template <class Value>
+CLI::Validator choice(const std::map<std::string, Value>& values) {
+  const auto look_up = [values](std::string& name) -> std::string {
+    if (const auto found = values.find(name); found != values.end()) {
+      name = std::to_string(static_cast<int>(found->second));
+      return "";
+    }
+    std::vector<std::string_view> names;
+    for (const auto& [each, value] : values) names.push_back(each);
+    return fmt::format("unknown name '{}'; {}", name, suggest(name, names));
+  };
+  return CLI::Validator(look_up, "", "");
+}
+
+void add_network_options(CLI::App& command, SimulateOptions& options) {
+  const std::map<std::string, engine::Division> divisions = {
+      {"fair", engine::Division::kFair},
+      {"coflow", engine::Division::kCoflow},
+      {"first_come", engine::Division::kFirstCome}};
+  command
+      .add_option("--division", options.division,
+                  "of links among messages: fair (default); coflow: collectives one after the "
+                  "other, the shortest first; first_come: one message after the other")
+      ->transform(choice(divisions))
+      ->type_name("NAME");
+  const std::map<std::string, engine::OnFailure> failures = {{"stall", engine::OnFailure::kStall},
+                                                             {"retry", engine::OnFailure::kRetry},
+                                                             {"fail", engine::OnFailure::kFail}};
+  command
+      .add_option("--on-link-failure", options.on_failure,
+                  "messages on a link that goes down (`changes` of the cluster): stall (default) "
+                  "until it is back, retry from the beginning, or fail: the run ends")
+      ->transform(choice(failures))
+      ->type_name("NAME");
+  command
+      .add_option("--interference", options.slowdown,
+                  "computing takes so many times as long while a collective is on the device "
+                  "(default 1; the one published measurement at hand, Galvatron's, is 1.13)")
+      ->type_name("SLOWDOWN");
+}
+
+void add_astra_options(CLI::App& command, SimulateOptions& options) {
+  const std::map<std::string, bool> semantics = {{"nccl", false}, {"astra-sim", true}};
+  command
+      .add_option("--semantics", options.astra_sim,
+                  "nccl (default): a stream per process group; astra-sim: one collective or send "
+                  "of a rank at a time, in splits, with an endpoint delay")
+      ->transform(choice(semantics))
+      ->type_name("NAME");
+  command
+      .add_option("--splits", options.splits,
+                  "astra-sim: parts of a collective, one after the other (default 4)")
+      ->check(CLI::Range(1U, 1024U).description(""))
+      ->type_name("N");
+  command
+      .add_option("--endpoint-delay", options.endpoint_delay,
+                  "astra-sim: time added to every message of a collective (default 10 ns)")
+      ->type_name("TIME")
+      ->check(CLI::Validator(check_duration, "", ""));
+}
+
+}  // namespace
+
+std::string_view name_of(SimulateFidelity fidelity) {
+  for (const auto& [name, value] : kFidelities)
+    if (value == fidelity) return name;
+  return "?";
+}
+
+void add_simulate_options(CLI::App& command, SimulateOptions& options) {
+  command.add_option("JOB", options.job_file, "not read yet: give the job with --chakra")
+      ->type_name("FILE");
+  command
+      .add_option("--chakra", options.chakra,
+                  "PREFIX.<rank>.et of each rank, or PREFIX.et for all of them; may be gzip")
+      ->type_name("PREFIX");
+  command.add_option("--cluster", options.cluster, "what it runs on: a file with `cluster:`")
+      ->type_name("FILE");
+  command
+      .add_option("--ranks", options.ranks,
+                  "how many ranks; rank r runs on device r (default: one per file)")
+      ->check(CLI::Range(1U, 1U << 20).description(""))
+      ->type_name("N");
+  command
+      .add_option("--comm-groups", options.groups,
+                  "process groups: {\"name\": [ranks]} or {\"name\": [[ranks], [ranks]]} as JSON")
+      ->type_name("FILE");
+  command
+      .add_option("--fidelity", options.fidelity,
+                  "message (default): collectives as messages that share links; simgrid: the "
+                  "same, carried by SimGrid; closed: as calibrated, else by closed form")
+      ->transform(choice(kFidelities))
+      ->type_name("NAME");
+  command
+      .add_option("--algorithm", options.algorithm,
+                  "of collectives that it can do, on the links of the cluster: ring (default), "
+                  "tree, halving_doubling, hierarchical, ...; all_to_all: pairwise (default), "
+                  "linear, two_dimensional")
+      ->type_name("NAME")
+      ->check(CLI::Validator(check_algorithm, "", ""));
+  add_network_options(command, options);
+  add_astra_options(command, options);
+  command.add_flag("--unfold", options.unfold,
+                   "run every rank also where all do the same (closed)");
+  command.add_option("--perfetto", options.perfetto, "write the timeline for ui.perfetto.dev")
+      ->type_name("FILE");
+}
+
+void check_simulate_options(const SimulateOptions& options) {
+  const auto refuse = [](const char* why) { throw CLI::ValidationError(why); };
+  if (!options.job_file.empty())
+    refuse("job files are not read yet: give --chakra PREFIX and --cluster FILE");
+  if (options.chakra.empty() || options.cluster.empty())
+    refuse("simulate needs --chakra PREFIX and --cluster FILE");
+  if (!options.astra_sim && (options.splits || !options.endpoint_delay.empty()))
+    refuse("--splits and --endpoint-delay need --semantics astra-sim");
+  if ((options.division || options.on_failure) && options.fidelity != SimulateFidelity::kMessage)
+    refuse("--division and --on-link-failure need --fidelity message");
+  if (!(options.slowdown >= 1 && options.slowdown <= 100))
+    refuse("--interference: a slowdown from 1, which is none, to 100");
+  if (options.slowdown > 1 && options.fidelity == SimulateFidelity::kSimgrid)
+    refuse("--interference needs --fidelity message or closed: SimGrid shares no device");
+}
+
+job::Rules rules_of(const SimulateOptions& options) {
+  const bool closed = options.fidelity == SimulateFidelity::kClosed;
+  job::Rules rules{.fidelity = closed ? job::Fidelity::kClosed : job::Fidelity::kMessage,
+                   .grouped = options.division == engine::Division::kCoflow,
+                   .slowdown = options.slowdown,
+                   .calibrated = closed && options.algorithm.empty() && !options.astra_sim};
+  if (!options.algorithm.empty()) rules.algorithm = algorithm_from(options.algorithm);
+  if (!options.astra_sim) return rules;
+  rules.one_stream = true;
+  rules.parts = options.splits.value_or(kAstraSplits);
+  rules.message_overhead = options.endpoint_delay.empty()
+                               ? kAstraEndpointDelay
+                               : *parse_quantity<Seconds>(options.endpoint_delay);
+  return rules;
+}
+
+}  // namespace rehearse::cli

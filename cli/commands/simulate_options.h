@@ -1,0 +1,50 @@
+// What the command line of simulate says.
+#pragma once
+
+#include <filesystem>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "models/job/lower.h"
+#include "sim/engine/engine.h"
+
+namespace CLI {
+class App;
+}
+
+namespace rehearse::cli {
+
+/// Who carries collectives and sends.
+enum class SimulateFidelity {
+  kClosed,   ///< nobody: they last as long as they cost
+  kMessage,  ///< our own engine, message by message
+  kSimgrid,  ///< SimGrid, the same messages
+};
+std::string_view name_of(SimulateFidelity fidelity);
+
+struct SimulateOptions {
+  std::filesystem::path job_file;
+  std::filesystem::path chakra;
+  std::filesystem::path cluster;
+  std::uint32_t ranks = 0;  ///< 0: as many as there are files
+  std::filesystem::path groups;
+  SimulateFidelity fidelity = SimulateFidelity::kMessage;
+  std::string algorithm;
+  bool astra_sim = false;
+  std::optional<std::uint32_t> splits;
+  std::string endpoint_delay;
+  std::optional<engine::Division> division;
+  std::optional<engine::OnFailure> on_failure;
+  double slowdown = 1;
+  bool unfold = false;
+  std::filesystem::path perfetto;
+};
+
+void add_simulate_options(CLI::App& command, SimulateOptions& options);
+/// Throws CLI::ValidationError on options that do not go together.
+void check_simulate_options(const SimulateOptions& options);
+
+job::Rules rules_of(const SimulateOptions& options);
+
+}  // namespace rehearse::cli

@@ -1,0 +1,56 @@
+// Matching: which ops of different ranks belong together.
+//
+// Collectives are matched by process group and order of issue, sends and receives by both ranks,
+// tag and order.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <span>
+#include <tuple>
+#include <vector>
+
+#include "models/job/lower.h"
+#include "sim/graph/graph.h"
+#include "sim/graph/job.h"
+
+namespace rehearse::job {
+
+class Matching {
+ public:
+  /// REQUIRES: `job` outlives this object.
+  explicit Matching(const graph::Job& job) : job_(job), instances_(job.groups.size()) {}
+
+  /// The `index`-th collective of a group, seen by one rank. Fails where others saw another one.
+  Status add_collective(std::uint32_t group, std::uint32_t index, const graph::ProgramOp& op,
+                        RankId rank, OpId id);
+  void add_send(RankId rank, const graph::ProgramOp& op, OpId id);
+  void add_receive(RankId rank, const graph::ProgramOp& op, OpId id);
+
+  std::vector<Collective>& collectives() { return collectives_; }
+
+  /// All members reach each collective. Puts them in the order of the group; `first_op` as in
+  /// LoweredJob.
+  Status check_members(std::span<const std::uint32_t> first_op);
+  /// From each send to its receive.
+  Result<std::vector<graph::Edge>> messages() const;
+
+ private:
+  /// One end of a message, by sender, receiver and tag.
+  struct End {
+    OpId op;
+    Bytes bytes;
+  };
+  using Channel = std::tuple<std::uint32_t, std::uint32_t, std::uint32_t>;
+
+  tl::unexpected<Error> missing(std::uint32_t group, std::uint32_t index,
+                                std::span<const std::uint32_t> first_op) const;
+
+  const graph::Job& job_;
+  std::vector<Collective> collectives_;
+  std::vector<RankId> first_ranks_;                    // by collective: who came first
+  std::vector<std::vector<std::uint32_t>> instances_;  // by group: in collectives_
+  std::map<Channel, std::vector<End>> sends_, receives_;
+};
+
+}  // namespace rehearse::job
