@@ -368,10 +368,17 @@ void Flows::leave(std::uint32_t index, Picoseconds now, std::vector<FlowTag>& do
 }
 
 std::optional<CapacityId> Flows::stalled() const {
-  for (const Class& c : classes_)
-    if (c.active && c.rate <= 0)
-      for (const CapacityId capacity : graph_.demands()[c.demand.index()].capacities)
-        return capacity;
+  const auto ends_at_zero = [&](CapacityId id) {
+    const Capacity& capacity = graph_.capacities()[id.index()];
+    return (capacity.changes.empty() ? capacity.rate : capacity.changes.back().rate) <= 0;
+  };
+  for (const Class& c : classes_) {
+    if (!c.active || c.rate > 0) continue;
+    const auto& capacities = graph_.demands()[c.demand.index()].capacities;
+    const auto down = std::find_if(capacities.begin(), capacities.end(), ends_at_zero);
+    if (down != capacities.end()) return *down;
+    if (!capacities.empty()) return capacities.front();
+  }
   return std::nullopt;
 }
 

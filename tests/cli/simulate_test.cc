@@ -181,6 +181,16 @@ TEST_CASE("simulate: a link that is down for a while") {
   CHECK(closed.errors.find("`changes` of the cluster play no part") != std::string::npos);
 }
 
+TEST_CASE("simulate: a link that never comes back is named") {
+  // The gradients of the last layer are the first that want it, after it went down.
+  std::string cluster = test::text_of(test::source_file(kCluster));
+  cluster += "  changes: [{link: node1/nic0-leaf0, at: 2 ms, share: 0}]\n";
+  std::vector<std::string> arguments = kExampleJob;
+  arguments.back() = test::write_scratch("dead.yaml", cluster).string();
+  test::check_failed(simulate(arguments), 1,
+                     "'layer 3 backward gradients' waits for capacity 'leaf0 > node1/nic0'");
+}
+
 TEST_CASE("simulate: interference makes computing longer, at every fidelity") {
   // Galvatron's 1.13 at most, less where no collective goes on.
   for (const std::string fidelity : {"closed", "message"}) {
