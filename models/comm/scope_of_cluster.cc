@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <map>
+#include <string_view>
 
 #include <fmt/core.h>
 
@@ -32,6 +33,21 @@ Fabric fabric_of(const Cluster& cluster, DeviceId a, DeviceId b) {
   const std::string& model = cluster.devices()[a.index()].model;
   return model.starts_with("v100") || model.starts_with("p100") ? Fabric::kCubeMesh
                                                                 : Fabric::kBridgedPairs;
+}
+
+/// A link type between two devices of a node that is not as the catalog has it.
+std::optional<std::string> link_of_their_own(const Cluster& cluster,
+                                             std::span<const DeviceId> devices) {
+  for (std::size_t i = 1; i < devices.size(); ++i)
+    for (const HopId hop : cluster.route(devices[i - 1], devices[i]).hops) {
+      const LinkType& type = cluster.type(Cluster::link_of(hop));
+      std::string_view name = type.name;
+      constexpr std::string_view kDouble = "_x2";  // two links of a kind between a pair
+      if (name.ends_with(kDouble)) name.remove_suffix(kDouble.size());
+      const auto row = cluster::find_link(name);
+      if (!row || !type.source.starts_with((*row)->origin.source)) return type.name;
+    }
+  return std::nullopt;
 }
 
 /// The widest link type of a NIC of the node, towards the fabric, and how many such NICs there are.
@@ -107,11 +123,16 @@ Result<ClusterScope> scope_of(const Cluster& cluster, std::span<const DeviceId> 
                               cluster.nodes()[node.index()].name),
                   "as many ranks on every node");
   scope.nodes = static_cast<std::uint32_t>(of_node.size());
-  if (first.size() > 1) scope.fabric = fabric_of(cluster, first[0], first[1]);
+  if (first.size() > 1) {
+    scope.fabric = fabric_of(cluster, first[0], first[1]);
+    scope.link_of_their_own = link_of_their_own(cluster, first);
+  }
   if (scope.nodes == 1) return scope;
-  const Nics nics = nics_of(cluster, of_node.begin()->first);
+  Nics nics = nics_of(cluster, of_node.begin()->first);
   if (!nics.type) return scope;
   const DeviceId other = std::next(of_node.begin())->second.front();
+  const std::size_t on_node = cluster.nodes()[of_node.begin()->first.index()].devices.size();
+  nics.count *= static_cast<double>(first.size()) / static_cast<double>(on_node);
   scope.network = network_of(nics, cluster.route(first.front(), other).path.latency, scope.notes);
   return scope;
 }
@@ -120,6 +141,10 @@ Status suits(const Calibration& calibration, const ClusterScope& scope) {
   if (scope.nodes > 1 && !scope.network)
     return fail("the nodes are not joined by NICs, and calibrations are of such",
                 "--fidelity message");
+  if (scope.link_of_their_own)
+    return fail(
+        fmt::format("link type '{}' is not the one that was measured on", *scope.link_of_their_own),
+        "links of the catalog; or --fidelity message");
   if (!scope.fabric || calibration.fabric == *scope.fabric) return {};
   return fail(
       fmt::format("the calibration of {} is of devices joined by {}, those of the cluster "

@@ -20,6 +20,8 @@ struct ClusterScope {
   std::uint32_t ranks;
   std::uint32_t nodes;
   std::optional<Network> network;  ///< with several nodes, where NICs join them
+  /// A type of the links within a node that is not as the catalog has it.
+  std::optional<std::string> link_of_their_own = {};
   /// What of the cluster a calibration takes no account of, one line each; for people.
   std::vector<std::string> notes = {};
 };

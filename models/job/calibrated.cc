@@ -4,31 +4,13 @@
 
 #include "models/comm/transfer.h"
 #include "sim/base/text.h"
-#include "sim/cluster/catalog.h"
 
 namespace rehearse::job {
 namespace {
 
-using cluster::Cluster;
 using comm::Calibrated;
 using comm::ClusterScope;
 using comm::CollectiveCost;
-
-bool is_of_catalog(const cluster::LinkType& type) {
-  std::string_view name = type.name;
-  constexpr std::string_view kDouble = "_x2";  // two links of a kind between a pair
-  if (name.ends_with(kDouble)) name.remove_suffix(kDouble.size());
-  const auto row = cluster::find_link(name);
-  return row && type.source.starts_with((*row)->origin.source);
-}
-
-/// The links between two devices of a node are as the catalog has them.
-Status check_links(const Cluster& cluster, DeviceId a, DeviceId b) {
-  for (const HopId hop : cluster.route(a, b).hops)
-    if (const cluster::LinkType& type = cluster.type(Cluster::link_of(hop)); !is_of_catalog(type))
-      return fail(fmt::format("link type '{}' is not the one that was measured on", type.name));
-  return {};
-}
 
 Result<CalibratedCost> resolve(const ClusterScope& scope, CollectiveKind kind) {
   const Result<Calibrated> calibrated = comm::calibration_for(scope.device);
@@ -52,26 +34,9 @@ Result<CalibratedCost> resolve(const ClusterScope& scope, CollectiveKind kind) {
 
 }  // namespace
 
-Result<ClusterScope> CalibratedCosts::scope_of(std::span<const DeviceId> devices) const {
-  Result<ClusterScope> scope = comm::scope_of(cluster_, devices);
-  if (!scope) return forward(scope);
-  if (scope->network) {
-    const NodeId node = cluster_.devices()[devices.front().index()].node;
-    const std::size_t on_node = cluster_.nodes()[node.index()].devices.size();
-    const double share = static_cast<double>(scope->ranks) /
-                         (static_cast<double>(scope->nodes) * static_cast<double>(on_node));
-    scope->network->node_rate = scope->network->node_rate * share;
-  }
-  for (std::size_t i = 1; i < devices.size(); ++i)
-    if (cluster_.devices()[devices[i - 1].index()].node ==
-        cluster_.devices()[devices[i].index()].node)
-      if (Status ok = check_links(cluster_, devices[i - 1], devices[i]); !ok) return forward(ok);
-  return scope;
-}
-
 Result<std::shared_ptr<const CalibratedCost>> CalibratedCosts::of(
     CollectiveKind kind, std::span<const DeviceId> devices) {
-  const Result<ClusterScope> scope = scope_of(devices);
+  const Result<ClusterScope> scope = comm::scope_of(cluster_, devices);
   if (!scope) return forward(scope);
   Key key{kind, scope->device, scope->fabric, scope->ranks, scope->nodes, {}, 0, 0};
   if (const auto& network = scope->network) {

@@ -35,8 +35,6 @@ class CalibratedCosts {
   using Key = std::tuple<CollectiveKind, std::string, std::optional<comm::Fabric>, std::uint32_t,
                          std::uint32_t, std::optional<comm::NetworkKind>, double, double>;
 
-  Result<comm::ClusterScope> scope_of(std::span<const DeviceId> devices) const;
-
   const cluster::Cluster& cluster_;
   std::map<Key, Result<std::shared_ptr<const CalibratedCost>>> known_;
 };
