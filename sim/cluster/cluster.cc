@@ -140,7 +140,7 @@ void ClusterBuilder::set_changes(LinkId link, std::vector<LinkChange> changes) {
   state_->links[link.index()].changes = std::move(changes);
 }
 
-Status ClusterBuilder::set_route(DeviceId from, DeviceId to, std::vector<LinkId> links) {
+Status ClusterBuilder::set_route(DeviceId from, DeviceId to, const std::vector<LinkId>& links) {
   const auto name = [&](VertexId v) -> const std::string& {
     return state_->vertices[v.index()].name;
   };

@@ -144,7 +144,7 @@ class ClusterBuilder {
   void set_changes(LinkId link, std::vector<LinkChange> changes);
   /// Messages between the two devices take these links, in this direction only. Fails where the
   /// links leave a gap, pass a vertex twice or end elsewhere.
-  Status set_route(DeviceId from, DeviceId to, std::vector<LinkId> links);
+  Status set_route(DeviceId from, DeviceId to, const std::vector<LinkId>& links);
 
   /// Fails with one line that says what is wrong: no device, a rate out of range, two devices that
   /// no way joins.

@@ -146,7 +146,7 @@ void read_routes(const YamlMap& section, ClusterBuilder& builder) {
         whole = false;
     route.no_other_keys();
     if (!from || !to || !whole) continue;
-    if (const Status ok = builder.set_route(*from, *to, std::move(links)); !ok) {
+    if (const Status ok = builder.set_route(*from, *to, links); !ok) {
       const Diagnostic& d = ok.error().diagnostics.front();
       route.report("links", d.problem, d.expected);
     }
