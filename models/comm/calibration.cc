@@ -68,6 +68,8 @@ std::string fields_of(const Simple& s) {
       .add("step", s.step)
       .add("rate", s.rate)
       .add("copy", s.copy)
+      .add("gather_copy", s.gather_copy.value_or(kUnlimited))
+      .add("fill", s.fill)
       .add("q", s.q)
       .add("all_reduce_gain", s.all_reduce_gain)
       .text();
@@ -126,9 +128,14 @@ double factor_of(const YamlMap& map, std::string_view key, double least, double 
 }
 
 Simple simple_of(const YamlMap& map) {
-  const Simple s{time_of(map, "call"),       time_of(map, "step"),
-                 rate_of(map, "rate"),       rate_of(map, "copy"),
-                 factor_of(map, "q", 1, 10), factor_of(map, "all_reduce_gain", 0.1, 10)};
+  Simple s{.call = time_of(map, "call"),
+           .step = time_of(map, "step"),
+           .rate = rate_of(map, "rate"),
+           .copy = rate_of(map, "copy"),
+           .fill = time_of(map, "fill"),
+           .q = factor_of(map, "q", 1, 10),
+           .all_reduce_gain = factor_of(map, "all_reduce_gain", 0.1, 10)};
+  if (map.has("gather_copy")) s.gather_copy = rate_of(map, "gather_copy");
   check_costs(map, s.call + s.step, s.rate);
   map.no_other_keys();
   return s;

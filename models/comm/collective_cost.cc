@@ -83,7 +83,7 @@ NcclSetup nccl_setup(const Calibration& calibration, const Group& group) {
 }
 
 double CollectiveCost::Form::at(double bytes) const {
-  const double moving = bytes * per_byte;
+  const double moving = bytes * per_byte + per_root * std::sqrt(bytes);
   if (q != 1) return std::pow(std::pow(fixed, q) + std::pow(moving, q), 1 / q);
   double time = fixed + moving;
   // LL's latency grows between 4 and 32 KiB.
@@ -130,10 +130,12 @@ void CollectiveCost::set_switched(const SwitchedConstants& c, const Group& g,
   const Simple& s = c.simple;
   const double rate =
       inverse(s.rate) / (g.kind == CollectiveKind::kAllReduce ? s.all_reduce_gain : 1);
-  const double copy = inverse(s.copy) / n;
-  forms_[2] = {ring(2, s.call, s.step), 0, wire * std::max(rate, network) + copy, s.q};
+  const bool gather = g.kind == CollectiveKind::kAllGather && s.gather_copy;
+  const double copy = inverse(gather ? *s.gather_copy : s.copy) / n;
+  const double root = std::sqrt(s.fill.s() * wire * inverse(s.rate));
+  forms_[2] = {ring(2, s.call, s.step), 0, wire * std::max(rate, network) + copy, s.q, root};
   forms_[kTreeForms + 2] = {tree(2, s.call, s.step), 0, std::max(2 * rate, tree_network) + copy,
-                            s.q};
+                            s.q, root};
   // PAT gathers over a tree with one device per node: log2 steps, the bytes of a ring.
   forms_[kPatForm] = forms_[2];
   forms_[kPatForm].fixed = s.call.s() + std::log2(nodes) * network_step(Algorithm::kPat, 2);
@@ -146,7 +148,8 @@ void CollectiveCost::set_pairwise(const Pairwise& c, const Group& g) {
   forms_[0] = {c.small.call.s() + steps * c.small.step.s(), 0, inverse(c.small.rate) / n};
   forms_[1] = {c.middle.call.s() + steps * c.middle.step.s(), 0, wire * inverse(c.middle.rate)};
   forms_[2] = {c.large.call.s() + steps * c.large.step.s(), 0,
-               wire * inverse(c.large.rate) + inverse(c.large.copy) / n, c.large.q};
+               wire * inverse(c.large.rate) + inverse(c.large.copy) / n, c.large.q,
+               std::sqrt(c.large.fill.s() * wire * inverse(c.large.rate))};
   pieces_ = 3;
   if (g.nodes == 1) return;
   // Everything for other nodes leaves through the NICs.

@@ -78,9 +78,10 @@ class CollectiveCost {
   double seconds(double bytes) const;
 
  private:
-  /// fixed + ramp and bytes: (fixed^q + (bytes · per_byte)^q)^(1/q), and the ramp of LL.
+  /// (fixed^q + moving^q)^(1/q), moving = bytes · per_byte + per_root · sqrt(bytes), and the ramp
+  /// of LL.
   struct Form {
-    double fixed = 0, ramp = 0, per_byte = 0, q = 1;
+    double fixed = 0, ramp = 0, per_byte = 0, q = 1, per_root = 0;
     double at(double bytes) const;
   };
   enum class Shape : std::uint8_t { kNothing, kChosen, kLeast, kKnee };
