@@ -4,6 +4,7 @@
 #include <cmath>
 #include <functional>
 #include <map>
+#include <tuple>
 
 #include <fmt/core.h>
 
@@ -235,52 +236,80 @@ class Validator {
     CollectiveCase sibling{.name = "nvlink, from its sibling",
                            .about = "B200 from B300 and B300 from B200"};
     for (const auto& [from, to] : siblings)
-      score(sibling,
-            comm::carried_over(comm::calibration_for(from)->calibration, std::string(to), 1, 1.4),
-            find(to)->rows);
+      score(sibling, carried(from, to, 1, 1.4), find(to)->rows);
     add(std::move(sibling));
-    const std::pair<std::string_view, std::string_view> others[] = {
-        {"a100_sxm4_80", "h100_sxm5_80"},
-        {"h100_sxm5_80", "a100_sxm4_80"},
-        {"h100_sxm5_80", "b200_sxm_180"},
-        {"b200_sxm_180", "h100_sxm5_80"}};
-    CollectiveCase left_out{.name = "nvlink, from another generation",
-                            .about =
-                                "bandwidth by the ratio of NVLinks, latencies as they are; this "
-                                "program does so for no shipped device"};
-    CollectiveCase anchored{.name = "nvlink, another generation, one small all_reduce",
-                            .about = "the same, latencies by one all_reduce of 8 KiB on 8 ranks"};
-    const std::map<std::string_view, double> rates = {
+    return generations();
+  }
+
+  Calibrated carried(std::string_view from, std::string_view to, double ratio, double widen) const {
+    const comm::FitRequest& onto = find(to)->request;
+    return comm::carried_over(comm::calibration_for(from)->calibration,
+                              {std::string(to), onto.generation, onto.links, ratio}, widen);
+  }
+
+  /// A type from each type of another generation, as it is and with its latencies set by one small
+  /// all_reduce. Widths of the first are the 90 % quantiles of the factors seen on the other two
+  /// types when these were left out.
+  Status generations() {
+    const std::pair<std::string_view, double> types[] = {
         {"a100_sxm4_80", 300}, {"h100_sxm5_80", 450}, {"b200_sxm_180", 900}};
-    for (const auto& [from, to] : others) {
-      Calibrated carried = comm::carried_over(comm::calibration_for(from)->calibration,
-                                              std::string(to), rates.at(to) / rates.at(from), 6);
-      // The rule of choice is known without rows.
-      carried.calibration.generation = find(to)->request.generation;
-      carried.calibration.links = find(to)->request.links;
-      score(left_out, carried, collectives_of(*find(to)));
-      const auto is_anchor = [](const MeasuredRow& r) {
-        return r.kind == CollectiveKind::kAllReduce && r.ranks == 8 && r.size == Bytes::kib(8);
-      };
-      Rows tested;
-      std::optional<MeasuredRow> anchor;
-      for (const MeasuredRow& r : find(to)->rows)
-        if (is_anchor(r))
-          anchor = r;
-        else if (r.kind != CollectiveKind::kSendRecv)
-          tested.push_back(r);
-      carried = comm::carried_over(comm::calibration_for(from)->calibration, std::string(to),
-                                   rates.at(to) / rates.at(from), 2);
-      carried.calibration.generation = find(to)->request.generation;
-      carried.calibration.links = find(to)->request.links;
-      const Result<Calibrated> scaled = comm::anchored(
-          carried, {.kind = CollectiveKind::kAllReduce, .ranks = 8}, anchor->size, anchor->time);
-      if (!scaled) return forward(scaled);
-      score(anchored, *scaled, tested);
-    }
+    CollectiveCase left_out{
+        .name = "nvlink, from another generation",
+        .about =
+            "A100, H100 and B200 from each other; bandwidth by the ratio of NVLinks, latencies "
+            "as they are; widths from the errors on the two types that are not tested. This "
+            "program does so for no shipped device"};
+    CollectiveCase anchored{.name = "nvlink, another generation, one small all_reduce",
+                            .about =
+                                "the same, latencies by one all_reduce of 8 KiB on 8 ranks; "
+                                "widths of the program"};
+    for (const auto& [from, from_rate] : types)
+      for (const auto& [to, to_rate] : types) {
+        if (from == to) continue;
+        const Calibrated as_it_is = carried(from, to, to_rate / from_rate, 1);
+        score(left_out, as_it_is, collectives_of(*find(to)));
+        const auto is_anchor = [](const MeasuredRow& r) {
+          return r.kind == CollectiveKind::kAllReduce && r.ranks == 8 && r.size == Bytes::kib(8);
+        };
+        Rows tested = collectives_of(*find(to));
+        const auto anchor = std::find_if(tested.begin(), tested.end(), is_anchor);
+        const Result<Calibrated> scaled = comm::anchored(
+            as_it_is, {.kind = CollectiveKind::kAllReduce, .ranks = 8}, anchor->size, anchor->time);
+        if (!scaled) return forward(scaled);
+        tested.erase(anchor);
+        score(anchored, *scaled, tested);
+      }
+    set_nested_widths(left_out.rows);
     add(std::move(left_out));
     add(std::move(anchored));
     return {};
+  }
+
+  /// Intervals of each row from the factors between price and time on other devices than its own,
+  /// by band, all_to_all apart.
+  static void set_nested_widths(std::vector<PricedRow>& rows) {
+    const auto group_of = [](const PricedRow& r) {
+      return std::tuple(r.device, r.row.kind == CollectiveKind::kAllToAll,
+                        comm::band_of(r.row.size.b()));
+    };
+    std::map<decltype(group_of(rows.front())), std::vector<double>> others;
+    for (const PricedRow& tested : rows) {
+      std::vector<double>& factors = others[group_of(tested)];
+      if (!factors.empty()) continue;
+      for (const PricedRow& r : rows)
+        if (r.device != tested.device &&
+            group_of(r) ==
+                std::tuple(r.device, std::get<1>(group_of(tested)), std::get<2>(group_of(tested))))
+          factors.push_back(std::max(r.price / r.row.time, r.row.time / r.price));
+      std::sort(factors.begin(), factors.end());
+    }
+    for (PricedRow& r : rows) {
+      const std::vector<double>& factors = others[group_of(r)];
+      const double factor =
+          factors[static_cast<std::size_t>(0.9 * static_cast<double>(factors.size() - 1))];
+      r.low = r.price * (1 / factor);
+      r.high = r.price * factor;
+    }
   }
 
   /// V100: each number of ranks from the others, by counting rings.

@@ -84,7 +84,7 @@ SimpleFit search_simple(std::span<const MeasuredRow> rows, bool with_gain, bool 
     return std::array<double, 5>{apart ? 0 : wire(r), apart ? wire(r) : 0, gather ? 0 : share(r),
                                  gather ? share(r) : 0, std::sqrt(wire(r))};
   };
-  for (int step = 0; step <= (with_q ? 12 : 0); ++step) {
+  for (int step = 0; step <= (with_q ? 24 : 0); ++step) {
     const double q = 1 + 0.1 * step;
     double loss = kHuge;
     const auto parts = [&](const MeasuredRow& r) {
