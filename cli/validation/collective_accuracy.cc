@@ -248,7 +248,7 @@ class Validator {
   }
 
   /// A type from each type of another generation, as it is and with its latencies set by one small
-  /// all_reduce. Widths of the first are the 90 % quantiles of the factors seen on the other two
+  /// all_reduce. Widths are the 90 % quantiles of the factors seen on the other two
   /// types when these were left out.
   Status generations() {
     const std::pair<std::string_view, double> types[] = {
@@ -260,9 +260,7 @@ class Validator {
             "as they are; widths from the errors on the two types that are not tested. This "
             "program does so for no shipped device"};
     CollectiveCase anchored{.name = "nvlink, another generation, one small all_reduce",
-                            .about =
-                                "the same, latencies by one all_reduce of 8 KiB on 8 ranks; "
-                                "widths of the program"};
+                            .about = "the same, latencies by one all_reduce of 8 KiB on 8 ranks"};
     for (const auto& [from, from_rate] : types)
       for (const auto& [to, to_rate] : types) {
         if (from == to) continue;
@@ -279,7 +277,7 @@ class Validator {
         tested.erase(anchor);
         score(anchored, *scaled, tested);
       }
-    set_nested_widths(left_out.rows);
+    for (CollectiveCase* c : {&left_out, &anchored}) set_nested_widths(c->rows);
     add(std::move(left_out));
     add(std::move(anchored));
     return {};

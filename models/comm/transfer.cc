@@ -155,7 +155,10 @@ Calibrated carried_over(const Calibration& from, const Unmeasured& to, double by
   } else {
     // Copies of A100, H100 and B200 go about as the square root of their NVLink bandwidths.
     c.generation = to.generation;
-    if (c.switched) c.switched->nvls = std::nullopt;
+    if (c.switched) {
+      c.switched->nvls = std::nullopt;
+      c.switched->simple.gather_copy = std::nullopt;  // twice as dear on A100, and on no other
+    }
     scale(c, 1, to.ratio, std::sqrt(to.ratio));
   }
   widen(c, by);
@@ -194,12 +197,14 @@ Result<Calibrated> anchored(Calibrated calibrated, const Group& group, Bytes siz
     return fail(fmt::format("{} for {} of {} is {:.2g} times what it was expected to be",
                             to_string(measured), to_string(group.kind), to_string(size), factor),
                 "the time of a small collective, as nccl-tests prints it");
-  // Mean and p90 when H100 and B200 were anchored on each other: 3-13/6-24/12-20/6-11 % by band.
+  // Seen when H100 and B200 were anchored on each other; where A100 takes part, errors are twice
+  // as large (docs/accuracy.md).
   constexpr Widths kAnchored = {0.2, 0.3, 0.35, 0.15};
   scale(calibrated.calibration, factor, 1, 1);
   for (std::size_t b = 0; b < kBands; ++b) {
-    double& w = calibrated.calibration.ring_widths[b];
-    w = std::max(w, kAnchored[b]);
+    for (Widths* widths :
+         {&calibrated.calibration.ring_widths, &calibrated.calibration.pairwise_widths})
+      (*widths)[b] = std::max((*widths)[b], kAnchored[b]);
   }
   calibrated.provenance = std::max(calibrated.provenance, Provenance::kExtrapolated);
   calibrated.note += fmt::format("{}latencies times {:.3g}, from one measured collective",

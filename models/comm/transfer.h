@@ -30,8 +30,9 @@ struct Unmeasured {
   double ratio;  ///< its NVLink bandwidth over that of the device whose rows it takes
 };
 
-/// `from` on such a device; the intervals `widen` times as wide. To another generation reduction in
-/// the switch is not carried: H100 gains by it from 32 MiB, and no other device as much.
+/// `from` on such a device; the intervals `widen` times as wide. To another generation neither
+/// reduction in the switch is carried (H100 gains by it from 32 MiB, no other device as much) nor
+/// the copy of all_gather.
 Calibrated carried_over(const Calibration& from, const Unmeasured& to, double widen);
 
 /// With all latencies scaled so that the collective of that size takes `measured`. Widths at small
