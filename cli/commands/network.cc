@@ -11,6 +11,7 @@
 #include "cli/commands/commands.h"
 #include "cli/output/plot.h"
 #include "cli/output/result.h"
+#include "models/comm/framework_timing.h"
 #include "sim/base/text.h"
 
 namespace rehearse::cli {
@@ -23,6 +24,7 @@ struct Options {
   std::string algorithm, protocol;
   std::string measured;
   std::string fidelity = "closed";
+  std::string timing = "nccl_tests";
 };
 
 struct Point {
@@ -100,6 +102,7 @@ Json quantity(const Point& p) {
 
 struct Findings {
   Scope scope;
+  bool framework;  ///< as timed there, not as nccl-tests does
   std::vector<Point> points;
 };
 
@@ -218,12 +221,21 @@ std::string band_text(const std::vector<Point>& points) {
   return "\nAgainst the measured times\n" + table.text();
 }
 
+std::string framework_text() {
+  const comm::FrameworkTiming& t = comm::framework_timing();
+  return fmt::format(
+      "timed inside a framework: {} us more per call, {} to {}, from {} calls on A100\n",
+      significant(t.call.us(), 3), significant(t.low.us(), 3), significant(t.high.us(), 3),
+      grouped(t.fitted.rows));
+}
+
 Json to_json(const Findings& found) {
   Json json = json_root("network");
   json["device"] = found.scope.calibrated.calibration.device;
   json["nodes"] = found.scope.nodes;
   json["calibration"] = {{"source", found.scope.calibrated.calibration.fitted.source},
                          {"note", found.scope.calibrated.note}};
+  json["timing"] = found.framework ? "framework" : "nccl_tests";
   json["points"] = Json::array();
   for (const Point& p : found.points) {
     Json point = {{"op", to_string(p.group.kind)},
@@ -296,7 +308,8 @@ Result<Findings> find(const Options& options) {
   const Result<std::vector<Bytes>> sizes =
       parse_sizes(options.sizes.empty() ? "1KiB:1GiB" : options.sizes);
   if (!sizes) return forward(sizes);
-  Findings found{.scope = std::move(*scope), .points = {}};
+  Findings found{
+      .scope = std::move(*scope), .framework = options.timing == "framework", .points = {}};
   for (const CollectiveKind kind : kinds) {
     const comm::Group group{.kind = kind,
                             .ranks = options.scope.ranks,
@@ -306,7 +319,9 @@ Result<Findings> find(const Options& options) {
         comm::CollectiveCost::resolve(found.scope.calibrated, group, overrides);
     if (!cost) return forward(cost);
     const auto add = [&](Bytes size, std::optional<Seconds> measured) {
-      found.points.push_back({group, size, cost->at(size), measured});
+      comm::Price price = cost->at(size);
+      if (found.framework) price = comm::in_framework(price, comm::framework_timing());
+      found.points.push_back({group, size, price, measured});
     };
     if (kind == CollectiveKind::kBarrier) {
       add(Bytes::b(0), std::nullopt);
@@ -332,7 +347,8 @@ Result<Exit> run(const Options& options, const Globals& globals) {
   const Formats formats = {
       .text =
           [&] {
-            return describe(found->scope) + "\n" + point_table(*found).text() + plots(*found) +
+            return describe(found->scope) + (found->framework ? framework_text() : "") + "\n" +
+                   point_table(*found).text() + plots(*found) +
                    (any_measured(found->points) ? band_text(found->points) : "");
           },
       .json = [&] { return to_json(*found); },
@@ -355,6 +371,7 @@ CLI::Validator one_of(const std::array<std::string_view, N>& names, const char* 
 
 void add_network(CLI::App& app, Action& action) {
   static constexpr std::array<std::string_view, 1> kFidelities = {"closed"};
+  static constexpr std::array<std::string_view, 2> kTimings = {"nccl_tests", "framework"};
   auto options = std::make_shared<Options>();
   CLI::App* command =
       app.add_subcommand("network", "What a collective costs over sizes, with its interval");
@@ -380,6 +397,11 @@ void add_network(CLI::App& app, Action& action) {
   command->add_option("--fidelity", options->fidelity, "closed (default): the closed form")
       ->type_name("NAME")
       ->check(one_of(kFidelities, "fidelity"));
+  command
+      ->add_option("--timing", options->timing,
+                   "nccl_tests (default), or framework: with what a call costs in PyTorch")
+      ->type_name("NAME")
+      ->check(one_of(kTimings, "timing"));
   command->footer(
       "Example: rehearse network --device h100_sxm5_80 --ranks 8 --op all_reduce --sizes "
       "1KiB:1GiB");

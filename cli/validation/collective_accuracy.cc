@@ -8,6 +8,7 @@
 
 #include <fmt/core.h>
 
+#include "cli/calibrate/framework_calls.h"
 #include "cli/calibrate/shipped.h"
 #include "models/comm/transfer.h"
 #include "sim/base/csv.h"
@@ -49,7 +50,8 @@ class Validator {
 
  private:
   /// Prices rows; what is refused is noted once per kind and number of ranks.
-  void score(CollectiveCase& into, const Calibrated& calibrated, const Rows& rows) {
+  void score(CollectiveCase& into, const Calibrated& calibrated, const Rows& rows,
+             const std::optional<comm::FrameworkTiming>& timing = {}) {
     std::map<std::pair<CollectiveKind, std::uint32_t>, Result<CollectiveCost>> costs;
     for (const MeasuredRow& r : rows) {
       auto found = costs.find({r.kind, r.ranks});
@@ -63,7 +65,8 @@ class Validator {
           accuracy_.refused.push_back(into.name + ": " + to_string(found->second.error()));
       }
       if (!found->second) continue;
-      const comm::Price p = found->second->at(r.size);
+      comm::Price p = found->second->at(r.size);
+      if (timing) p = comm::in_framework(p, *timing);
       into.rows.push_back(
           {calibrated.calibration.device, r, p.time.value, p.time.low, p.time.high});
     }
@@ -184,21 +187,38 @@ class Validator {
                                             "a100_sxm4_80"));
         !ok)
       return ok;
-    if (Status ok = against_a100(
-            "a100, Vidur", "all_reduce timed inside PyTorch",
-            read_worker_csv(data_ / "vidur-profiles" / "network" / "a100_dgx" / "all_reduce.csv.gz",
-                            CollectiveKind::kAllReduce, "a100_sxm4_80"));
-        !ok)
-      return ok;
-    if (Status ok = against_a100("a100?, Galvatron", "the GPU is not named; priced as A100",
-                                 read_size_json(data_ / "galvatron-profiles" / "hardware" /
-                                                    "sp_time_1nodes_8gpus_per_node.json",
-                                                "a100_sxm4_80"));
-        !ok)
-      return ok;
-    return against_a100(
-        "a100, AICB", "calls of a job; their times include the call from Python",
-        read_call_log(data_ / "aicb-a100-comm" / "A100_example.csv.gz", "a100_sxm4_80"));
+    return frameworks();
+  }
+
+  /// Calls timed inside a framework: as nccl-tests would time them, and with what the call adds;
+  /// the latter on rows that it does not come from, and on each source from the two others.
+  Status frameworks() {
+    const Result<std::vector<FrameworkCalls>> sources = read_framework_calls(data_);
+    if (!sources) return forward(sources);
+    const Calibrated a100 = *comm::calibration_for("a100_sxm4_80");
+    CollectiveCase unseen{
+        .name = "framework timing, from other sources",
+        .about = "Vidur, Galvatron and AICB, each with what the two others say a call adds"};
+    for (const FrameworkCalls& source : *sources) {
+      Rows all = source.fitted;
+      all.insert(all.end(), source.blind.begin(), source.blind.end());
+      CollectiveCase plain{.name = source.name,
+                           .about = source.about + "; priced as nccl-tests would time it"};
+      score(plain, a100, all);
+      add(std::move(plain));
+      CollectiveCase timed{.name = source.name + ", framework timing",
+                           .about = "every second row, with what the others say a call adds"};
+      score(timed, a100, source.blind, comm::framework_timing());
+      add(std::move(timed));
+      std::vector<FrameworkCalls> others;
+      for (const FrameworkCalls& other : *sources)
+        if (other.name != source.name) others.push_back(other);
+      const Result<comm::FrameworkTiming> timing = fit_framework_calls(others, a100.calibration);
+      if (!timing) return forward(timing);
+      score(unseen, a100, all, *timing);
+    }
+    add(std::move(unseen));
+    return {};
   }
 
   /// Fitted to some numbers of ranks, tested on another.

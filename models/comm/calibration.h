@@ -142,12 +142,21 @@ struct Calibration {
   std::optional<Curve> send_recv = {};  ///< one message to a device of the same node; V is S
 };
 
+/// What a call costs above nccl-tests when it is timed inside a framework (framework_timing.h).
+struct FrameworkTiming {
+  Seconds low, call, high;
+  Fitted fitted = {};
+};
+
 /// Reads docs/formats/calibration.md. Reports all that is wrong at once.
 Result<Calibration> load_calibration(const std::filesystem::path& path);
 /// The same for text in memory; `name` stands for the file in messages.
 Result<Calibration> parse_calibration(const std::string& text, std::string name);
 
+Result<FrameworkTiming> parse_framework_timing(const std::string& text, std::string name);
+
 /// The file. parse_calibration(to_yaml(c)) is c to six digits.
 std::string to_yaml(const Calibration& calibration);
+std::string to_yaml(const FrameworkTiming& timing);
 
 }  // namespace rehearse::comm
