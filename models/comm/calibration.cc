@@ -328,9 +328,8 @@ Result<FrameworkTiming> parse_framework_timing(const std::string& text, std::str
   if (!file) return forward(file);
   const YamlMap root = file->root();
   check_version(root, "framework_timing");
-  FrameworkTiming timing{time_of(root, "low"), time_of(root, "call"), time_of(root, "high")};
-  if (timing.call < timing.low || timing.high < timing.call)
-    root.report("call", "is not between low and high", "low, call, high in ascending order");
+  FrameworkTiming timing{time_of(root, "call"), time_of(root, "high")};
+  if (timing.high < timing.call) root.report("high", "is below call", "call or more");
   if (const auto map = root.map("fitted")) read_fitted(*map, timing.fitted);
   root.no_other_keys();
   if (Status ok = file->status(); !ok) return forward(ok);
@@ -376,9 +375,8 @@ std::string to_yaml(const Calibration& c) {
 }
 
 std::string to_yaml(const FrameworkTiming& t) {
-  return fmt::format("framework_timing: {}\nlow: {} us\ncall: {} us\nhigh: {} us\n{}", kVersion,
-                     number(t.low.us()), number(t.call.us()), number(t.high.us()),
-                     fitted_text(t.fitted));
+  return fmt::format("framework_timing: {}\ncall: {} us\nhigh: {} us\n{}", kVersion,
+                     number(t.call.us()), number(t.high.us()), fitted_text(t.fitted));
 }
 
 }  // namespace rehearse::comm

@@ -142,9 +142,10 @@ struct Calibration {
   std::optional<Curve> send_recv = {};  ///< one message to a device of the same node; V is S
 };
 
-/// What a call costs above nccl-tests when it is timed inside a framework (framework_timing.h).
+/// What a call costs above nccl-tests when it is timed inside a framework (framework_timing.h):
+/// from nothing, where the launch hides behind earlier work, to `high`.
 struct FrameworkTiming {
-  Seconds low, call, high;
+  Seconds call, high;
   Fitted fitted = {};
 };
 

@@ -12,9 +12,9 @@
 namespace rehearse::comm {
 namespace {
 
-/// Together with the interval of the price, these give 85 to 97 % on the half of the calls that
-/// they do not come from (docs/accuracy.md).
-constexpr double kLow = 0.1, kHigh = 0.9;
+/// Together with the interval of the price, it gives 85 to 97 % on the half of the calls that
+/// it does not come from (docs/accuracy.md).
+constexpr double kHigh = 0.9;
 
 /// The least value that has `share` of the weight at or below it. REQUIRES: sorted, not empty.
 double quantile(const std::vector<std::pair<double, double>>& values, double share) {
@@ -44,7 +44,7 @@ Result<FrameworkTiming> fit_framework_timing(Fitted about, std::span<const Timed
   const auto at = [&](double share) {
     return Seconds::s(std::max(quantile(overheads, share), 0.0));
   };
-  FrameworkTiming timing{.low = at(kLow), .call = at(0.5), .high = at(kHigh)};
+  FrameworkTiming timing{.call = at(0.5), .high = at(kHigh)};
   about.rows = calls.size();
   about.envelope.from = about.envelope.to = calls.front().row.size;
   for (const TimedCall& c : calls) {
@@ -73,7 +73,7 @@ Price in_framework(Price price, const FrameworkTiming& timing) {
   Estimate<Seconds>& t = price.time;
   const auto apart = [](Seconds a, Seconds b) { return Seconds::s(std::hypot(a.s(), b.s())); };
   const Seconds value = t.value + timing.call;
-  t.low = value - apart(t.value - t.low, timing.call - timing.low);
+  t.low = value - apart(t.value - t.low, timing.call);
   t.high = value + apart(t.high - t.value, timing.high - timing.call);
   t.value = value;
   t.provenance = std::max(t.provenance, Provenance::kExtrapolated);
