@@ -10,6 +10,7 @@
 
 #include "cli/calibrate/framework_calls.h"
 #include "cli/calibrate/shipped.h"
+#include "cli/validation/collective_nodes.h"
 #include "models/comm/transfer.h"
 #include "sim/base/csv.h"
 #include "sim/base/text.h"
@@ -42,7 +43,7 @@ class Validator {
   Status run() {
     for (const auto step :
          {&Validator::shipped, &Validator::other_runs, &Validator::other_data, &Validator::ranks,
-          &Validator::devices, &Validator::rings, &Validator::several_nodes})
+          &Validator::devices, &Validator::rings, &Validator::nodes})
       if (Status ok = (this->*step)(); !ok) return ok;
     for (const std::string_view device : kNvlinkDevices) protocols(*find(device));
     return {};
@@ -349,70 +350,7 @@ class Validator {
     return {};
   }
 
-  /// Reports of all_reduce over several nodes: what stands in words is mapped to a network.
-  Status several_nodes() {
-    const auto path = find_data(data_, "nccl_observed_multinode.csv");
-    if (!path) return {};
-    const Result<CsvTable> table = CsvTable::load(*path);
-    if (!table) return forward(table);
-    if (Status ok = table->require(
-            {"gpu_id", "system", "nodes", "gpus", "op", "size_bytes", "time_us", "busbw_gbs"});
-        !ok)
-      return ok;
-    struct Known {
-      std::string_view words;
-      comm::Network network;
-    };
-    const Known known[] = {
-        {"p4d", {comm::NetworkKind::kEfa, ByteRate::gb_per_s(50), Seconds::us(20)}},
-        {"p3dn", {comm::NetworkKind::kEfa, ByteRate::gb_per_s(12.5), Seconds::us(20)}},
-        {"p6-b200", {comm::NetworkKind::kEfa, ByteRate::gb_per_s(400), Seconds::us(12)}},
-        {"4xHDR200", {comm::NetworkKind::kInfiniband, ByteRate::gb_per_s(100), Seconds::us(2)}},
-        {"8x100G RoCE", {comm::NetworkKind::kRoce, ByteRate::gb_per_s(100), Seconds::us(4)}}};
-    CollectiveCase scored{.name = "several nodes", .about = "single reports of all_reduce"};
-    for (std::size_t r = 0; r < table->rows(); ++r) {
-      const auto number = [&](std::string_view column) {
-        const auto cell = table->number(r, column);
-        return cell && *cell ? **cell : 0.0;
-      };
-      const auto nodes = static_cast<std::uint32_t>(number("nodes")),
-                 ranks = static_cast<std::uint32_t>(number("gpus"));
-      if (nodes < 2) continue;
-      const std::string system(table->cell(r, "system"));
-      const auto network = std::find_if(std::begin(known), std::end(known), [&](const Known& k) {
-        return system.find(k.words) != std::string::npos;
-      });
-      if (network == std::end(known)) continue;
-      // Without a size it is a large one.
-      const double size = number("size_bytes") > 0 ? number("size_bytes") : 1073741824.0;
-      const double time = number("time_us") > 0
-                              ? number("time_us") * 1e-6
-                              : size * 2 * (ranks - 1) / ranks / (number("busbw_gbs") * 1e9);
-      const std::string device = std::string(table->cell(r, "gpu_id")) == "a100"
-                                     ? "a100_sxm4_80"
-                                     : std::string(table->cell(r, "gpu_id"));
-      const Result<Calibrated> calibrated = comm::calibration_for(device);
-      if (!calibrated) continue;
-      const Result<CollectiveCost> cost =
-          CollectiveCost::resolve(*calibrated, {.kind = CollectiveKind::kAllReduce,
-                                                .ranks = ranks,
-                                                .nodes = nodes,
-                                                .network = network->network});
-      if (!cost) {
-        accuracy_.refused.push_back(
-            fmt::format("several nodes, {}: {}", system, to_string(cost.error())));
-        continue;
-      }
-      const comm::Price p = cost->at(Bytes::b(size));
-      scored.rows.push_back({system,
-                             {CollectiveKind::kAllReduce, ranks, Bytes::b(size), Seconds::s(time)},
-                             p.time.value,
-                             p.time.low,
-                             p.time.high});
-    }
-    add(std::move(scored));
-    return {};
-  }
+  Status nodes() { return price_nodes(data_, accuracy_); }
 
   /// NCCL's choice against the split of each measured curve that the pieces explain best. A point
   /// counts as wrong where the best split puts it on the other side and explains the rows between

@@ -82,6 +82,7 @@ class CollectiveCost {
   /// of LL.
   struct Form {
     double fixed = 0, ramp = 0, per_byte = 0, q = 1, per_root = 0;
+    double largest = 0;  ///< from here on the root grows as the bytes: the rate stays
     double at(double bytes) const;
   };
   enum class Shape : std::uint8_t { kNothing, kChosen, kLeast, kKnee };
@@ -113,6 +114,7 @@ class CollectiveCost {
   std::uint32_t channels_ = 1;
   Widths widths_{};
   double from_ = 0, to_ = 0;
+  double beyond_sizes_ = 0;  // the least width outside of these
   Provenance provenance_ = Provenance::kInterpolated;
 };
 
