@@ -56,7 +56,9 @@ Status reports(const fs::path& data, CollectiveAccuracy& accuracy) {
       {"p6-b200", {comm::NetworkKind::kEfa, ByteRate::gb_per_s(400), Seconds::us(12)}},
       {"4xHDR200", {comm::NetworkKind::kInfiniband, ByteRate::gb_per_s(100), Seconds::us(2)}},
       {"8x100G RoCE", {comm::NetworkKind::kRoce, ByteRate::gb_per_s(100), Seconds::us(4)}}};
-  CollectiveCase one{.name = "one node, reports", .about = "single reports of all_reduce"};
+  CollectiveCase one{
+      .name = "one node, reports",
+      .about = "single reports of all_reduce; that of H100 over bridges set the least width there"};
   CollectiveCase several{.name = "several nodes", .about = "single reports of all_reduce"};
   for (std::size_t r = 0; r < table->rows(); ++r) {
     const auto number = [&](std::string_view column) {

@@ -17,11 +17,11 @@ constexpr std::size_t kTreeForms = 3, kNvlsForm = 6, kPatForm = 7;
 // How intervals widen where nothing was measured. Seen on rows that were left out: a number of
 // ranks between measured ones costs little, doubling it about half as much again (docs/accuracy.md,
 // "Carried over"); the others are judgement, on the wide side.
-constexpr double kUnseenRanks = 1.3;  // between measured numbers
+constexpr double kUnseenRanks = 1.1;  // between measured numbers
 constexpr double kOddRanks = 2;       // odd ones below 1 MiB go other ways
 constexpr double kBeyondRanks = 1.6;  // for each doubling beyond the most that were measured
 constexpr double kBeyondPairs = 2.2;  // the same of all_to_all
-constexpr double kUnseenRings = 2;    // on the hybrid cube mesh
+constexpr double kUnseenRings = 1.2;  // on the hybrid cube mesh
 constexpr double kBeyondSizes = 1.5;  // outside the measured sizes
 // A pair has one to three bridges: 1 GiB on two H100 went at 115 GB/s where 64 MiB went at 199 on
 // another host. Judgement.
