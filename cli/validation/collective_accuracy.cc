@@ -278,7 +278,8 @@ class Validator {
         .name = "nvlink, from another generation",
         .about =
             "A100, H100 and B200 from each other; bandwidth by the ratio of NVLinks, latencies "
-            "as they are; widths from the errors on the two types that are not tested. This "
+            "as they are; widths from the errors on the two types that are not tested, each "
+            "from both others. This "
             "program does so for no shipped device"};
     CollectiveCase anchored{.name = "nvlink, another generation, one small all_reduce",
                             .about = "the same, latencies by one all_reduce of 8 KiB on 8 ranks"};

@@ -140,7 +140,7 @@ std::string collective_section(const CollectiveAccuracy& accuracy) {
       "relative error in each band. *Blind*: none of these rows were fitted. The forms "
       "themselves, the copy of all_gather and the root of the size among them, the 14 channels of "
       "Blackwell, the least width of 6 %, the widening of intervals, how copies carry over to "
-      "another generation and the quantile and the floor of framework timing were chosen with all "
+      "another generation, and quantile and floor of framework timing were chosen with all "
       "rows of "
       "nccl_measured.csv and the other runs in sight. The "
       "interval is the 90 % interval that the program prints. How the forms come about: "
