@@ -145,7 +145,7 @@ Result<MeasuredTable> read_lookup_tables(const fs::path& folder, const std::stri
 }
 
 Result<MeasuredTable> read_worker_csv(const fs::path& path, CollectiveKind kind,
-                                      const std::string& device) {
+                                      const std::string& device, std::uint32_t nodes) {
   Result<std::string> text = inflated(path);
   if (!text) return forward(text);
   if (text->starts_with(',')) text->insert(0, "row");
@@ -161,7 +161,7 @@ Result<MeasuredTable> read_worker_csv(const fs::path& path, CollectiveKind kind,
                          size = number(*table, r, "size"), time = number(*table, r, column);
     for (const Result<double>* cell : {&ranks, &local, &size, &time})
       if (!*cell) return forward(*cell);
-    if (*local < *ranks) continue;  // over several nodes, whose network is not stated
+    if (std::max(*local, *ranks) != nodes * *local) continue;
     times[{static_cast<std::uint32_t>(*ranks), *size}].push_back(*time);
   }
   MeasuredTable result{.device = device,

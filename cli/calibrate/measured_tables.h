@@ -40,10 +40,10 @@ Result<std::vector<MeasuredTable>> read_element_csv(const std::filesystem::path&
 Result<MeasuredTable> read_lookup_tables(const std::filesystem::path& folder,
                                          const std::string& device);
 
-/// num_workers, devices_per_node, size, time_stats.OP.median (ms), gzipped: the rows within one
-/// node.
+/// num_workers, devices_per_node, size, time_stats.OP.median (ms), gzipped: the rows over so many
+/// nodes.
 Result<MeasuredTable> read_worker_csv(const std::filesystem::path& path, CollectiveKind kind,
-                                      const std::string& device);
+                                      const std::string& device, std::uint32_t nodes = 1);
 
 /// allreduce_size_N_MMB_time: ms.
 Result<MeasuredTable> read_size_json(const std::filesystem::path& path, const std::string& device);

@@ -5,6 +5,7 @@
 #include <fmt/core.h>
 #include <nlohmann/json.hpp>
 
+#include "cli/calibrate/framework_calls.h"
 #include "cli/calibrate/nccl_log.h"
 #include "cli/calibrate/shipped.h"
 #include "cli/commands/commands.h"
@@ -95,10 +96,10 @@ Json to_json(const comm::Calibration& c) {
           {"widths", c.ring_widths}};
 }
 
-Status save(const std::filesystem::path& path, const comm::Calibration& c) {
+Status save(const std::filesystem::path& path, const std::string& text) {
   Result<PendingFile> file = PendingFile::create(path);
   if (!file) return forward(file);
-  if (Status ok = file->write(comm::to_yaml(c)); !ok) return ok;
+  if (Status ok = file->write(text); !ok) return ok;
   return file->commit();
 }
 
@@ -165,7 +166,7 @@ Result<Exit> run_nccl(const Options& options, const Globals& globals) {
     return tl::unexpected(std::move(error));
   }
   if (!globals.output.empty())
-    if (Status ok = save(globals.output, *fitted); !ok) return forward(ok);
+    if (Status ok = save(globals.output, comm::to_yaml(*fitted)); !ok) return forward(ok);
   return report({*fitted}, globals);
 }
 
@@ -176,10 +177,20 @@ Result<Exit> run_shipped(const Options& options, const Globals& globals) {
   for (const Dealt& d : *dealt) {
     Result<comm::Calibration> fitted = comm::fit(d.request, d.fitted);
     if (!fitted) return forward(fitted);
-    if (Status ok = save(options.file / (fitted->device + ".yaml"), *fitted); !ok)
+    if (Status ok = save(options.file / (fitted->device + ".yaml"), comm::to_yaml(*fitted)); !ok)
       return forward(ok);
     all.push_back(std::move(*fitted));
   }
+  const Result<std::vector<FrameworkCalls>> calls = read_framework_calls(options.data);
+  if (!calls) return forward(calls);
+  const auto a100 = std::find_if(all.begin(), all.end(), [](const comm::Calibration& c) {
+    return c.device == "a100_sxm4_80";
+  });
+  if (a100 == all.end()) return fail("nccl_measured.csv has no rows of a100_sxm4_80");
+  const Result<comm::FrameworkTiming> timing = fit_framework_calls(*calls, *a100);
+  if (!timing) return forward(timing);
+  if (Status ok = save(options.file / "framework_timing.yaml", comm::to_yaml(*timing)); !ok)
+    return forward(ok);
   return report(all, globals);
 }
 

@@ -12,6 +12,7 @@
 #include "cli/commands/network_prices.h"
 #include "cli/output/plot.h"
 #include "cli/output/result.h"
+#include "models/comm/framework_timing.h"
 #include "sim/base/text.h"
 
 namespace rehearse::cli {
@@ -24,6 +25,7 @@ struct Options {
   std::string algorithm, protocol;
   std::string measured;
   std::string fidelity = "closed";
+  std::string timing = "nccl_tests";
 };
 
 struct Point {
@@ -103,6 +105,7 @@ Json quantity(const Point& p) {
 struct Findings {
   Scope scope;
   std::string fidelity;
+  bool framework;  ///< as timed there, not as nccl-tests does
   std::vector<Point> points;
 };
 
@@ -219,6 +222,13 @@ std::string band_text(const std::vector<Point>& points) {
   return "\nAgainst the measured times\n" + table.text();
 }
 
+std::string framework_text() {
+  const comm::FrameworkTiming& t = comm::framework_timing();
+  return fmt::format(
+      "timed inside a framework: {} us more per call, 0 to {}, from {} calls on A100\n",
+      significant(t.call.us(), 3), significant(t.high.us(), 3), grouped(t.fitted.rows));
+}
+
 Json to_json(const Findings& found) {
   Json json = json_root("network");
   json["device"] = found.scope.device;
@@ -227,6 +237,7 @@ Json to_json(const Findings& found) {
   if (found.scope.calibrated)
     json["calibration"] = {{"source", found.scope.calibrated->calibration.fitted.source},
                            {"note", found.scope.calibrated->note}};
+  json["timing"] = found.framework ? "framework" : "nccl_tests";
   json["points"] = Json::array();
   for (const Point& p : found.points) {
     Json point = {{"op", to_string(p.kind)},
@@ -290,7 +301,8 @@ Result<PriceOfSize> prices_of(const Scope& scope, CollectiveKind kind, const Opt
   if (!options.protocol.empty())
     overrides.protocol =
         static_cast<comm::Protocol>(index_in(comm::kProtocolNames, options.protocol));
-  if (fidelity == Fidelity::kClosed) return closed_prices(scope, kind, overrides);
+  if (fidelity == Fidelity::kClosed)
+    return closed_prices(scope, kind, overrides, options.timing == "framework");
   if (overrides.protocol)
     return fail("messages have no protocol", "--protocol at --fidelity closed");
   return message_prices(scope, kind, overrides.algorithm, fidelity);
@@ -308,7 +320,10 @@ Result<Findings> find(const Options& options, const Progress& progress) {
   const Result<std::vector<Bytes>> sizes =
       parse_sizes(options.sizes.empty() ? "1KiB:1GiB" : options.sizes);
   if (!sizes) return forward(sizes);
-  Findings found{.scope = std::move(*scope), .fidelity = options.fidelity, .points = {}};
+  Findings found{.scope = std::move(*scope),
+                 .fidelity = options.fidelity,
+                 .framework = options.timing == "framework",
+                 .points = {}};
   double done = 0;
   for (const CollectiveKind kind : kinds) {
     const Result<PriceOfSize> price = prices_of(found.scope, kind, options, fidelity);
@@ -349,7 +364,8 @@ Result<Exit> run(const Options& options, const Globals& globals) {
   const Formats formats = {
       .text =
           [&] {
-            return describe(found->scope) + "\n" + point_table(*found).text() + plots(*found) +
+            return describe(found->scope) + (found->framework ? framework_text() : "") + "\n" +
+                   point_table(*found).text() + plots(*found) +
                    (any_measured(found->points) ? band_text(found->points) : "");
           },
       .json = [&] { return to_json(*found); },
@@ -371,6 +387,7 @@ CLI::Validator one_of(const std::array<std::string_view, N>& names, const char* 
 }  // namespace
 
 void add_network(CLI::App& app, Action& action) {
+  static constexpr std::array<std::string_view, 2> kTimings = {"nccl_tests", "framework"};
   auto options = std::make_shared<Options>();
   CLI::App* command =
       app.add_subcommand("network", "What a collective costs over sizes, with its interval");
@@ -402,6 +419,11 @@ void add_network(CLI::App& app, Action& action) {
                    "simgrid: the same messages, carried by SimGrid")
       ->type_name("NAME")
       ->check(one_of(kFidelityNames, "fidelity"));
+  command
+      ->add_option("--timing", options->timing,
+                   "nccl_tests (default), or framework: with what a call costs in PyTorch")
+      ->type_name("NAME")
+      ->check(one_of(kTimings, "timing"));
   command->footer(
       "Example: rehearse network --cluster cluster.yaml --op all_reduce --sizes 1KiB:1GiB");
   command->callback([options, &action] {

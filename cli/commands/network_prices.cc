@@ -2,6 +2,7 @@
 
 #include <memory>
 
+#include "models/comm/framework_timing.h"
 #include "models/comm/placement.h"
 #include "models/comm/schedule.h"
 #include "models/job/interval.h"
@@ -11,14 +12,15 @@
 namespace rehearse::cli {
 
 Result<PriceOfSize> closed_prices(const Scope& scope, CollectiveKind kind,
-                                  const comm::NcclOverrides& overrides) {
+                                  const comm::NcclOverrides& overrides, bool in_framework) {
   const Result<comm::CollectiveCost> cost = comm::CollectiveCost::resolve(
       *scope.calibrated,
       {.kind = kind, .ranks = scope.ranks, .nodes = scope.nodes, .network = scope.network},
       overrides);
   if (!cost) return forward(cost);
-  return [cost = *cost](Bytes size) -> Result<CollectivePrice> {
-    const comm::Price price = cost.at(size);
+  return [cost = *cost, in_framework](Bytes size) -> Result<CollectivePrice> {
+    comm::Price price = cost.at(size);
+    if (in_framework) price = comm::in_framework(price, comm::framework_timing());
     return CollectivePrice{.time = price.time,
                            .algorithm = std::string(to_string(price.algorithm)),
                            .protocol = std::string(to_string(price.protocol)),

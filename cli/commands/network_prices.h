@@ -24,9 +24,9 @@ struct CollectivePrice {
 
 using PriceOfSize = std::function<Result<CollectivePrice>(Bytes)>;
 
-/// By calibration. REQUIRES: the scope has one.
+/// By calibration, as nccl-tests times it or inside a framework. REQUIRES: the scope has one.
 Result<PriceOfSize> closed_prices(const Scope& scope, CollectiveKind kind,
-                                  const comm::NcclOverrides& overrides);
+                                  const comm::NcclOverrides& overrides, bool in_framework);
 
 /// As messages on the links of the cluster, which nothing else uses; run by our own engine or by
 /// SimGrid. The interval is that of times on datasheet links (models/job/interval.h). Without an

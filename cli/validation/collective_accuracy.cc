@@ -4,10 +4,13 @@
 #include <cmath>
 #include <functional>
 #include <map>
+#include <tuple>
 
 #include <fmt/core.h>
 
+#include "cli/calibrate/framework_calls.h"
 #include "cli/calibrate/shipped.h"
+#include "cli/validation/collective_nodes.h"
 #include "models/comm/transfer.h"
 #include "sim/base/csv.h"
 #include "sim/base/text.h"
@@ -40,7 +43,7 @@ class Validator {
   Status run() {
     for (const auto step :
          {&Validator::shipped, &Validator::other_runs, &Validator::other_data, &Validator::ranks,
-          &Validator::devices, &Validator::rings, &Validator::several_nodes})
+          &Validator::devices, &Validator::rings, &Validator::nodes})
       if (Status ok = (this->*step)(); !ok) return ok;
     for (const std::string_view device : kNvlinkDevices) protocols(*find(device));
     return {};
@@ -48,7 +51,8 @@ class Validator {
 
  private:
   /// Prices rows; what is refused is noted once per kind and number of ranks.
-  void score(CollectiveCase& into, const Calibrated& calibrated, const Rows& rows) {
+  void score(CollectiveCase& into, const Calibrated& calibrated, const Rows& rows,
+             const std::optional<comm::FrameworkTiming>& timing = {}) {
     std::map<std::pair<CollectiveKind, std::uint32_t>, Result<CollectiveCost>> costs;
     for (const MeasuredRow& r : rows) {
       auto found = costs.find({r.kind, r.ranks});
@@ -62,7 +66,8 @@ class Validator {
           accuracy_.refused.push_back(into.name + ": " + to_string(found->second.error()));
       }
       if (!found->second) continue;
-      const comm::Price p = found->second->at(r.size);
+      comm::Price p = found->second->at(r.size);
+      if (timing) p = comm::in_framework(p, *timing);
       into.rows.push_back(
           {calibrated.calibration.device, r, p.time.value, p.time.low, p.time.high});
     }
@@ -183,21 +188,38 @@ class Validator {
                                             "a100_sxm4_80"));
         !ok)
       return ok;
-    if (Status ok = against_a100(
-            "a100, Vidur", "all_reduce timed inside PyTorch",
-            read_worker_csv(data_ / "vidur-profiles" / "network" / "a100_dgx" / "all_reduce.csv.gz",
-                            CollectiveKind::kAllReduce, "a100_sxm4_80"));
-        !ok)
-      return ok;
-    if (Status ok = against_a100("a100?, Galvatron", "the GPU is not named; priced as A100",
-                                 read_size_json(data_ / "galvatron-profiles" / "hardware" /
-                                                    "sp_time_1nodes_8gpus_per_node.json",
-                                                "a100_sxm4_80"));
-        !ok)
-      return ok;
-    return against_a100(
-        "a100, AICB", "calls of a job; their times include the call from Python",
-        read_call_log(data_ / "aicb-a100-comm" / "A100_example.csv.gz", "a100_sxm4_80"));
+    return frameworks();
+  }
+
+  /// Calls timed inside a framework: as nccl-tests would time them, and with what the call adds;
+  /// the latter on rows that it does not come from, and on each source from the two others.
+  Status frameworks() {
+    const Result<std::vector<FrameworkCalls>> sources = read_framework_calls(data_);
+    if (!sources) return forward(sources);
+    const Calibrated a100 = *comm::calibration_for("a100_sxm4_80");
+    CollectiveCase unseen{
+        .name = "framework timing, from other sources",
+        .about = "Vidur, Galvatron and AICB, each with what the two others say a call adds"};
+    for (const FrameworkCalls& source : *sources) {
+      Rows all = source.fitted;
+      all.insert(all.end(), source.blind.begin(), source.blind.end());
+      CollectiveCase plain{.name = source.name,
+                           .about = source.about + "; priced as nccl-tests would time it"};
+      score(plain, a100, all);
+      add(std::move(plain));
+      CollectiveCase timed{.name = source.name + ", framework timing",
+                           .about = "every second row, with what the others say a call adds"};
+      score(timed, a100, source.blind, comm::framework_timing());
+      add(std::move(timed));
+      std::vector<FrameworkCalls> others;
+      for (const FrameworkCalls& other : *sources)
+        if (other.name != source.name) others.push_back(other);
+      const Result<comm::FrameworkTiming> timing = fit_framework_calls(others, a100.calibration);
+      if (!timing) return forward(timing);
+      score(unseen, a100, all, *timing);
+    }
+    add(std::move(unseen));
+    return {};
   }
 
   /// Fitted to some numbers of ranks, tested on another.
@@ -235,52 +257,79 @@ class Validator {
     CollectiveCase sibling{.name = "nvlink, from its sibling",
                            .about = "B200 from B300 and B300 from B200"};
     for (const auto& [from, to] : siblings)
-      score(sibling,
-            comm::carried_over(comm::calibration_for(from)->calibration, std::string(to), 1, 1.4),
-            find(to)->rows);
+      score(sibling, carried(from, to, 1, 1.4), find(to)->rows);
     add(std::move(sibling));
-    const std::pair<std::string_view, std::string_view> others[] = {
-        {"a100_sxm4_80", "h100_sxm5_80"},
-        {"h100_sxm5_80", "a100_sxm4_80"},
-        {"h100_sxm5_80", "b200_sxm_180"},
-        {"b200_sxm_180", "h100_sxm5_80"}};
-    CollectiveCase left_out{.name = "nvlink, from another generation",
-                            .about =
-                                "bandwidth by the ratio of NVLinks, latencies as they are; this "
-                                "program does so for no shipped device"};
+    return generations();
+  }
+
+  Calibrated carried(std::string_view from, std::string_view to, double ratio, double widen) const {
+    const comm::FitRequest& onto = find(to)->request;
+    return comm::carried_over(comm::calibration_for(from)->calibration,
+                              {std::string(to), onto.generation, onto.links, ratio}, widen);
+  }
+
+  /// A type from each type of another generation, as it is and with its latencies set by one small
+  /// all_reduce. Widths are the 90 % quantiles of the factors seen on the other two
+  /// types when these were left out.
+  Status generations() {
+    const std::pair<std::string_view, double> types[] = {
+        {"a100_sxm4_80", 300}, {"h100_sxm5_80", 450}, {"b200_sxm_180", 900}};
+    CollectiveCase left_out{
+        .name = "nvlink, from another generation",
+        .about =
+            "A100, H100 and B200 from each other; bandwidth by the ratio of NVLinks, latencies "
+            "as they are; widths from the errors on the two types that are not tested, each "
+            "from both others. This "
+            "program does so for no shipped device"};
     CollectiveCase anchored{.name = "nvlink, another generation, one small all_reduce",
                             .about = "the same, latencies by one all_reduce of 8 KiB on 8 ranks"};
-    const std::map<std::string_view, double> rates = {
-        {"a100_sxm4_80", 300}, {"h100_sxm5_80", 450}, {"b200_sxm_180", 900}};
-    for (const auto& [from, to] : others) {
-      Calibrated carried = comm::carried_over(comm::calibration_for(from)->calibration,
-                                              std::string(to), rates.at(to) / rates.at(from), 6);
-      // The rule of choice is known without rows.
-      carried.calibration.generation = find(to)->request.generation;
-      carried.calibration.links = find(to)->request.links;
-      score(left_out, carried, collectives_of(*find(to)));
-      const auto is_anchor = [](const MeasuredRow& r) {
-        return r.kind == CollectiveKind::kAllReduce && r.ranks == 8 && r.size == Bytes::kib(8);
-      };
-      Rows tested;
-      std::optional<MeasuredRow> anchor;
-      for (const MeasuredRow& r : find(to)->rows)
-        if (is_anchor(r))
-          anchor = r;
-        else if (r.kind != CollectiveKind::kSendRecv)
-          tested.push_back(r);
-      carried = comm::carried_over(comm::calibration_for(from)->calibration, std::string(to),
-                                   rates.at(to) / rates.at(from), 2);
-      carried.calibration.generation = find(to)->request.generation;
-      carried.calibration.links = find(to)->request.links;
-      const Result<Calibrated> scaled = comm::anchored(
-          carried, {.kind = CollectiveKind::kAllReduce, .ranks = 8}, anchor->size, anchor->time);
-      if (!scaled) return forward(scaled);
-      score(anchored, *scaled, tested);
-    }
+    for (const auto& [from, from_rate] : types)
+      for (const auto& [to, to_rate] : types) {
+        if (from == to) continue;
+        const Calibrated as_it_is = carried(from, to, to_rate / from_rate, 1);
+        score(left_out, as_it_is, collectives_of(*find(to)));
+        const auto is_anchor = [](const MeasuredRow& r) {
+          return r.kind == CollectiveKind::kAllReduce && r.ranks == 8 && r.size == Bytes::kib(8);
+        };
+        Rows tested = collectives_of(*find(to));
+        const auto anchor = std::find_if(tested.begin(), tested.end(), is_anchor);
+        const Result<Calibrated> scaled = comm::anchored(
+            as_it_is, {.kind = CollectiveKind::kAllReduce, .ranks = 8}, anchor->size, anchor->time);
+        if (!scaled) return forward(scaled);
+        tested.erase(anchor);
+        score(anchored, *scaled, tested);
+      }
+    for (CollectiveCase* c : {&left_out, &anchored}) set_nested_widths(c->rows);
     add(std::move(left_out));
     add(std::move(anchored));
     return {};
+  }
+
+  /// Intervals of each row from the factors between price and time on other devices than its own,
+  /// by band, all_to_all apart.
+  static void set_nested_widths(std::vector<PricedRow>& rows) {
+    const auto group_of = [](const PricedRow& r) {
+      return std::tuple(r.device, r.row.kind == CollectiveKind::kAllToAll,
+                        comm::band_of(r.row.size.b()));
+    };
+    std::map<decltype(group_of(rows.front())), std::vector<double>> others;
+    for (const PricedRow& tested : rows) {
+      std::vector<double>& factors = others[group_of(tested)];
+      if (!factors.empty()) continue;
+      for (const PricedRow& r : rows)
+        if (r.device != tested.device &&
+            group_of(r) ==
+                std::tuple(r.device, std::get<1>(group_of(tested)), std::get<2>(group_of(tested))))
+          factors.push_back(std::max(r.price / r.row.time, r.row.time / r.price));
+      std::sort(factors.begin(), factors.end());
+    }
+    for (PricedRow& r : rows) {
+      const std::vector<double>& factors = others[group_of(r)];
+      const double factor =
+          factors[static_cast<std::size_t>(0.9 * static_cast<double>(factors.size() - 1))];
+      r.low = r.price * (1 / factor);
+      r.high = r.price * factor;
+    }
   }
 
   /// V100: each number of ranks from the others, by counting rings.
@@ -302,70 +351,7 @@ class Validator {
     return {};
   }
 
-  /// Reports of all_reduce over several nodes: what stands in words is mapped to a network.
-  Status several_nodes() {
-    const auto path = find_data(data_, "nccl_observed_multinode.csv");
-    if (!path) return {};
-    const Result<CsvTable> table = CsvTable::load(*path);
-    if (!table) return forward(table);
-    if (Status ok = table->require(
-            {"gpu_id", "system", "nodes", "gpus", "op", "size_bytes", "time_us", "busbw_gbs"});
-        !ok)
-      return ok;
-    struct Known {
-      std::string_view words;
-      comm::Network network;
-    };
-    const Known known[] = {
-        {"p4d", {comm::NetworkKind::kEfa, ByteRate::gb_per_s(50), Seconds::us(20)}},
-        {"p3dn", {comm::NetworkKind::kEfa, ByteRate::gb_per_s(12.5), Seconds::us(20)}},
-        {"p6-b200", {comm::NetworkKind::kEfa, ByteRate::gb_per_s(400), Seconds::us(12)}},
-        {"4xHDR200", {comm::NetworkKind::kInfiniband, ByteRate::gb_per_s(100), Seconds::us(2)}},
-        {"8x100G RoCE", {comm::NetworkKind::kRoce, ByteRate::gb_per_s(100), Seconds::us(4)}}};
-    CollectiveCase scored{.name = "several nodes", .about = "single reports of all_reduce"};
-    for (std::size_t r = 0; r < table->rows(); ++r) {
-      const auto number = [&](std::string_view column) {
-        const auto cell = table->number(r, column);
-        return cell && *cell ? **cell : 0.0;
-      };
-      const auto nodes = static_cast<std::uint32_t>(number("nodes")),
-                 ranks = static_cast<std::uint32_t>(number("gpus"));
-      if (nodes < 2) continue;
-      const std::string system(table->cell(r, "system"));
-      const auto network = std::find_if(std::begin(known), std::end(known), [&](const Known& k) {
-        return system.find(k.words) != std::string::npos;
-      });
-      if (network == std::end(known)) continue;
-      // Without a size it is a large one.
-      const double size = number("size_bytes") > 0 ? number("size_bytes") : 1073741824.0;
-      const double time = number("time_us") > 0
-                              ? number("time_us") * 1e-6
-                              : size * 2 * (ranks - 1) / ranks / (number("busbw_gbs") * 1e9);
-      const std::string device = std::string(table->cell(r, "gpu_id")) == "a100"
-                                     ? "a100_sxm4_80"
-                                     : std::string(table->cell(r, "gpu_id"));
-      const Result<Calibrated> calibrated = comm::calibration_for(device);
-      if (!calibrated) continue;
-      const Result<CollectiveCost> cost =
-          CollectiveCost::resolve(*calibrated, {.kind = CollectiveKind::kAllReduce,
-                                                .ranks = ranks,
-                                                .nodes = nodes,
-                                                .network = network->network});
-      if (!cost) {
-        accuracy_.refused.push_back(
-            fmt::format("several nodes, {}: {}", system, to_string(cost.error())));
-        continue;
-      }
-      const comm::Price p = cost->at(Bytes::b(size));
-      scored.rows.push_back({system,
-                             {CollectiveKind::kAllReduce, ranks, Bytes::b(size), Seconds::s(time)},
-                             p.time.value,
-                             p.time.low,
-                             p.time.high});
-    }
-    add(std::move(scored));
-    return {};
-  }
+  Status nodes() { return price_nodes(data_, accuracy_); }
 
   /// NCCL's choice against the split of each measured curve that the pieces explain best. A point
   /// counts as wrong where the best split puts it on the other side and explains the rows between

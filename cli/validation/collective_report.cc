@@ -138,8 +138,11 @@ std::string collective_section(const CollectiveAccuracy& accuracy) {
       "\n## Collectives\n\n"
       "Closed forms against measured times, by size of the message: mean of the magnitude of the "
       "relative error in each band. *Blind*: none of these rows were fitted. The forms "
-      "themselves, the 14 channels of Blackwell, the least width of 6 % and the widening of "
-      "intervals were chosen with all rows of nccl_measured.csv and the other runs in sight. The "
+      "themselves, the copy of all_gather and the root of the size among them, the 14 channels of "
+      "Blackwell, the least width of 6 %, the widening of intervals, how copies carry over to "
+      "another generation, and quantile and floor of framework timing were chosen with all "
+      "rows of "
+      "nccl_measured.csv and the other runs in sight. The "
       "interval is the 90 % interval that the program prints. How the forms come about: "
       "[calibration](concepts/calibration.md). `rehearse calibrate shipped` makes the constants "
       "again.\n\n" +

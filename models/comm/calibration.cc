@@ -68,6 +68,8 @@ std::string fields_of(const Simple& s) {
       .add("step", s.step)
       .add("rate", s.rate)
       .add("copy", s.copy)
+      .add("gather_copy", s.gather_copy.value_or(kUnlimited))
+      .add("fill", s.fill)
       .add("q", s.q)
       .add("all_reduce_gain", s.all_reduce_gain)
       .text();
@@ -86,6 +88,20 @@ std::string list_text(const Widths& widths) {
   std::string text;
   for (const double w : widths) text += (text.empty() ? "" : ", ") + fmt::format("{:.3g}", w);
   return "[" + text + "]";
+}
+
+std::string fitted_text(const Fitted& f) {
+  std::string ranks, kinds;
+  for (const std::uint32_t n : f.envelope.ranks)
+    ranks += fmt::format("{}{}", ranks.empty() ? "" : ", ", n);
+  for (const CollectiveKind k : f.envelope.kinds)
+    kinds += fmt::format("{}{}", kinds.empty() ? "" : ", ", to_string(k));
+  return fmt::format(
+      "fitted:\n  source: {}\n  rows_used: {}\n  nccl_version: {}\n  date: {}\n  rows: {}\n"
+      "  residual: {}\n  from: {} KiB\n  to: {} KiB\n  ranks: [{}]\n  kinds: [{}]\n",
+      quoted(f.source), quoted(f.rows_used), quoted(f.nccl_version), quoted(f.date), f.rows,
+      number(f.residual), number(f.envelope.from.b() / 1024), number(f.envelope.to.b() / 1024),
+      ranks, kinds);
 }
 
 // --- Reading ----------------------------------------------------------------------------------
@@ -126,9 +142,14 @@ double factor_of(const YamlMap& map, std::string_view key, double least, double 
 }
 
 Simple simple_of(const YamlMap& map) {
-  const Simple s{time_of(map, "call"),       time_of(map, "step"),
-                 rate_of(map, "rate"),       rate_of(map, "copy"),
-                 factor_of(map, "q", 1, 10), factor_of(map, "all_reduce_gain", 0.1, 10)};
+  Simple s{.call = time_of(map, "call"),
+           .step = time_of(map, "step"),
+           .rate = rate_of(map, "rate"),
+           .copy = rate_of(map, "copy"),
+           .fill = time_of(map, "fill"),
+           .q = factor_of(map, "q", 1, 10),
+           .all_reduce_gain = factor_of(map, "all_reduce_gain", 0.1, 10)};
+  if (map.has("gather_copy")) s.gather_copy = rate_of(map, "gather_copy");
   check_costs(map, s.call + s.step, s.rate);
   map.no_other_keys();
   return s;
@@ -224,12 +245,16 @@ void read_switched(const YamlMap& root, Calibration& c) {
   c.switched = s;
 }
 
+void check_version(const YamlMap& root, std::string_view key) {
+  const auto version = root.required<std::int64_t>(key);
+  if (version && *version != kVersion)
+    root.report(key, fmt::format("version {} is not known", *version),
+                fmt::format("{}: {}", key, kVersion));
+}
+
 Result<Calibration> read_calibration(const YamlFile& file) {
   const YamlMap root = file.root();
-  const auto version = root.required<std::int64_t>("calibration");
-  if (version && *version != kVersion)
-    root.report("calibration", fmt::format("version {} is not known", *version),
-                fmt::format("calibration: {}", kVersion));
+  check_version(root, "calibration");
   const auto device = root.required<std::string>("device");
   const auto fabric = root.choice("fabric", kFabricNames);
   if (!fabric && !root.has("fabric")) root.report("fabric", "is missing", "such as nvswitch");
@@ -298,22 +323,26 @@ Result<Calibration> parse_calibration(const std::string& text, std::string name)
   return read_calibration(*file);
 }
 
+Result<FrameworkTiming> parse_framework_timing(const std::string& text, std::string name) {
+  const Result<YamlFile> file = YamlFile::parse(text, std::move(name));
+  if (!file) return forward(file);
+  const YamlMap root = file->root();
+  check_version(root, "framework_timing");
+  FrameworkTiming timing{time_of(root, "call"), time_of(root, "high")};
+  if (timing.high < timing.call) root.report("high", "is below call", "call or more");
+  if (const auto map = root.map("fitted")) read_fitted(*map, timing.fitted);
+  root.no_other_keys();
+  if (Status ok = file->status(); !ok) return forward(ok);
+  return timing;
+}
+
 std::string to_yaml(const Calibration& c) {
-  const Envelope& e = c.fitted.envelope;
-  std::string ranks, kinds;
-  for (const std::uint32_t n : e.ranks) ranks += fmt::format("{}{}", ranks.empty() ? "" : ", ", n);
-  for (const CollectiveKind k : e.kinds)
-    kinds += fmt::format("{}{}", kinds.empty() ? "" : ", ", to_string(k));
   std::string text = fmt::format(
-      "calibration: {}\ndevice: {}\nfabric: {}\ngeneration: {}\nlinks: {}\n"
-      "fitted:\n  source: {}\n  rows_used: {}\n  nccl_version: {}\n  date: {}\n  rows: {}\n"
-      "  residual: {}\n  from: {}\n  to: {}\n  ranks: [{}]\n  kinds: [{}]\n"
+      "calibration: {}\ndevice: {}\nfabric: {}\ngeneration: {}\nlinks: {}\n{}"
       "widths:\n  ring: {}\n  pairwise: {}\n  send_recv: {}\n",
       kVersion, quoted(c.device), to_string(c.fabric), to_string(c.generation), c.links,
-      quoted(c.fitted.source), quoted(c.fitted.rows_used), quoted(c.fitted.nccl_version),
-      quoted(c.fitted.date), c.fitted.rows, number(c.fitted.residual),
-      number(e.from.b() / 1024) + " KiB", number(e.to.b() / 1024) + " KiB", ranks, kinds,
-      list_text(c.ring_widths), list_text(c.pairwise_widths), list_text(c.send_recv_widths));
+      fitted_text(c.fitted), list_text(c.ring_widths), list_text(c.pairwise_widths),
+      list_text(c.send_recv_widths));
   if (c.switched) {
     const SwitchedConstants& s = *c.switched;
     text += fmt::format("ll: {}\nll128: {}\nsimple: {}\n", fields_of(s.ll), fields_of(s.ll128),
@@ -343,6 +372,11 @@ std::string to_yaml(const Calibration& c) {
                         number(c.send_recv->knee.b() / 1024), fields_of(c.send_recv->below),
                         fields_of(c.send_recv->above));
   return text;
+}
+
+std::string to_yaml(const FrameworkTiming& t) {
+  return fmt::format("framework_timing: {}\ncall: {} us\nhigh: {} us\n{}", kVersion,
+                     number(t.call.us()), number(t.high.us()), fitted_text(t.fitted));
 }
 
 }  // namespace rehearse::comm

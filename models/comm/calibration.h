@@ -5,7 +5,7 @@
 // (n-1)/n bytes on the wire of each rank:
 //   LL        call + s step + ramp clip(log2(S / 4 KiB) / 3, 0, 1) + V / rate + S / (n copy)
 //   LL128     call + s step + V / rate + S / (n copy)
-//   Simple    ((call + s step)^q + (V / rate + S / (n copy))^q)^(1/q)
+//   Simple    ((call + s step)^q + W^q)^(1/q), W = V / rate + sqrt(fill V / rate) + S / (n copy)
 //   NVLS      call + V / rate
 //   pairwise  the least of three pieces: small call + (n-1) step + S / (n rate), middle the same
 //             with V / rate, large as Simple
@@ -49,6 +49,9 @@ struct Simple {
   Seconds call = Seconds::s(0), step = Seconds::s(0);
   ByteRate rate = kUnlimited;  ///< of the wire
   ByteRate copy = kUnlimited;  ///< of a rank's own part into the output
+  /// The same in all_gather, where no reduction hides it; absent: as copy.
+  std::optional<ByteRate> gather_copy = {};
+  Seconds fill = Seconds::s(0);  ///< what cutting into pieces costs, by the root of the size
   double q = 1;                ///< 1: latency and transfer follow each other; larger: they overlap
   double all_reduce_gain = 1;  ///< on `rate`, in all_reduce
 };
@@ -139,12 +142,22 @@ struct Calibration {
   std::optional<Curve> send_recv = {};  ///< one message to a device of the same node; V is S
 };
 
+/// What a call costs above nccl-tests when it is timed inside a framework (framework_timing.h):
+/// from nothing, where the launch hides behind earlier work, to `high`.
+struct FrameworkTiming {
+  Seconds call, high;
+  Fitted fitted = {};
+};
+
 /// Reads docs/formats/calibration.md. Reports all that is wrong at once.
 Result<Calibration> load_calibration(const std::filesystem::path& path);
 /// The same for text in memory; `name` stands for the file in messages.
 Result<Calibration> parse_calibration(const std::string& text, std::string name);
 
+Result<FrameworkTiming> parse_framework_timing(const std::string& text, std::string name);
+
 /// The file. parse_calibration(to_yaml(c)) is c to six digits.
 std::string to_yaml(const Calibration& calibration);
+std::string to_yaml(const FrameworkTiming& timing);
 
 }  // namespace rehearse::comm

@@ -9,6 +9,7 @@ extern const std::string_view a100_pcie_80_yaml;
 extern const std::string_view a100_sxm4_80_yaml;
 extern const std::string_view b200_sxm_180_yaml;
 extern const std::string_view b300_yaml;
+extern const std::string_view framework_timing_yaml;
 extern const std::string_view h100_pcie_80_yaml;
 extern const std::string_view h100_sxm5_80_yaml;
 extern const std::string_view l40s_yaml;

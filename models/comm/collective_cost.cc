@@ -17,12 +17,15 @@ constexpr std::size_t kTreeForms = 3, kNvlsForm = 6, kPatForm = 7;
 // How intervals widen where nothing was measured. Seen on rows that were left out: a number of
 // ranks between measured ones costs little, doubling it about half as much again (docs/accuracy.md,
 // "Carried over"); the others are judgement, on the wide side.
-constexpr double kUnseenRanks = 1.3;    // between measured numbers
-constexpr double kOddRanks = 2;         // odd ones below 1 MiB go other ways
-constexpr double kBeyondRanks = 1.6;    // for each doubling beyond the most that were measured
-constexpr double kBeyondPairs = 2.2;    // the same of all_to_all
-constexpr double kUnseenRings = 2;      // on the hybrid cube mesh
-constexpr double kBeyondSizes = 1.5;    // outside the measured sizes
+constexpr double kUnseenRanks = 1.1;  // between measured numbers
+constexpr double kOddRanks = 2;       // odd ones below 1 MiB go other ways
+constexpr double kBeyondRanks = 1.6;  // for each doubling beyond the most that were measured
+constexpr double kBeyondPairs = 2.2;  // the same of all_to_all
+constexpr double kUnseenRings = 1.2;  // on the hybrid cube mesh
+constexpr double kBeyondSizes = 1.5;  // outside the measured sizes
+// A pair has one to three bridges: 1 GiB on two H100 went at 115 GB/s where 64 MiB went at 199 on
+// another host. Judgement.
+constexpr double kOtherBridges = 1;
 constexpr double kUnseenKind = 2.5;     // broadcast, reduce: steps and wire bytes unverified
 constexpr double kUnseenAlgorithm = 2;  // forced, never seen to win on one node
 
@@ -83,7 +86,9 @@ NcclSetup nccl_setup(const Calibration& calibration, const Group& group) {
 }
 
 double CollectiveCost::Form::at(double bytes) const {
-  const double moving = bytes * per_byte;
+  double moving = bytes * per_byte;
+  if (per_root > 0)
+    moving += per_root * (bytes < largest ? std::sqrt(bytes) : bytes / std::sqrt(largest));
   if (q != 1) return std::pow(std::pow(fixed, q) + std::pow(moving, q), 1 / q);
   double time = fixed + moving;
   // LL's latency grows between 4 and 32 KiB.
@@ -130,10 +135,12 @@ void CollectiveCost::set_switched(const SwitchedConstants& c, const Group& g,
   const Simple& s = c.simple;
   const double rate =
       inverse(s.rate) / (g.kind == CollectiveKind::kAllReduce ? s.all_reduce_gain : 1);
-  const double copy = inverse(s.copy) / n;
-  forms_[2] = {ring(2, s.call, s.step), 0, wire * std::max(rate, network) + copy, s.q};
-  forms_[kTreeForms + 2] = {tree(2, s.call, s.step), 0, std::max(2 * rate, tree_network) + copy,
-                            s.q};
+  const bool gather = g.kind == CollectiveKind::kAllGather && s.gather_copy;
+  const double copy = inverse(gather ? *s.gather_copy : s.copy) / n;
+  const double root = std::sqrt(s.fill.s() * wire * inverse(s.rate));
+  forms_[2] = {ring(2, s.call, s.step), 0, wire * std::max(rate, network) + copy, s.q, root, to_};
+  forms_[kTreeForms + 2] = {
+      tree(2, s.call, s.step), 0, std::max(2 * rate, tree_network) + copy, s.q, root, to_};
   // PAT gathers over a tree with one device per node: log2 steps, the bytes of a ring.
   forms_[kPatForm] = forms_[2];
   forms_[kPatForm].fixed = s.call.s() + std::log2(nodes) * network_step(Algorithm::kPat, 2);
@@ -145,8 +152,12 @@ void CollectiveCost::set_pairwise(const Pairwise& c, const Group& g) {
   const double n = g.ranks, steps = n - 1, wire = (n - 1) / n;
   forms_[0] = {c.small.call.s() + steps * c.small.step.s(), 0, inverse(c.small.rate) / n};
   forms_[1] = {c.middle.call.s() + steps * c.middle.step.s(), 0, wire * inverse(c.middle.rate)};
-  forms_[2] = {c.large.call.s() + steps * c.large.step.s(), 0,
-               wire * inverse(c.large.rate) + inverse(c.large.copy) / n, c.large.q};
+  forms_[2] = {c.large.call.s() + steps * c.large.step.s(),
+               0,
+               wire * inverse(c.large.rate) + inverse(c.large.copy) / n,
+               c.large.q,
+               std::sqrt(c.large.fill.s() * wire * inverse(c.large.rate)),
+               to_};
   pieces_ = 3;
   if (g.nodes == 1) return;
   // Everything for other nodes leaves through the NICs.
@@ -272,6 +283,7 @@ Result<CollectiveCost> CollectiveCost::resolve(const Calibrated& calibrated, con
               to_string(group.kind), group.ranks, group.nodes > 1 ? " of several nodes" : "",
               c.fabric == Fabric::kHostStaged ? "through the host" : "over bridges and PCIe"));
     cost.set_curve(*found, k_of(group.kind));
+    cost.beyond_sizes_ = c.fabric == Fabric::kBridgedPairs ? kOtherBridges : 0;
     return cost;
   }
 
@@ -348,7 +360,7 @@ Price CollectiveCost::at(Bytes size) const {
   const bool outside = fixed_bytes_ < 0 && (size.b() < from_ || size.b() > to_);
   if (outside && shape_ != Shape::kNothing) {
     provenance = std::max(provenance, Provenance::kExtrapolated);
-    width *= kBeyondSizes;
+    width = std::max(width * kBeyondSizes, beyond_sizes_);
   }
   return {{Seconds::s(a.seconds), Seconds::s(a.seconds / (1 + width)),
            Seconds::s(a.seconds * (1 + width)), provenance},

@@ -78,9 +78,11 @@ class CollectiveCost {
   double seconds(double bytes) const;
 
  private:
-  /// fixed + ramp and bytes: (fixed^q + (bytes · per_byte)^q)^(1/q), and the ramp of LL.
+  /// (fixed^q + moving^q)^(1/q), moving = bytes · per_byte + per_root · sqrt(bytes), and the ramp
+  /// of LL.
   struct Form {
-    double fixed = 0, ramp = 0, per_byte = 0, q = 1;
+    double fixed = 0, ramp = 0, per_byte = 0, q = 1, per_root = 0;
+    double largest = 0;  ///< from here on the root grows as the bytes: the rate stays
     double at(double bytes) const;
   };
   enum class Shape : std::uint8_t { kNothing, kChosen, kLeast, kKnee };
@@ -112,6 +114,7 @@ class CollectiveCost {
   std::uint32_t channels_ = 1;
   Widths widths_{};
   double from_ = 0, to_ = 0;
+  double beyond_sizes_ = 0;  // the least width outside of these
   Provenance provenance_ = Provenance::kInterpolated;
 };
 

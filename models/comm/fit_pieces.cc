@@ -1,8 +1,10 @@
 #include "models/comm/fit_pieces.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <limits>
+#include <numeric>
 #include <set>
 
 #include "models/comm/collective_cost.h"
@@ -62,6 +64,8 @@ Solved solve(std::span<const MeasuredRow> rows, std::size_t unknowns, Columns co
   return solved;
 }
 
+bool is_gather(const MeasuredRow& r) { return r.kind == CollectiveKind::kAllGather; }
+
 struct SimpleFit {
   Simple constants;
   double loss = kHuge;
@@ -72,16 +76,24 @@ struct SimpleFit {
 SimpleFit search_simple(std::span<const MeasuredRow> rows, bool with_gain, bool with_q) {
   constexpr int kGaussNewton = 6;  // from the answer of the q before
   SimpleFit best;
-  std::vector<double> x;  // call, step, per byte of others, per byte of all_reduce, copy
-  for (int step = 0; step <= (with_q ? 12 : 0); ++step) {
+  // call, step, per byte of others, per byte of all_reduce, copy, copy of all_gather, per root
+  std::vector<double> x;
+  const auto transfer = [&](const MeasuredRow& r) {
+    const bool apart = with_gain && r.kind == CollectiveKind::kAllReduce;
+    const bool gather = is_gather(r);
+    return std::array<double, 5>{apart ? 0 : wire(r), apart ? wire(r) : 0, gather ? 0 : share(r),
+                                 gather ? share(r) : 0, std::sqrt(wire(r))};
+  };
+  for (int step = 0; step <= (with_q ? 24 : 0); ++step) {
     const double q = 1 + 0.1 * step;
     double loss = kHuge;
     const auto parts = [&](const MeasuredRow& r) {
-      const bool apart = with_gain && r.kind == CollectiveKind::kAllReduce;
-      return std::pair(x[0] + steps(r) * x[1], wire(r) * (apart ? x[3] : x[2]) + share(r) * x[4]);
+      const std::array<double, 5> t = transfer(r);
+      return std::pair(x[0] + steps(r) * x[1],
+                       std::inner_product(t.begin(), t.end(), x.begin() + 2, 0.0));
     };
     for (int round = 0; round < (step == 0 ? 1 : kGaussNewton); ++round) {
-      const Solved s = solve(rows, 5, [&](const MeasuredRow& r) {
+      const Solved s = solve(rows, 7, [&](const MeasuredRow& r) {
         double dl = 1, dw = 1;
         if (!x.empty()) {
           const auto [l, w] = parts(r);
@@ -91,9 +103,9 @@ SimpleFit search_simple(std::span<const MeasuredRow> rows, bool with_gain, bool 
             dw = std::pow(w / total, q - 1);
           }
         }
-        const bool apart = with_gain && r.kind == CollectiveKind::kAllReduce;
-        return std::vector<double>{dl, dl * steps(r), apart ? 0 : dw * wire(r),
-                                   apart ? dw * wire(r) : 0, dw * share(r)};
+        std::vector<double> columns = {dl, dl * steps(r)};
+        for (const double t : transfer(r)) columns.push_back(dw * t);
+        return columns;
       });
       x = s.x;
     }
@@ -106,12 +118,16 @@ SimpleFit search_simple(std::span<const MeasuredRow> rows, bool with_gain, bool 
     // Rows of all_reduce alone give the others their rate, and the other way round.
     const double others = x[2] > 0 ? x[2] : x[3], reduce = x[3] > 0 ? x[3] : x[2];
     best.loss = loss;
-    best.constants = {Seconds::s(x[0]),
-                      Seconds::s(x[1]),
-                      rate_of(others),
-                      rate_of(x[4]),
-                      q,
-                      others > 0 ? others / reduce : 1};
+    const bool gathers = std::any_of(rows.begin(), rows.end(), is_gather);
+    const bool alone = std::all_of(rows.begin(), rows.end(), is_gather);
+    best.constants = {.call = Seconds::s(x[0]),
+                      .step = Seconds::s(x[1]),
+                      .rate = rate_of(others),
+                      .copy = rate_of(alone ? x[5] : x[4]),
+                      .fill = Seconds::s(others > 0 ? x[6] * x[6] / others : 0),
+                      .q = q,
+                      .all_reduce_gain = others > 0 ? others / reduce : 1};
+    if (gathers && !alone) best.constants.gather_copy = rate_of(x[5]);
   }
   return best;
 }
@@ -130,8 +146,9 @@ double loss_of(const Pairwise& p, std::span<const MeasuredRow> rows) {
       return l.call.s() + (r.ranks - 1) * l.step.s() + bytes / l.rate.bytes_per_s();
     };
     const double fixed = p.large.call.s() + (r.ranks - 1) * p.large.step.s();
+    const double sent = wire(r) / p.large.rate.bytes_per_s();
     const double moving =
-        wire(r) / p.large.rate.bytes_per_s() + share(r) / p.large.copy.bytes_per_s();
+        sent + std::sqrt(p.large.fill.s() * sent) + share(r) / p.large.copy.bytes_per_s();
     const double large =
         std::pow(std::pow(fixed, p.large.q) + std::pow(moving, p.large.q), 1 / p.large.q);
     const double time = std::min({low(p.small, share(r)), low(p.middle, wire(r)), large});

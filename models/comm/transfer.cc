@@ -37,43 +37,46 @@ const Calibration* find(std::string_view device) {
 }
 
 void scale(ByteRate& rate, double by) { rate = rate * by; }
-void scale(LowLatency& l, double latency, double rate) {
+void scale(LowLatency& l, double latency, double rate, double copy) {
   for (Seconds* t : {&l.call, &l.step, &l.ramp}) *t = *t * latency;
   scale(l.rate, rate);
+  scale(l.copy, copy);
 }
-void scale(Simple& s, double latency, double rate) {
+void scale(Simple& s, double latency, double rate, double copy) {
   for (Seconds* t : {&s.call, &s.step}) *t = *t * latency;
   scale(s.rate, rate);
+  scale(s.copy, copy);
+  if (s.gather_copy) scale(*s.gather_copy, copy);
 }
 
-/// Latencies and rates of the wire; copies within a device stay.
-void scale(Calibration& c, double latency, double rate) {
+/// Latencies, rates of the wire, and what the device itself does: copies, messages in LL.
+void scale(Calibration& c, double latency, double rate, double copy) {
   if (c.switched) {
     SwitchedConstants& s = *c.switched;
-    scale(s.ll, latency, rate);
-    scale(s.ll128, latency, rate);
-    scale(s.simple, latency, rate);
+    scale(s.ll, latency, rate, copy);
+    scale(s.ll128, latency, rate, copy);
+    scale(s.simple, latency, rate, copy);
     if (s.nvls) {
       s.nvls->call = s.nvls->call * latency;
       scale(s.nvls->rate, rate);
     }
     if (s.pairwise) {
-      scale(s.pairwise->small, latency, 1);  // bound by the device, not by the wire
-      scale(s.pairwise->middle, latency, rate);
-      scale(s.pairwise->large, latency, rate);
+      scale(s.pairwise->small, latency, copy, copy);  // bound by the device, not by the wire
+      scale(s.pairwise->middle, latency, rate, copy);
+      scale(s.pairwise->large, latency, rate, copy);
     }
   }
   if (c.cube_mesh) {
-    scale(c.cube_mesh->small, latency, rate);
-    scale(c.cube_mesh->large, latency, rate);
+    scale(c.cube_mesh->small, latency, rate, copy);
+    scale(c.cube_mesh->large, latency, rate, copy);
   }
   for (Curve& curve : c.curves) {
-    scale(curve.below, latency, rate);
-    scale(curve.above, latency, rate);
+    scale(curve.below, latency, rate, copy);
+    scale(curve.above, latency, rate, copy);
   }
   if (c.send_recv) {
-    scale(c.send_recv->below, latency, rate);
-    scale(c.send_recv->above, latency, rate);
+    scale(c.send_recv->below, latency, rate, copy);
+    scale(c.send_recv->above, latency, rate, copy);
   }
 }
 
@@ -138,15 +141,26 @@ const std::vector<Calibration>& shipped_calibrations() {
   return kAll;
 }
 
-Calibrated carried_over(const Calibration& from, std::string device, double ratio, double by) {
+Calibrated carried_over(const Calibration& from, const Unmeasured& to, double by) {
   Calibrated carried{.calibration = from,
                      .provenance = Provenance::kDatasheet,
-                     .note = fmt::format("{} has no rows: as {}", device, from.device)};
-  if (ratio != 1) carried.note += fmt::format(", with {:.3g} times its NVLink bandwidth", ratio);
+                     .note = fmt::format("{} has no rows: as {}", to.device, from.device)};
+  if (to.ratio != 1)
+    carried.note += fmt::format(", with {:.3g} times its NVLink bandwidth", to.ratio);
   Calibration& c = carried.calibration;
-  c.device = std::move(device);
-  c.links = static_cast<std::uint32_t>(std::lround(from.links * ratio));
-  scale(c, 1, ratio);
+  c.device = to.device;
+  c.links = to.links;
+  if (to.generation == from.generation) {
+    scale(c, 1, to.ratio, 1);
+  } else {
+    // Copies of A100, H100 and B200 go about as the square root of their NVLink bandwidths.
+    c.generation = to.generation;
+    if (c.switched) {
+      c.switched->nvls = std::nullopt;
+      c.switched->simple.gather_copy = std::nullopt;  // twice as dear on A100, and on no other
+    }
+    scale(c, 1, to.ratio, std::sqrt(to.ratio));
+  }
   widen(c, by);
   return carried;
 }
@@ -159,7 +173,8 @@ Result<Calibrated> calibration_for(std::string_view device) {
     if (v.device == device) {
       const Calibration* like = find(v.like);
       const double ratio = 1.0 * v.links / like->links;
-      return carried_over(*like, std::string(device), ratio, ratio == 1 ? kSibling : kOtherLinks);
+      return carried_over(*like, {std::string(device), like->generation, v.links, ratio},
+                          ratio == 1 ? kSibling : kOtherLinks);
     }
   const Result<const cluster::Gpu*> gpu = cluster::find_gpu(device);
   if (!gpu) return forward(gpu);
@@ -168,7 +183,9 @@ Result<Calibrated> calibration_for(std::string_view device) {
   const Result<const cluster::Gpu*> measured = cluster::find_gpu((*like)->device);
   REHEARSE_CHECK(measured.has_value() && (*measured)->link, "{}", (*like)->device);
   const double ratio = (*gpu)->link->per_direction / (*measured)->link->per_direction;
-  return carried_over(**like, std::string(device), ratio, ratio == 1 ? kSibling : kOtherLinks);
+  const auto links = static_cast<std::uint32_t>(std::lround((*like)->links * ratio));
+  return carried_over(**like, {std::string(device), (*like)->generation, links, ratio},
+                      ratio == 1 ? kSibling : kOtherLinks);
 }
 
 Result<Calibrated> anchored(Calibrated calibrated, const Group& group, Bytes size,
@@ -180,12 +197,14 @@ Result<Calibrated> anchored(Calibrated calibrated, const Group& group, Bytes siz
     return fail(fmt::format("{} for {} of {} is {:.2g} times what it was expected to be",
                             to_string(measured), to_string(group.kind), to_string(size), factor),
                 "the time of a small collective, as nccl-tests prints it");
-  // Mean and p90 when H100 and B200 were anchored on each other: 3-13/6-24/12-20/6-11 % by band.
+  // Seen when H100 and B200 were anchored on each other; where A100 takes part, errors are twice
+  // as large (docs/accuracy.md).
   constexpr Widths kAnchored = {0.2, 0.3, 0.35, 0.15};
-  scale(calibrated.calibration, factor, 1);
+  scale(calibrated.calibration, factor, 1, 1);
   for (std::size_t b = 0; b < kBands; ++b) {
-    double& w = calibrated.calibration.ring_widths[b];
-    w = std::max(w, kAnchored[b]);
+    for (Widths* widths :
+         {&calibrated.calibration.ring_widths, &calibrated.calibration.pairwise_widths})
+      (*widths)[b] = std::max((*widths)[b], kAnchored[b]);
   }
   calibrated.provenance = std::max(calibrated.provenance, Provenance::kExtrapolated);
   calibrated.note += fmt::format("{}latencies times {:.3g}, from one measured collective",

@@ -22,9 +22,18 @@ const std::vector<Calibration>& shipped_calibrations();
 /// measured row is near to, on a partition of one, and on an unknown name.
 Result<Calibrated> calibration_for(std::string_view device);
 
-/// `from` on a device with `ratio` times the NVLink bandwidth and otherwise alike; the intervals
-/// `widen` times as wide.
-Calibrated carried_over(const Calibration& from, std::string device, double ratio, double widen);
+/// A device without rows of its own.
+struct Unmeasured {
+  std::string device;
+  Generation generation;
+  std::uint32_t links;
+  double ratio;  ///< its NVLink bandwidth over that of the device whose rows it takes
+};
+
+/// `from` on such a device; the intervals `widen` times as wide. To another generation neither
+/// reduction in the switch is carried (H100 gains by it from 32 MiB, no other device as much) nor
+/// the copy of all_gather.
+Calibrated carried_over(const Calibration& from, const Unmeasured& to, double widen);
 
 /// With all latencies scaled so that the collective of that size takes `measured`. Widths at small
 /// sizes become those seen when H100 and B200 were anchored on each other by one small all_reduce.

@@ -239,6 +239,26 @@ TEST_CASE("network and calibrate: wrong use in one line") {
         "has no nccl_measured.csv");
 }
 
+TEST_CASE("network: timing inside a framework adds a call to every size") {
+  const std::vector<std::string> base = {"network", "--device", "a100_sxm4_80", "--sizes",
+                                         "8KiB,64MiB"};
+  std::vector<std::string> inside = base;
+  inside.insert(inside.end(), {"--timing", "framework"});
+  const Json plain = json_of(base), timed = json_of(inside);
+  CHECK(plain["timing"] == "nccl_tests");
+  CHECK(timed["timing"] == "framework");
+  const auto more = [&](std::size_t i) {
+    return timed["points"][i]["time"]["value"].get<double>() -
+           plain["points"][i]["time"]["value"].get<double>();
+  };
+  CHECK(more(0) > 10e-6);
+  CHECK(more(1) == Approx(more(0)));
+  CHECK(timed["points"][0]["time"]["provenance"] == "extrapolated");
+  const Ran wrong = test::rehearse({"network", "--device", "b300", "--timing", "frame"});
+  CHECK(wrong.code == 2);
+  CHECK(wrong.errors.find("unknown timing 'frame'") != std::string::npos);
+}
+
 TEST_CASE("the shipped calibrations are what the command makes of the tables") {
   const auto data = test::shared_data("aiconfigurator-kernels");
   SKIP_WITHOUT_DATA(data);

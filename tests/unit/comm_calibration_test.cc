@@ -5,6 +5,7 @@
 #include <catch2/catch.hpp>
 
 #include "models/comm/fit.h"
+#include "models/comm/framework_timing.h"
 #include "models/comm/transfer.h"
 
 namespace rehearse::comm {
@@ -137,6 +138,20 @@ TEST_CASE("the exponent and reduction in the switch are found") {
   CHECK(fitted->switched->nvls->rate.gb_per_s() == Approx(460).epsilon(1e-2));
 }
 
+TEST_CASE("the copy of all_gather and the cost by the root of the size are found") {
+  Calibration truth = *parse_calibration(kFile, "x.yaml");
+  truth.switched->simple.gather_copy = ByteRate::gb_per_s(500);
+  truth.switched->simple.fill = Seconds::us(20);
+  const Result<Calibration> fitted = fit(request(), rows_of(truth, {2, 4, 8}));
+  REQUIRE(fitted);
+  const Simple& s = fitted->switched->simple;
+  REQUIRE(s.gather_copy);
+  CHECK(s.gather_copy->gb_per_s() == Approx(500).epsilon(1e-2));
+  CHECK(s.copy.gb_per_s() == Approx(700).epsilon(1e-2));
+  CHECK(s.fill.us() == Approx(20).epsilon(2e-2));
+  CHECK(to_yaml(*parse_calibration(to_yaml(*fitted), "y.yaml")) == to_yaml(*fitted));
+}
+
 TEST_CASE("the order of rows does not matter") {
   const Calibration truth = *parse_calibration(kFile, "x.yaml");
   std::vector<MeasuredRow> rows = rows_of(truth, {2, 8});
@@ -208,6 +223,58 @@ TEST_CASE("one measured small collective sets the latencies") {
   CHECK(CollectiveCost::resolve(*after, group)->seconds(big) ==
         Approx(CollectiveCost::resolve(before, group)->seconds(big)).epsilon(0.05));
   CHECK_FALSE(anchored(before, group, Bytes::kib(8), Seconds::ms(30)));
+}
+
+TEST_CASE("to another generation neither NVLS nor the copy of all_gather is carried") {
+  Calibration from = *parse_calibration(kFile, "x.yaml");
+  from.switched->simple.gather_copy = ByteRate::gb_per_s(500);
+  from.switched->nvls = Nvls{Bytes::mib(32), 8, Seconds::us(70), ByteRate::gb_per_s(460)};
+  const Calibrated kin = carried_over(from, {"kin", Generation::kHopper, 18, 1}, 1.4);
+  CHECK(kin.calibration.switched->nvls);
+  CHECK(kin.calibration.ring_widths[0] == Approx(0.14));
+  // Four times the NVLinks: wire 4 x 350 GB/s, copy sqrt(4) x 700 GB/s.
+  const Calibrated other = carried_over(from, {"other", Generation::kBlackwell, 72, 4}, 1);
+  const SwitchedConstants& s = *other.calibration.switched;
+  CHECK_FALSE(s.nvls);
+  CHECK_FALSE(s.simple.gather_copy);
+  CHECK(s.simple.rate.gb_per_s() == Approx(1400));
+  CHECK(s.simple.copy.gb_per_s() == Approx(1400));
+  CHECK(s.simple.call.us() == Approx(15));
+  CHECK(other.provenance == Provenance::kDatasheet);
+}
+
+TEST_CASE("a call inside a framework costs its overhead; half-widths add by squares") {
+  const FrameworkTiming timing{.call = Seconds::us(40), .high = Seconds::us(80)};
+  const Price bare{{Seconds::us(100), Seconds::us(70), Seconds::us(130), Provenance::kInterpolated},
+                   Algorithm::kRing,
+                   Protocol::kSimple,
+                   12};
+  // 140; sqrt(30^2 + 40^2) = 50 below and above.
+  const Price timed = in_framework(bare, timing);
+  CHECK(timed.time.value.us() == Approx(140));
+  CHECK(timed.time.low.us() == Approx(90));
+  CHECK(timed.time.high.us() == Approx(190));
+  CHECK(timed.time.provenance == Provenance::kExtrapolated);
+}
+
+TEST_CASE("framework timing is fitted to small calls, and read as it was written") {
+  std::vector<TimedCall> calls;
+  for (int i = 1; i <= 10; ++i)  // 10 us, 20 us, ... above their prices
+    calls.push_back({{CollectiveKind::kAllReduce, 2, Bytes::kib(8), Seconds::us(20 + 10 * i)},
+                     Seconds::us(20),
+                     1});
+  calls.push_back(
+      {{CollectiveKind::kAllReduce, 8, Bytes::mib(64), Seconds::ms(9)}, Seconds::us(9), 1});
+  const Result<FrameworkTiming> timing = fit_framework_timing({.source = "test"}, calls);
+  REQUIRE(timing);
+  CHECK(timing->call.us() == Approx(50));
+  CHECK(timing->high.us() == Approx(90));
+  CHECK(timing->fitted.rows == 11);
+  const std::string text = to_yaml(*timing);
+  CHECK(to_yaml(*parse_framework_timing(text, "x.yaml")) == text);
+  CHECK_FALSE(fit_framework_timing({}, std::span(calls).last(3).first(2)));
+  CHECK_FALSE(parse_framework_timing("framework_timing: 1\ncall: 9 us\nhigh: 3 us\n", "x.yaml"));
+  CHECK(framework_timing().fitted.rows > 1000);
 }
 
 }  // namespace

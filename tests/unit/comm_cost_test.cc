@@ -210,5 +210,18 @@ TEST_CASE(
   CHECK(priced > 1000);
 }
 
+TEST_CASE("the root of the size counts to the largest measured size; from there the rate stays") {
+  // all_reduce of S on 2 ranks sends S: at 350 GB/s, 20 us of fill:
+  // 64 MiB: 191.74 us + sqrt(20 us x 191.74 us) = 61.93 us.
+  Calibration c = round_numbers();
+  c.switched->simple = {.rate = ByteRate::gb_per_s(350), .fill = Seconds::us(20)};
+  c.fitted.envelope = {.from = Bytes::kib(1), .to = Bytes::mib(64)};
+  const auto cost =
+      CollectiveCost::resolve({.calibration = c}, {.kind = CollectiveKind::kAllReduce, .ranks = 2});
+  REQUIRE(cost);
+  CHECK(cost->seconds(67108864) == Approx(191.74e-6 + 61.93e-6).epsilon(1e-4));
+  CHECK(cost->seconds(4 * 67108864.0) == Approx(4 * cost->seconds(67108864)));
+}
+
 }  // namespace
 }  // namespace rehearse::comm

@@ -315,9 +315,11 @@ TEST_CASE("closed form: a group has the share of its node's NICs that its ranks 
   CHECK(of(8)->source.find("4 nodes over infiniband of 50.0 GB/s") != std::string::npos);
   CHECK(of(1)->source.find("4 nodes over infiniband of 400 GB/s") != std::string::npos);
   CHECK(of(8) == of(8));
-  // 1 GiB through one NIC: 6 / 4 of it at 0.9 x 50 GB/s, and little else.
-  CHECK(of(8)->cost.at(Bytes::gib(1)).time.value.ms() ==
-        Approx(1.5 * 1073741824 / 45e9 * 1e3).epsilon(0.02));
+  // 1 GiB through one NIC: 6 / 4 of it at 0.9 x 50 GB/s, and little else (latency, filling pipes).
+  const double wire_ms = 1.5 * 1073741824 / 45e9 * 1e3;
+  const double priced_ms = of(8)->cost.at(Bytes::gib(1)).time.value.ms();
+  CHECK(priced_ms > wire_ms);
+  CHECK(priced_ms < wire_ms * 1.05);
 }
 
 TEST_CASE("the interval widens with what came from datasheets") {
