@@ -156,17 +156,20 @@ Table point_table(const Findings& found) {
   }
   Table table(columns);
   for (const Point& p : found.points) {
-    std::vector<std::string> row = {std::string(to_string(p.kind)),
-                                    fmt::format("{}", p.ranks),
-                                    to_string(p.size),
-                                    significant(p.price.time.value.us(), 4),
-                                    significant(p.price.time.low.us(), 4),
-                                    significant(p.price.time.high.us(), 4),
-                                    significant(bus_bandwidth(p, p.price.time.value).gb_per_s(), 4),
-                                    p.price.algorithm,
-                                    p.price.protocol,
-                                    p.price.channels ? fmt::format("{}", *p.price.channels) : "",
-                                    std::string(to_string(p.price.time.provenance))};
+    std::vector<std::string> row = {
+        std::string(to_string(p.kind)),
+        fmt::format("{}", p.ranks),
+        to_string(p.size),
+        significant(p.price.time.value.us(), 4),
+        significant(p.price.time.low.us(), 4),
+        significant(p.price.time.high.us(), 4),
+        p.kind == CollectiveKind::kBarrier
+            ? ""
+            : significant(bus_bandwidth(p, p.price.time.value).gb_per_s(), 4),
+        p.price.algorithm,
+        p.price.protocol,
+        p.price.channels ? fmt::format("{}", *p.price.channels) : "",
+        std::string(to_string(p.price.time.provenance))};
     if (measured) {
       row.push_back(p.measured ? significant(p.measured->us(), 4) : "");
       row.push_back(p.measured ? signed_percent(p.error()) : "");
@@ -244,7 +247,7 @@ Json to_json(const Findings& found) {
                   {"ranks", p.ranks},
                   {"bytes", p.size.b()},
                   {"time", json_predicted(p.price.time)},
-                  {"bus_bandwidth", quantity(p)},
+                  {"bus_bandwidth", p.kind == CollectiveKind::kBarrier ? Json() : quantity(p)},
                   {"algorithm", p.price.algorithm},
                   {"protocol", p.price.protocol.empty() ? Json() : Json(p.price.protocol)}};
     if (p.price.channels) point["channels"] = *p.price.channels;
