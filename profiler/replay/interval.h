@@ -20,7 +20,7 @@ inline constexpr double kErrorPerChange = 0.15;
 /// less than kReplayError.
 Estimate<Seconds> estimate_step(const Comparison& recorded);
 
-/// Relative error, beyond that, of a replay on ranks or a network that were not recorded. 14 runs
+/// Relative error, beyond that, of a replay on ranks or a network that were not recorded. 20 runs
 /// of
 /// ./quickstart on a virtual machine of two cores predicted the step of two processes within 0.13
 /// in nine of ten (median 0.05, worst 0.17); the machine's own speed drifts by as much between two
