@@ -20,11 +20,10 @@ inline constexpr double kErrorPerChange = 0.15;
 /// less than kReplayError.
 Estimate<Seconds> estimate_step(const Comparison& recorded);
 
-/// Relative error, beyond that, of a replay on ranks or a network that were not recorded. 20 runs
-/// of
-/// ./quickstart on a virtual machine of two cores predicted the step of two processes within 0.13
-/// in nine of ten (median 0.05, worst 0.17); the machine's own speed drifts by as much between two
-/// runs.
+/// Relative error, beyond that, of a replay on ranks or a network that were not recorded. Of
+/// 20 runs of ./quickstart on a virtual machine of two cores nine of ten predicted the step of two
+/// processes within 0.13 (median 0.07, worst 0.20); the machine's own speed drifts by as much
+/// between two runs.
 inline constexpr double kNetworkError = 0.13;
 
 /// The step time of an edited replay, simulated as `edited`: the interval widens with the distance
