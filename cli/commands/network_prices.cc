@@ -57,11 +57,7 @@ Result<PriceOfSize> message_prices(const Scope& scope, CollectiveKind kind,
     const Result<graph::Timeline> timeline =
         fidelity == Fidelity::kSimgrid ? engine::run_on_simgrid(*whole) : engine::run(*whole);
     if (!timeline) return forward(timeline);
-    const Seconds time = timeline->makespan().seconds();
-    return CollectivePrice{.time = {.value = time,
-                                    .low = time * job::kFastestNetwork,
-                                    .high = time * job::kSlowestNetwork,
-                                    .provenance = Provenance::kDatasheet},
+    return CollectivePrice{.time = job::on_datasheet_links(timeline->makespan().seconds()),
                            .algorithm = std::string(to_string(chosen)),
                            .protocol = "",
                            .channels = {}};

@@ -162,7 +162,7 @@ class Validator {
     return {};
   }
 
-  /// Whether a table holds the very rows of another: a tenth of its times equal is no accident.
+  /// Whether a table holds the very rows of another: half of its times equal is no accident.
   static bool same_run(const Rows& a, const Rows& b) {
     std::size_t equal = 0;
     for (const MeasuredRow& r : a)

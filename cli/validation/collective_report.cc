@@ -100,24 +100,15 @@ std::string list_of(const std::vector<std::string>& items) {
 std::vector<SuiteSummary> summarize(const CollectiveAccuracy& accuracy) {
   std::vector<SuiteSummary> suites;
   for (const CollectiveCase& c : accuracy.cases) {
-    SuiteSummary s{.name = "collectives/" + c.name, .rows = c.rows.size()};
     std::vector<double> errors;
     std::size_t covered = 0;
     for (const PricedRow& r : c.rows) {
       errors.push_back(r.error());
       covered += r.covered();
     }
-    std::sort(errors.begin(), errors.end(),
-              [](double a, double b) { return std::abs(a) < std::abs(b); });
-    const auto at = [&](double q) {
-      return std::abs(errors[static_cast<std::size_t>(q * static_cast<double>(errors.size() - 1))]);
-    };
-    s.median_error = at(0.5);
-    s.p90_error = at(0.9);
-    s.worst_error = errors.back();
-    s.bias = summarize_errors(c.rows).bias;
-    s.interval_coverage = static_cast<double>(covered) / static_cast<double>(errors.size());
-    (c.blind ? s.blind_rows : s.fitted_rows) = errors.size();
+    SuiteSummary s = summary_of("collectives/" + c.name, std::move(errors));
+    s.interval_coverage = static_cast<double>(covered) / static_cast<double>(s.rows);
+    (c.blind ? s.blind_rows : s.fitted_rows) = s.rows;
     suites.push_back(std::move(s));
   }
   return suites;

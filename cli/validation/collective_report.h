@@ -6,7 +6,7 @@
 
 #include "cli/output/table.h"
 #include "cli/validation/collective_accuracy.h"
-#include "cli/validation/replay_report.h"
+#include "cli/validation/suite.h"
 
 namespace rehearse::cli {
 

@@ -3,7 +3,7 @@
 // NCCL prices every (algorithm, protocol) by latency + bytes / bandwidth from built-in constants
 // and takes the cheapest. Those prices are 10 to 50 % away from measured times, but the choice that
 // follows from them is the one that measured curves show: so this file chooses, and calibration.h
-// prices. Constants: NCCL 2.30, src/graph/tuning.cc, restated in nccl_tuning.cc beside this file.
+// prices. Constants: NCCL 2.30, src/graph/tuning.cc, restated in nccl_tuning.h.
 //
 // Valid for NCCL 2.27 to 2.30 on one operation per call, without a tuner plug-in. Graph bandwidth
 // is that of NCCL's own search (graph_rate), not of the datasheet.

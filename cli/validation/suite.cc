@@ -1,0 +1,71 @@
+#include "cli/validation/suite.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include <fmt/core.h>
+#include <nlohmann/json.hpp>
+
+#include "sim/base/text.h"
+
+namespace rehearse::cli {
+namespace {
+
+std::string percent(double ratio, int decimals) {
+  return fmt::format("{:.{}f} %", ratio * 100, decimals);
+}
+
+}  // namespace
+
+SuiteSummary summary_of(std::string name, std::vector<double> errors) {
+  SuiteSummary s{.name = std::move(name), .rows = errors.size()};
+  if (errors.empty()) return s;
+  for (const double e : errors) s.bias += e / static_cast<double>(errors.size());
+  std::sort(errors.begin(), errors.end(),
+            [](double a, double b) { return std::abs(a) < std::abs(b); });
+  const auto at = [&](double q) {
+    return std::abs(errors[static_cast<std::size_t>(q * static_cast<double>(errors.size() - 1))]);
+  };
+  s.median_error = at(0.5);
+  s.p90_error = at(0.9);
+  s.worst_error = errors.back();
+  return s;
+}
+
+Table suite_table(const std::vector<SuiteSummary>& suites) {
+  Table table({{"suite", Align::kLeft},
+               {"rows"},
+               {"median error"},
+               {"p90 error"},
+               {"worst error"},
+               {"bias"},
+               {"in the interval"},
+               {"fitted rows"},
+               {"blind rows"}});
+  for (const SuiteSummary& s : suites)
+    table.add({s.name, fmt::format("{}", s.rows), percent(s.median_error, 2),
+               percent(s.p90_error, 2), signed_percent(s.worst_error), signed_percent(s.bias),
+               s.interval_coverage ? percent(*s.interval_coverage, 0) : "–",
+               fmt::format("{}", s.fitted_rows), fmt::format("{}", s.blind_rows)});
+  return table;
+}
+
+Json json_suites(const std::vector<SuiteSummary>& suites) {
+  Json list = Json::array();
+  for (const SuiteSummary& s : suites) {
+    Json entry = {{"name", s.name},
+                  {"rows", s.rows},
+                  {"median_error", s.median_error},
+                  {"p90_error", s.p90_error},
+                  {"worst_error", s.worst_error},
+                  {"bias", s.bias},
+                  {"interval_coverage", nullptr},
+                  {"fitted_rows", s.fitted_rows},
+                  {"blind_rows", s.blind_rows}};
+    if (s.interval_coverage) entry["interval_coverage"] = *s.interval_coverage;
+    list.push_back(std::move(entry));
+  }
+  return list;
+}
+
+}  // namespace rehearse::cli
