@@ -12,6 +12,21 @@
 
 namespace rehearse::cli {
 
+namespace {
+
+/// What `read` makes a value of; else why not.
+template <class Read>
+CLI::Validator reads_as(Read read) {
+  return CLI::Validator(
+      [read](const std::string& text) {
+        const auto value = read(text);
+        return value ? std::string() : to_string(value.error());
+      },
+      "", "");
+}
+
+}  // namespace
+
 void add_scope_options(CLI::App& command, ScopeRequest& request) {
   CLI::Option* cluster =
       command.add_option("--cluster", request.cluster, "what it runs on: a file with `cluster:`")
@@ -41,11 +56,19 @@ void add_scope_options(CLI::App& command, ScopeRequest& request) {
                   "between nodes: KIND,rate=RATE,latency=TIME; KIND is infiniband, roce, efa or "
                   "tcp, RATE of all NICs of a node")
       ->type_name("NETWORK")
-      ->excludes(cluster);
+      ->excludes(cluster)
+      ->check(reads_as(parse_node_network));
   command
       .add_option("--small-all-reduce", request.small_all_reduce,
                   "measured time of an all_reduce of 8 KiB on these ranks: sets the latencies")
-      ->type_name("TIME");
+      ->type_name("TIME")
+      ->check(reads_as([](const std::string& text) { return parse_quantity<Seconds>(text); }));
+}
+
+void check_scope_options(const ScopeRequest& request) {
+  if (request.cluster.empty() && request.device.empty() && request.calibration.empty())
+    throw CLI::ValidationError(
+        "no device is named; --cluster FILE, --device NAME or --calibration FILE");
 }
 
 Result<comm::Network> parse_node_network(const std::string& text) {
@@ -59,8 +82,7 @@ Result<comm::Network> parse_node_network(const std::string& text) {
     if (equals == std::string_view::npos) {
       const auto found = std::find(comm::kNetworkNames.begin(), comm::kNetworkNames.end(), key);
       if (found == comm::kNetworkNames.end())
-        return fail(fmt::format("--network: unknown kind '{}'", key),
-                    suggest(key, comm::kNetworkNames));
+        return fail(fmt::format("unknown kind '{}'", key), suggest(key, comm::kNetworkNames));
       kind = static_cast<comm::NetworkKind>(found - comm::kNetworkNames.begin());
     } else if (key == "rate") {
       const Result<ByteRate> parsed = parse_quantity<ByteRate>(part.substr(equals + 1));
@@ -71,14 +93,14 @@ Result<comm::Network> parse_node_network(const std::string& text) {
       if (!parsed) return forward(parsed);
       latency = *parsed;
     } else {
-      return fail(fmt::format("--network: unknown key '{}'", key), suggest(key, kKeys));
+      return fail(fmt::format("unknown key '{}'", key), suggest(key, kKeys));
     }
   }
   if (!kind || !rate || !latency)
-    return fail("--network: kind, rate and latency are due", "infiniband,rate=200GB/s,latency=5us");
+    return fail("kind, rate and latency are due", "infiniband,rate=200GB/s,latency=5us");
   if (!(*rate > ByteRate::bytes_per_s(0)) || !(*latency >= Seconds::s(0)) ||
       !(*latency <= Seconds::s(1)))
-    return fail("--network: out of range", "a rate above 0 B/s, a latency from 0 s to 1 s");
+    return fail("out of range", "a rate above 0 B/s, a latency from 0 s to 1 s");
   return comm::Network{*kind, *rate, *latency};
 }
 
@@ -115,8 +137,6 @@ Result<Scope> scope_on_cluster(const ScopeRequest& request) {
 }
 
 Result<Scope> scope_on_device(const ScopeRequest& request) {
-  if (request.device.empty() && request.calibration.empty())
-    return fail("no device is named", "--cluster FILE, --device NAME or --calibration FILE");
   Scope scope{.device = request.device,
               .calibrated = {},
               .ranks = request.ranks > 0 ? request.ranks : 8,

@@ -41,7 +41,11 @@ struct Scope {
 
 void add_scope_options(CLI::App& command, ScopeRequest& request);
 
-/// Without a calibration where `calibrated` is false: messages on links need none.
+/// Throws CLI::ValidationError where nothing says what the collective runs on.
+void check_scope_options(const ScopeRequest& request);
+
+/// REQUIRES: the options were checked. Without a calibration where `calibrated` is false: messages
+/// on links need none.
 Result<Scope> resolve_scope(const ScopeRequest& request, bool calibrated = true);
 
 /// "infiniband,rate=200GB/s,latency=5us": kind, nominal rate of all NICs of a node, latency one

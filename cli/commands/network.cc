@@ -64,10 +64,8 @@ Result<std::vector<Bytes>> parse_sizes(const std::string& text) {
   const auto size_of = [](std::string_view word) -> Result<Bytes> {
     Result<Bytes> size = parse_quantity<Bytes>(trim(word));
     if (size && !(*size >= Bytes::b(1) && *size <= Bytes::gib(1 << 20)))
-      return fail(fmt::format("--sizes: {} is out of range", word), "from 1 B to 1 PiB");
-    if (!size)
-      return fail(fmt::format("--sizes: {}", to_string(size.error())),
-                  "1KiB:1GiB, or a list such as 1KiB,1MiB");
+      return fail(fmt::format("{} is out of range", word), "from 1 B to 1 PiB");
+    if (!size) return fail(to_string(size.error()), "1KiB:1GiB, or a list such as 1KiB,1MiB");
     return size;
   };
   std::vector<Bytes> sizes;
@@ -76,7 +74,7 @@ Result<std::vector<Bytes>> parse_sizes(const std::string& text) {
     const Result<Bytes> from = size_of(ends[0]), to = size_of(ends[1]);
     if (!from) return forward(from);
     if (!to) return forward(to);
-    if (*to < *from) return fail(fmt::format("--sizes: {} runs backwards", text), "1KiB:1GiB");
+    if (*to < *from) return fail(fmt::format("{} runs backwards", text), "1KiB:1GiB");
     for (Bytes size = *from; size <= *to; size = size * 2) sizes.push_back(size);
     return sizes;
   }
@@ -404,7 +402,13 @@ void add_network(CLI::App& app, Action& action) {
   command
       ->add_option("--sizes", options->sizes,
                    "FROM:TO doubling, or a list (default 1KiB:1GiB, or those of --measured)")
-      ->type_name("SIZES");
+      ->type_name("SIZES")
+      ->check(CLI::Validator(
+          [](const std::string& text) {
+            const auto sizes = parse_sizes(text);
+            return sizes ? std::string() : to_string(sizes.error());
+          },
+          "", ""));
   command
       ->add_option("--algorithm", options->algorithm,
                    "as NCCL_ALGO: ring, tree, nvls; as messages also pat, halving_doubling, "
@@ -430,6 +434,7 @@ void add_network(CLI::App& app, Action& action) {
   command->footer(
       "Example: rehearse network --cluster cluster.yaml --op all_reduce --sizes 1KiB:1GiB");
   command->callback([options, &action] {
+    check_scope_options(options->scope);
     action = [options](const Globals& globals) { return run(*options, globals); };
   });
 }

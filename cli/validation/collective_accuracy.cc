@@ -28,6 +28,10 @@ using Rows = std::vector<MeasuredRow>;
 constexpr std::string_view kNvlinkDevices[] = {"a100_sxm4_80", "h100_sxm5_80", "b200_sxm_180",
                                                "b300"};
 
+/// Those of the same table that the cases need.
+constexpr std::string_view kDevices[] = {"a100_sxm4_80", "h100_sxm5_80", "b200_sxm_180", "b300",
+                                         "l40s"};
+
 /// The rows of one device of nccl_measured.csv, with what a fit to them asks for.
 struct Measured {
   comm::FitRequest request;
@@ -95,6 +99,11 @@ class Validator {
       all.insert(all.end(), d.blind.begin(), d.blind.end());
       measured_.push_back({d.request, d.fitted, std::move(all)});
     }
+    for (const std::string_view device : kDevices)
+      if (!find(device))
+        return fail(Diagnostic{.file = (*find_data(data_, "nccl_measured.csv")).string(),
+                               .problem = fmt::format("has no rows of {}", device),
+                               .expected = "those of A100, B200, B300, H100 and L40S"});
     for (const bool blind : {false, true}) {
       std::map<std::string, CollectiveCase> cases;
       for (const Dealt& d : *dealt) {
@@ -293,6 +302,7 @@ class Validator {
         };
         Rows tested = collectives_of(*find(to));
         const auto anchor = std::find_if(tested.begin(), tested.end(), is_anchor);
+        if (anchor == tested.end()) continue;
         const Result<Calibrated> scaled = comm::anchored(
             as_it_is, {.kind = CollectiveKind::kAllReduce, .ranks = 8}, anchor->size, anchor->time);
         if (!scaled) return forward(scaled);
@@ -312,7 +322,7 @@ class Validator {
       return std::tuple(r.device, r.row.kind == CollectiveKind::kAllToAll,
                         comm::band_of(r.row.size.b()));
     };
-    std::map<decltype(group_of(rows.front())), std::vector<double>> others;
+    std::map<std::tuple<std::string, bool, std::size_t>, std::vector<double>> others;
     for (const PricedRow& tested : rows) {
       std::vector<double>& factors = others[group_of(tested)];
       if (!factors.empty()) continue;
@@ -325,6 +335,7 @@ class Validator {
     }
     for (PricedRow& r : rows) {
       const std::vector<double>& factors = others[group_of(r)];
+      if (factors.empty()) continue;  // no other device has such a row: its own interval stays
       const double factor =
           factors[static_cast<std::size_t>(0.9 * static_cast<double>(factors.size() - 1))];
       r.low = r.price * (1 / factor);

@@ -1,9 +1,11 @@
 // network and calibrate: tables, JSON, logs of nccl-tests, and what is wrong with them in one line.
 #include <cmath>
+#include <fstream>
 
 #include <catch2/catch.hpp>
 #include <fmt/core.h>
 
+#include "sim/base/text.h"
 #include "tests/support/data.h"
 #include "tests/support/json_check.h"
 #include "tests/support/rehearse.h"
@@ -205,7 +207,7 @@ TEST_CASE("network and calibrate: wrong use in one line") {
   const auto fails = [](std::vector<std::string> arguments, int code, const std::string& says) {
     test::check_failed(test::rehearse(std::move(arguments)), code, says);
   };
-  fails({"network"}, 1, "no device is named; --cluster FILE, --device NAME");
+  fails({"network"}, 2, "no device is named; --cluster FILE, --device NAME");
   const std::string dgx = test::source_file("examples/clusters/dgx_h100_x4.yaml");
   fails({"network", "--cluster", dgx, "--ranks", "40"}, 1, "has 32 devices for 40 ranks");
   fails({"network", "--cluster", dgx, "--ranks", "12"}, 1, "as many ranks on every node");
@@ -220,13 +222,13 @@ TEST_CASE("network and calibrate: wrong use in one line") {
   fails({"network", "--device", "l4"}, 1, "l4: has no NVLink");
   fails({"network", "--device", "h100_sxm5_80", "--op", "allreduce"}, 2,
         "did you mean 'all_reduce'?");
-  fails({"network", "--device", "h100_sxm5_80", "--sizes", "1024"}, 1, "--sizes");
-  fails({"network", "--device", "h100_sxm5_80", "--sizes", "1GiB:1KiB"}, 1, "runs backwards");
+  fails({"network", "--device", "h100_sxm5_80", "--sizes", "1024"}, 2, "--sizes");
+  fails({"network", "--device", "h100_sxm5_80", "--sizes", "1GiB:1KiB"}, 2, "runs backwards");
   fails({"network", "--device", "h100_sxm5_80", "--ranks", "16"}, 1,
         "need a network between nodes");
   fails(
       {"network", "--device", "h100_sxm5_80", "--ranks", "16", "--network", "infinband,rate=1GB/s"},
-      1, "did you mean 'infiniband'?");
+      2, "did you mean 'infiniband'?");
   fails({"network", "--device", "h100_sxm5_80", "--algorithm", "pat"}, 1, "no such algorithm");
   fails({"network", "--device", "a100_sxm4_80", "--measured", log_file(log_text(4))}, 1,
         "has no run of this op on 8 ranks");
@@ -257,6 +259,22 @@ TEST_CASE("network: timing inside a framework adds a call to every size") {
   const Ran wrong = test::rehearse({"network", "--device", "b300", "--timing", "frame"});
   CHECK(wrong.code == 2);
   CHECK(wrong.errors.find("unknown timing 'frame'") != std::string::npos);
+}
+
+TEST_CASE("validate: a table without the rows of a device is one line") {
+  const auto tables = test::shared_data("aiconfigurator-kernels");
+  SKIP_WITHOUT_DATA(tables);
+  const std::filesystem::path data = tables->parent_path(), folder = test::scratch_folder();
+  for (const auto& entry : std::filesystem::directory_iterator(data))
+    if (entry.is_directory())
+      std::filesystem::create_directory_symlink(entry.path(), folder / entry.path().filename());
+  std::string kept;
+  const std::string text = test::text_of(data / ".." / "facts" / "nccl_measured.csv");
+  for (const std::string_view line : split(text, '\n'))
+    if (!line.starts_with("b300")) kept += std::string(line) + "\n";
+  std::ofstream(folder / "nccl_measured.csv") << kept;
+  test::check_failed(test::rehearse({"validate", "collectives", "--data", folder}), 1,
+                     "nccl_measured.csv: has no rows of b300");
 }
 
 TEST_CASE("the shipped calibrations are what the command makes of the tables") {
