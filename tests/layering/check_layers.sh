@@ -13,12 +13,18 @@ BEGIN {
   may["models/comm"] = "sim/base sim/graph sim/cluster"
   may["cost"] = "sim/base sim/cluster"
   may["models/job"] = "sim/base sim/graph sim/cluster models/comm"
-  may["strategies"] = "sim/base sim/graph"
+  may["models/workload"] = "sim/base profiler/trace"
+  may["models/compute"] = "sim/base sim/cluster models/workload"
+  may["models/memory"] = "sim/base sim/cluster models/workload"
+  may["strategies"] = "sim/base sim/graph models/workload"
+  may["models/step"] = "sim/base sim/graph sim/cluster sim/engine models/comm models/job models/workload" \
+                       " models/compute models/memory strategies"
   may["profiler/trace"] = "sim/base"
   may["profiler/ingest"] = "sim/base sim/graph profiler/trace profiler/capture"
   may["profiler/replay"] = "sim/base sim/graph profiler/trace"
   may["profiler/capture"] = "sim/base"
-  may["cli"] = "sim/base sim/graph sim/cluster sim/engine models/comm models/job strategies cost profiler/trace" \
+  may["cli"] = "sim/base sim/graph sim/cluster sim/engine models/comm models/job" \
+               " models/workload models/compute models/memory models/step strategies cost profiler/trace" \
                " profiler/ingest profiler/replay profiler/capture"
   # third-party header: modules whose sources may include it; fmt and tl::expected are everywhere
   owner["yaml-cpp"] = "sim/base"
@@ -30,7 +36,7 @@ BEGIN {
   owner["CLI"] = "cli"
   owner["simgrid"] = "sim/engine"
   owner["catch2"] = ""
-  owner["Eigen"] = "models/comm"
+  owner["Eigen"] = "models/comm models/compute"
 }
 function module_of(path,   parts, two) {
   split(path, parts, "/")

@@ -1,0 +1,69 @@
+#include "models/workload/op.h"
+
+#include "sim/base/check.h"
+
+namespace rehearse::workload {
+
+Flops flops_of(const Op& op) {
+  switch (op.kind) {
+    case OpKind::kGemm:
+    case OpKind::kConvolution:
+      return Flops::flop(2 * op.batch * op.m * op.n * op.k);
+    case OpKind::kAttention:  // scores and their product with the values
+      return Flops::flop(4 * op.batch * op.m * op.n * op.k);
+    case OpKind::kElementwise:
+    case OpKind::kNorm:
+    case OpKind::kSoftmax:
+    case OpKind::kGather:
+    case OpKind::kCollective:
+    case OpKind::kCopy:
+      break;
+  }
+  return Flops::flop(0);
+}
+
+Bytes bytes_of(const Op& op) {
+  const double element = bytes_of(op.dtype);
+  switch (op.kind) {
+    case OpKind::kGemm:
+      return Bytes::b(element * op.batch * (op.m * op.k + op.k * op.n + op.m * op.n));
+    case OpKind::kAttention:  // queries, keys, values, result
+      return Bytes::b(element * op.batch * op.k * (2 * op.m + 2 * op.n));
+    case OpKind::kGather:
+      return Bytes::b(2 * element * op.m * op.n);
+    case OpKind::kConvolution:
+    case OpKind::kElementwise:
+    case OpKind::kNorm:
+    case OpKind::kSoftmax:
+    case OpKind::kCollective:
+    case OpKind::kCopy:
+      break;
+  }
+  return op.bytes;
+}
+
+void divide(Op& op, Extent extent, double by) {
+  REHEARSE_CHECK(by > 0);
+  switch (extent) {
+    case Extent::kNone:
+      return;
+    case Extent::kBatch:
+      op.batch /= by;
+      break;
+    case Extent::kM:
+      op.m /= by;
+      break;
+    case Extent::kN:
+      op.n /= by;
+      break;
+    case Extent::kK:
+      op.k /= by;
+      break;
+    case Extent::kBytes:
+      break;
+  }
+  // Explicit bytes are those of the whole op and follow any extent.
+  op.bytes = op.bytes / by;
+}
+
+}  // namespace rehearse::workload

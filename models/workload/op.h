@@ -1,0 +1,116 @@
+// Op: one operation of a layer, by its signature: the kind, the extents and the number format that
+// decide how long it takes.
+//
+// Extents are those of one microbatch on one rank. Two tags say what parallelism does to them:
+// `samples` names the extent that counts samples (and the tokens of each), `tensor` the one that
+// tensor parallelism divides. Strategies divide extents by these tags alone, so that what they do
+// is the same for a model of the zoo and for a recording.
+//
+//   kind          batch           m            n             k               bytes
+//   gemm          matrices        rows         columns       summed over     follow from extents
+//   convolution   groups          positions    channels out  inputs summed   input, weights, output
+//   attention     samples, heads  queries      keys          head size       follow from extents
+//   gather        –               rows taken   row length    rows of table   follow from extents
+//   elementwise, norm, softmax    –            –             –               read and written
+//   collective, copy                                                         of the message
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string_view>
+
+#include "sim/base/collective.h"
+#include "sim/base/estimate.h"
+#include "sim/base/units.h"
+
+namespace rehearse::workload {
+
+/// Of the operands of an operation. TF32 operands are stored as FP32.
+enum class Dtype : std::uint8_t { kFp32, kTf32, kFp16, kBf16, kFp8 };
+inline constexpr std::string_view kDtypeNames[] = {"fp32", "tf32", "fp16", "bf16", "fp8"};
+constexpr std::string_view to_string(Dtype d) { return kDtypeNames[static_cast<int>(d)]; }
+
+/// Of one element as a matrix operand.
+constexpr double bytes_of(Dtype d) {
+  switch (d) {
+    case Dtype::kFp32:
+    case Dtype::kTf32:
+      return 4;
+    case Dtype::kFp16:
+    case Dtype::kBf16:
+      return 2;
+    case Dtype::kFp8:
+      return 1;
+  }
+  return 4;
+}
+
+enum class OpKind : std::uint8_t {
+  kGemm,
+  kConvolution,
+  kAttention,  ///< fused: scores never reach memory
+  kElementwise,
+  kNorm,
+  kSoftmax,
+  kGather,      ///< rows of a table: embeddings
+  kCollective,  ///< of kind `collective` along `axis`
+  kCopy,        ///< between device and host
+};
+inline constexpr std::string_view kOpKindNames[] = {"gemm",        "convolution", "attention",
+                                                    "elementwise", "norm",        "softmax",
+                                                    "gather",      "collective",  "copy"};
+constexpr std::string_view to_string(OpKind k) { return kOpKindNames[static_cast<int>(k)]; }
+
+enum class Extent : std::uint8_t { kNone, kBatch, kM, kN, kK, kBytes };
+
+/// Which ranks take part in a collective: those that differ only along this axis of the plan.
+enum class Axis : std::uint8_t { kTensor, kContext, kExpert, kData };
+inline constexpr std::string_view kAxisNames[] = {"tensor", "context", "expert", "data"};
+constexpr std::string_view to_string(Axis a) { return kAxisNames[static_cast<int>(a)]; }
+
+/// When a communication begins and what waits for it. Ops of a phase stand in order.
+enum class Issue : std::uint8_t {
+  kInline,      ///< begins when the op before it has ended; the op after it waits
+  kBeside,      ///< as inline, but the next op runs beside it; the one after that waits for both
+  kPrefetched,  ///< begins while the layer before runs; the op after it waits
+  kDeferred,    ///< begins when the op before it has ended; only the optimizer step waits
+};
+
+struct Op {
+  std::string_view name;  ///< a literal, or of Workload::names
+  OpKind kind;
+  Dtype dtype = Dtype::kBf16;
+  double batch = 1;
+  double m = 0;
+  double n = 0;
+  double k = 0;
+  Bytes bytes = Bytes::b(0);
+  double width = 0;     ///< of norm and softmax: elements of a row
+  bool causal = false;  ///< of attention: half of the keys count
+  double kernels = 1;   ///< that it consists of; each is launched
+  Extent samples = Extent::kNone;
+  Extent tensor = Extent::kNone;
+  bool expert = false;           ///< of a mixture's experts: expert parallelism divides `batch`
+  bool core = false;             ///< of attention's scores: what selective recomputation runs again
+  bool weight_gradient = false;  ///< of backward: no other layer waits for it
+  CollectiveKind collective = CollectiveKind::kBarrier;
+  Axis axis = Axis::kTensor;
+  Issue issue = Issue::kInline;
+  /// As recorded, for exactly these extents. A transform that changes an extent keeps it, scaled by
+  /// what the cost model says of both (models/compute).
+  std::optional<Estimate<Seconds>> measured = {};
+
+  bool communicates() const { return kind == OpKind::kCollective || kind == OpKind::kCopy; }
+};
+
+/// Multiply-adds counted as two; those of matrix operations alone, which MFU counts. Attention
+/// counts all keys, causal or not, as published utilisations do.
+Flops flops_of(const Op& op);
+
+/// What it reads and writes at least once.
+Bytes bytes_of(const Op& op);
+
+/// The extent, divided. `kNone` leaves the op as it is.
+void divide(Op& op, Extent extent, double by);
+
+}  // namespace rehearse::workload

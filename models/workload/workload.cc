@@ -1,0 +1,125 @@
+#include "models/workload/workload.h"
+
+#include <cmath>
+
+#include <fmt/core.h>
+
+namespace rehearse::workload {
+namespace {
+
+bool has(OpKind kind, Extent extent) {
+  switch (kind) {
+    case OpKind::kGemm:
+    case OpKind::kConvolution:
+    case OpKind::kAttention:
+      return extent != Extent::kBytes;
+    case OpKind::kGather:
+      return extent == Extent::kNone || extent == Extent::kM || extent == Extent::kN ||
+             extent == Extent::kK;
+    case OpKind::kElementwise:
+    case OpKind::kNorm:
+    case OpKind::kSoftmax:
+    case OpKind::kCollective:
+    case OpKind::kCopy:
+      return extent == Extent::kNone || extent == Extent::kBytes;
+  }
+  return false;
+}
+
+bool is_matrix(OpKind kind) {
+  return kind == OpKind::kGemm || kind == OpKind::kConvolution || kind == OpKind::kAttention;
+}
+
+Status verify(const Layer& layer, const Op& op) {
+  const auto wrong = [&](std::string_view what, std::string expected) -> Status {
+    return fail(fmt::format("op '{}' of layer '{}' {}", op.name, layer.name, what),
+                std::move(expected));
+  };
+  for (const double extent : {op.batch, op.m, op.n, op.k, op.bytes.b(), op.width, op.kernels})
+    if (!(std::isfinite(extent) && extent >= 0))
+      return wrong(fmt::format("has an extent of {}", extent), "finite and not negative");
+  if (is_matrix(op.kind) && !(op.batch > 0 && op.m > 0 && op.n > 0 && op.k > 0))
+    return wrong(fmt::format("is {} × {} × {} × {}", op.batch, op.m, op.n, op.k),
+                 "extents above zero");
+  if (!has(op.kind, op.samples) || !has(op.kind, op.tensor))
+    return wrong("is divided by an extent that it has not", std::string(to_string(op.kind)));
+  return {};
+}
+
+void scale_samples(std::vector<Op>& ops, double by) {
+  for (Op& op : ops) divide(op, op.samples, 1 / by);
+}
+
+}  // namespace
+
+double Layer::parameters() const {
+  double sum = 0;
+  for (const Weights& w : weights) sum += w.count;
+  return sum;
+}
+
+Bytes Layer::kept_bytes() const {
+  Bytes sum = Bytes::b(0);
+  for (const Kept& k : kept)
+    if (!k.transient) sum += k.bytes;
+  return sum;
+}
+
+std::uint32_t Workload::layer_count() const {
+  std::uint32_t sum = 0;
+  for (const Layer& layer : layers) sum += layer.count;
+  return sum;
+}
+
+double Workload::parameters() const {
+  double sum = 0;
+  for (const Layer& layer : layers) sum += layer.count * layer.parameters();
+  return sum;
+}
+
+Flops Workload::model_flops() const {
+  Flops sum = Flops::flop(0);
+  for (const Layer& layer : layers) {
+    for (const Op& op : layer.forward) sum += layer.count * flops_of(op);
+    for (const Op& op : layer.backward) sum += layer.count * flops_of(op);
+  }
+  return sum;
+}
+
+Status verify(const Workload& workload) {
+  if (workload.layers.empty()) return fail("a workload without layers");
+  for (std::uint32_t i = 0; i < workload.layers.size(); ++i) {
+    const Layer& layer = workload.layers[i];
+    if (layer.count == 0) return fail(fmt::format("layer '{}' stands zero times", layer.name));
+    for (const std::uint32_t input : layer.inputs)
+      if (input >= i)
+        return fail(fmt::format("layer '{}' takes the output of a later one", layer.name));
+    for (const Weights& w : layer.weights)
+      if (!(std::isfinite(w.count) && w.count >= 0))
+        return fail(fmt::format("layer '{}' has {} parameters", layer.name, w.count));
+    for (const Kept& k : layer.kept)
+      if (!(std::isfinite(k.bytes.b()) && k.bytes.b() >= 0))
+        return fail(
+            fmt::format("layer '{}' keeps {} bytes of {}", layer.name, k.bytes.b(), k.name));
+    for (const std::vector<Op>* ops :
+         {&layer.forward, &layer.backward, &layer.recompute, &layer.step})
+      for (const Op& op : *ops)
+        if (Status ok = verify(layer, op); !ok) return forward(ok);
+  }
+  return {};
+}
+
+Workload with_samples(Workload workload, double samples) {
+  const double by = samples / workload.samples;
+  for (Layer& layer : workload.layers) {
+    scale_samples(layer.forward, by);
+    scale_samples(layer.backward, by);
+    scale_samples(layer.recompute, by);
+    for (Kept& kept : layer.kept) kept.bytes = kept.bytes * by;
+    layer.output = layer.output * by;
+  }
+  workload.samples = samples;
+  return workload;
+}
+
+}  // namespace rehearse::workload

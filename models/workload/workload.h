@@ -1,0 +1,89 @@
+// Workload: what one training step computes, layer by layer, before it is known how it is laid out.
+//
+// The zoo (zoo.h), a Hugging Face config (hugging_face.h) and a recording (lift.h) give one for a
+// single sample on a single rank; strategies rewrite it for a rank of a plan. Layers that are alike
+// stand once, with their count.
+//
+// Invariants (verify() checks them):
+//  1. Extents, bytes and counts are finite and not negative; matrix operations have extents above
+//     zero.
+//  2. Inputs of a layer are earlier layers; a layer with a count above 1 feeds itself on.
+//  3. `samples` and `tensor` name extents that the kind has.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "models/workload/op.h"
+#include "sim/base/names.h"
+#include "sim/base/result.h"
+
+namespace rehearse::workload {
+
+/// Parameters that parallelism divides alike.
+struct Weights {
+  double count;
+  bool tensor = false;  ///< divided by tensor parallelism; else every rank of the group holds them
+  bool expert = false;  ///< divided by expert parallelism
+};
+
+/// What forward leaves in memory for backward, per microbatch.
+struct Kept {
+  std::string_view name;
+  Bytes bytes;
+  bool tensor = false;     ///< divided by tensor parallelism; else only by sequence parallelism
+  bool core = false;       ///< not kept under selective recomputation
+  bool input = false;      ///< the input of the layer: all that full recomputation keeps
+  bool transient = false;  ///< logits and loss: held for the current microbatch alone
+};
+
+struct Layer {
+  std::string name;
+  std::uint32_t count = 1;  ///< so many alike, in a row
+  std::vector<Op> forward;
+  std::vector<Op> backward;
+  /// Before backward, where activations were dropped. Empty until recomputation is decided.
+  std::vector<Op> recompute = {};
+  /// Once per optimizer step: gradients summed, parameters updated. Empty until decided.
+  std::vector<Op> step = {};
+  std::vector<Weights> weights = {};
+  std::vector<Kept> kept = {};
+  Bytes output = Bytes::b(0);  ///< what it passes on, per microbatch
+  /// Layers whose outputs it takes; empty: the one before it.
+  std::vector<std::uint32_t> inputs = {};
+
+  double parameters() const;
+  Bytes kept_bytes() const;  ///< without the transient ones
+};
+
+struct Workload {
+  std::string name;
+  NamePool names;
+  std::vector<Layer> layers;
+  double samples = 1;  ///< that extents stand for
+  /// Tokens of a sample; 0 where samples have none (images).
+  double tokens_per_sample = 0;
+  /// What a tensor degree has to divide, such as {"heads", 96}.
+  struct Divisor {
+    std::string_view name;
+    double count;
+  };
+  std::vector<Divisor> divided_by_tensor = {};
+  std::uint32_t experts = 0;     ///< of each mixture layer
+  double experts_per_token = 0;  ///< those that run for a token
+  bool tied_embedding = false;   ///< first and last layer share a matrix
+
+  std::uint32_t layer_count() const;  ///< with counts
+  double parameters() const;
+  /// Forward and backward of matrix operations over all layers, without recomputation.
+  Flops model_flops() const;
+};
+
+Status verify(const Workload& workload);
+
+/// Extents by `samples`: the same step for a microbatch of so many.
+Workload with_samples(Workload workload, double samples);
+
+}  // namespace rehearse::workload

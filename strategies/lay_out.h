@@ -1,0 +1,22 @@
+// From a workload, a training and a plan to a layout: the list of all transforms, in order.
+#pragma once
+
+#include <span>
+#include <string_view>
+
+#include "models/workload/layout.h"
+#include "sim/base/result.h"
+#include "strategies/plan.h"
+
+namespace rehearse::strategies {
+
+/// Fails with one line, and the nearest valid plan where there is one: degrees that do not divide
+/// what they have to, more stages than layers, a batch that does not divide, transforms that do not
+/// go together. `workload` stands for one sample.
+Result<workload::Layout> lay_out(const workload::Workload& workload, const Training& training,
+                                 const Plan& plan);
+
+/// Ranks that the plan takes, servers of parameters included.
+std::uint32_t ranks_of(const Plan& plan);
+
+}  // namespace rehearse::strategies

@@ -1,0 +1,98 @@
+// Plan: how a training step is laid out over ranks. A value that says nothing of costs.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "models/workload/op.h"
+#include "sim/base/units.h"
+
+namespace rehearse::strategies {
+
+enum class Recompute : std::uint8_t { kNone, kSelective, kFull };
+inline constexpr std::string_view kRecomputeNames[] = {"none", "selective", "full"};
+
+enum class Optimizer : std::uint8_t { kSgd, kMomentum, kAdam };
+inline constexpr std::string_view kOptimizerNames[] = {"sgd", "momentum", "adam"};
+
+/// What is trained, and with which numbers.
+struct Training {
+  double global_batch = 1;  ///< samples per optimizer step
+  double microbatch = 1;    ///< samples per data-parallel rank and pipeline slot
+  workload::Dtype dtype = workload::Dtype::kBf16;
+  Optimizer optimizer = Optimizer::kAdam;
+  Recompute recompute = Recompute::kNone;
+  /// Of accumulated gradients and of their sums over ranks; absent: as the optimizer usually has
+  /// them (docs/concepts/memory.md).
+  std::optional<workload::Dtype> gradients = {};
+};
+
+enum class Schedule : std::uint8_t { kGpipe, k1f1b, kInterleaved, kZeroBubble, kShifted };
+inline constexpr std::string_view kScheduleNames[] = {"gpipe", "1f1b", "interleaved", "zero_bubble",
+                                                      "shifted_critical_path"};
+
+enum class Synchronization : std::uint8_t {
+  kAllReduce,
+  kParameterServer,
+  kLocalSgd,  ///< parameters averaged every `local_steps`
+};
+inline constexpr std::string_view kSynchronizationNames[] = {"all_reduce", "parameter_server",
+                                                             "local_sgd"};
+
+/// Workers and servers (Li et al., OSDI 2014).
+struct ParameterServer {
+  std::uint32_t servers = 1;  ///< ranks of their own, behind all workers
+  /// Steps that a worker may be ahead of the slowest; 0 is synchronous; absent: without bound.
+  std::optional<std::uint32_t> staleness = 0;
+  std::uint32_t backup_workers = 0;  ///< so many gradients of a step are not waited for
+};
+
+/// How attention to a sequence that is cut over ranks gets its keys and values.
+enum class ContextExchange : std::uint8_t { kRing, kAllToAll };
+inline constexpr std::string_view kContextExchangeNames[] = {"ring", "all_to_all"};
+
+enum class Offload : std::uint8_t { kNone, kOptimizer, kWeights, kActivations };
+inline constexpr std::string_view kOffloadNames[] = {"none", "optimizer", "weights", "activations"};
+
+/// A range of layers with ranks of its own: uneven stages, layer separation, heterogeneous devices.
+struct StagePlan {
+  std::string name;
+  std::uint32_t layers = 0;  ///< so many of those not yet taken; 0: all that are left
+  std::uint32_t data = 1;
+  std::uint32_t tensor = 1;
+  std::optional<Recompute> recompute = {};  ///< absent: as the training says
+};
+
+struct Plan {
+  std::uint32_t data = 1;
+  std::uint32_t tensor = 1;
+  std::uint32_t pipeline = 1;
+  std::uint32_t context = 1;
+  std::uint32_t expert = 1;
+  std::uint32_t interleave = 1;  ///< model chunks per stage
+  Schedule schedule = Schedule::k1f1b;
+  std::uint32_t zero = 0;  ///< ZeRO stage; 3 is FSDP
+  bool sequence_parallel = false;
+  Synchronization synchronization = Synchronization::kAllReduce;
+  ParameterServer parameter_server = {};
+  std::uint32_t local_steps = 1;
+  /// Gradients are summed beside backward, in buckets; else after it.
+  bool overlap_gradients = true;
+  Bytes bucket = Bytes::mib(25);
+  /// Of gradients on the wire: 1 none; 0.01 keeps one in a hundred.
+  double compression = 1;
+  /// Tensor-parallel collectives run beside the matrix operations they belong to, in pieces.
+  bool asynchronous_tensor = false;
+  ContextExchange context_exchange = ContextExchange::kRing;
+  /// Most tokens an expert takes, as a multiple of an even share; the load of the busiest expert.
+  double capacity_factor = 1;
+  double expert_imbalance = 1;
+  Offload offload = Offload::kNone;
+  /// In the place of `pipeline`, `data` and `tensor`.
+  std::vector<StagePlan> stages = {};
+};
+
+}  // namespace rehearse::strategies
