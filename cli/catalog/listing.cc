@@ -6,7 +6,6 @@
 #include <set>
 
 #include <fmt/format.h>
-#include <nlohmann/json.hpp>
 
 #include "cost/catalog.h"
 #include "sim/base/text.h"

@@ -3,7 +3,6 @@
 
 #include <CLI/CLI.hpp>
 #include <fmt/core.h>
-#include <nlohmann/json.hpp>
 
 #include "cli/calibrate/framework_calls.h"
 #include "cli/calibrate/nccl_log.h"
@@ -79,21 +78,20 @@ Table summary(const std::vector<comm::Calibration>& calibrations) {
   return table;
 }
 
-Json to_json(const comm::Calibration& c) {
+void describe(const comm::Calibration& c, Json& json) {
   Json ranks = Json::array(), kinds = Json::array();
   for (const std::uint32_t n : c.fitted.envelope.ranks) ranks.push_back(n);
   for (const CollectiveKind k : c.fitted.envelope.kinds) kinds.push_back(to_string(k));
   const auto bytes = [](Bytes b) { return Json{{"value", b.b()}, {"unit", "B"}}; };
-  return {{"device", c.device},
-          {"fabric", to_string(c.fabric)},
-          {"rows", c.fitted.rows},
-          {"residual", c.fitted.residual},
-          {"envelope",
-           {{"from", bytes(c.fitted.envelope.from)},
-            {"to", bytes(c.fitted.envelope.to)},
-            {"ranks", std::move(ranks)},
-            {"kinds", std::move(kinds)}}},
-          {"widths", c.ring_widths}};
+  json["device"] = c.device;
+  json["fabric"] = to_string(c.fabric);
+  json["rows"] = c.fitted.rows;
+  json["residual"] = c.fitted.residual;
+  json["envelope"] = {{"from", bytes(c.fitted.envelope.from)},
+                      {"to", bytes(c.fitted.envelope.to)},
+                      {"ranks", std::move(ranks)},
+                      {"kinds", std::move(kinds)}};
+  json["widths"] = c.ring_widths;
 }
 
 Status save(const std::filesystem::path& path, const std::string& text) {
@@ -119,11 +117,14 @@ Result<Exit> report(const std::vector<comm::Calibration>& calibrations, const Gl
                                [&] {
                                  Json json = json_root("calibrate");
                                  if (calibrations.size() == 1) {
-                                   json.update(to_json(calibrations.front()));
+                                   describe(calibrations.front(), json);
                                  } else {
                                    json["calibrations"] = Json::array();
-                                   for (const auto& c : calibrations)
-                                     json["calibrations"].push_back(to_json(c));
+                                   for (const auto& c : calibrations) {
+                                     Json each;
+                                     describe(c, each);
+                                     json["calibrations"].push_back(std::move(each));
+                                   }
                                  }
                                  return json;
                                },

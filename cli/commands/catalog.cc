@@ -1,7 +1,6 @@
 // rehearse catalog: the shipped facts, with source and date.
 #include <CLI/CLI.hpp>
 #include <fmt/core.h>
-#include <nlohmann/json.hpp>
 
 #include "cli/catalog/listing.h"
 #include "cli/commands/commands.h"

@@ -4,7 +4,6 @@
 #include <CLI/CLI.hpp>
 #include <dlfcn.h>
 #include <fmt/core.h>
-#include <nlohmann/json.hpp>
 #include <unistd.h>
 
 #include "cli/commands/commands.h"

@@ -1,7 +1,6 @@
 // rehearse import: read recordings of one job into a store.
 #include <CLI/CLI.hpp>
 #include <fmt/core.h>
-#include <nlohmann/json.hpp>
 
 #include "cli/commands/commands.h"
 #include "cli/output/result.h"

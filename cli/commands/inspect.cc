@@ -4,7 +4,6 @@
 
 #include <CLI/CLI.hpp>
 #include <fmt/core.h>
-#include <nlohmann/json.hpp>
 
 #include "cli/commands/commands.h"
 #include "cli/commands/inspect_cluster.h"

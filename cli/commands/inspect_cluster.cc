@@ -1,7 +1,6 @@
 #include "cli/commands/inspect_cluster.h"
 
 #include <fmt/core.h>
-#include <nlohmann/json.hpp>
 
 #include "cli/output/cluster_groups.h"
 #include "cli/output/cluster_svg.h"

@@ -4,7 +4,6 @@
 
 #include <CLI/CLI.hpp>
 #include <fmt/core.h>
-#include <nlohmann/json.hpp>
 
 #include "cli/calibrate/nccl_log.h"
 #include "cli/commands/collective_scope.h"

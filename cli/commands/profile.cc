@@ -1,7 +1,6 @@
 // rehearse profile: run a command so that it, and every process it starts, is recorded.
 #include <CLI/CLI.hpp>
 #include <fmt/core.h>
-#include <nlohmann/json.hpp>
 
 #include "cli/commands/commands.h"
 #include "cli/output/result.h"

@@ -3,7 +3,6 @@
 
 #include <CLI/CLI.hpp>
 #include <fmt/core.h>
-#include <nlohmann/json.hpp>
 
 #include "cli/commands/commands.h"
 #include "cli/commands/replay_job.h"

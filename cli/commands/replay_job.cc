@@ -4,7 +4,6 @@
 
 #include <CLI/CLI.hpp>
 #include <fmt/core.h>
-#include <nlohmann/json.hpp>
 
 #include "cli/output/perfetto.h"
 #include "cli/output/table.h"
@@ -172,8 +171,9 @@ Json json_critical_path(const replay::CriticalPath& path, const Estimate<Seconds
   for (std::size_t c = 0; c < path.by_category.size(); ++c) {
     if (path.by_category[c] == Seconds::s(0)) continue;
     Json top = Json::array();
+    std::size_t listed = 0;
     for (const replay::PathShare& share : path.top)
-      if (static_cast<std::size_t>(share.category) == c && top.size() < 5)
+      if (static_cast<std::size_t>(share.category) == c && listed++ < 5)
         top.push_back({{"name", share.name}, {"time", json_predicted(part_of(step, share.time))}});
     list.push_back({{"category", graph::kCategoryNames[c]},
                     {"time", json_predicted(part_of(step, path.by_category[c]))},

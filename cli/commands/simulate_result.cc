@@ -5,7 +5,6 @@
 #include <map>
 
 #include <fmt/format.h>
-#include <nlohmann/json.hpp>
 
 #include "cli/output/event_writer.h"
 #include "sim/base/file.h"

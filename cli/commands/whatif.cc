@@ -1,7 +1,6 @@
 // rehearse whatif: replay an edited recording.
 #include <CLI/CLI.hpp>
 #include <fmt/core.h>
-#include <nlohmann/json.hpp>
 
 #include "cli/commands/commands.h"
 #include "cli/commands/networking.h"

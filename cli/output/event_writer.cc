@@ -1,22 +1,14 @@
 #include "cli/output/event_writer.h"
 
 #include <fmt/format.h>
-#include <nlohmann/json.hpp>
+
+#include "cli/output/json.h"
 
 namespace rehearse::cli {
-namespace {
-
-std::string quoted(std::string_view text) {
-  return nlohmann::json(std::string(text))
-      .dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
-}
-
-}  // namespace
-
 void EventWriter::name(std::string_view what, std::size_t process, std::size_t thread,
                        std::string_view text) {
   add(fmt::format(R"({{"ph":"M","name":"{}","pid":{},"tid":{},"args":{{"name":{}}}}})", what,
-                  process, thread, quoted(text)));
+                  process, thread, json_quoted(text)));
 }
 
 void EventWriter::order(std::size_t process, std::size_t position) {
@@ -27,7 +19,7 @@ void EventWriter::order(std::size_t process, std::size_t position) {
 void EventWriter::span(std::string_view name, std::string_view category, std::size_t process,
                        std::size_t thread, Seconds start, Seconds duration) {
   add(fmt::format(R"({{"ph":"X","name":{},"cat":"{}","pid":{},"tid":{},"ts":{:.6f},"dur":{:.6f}}})",
-                  quoted(name), category, process, thread, start.us(), duration.us()));
+                  json_quoted(name), category, process, thread, start.us(), duration.us()));
 }
 
 Status EventWriter::finish() {

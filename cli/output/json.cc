@@ -3,6 +3,29 @@
 #include <nlohmann/json.hpp>
 
 namespace rehearse::cli {
+namespace {
+
+using Written = nlohmann::ordered_json;
+
+Written written(const Json& json) {
+  const auto of = [](const auto& value) -> Written {
+    using T = std::decay_t<decltype(value)>;
+    if constexpr (std::is_same_v<T, Json::Array>) {
+      Written array = Written::array();
+      for (const Json& each : value) array.push_back(written(each));
+      return array;
+    } else if constexpr (std::is_same_v<T, Json::Object>) {
+      Written object = Written::object();
+      for (const auto& [key, each] : value) object[key] = written(each);
+      return object;
+    } else {
+      return value;
+    }
+  };
+  return std::visit(of, json.value());
+}
+
+}  // namespace
 
 Json json_root(std::string_view command) {
   return {{"schema", "rehearse/1"}, {"command", command}};
@@ -29,7 +52,11 @@ Json json_problems(const trace::Problems& problems) {
 }
 
 std::string json_text(const Json& json) {
-  return json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
+  return written(json).dump(2, ' ', false, Written::error_handler_t::replace) + "\n";
+}
+
+std::string json_quoted(std::string_view text) {
+  return Written(std::string(text)).dump(-1, ' ', false, Written::error_handler_t::replace);
 }
 
 }  // namespace rehearse::cli

@@ -4,15 +4,12 @@
 #include <string>
 #include <string_view>
 
-#include <nlohmann/json_fwd.hpp>
-
+#include "cli/output/json_value.h"
 #include "profiler/trace/problems.h"
 #include "sim/base/estimate.h"
 #include "sim/base/units.h"
 
 namespace rehearse::cli {
-
-using Json = nlohmann::ordered_json;
 
 /// {"schema": "rehearse/1", "command": …}
 Json json_root(std::string_view command);
@@ -27,5 +24,8 @@ Json json_problems(const trace::Problems& problems);
 /// The text of a document, with a newline at its end. Text that is not UTF-8 is replaced, not
 /// refused.
 std::string json_text(const Json& json);
+
+/// A text between quotes, with what it holds escaped likewise.
+std::string json_quoted(std::string_view text);
 
 }  // namespace rehearse::cli

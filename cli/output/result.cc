@@ -2,7 +2,6 @@
 
 #include <cstdio>
 
-#include <nlohmann/json.hpp>
 
 #include "sim/base/file.h"
 

@@ -4,7 +4,6 @@
 #include <cmath>
 
 #include <fmt/core.h>
-#include <nlohmann/json.hpp>
 
 #include "sim/base/text.h"
 

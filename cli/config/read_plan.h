@@ -1,0 +1,15 @@
+// The sections `training` and `plan` of a job file (docs/formats/job.md).
+#pragma once
+
+#include <optional>
+
+#include "sim/base/yaml.h"
+#include "strategies/plan.h"
+
+namespace rehearse::cli {
+
+/// Nothing where something is wrong, which the file's status then says.
+std::optional<strategies::Training> read_training(const YamlMap& map);
+std::optional<strategies::Plan> read_plan(const YamlMap& map);
+
+}  // namespace rehearse::cli

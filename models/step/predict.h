@@ -1,0 +1,21 @@
+// The prediction of a step at a fidelity.
+#pragma once
+
+#include "models/step/step.h"
+
+namespace rehearse::step {
+
+enum class Fidelity : std::uint8_t { kClosed, kMessage, kSimgrid };
+
+struct PredictOptions {
+  Fidelity fidelity = Fidelity::kMessage;
+  bool unfold = false;          ///< every rank is run, even where ranks do the same
+  bool counterfactuals = true;  ///< the runs that `Step::counterfactuals` takes
+};
+
+/// Fails with one line: a plan that does not suit the workload or the cluster, a device that is not
+/// in the catalog, several kinds of devices within one stage.
+Result<Step> predict(const Spec& spec, const cluster::Cluster& cluster,
+                     const PredictOptions& options);
+
+}  // namespace rehearse::step

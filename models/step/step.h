@@ -1,0 +1,80 @@
+// One training step of a job under a plan on a cluster: how long, how full, where the time goes.
+//
+//   Result<Step> step = predict(spec, cluster, {});
+//
+// A workload is laid out (strategies), its ops priced (models/compute), the job lowered and run at
+// the fidelity asked for (models/job, sim/engine), its memory added up (models/memory). Parts of
+// the step are found by runs that differ in one thing: what is left when every message is free is
+// compute and bubble; what goes away with it is communication that nothing hid.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "models/compute/op_cost.h"
+#include "models/job/lower.h"
+#include "models/memory/memory.h"
+#include "models/workload/layout.h"
+#include "sim/cluster/cluster.h"
+#include "sim/graph/timeline.h"
+#include "strategies/plan.h"
+
+namespace rehearse::step {
+
+/// What a framework on a cluster makes of the costs of single operations. Fitted on whole jobs
+/// (conditions.h) or by the user's own measurements (`rehearse calibrate job`).
+struct Conditions {
+  compute::Sustained sustained = {};
+  Seconds host_per_kernel = Seconds::us(5);
+  Seconds fixed = Seconds::s(0);  ///< per step
+  /// Half of the 90 % interval of compute time, as a share of it: faster, and slower.
+  double faster = 0.08, slower = 0.12;
+  Provenance provenance = Provenance::kExtrapolated;
+  std::string source;  ///< for people
+};
+
+struct Spec {
+  workload::Workload workload;  ///< for one sample
+  strategies::Training training;
+  strategies::Plan plan;
+  Conditions conditions;
+};
+
+/// A partition of the step, as a mean over ranks.
+struct Breakdown {
+  Seconds compute = Seconds::s(0);
+  Seconds recompute = Seconds::s(0);  ///< of what forward had computed before
+  Seconds optimizer = Seconds::s(0);
+  Seconds exposed_communication = Seconds::s(0);
+  Seconds bubble = Seconds::s(0);  ///< waiting for other stages, with free messages
+  Seconds launch = Seconds::s(0);  ///< the device waits for the host
+  Seconds fixed = Seconds::s(0);
+};
+
+/// One change, and what it is worth.
+struct Counterfactual {
+  std::string change;  ///< "tensor-parallel communication free"
+  Seconds step;
+};
+
+struct Step {
+  workload::Layout layout;
+  graph::Job job;
+  job::LoweredJob lowered;
+  graph::Timeline timeline;
+  Estimate<Seconds> time;
+  Breakdown breakdown;
+  std::vector<Counterfactual> counterfactuals;  ///< the most effective first
+  std::vector<memory::StageMemory> memory;      ///< by stage
+  Flops model_flops = Flops::flop(0);           ///< of the step, all ranks
+  Flops hardware_flops = Flops::flop(0);        ///< with recomputation
+  FlopRate peak = FlopRate::flop_per_s(0);      ///< of all ranks, of the dtype
+  std::vector<std::string> warnings;
+
+  Estimate<double> samples_per_s() const;
+  double model_utilization() const;     ///< MFU
+  double hardware_utilization() const;  ///< HFU
+};
+
+}  // namespace rehearse::step
