@@ -5,15 +5,19 @@
 //
 // The laws and their sources: docs/concepts/op-cost.md. Provenance: recorded where the op carries a
 // measurement of these extents; interpolated inside the envelope of the device's table;
-// extrapolated outside it or carried over from another device; datasheet where only published peaks
-// are known.
+// extrapolated outside it; datasheet where only published peaks are known and the constants are
+// those of other devices.
+//
+// An OpCost is a value: copies are cheap, and share what is never changed.
 #pragma once
 
 #include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
+#include "models/compute/device_facts.h"
 #include "models/workload/op.h"
 #include "sim/base/estimate.h"
 #include "sim/base/result.h"
@@ -33,11 +37,25 @@ struct Sustained {
 
 class OpCost {
  public:
-  /// Fails for a device that is not in the catalog.
+  /// Fails for a device that is not in the catalog, for a partition of one, and for a value of
+  /// `sustained` outside its range.
   static Result<OpCost> on(std::string_view device, const Sustained& sustained);
+  /// The same for a device that need not be in the catalog.
+  static Result<OpCost> on(const DeviceFacts& facts, const Sustained& sustained);
 
-  /// REQUIRES: the op does not communicate.
+  /// What the op carries as recorded, else what the laws say. REQUIRES: the op does not
+  /// communicate.
   Estimate<Seconds> time(const workload::Op& op) const;
+
+  /// What the laws say, whether or not the op carries a recording. REQUIRES: as `time`.
+  Estimate<Seconds> predicted(const workload::Op& op) const;
+
+  /// A recording of `before` for the extents of `after`: measured × predicted(after) ÷
+  /// predicted(before). The interval adds to the recording's own half of what the prediction's
+  /// alone would be, as the errors of two predictions of one law on one device mostly cancel.
+  /// Equal extents leave it as it is. REQUIRES: neither communicates.
+  Estimate<Seconds> rescale(const Estimate<Seconds>& measured, const workload::Op& before,
+                            const workload::Op& after) const;
 
   /// How the constants were obtained, one line each; for people.
   const std::vector<std::string>& sources() const;

@@ -1,0 +1,49 @@
+// What the laws of this module know of a device: published peaks by kind of arithmetic.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "models/workload/op.h"
+#include "sim/base/units.h"
+#include "sim/cluster/catalog.h"
+
+namespace rehearse::compute {
+
+/// The arithmetic in which a matrix operation runs. What a device lacks is done in the next wider
+/// one it has (arithmetic_of).
+enum class Arithmetic : std::uint8_t { kFp32, kTf32, kHalf, kFp8 };
+inline constexpr std::size_t kArithmetics = 4;
+inline constexpr std::array<std::string_view, kArithmetics> kArithmeticNames = {"fp32", "tf32",
+                                                                                "half", "fp8"};
+constexpr std::string_view to_string(Arithmetic a) {
+  return kArithmeticNames[static_cast<std::size_t>(a)];
+}
+
+struct DeviceFacts {
+  std::string name;
+  std::string vendor;
+  std::string architecture;
+  double multiprocessors = 1;
+  /// Of matrix operations, by Arithmetic; absent where the device has no unit for it. FP32 is the
+  /// matrix peak where a vendor has one (AMD), else that of ordinary cores.
+  std::array<std::optional<FlopRate>, kArithmetics> peaks = {};
+  /// Whether half precision runs in matrix units; without, it is FP32 arithmetic at the half rate.
+  bool half_in_matrix_units = false;
+  ByteRate memory_rate = ByteRate::gb_per_s(1);
+  std::optional<Bytes> l2 = {};
+  std::optional<Watts> power_limit = {};
+
+  /// REQUIRES: the device has it.
+  FlopRate peak(Arithmetic a) const { return *peaks[static_cast<std::size_t>(a)]; }
+};
+
+DeviceFacts facts_of(const cluster::Gpu& gpu);
+
+/// The arithmetic in which operands of this format are multiplied: that of the format where the
+/// device has it, else the next wider one.
+Arithmetic arithmetic_of(const DeviceFacts& facts, workload::Dtype dtype);
+
+}  // namespace rehearse::compute

@@ -1,0 +1,53 @@
+#include "models/compute/wave_law.h"
+
+#include <algorithm>
+#include <cmath>
+
+namespace rehearse::compute {
+namespace {
+
+constexpr double kCuts[] = {1, 2, 3, 4, 8};
+/// Below this a part of k is too short to be worth its own tile.
+constexpr double kShortestCut = 64;
+
+/// The least whole number not below x, for 0 <= x < 2^62: std::ceil is a call without SSE 4.1.
+double ceiling(double x) {
+  const auto whole = static_cast<double>(static_cast<long long>(x));
+  return whole < x ? whole + 1 : whole;
+}
+
+double smooth_maximum(double x, double y, double q) {
+  const double most = std::max(x, y), least = std::min(x, y);
+  if (!(most > 0)) return 0;
+  return most * std::pow(1 + std::pow(least / most, q), 1 / q);
+}
+
+}  // namespace
+
+double wave_time(const WaveShape& shape, const WaveDevice& device, const MatrixProduct& product) {
+  const double batch = std::max(product.batch, 1.0);
+  const double m = std::max(product.m, 1.0), n = std::max(product.n, 1.0),
+               k = std::max(product.k, 1.0);
+  const double per_processor = device.multiprocessors / device.rate;
+  const double reduced = 8 * batch * m * n / (shape.memory * device.memory_rate);
+  double least = HUGE_VAL;
+  for (std::size_t t = 0; t < shape.count; ++t) {
+    const Tile& tile = shape.tiles[t];
+    const double upright = ceiling(m / tile.rows) * ceiling(n / tile.columns);
+    const double aside = ceiling(n / tile.rows) * ceiling(m / tile.columns);
+    const double tiles = batch * std::min(upright, aside) / device.multiprocessors;
+    const double work = 2 * tile.rows * tile.columns * k / tile.share * per_processor;
+    for (const double cut : kCuts) {
+      if (cut > 1 && k < cut * kShortestCut) break;
+      const double waves = ceiling(tiles * cut);
+      const double time = waves * (work / cut + tile.fixed) + (cut > 1 ? cut * reduced : 0);
+      least = std::min(least, time);
+      if (waves > 64) break;  // enough of them: a cut only adds to it
+    }
+  }
+  const double capped = 2 * batch * m * n * k / (shape.cap * device.rate);
+  const double moved = product.bytes / (shape.memory * device.memory_rate);
+  return shape.launch + smooth_maximum(std::max(least, capped), moved, shape.smooth);
+}
+
+}  // namespace rehearse::compute

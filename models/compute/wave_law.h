@@ -1,0 +1,54 @@
+// The wave law: how long a matrix product takes that is cut into tiles, which run in waves over the
+// multiprocessors of a device.
+//
+// For a tile of r × c results and a cut of k into s parts:
+//   tiles = batch ⌈m/r⌉ ⌈n/c⌉ s,  waves = ⌈tiles / multiprocessors⌉
+//   time  = waves (2 r c (k/s) / (share · factor · peak / multiprocessors) + fixed) + reduction
+// where the reduction of s > 1 parts writes and reads each in FP32. The least of all tiles and cuts
+// is taken, as libraries choose; it is not below FLOPs / (cap · factor · peak). With the time to
+// move operands and result once at `memory` of the peak rate it joins by a smooth maximum
+// (x^q + y^q)^(1/q), and `launch` is added. docs/concepts/op-cost.md has the source, a worked
+// example and the errors.
+//
+// The constants of a shape hold for all devices of a kind of arithmetic; `factor` is the device's.
+#pragma once
+
+#include <array>
+#include <cstddef>
+
+namespace rehearse::compute {
+
+struct Tile {
+  double rows, columns;
+  double share;  ///< of the sustained rate
+  double fixed;  ///< s, of a wave
+};
+
+inline constexpr std::size_t kTiles = 6;
+
+struct WaveShape {
+  std::array<Tile, kTiles> tiles;  ///< a tile that is not square also stands on its side
+  std::size_t count;               ///< of them in use
+  double cap;                      ///< of the sustained rate
+  double memory;                   ///< of the peak memory rate
+  double launch;                   ///< s
+  double smooth;                   ///< q
+};
+
+/// A device as the law sees it, SI units.
+struct WaveDevice {
+  double multiprocessors;
+  double rate;         ///< sustained: factor · peak, FLOP/s
+  double memory_rate;  ///< peak, B/s
+};
+
+struct MatrixProduct {
+  double batch, m, n, k;
+  double bytes;  ///< operands and result, all of the batch
+};
+
+/// Seconds. Extents may be fractions (a division of work that does not come out even); those below
+/// one count as one. Allocates nothing; a fraction of a microsecond.
+double wave_time(const WaveShape& shape, const WaveDevice& device, const MatrixProduct& product);
+
+}  // namespace rehearse::compute

@@ -1,0 +1,61 @@
+// The wave law against products worked out by hand.
+#include <catch2/catch.hpp>
+
+#include "models/compute/wave_law.h"
+
+namespace rehearse::compute {
+namespace {
+
+// 100 multiprocessors of 1 TFLOP/s in all: 10 GFLOP/s each. One tile of 128 × 64 at half the rate.
+constexpr WaveShape kOneTile = {.tiles = {{{128, 64, 0.5, 2e-6}}},
+                                .count = 1,
+                                .cap = 1,
+                                .memory = 0.5,
+                                .launch = 3e-6,
+                                .smooth = 5};
+constexpr WaveDevice kDevice = {.multiprocessors = 100, .rate = 1e12, .memory_rate = 1e12};
+
+TEST_CASE("a product takes whole waves of its tiles") {
+  // 1280 × 640: 10 · 10 tiles, one wave. A tile is 2 · 128 · 64 · 32 = 524288 FLOPs at 5 GFLOP/s:
+  // 104.86 us, and 2 us fixed, 3 us launch.
+  const MatrixProduct one{.batch = 1, .m = 1280, .n = 640, .k = 32, .bytes = 0};
+  CHECK(wave_time(kOneTile, kDevice, one) == Approx((104.8576 + 2 + 3) * 1e-6));
+  // One row more: 11 · 10 tiles, two waves.
+  MatrixProduct two = one;
+  two.m = 1281;
+  CHECK(wave_time(kOneTile, kDevice, two) == Approx((2 * 106.8576 + 3) * 1e-6));
+  // A batch of ten: 1000 tiles, ten waves.
+  MatrixProduct ten = one;
+  ten.batch = 10;
+  CHECK(wave_time(kOneTile, kDevice, ten) == Approx((10 * 106.8576 + 3) * 1e-6));
+}
+
+TEST_CASE("a tile may stand on its side") {
+  // 640 × 1280 is the same product transposed.
+  const MatrixProduct upright{.batch = 1, .m = 1280, .n = 640, .k = 32, .bytes = 0};
+  const MatrixProduct aside{.batch = 1, .m = 640, .n = 1280, .k = 32, .bytes = 0};
+  CHECK(wave_time(kOneTile, kDevice, upright) == wave_time(kOneTile, kDevice, aside));
+}
+
+TEST_CASE("few tiles with a long sum are cut along it") {
+  // One tile, k = 8192. Uncut: 2 · 8192 · 8192 = 134.2 MFLOP at 5 GFLOP/s: 26.84 ms. In 8 parts,
+  // one wave still: 3355.44 us + 2 us + 8 parts of 8 · 128 · 64 bytes at 0.5 TB/s, 1.049 us; + 3.
+  const MatrixProduct deep{.batch = 1, .m = 128, .n = 64, .k = 8192, .bytes = 0};
+  CHECK(wave_time(kOneTile, kDevice, deep) == Approx((3355.4432 + 2 + 8 * 0.131072 + 3) * 1e-6));
+}
+
+TEST_CASE("memory joins by a smooth maximum") {
+  // The one wave of 106.8576 us beside as long a transfer: times 2^(1/5).
+  const MatrixProduct both{.batch = 1, .m = 1280, .n = 640, .k = 32, .bytes = 0.5e12 * 106.8576e-6};
+  CHECK(wave_time(kOneTile, kDevice, both) == Approx((106.8576 * 1.148698354997035 + 3) * 1e-6));
+}
+
+TEST_CASE("the cap holds where tiles would be faster") {
+  WaveShape shape = kOneTile;
+  shape.cap = 0.25;
+  const MatrixProduct one{.batch = 1, .m = 1280, .n = 640, .k = 32, .bytes = 0};
+  CHECK(wave_time(shape, kDevice, one) == Approx(2.0 * 1280 * 640 * 32 / 0.25e12 + 3e-6));
+}
+
+}  // namespace
+}  // namespace rehearse::compute
