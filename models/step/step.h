@@ -12,27 +12,15 @@
 #include <string>
 #include <vector>
 
-#include "models/compute/op_cost.h"
 #include "models/job/lower.h"
 #include "models/memory/memory.h"
+#include "models/step/conditions.h"
 #include "models/workload/layout.h"
 #include "sim/cluster/cluster.h"
 #include "sim/graph/timeline.h"
 #include "strategies/plan.h"
 
 namespace rehearse::step {
-
-/// What a framework on a cluster makes of the costs of single operations. Fitted on whole jobs
-/// (conditions.h) or by the user's own measurements (`rehearse calibrate job`).
-struct Conditions {
-  compute::Sustained sustained = {};
-  Seconds host_per_kernel = Seconds::us(5);
-  Seconds fixed = Seconds::s(0);  ///< per step
-  /// Half of the 90 % interval of compute time, as a share of it: faster, and slower.
-  double faster = 0.08, slower = 0.12;
-  Provenance provenance = Provenance::kExtrapolated;
-  std::string source;  ///< for people
-};
 
 struct Spec {
   workload::Workload workload;  ///< for one sample

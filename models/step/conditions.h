@@ -1,0 +1,43 @@
+// What a framework on a cluster makes of the costs of single operations.
+//
+// Benchmarks of operations run cool and alone; a training step sustains less. These constants say
+// how much less. Those that ship were fitted on published jobs (docs/accuracy.md says on which
+// rows); `rehearse calibrate job` fits the one that decides most, the scale, to measured steps.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "models/compute/op_cost.h"
+#include "sim/base/estimate.h"
+#include "sim/base/result.h"
+#include "sim/base/yaml.h"
+#include "sim/cluster/catalog.h"
+
+namespace rehearse::step {
+
+struct Conditions {
+  compute::Sustained sustained = {};
+  /// Of all compute time, on top of `sustained`: what measured steps of this very cluster and
+  /// framework say. 0.5 to 3.
+  double scale = 1;
+  Seconds host_per_kernel = Seconds::us(5);
+  Seconds fixed = Seconds::ms(20);  ///< once per step
+  /// What the longer of a computation and the communication beside it is slowed by: this share of
+  /// the shorter.
+  double beside = 0.1;
+  /// The 90 % interval of compute time, as factors of it. Real runs only get slower.
+  double fastest = 0.92, slowest = 1.15;
+  Provenance provenance = Provenance::kExtrapolated;
+  std::string source;  ///< for people
+};
+
+/// The shipped ones for a device: by its architecture, else the general ones, with a wider
+/// interval.
+Conditions conditions_for(const cluster::Gpu& device);
+
+/// The section `sustained` of a job file, or of a calibration of jobs, over `conditions`. What is
+/// wrong stands in the file's status then.
+void read_conditions(const YamlMap& map, Conditions& conditions);
+
+}  // namespace rehearse::step
