@@ -8,6 +8,7 @@
 // compute and bubble; what goes away with it is communication that nothing hid.
 #pragma once
 
+#include <array>
 #include <optional>
 #include <string>
 #include <vector>
@@ -58,6 +59,7 @@ struct Step {
   Flops model_flops = Flops::flop(0);           ///< of the step, all ranks
   Flops hardware_flops = Flops::flop(0);        ///< with recomputation
   FlopRate peak = FlopRate::flop_per_s(0);      ///< of all ranks, of the dtype
+  std::array<double, 4> share_by_provenance = {};  ///< of compute time, by Provenance
   std::vector<std::string> warnings;
 
   Estimate<double> samples_per_s() const;

@@ -1,0 +1,78 @@
+#include "models/step/conditions.h"
+
+#include <fmt/core.h>
+
+namespace rehearse::step {
+namespace {
+
+struct Row {
+  std::string_view architecture;  ///< the beginning of the catalog's
+  double gemm, memory, attention;
+};
+
+/// Fitted on whole jobs; what they came from stands in docs/accuracy.md.
+constexpr Row kRows[] = {
+    {"ampere_ga100", 1.15, 0.72, 0.45},
+    {"hopper", 1.25, 0.50, 0.45},
+};
+
+void read_factor(const YamlMap& map, std::string_view key, double least, double most,
+                 double& value) {
+  const std::optional<double> given = map.optional<double>(key);
+  if (!given) return;
+  if (!(*given >= least && *given <= most))
+    map.report(key, fmt::format("{:g} is out of range", *given),
+               fmt::format("a number from {:g} to {:g}", least, most));
+  else
+    value = *given;
+}
+
+void read_factor(const YamlMap& map, std::string_view key, double least, double most,
+                 std::optional<double>& value) {
+  double factor = value.value_or(0);
+  if (!map.has(key)) return;
+  read_factor(map, key, least, most, factor);
+  value = factor;
+}
+
+void read_time(const YamlMap& map, std::string_view key, Seconds& value) {
+  const std::optional<Seconds> given = map.optional<Seconds>(key);
+  if (!given) return;
+  if (*given < Seconds::s(0))
+    map.report(key, "a time is not negative");
+  else
+    value = *given;
+}
+
+}  // namespace
+
+Conditions conditions_for(const cluster::Gpu& device) {
+  for (const Row& row : kRows)
+    if (device.architecture.starts_with(row.architecture))
+      return {.sustained = {.gemm = row.gemm, .memory = row.memory, .attention = row.attention},
+              .source = fmt::format("fitted on published jobs of {}", row.architecture)};
+  return {.sustained = {.gemm = 1.15},
+          .fastest = 0.8,
+          .slowest = 1.35,
+          .provenance = Provenance::kDatasheet,
+          .source = "those of other architectures"};
+}
+
+void read_conditions(const YamlMap& map, Conditions& conditions) {
+  read_factor(map, "gemm", 0.8, 2, conditions.sustained.gemm);
+  read_factor(map, "memory", 0.1, 1, conditions.sustained.memory);
+  read_factor(map, "attention", 0.02, 1, conditions.sustained.attention);
+  read_factor(map, "scale", 0.5, 3, conditions.scale);
+  read_factor(map, "beside", 0, 1, conditions.beside);
+  read_time(map, "host_per_kernel", conditions.host_per_kernel);
+  read_time(map, "fixed", conditions.fixed);
+  read_factor(map, "fastest", 0.3, 1, conditions.fastest);
+  read_factor(map, "slowest", 1, 5, conditions.slowest);
+  if (const std::optional<std::string> source = map.optional<std::string>("source"))
+    conditions.source = *source;
+  else
+    conditions.source = "given in the job";
+  map.no_other_keys();
+}
+
+}  // namespace rehearse::step

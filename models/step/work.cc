@@ -1,0 +1,89 @@
+#include "models/step/work.h"
+
+#include <algorithm>
+
+namespace rehearse::step {
+namespace {
+
+using workload::Layer;
+using workload::Op;
+
+/// Sums over the ops of a phase.
+struct Phase {
+  Seconds time = Seconds::s(0), low = Seconds::s(0), high = Seconds::s(0);
+  double kernels = 0;
+  Flops flops = Flops::flop(0);
+  std::array<Seconds, 4> by_provenance = {Seconds::s(0), Seconds::s(0), Seconds::s(0),
+                                          Seconds::s(0)};
+};
+
+Phase phase_of(const std::vector<Op>& ops, const OpPrice& price) {
+  Phase phase;
+  for (const Op& op : ops) {
+    if (op.communicates()) continue;
+    const Estimate<Seconds> time = price.estimate(op);
+    phase.time += time.value;
+    phase.low += time.low;
+    phase.high += time.high;
+    phase.kernels += op.kernels;
+    phase.flops += flops_of(op);
+    phase.by_provenance[static_cast<std::size_t>(time.provenance)] += time.value;
+  }
+  return phase;
+}
+
+}  // namespace
+
+Estimate<Seconds> OpPrice::estimate(const Op& op) const {
+  const Estimate<Seconds> time = cost_.time(op);
+  return {time.value * scale_, time.low * scale_, time.high * scale_, time.provenance};
+}
+
+Work work_of(const workload::Layout& layout, const OpPrice& price, const Conditions& conditions) {
+  Work work;
+  Seconds total = Seconds::s(0), low = Seconds::s(0), high = Seconds::s(0);
+  std::array<Seconds, 4> by_provenance = {Seconds::s(0), Seconds::s(0), Seconds::s(0),
+                                          Seconds::s(0)};
+  const double ranks = layout.ranks();
+  for (const workload::Stage& stage : layout.stages) {
+    const double share = stage.degrees.ranks() / ranks;
+    std::vector<double> passes(stage.chunks.size(), 0);
+    for (const workload::Slot& slot : stage.order)
+      if (slot.pass == workload::Pass::kForward) passes[slot.chunk] += 1;
+    for (std::size_t c = 0; c < stage.chunks.size(); ++c) {
+      for (const Layer& layer : stage.chunks[c].layers) {
+        const auto add = [&](const std::vector<Op>& ops, double times, Seconds& part,
+                             Flops& flops) {
+          const Phase phase = phase_of(ops, price);
+          times *= layer.count * share;
+          part += phase.time * times;
+          flops += phase.flops * times;
+          total += phase.time * times;
+          low += phase.low * times;
+          high += phase.high * times;
+          for (std::size_t p = 0; p < by_provenance.size(); ++p)
+            by_provenance[p] += phase.by_provenance[p] * times;
+          const Seconds host = conditions.host_per_kernel * phase.kernels;
+          if (host > phase.time) work.launch += (host - phase.time) * times;
+        };
+        Flops none = Flops::flop(0);
+        add(layer.forward, passes[c], work.compute, work.model);
+        add(layer.backward, passes[c], work.compute, work.model);
+        add(layer.recompute, passes[c], work.recompute, work.recomputed);
+        add(layer.step, 1, work.optimizer, none);
+      }
+    }
+  }
+  if (total > Seconds::s(0)) {
+    work.fastest = low / total;
+    work.slowest = high / total;
+    for (std::size_t p = 0; p < by_provenance.size(); ++p) {
+      work.share_by_provenance[p] = by_provenance[p] / total;
+      // What a hundredth of the time rests on does not mark the whole.
+      if (work.share_by_provenance[p] > 0.01) work.provenance = static_cast<Provenance>(p);
+    }
+  }
+  return work;
+}
+
+}  // namespace rehearse::step
