@@ -6,6 +6,7 @@
 #include <fmt/core.h>
 
 #include "cli/commands/commands.h"
+#include "cli/commands/simulate_job_file.h"
 #include "cli/commands/simulate_result.h"
 #include "cli/output/result.h"
 #include "models/job/interval.h"
@@ -182,6 +183,7 @@ Result<Simulation> simulate(const SimulateOptions& options, const Globals& globa
 }
 
 Result<Exit> run(const SimulateOptions& options, const Globals& globals) {
+  if (!options.job_file.empty()) return simulate_job_file(options, globals);
   if (!options.perfetto.empty())  // before long work: can it be written?
     if (const Result<PendingFile> file = PendingFile::create(options.perfetto); !file)
       return forward(file);
@@ -202,11 +204,12 @@ Result<Exit> run(const SimulateOptions& options, const Globals& globals) {
 void add_simulate(CLI::App& app, Action& action) {
   auto options = std::make_shared<SimulateOptions>();
   CLI::App* command = app.add_subcommand(
-      "simulate", "Predict a job, given as Chakra execution traces, on a cluster");
+      "simulate", "Predict one step of a job: how long, how full, what it costs");
   add_simulate_options(*command, *options);
   command->footer(
-      "Example: rehearse simulate --chakra job --cluster cluster.yaml --ranks 16 --fidelity "
-      "closed");
+      "Examples:\n"
+      "  rehearse simulate job.yaml --fidelity closed\n"
+      "  rehearse simulate --chakra job --cluster cluster.yaml --ranks 16");
   command->callback([options, &action] {
     check_simulate_options(*options);
     action = [options](const Globals& globals) { return run(*options, globals); };

@@ -107,7 +107,7 @@ std::string_view name_of(SimulateFidelity fidelity) {
 }
 
 void add_simulate_options(CLI::App& command, SimulateOptions& options) {
-  command.add_option("JOB", options.job_file, "not read yet: give the job with --chakra")
+  command.add_option("JOB", options.job_file, "job file: workload, training, plan, cluster")
       ->type_name("FILE");
   command
       .add_option("--chakra", options.chakra,
@@ -147,10 +147,16 @@ void add_simulate_options(CLI::App& command, SimulateOptions& options) {
 
 void check_simulate_options(const SimulateOptions& options) {
   const auto refuse = [](const char* why) { throw CLI::ValidationError(why); };
-  if (!options.job_file.empty())
-    refuse("job files are not read yet: give --chakra PREFIX and --cluster FILE");
-  if (options.chakra.empty() || options.cluster.empty())
-    refuse("simulate needs --chakra PREFIX and --cluster FILE");
+  if (!options.job_file.empty()) {
+    if (!options.chakra.empty()) refuse("a job file or --chakra, not both");
+    if (options.ranks > 0 || !options.groups.empty() || !options.algorithm.empty() ||
+        options.astra_sim || options.division || options.on_failure || options.slowdown > 1)
+      refuse(
+          "--ranks, --comm-groups, --algorithm, --semantics, --division, --on-link-failure and "
+          "--interference need --chakra");
+  } else if (options.chakra.empty() || options.cluster.empty()) {
+    refuse("simulate needs a job file, or --chakra PREFIX and --cluster FILE");
+  }
   if (!options.astra_sim && (options.splits || !options.endpoint_delay.empty()))
     refuse("--splits and --endpoint-delay need --semantics astra-sim");
   if ((options.division || options.on_failure) && options.fidelity != SimulateFidelity::kMessage)

@@ -34,10 +34,16 @@ Json json_root(std::string_view command) {
 Json json_measured(Seconds value) { return {{"value", value.s()}, {"unit", "s"}}; }
 
 Json json_predicted(const Estimate<Seconds>& estimate) {
-  return {{"value", estimate.value.s()},
-          {"low", estimate.low.s()},
-          {"high", estimate.high.s()},
-          {"unit", "s"},
+  return json_predicted(Estimate<double>{estimate.value.s(), estimate.low.s(), estimate.high.s(),
+                                         estimate.provenance},
+                        "s");
+}
+
+Json json_predicted(const Estimate<double>& estimate, std::string_view unit) {
+  return {{"value", estimate.value},
+          {"low", estimate.low},
+          {"high", estimate.high},
+          {"unit", unit},
           {"provenance", to_string(estimate.provenance)}};
 }
 

@@ -18,6 +18,8 @@ Json json_root(std::string_view command);
 Json json_measured(Seconds value);
 /// {"value": …, "low": …, "high": …, "unit": "s", "provenance": …}
 Json json_predicted(const Estimate<Seconds>& estimate);
+/// The same of a plain number in a unit.
+Json json_predicted(const Estimate<double>& estimate, std::string_view unit);
 
 Json json_problems(const trace::Problems& problems);
 

@@ -215,6 +215,14 @@ Result<Step> predict(const Spec& spec, const cluster::Cluster& cluster,
                                       [](const job::Pricing& p) { return p.calibrated; });
   step.time = interval(whole->step, parts.exposed_communication, calibrated, work, spec.conditions,
                        spec.conditions.provenance);
+  const memory::Device usable = memory::device_of(**gpu);
+  step.memory = memory::memory_of(step.layout, usable);
+  step.usable_memory = usable.usable;
+  if (const memory::StageMemory& most = memory::fullest(step.memory);
+      most.fit != memory::Fit::kFits)
+    step.warnings.push_back(fmt::format("memory: {} of {} on {}: {}", to_string(most.peak.value),
+                                        to_string(usable.usable), *device,
+                                        memory::kFitNames[static_cast<int>(most.fit)]));
   step.model_flops = work.model * replicas;
   step.hardware_flops = (work.model + work.recomputed) * replicas;
   step.peak = peak_of(**gpu, spec.training.dtype) * replicas;

@@ -1,0 +1,76 @@
+#include "cli/commands/simulate_job_file.h"
+
+#include <algorithm>
+
+#include <fmt/core.h>
+
+#include "cli/commands/step_result.h"
+#include "cli/output/result.h"
+#include "sim/base/file.h"
+#include "sim/cluster/catalog.h"
+#include "sim/engine/simgrid.h"
+
+namespace rehearse::cli {
+namespace {
+
+step::Fidelity fidelity_of(SimulateFidelity fidelity) {
+  switch (fidelity) {
+    case SimulateFidelity::kClosed:
+      return step::Fidelity::kClosed;
+    case SimulateFidelity::kMessage:
+      return step::Fidelity::kMessage;
+    case SimulateFidelity::kSimgrid:
+      return step::Fidelity::kSimgrid;
+  }
+  return step::Fidelity::kMessage;
+}
+
+/// Of the devices that the plan uses: those left over are paid for and idle.
+Result<PredictedJob> predict_job(const SimulateOptions& options) {
+  Result<JobFile> file = load_job(options.job_file, options.cluster);
+  if (!file) return forward(file);
+  if (!file->has_plan)
+    file->assumed.push_back("plan: one rank; `rehearse plan` searches the plans that fit");
+  const step::Fidelity fidelity = fidelity_of(options.fidelity);
+  Result<step::Step> step = step::predict(
+      file->spec, file->cluster, {.fidelity = fidelity, .unfold = options.unfold});
+  if (!step) return forward(step);
+  const std::size_t devices = file->cluster.devices().size();
+  if (step->layout.ranks() < devices)
+    step->warnings.push_back(fmt::format("{} of {} devices have nothing to do",
+                                         devices - step->layout.ranks(), devices));
+  const Result<const cluster::Gpu*> gpu =
+      cluster::find_gpu(file->cluster.devices().front().model);
+  if (!gpu) return forward(gpu);
+  const step::Breakdown& parts = step->breakdown;
+  const double busy = std::clamp(
+      (parts.compute + parts.recompute + parts.optimizer) / step->time.value, 0.0, 1.0);
+  cost::StepAccount account = cost::account_of(step->time, busy, **gpu,
+                                               static_cast<double>(devices), file->place);
+  return PredictedJob{std::move(*file), std::move(*step), std::move(account), fidelity};
+}
+
+}  // namespace
+
+Result<Exit> simulate_job_file(const SimulateOptions& options, const Globals& globals) {
+  if (!options.perfetto.empty())  // before long work: can it be written?
+    if (const Result<PendingFile> file = PendingFile::create(options.perfetto); !file)
+      return forward(file);
+  if (options.fidelity == SimulateFidelity::kSimgrid)
+    if (Status ok = engine::check_simgrid(); !ok) return forward(ok);
+  const Result<PredictedJob> job = predict_job(options);
+  if (!job) return forward(job);
+  for (const std::string& warning : job->step.warnings) globals.warn(warning);
+  if (!options.perfetto.empty())
+    if (Status ok = draw_job(options.perfetto, job->step.job, job->step.lowered,
+                             job->step.timeline);
+        !ok)
+      return forward(ok);
+  const Formats formats = {.text = [&] { return step_text(*job); },
+                           .json = [&] { return step_json(*job); },
+                           .table = [&] { return stage_table(*job); }};
+  if (Status ok = write_result(globals, formats); !ok) return forward(ok);
+  return Exit::kSuccess;
+}
+
+}  // namespace rehearse::cli

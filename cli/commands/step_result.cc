@@ -1,0 +1,287 @@
+#include "cli/commands/step_result.h"
+
+#include <algorithm>
+#include <array>
+
+#include <fmt/format.h>
+
+#include "sim/base/text.h"
+
+namespace rehearse::cli {
+namespace {
+
+using step::Breakdown;
+
+struct Part {
+  const char* name;  ///< for people
+  const char* key;
+  Seconds Breakdown::*time;
+};
+constexpr std::array<Part, 7> kParts = {
+    {{"compute", "compute", &Breakdown::compute},
+     {"recompute", "recompute", &Breakdown::recompute},
+     {"optimizer", "optimizer", &Breakdown::optimizer},
+     {"exposed communication", "exposed_communication", &Breakdown::exposed_communication},
+     {"bubble", "bubble", &Breakdown::bubble},
+     {"launch", "launch", &Breakdown::launch},
+     {"idle", "idle", &Breakdown::fixed}}};
+
+constexpr std::string_view name_of(step::Fidelity fidelity) {
+  constexpr std::string_view kNames[] = {"closed", "message", "simgrid"};
+  return kNames[static_cast<int>(fidelity)];
+}
+
+Estimate<double> scaled(const Estimate<double>& e, double by) {
+  return {e.value * by, e.low * by, e.high * by, e.provenance};
+}
+
+/// A share of what the hardware could do; the interval is that of the step.
+Estimate<double> utilization(const Estimate<Seconds>& step, double at_value) {
+  return {at_value, at_value * (step.value / step.high), at_value * (step.value / step.low),
+          step.provenance};
+}
+
+/// A part of the step, with the interval of the whole in proportion.
+Estimate<Seconds> part_of(const Estimate<Seconds>& step, Seconds part) {
+  return {part, part * (step.low / step.value), part * (step.high / step.value), step.provenance};
+}
+
+std::string degrees_text(const PredictedJob& job) {
+  const workload::Layout& layout = job.step.layout;
+  const workload::Degrees& d = layout.stages.front().degrees;
+  std::string text = fmt::format("data {}", d.data);
+  if (d.tensor > 1) text += fmt::format(" × tensor {}", d.tensor);
+  if (d.context > 1) text += fmt::format(" × context {}", d.context);
+  if (layout.stages.size() > 1) text += fmt::format(" × {} stages", layout.stages.size());
+  if (d.expert > 1) text += fmt::format(", expert {}", d.expert);
+  return text;
+}
+
+std::string range_text(const Estimate<Seconds>& e) {
+  return fmt::format("{} ({} – {}, {})", to_string(e.value, 4), to_string(e.low, 4),
+                     to_string(e.high, 4), to_string(e.provenance));
+}
+
+std::string memory_text(const PredictedJob& job) {
+  if (job.step.memory.empty()) return "";
+  const memory::StageMemory& most = memory::fullest(job.step.memory);
+  const auto stage = &most - job.step.memory.data();
+  return fmt::format("memory       {} of {} ({} – {}) on {}: {}\n", to_string(most.peak.value),
+                     to_string(job.step.usable_memory), to_string(most.peak.low),
+                     to_string(most.peak.high),
+                     job.step.layout.stages[static_cast<std::size_t>(stage)].name,
+                     memory::kFitNames[static_cast<int>(most.fit)]);
+}
+
+std::string account_text(const cost::StepAccount& account) {
+  std::string text;
+  if (account.energy)
+    text += fmt::format("energy       {} a step ({} – {}), devices alone\n",
+                        to_string(account.energy->value), to_string(account.energy->low),
+                        to_string(account.energy->high));
+  if (account.money)
+    text += fmt::format("cost         {} a step ({} – {})\n", to_string(account.money->value),
+                        to_string(account.money->low), to_string(account.money->high));
+  if (account.carbon)
+    text += fmt::format("carbon       {:.3g} gCO2e a step ({:.3g} – {:.3g})\n",
+                        account.carbon->value, account.carbon->low, account.carbon->high);
+  return text;
+}
+
+std::string provenance_text(const std::array<double, 4>& shares) {
+  std::string text;
+  for (std::size_t p = 0; p < shares.size(); ++p)
+    if (shares[p] > 0.005)
+      text += fmt::format("{}{:.0f} % {}", text.empty() ? "" : ", ", shares[p] * 100,
+                          to_string(static_cast<Provenance>(p)));
+  return text;
+}
+
+std::string breakdown_text(const step::Step& step) {
+  std::string text = "Where the step goes, mean over ranks\n";
+  for (const Part& part : kParts) {
+    const Seconds time = step.breakdown.*part.time;
+    const double share = time / step.time.value;
+    if (share < 0.0005) continue;
+    text += fmt::format("  {:<22} {} {:>10} {:>5.1f} %\n", part.name, bar(share, 24),
+                        to_string(time), share * 100);
+  }
+  return text;
+}
+
+std::string changes_text(const step::Step& step) {
+  std::string text;
+  std::size_t shown = 0;
+  for (const step::Counterfactual& c : step.counterfactuals) {
+    const double gain = 1 - c.step / step.time.value;
+    if (gain < 0.002 || shown++ == 4) break;
+    text += fmt::format("  {:<40} {:>10} {:>6.1f} %\n", c.change, to_string(c.step), -gain * 100);
+  }
+  return text.empty() ? text : "\nWhat would help most\n" + text;
+}
+
+Json memory_json(const PredictedJob& job) {
+  const memory::StageMemory& most = memory::fullest(job.step.memory);
+  const auto bytes = [](Bytes b) { return Json{{"value", b.b()}, {"unit", "B"}}; };
+  const memory::Parts& p = most.parts;
+  Json json = json_predicted(Estimate<double>{most.peak.value.b(), most.peak.low.b(),
+                                              most.peak.high.b(), most.peak.provenance},
+                             "B");
+  json["fits"] = most.fit != memory::Fit::kDoesNotFit;
+  json["verdict"] = memory::kFitNames[static_cast<int>(most.fit)];
+  json["usable"] = bytes(job.step.usable_memory);
+  json["parts"] = {{"weights", bytes(p.weights)},         {"gradients", bytes(p.gradients)},
+                   {"optimizer", bytes(p.optimizer)},     {"activations", bytes(p.activations)},
+                   {"loss", bytes(p.loss)},               {"gathered", bytes(p.gathered)},
+                   {"transient", bytes(p.transient)},     {"context", bytes(p.context)},
+                   {"reserve", bytes(p.reserve)}};
+  return json;
+}
+
+Json plan_json(const step::Spec& spec) {
+  const strategies::Plan& plan = spec.plan;
+  const auto named = [](std::span<const std::string_view> names, auto value) {
+    return Json(names[static_cast<std::size_t>(value)]);
+  };
+  return {{"data", plan.data},
+          {"tensor", plan.tensor},
+          {"pipeline", plan.pipeline},
+          {"context", plan.context},
+          {"expert", plan.expert},
+          {"interleave", plan.interleave},
+          {"schedule", named(strategies::kScheduleNames, plan.schedule)},
+          {"zero", plan.zero},
+          {"sequence_parallel", plan.sequence_parallel},
+          {"synchronization", named(strategies::kSynchronizationNames, plan.synchronization)},
+          {"microbatch", spec.training.microbatch},
+          {"recompute", named(strategies::kRecomputeNames, spec.training.recompute)}};
+}
+
+Json breakdown_json(const step::Step& step) {
+  const auto part = [&](Seconds time) { return json_predicted(part_of(step.time, time)); };
+  const Breakdown& b = step.breakdown;
+  return {{"compute", part(b.compute + b.recompute + b.optimizer)},
+          {"exposed_communication", part(b.exposed_communication)},
+          {"bubble", part(b.bubble)},
+          {"input", part(Seconds::s(0))},
+          {"launch", part(b.launch)},
+          {"idle", part(b.fixed)}};
+}
+
+}  // namespace
+
+Table stage_table(const PredictedJob& job) {
+  Table table({{"stage", Align::kLeft},
+               {"ranks"},
+               {"layers"},
+               {"parameters (M)"},
+               {"peak memory (GiB)"},
+               {"fits", Align::kLeft}});
+  for (std::size_t s = 0; s < job.step.layout.stages.size(); ++s) {
+    const workload::Stage& stage = job.step.layout.stages[s];
+    std::uint32_t layers = 0;
+    for (const workload::Chunk& chunk : stage.chunks)
+      for (const workload::Layer& layer : chunk.layers) layers += layer.count;
+    const memory::StageMemory& memory = job.step.memory[s];
+    table.add({stage.name, grouped(stage.degrees.ranks()), grouped(layers),
+               significant(stage.parameters() * 1e-6),
+               fmt::format("{:.1f}", memory.peak.value.gib()),
+               std::string(memory::kFitNames[static_cast<int>(memory.fit)])});
+  }
+  return table;
+}
+
+std::string step_text(const PredictedJob& job) {
+  const step::Step& step = job.step;
+  const workload::Layout& layout = step.layout;
+  const Estimate<double> samples = step.samples_per_s();
+  std::string text = fmt::format(
+      "{} on {} × {}: {}, {} × {:g} samples a step\n\n", job.file.name, grouped(layout.ranks()),
+      job.file.cluster.devices().front().model, degrees_text(job), grouped(layout.microbatches),
+      job.file.spec.training.microbatch);
+  text += fmt::format("step time    {}\n", range_text(step.time));
+  text += fmt::format("throughput   {} samples/s", significant(samples.value));
+  if (layout.tokens_per_sample > 0)
+    text += fmt::format(", {} tokens/s, {} tokens/s per device",
+                        significant(samples.value * layout.tokens_per_sample),
+                        significant(samples.value * layout.tokens_per_sample / layout.ranks()));
+  text += fmt::format("\nutilisation  MFU {:.1f} %, HFU {:.1f} %\n",
+                      step.model_utilization() * 100, step.hardware_utilization() * 100);
+  text += memory_text(job) + account_text(job.account) + "\n";
+  text += breakdown_text(step) + changes_text(step);
+  text += fmt::format("\ncompute from {}; {}\n", provenance_text(step.share_by_provenance),
+                      job.file.spec.conditions.source);
+  for (const std::string& line : job.file.assumed) text += "assumed " + line + "\n";
+  for (const std::string& line : job.account.notes) text += line + "\n";
+  return text;
+}
+
+Json step_json(const PredictedJob& job) {
+  const step::Step& step = job.step;
+  const workload::Layout& layout = step.layout;
+  const Estimate<double> samples = step.samples_per_s();
+  Json json = json_root("simulate");
+  json["job"] = {{"workload", job.file.name},
+                 {"parameters", job.file.spec.workload.parameters()},
+                 {"ranks", layout.ranks()},
+                 {"device", job.file.cluster.devices().front().model}};
+  json["plan"] = plan_json(job.file.spec);
+  json["fidelity"] = name_of(job.fidelity);
+  json["folded"] = step.lowered.folded;
+  json["step_time"] = json_predicted(step.time);
+  json["throughput"] = json_predicted(samples, "1/s");
+  if (layout.tokens_per_sample > 0)
+    json["tokens_per_s"] = json_predicted(scaled(samples, layout.tokens_per_sample), "1/s");
+  json["mfu"] = json_predicted(utilization(step.time, step.model_utilization()), "1");
+  json["hfu"] = json_predicted(utilization(step.time, step.hardware_utilization()), "1");
+  json["memory_per_device"] = memory_json(job);
+  json["breakdown"] = breakdown_json(step);
+  json["compute_parts"] = {
+      {"forward_backward", json_predicted(part_of(step.time, step.breakdown.compute))},
+      {"recompute", json_predicted(part_of(step.time, step.breakdown.recompute))},
+      {"optimizer", json_predicted(part_of(step.time, step.breakdown.optimizer))}};
+  json["what_would_help"] = Json::array();
+  for (const step::Counterfactual& c : step.counterfactuals)
+    json["what_would_help"].push_back(
+        {{"change", c.change}, {"step_time", json_predicted(part_of(step.time, c.step))}});
+  const cost::StepAccount& account = job.account;
+  json["cost_per_step"] =
+      account.money
+          ? json_predicted(Estimate<double>{account.money->value.usd(), account.money->low.usd(),
+                                            account.money->high.usd(), account.money->provenance},
+                           "USD")
+          : Json();
+  json["energy_per_step"] =
+      account.energy
+          ? json_predicted(Estimate<double>{account.energy->value.j(), account.energy->low.j(),
+                                            account.energy->high.j(), account.energy->provenance},
+                           "J")
+          : Json();
+  json["carbon_per_step"] = account.carbon ? json_predicted(*account.carbon, "gCO2e") : Json();
+  json["stages"] = Json::array();
+  for (std::size_t s = 0; s < layout.stages.size(); ++s) {
+    const memory::StageMemory& m = step.memory[s];
+    json["stages"].push_back({{"name", layout.stages[s].name},
+                              {"ranks", layout.stages[s].degrees.ranks()},
+                              {"memory", json_predicted(Estimate<double>{m.peak.value.b(),
+                                                                         m.peak.low.b(),
+                                                                         m.peak.high.b(),
+                                                                         m.peak.provenance},
+                                                        "B")},
+                              {"fits", memory::kFitNames[static_cast<int>(m.fit)]}});
+  }
+  Json provenance = Json::object();
+  for (std::size_t p = 0; p < step.share_by_provenance.size(); ++p)
+    provenance[to_string(static_cast<Provenance>(p))] = step.share_by_provenance[p];
+  json["compute_from"] = std::move(provenance);
+  json["conditions"] = {{"source", job.file.spec.conditions.source}};
+  json["applied"] = layout.applied;
+  Json notes = Json::array();
+  for (const std::string& line : job.file.assumed) notes.push_back("assumed " + line);
+  for (const std::string& line : account.notes) notes.push_back(line);
+  json["notes"] = std::move(notes);
+  json["warnings"] = step.warnings;
+  return json;
+}
+
+}  // namespace rehearse::cli

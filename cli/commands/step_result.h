@@ -1,0 +1,27 @@
+// What simulate shows of a step of a job file, in each format.
+#pragma once
+
+#include <string>
+
+#include "cli/config/job_file.h"
+#include "cli/output/json.h"
+#include "cli/output/table.h"
+#include "cost/step_account.h"
+#include "models/step/predict.h"
+
+namespace rehearse::cli {
+
+/// A job file that has been predicted.
+struct PredictedJob {
+  JobFile file;
+  step::Step step;
+  cost::StepAccount account;
+  step::Fidelity fidelity;
+};
+
+std::string step_text(const PredictedJob& job);
+Json step_json(const PredictedJob& job);
+/// A row per stage: ranks, layers, memory.
+Table stage_table(const PredictedJob& job);
+
+}  // namespace rehearse::cli

@@ -1,0 +1,172 @@
+#include "cli/config/job_file.h"
+
+#include <cmath>
+
+#include <fmt/core.h>
+
+#include "cli/config/read_plan.h"
+#include "models/workload/read_model.h"
+#include "sim/base/yaml.h"
+#include "sim/cluster/catalog.h"
+#include "sim/cluster/read_cluster.h"
+
+namespace rehearse::cli {
+namespace {
+
+using workload::Implementation;
+
+/// What is usual where the file says nothing: fused attention and no dropout, where the device
+/// computes in half precision on matrix units; logits in the place of their gradients under tensor
+/// parallelism, as Megatron does, else with the copies that PyTorch makes.
+Implementation usual(const strategies::Training& training, const strategies::Plan& plan,
+                     const cluster::Gpu* gpu) {
+  const bool half = training.dtype == workload::Dtype::kFp16 ||
+                    training.dtype == workload::Dtype::kBf16 ||
+                    training.dtype == workload::Dtype::kFp8;
+  const bool fused = half && (gpu == nullptr || gpu->bf16_tensor.has_value());
+  return {.dtype = training.dtype,
+          .attention = fused ? workload::Attention::kFlash : workload::Attention::kUnfused,
+          .loss = plan.tensor > 1 ? workload::Loss::kFused : workload::Loss::kEager};
+}
+
+template <class Enum>
+void read_choice(const YamlMap& map, std::string_view key, std::span<const std::string_view> names,
+                 Enum& value) {
+  if (const std::optional<std::size_t> given = map.choice(key, names))
+    value = static_cast<Enum>(*given);
+}
+
+void read_implementation(const YamlMap& map, Implementation& implementation) {
+  read_choice(map, "attention", workload::kAttentionNames, implementation.attention);
+  read_choice(map, "elementwise", workload::kElementwiseNames, implementation.elementwise);
+  read_choice(map, "loss", workload::kLossNames, implementation.loss);
+  if (const std::optional<bool> dropout = map.optional<bool>("dropout"))
+    implementation.dropout = *dropout;
+  map.no_other_keys();
+}
+
+std::optional<Target> read_target(const YamlMap& map) {
+  Target target;
+  int given = 0;
+  const auto read = [&](std::string_view key, std::optional<double>& value) {
+    value = map.optional<double>(key);
+    if (!value) return;
+    ++given;
+    if (!(std::isfinite(*value) && *value > 0))
+      map.report(key, fmt::format("{:g} is no amount of training", *value), "a number above zero");
+  };
+  read("tokens", target.tokens);
+  read("samples", target.samples);
+  read("steps", target.steps);
+  map.no_other_keys();
+  if (given != 1) map.report("tokens", "one amount is due", "tokens, samples or steps");
+  return target;
+}
+
+/// Over what ships with the program. A calibration file lies beside the job, unless its path says
+/// otherwise.
+Status read_calibration(const std::filesystem::path& path, step::Conditions& conditions) {
+  Result<YamlFile> file = YamlFile::load(path);
+  if (!file) return forward(file);
+  const YamlMap root = file->root();
+  if (const std::optional<YamlMap> map = root.map("sustained"))
+    step::read_conditions(*map, conditions);
+  else if (!root.has("sustained"))
+    root.report("sustained", "is missing", "a file that `rehearse calibrate job` wrote");
+  root.map("measured");
+  root.no_other_keys();
+  if (Status ok = file->status(); !ok) return ok;
+  conditions.provenance = Provenance::kInterpolated;
+  conditions.source = fmt::format("calibrated: {}", path.filename().string());
+  return {};
+}
+
+const cluster::Gpu* gpu_of(const std::optional<cluster::Cluster>& cluster) {
+  if (!cluster) return nullptr;
+  const Result<const cluster::Gpu*> gpu = cluster::find_gpu(cluster->devices().front().model);
+  return gpu ? *gpu : nullptr;
+}
+
+cost::Place place_of(const YamlMap& root) {
+  cost::Place place;
+  if (const std::optional<YamlMap> section = root.map("cluster"))
+    if (section->has("instance")) {
+      place.instance = section->optional<std::string>("instance").value_or("");
+      place.instances = static_cast<double>(section->optional<std::int64_t>("count").value_or(1));
+    }
+  if (const auto region = root.optional<std::string>("region")) place.region = *region;
+  return place;
+}
+
+}  // namespace
+
+Result<JobFile> load_job(const std::filesystem::path& path,
+                         const std::filesystem::path& cluster_file) {
+  Result<YamlFile> file = YamlFile::load(path);
+  if (!file) return forward(file);
+  const YamlMap root = file->root();
+  const auto section = [&](std::string_view key, std::string_view expected) {
+    std::optional<YamlMap> map = root.map(key);
+    if (!map && !root.has(key)) root.report(key, "is missing", std::string(expected));
+    return map;
+  };
+
+  std::optional<cluster::Cluster> cluster;
+  if (cluster_file.empty()) {
+    cluster = cluster::read_cluster(root);
+  } else {
+    root.map("cluster");  // known, and overruled
+    Result<cluster::Cluster> other = cluster::load_cluster(cluster_file);
+    if (!other) return forward(other);
+    cluster = std::move(*other);
+  }
+  const cluster::Gpu* gpu = gpu_of(cluster);
+
+  std::optional<strategies::Training> training;
+  if (const auto map = section("training", "training: {global_batch: …, microbatch: …}"))
+    training = read_training(*map);
+  std::optional<strategies::Plan> plan;
+  if (const auto map = root.map("plan")) plan = read_plan(*map);
+
+  Implementation implementation =
+      usual(training.value_or(strategies::Training{}), plan.value_or(strategies::Plan{}), gpu);
+  const bool implemented = root.has("implementation");
+  if (const auto map = root.map("implementation")) read_implementation(*map, implementation);
+  std::optional<workload::Workload> workload;
+  if (const auto map = section("workload", "workload: {model: …}"))
+    workload = workload::read_model(*map, implementation);
+
+  step::Conditions conditions;
+  if (gpu != nullptr) conditions = step::conditions_for(*gpu);
+  if (const auto calibration = root.optional<std::string>("calibration"))
+    if (Status ok = read_calibration(path.parent_path() / *calibration, conditions); !ok)
+      return forward(ok);
+  if (const auto map = root.map("sustained")) step::read_conditions(*map, conditions);
+
+  std::optional<Target> target;
+  if (const auto map = root.map("target")) target = read_target(*map);
+  cost::Place place = place_of(root);
+  root.no_other_keys();
+  if (Status ok = file->status(); !ok) return forward(ok);
+
+  JobFile job{.name = workload->name,
+              .spec = {.workload = std::move(*workload),
+                       .training = *training,
+                       .plan = plan.value_or(strategies::Plan{}),
+                       .conditions = std::move(conditions)},
+              .has_plan = plan.has_value(),
+              .cluster = std::move(*cluster),
+              .place = std::move(place),
+              .target = target,
+              .assumed = {}};
+  if (!implemented)
+    job.assumed.push_back(fmt::format(
+        "implementation: attention {}, elementwise {}, loss {}, {}",
+        workload::kAttentionNames[static_cast<int>(implementation.attention)],
+        workload::kElementwiseNames[static_cast<int>(implementation.elementwise)],
+        workload::kLossNames[static_cast<int>(implementation.loss)],
+        implementation.dropout ? "dropout" : "no dropout"));
+  return job;
+}
+
+}  // namespace rehearse::cli

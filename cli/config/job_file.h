@@ -1,0 +1,34 @@
+// A job file: what is trained, how it is laid out, on what (docs/formats/job.md).
+#pragma once
+
+#include <filesystem>
+#include <optional>
+#include <string>
+
+#include "cost/step_account.h"
+#include "models/step/step.h"
+#include "sim/cluster/cluster.h"
+
+namespace rehearse::cli {
+
+/// How long to train; one of them.
+struct Target {
+  std::optional<double> tokens, samples, steps;
+};
+
+struct JobFile {
+  std::string name;  ///< of the workload, for people
+  step::Spec spec;
+  bool has_plan = false;  ///< else `spec.plan` is one rank
+  cluster::Cluster cluster;
+  cost::Place place;
+  std::optional<Target> target;
+  std::vector<std::string> assumed;  ///< what the file does not say, for people
+};
+
+/// Fails with every mistake of the file, one line each. A cluster file takes the place of the
+/// section `cluster`.
+Result<JobFile> load_job(const std::filesystem::path& path,
+                         const std::filesystem::path& cluster_file = {});
+
+}  // namespace rehearse::cli
