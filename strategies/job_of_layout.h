@@ -1,17 +1,33 @@
 // From a layout to a job: one program per stage, in which compute ops have durations and
 // collectives and sends wait to be priced or carried (models/job/lower.h).
+//
+// Collectives have groups by their axis, as rank numbers of layout.h say. Those along the data axis
+// of ops of experts are summed by the ranks that hold the same experts: data ÷ expert of them. Each
+// group has a stream of its own. Axes of one rank leave nothing to communicate.
+//
+// Between chunks that stand on different stages, activations go forward and their gradients back;
+// where degrees differ, each rank of the wider stage has its share of a rank of the other. Sends go
+// beside computing.
+//
+// Steps: of a layer's step ops, leading communications that are deferred begin when its last
+// backward has ended; the others follow when all backward passes and deferred communications have.
 #pragma once
 
-#include <functional>
+#include <optional>
 
 #include "models/workload/layout.h"
 #include "sim/base/result.h"
 #include "sim/graph/job.h"
+#include "strategies/layer_run.h"
 
 namespace rehearse::strategies {
 
-/// The time of a run of ops between two communications on one rank: what a cost model says.
-using Price = std::function<Seconds(const workload::Op&)>;
+/// What the ranks of a tensor group hold of the activation that goes to the next stage.
+enum class Boundary : std::uint8_t {
+  kWhole,      ///< each all of it, and sends all of it
+  kScattered,  ///< each all of it, and sends its part; the receivers gather (Megatron-LM)
+  kDivided,    ///< each its part: Layer::output is one (sequence parallelism)
+};
 
 struct JobOptions {
   /// Least time per kernel: the host launches them one after the other, so that a phase of a layer
@@ -19,8 +35,13 @@ struct JobOptions {
   Seconds host_per_kernel = Seconds::s(0);
   /// Once per step and rank: what no op stands for.
   Seconds fixed = Seconds::s(0);
+  Boundary boundary = Boundary::kWhole;
+  /// Between device and host, for copies. Needed where the layout has some.
+  std::optional<ByteRate> host_rate = {};
 };
 
+/// Fails where degrees of neighbouring stages do not divide each other, orders do not have every
+/// pass of every microbatch once, and on copies without a host rate.
 Result<graph::Job> job_of(const workload::Layout& layout, const Price& price,
                           const JobOptions& options);
 

@@ -35,11 +35,13 @@ struct RankRange {
 };
 
 std::vector<RankRange> ranges_of(const Simulation& s) {
-  if (s.lowered.folded) return {{0, s.job.ranks(), s.usage.front()}};
+  std::vector<std::size_t> run_of_program(s.job.programs.size(), 0);
+  for (std::size_t i = 0; i < s.lowered.ranks.size(); ++i)
+    run_of_program[s.job.program_of[s.lowered.ranks[i].index()]] = i;
   std::vector<RankRange> ranges;
-  for (std::size_t r = 0; r < s.usage.size(); ++r) {
-    if (ranges.empty() || !(ranges.back().usage == s.usage[r]))
-      ranges.push_back({r, 0, s.usage[r]});
+  for (std::size_t r = 0; r < s.job.ranks(); ++r) {
+    const Usage& usage = s.usage[s.lowered.folded ? run_of_program[s.job.program_of[r]] : r];
+    if (ranges.empty() || !(ranges.back().usage == usage)) ranges.push_back({r, 0, usage});
     ++ranges.back().count;
   }
   return ranges;
@@ -158,7 +160,11 @@ std::string simulation_text(const Simulation& s) {
                                  s.cluster, counted(s.job.ops(), "op"));
   text +=
       fmt::format("{}, collectives {}\n\n",
-                  s.lowered.folded ? "all ranks do the same: one was run" : "every rank was run",
+                  !s.lowered.folded             ? "every rank was run"
+                  : s.lowered.ranks.size() == 1 ? "all ranks do the same: one was run"
+                                                : fmt::format("one rank of each of {} programs was "
+                                                              "run",
+                                                              s.lowered.ranks.size()),
                   carried_by(s));
   text += fmt::format("step time   {} ({} – {}, {})\n", to_string(s.step.value, 4),
                       to_string(s.step.low, 4), to_string(s.step.high, 4),
@@ -235,11 +241,15 @@ Status draw_simulation(const std::filesystem::path& path, const Simulation& s) {
   // Threads of a rank: 1 compute, 2 host, 3 memory, 4 sends and receives, then its groups.
   constexpr std::size_t kFirstGroup = 5;
   constexpr const char* kThreads[] = {"compute", "host", "memory", "messages"};
-  for (std::size_t r = 0; r + 1 < s.lowered.first_op.size(); ++r) {
-    const std::size_t process = r + 1;
-    events.name(
-        "process_name", process, 0,
-        s.lowered.folded ? fmt::format("all {} ranks", s.job.ranks()) : fmt::format("rank {}", r));
+  for (std::size_t run = 0; run < s.lowered.ranks.size(); ++run) {
+    const std::size_t process = run + 1;
+    const std::uint32_t r = s.lowered.ranks[run].index();
+    const auto alike =
+        std::count(s.job.program_of.begin(), s.job.program_of.end(), s.job.program_of[r]);
+    events.name("process_name", process, 0,
+                !s.lowered.folded             ? fmt::format("rank {}", r)
+                : s.lowered.ranks.size() == 1 ? fmt::format("all {} ranks", alike)
+                                              : fmt::format("rank {}, one of {} alike", r, alike));
     events.order(process, process);
     for (std::size_t t = 0; t < std::size(kThreads); ++t)
       events.name("thread_name", process, t + 1, kThreads[t]);
@@ -248,7 +258,7 @@ Status draw_simulation(const std::filesystem::path& path, const Simulation& s) {
                   "group " + s.job.groups[s.job.groups_of[r][g]].name);
     const graph::Program& program = s.job.program(RankId(r));
     for (std::uint32_t i = 0; i < program.ops.size(); ++i) {
-      const OpId op(s.lowered.first_op[r] + i);
+      const OpId op(s.lowered.first_op[run] + i);
       const graph::OpTimes& times = s.timeline[op];
       if (times.start == times.end) continue;
       std::size_t thread = 0;

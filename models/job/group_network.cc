@@ -134,7 +134,8 @@ bool GroupSchedule::costs_as(const GroupSchedule& other) const {
          equal(local_paths, other.local_paths) && equal(across_paths, other.across_paths);
 }
 
-Result<GroupSchedule> Schedules::of(CollectiveKind kind, std::span<const DeviceId> devices) {
+Result<const Schedule*> Schedules::schedule(CollectiveKind kind,
+                                            std::span<const DeviceId> devices) {
   const auto n = static_cast<std::uint32_t>(devices.size());
   const std::uint32_t per_node = members_per_node(cluster_, devices);
   const auto key = std::tuple(kind, n, per_node);
@@ -150,7 +151,20 @@ Result<GroupSchedule> Schedules::of(CollectiveKind kind, std::span<const DeviceI
     if (!schedule) return forward(schedule);
     known = known_.emplace(key, in_parts(*schedule, rules_.parts)).first;
   }
-  const Schedule& schedule = known->second;
+  return &known->second;
+}
+
+Result<std::shared_ptr<const Lanes>> Schedules::lanes(CollectiveKind kind,
+                                                      std::span<const DeviceId> devices) {
+  const Result<const Schedule*> found = schedule(kind, devices);
+  if (!found) return forward(found);
+  return (*found)->lanes;
+}
+
+Result<GroupSchedule> Schedules::of(CollectiveKind kind, std::span<const DeviceId> devices) {
+  const Result<const Schedule*> found = this->schedule(kind, devices);
+  if (!found) return forward(found);
+  const Schedule& schedule = **found;
   GroupSchedule result{.lanes = schedule.lanes,
                        .local = schedule.local,
                        .across = schedule.across,

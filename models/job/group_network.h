@@ -39,8 +39,13 @@ class Schedules {
 
   /// REQUIRES: at least two devices.
   Result<GroupSchedule> of(CollectiveKind kind, std::span<const DeviceId> devices);
+  /// Its messages alone.
+  Result<std::shared_ptr<const graph::Lanes>> lanes(CollectiveKind kind,
+                                                    std::span<const DeviceId> devices);
 
  private:
+  Result<const comm::Schedule*> schedule(CollectiveKind kind, std::span<const DeviceId> devices);
+
   const cluster::Cluster& cluster_;
   const Rules& rules_;
   std::map<std::tuple<CollectiveKind, std::uint32_t, std::uint32_t>, comm::Schedule> known_;

@@ -7,6 +7,7 @@
 
 #include "models/comm/interference.h"
 #include "models/comm/placement.h"
+#include "models/job/fold.h"
 #include "models/job/group_network.h"
 #include "models/job/interval.h"
 #include "models/job/matching.h"
@@ -55,27 +56,25 @@ Order order_of(const Program& program, bool one_stream) {
 
 class Lowering {
  public:
-  Lowering(const Job& job, const Cluster& cluster, const Rules& rules, std::uint32_t ranks)
+  /// `folded`: nothing, or which ranks to run for all.
+  Lowering(const Job& job, const Cluster& cluster, const Rules& rules, const Folded* folded)
       : job_(job),
         cluster_(cluster),
         rules_(rules),
-        ranks_(ranks),
+        folded_(folded),
         placement_(cluster, builder_),
         schedules_(cluster, rules),
         matching_(job) {}
 
   /// REQUIRES: to be called once.
-  Result<LoweredJob> run(bool folded) {
-    result_.folded = folded;
+  Result<LoweredJob> run() {
+    result_.folded = folded_ != nullptr;
+    if (folded_)
+      result_.ranks = folded_->symmetry.ranks;
+    else
+      for (std::uint32_t r = 0; r < job_.ranks(); ++r) result_.ranks.push_back(RankId(r));
     if (Status ok = add_ops(); !ok) return forward(ok);
-    if (!folded)
-      if (Status ok = matching_.check_members(result_.first_op); !ok) return forward(ok);
-    result_.collectives = std::move(matching_.collectives());
-    if (Status ok = folded ? set_closed_times() : carry_collectives(); !ok) return forward(ok);
-    const Result<std::vector<graph::Edge>> messages = matching_.messages();
-    if (!messages) return forward(messages);
-    for (const graph::Edge& edge : *messages) builder_.add_edge(edge.from, edge.to);
-    carry_sends();
+    if (Status ok = folded_ ? join_folded() : join_all(); !ok) return forward(ok);
     Result<graph::Graph> graph = std::move(builder_).build();
     if (graph && rules_.slowdown > 1)
       graph = comm::interfere(std::move(*graph), ops_of_devices(), rules_.slowdown);
@@ -85,6 +84,29 @@ class Lowering {
   }
 
  private:
+  Status join_all() {
+    if (Status ok = matching_.check_members(result_.first_op); !ok) return forward(ok);
+    result_.collectives = std::move(matching_.collectives());
+    if (Status ok = carry_collectives(); !ok) return forward(ok);
+    const Result<std::vector<graph::Edge>> messages = matching_.messages();
+    if (!messages) return forward(messages);
+    for (const graph::Edge& edge : *messages) builder_.add_edge(edge.from, edge.to);
+    carry_sends();
+    return {};
+  }
+
+  Status join_folded() {
+    result_.collectives = std::move(matching_.collectives());
+    if (rules_.fidelity == Fidelity::kClosed)
+      if (Status ok = set_closed_times(); !ok) return forward(ok);
+    const auto op = [&](const Symmetry::Place& place) {
+      return OpId(result_.first_op[place.run] + place.op);
+    };
+    for (const Symmetry::Arrival& arrival : folded_->symmetry.arrivals)
+      builder_.add_edge(op(arrival.from), op(arrival.to));
+    return {};
+  }
+
   struct Servers {
     std::optional<DemandId> of_task[3];  // compute, host, memory
     std::optional<DemandId> communication;
@@ -148,17 +170,18 @@ class Lowering {
     for (const Program& program : job_.programs)
       orders.push_back(order_of(program, rules_.one_stream));
     std::size_t ops = 0, edges = 0;
-    for (std::uint32_t r = 0; r < ranks_; ++r) {
-      ops += job_.program(RankId(r)).ops.size();
-      edges += orders[job_.program_of[r]].before.size();
+    for (const RankId rank : result_.ranks) {
+      ops += job_.program(rank).ops.size();
+      edges += orders[job_.program_of[rank.index()]].before.size();
     }
     builder_.reserve(ops, edges);
     std::vector<NameId> names;
     for (std::size_t i = 0; i < job_.names.size(); ++i)
       names.push_back(builder_.intern(job_.names[NameId(i)]));
     result_.first_op.push_back(0);
-    for (std::uint32_t r = 0; r < ranks_; ++r) {
-      const Program& program = job_.program(RankId(r));
+    for (const RankId rank : result_.ranks) {
+      const std::uint32_t r = rank.index();
+      const Program& program = job_.program(rank);
       const Order& order = orders[job_.program_of[r]];
       Servers servers;
       std::vector<std::uint32_t> issued(job_.groups_of[r].size(), 0);
@@ -173,6 +196,9 @@ class Lowering {
         const OpId id = add_op(r, op, names[op.name.index()], servers);
         for (std::uint32_t d = order.first[i]; d < order.first[i + 1]; ++d)
           builder_.add_edge(OpId(base + order.before[d]), id);
+        if (communicates && folded_ && rules_.fidelity == Fidelity::kMessage &&
+            op.task != Task::kReceive)
+          builder_.set_duration(id, folded_->times[result_.first_op.size() - 1][i]);
         if (op.task == Task::kCollective) {
           const std::uint32_t group = job_.groups_of[r][op.group];
           if (Status ok = matching_.add_collective(group, issued[op.group]++, op, RankId(r), id);
@@ -191,7 +217,8 @@ class Lowering {
                     .duration = op.duration.value_or(Picoseconds(0)),
                     .demand = demand_of(servers, rank, op.task)};
     if (op.task == Task::kSend && rules_.fidelity == Fidelity::kClosed) {
-      const cluster::PointToPoint path = cluster_.route(DeviceId(rank), DeviceId(op.peer)).path;
+      const cluster::PointToPoint path =
+          cluster_.route(DeviceId(rank), DeviceId(job_.peer(RankId(rank), op).index())).path;
       const Estimate<Seconds> time =
           on_datasheet_links(path.latency + rules_.message_overhead + op.bytes / path.rate);
       added.duration = Picoseconds::from(take(time));
@@ -200,11 +227,12 @@ class Lowering {
     if (op.task == Task::kSend) {
       result_.bytes_sent += op.bytes.b();
       ++result_.messages;
-      matching_.add_send(RankId(rank), op, id);
-      if (rules_.fidelity == Fidelity::kMessage)
-        sends_.push_back({id, DeviceId(rank), DeviceId(op.peer), op.bytes, op.priority});
+      if (!folded_) matching_.add_send(RankId(rank), op, id);
+      if (!folded_ && rules_.fidelity == Fidelity::kMessage)
+        sends_.push_back({id, DeviceId(rank), DeviceId(job_.peer(RankId(rank), op).index()),
+                          op.bytes, op.priority});
     }
-    if (op.task == Task::kReceive) matching_.add_receive(RankId(rank), op, id);
+    if (op.task == Task::kReceive && !folded_) matching_.add_receive(RankId(rank), op, id);
     return id;
   }
 
@@ -228,9 +256,9 @@ class Lowering {
   }
 
   std::vector<comm::DeviceOps> ops_of_devices() const {
-    std::vector<comm::DeviceOps> devices(ranks_);
-    for (std::uint32_t r = 0; r < ranks_; ++r) {
-      const std::vector<ProgramOp>& ops = job_.program(RankId(r)).ops;
+    std::vector<comm::DeviceOps> devices(result_.ranks.size());
+    for (std::size_t r = 0; r < devices.size(); ++r) {
+      const std::vector<ProgramOp>& ops = job_.program(result_.ranks[r]).ops;
       for (std::uint32_t i = 0; i < ops.size(); ++i) {
         const OpId id(result_.first_op[r] + i);
         if (ops[i].task == Task::kCompute) devices[r].compute.push_back(id);
@@ -357,7 +385,7 @@ class Lowering {
   const Job& job_;
   const Cluster& cluster_;
   const Rules& rules_;
-  const std::uint32_t ranks_;
+  const Folded* folded_;
   graph::GraphBuilder builder_;
   comm::Placement placement_;
   Schedules schedules_;
@@ -371,65 +399,38 @@ class Lowering {
   std::map<std::tuple<std::uint32_t, const Lanes*, std::int32_t>, Ways> ways_;
 };
 
-/// What a rank says about others must fit the job.
+}  // namespace
+
+Result<LoweredJob> lower(const Job& job, const Cluster& cluster, const Rules& rules) {
+  if (Status ok = check(job, cluster); !ok) return forward(ok);
+  return Lowering(job, cluster, rules, nullptr).run();
+}
+
+Result<LoweredJob> lower(const Job& job, const Cluster& cluster, const Rules& rules,
+                         const Folded& folded) {
+  return Lowering(job, cluster, rules, &folded).run();
+}
+
 Status check(const Job& job, const Cluster& cluster) {
   if (job.ranks() == 0) return fail("a job without ranks");
   if (job.ranks() > cluster.devices().size())
     return fail(
         fmt::format("{} ranks on a cluster of {} devices", job.ranks(), cluster.devices().size()),
         "a device for each rank");
-  for (std::uint32_t r = 0; r < job.ranks(); ++r)
-    for (const ProgramOp& op : job.program(RankId(r)).ops)
-      if ((op.task == Task::kSend || op.task == Task::kReceive) &&
-          (op.peer >= job.ranks() || op.peer == r))
-        return fail(fmt::format("op '{}' of rank {} names rank {} as its peer", job.names[op.name],
-                                r, op.peer),
-                    fmt::format("another of the {} ranks", job.ranks()));
-  return {};
-}
-
-}  // namespace
-
-Result<LoweredJob> lower(const Job& job, const Cluster& cluster, const Rules& rules) {
-  if (Status ok = check(job, cluster); !ok) return forward(ok);
-  return Lowering(job, cluster, rules, job.ranks()).run(false);
-}
-
-Result<std::optional<LoweredJob>> fold(const Job& job, const Cluster& cluster, const Rules& rules) {
-  REHEARSE_CHECK(rules.fidelity == Fidelity::kClosed);
-  if (Status ok = check(job, cluster); !ok) return forward(ok);
-  if (job.programs.size() > 1) return std::nullopt;
-  const Program& program = job.programs.front();
-  Schedules schedules(cluster, rules);
-  std::vector<std::pair<std::uint32_t, CollectiveKind>> used;
-  for (const ProgramOp& op : program.ops) {
-    if (op.task == Task::kSend || op.task == Task::kReceive) return std::nullopt;
-    const auto key = std::pair(op.group, op.collective);
-    if (op.task == Task::kCollective && std::find(used.begin(), used.end(), key) == used.end())
-      used.push_back(key);
-  }
-  for (const auto& [local, kind] : used) {
-    std::vector<std::uint32_t> groups;
-    for (const std::vector<std::uint32_t>& of_rank : job.groups_of)
-      groups.push_back(of_rank[local]);
-    std::sort(groups.begin(), groups.end());
-    groups.erase(std::unique(groups.begin(), groups.end()), groups.end());
-    std::optional<GroupSchedule> first;
-    for (const std::uint32_t group : groups) {
-      if (job.groups[group].members.size() != job.groups[groups.front()].members.size())
-        return std::nullopt;
-      if (job.groups[group].members.size() < 2) continue;
-      std::vector<DeviceId> devices;
-      for (const RankId rank : job.groups[group].members) devices.push_back(DeviceId(rank.index()));
-      Result<GroupSchedule> schedule = schedules.of(kind, devices);
-      if (!schedule) return forward(schedule);
-      if (first && !first->costs_as(*schedule)) return std::nullopt;
-      if (!first) first = std::move(*schedule);
+  for (std::uint32_t r = 0; r < job.peers_of.size(); ++r)
+    for (std::uint32_t k = 0; k < job.peers_of[r].size(); ++k) {
+      const RankId peer = job.peers_of[r][k];
+      if (peer.index() < job.ranks() && peer.index() != r) continue;
+      const std::vector<ProgramOp>& ops = job.program(RankId(r)).ops;
+      const auto op = std::find_if(ops.begin(), ops.end(), [&](const ProgramOp& o) {
+        return (o.task == Task::kSend || o.task == Task::kReceive) && o.peer == k;
+      });
+      if (op == ops.end()) continue;
+      return fail(fmt::format("op '{}' of rank {} names rank {} as its peer", job.names[op->name],
+                              r, peer.index()),
+                  fmt::format("another of the {} ranks", job.ranks()));
     }
-  }
-  Result<LoweredJob> lowered = Lowering(job, cluster, rules, 1).run(true);
-  if (!lowered) return forward(lowered);
-  return std::optional(std::move(*lowered));
+  return {};
 }
 
 }  // namespace rehearse::job

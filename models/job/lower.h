@@ -8,6 +8,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
@@ -17,6 +18,7 @@
 #include "sim/cluster/cluster.h"
 #include "sim/graph/graph.h"
 #include "sim/graph/job.h"
+#include "sim/graph/timeline.h"
 
 namespace rehearse::job {
 
@@ -68,13 +70,14 @@ struct Pricing {
 
 struct LoweredJob {
   graph::Graph graph;
+  std::vector<RankId> ranks;  ///< that are run, in their order
   /// By rank that is run, and one more: its ops in the order of its program.
   std::vector<std::uint32_t> first_op;
   std::vector<Collective> collectives;
   std::vector<Pricing> pricings;  ///< under the closed form, in the order of their first use
   /// The worst of what closed forms rest on.
   Provenance provenance = Provenance::kRecorded;
-  bool folded = false;    ///< one rank runs, and stands for all
+  bool folded = false;    ///< one rank of each program runs, and stands for all of them
   double bytes_sent = 0;  ///< over all ranks that are run
   std::uint64_t messages = 0;
 };
@@ -85,10 +88,18 @@ struct LoweredJob {
 Result<LoweredJob> lower(const graph::Job& job, const cluster::Cluster& cluster,
                          const Rules& rules);
 
-/// One rank for all of them, under the closed form. Nothing where ranks differ: in their programs,
-/// in what their collectives cost, or by sends to each other.
+/// How graphs of messages are run.
+using Run = std::function<Result<graph::Timeline>(const graph::Graph&)>;
+
+/// One rank of each program for all of them. Nothing where ranks of a program are not alike
+/// (symmetry.h), where their collectives or sends do not cost the same, and where `grouped`.
+///
+/// Messages: a collective, or a send, takes what a run of `run` says when all groups of its family
+/// (the same op on all ranks of the program) that share links with it begin together. So what
+/// contends within a family counts; what families do to each other does not
+/// (docs/concepts/simulate.md). REQUIRES: `run`, at that fidelity.
 Result<std::optional<LoweredJob>> fold(const graph::Job& job, const cluster::Cluster& cluster,
-                                       const Rules& rules);
+                                       const Rules& rules, const Run& run = {});
 
 /// The kinds of collectives in the job that the given algorithm cannot do.
 std::vector<CollectiveKind> not_done_by(const graph::Job& job, comm::Algorithm algorithm);

@@ -14,6 +14,12 @@ namespace {
 /// To the byte: a rounded size would show two different ones as equal.
 std::string exactly(Bytes bytes) { return fmt::format("{:.0f} B", bytes.b()); }
 
+template <class Channel>
+std::string between(const Channel& c) {
+  return fmt::format("from rank {} to rank {} with tag {}", std::get<0>(c), std::get<1>(c),
+                     std::get<2>(c));
+}
+
 std::uint32_t rank_of(OpId op, std::span<const std::uint32_t> first_op) {
   const auto next = std::upper_bound(first_op.begin(), first_op.end(), op.index());
   return static_cast<std::uint32_t>(next - first_op.begin() - 1);
@@ -43,11 +49,11 @@ Status Matching::add_collective(std::uint32_t group, std::uint32_t index, const 
 }
 
 void Matching::add_send(RankId rank, const ProgramOp& op, OpId id) {
-  sends_[{rank.index(), op.peer, op.tag}].push_back({id, op.bytes});
+  sends_.push_back({{rank.index(), job_.peer(rank, op).index(), op.tag}, id, op.bytes});
 }
 
 void Matching::add_receive(RankId rank, const ProgramOp& op, OpId id) {
-  receives_[{op.peer, rank.index(), op.tag}].push_back({id, op.bytes});
+  receives_.push_back({{job_.peer(rank, op).index(), rank.index(), op.tag}, id, op.bytes});
 }
 
 Status Matching::check_members(std::span<const std::uint32_t> first_op) {
@@ -88,32 +94,44 @@ tl::unexpected<Error> Matching::missing(std::uint32_t g, std::uint32_t index,
       "members that issue the same collectives in the same order");
 }
 
-Result<std::vector<graph::Edge>> Matching::messages() const {
-  const auto describe = [](const Channel& c) {
-    return fmt::format("from rank {} to rank {} with tag {}", std::get<0>(c), std::get<1>(c),
-                       std::get<2>(c));
-  };
+Result<std::vector<graph::Edge>> Matching::messages() {
+  const auto by_channel = [](const End& a, const End& b) { return a.channel < b.channel; };
+  std::stable_sort(sends_.begin(), sends_.end(), by_channel);
+  std::stable_sort(receives_.begin(), receives_.end(), by_channel);
   std::vector<graph::Edge> edges;
-  for (const auto& [channel, sends] : sends_) {
-    const auto found = receives_.find(channel);
-    const std::size_t received = found == receives_.end() ? 0 : found->second.size();
-    if (received != sends.size())
-      return fail(fmt::format("{} messages {}, of which {} are received", sends.size(),
-                              describe(channel), received),
-                  "a receive for every send");
-    for (std::size_t i = 0; i < sends.size(); ++i) {
-      if (sends[i].bytes != found->second[i].bytes)
-        return fail(fmt::format("message {} {} has {} and its receive {}", i, describe(channel),
-                                exactly(sends[i].bytes), exactly(found->second[i].bytes)));
-      edges.push_back({sends[i].op, found->second[i].op});
+  edges.reserve(sends_.size());
+  const std::size_t ends = std::max(sends_.size(), receives_.size());
+  for (std::size_t i = 0; i < ends; ++i) {
+    const bool sent = i < sends_.size(), received = i < receives_.size();
+    if (!sent || !received || sends_[i].channel != receives_[i].channel) {
+      const Channel& channel = sent && (!received || sends_[i].channel < receives_[i].channel)
+                                   ? sends_[i].channel
+                                   : receives_[i].channel;
+      return uneven(channel);
     }
+    if (sends_[i].bytes != receives_[i].bytes) {
+      std::size_t first = i;
+      while (first > 0 && sends_[first - 1].channel == sends_[i].channel) --first;
+      return fail(fmt::format("message {} {} has {} and its receive {}", i - first,
+                              between(sends_[i].channel), exactly(sends_[i].bytes),
+                              exactly(receives_[i].bytes)));
+    }
+    edges.push_back({sends_[i].op, receives_[i].op});
   }
-  for (const auto& [channel, receives] : receives_)
-    if (!sends_.contains(channel))
-      return fail(fmt::format("{} receives of messages {}, which are never sent", receives.size(),
-                              describe(channel)),
-                  "a send for every receive");
   return edges;
+}
+
+tl::unexpected<Error> Matching::uneven(const Channel& channel) const {
+  const auto of_channel = [&](const End& end) { return end.channel == channel; };
+  const auto sent = std::count_if(sends_.begin(), sends_.end(), of_channel);
+  const auto received = std::count_if(receives_.begin(), receives_.end(), of_channel);
+  if (sent == 0)
+    return fail(
+        fmt::format("{} receives of messages {}, which are never sent", received, between(channel)),
+        "a send for every receive");
+  return fail(
+      fmt::format("{} messages {}, of which {} are received", sent, between(channel), received),
+      "a receive for every send");
 }
 
 }  // namespace rehearse::job

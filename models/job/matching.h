@@ -5,7 +5,6 @@
 #pragma once
 
 #include <cstdint>
-#include <map>
 #include <span>
 #include <tuple>
 #include <vector>
@@ -32,25 +31,27 @@ class Matching {
   /// All members reach each collective. Puts them in the order of the group; `first_op` as in
   /// LoweredJob.
   Status check_members(std::span<const std::uint32_t> first_op);
-  /// From each send to its receive.
-  Result<std::vector<graph::Edge>> messages() const;
+  /// From each send to its receive. To be called once.
+  Result<std::vector<graph::Edge>> messages();
 
  private:
+  using Channel = std::tuple<std::uint32_t, std::uint32_t, std::uint32_t>;
   /// One end of a message, by sender, receiver and tag.
   struct End {
+    Channel channel;
     OpId op;
     Bytes bytes;
   };
-  using Channel = std::tuple<std::uint32_t, std::uint32_t, std::uint32_t>;
 
   tl::unexpected<Error> missing(std::uint32_t group, std::uint32_t index,
                                 std::span<const std::uint32_t> first_op) const;
+  tl::unexpected<Error> uneven(const Channel& channel) const;
 
   const graph::Job& job_;
   std::vector<Collective> collectives_;
   std::vector<RankId> first_ranks_;                    // by collective: who came first
   std::vector<std::vector<std::uint32_t>> instances_;  // by group: in collectives_
-  std::map<Channel, std::vector<End>> sends_, receives_;
+  std::vector<End> sends_, receives_;
 };
 
 }  // namespace rehearse::job

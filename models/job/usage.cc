@@ -43,7 +43,7 @@ std::vector<Usage> usage(const graph::Job& job, const LoweredJob& lowered,
   std::vector<Usage> result;
   std::vector<Turn> turns;
   for (std::size_t r = 0; r + 1 < lowered.first_op.size(); ++r) {
-    const graph::Program& program = job.program(RankId(r));
+    const graph::Program& program = job.program(lowered.ranks[r]);
     const std::uint32_t base = lowered.first_op[r];
     turns.clear();
     for (std::uint32_t i = 0; i < program.ops.size(); ++i) {

@@ -49,6 +49,8 @@ class JobBuilder {
       sizes.push_back(static_cast<std::uint32_t>(job_.groups[*group].members.size()));
     }
     job_.groups_of.push_back(std::move(groups));
+    std::vector<RankId>& peers = job_.peers_of.emplace_back();
+    for (const std::uint32_t peer : read.peers) peers.push_back(RankId(peer));
     job_.program_of.push_back(program(read, {number, std::move(sizes)}));
     return {};
   }

@@ -152,7 +152,7 @@ class ProgramReader {
         if (!peer || *peer < 0 || *peer > std::numeric_limits<std::int32_t>::max())
           return wrong(sends ? "no comm_dst says to which rank"
                              : "no comm_src says from which rank");
-        op.peer = static_cast<std::uint32_t>(*peer);
+        op.peer = peer_number(static_cast<std::uint32_t>(*peer));
         op.tag = static_cast<std::uint32_t>(attributes.tag.value_or(0));
         op.bytes = Bytes::b(*attributes.bytes);
         break;
@@ -238,7 +238,8 @@ class ProgramReader {
       return wrong(rows_[static_cast<std::size_t>(stuck - waits.begin())],
                    "waits, through its dependencies, for itself");
     }
-    ChakraProgram result{.program = {}, .groups = std::move(groups_), .ids = {}};
+    ChakraProgram result{
+        .program = {}, .groups = std::move(groups_), .peers = std::move(peers_), .ids = {}};
     result.without_length = without_length_;
     Program& program = result.program;
     for (const std::uint32_t i : order) {
@@ -270,10 +271,19 @@ class ProgramReader {
     return static_cast<std::uint32_t>(place);
   }
 
+  std::uint32_t peer_number(std::uint32_t rank) {
+    const auto [known, added] =
+        peer_of_rank_.emplace(rank, static_cast<std::uint32_t>(peers_.size()));
+    if (added) peers_.push_back(rank);
+    return known->second;
+  }
+
   std::string file_;
   NamePool& names_;
   std::vector<Read> rows_;
   std::vector<std::string> groups_;
+  std::vector<std::uint32_t> peers_;
+  std::unordered_map<std::uint32_t, std::uint32_t> peer_of_rank_;
   std::uint64_t without_length_ = 0;
 };
 

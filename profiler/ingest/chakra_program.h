@@ -11,10 +11,12 @@
 
 namespace rehearse::ingest {
 
-/// The ops of one file. Groups go by the names in the file, and bytes are as the file has them.
+/// The ops of one file. Groups go by the names in the file, peers by their first use, and bytes are
+/// as the file has them.
 struct ChakraProgram {
   graph::Program program;
   std::vector<std::string> groups;   ///< names, by the number that the program uses
+  std::vector<std::uint32_t> peers;  ///< ranks, by the number that the program uses
   std::vector<std::uint64_t> ids;    ///< of the ops, as in the file
   std::uint64_t without_length = 0;  ///< compute ops with neither duration nor work
 };

@@ -1,14 +1,14 @@
 // Job: what each rank of a training job does, before it is known on what it runs.
 //
-// Ranks that do the same share one program. A program names process groups by a number of its own;
-// which ranks such a group holds is said per rank, so that the ranks of a job with tensor and data
-// parallelism still share their program.
+// Ranks that do the same share one program. A program names process groups and the ranks that it
+// sends to or receives from by numbers of its own; which they are is said per rank, so that the
+// ranks of a pipeline stage with tensor and data parallelism share their program.
 //
 // Invariants (ingest::read_chakra_job establishes them, job::verify checks what is left):
 //  1. Ops stand in their order of issue; dependencies point to earlier ops, in ascending order,
 //  none
 //     twice.
-//  2. A rank is a member of each of its groups; members are distinct.
+//  2. A rank is a member of each of its groups; members are distinct, and so are its peers.
 #pragma once
 
 #include <cstdint>
@@ -42,7 +42,7 @@ struct ProgramOp {
   Bytes bytes = Bytes::b(0);
   CollectiveKind collective = CollectiveKind::kBarrier;
   std::uint32_t group = 0;  ///< of a collective: which of the program's groups
-  std::uint32_t peer = 0;   ///< of a send or receive: rank
+  std::uint32_t peer = 0;   ///< of a send or receive: which of the program's peers
   std::uint32_t tag = 0;
   std::int32_t priority = 0;  ///< of the messages; higher first
 
@@ -66,12 +66,15 @@ struct Job {
   NamePool names;
   std::vector<Program> programs;
   std::vector<std::uint32_t> program_of;  ///< by rank
-  std::vector<Group> groups;              ///< each set of ranks once
+  std::vector<Group> groups;              ///< each with a stream of its own
   std::vector<std::vector<std::uint32_t>>
       groups_of;  ///< by rank: its program's groups, in `groups`
+  /// By rank: its program's peers. Empty where no rank sends anything.
+  std::vector<std::vector<RankId>> peers_of = {};
 
   std::uint32_t ranks() const { return static_cast<std::uint32_t>(program_of.size()); }
   const Program& program(RankId rank) const { return programs[program_of[rank.index()]]; }
+  RankId peer(RankId rank, const ProgramOp& op) const { return peers_of[rank.index()][op.peer]; }
   std::size_t ops() const {
     std::size_t sum = 0;
     for (const std::uint32_t p : program_of) sum += programs[p].ops.size();

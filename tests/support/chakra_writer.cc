@@ -55,7 +55,8 @@ std::string chakra_file(const std::vector<ChakraOp>& ops) {
 }
 
 std::string chakra_file(const graph::Program& program, const NamePool& names,
-                        const std::vector<std::string>& groups) {
+                        const std::vector<std::string>& groups,
+                        const std::vector<std::uint32_t>& peers) {
   std::vector<ChakraOp> ops;
   for (std::uint32_t i = 0; i < program.ops.size(); ++i) {
     const graph::ProgramOp& op = program.ops[i];
@@ -74,7 +75,7 @@ std::string chakra_file(const graph::Program& program, const NamePool& names,
       row.group = groups.at(op.group);
     }
     if (op.task == graph::Task::kSend || op.task == graph::Task::kReceive)
-      row.numbers = {{op.task == graph::Task::kSend ? "comm_dst" : "comm_src", op.peer},
+      row.numbers = {{op.task == graph::Task::kSend ? "comm_dst" : "comm_src", peers.at(op.peer)},
                      {"comm_tag", op.tag},
                      {"comm_size", bytes}};
   }

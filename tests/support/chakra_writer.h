@@ -35,9 +35,10 @@ void append(std::string& file, const google::protobuf::MessageLite& message);
 
 std::string chakra_file(const std::vector<ChakraOp>& ops);
 
-/// The program as a file: durations rounded to whole microseconds, groups named as given.
+/// The program as a file: durations rounded to whole microseconds, groups and peers as given.
 std::string chakra_file(const graph::Program& program, const NamePool& names,
-                        const std::vector<std::string>& groups);
+                        const std::vector<std::string>& groups,
+                        const std::vector<std::uint32_t>& peers = {});
 
 /// A file PREFIX.<rank>.et per element, in a new empty folder. Returns the prefix.
 std::filesystem::path write_chakra(const std::vector<std::string>& files);

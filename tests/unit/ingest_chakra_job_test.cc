@@ -85,10 +85,10 @@ TEST_CASE("each type of Chakra node becomes its task") {
   CHECK(ops[6].task == Task::kHost);
   CHECK(ops[6].duration == Picoseconds(7'000'000));
   CHECK(ops[7].task == Task::kSend);
-  CHECK(ops[7].peer == 3);
+  CHECK(read_program.peers.at(ops[7].peer) == 3);
   CHECK(ops[7].tag == 5);
   CHECK(ops[8].task == Task::kReceive);
-  CHECK(ops[8].peer == 2);
+  CHECK(read_program.peers.at(ops[8].peer) == 2);
   CHECK(ops[9].task == Task::kMark);
   CHECK(ops[10].collective == CollectiveKind::kAllToAll);
   CHECK(ops[10].priority == 3);

@@ -385,26 +385,31 @@ TEST_CASE("a hand-made ring all-reduce of 8 ranks takes the time of the closed f
   const std::string folder = "chakra-et/synthetic_custom_ring_allreduce_8npus_1MB/";
   const auto first = test::shared_data(folder + "custom_allreduce.0.et");
   SKIP_WITHOUT_DATA(first);
-  // Ranks 0 to 4 are there. A ring looks alike from everywhere: each is rank 0 with its peers moved
-  // on, and so are the ranks that are missing.
+  // Ranks 0 to 4 are there. A ring looks alike from everywhere: all share the program of rank 0,
+  // with peers moved on, and so do the ranks that are missing.
   Job job;
   const auto read = [&](const std::filesystem::path& path) {
     const auto source = ingest::open_bytes(path);
     REQUIRE(source);
     auto program = ingest::read_chakra_program(**source, path.string(), job.names);
     REQUIRE(program);
-    return std::move(program->program);
+    return std::move(*program);
   };
-  const graph::Program zero = read(*first);
+  const ingest::ChakraProgram zero_read = read(*first);
+  const graph::Program& zero = zero_read.program;
+  job.programs.push_back(zero);
   for (std::uint32_t r = 0; r < 8; ++r) {
-    graph::Program program = zero;
-    for (ProgramOp& op : program.ops)
-      if (op.task != Task::kCompute) op.peer = (op.peer + r) % 8;
-    if (const auto path = test::shared_data(folder + fmt::format("custom_allreduce.{}.et", r)))
-      CHECK(read(*path) == program);
-    job.programs.push_back(std::move(program));
-    job.program_of.push_back(r);
+    std::vector<std::uint32_t> peers;
+    for (const std::uint32_t peer : zero_read.peers) peers.push_back((peer + r) % 8);
+    if (const auto path = test::shared_data(folder + fmt::format("custom_allreduce.{}.et", r))) {
+      const ingest::ChakraProgram program = read(*path);
+      CHECK(program.program == zero);
+      CHECK(program.peers == peers);
+    }
+    job.program_of.push_back(0);
     job.groups_of.emplace_back();
+    std::vector<RankId>& of_rank = job.peers_of.emplace_back();
+    for (const std::uint32_t peer : peers) of_rank.push_back(RankId(peer));
   }
   double compute_us = 0;
   for (const ProgramOp& op : zero.ops)

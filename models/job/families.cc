@@ -1,0 +1,147 @@
+#include "models/job/families.h"
+
+#include <algorithm>
+#include <numeric>
+
+#include <fmt/core.h>
+
+#include "sim/base/check.h"
+
+namespace rehearse::job {
+
+using cluster::Cluster;
+using cluster::Duplex;
+using graph::Category;
+using graph::Lane;
+using graph::Way;
+
+const Families::Path& Families::path(DeviceId from, DeviceId to) {
+  const std::uint64_t key = (std::uint64_t{from.index()} << 32) | to.index();
+  const auto known = paths_.find(key);
+  if (known != paths_.end()) return known->second;
+  Path path{{}, Picoseconds(0), true};
+  if (from != to) {
+    const cluster::Route route = cluster_.route(from, to);
+    path.latency = Picoseconds::from(route.path.latency + rules_.message_overhead);
+    for (const HopId hop : route.hops) {
+      const LinkId link = Cluster::link_of(hop);
+      const bool half = cluster_.type(link).duplex == Duplex::kHalf;
+      path.links.push_back(half ? 2 * link.index() : hop.index());
+      path.steady = path.steady && cluster_.links()[link.index()].changes.empty();
+    }
+  }
+  return paths_.emplace(key, std::move(path)).first->second;
+}
+
+std::vector<Families::Set> Families::apart(std::span<const Meeting> family) {
+  std::vector<std::uint32_t> parent(family.size());
+  std::iota(parent.begin(), parent.end(), 0U);
+  const auto root = [&](std::uint32_t m) {
+    while (parent[m] != m) m = parent[m] = parent[parent[m]];
+    return m;
+  };
+  std::unordered_map<std::uint32_t, std::uint32_t> user;  // of links: some meeting
+  for (std::uint32_t m = 0; m < family.size(); ++m)
+    for (const Lane& lane : family[m].lanes->lanes())
+      for (const std::uint32_t link :
+           path(family[m].devices[lane.from], family[m].devices[lane.to]).links) {
+        const std::uint32_t a = root(user.emplace(link, m).first->second), b = root(m);
+        parent[std::max(a, b)] = std::min(a, b);
+      }
+  std::vector<Set> sets;
+  std::vector<std::uint32_t> set_of(family.size(), UINT32_MAX);
+  for (std::uint32_t m = 0; m < family.size(); ++m) {
+    std::uint32_t& set = set_of[root(m)];
+    if (set == UINT32_MAX) {
+      set = static_cast<std::uint32_t>(sets.size());
+      sets.emplace_back();
+    }
+    sets[set].push_back(&family[m]);
+  }
+  return sets;
+}
+
+Families::Shape Families::shape_of(const Set& meetings) {
+  Shape shape;
+  std::unordered_map<std::uint32_t, std::uint32_t> number;
+  for (const Meeting* meeting : meetings) {
+    shape.push_back(static_cast<double>(reinterpret_cast<std::uintptr_t>(meeting->lanes.get())));
+    shape.push_back(meeting->size.b());
+    for (const Lane& lane : meeting->lanes->lanes()) {
+      const Path& way = path(meeting->devices[lane.from], meeting->devices[lane.to]);
+      shape.push_back(static_cast<double>(way.latency.count()));
+      shape.push_back(static_cast<double>(way.links.size()));
+      for (const std::uint32_t link : way.links) {
+        const auto [known, added] = number.emplace(link, static_cast<std::uint32_t>(number.size()));
+        shape.push_back(known->second);
+        if (added) shape.push_back(cluster_.type(LinkId(link / 2)).rate.bytes_per_s());
+      }
+    }
+  }
+  return shape;
+}
+
+Result<Picoseconds> Families::run(const Set& meetings) {
+  graph::GraphBuilder builder;
+  std::unordered_map<std::uint32_t, CapacityId> capacities;
+  const NameId name = builder.intern("member");
+  for (const Meeting* meeting : meetings) {
+    std::vector<Way> ways;
+    for (const Lane& lane : meeting->lanes->lanes()) {
+      const Path& way = path(meeting->devices[lane.from], meeting->devices[lane.to]);
+      graph::Demand demand;
+      for (const std::uint32_t link : way.links) {
+        auto known = capacities.find(link);
+        if (known == capacities.end())
+          known =
+              capacities
+                  .emplace(link, builder.add(graph::Capacity{
+                                     .name = builder.intern(fmt::format("link {}", link)),
+                                     .rate = cluster_.type(LinkId(link / 2)).rate.bytes_per_s()}))
+                  .first;
+        demand.capacities.push_back(known->second);
+      }
+      ways.push_back({builder.add(std::move(demand)), way.latency});
+    }
+    std::vector<OpId> members;
+    for (std::uint32_t m = 0; m < meeting->lanes->members(); ++m)
+      members.push_back(builder.add(graph::Op{
+          .name = name, .category = Category::kCommunication, .duration = Picoseconds(0)}));
+    builder.add(graph::Transfer{meeting->lanes,
+                                std::make_shared<const std::vector<Way>>(std::move(ways)),
+                                std::move(members), meeting->size.b()});
+  }
+  const Result<graph::Graph> graph = std::move(builder).build();
+  if (!graph) return forward(graph);
+  const Result<graph::Timeline> timeline = run_(*graph);
+  if (!timeline) return forward(timeline);
+  return timeline->makespan();
+}
+
+Result<std::optional<Picoseconds>> Families::time(std::span<const Meeting> family) {
+  REHEARSE_CHECK(!family.empty());
+  std::optional<Picoseconds> least, most;
+  for (const Set& set : apart(family)) {
+    for (const Meeting* meeting : set)
+      for (const Lane& lane : meeting->lanes->lanes())
+        if (!path(meeting->devices[lane.from], meeting->devices[lane.to]).steady)
+          return std::nullopt;
+    Shape shape = shape_of(set);
+    auto known = known_.find(shape);
+    if (known == known_.end()) {
+      const Result<Picoseconds> time = run(set);
+      if (!time) return forward(time);
+      known = known_.emplace(std::move(shape), *time).first;
+    }
+    least = least ? std::min(*least, known->second) : known->second;
+    most = most ? std::max(*most, known->second) : known->second;
+  }
+  constexpr double kRounding = 1e-6;
+  constexpr std::int64_t kFew = 1000;  // ps: every message rounds to one
+  if (static_cast<double>((*most - *least).count()) >
+      kFew + kRounding * static_cast<double>(most->count()))
+    return std::nullopt;
+  return most;
+}
+
+}  // namespace rehearse::job

@@ -1,0 +1,229 @@
+#include "models/job/fold.h"
+
+#include <algorithm>
+#include <map>
+#include <tuple>
+
+#include "models/job/families.h"
+#include "models/job/group_network.h"
+#include "sim/base/check.h"
+
+namespace rehearse::job {
+namespace {
+
+using cluster::Cluster;
+using cluster::PointToPoint;
+using graph::Job;
+using graph::Lane;
+using graph::Lanes;
+using graph::Program;
+using graph::ProgramOp;
+using graph::Task;
+
+std::vector<DeviceId> devices_of(const Job::Group& group) {
+  std::vector<DeviceId> devices;
+  devices.reserve(group.members.size());
+  for (const RankId rank : group.members) devices.push_back(DeviceId(rank.index()));
+  return devices;
+}
+
+/// The ranks of each run's program.
+std::vector<std::vector<RankId>> ranks_of(const Job& job, const Symmetry& symmetry) {
+  std::vector<std::vector<RankId>> ranks(symmetry.ranks.size());
+  for (std::uint32_t r = 0; r < job.ranks(); ++r)
+    ranks[symmetry.run_of_program[job.program_of[r]]].push_back(RankId(r));
+  return ranks;
+}
+
+/// The groups that the ranks of a program have under one number, each once.
+std::vector<const Job::Group*> groups_of(const Job& job, const std::vector<RankId>& ranks,
+                                         std::uint32_t local) {
+  std::vector<const Job::Group*> groups;
+  for (const RankId rank : ranks) {
+    const Job::Group& group = job.groups[job.groups_of[rank.index()][local]];
+    if (group.members.front() == rank) groups.push_back(&group);
+  }
+  return groups;
+}
+
+/// Whether the closed forms of everything that ranks of a program do are the same.
+class ClosedCosts {
+ public:
+  ClosedCosts(const Job& job, const Cluster& cluster, const Rules& rules)
+      : job_(job), cluster_(cluster), schedules_(cluster, rules) {}
+
+  Result<bool> same(const std::vector<RankId>& ranks) {
+    std::vector<std::pair<std::uint32_t, CollectiveKind>> used;
+    std::vector<std::uint32_t> peers;
+    for (const ProgramOp& op : job_.program(ranks.front()).ops) {
+      const auto key = std::pair(op.group, op.collective);
+      if (op.task == Task::kCollective && std::find(used.begin(), used.end(), key) == used.end())
+        used.push_back(key);
+      if (op.task == Task::kSend && std::find(peers.begin(), peers.end(), op.peer) == peers.end())
+        peers.push_back(op.peer);
+    }
+    for (const std::uint32_t peer : peers)
+      if (!same_way(ranks, peer)) return false;
+    for (const auto& [local, kind] : used) {
+      const Result<bool> alike = same_price(ranks, local, kind);
+      if (!alike || !*alike) return alike;
+    }
+    return true;
+  }
+
+ private:
+  bool same_way(const std::vector<RankId>& ranks, std::uint32_t peer) const {
+    std::optional<PointToPoint> first;
+    for (const RankId rank : ranks) {
+      const RankId to = job_.peers_of[rank.index()][peer];
+      const PointToPoint path = cluster_.route(DeviceId(rank.index()), DeviceId(to.index())).path;
+      if (first && (first->latency != path.latency || first->rate != path.rate)) return false;
+      first = path;
+    }
+    return true;
+  }
+
+  Result<bool> same_price(const std::vector<RankId>& ranks, std::uint32_t local,
+                          CollectiveKind kind) {
+    std::optional<GroupSchedule> first;
+    for (const Job::Group* group : groups_of(job_, ranks, local)) {
+      if (group->members.size() < 2) continue;
+      Result<GroupSchedule> schedule = schedules_.of(kind, devices_of(*group));
+      if (!schedule) return forward(schedule);
+      if (first && !first->costs_as(*schedule)) return false;
+      if (!first) first = std::move(*schedule);
+    }
+    return true;
+  }
+
+  const Job& job_;
+  const Cluster& cluster_;
+  Schedules schedules_;
+};
+
+/// What each communication of a program takes as messages.
+class MessageCosts {
+ public:
+  MessageCosts(const Job& job, const Cluster& cluster, const Rules& rules, const Run& run)
+      : job_(job), schedules_(cluster, rules), families_(cluster, rules, run) {}
+
+  /// By op; nothing where ranks of the program differ.
+  Result<std::optional<std::vector<Picoseconds>>> times(const std::vector<RankId>& ranks) {
+    const Program& program = job_.program(ranks.front());
+    std::vector<Picoseconds> times(program.ops.size(), Picoseconds(0));
+    std::map<std::tuple<std::uint32_t, CollectiveKind, double>, Picoseconds> collectives;
+    std::map<std::vector<std::pair<std::uint32_t, double>>, Picoseconds> sends;
+    for (std::uint32_t i = 0; i < program.ops.size(); ++i) {
+      const ProgramOp& op = program.ops[i];
+      if (op.task == Task::kCollective) {
+        const auto key = std::tuple(op.group, op.collective, op.bytes.b());
+        auto known = collectives.find(key);
+        if (known == collectives.end()) {
+          const auto time = collective(ranks, op);
+          if (!time) return forward(time);
+          if (!*time) return std::nullopt;
+          known = collectives.emplace(key, **time).first;
+        }
+        times[i] = known->second;
+      }
+      if (op.task == Task::kSend) {
+        const std::uint32_t end = end_of_sends(program, i);
+        std::vector<std::pair<std::uint32_t, double>> key;
+        for (std::uint32_t s = i; s < end; ++s)
+          key.emplace_back(program.ops[s].peer, program.ops[s].bytes.b());
+        auto known = sends.find(key);
+        if (known == sends.end()) {
+          const auto time = together(ranks, key);
+          if (!time) return forward(time);
+          if (!*time) return std::nullopt;
+          known = sends.emplace(std::move(key), **time).first;
+        }
+        for (; i < end; ++i) times[i] = known->second;
+        --i;
+      }
+    }
+    return times;
+  }
+
+ private:
+  /// Behind the sends that go at the same time as this one.
+  static std::uint32_t end_of_sends(const Program& program, std::uint32_t first) {
+    const auto dependencies = [&](std::uint32_t op) {
+      return std::vector<std::uint32_t>(
+          program.dependencies.begin() + program.first_dependency[op],
+          program.dependencies.begin() + program.first_dependency[op + 1]);
+    };
+    std::uint32_t end = first + 1;
+    while (end < program.ops.size() && program.ops[end].task == Task::kSend &&
+           dependencies(end) == dependencies(first))
+      ++end;
+    return end;
+  }
+
+  Result<std::optional<Picoseconds>> collective(const std::vector<RankId>& ranks,
+                                                const ProgramOp& op) {
+    std::vector<Meeting> family;
+    for (const Job::Group* group : groups_of(job_, ranks, op.group)) {
+      if (group->members.size() < 2) continue;
+      std::vector<DeviceId> devices = devices_of(*group);
+      const auto lanes = schedules_.lanes(op.collective, devices);
+      if (!lanes) return forward(lanes);
+      family.push_back({*lanes, std::move(devices), op.bytes});
+    }
+    if (family.empty()) return std::optional(Picoseconds(0));
+    return families_.time(family);
+  }
+
+  Result<std::optional<Picoseconds>> together(
+      const std::vector<RankId>& ranks,
+      const std::vector<std::pair<std::uint32_t, double>>& sends) {
+    std::vector<Meeting> family;
+    for (const RankId rank : ranks)
+      for (const auto& [peer, bytes] : sends)
+        family.push_back(
+            {lane_,
+             {DeviceId(rank.index()), DeviceId(job_.peers_of[rank.index()][peer].index())},
+             Bytes::b(bytes)});
+    return families_.time(family);
+  }
+
+  const Job& job_;
+  Schedules schedules_;
+  Families families_;
+  const std::shared_ptr<const Lanes> lane_ = std::make_shared<const Lanes>(
+      2, std::vector<Lane>{{0, 1, 1, 1.0}}, std::vector<graph::Wait>{});
+};
+
+}  // namespace
+
+Result<std::optional<LoweredJob>> fold(const Job& job, const Cluster& cluster, const Rules& rules,
+                                       const Run& run) {
+  if (Status ok = check(job, cluster); !ok) return forward(ok);
+  if (rules.grouped) return std::nullopt;
+  std::optional<Symmetry> symmetry = symmetry_of(job, rules.one_stream);
+  if (!symmetry) return std::nullopt;
+  const std::vector<std::vector<RankId>> ranks = ranks_of(job, *symmetry);
+  Folded folded{std::move(*symmetry)};
+  if (rules.fidelity == Fidelity::kClosed) {
+    ClosedCosts costs(job, cluster, rules);
+    for (const std::vector<RankId>& of_run : ranks) {
+      const Result<bool> same = costs.same(of_run);
+      if (!same) return forward(same);
+      if (!*same) return std::nullopt;
+    }
+  } else {
+    REHEARSE_CHECK(run);
+    MessageCosts costs(job, cluster, rules, run);
+    for (const std::vector<RankId>& of_run : ranks) {
+      auto times = costs.times(of_run);
+      if (!times) return forward(times);
+      if (!*times) return std::nullopt;
+      folded.times.push_back(std::move(**times));
+    }
+  }
+  Result<LoweredJob> lowered = lower(job, cluster, rules, folded);
+  if (!lowered) return forward(lowered);
+  return std::optional(std::move(*lowered));
+}
+
+}  // namespace rehearse::job

@@ -1,0 +1,186 @@
+#include "models/job/symmetry.h"
+
+#include <algorithm>
+#include <map>
+#include <tuple>
+
+namespace rehearse::job {
+namespace {
+
+using graph::Job;
+using graph::Program;
+using graph::ProgramOp;
+using graph::Task;
+
+constexpr std::uint32_t kNone = UINT32_MAX;
+
+/// Groups of a program's ranks are disjoint sets of such ranks, which number them alike.
+bool groups_are_alike(const Job& job, const Symmetry& symmetry) {
+  for (std::uint32_t r = 0; r < job.ranks(); ++r) {
+    const std::uint32_t program = job.program_of[r];
+    const std::uint32_t first = symmetry.ranks[symmetry.run_of_program[program]].index();
+    const std::vector<std::uint32_t>& groups = job.groups_of[r];
+    if (groups.size() != job.groups_of[first].size()) return false;
+    for (std::size_t l = 0; l < groups.size(); ++l) {
+      const std::vector<RankId>& members = job.groups[groups[l]].members;
+      if (members.size() != job.groups[job.groups_of[first][l]].members.size()) return false;
+      const std::uint32_t front = members.front().index();
+      if (job.program_of[front] != program || job.groups_of[front][l] != groups[l]) return false;
+      if (front != r) continue;  // each group once
+      for (const RankId member : members)
+        if (job.program_of[member.index()] != program ||
+            job.groups_of[member.index()].size() <= l ||
+            job.groups_of[member.index()][l] != groups[l])
+          return false;
+    }
+  }
+  return true;
+}
+
+/// Sends and receives of a program with one of its peers, by tag and order.
+struct Channels {
+  std::map<std::uint32_t, std::vector<std::uint32_t>> sends, receives;  // ops by tag
+};
+
+bool same_dependencies(const Program& program, std::uint32_t a, std::uint32_t b) {
+  const auto begin = [&](std::uint32_t op) {
+    return program.dependencies.begin() + program.first_dependency[op];
+  };
+  const auto end = [&](std::uint32_t op) {
+    return program.dependencies.begin() + program.first_dependency[op + 1];
+  };
+  return std::equal(begin(a), end(a), begin(b), end(b));
+}
+
+bool alike(const Program& program, std::uint32_t a, std::uint32_t b) {
+  if (a == b) return true;
+  const ProgramOp &x = program.ops[a], &y = program.ops[b];
+  return x.bytes == y.bytes && x.priority == y.priority && same_dependencies(program, a, b);
+}
+
+class Pairing {
+ public:
+  Pairing(const Job& job, bool one_stream, Symmetry& symmetry)
+      : job_(job), one_stream_(one_stream), symmetry_(symmetry) {}
+
+  bool run() {
+    if (job_.peers_of.empty()) return true;
+    channels_.resize(job_.programs.size());
+    pairs_.resize(job_.programs.size());
+    for (std::size_t p = 0; p < job_.programs.size(); ++p)
+      if (symmetry_.run_of_program[p] != kNone) collect(p);
+    for (std::uint32_t r = 0; r < job_.ranks(); ++r)
+      if (!pair(RankId(r))) return false;
+    return true;
+  }
+
+ private:
+  /// The peer of a program, as its representative has it: whose, and as which of that one's peers.
+  struct Pair {
+    std::uint32_t program, back;
+    std::vector<std::uint32_t> others = {};  // other numbers that ranks have
+  };
+
+  void collect(std::size_t p) {
+    const Program& program = job_.programs[p];
+    const RankId rank = symmetry_.ranks[symmetry_.run_of_program[p]];
+    channels_[p].resize(job_.peers_of[rank.index()].size());
+    for (std::uint32_t i = 0; i < program.ops.size(); ++i) {
+      const ProgramOp& op = program.ops[i];
+      if (op.task == Task::kSend) channels_[p][op.peer].sends[op.tag].push_back(i);
+      if (op.task == Task::kReceive) channels_[p][op.peer].receives[op.tag].push_back(i);
+    }
+  }
+
+  bool pair(RankId rank) {
+    const std::uint32_t p = job_.program_of[rank.index()];
+    const std::vector<RankId>& peers = job_.peers_of[rank.index()];
+    const bool first = pairs_[p].empty();
+    if (peers.size() != channels_[p].size()) return false;
+    for (std::uint32_t k = 0; k < peers.size(); ++k) {
+      const std::vector<RankId>& theirs = job_.peers_of[peers[k].index()];
+      const auto place = std::find(theirs.begin(), theirs.end(), rank);
+      if (place == theirs.end()) return false;
+      const auto back = static_cast<std::uint32_t>(place - theirs.begin());
+      const std::uint32_t q = job_.program_of[peers[k].index()];
+      if (first) {
+        pairs_[p].push_back({q, back});
+        if (!fits(p, k, q, back) || !arrive(p, k, q, back)) return false;
+        continue;
+      }
+      Pair& known = pairs_[p][k];
+      if (known.program != q) return false;
+      if (known.back == back ||
+          std::find(known.others.begin(), known.others.end(), back) != known.others.end())
+        continue;
+      if (one_stream_ || !fits(p, k, q, back) || !comes_alike(p, k, q, known.back, back))
+        return false;
+      known.others.push_back(back);
+    }
+    return true;
+  }
+
+  /// Every message between the two has two ends of one size.
+  bool fits(std::uint32_t p, std::uint32_t k, std::uint32_t q, std::uint32_t back) const {
+    if (back >= channels_[q].size()) return false;
+    const Channels &ours = channels_[p][k], &theirs = channels_[q][back];
+    return ends_fit(p, ours.sends, q, theirs.receives) &&
+           ends_fit(p, ours.receives, q, theirs.sends);
+  }
+  using Ends = std::map<std::uint32_t, std::vector<std::uint32_t>>;
+  bool ends_fit(std::uint32_t p, const Ends& ours, std::uint32_t q, const Ends& theirs) const {
+    return std::equal(
+        ours.begin(), ours.end(), theirs.begin(), theirs.end(), [&](const auto& a, const auto& b) {
+          return a.first == b.first &&
+                 std::equal(a.second.begin(), a.second.end(), b.second.begin(), b.second.end(),
+                            [&](std::uint32_t x, std::uint32_t y) {
+                              return job_.programs[p].ops[x].bytes == job_.programs[q].ops[y].bytes;
+                            });
+        });
+  }
+
+  bool comes_alike(std::uint32_t p, std::uint32_t k, std::uint32_t q, std::uint32_t known,
+                   std::uint32_t back) const {
+    for (const auto& [tag, receives] : channels_[p][k].receives) {
+      const std::vector<std::uint32_t>&a = channels_[q][known].sends.at(tag),
+            &b = channels_[q][back].sends.at(tag);
+      for (std::size_t i = 0; i < receives.size(); ++i)
+        if (!alike(job_.programs[q], a[i], b[i])) return false;
+    }
+    return true;
+  }
+
+  bool arrive(std::uint32_t p, std::uint32_t k, std::uint32_t q, std::uint32_t back) {
+    for (const auto& [tag, receives] : channels_[p][k].receives) {
+      const std::vector<std::uint32_t>& sends = channels_[q][back].sends.at(tag);
+      for (std::size_t i = 0; i < receives.size(); ++i)
+        symmetry_.arrivals.push_back(
+            {{symmetry_.run_of_program[q], sends[i]}, {symmetry_.run_of_program[p], receives[i]}});
+    }
+    return true;
+  }
+
+  const Job& job_;
+  const bool one_stream_;
+  Symmetry& symmetry_;
+  std::vector<std::vector<Channels>> channels_;  // by program and peer
+  std::vector<std::vector<Pair>> pairs_;         // by program and peer
+};
+
+}  // namespace
+
+std::optional<Symmetry> symmetry_of(const Job& job, bool one_stream) {
+  Symmetry symmetry;
+  symmetry.run_of_program.assign(job.programs.size(), kNone);
+  for (std::uint32_t r = 0; r < job.ranks(); ++r) {
+    std::uint32_t& run = symmetry.run_of_program[job.program_of[r]];
+    if (run != kNone) continue;
+    run = static_cast<std::uint32_t>(symmetry.ranks.size());
+    symmetry.ranks.push_back(RankId(r));
+  }
+  if (!groups_are_alike(job, symmetry)) return std::nullopt;
+  if (!Pairing(job, one_stream, symmetry).run()) return std::nullopt;
+  return symmetry;
+}
+
+}  // namespace rehearse::job

@@ -1,0 +1,37 @@
+// Symmetry: which ranks of a job do the same at the same times, by its shape alone.
+//
+// The ranks of a program are alike when each of its groups holds ranks of this program alone, and
+// each of its peers is a rank of one other program that answers with the same ops. One rank per
+// program then stands for all of them; whether they *cost* the same is for fold.cc to say.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "sim/graph/job.h"
+
+namespace rehearse::job {
+
+struct Symmetry {
+  /// An op of a rank that is run.
+  struct Place {
+    std::uint32_t run;  ///< in `ranks`
+    std::uint32_t op;
+  };
+  /// From a send to a receive; the send is that of the representative.
+  struct Arrival {
+    Place from, to;
+  };
+
+  std::vector<RankId> ranks;  ///< the first of each program that ranks have, in their order
+  std::vector<std::uint32_t> run_of_program;
+  std::vector<Arrival> arrivals;
+};
+
+/// Nothing where ranks of one program are not alike. Ranks may differ in which of several sends of
+/// a peer they get, if those are alike and go at the same time; under `one_stream` none do.
+/// REQUIRES: groups and peers are ranks of the job.
+std::optional<Symmetry> symmetry_of(const graph::Job& job, bool one_stream);
+
+}  // namespace rehearse::job

@@ -1,0 +1,55 @@
+// LayerRun: a pass of a microbatch through a layer, priced: runs of computing, cut where
+// communications stand.
+#pragma once
+
+#include <functional>
+#include <vector>
+
+#include "models/workload/layout.h"
+#include "sim/base/time.h"
+
+namespace rehearse::strategies {
+
+/// The time of an op that does not communicate: what a cost model says.
+using Price = std::function<Seconds(const workload::Op&)>;
+
+struct LayerPiece {
+  /// Absent: computing for `time`.
+  const workload::Op* communication = nullptr;
+  Picoseconds time{0};
+};
+
+/// The first op, and one behind a communication that others run beside, are pieces of their own;
+/// else ops between communications are one.
+struct LayerRun {
+  std::vector<LayerPiece> pieces;
+  bool prefetches = false;  ///< some piece is Issue::kPrefetched
+};
+
+/// What a layer does in a step of the optimizer.
+struct LayerStep {
+  LayerRun deferred;  ///< communications that begin as soon as the layer's last backward has ended
+  LayerRun rest;
+};
+
+/// A phase of a layer takes at least its kernels times `host_per_kernel`: ops that are shorter
+/// last longer in proportion. Backward begins with recomputation. `split`: the order has weight
+/// gradients as a pass of their own. REQUIRES: the layer outlives the result.
+LayerRun layer_run(const workload::Layer& layer, workload::Pass pass, bool split,
+                   const Price& price, Seconds host_per_kernel);
+LayerStep layer_step(const workload::Layer& layer, const Price& price, Seconds host_per_kernel);
+
+/// Whether weight gradients are a pass of their own.
+bool splits_backward(const workload::Stage& stage);
+
+/// A chunk of a stage.
+struct ChunkPlace {
+  std::uint32_t stage;
+  std::uint32_t chunk;
+  friend bool operator==(const ChunkPlace&, const ChunkPlace&) = default;
+};
+
+/// All chunks in the order in which a microbatch passes them forward: by their first layer.
+std::vector<ChunkPlace> chain_of(const workload::Layout& layout);
+
+}  // namespace rehearse::strategies

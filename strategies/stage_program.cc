@@ -1,0 +1,460 @@
+#include "strategies/stage_program.h"
+
+#include <algorithm>
+
+#include <fmt/core.h>
+
+namespace rehearse::strategies {
+
+using graph::ProgramOp;
+using graph::Task;
+using workload::Issue;
+using workload::Layer;
+using workload::Layout;
+using workload::Op;
+using workload::OpKind;
+using workload::Pass;
+using workload::Slot;
+using workload::Stage;
+
+GroupKind group_kind(const Op& op) {
+  switch (op.axis) {
+    case workload::Axis::kTensor:
+      return GroupKind::kTensor;
+    case workload::Axis::kContext:
+      return GroupKind::kContext;
+    case workload::Axis::kExpert:
+      return GroupKind::kExpert;
+    case workload::Axis::kData:
+      break;
+  }
+  return op.expert ? GroupKind::kExpertData : GroupKind::kData;
+}
+
+std::uint32_t ranks_of(GroupKind kind, const workload::Degrees& degrees) {
+  switch (kind) {
+    case GroupKind::kTensor:
+      return degrees.tensor;
+    case GroupKind::kContext:
+      return degrees.context;
+    case GroupKind::kExpert:
+      return degrees.expert;
+    case GroupKind::kData:
+      return degrees.data;
+    case GroupKind::kExpertData:
+      break;
+  }
+  return degrees.data / degrees.expert;
+}
+
+namespace {
+
+/// A layer's pass, and what its pieces are called.
+struct Block {
+  const LayerRun* run;
+  NameId name;
+};
+
+class Writer {
+ public:
+  Writer(const Layout& layout, std::uint32_t stage, std::span<const Crossing> crossings,
+         const Price& price, const JobOptions& options, NamePool& names)
+      : layout_(layout),
+        stage_(layout.stages[stage]),
+        number_(stage),
+        crossings_(crossings),
+        price_(price),
+        options_(options),
+        names_(names),
+        split_(splits_backward(stage_)) {
+    local_group_.fill(kNone);
+  }
+
+  Result<StageProgram> run() {
+    if (Status ok = check_order(); !ok) return forward(ok);
+    find_peers();
+    price_layers();
+    for (std::size_t s = 0; s < stage_.order.size(); ++s) slot(s);
+    step();
+    if (wrong_) return tl::unexpected(std::move(*wrong_));
+    return std::move(result_);
+  }
+
+ private:
+  static constexpr std::uint32_t kNone = UINT32_MAX;
+  using Ops = std::vector<std::uint32_t>;
+
+  struct PricedChunk {
+    std::vector<Block> forward, backward, weights;  // in the order of the pass, with counts
+    std::vector<LayerStep> steps;                   // by layer
+    std::vector<std::uint32_t> layer_of;            // by block of backward
+  };
+
+  Status check_order() const {
+    const std::uint32_t passes = split_ ? 3 : 2;
+    std::vector<std::uint32_t> seen(stage_.chunks.size() * layout_.microbatches * passes, 0);
+    for (const Slot& slot : stage_.order) {
+      const auto pass = static_cast<std::uint32_t>(slot.pass);
+      if (slot.chunk >= stage_.chunks.size() || slot.microbatch >= layout_.microbatches ||
+          seen[(slot.chunk * layout_.microbatches + slot.microbatch) * passes + pass]++ > 0)
+        return wrong_order();
+    }
+    if (stage_.order.size() != seen.size()) return wrong_order();
+    return {};
+  }
+  Status wrong_order() const {
+    return fail(
+        fmt::format("the order of {} does not have every pass of {} microbatches through "
+                    "each of its {} chunks once",
+                    stage_.name, layout_.microbatches, stage_.chunks.size()));
+  }
+
+  void find_peers() {
+    for (const Crossing& crossing : crossings_)
+      for (const std::uint32_t other : {crossing.from.stage, crossing.to.stage})
+        if (other != number_ && touches(crossing) &&
+            std::find(result_.stages.begin(), result_.stages.end(), other) == result_.stages.end())
+          result_.stages.push_back(other);
+    std::uint32_t first = 0;
+    for (const std::uint32_t other : result_.stages) {
+      const auto count = static_cast<std::uint32_t>(
+          partners(stage_.degrees, 0, layout_.stages[other].degrees).size());
+      peers_.push_back({first, count});
+      first += count;
+    }
+  }
+  bool touches(const Crossing& crossing) const {
+    return crossing.from.stage == number_ || crossing.to.stage == number_;
+  }
+
+  void price_layers() {
+    chunks_.resize(stage_.chunks.size());
+    for (std::size_t c = 0; c < chunks_.size(); ++c) {
+      const std::vector<Layer>& layers = stage_.chunks[c].layers;
+      runs_.emplace_back(layers.size() * 3);
+      for (std::size_t l = 0; l < layers.size(); ++l) {
+        for (const Pass pass : {Pass::kForward, Pass::kBackward, Pass::kBackwardWeights})
+          runs_[c][3 * l + static_cast<std::size_t>(pass)] =
+              layer_run(layers[l], pass, split_, price_, options_.host_per_kernel);
+        chunks_[c].steps.push_back(layer_step(layers[l], price_, options_.host_per_kernel));
+      }
+      const auto add = [&](std::vector<Block>& blocks, std::size_t l, Pass pass,
+                           std::string_view what) {
+        const Block block{&runs_[c][3 * l + static_cast<std::size_t>(pass)],
+                          names_.intern(fmt::format("{} {}", layers[l].name, what))};
+        blocks.insert(blocks.end(), layers[l].count, block);
+      };
+      for (std::size_t l = 0; l < layers.size(); ++l)
+        add(chunks_[c].forward, l, Pass::kForward, "forward");
+      for (std::size_t l = layers.size(); l-- > 0;) {
+        add(chunks_[c].backward, l, Pass::kBackward, "backward");
+        chunks_[c].layer_of.insert(chunks_[c].layer_of.end(), layers[l].count,
+                                   static_cast<std::uint32_t>(l));
+        if (split_) add(chunks_[c].weights, l, Pass::kBackwardWeights, "weight gradients");
+      }
+    }
+  }
+
+  const std::vector<Block>& blocks_of(const Slot& slot) const {
+    const PricedChunk& chunk = chunks_[slot.chunk];
+    return slot.pass == Pass::kForward    ? chunk.forward
+           : slot.pass == Pass::kBackward ? chunk.backward
+                                          : chunk.weights;
+  }
+
+  void slot(std::size_t s) {
+    const Slot& slot = stage_.order[s];
+    receive(slot);
+    const std::vector<Block>& blocks = blocks_of(slot);
+    // The last backward of the chunk: what is summed beside it may go.
+    const bool ends = slot.pass == (split_ ? Pass::kBackwardWeights : Pass::kBackward) &&
+                      std::none_of(stage_.order.begin() + static_cast<std::ptrdiff_t>(s) + 1,
+                                   stage_.order.end(), [&](const Slot& later) {
+                                     return later.chunk == slot.chunk && later.pass == slot.pass;
+                                   });
+    for (std::size_t b = 0; b < blocks.size(); ++b) {
+      const Block* next = b + 1 < blocks.size() ? &blocks[b + 1] : first_block_after(s);
+      block(blocks[b], next);
+      if (ends) {
+        const LayerRun& deferred =
+            chunks_[slot.chunk].steps[chunks_[slot.chunk].layer_of[b]].deferred;
+        for (const LayerPiece& piece : deferred.pieces) defer(*piece.communication);
+      }
+    }
+    if (!late_.empty()) finish();
+    send(slot);
+  }
+
+  /// What comes next waits for all that is not deferred.
+  void finish() {
+    flush();
+    for (const std::uint32_t op : late_) add_to(ready_, op);
+    late_.clear();
+  }
+
+  const Block* first_block_after(std::size_t s) const {
+    for (++s; s < stage_.order.size(); ++s)
+      if (const std::vector<Block>& blocks = blocks_of(stage_.order[s]); !blocks.empty())
+        return &blocks.front();
+    return nullptr;
+  }
+
+  void block(const Block& block, const Block* next) {
+    // What the block before issued for this one; the first of all has nobody before it.
+    if (block.run->prefetches && first_) prefetch(block, {});
+    first_ = false;
+    Ops fetched = std::move(fetched_);
+    fetched_.clear();
+    std::size_t used = 0;
+    const std::vector<LayerPiece>& pieces = block.run->pieces;
+    const auto take_fetched = [&] {
+      flush();
+      add_to(ready_, fetched[used++]);
+      after_deferred_.clear();
+    };
+    std::size_t i = 0;
+    for (; i < pieces.size() && is_prefetched(pieces[i]); ++i)
+      if (concerns_others(*pieces[i].communication)) take_fetched();
+    if (next && next->run->prefetches) {
+      flush();
+      prefetch(*next, ready_);
+    }
+    for (; i < pieces.size(); ++i) {
+      if (!pieces[i].communication)
+        compute(pieces[i].time, block.name);
+      else if (!concerns_others(*pieces[i].communication))
+        continue;
+      else if (is_prefetched(pieces[i]))
+        take_fetched();
+      else
+        communicate(*pieces[i].communication);
+    }
+  }
+
+  static bool is_prefetched(const LayerPiece& piece) {
+    return piece.communication && piece.communication->issue == Issue::kPrefetched;
+  }
+  /// Axes of one rank have nothing to communicate.
+  bool concerns_others(const Op& op) const {
+    return op.kind == OpKind::kCopy || ranks_of(group_kind(op), stage_.degrees) > 1;
+  }
+
+  void prefetch(const Block& block, const Ops& after) {
+    const Ops begin = after;
+    for (const LayerPiece& piece : block.run->pieces)
+      if (is_prefetched(piece) && concerns_others(*piece.communication))
+        fetched_.push_back(add(*piece.communication, begin));
+  }
+
+  void compute(Picoseconds time, NameId name) {
+    after_deferred_.clear();
+    if (!pending_) {
+      pending_ = ProgramOp{.name = name, .task = Task::kCompute};
+      pending_->duration = Picoseconds(0);
+    }
+    *pending_->duration += time;
+    if (!late_.empty()) flush();  // what comes next waits for the communication beside it too
+  }
+
+  /// Ends the run of computing. From here on `ready_` is what the next op waits for.
+  void flush() {
+    if (!pending_) return;
+    const std::uint32_t op = add(*pending_, ready_);
+    pending_.reset();
+    became_ready(op);
+  }
+  void became_ready(std::uint32_t op) {
+    ready_ = std::move(late_);
+    late_.clear();
+    add_to(ready_, op);
+  }
+
+  void communicate(const Op& op) {
+    flush();
+    switch (op.issue) {
+      case Issue::kDeferred:
+        defer(op);
+        return;
+      case Issue::kBeside: {
+        const std::uint32_t added = add(op, ready_);
+        for (const std::uint32_t before : late_) add_to(ready_, before);
+        late_ = {added};
+        break;
+      }
+      case Issue::kInline:
+      case Issue::kPrefetched:
+        became_ready(add(op, ready_));
+        break;
+    }
+    after_deferred_.clear();
+  }
+
+  /// Begins when the op before it has ended, which may be deferred too.
+  void defer(const Op& op) {
+    if (!concerns_others(op)) return;
+    flush();
+    const std::uint32_t added = add(op, after_deferred_.empty() ? ready_ : after_deferred_);
+    after_deferred_ = {added};
+    deferred_.push_back(added);
+  }
+
+  std::uint32_t add(const Op& op, const Ops& after) {
+    const NameId name = names_.intern(op.name);
+    if (op.kind == OpKind::kCopy) {
+      if (!options_.host_rate && !wrong_)
+        wrong_ = fail(fmt::format("'{}' copies between device and host", op.name),
+                      "the rate of the link to the host")
+                     .value();
+      ProgramOp copy{.name = name, .task = Task::kMemory, .bytes = op.bytes};
+      copy.duration =
+          Picoseconds::from(options_.host_rate ? op.bytes / *options_.host_rate : Seconds::s(0));
+      return add(copy, after);
+    }
+    return add(ProgramOp{.name = name,
+                         .task = Task::kCollective,
+                         .bytes = op.bytes,
+                         .collective = op.collective,
+                         .group = group_of(group_kind(op))},
+               after);
+  }
+
+  std::uint32_t add(const ProgramOp& op, Ops after) {
+    std::sort(after.begin(), after.end());
+    graph::Program& program = result_.program;
+    program.ops.push_back(op);
+    program.dependencies.insert(program.dependencies.end(), after.begin(), after.end());
+    program.first_dependency.push_back(static_cast<std::uint32_t>(program.dependencies.size()));
+    return static_cast<std::uint32_t>(program.ops.size() - 1);
+  }
+
+  static void add_to(Ops& ops, std::uint32_t op) {
+    if (std::find(ops.begin(), ops.end(), op) == ops.end()) ops.push_back(op);
+  }
+
+  std::uint32_t group_of(GroupKind kind) {
+    std::uint32_t& local = local_group_[static_cast<std::size_t>(kind)];
+    if (local == kNone) {
+      local = static_cast<std::uint32_t>(result_.groups.size());
+      result_.groups.push_back(kind);
+    }
+    return local;
+  }
+
+  /// Forward passes take from the chunk before, backward ones from the one behind.
+  void receive(const Slot& slot) {
+    if (slot.pass == Pass::kBackwardWeights) return;
+    const bool ahead = slot.pass == Pass::kForward;
+    for (std::size_t c = 0; c < crossings_.size(); ++c) {
+      const Crossing& crossing = crossings_[c];
+      if ((ahead ? crossing.to : crossing.from) != ChunkPlace{number_, slot.chunk}) continue;
+      flush();
+      const std::uint32_t other = (ahead ? crossing.from : crossing.to).stage;
+      exchange(Task::kReceive, other, crossing, tag(c, slot), ahead);
+      const Bytes gathered = ahead ? crossing.gathered_forward : crossing.gathered_back;
+      if (gathered > Bytes::b(0))
+        became_ready(add(ProgramOp{.name = names_.intern("boundary all_gather"),
+                                   .task = Task::kCollective,
+                                   .bytes = gathered,
+                                   .collective = CollectiveKind::kAllGather,
+                                   .group = group_of(GroupKind::kTensor)},
+                         ready_));
+    }
+  }
+
+  void send(const Slot& slot) {
+    if (slot.pass == Pass::kBackwardWeights) return;
+    const bool ahead = slot.pass == Pass::kForward;
+    for (std::size_t c = 0; c < crossings_.size(); ++c) {
+      const Crossing& crossing = crossings_[c];
+      if ((ahead ? crossing.from : crossing.to) != ChunkPlace{number_, slot.chunk}) continue;
+      flush();
+      exchange(Task::kSend, (ahead ? crossing.to : crossing.from).stage, crossing, tag(c, slot),
+               ahead);
+    }
+  }
+
+  void exchange(Task task, std::uint32_t other, const Crossing& crossing, std::uint32_t tag,
+                bool ahead) {
+    const auto place = static_cast<std::size_t>(
+        std::find(result_.stages.begin(), result_.stages.end(), other) - result_.stages.begin());
+    const Ops after = ready_;
+    for (std::uint32_t k = 0; k < peers_[place].count; ++k) {
+      const std::uint32_t op =
+          add(ProgramOp{.name = names_.intern(ahead ? "activations" : "gradients"),
+                        .task = task,
+                        .bytes = crossing.message,
+                        .peer = peers_[place].first + k,
+                        .tag = tag},
+              task == Task::kReceive ? Ops{} : after);
+      if (task == Task::kReceive) add_to(ready_, op);
+    }
+  }
+  std::uint32_t tag(std::size_t crossing, const Slot& slot) const {
+    return static_cast<std::uint32_t>(2 * crossing + (slot.pass == Pass::kForward ? 0 : 1)) *
+               layout_.microbatches +
+           slot.microbatch;
+  }
+
+  void step() {
+    if (!deferred_.empty()) flush();
+    for (const std::uint32_t op : deferred_) add_to(ready_, op);
+    after_deferred_.clear();
+    first_ = false;
+    const NameId name = names_.intern("optimizer");
+    std::vector<Block> blocks;
+    for (std::size_t c = 0; c < chunks_.size(); ++c)
+      for (std::size_t l = 0; l < chunks_[c].steps.size(); ++l)
+        blocks.insert(blocks.end(), stage_.chunks[c].layers[l].count,
+                      {&chunks_[c].steps[l].rest, name});
+    for (std::size_t b = 0; b < blocks.size(); ++b) {
+      if (b == 0 && blocks[b].run->prefetches) {
+        flush();
+        prefetch(blocks[b], ready_);
+      }
+      block(blocks[b], b + 1 < blocks.size() ? &blocks[b + 1] : nullptr);
+    }
+    finish();
+    if (options_.fixed > Seconds::s(0)) {
+      ProgramOp fixed{.name = names_.intern("fixed"), .task = Task::kHost};
+      fixed.duration = Picoseconds::from(options_.fixed);
+      add(fixed, ready_);
+    }
+  }
+
+  struct Peers {
+    std::uint32_t first, count;
+  };
+
+  const Layout& layout_;
+  const Stage& stage_;
+  const std::uint32_t number_;
+  std::span<const Crossing> crossings_;
+  const Price& price_;
+  const JobOptions& options_;
+  NamePool& names_;
+  const bool split_;
+  StageProgram result_;
+  std::vector<Peers> peers_;  // by place in result_.stages
+  std::array<std::uint32_t, kGroupKinds> local_group_;
+  std::vector<std::vector<LayerRun>> runs_;  // by chunk, layer and pass
+  std::vector<PricedChunk> chunks_;
+  std::optional<Error> wrong_;
+
+  std::optional<ProgramOp> pending_;  // a run of computing
+  Ops ready_;                         // what the next op waits for
+  Ops late_;                          // what the one after that waits for, too
+  Ops fetched_;                       // of the next block
+  Ops deferred_;                      // so far
+  Ops after_deferred_;                // the op before, where it is deferred
+  bool first_ = true;
+};
+
+}  // namespace
+
+Result<StageProgram> stage_program(const Layout& layout, std::uint32_t stage,
+                                   std::span<const Crossing> crossings, const Price& price,
+                                   const JobOptions& options, NamePool& names) {
+  return Writer(layout, stage, crossings, price, options, names).run();
+}
+
+}  // namespace rehearse::strategies

@@ -1,0 +1,186 @@
+// Properties of jobs made from layouts. A failure prints the seed.
+#include <algorithm>
+#include <random>
+
+#include <catch2/catch.hpp>
+#include <fmt/core.h>
+
+#include "models/job/lower.h"
+#include "models/job/usage.h"
+#include "sim/cluster/read_cluster.h"
+#include "sim/engine/engine.h"
+#include "strategies/job_of_layout.h"
+#include "tests/support/layouts.h"
+
+namespace rehearse::job {
+namespace {
+
+using workload::Axis;
+using workload::Issue;
+using workload::Layer;
+using workload::Layout;
+using workload::Op;
+using Random = std::mt19937_64;
+
+std::uint32_t between(Random& random, std::uint32_t least, std::uint32_t most) {
+  return least + static_cast<std::uint32_t>(random() % (most - least + 1));
+}
+
+enum class Overlap : std::uint8_t { kNothing, kSome };
+
+std::vector<Op> random_ops(Random& random, Overlap overlap) {
+  constexpr CollectiveKind kKinds[] = {CollectiveKind::kAllReduce, CollectiveKind::kAllGather,
+                                       CollectiveKind::kReduceScatter};
+  constexpr Axis kAxes[] = {Axis::kTensor, Axis::kData, Axis::kExpert};
+  std::vector<Op> ops;
+  for (std::uint32_t i = between(random, 1, 6); i > 0; --i) {
+    if (between(random, 0, 2) > 0) {
+      ops.push_back(test::seconds_op(between(random, 0, 200) * 1e-6));
+      continue;
+    }
+    ops.push_back(test::collective_op(
+        kKinds[between(random, 0, 2)], kAxes[between(random, 0, 2)],
+        Bytes::b(between(random, 1, 4'000'000)),
+        overlap == Overlap::kNothing ? Issue::kInline : static_cast<Issue>(between(random, 0, 3))));
+    ops.back().expert = between(random, 0, 1) == 1;
+  }
+  return ops;
+}
+
+Layout random_layout(Random& random, Overlap overlap, bool unequal_degrees) {
+  test::LayoutShape shape{.stages = between(random, 1, 3),
+                          .chunks = between(random, 1, 2),
+                          .layers = between(random, 1, 3)};
+  shape.degrees.data = 1U << between(random, 0, 2);
+  shape.degrees.tensor = 1U << between(random, 0, 1);
+  if (shape.degrees.data > 1) shape.degrees.expert = between(random, 1, 2);
+  shape.microbatches = shape.stages * between(random, 1, 3);
+  shape.gpipe = between(random, 0, 1) == 1;
+  shape.split = between(random, 0, 3) == 0;
+  Layer layer{.name = "layer",
+              .forward = random_ops(random, overlap),
+              .backward = random_ops(random, overlap)};
+  layer.step = random_ops(random, overlap);
+  layer.output = Bytes::b(between(random, 0, 2'000'000));
+  for (Op& op : layer.backward) op.weight_gradient = between(random, 0, 2) == 0;
+  Layout layout = test::layout_of(shape, layer);
+  std::uint32_t first = 0;
+  for (workload::Stage& stage : layout.stages) {
+    for (workload::Chunk& chunk : stage.chunks)
+      for (Op& op : chunk.layers.front().forward)
+        if (!op.communicates()) op.bytes = op.bytes * (0.1 * between(random, 8, 12));
+    if (unequal_degrees) stage.degrees = {.data = 1U << between(random, 0, 2)};
+    stage.first_rank = first;
+    first += stage.degrees.ranks();
+  }
+  return layout;
+}
+
+/// Nodes of four devices, each with a NIC of its own, or one for all.
+cluster::Cluster cluster_for(const Layout& layout, bool shared_nic) {
+  auto cluster = cluster::parse_cluster(
+      fmt::format("cluster: {{device: h100_sxm5_80, devices_per_node: 4, nodes: {}, inter_node: "
+                  "{{kind: switch, links: {}, rate: 50 GB/s, latency: 5 us}}}}\n",
+                  layout.ranks() / 4 + 1, shared_nic ? 1 : 4),
+      "cluster");
+  INFO((cluster ? "" : to_string(cluster.error())));
+  REQUIRE(cluster);
+  return *cluster;
+}
+
+graph::Job job_from(const Layout& layout, strategies::Boundary boundary) {
+  auto job = strategies::job_of(layout, test::seconds_price, {.boundary = boundary});
+  INFO((job ? "" : to_string(job.error())));
+  REQUIRE(job);
+  return std::move(*job);
+}
+
+Result<graph::Timeline> run(const graph::Graph& graph) { return engine::run(graph); }
+
+Picoseconds makespan(const LoweredJob& lowered) {
+  const auto timeline = engine::run(lowered.graph);
+  INFO((timeline ? "" : to_string(timeline.error())));
+  REQUIRE(timeline);
+  return timeline->makespan();
+}
+
+TEST_CASE("layouts: one rank per stage gives what all ranks give by closed form, to the picosecond") {
+  std::uint32_t folds = 0;
+  for (std::uint64_t seed = 1; seed <= 200; ++seed) {
+    INFO("seed " << seed);
+    Random random(seed);
+    const bool unequal = seed % 4 == 0;
+    const Layout layout = random_layout(random, Overlap::kSome, unequal);
+    const graph::Job job =
+        job_from(layout, static_cast<strategies::Boundary>(between(random, 0, 2)));
+    const cluster::Cluster cluster = cluster_for(layout, false);
+    Rules rules{.fidelity = Fidelity::kClosed, .calibrated = between(random, 0, 1) == 1};
+    if (between(random, 0, 2) == 0) rules.slowdown = 1.2;
+    const auto all = lower(job, cluster, rules);
+    INFO((all ? "" : to_string(all.error())));
+    REQUIRE(all);
+    const auto folded = fold(job, cluster, rules);
+    REQUIRE(folded);
+    if (!*folded) continue;
+    ++folds;
+    CHECK((*folded)->ranks.size() == layout.stages.size());
+    CHECK(makespan(**folded) == makespan(*all));
+    if (rules.slowdown > 1) continue;
+    const auto one = engine::run((*folded)->graph), each = engine::run(all->graph);
+    const std::vector<Usage> of_stage = usage(job, **folded, *one),
+                             of_rank = usage(job, *all, *each);
+    for (std::uint32_t r = 0; r < job.ranks(); ++r)
+      CHECK(of_rank[r] == of_stage[job.program_of[r]]);
+  }
+  // Stages that stand partly on one node and partly on another do not fold.
+  CHECK(folds >= 100);
+}
+
+TEST_CASE("layouts: as messages, one rank per stage gives what all give where families take turns") {
+  std::uint32_t folds = 0;
+  for (std::uint64_t seed = 1; seed <= 120; ++seed) {
+    INFO("seed " << seed);
+    Random random(seed);
+    // One stage: nothing but the groups of one collective is on the links at any time.
+    Layout layout = random_layout(random, Overlap::kNothing, false);
+    layout.stages.resize(1);
+    const graph::Job job = job_from(layout, strategies::Boundary::kWhole);
+    const cluster::Cluster cluster = cluster_for(layout, between(random, 0, 1) == 1);
+    const auto all = lower(job, cluster, {});
+    REQUIRE(all);
+    const auto folded = fold(job, cluster, {}, run);
+    REQUIRE(folded);
+    if (!*folded) continue;
+    ++folds;
+    const Picoseconds a = makespan(**folded), b = makespan(*all);
+    // Every message rounds to a picosecond.
+    CHECK(std::abs((a - b).count()) <= static_cast<std::int64_t>(all->messages) + 1000);
+  }
+  CHECK(folds >= 60);
+}
+
+TEST_CASE("layouts: as messages, folding leaves out what families do to each other") {
+  std::vector<double> ratios;
+  for (std::uint64_t seed = 1; seed <= 120; ++seed) {
+    INFO("seed " << seed);
+    Random random(seed);
+    const Layout layout = random_layout(random, Overlap::kSome, false);
+    const graph::Job job = job_from(layout, strategies::Boundary::kWhole);
+    const cluster::Cluster cluster = cluster_for(layout, false);
+    const auto all = lower(job, cluster, {});
+    REQUIRE(all);
+    const auto folded = fold(job, cluster, {}, run);
+    REQUIRE(folded);
+    if (!*folded) continue;
+    ratios.push_back(makespan(**folded) / makespan(*all));
+  }
+  std::sort(ratios.begin(), ratios.end());
+  REQUIRE(ratios.size() >= 60);
+  UNSCOPED_INFO(fmt::format("{} folds, least {}, 10 % {}, median {}, most {}", ratios.size(),
+                            ratios.front(), ratios[ratios.size() / 10], ratios[ratios.size() / 2],
+                            ratios.back()));
+  CHECK(ratios[ratios.size() / 2] == 0);
+}
+
+}  // namespace
+}  // namespace rehearse::job

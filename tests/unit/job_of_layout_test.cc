@@ -1,0 +1,285 @@
+// Jobs from layouts, worked by hand.
+#include "strategies/job_of_layout.h"
+
+#include <catch2/catch.hpp>
+#include <fmt/core.h>
+
+#include "models/job/lower.h"
+#include "sim/cluster/read_cluster.h"
+#include "sim/engine/engine.h"
+#include "tests/support/layouts.h"
+
+namespace rehearse::strategies {
+namespace {
+
+using graph::Job;
+using graph::Task;
+using test::collective_op;
+using test::seconds_op;
+using test::seconds_price;
+using workload::Axis;
+using workload::Issue;
+using workload::Layer;
+using workload::Layout;
+
+constexpr double kUs = 1e-6;
+
+// Every device has a port of 100 GB/s in each direction; 2 us from end to end.
+cluster::Cluster star(std::uint32_t devices) {
+  auto cluster = cluster::parse_cluster(
+      fmt::format("cluster: {{device: h100_sxm5_80, devices_per_node: {}, nodes: 1, intra_node: "
+                  "{{kind: nvswitch, rate: 100 GB/s, latency: 2 us}}}}\n",
+                  devices),
+      "star");
+  REQUIRE(cluster);
+  return *cluster;
+}
+
+Job job_from(const Layout& layout, const JobOptions& options = {}) {
+  Result<Job> job = job_of(layout, seconds_price, options);
+  INFO((job ? "" : to_string(job.error())));
+  REQUIRE(job);
+  return std::move(*job);
+}
+
+double us(const Layout& layout, const JobOptions& options = {},
+          job::Fidelity fidelity = job::Fidelity::kClosed) {
+  const auto lowered =
+      job::lower(job_from(layout, options), star(layout.ranks() + 1), {.fidelity = fidelity});
+  INFO((lowered ? "" : to_string(lowered.error())));
+  REQUIRE(lowered);
+  const auto timeline = engine::run(lowered->graph);
+  INFO((timeline ? "" : to_string(timeline.error())));
+  REQUIRE(timeline);
+  return timeline->makespan().seconds().us();
+}
+
+// Among two ranks of the star: 2 (2 + 20) = 44 us, and 2 + 20 = 22 us.
+workload::Op all_reduce(Issue issue) {
+  return collective_op(CollectiveKind::kAllReduce, Axis::kData, Bytes::mb(4), issue);
+}
+workload::Op all_gather(Issue issue) {
+  return collective_op(CollectiveKind::kAllGather, Axis::kData, Bytes::mb(4), issue);
+}
+workload::Op work(double us) { return seconds_op(us * kUs); }
+
+Layout two_ranks(const Layer& layer, std::uint32_t microbatches = 1, std::uint32_t layers = 2) {
+  return test::layout_of({.degrees = {.data = 2}, .layers = layers, .microbatches = microbatches},
+                         layer);
+}
+
+TEST_CASE("runs of computing are one op") {
+  const Layer layer{.name = "a", .forward = {work(10), work(20)}, .backward = {work(50)}};
+  const Job job = job_from(two_ranks(layer, 2));
+  REQUIRE(job.programs.size() == 1);
+  // Nothing communicates: all that a step does.
+  CHECK(job.programs[0].ops.size() == 1);
+  CHECK(us(two_ranks(layer, 2)) == Approx(2 * (2 * 30 + 2 * 50)));
+}
+
+TEST_CASE("inline: what comes next waits") {
+  const Layer layer{
+      .name = "a", .forward = {work(30), all_reduce(Issue::kInline)}, .backward = {work(50)}};
+  CHECK(us(two_ranks(layer)) == Approx(2 * (30 + 44) + 100));
+  // An axis of one rank has nothing to communicate.
+  CHECK(us(test::layout_of({.layers = 2, .microbatches = 1}, layer)) == Approx(160));
+}
+
+TEST_CASE("beside: one op runs meanwhile") {
+  // The sum from 30 to 74; 20 beside it, 5 behind both.
+  const Layer layer{.name = "a",
+                    .forward = {work(30), all_reduce(Issue::kBeside), work(20), work(5)},
+                    .backward = {}};
+  CHECK(us(two_ranks(layer, 1, 1)) == Approx(79));
+  // At the end of a layer, the first op of the next one.
+  const Layer ends{.name = "a",
+                   .forward = {work(30), work(7), all_reduce(Issue::kBeside)},
+                   .backward = {work(5)}};
+  // 37; sum to 81 beside 30 to 67; 7 from 81 to 88; its sum to 132, and the pass is over.
+  CHECK(us(two_ranks(ends)) == Approx(132 + 10));
+}
+
+TEST_CASE("prefetched: beside the layer before") {
+  const auto layer = [](double us) {
+    return Layer{
+        .name = "a", .forward = {all_gather(Issue::kPrefetched), work(us)}, .backward = {}};
+  };
+  CHECK(us(two_ranks(layer(30))) == Approx(22 + 30 + 30));  // the second one hides
+  CHECK(us(two_ranks(layer(10))) == Approx(22 + 22 + 10));  // computing hides
+}
+
+TEST_CASE("FSDP: a layer takes the longer of computing and communicating") {
+  // Backward of four layers, each: gather 22 before, computing, scatter 22 behind, on one stream.
+  const auto layer = [](double us) {
+    return Layer{.name = "a",
+                 .forward = {},
+                 .backward = {all_gather(Issue::kPrefetched), work(us),
+                              collective_op(CollectiveKind::kReduceScatter, Axis::kData,
+                                            Bytes::mb(4), Issue::kDeferred)}};
+  };
+  CHECK(us(two_ranks(layer(100), 1, 4)) == Approx(22 + 4 * 100 + 22));
+  // gather 0-22, gather 22-44, [compute 22-32] scatter 44-66, [compute 44-54] gather …
+  CHECK(us(two_ranks(layer(10), 1, 4)) == Approx(8 * 22));
+}
+
+TEST_CASE("deferred: only the optimizer waits") {
+  const Layer layer{
+      .name = "a", .forward = {work(30)}, .backward = {work(50), all_reduce(Issue::kDeferred)}};
+  // 60, 110 and its sum to 154, 160 and its sum to 204.
+  CHECK(us(two_ranks(layer)) == Approx(204));
+}
+
+TEST_CASE("the step: deferred sums beside the last backward, others after all of it") {
+  Layer layer{.name = "a", .forward = {work(30)}, .backward = {work(50)}};
+  layer.step = {all_reduce(Issue::kDeferred), work(10)};
+  // Two microbatches of 160: sums from 270 to 314 and 320 to 364; then 2 · 10.
+  CHECK(us(two_ranks(layer, 2)) == Approx(384));
+  CHECK(us(two_ranks(layer, 2), {.fixed = Seconds::us(100)}) == Approx(484));
+  layer.step = {all_reduce(Issue::kInline), work(10)};
+  CHECK(us(two_ranks(layer, 2)) == Approx(320 + 2 * 54));
+}
+
+TEST_CASE("a phase takes at least as long as the host needs for its kernels") {
+  Layer layer{.name = "a", .forward = {work(10), work(5)}, .backward = {work(50)}};
+  CHECK(us(two_ranks(layer, 1, 1), {.host_per_kernel = Seconds::us(8)}) == Approx(16 + 50));
+  layer.forward[0].kernels = 9;
+  CHECK(us(two_ranks(layer, 1, 1), {.host_per_kernel = Seconds::us(8)}) == Approx(80 + 50));
+}
+
+TEST_CASE("copies go over the link to the host") {
+  workload::Op copy{.name = "offload", .kind = workload::OpKind::kCopy, .bytes = Bytes::mb(1)};
+  const Layer layer{.name = "a", .forward = {work(10), copy}, .backward = {}};
+  CHECK(us(two_ranks(layer, 1, 1), {.host_rate = ByteRate::gb_per_s(25)}) == Approx(50));
+  const auto job = job_of(two_ranks(layer), seconds_price, {});
+  REQUIRE_FALSE(job);
+  CHECK(to_string(job.error()) ==
+        "'offload' copies between device and host; the rate of the link to the host");
+}
+
+TEST_CASE("a pipeline: every microbatch passes every stage, with a bubble of one stage less") {
+  Layer layer{.name = "a", .forward = {work(1000)}, .backward = {work(2000)}};
+  // m + p - 1 times a stage's 2 layers · 3 ms. A crossing adds 2 us: p - 1 of them each way before
+  // and behind, and per further microbatch of a pipeline that is filled, one back and forth.
+  for (const bool gpipe : {true, false}) {
+    const double step =
+        us(test::layout_of({.stages = 4, .layers = 2, .microbatches = 8, .gpipe = gpipe}, layer));
+    CHECK(step >= 11 * 6000 + 12);
+    CHECK(step <= 11 * 6000 + 12 + 8 * 4);
+  }
+  // Interleaved: the bubble is that of a chunk. Transfers hide where a chunk waits for none.
+  const double step =
+      us(test::layout_of({.stages = 2, .chunks = 2, .layers = 1, .microbatches = 4}, layer));
+  CHECK(step >= 4 * 2 * 3000 + 3000);
+  CHECK(step <= 4 * 2 * 3000 + 3000 + 8 * 2 * 2);
+}
+
+TEST_CASE("weight gradients as a pass of their own hold up no other stage") {
+  Layer layer{.name = "a", .forward = {work(1000)}, .backward = {work(1000), work(1000)}};
+  layer.backward[1].weight_gradient = true;
+  Layout layout =
+      test::layout_of({.stages = 2, .layers = 1, .microbatches = 2, .split = true}, layer);
+  // Stage 0: F F . B W B W; stage 1: . F B W F B W. B of 1 begins at 2: stage 0 has it at 3 … 4.
+  // Stage 1: F 1-2, B 2-3, W 3-4, F 4-5, B 5-6, W 6-7. Stage 0: B 6-7, W 7-8.
+  const double step = us(layout);
+  CHECK(step >= 8000 + 4);
+  CHECK(step <= 8000 + 10);
+}
+
+TEST_CASE("what a stage passes on") {
+  Layer layer{.name = "a", .forward = {work(10)}, .backward = {work(20)}};
+  layer.output = Bytes::mb(4);
+  Layout layout = test::layout_of(
+      {.stages = 2, .degrees = {.tensor = 2}, .layers = 1, .microbatches = 1}, layer);
+  const auto sends = [&](const JobOptions& options) {
+    const Job job = job_from(layout, options);
+    for (const graph::ProgramOp& op : job.programs[0].ops)
+      if (op.task == Task::kSend) return op.bytes.b() * 1e-6;
+    return -1.0;
+  };
+  // 10, 4 MB in 42 us, 10 + 20, back, 20.
+  CHECK(sends({}) == Approx(4));
+  CHECK(us(layout) == Approx(10 + 42 + 30 + 42 + 20));
+  CHECK(sends({.boundary = Boundary::kDivided}) == Approx(4));
+  // 2 MB in 22 us, gathered in 22.
+  CHECK(sends({.boundary = Boundary::kScattered}) == Approx(2));
+  CHECK(us(layout, {.boundary = Boundary::kScattered}) == Approx(10 + 44 + 30 + 44 + 20));
+  for (const job::Fidelity fidelity : {job::Fidelity::kClosed, job::Fidelity::kMessage})
+    CHECK(us(layout, {}, fidelity) == Approx(144));
+}
+
+TEST_CASE("a wider stage: each of its ranks has a share of a rank of the other") {
+  Layer layer{.name = "a", .forward = {work(10)}, .backward = {work(20)}};
+  layer.output = Bytes::mb(4);
+  Layout layout =
+      test::layout_of({.stages = 2, .degrees = {.data = 2}, .layers = 1, .microbatches = 1}, layer);
+  layout.stages[1].degrees.data = 1;
+  const Job job = job_from(layout);
+  REQUIRE(job.ranks() == 3);
+  CHECK(job.peers_of[0] == std::vector<RankId>{RankId(2)});
+  CHECK(job.peers_of[2] == std::vector<RankId>{RankId(0), RankId(1)});
+  // Rank 2 gets 4 MB from each. By closed form they take 42 us beside each other; as messages its
+  // port has 8 MB to take, and to send.
+  CHECK(us(layout) == Approx(144));
+  CHECK(us(layout, {}, job::Fidelity::kMessage) == Approx(10 + 82 + 30 + 82 + 20));
+  // The other way round: halves to each of two.
+  layout.stages[0].degrees.data = 1;
+  layout.stages[1].degrees.data = 2;
+  layout.stages[1].first_rank = 1;
+  CHECK(us(layout) == Approx(10 + 22 + 30 + 22 + 20));
+  // Tensor ranks that hold it whole: of two, each sends a half to the one; the one sends all to
+  // both.
+  layout.stages[0].degrees = {.tensor = 2};
+  layout.stages[1].degrees = {};
+  layout.stages[1].first_rank = 2;
+  CHECK(us(layout) == Approx(10 + 22 + 30 + 22 + 20));
+  layout.stages[0].degrees.data = 3;
+  layout.stages[1].degrees.data = 2;
+  const auto wrong = job_of(layout, seconds_price, {});
+  REQUIRE_FALSE(wrong);
+  CHECK(to_string(wrong.error()) ==
+        "stage 0 and stage 1 have degrees that do not divide each other; data, context and tensor "
+        "degrees that do");
+}
+
+TEST_CASE("groups: tensor runs fastest, then context, then data; experts on consecutive ranks") {
+  const auto on = [](Axis axis, bool expert) {
+    workload::Op op = collective_op(CollectiveKind::kAllReduce, axis, Bytes::mb(1));
+    op.expert = expert;
+    return op;
+  };
+  const Layer layer{
+      .name = "a",
+      .forward = {on(Axis::kTensor, false), on(Axis::kContext, false), on(Axis::kExpert, false),
+                  on(Axis::kData, false), on(Axis::kData, true)},
+      .backward = {}};
+  const Job job = job_from(test::layout_of(
+      {.degrees = {.data = 4, .tensor = 2, .context = 2, .expert = 2}, .microbatches = 1}, layer));
+  const auto members = [&](std::uint32_t rank, std::uint32_t local) {
+    std::vector<std::uint32_t> ranks;
+    for (const RankId r : job.groups[job.groups_of[rank][local]].members)
+      ranks.push_back(r.index());
+    return ranks;
+  };
+  using Ranks = std::vector<std::uint32_t>;
+  // Rank 13 = (3 · 2 + 0) · 2 + 1: tensor 1, context 0, data 3.
+  CHECK(members(13, 0) == Ranks{12, 13});
+  CHECK(members(13, 1) == Ranks{13, 15});
+  CHECK(members(13, 2) == Ranks{9, 13});
+  CHECK(members(13, 3) == Ranks{1, 5, 9, 13});
+  CHECK(members(13, 4) == Ranks{5, 13});
+  CHECK(job.groups.size() == 8 + 8 + 8 + 4 + 8);
+}
+
+TEST_CASE("an order that leaves something out is refused") {
+  const Layer layer{.name = "a", .forward = {work(1)}, .backward = {work(1)}};
+  Layout layout = two_ranks(layer, 2);
+  layout.stages[0].order.pop_back();
+  const auto job = job_of(layout, seconds_price, {});
+  REQUIRE_FALSE(job);
+  CHECK(to_string(job.error()) ==
+        "the order of stage 0 does not have every pass of 2 microbatches through each of its 1 "
+        "chunks once");
+}
+
+}  // namespace
+}  // namespace rehearse::strategies
