@@ -3,22 +3,23 @@
 
 #include <array>
 #include <cstdint>
-#include <optional>
 #include <string_view>
 
 #include "models/compute/device_facts.h"
+#include "models/compute/memory_law.h"
 #include "models/compute/wave_law.h"
+#include "models/workload/op.h"
 #include "sim/base/estimate.h"
 
 namespace rehearse::compute {
 
 /// Classes of ops whose errors differ.
 enum class OpClass : std::uint8_t {
-  kGemm,      ///< large enough to fill the device
-  kThinGemm,  ///< less than half a wave, or bound by memory
+  kGemm,
+  kThinGemm,  ///< that needs less than half of its time at the sustained rate: latency and memory
   kConvolution,
   kAttention,
-  kElementwise,  ///< gathers too
+  kElementwise,  ///< and gathers
   kNorm,
   kSoftmax,
 };
@@ -29,31 +30,50 @@ constexpr std::string_view to_string(OpClass c) {
   return kOpClassNames[static_cast<std::size_t>(c)];
 }
 
-/// A 90 % interval of measured ÷ predicted.
+/// A 90 % interval of true ÷ predicted.
 struct Width {
   double low = 1, high = 1;
 };
+using Widths = std::array<Width, kOpClasses>;
 
-/// Kernels bound by memory: passes × bytes ÷ (share × peak rate) + call.
-struct MemoryShares {
-  double elementwise = 0.83;
-  double norm = 0.60;     ///< of the bytes read and written once; a row is read twice
-  double softmax = 0.65;  ///< the same
-  double call = 5e-6;     ///< s, of a kernel
+/// Of matrix products in one arithmetic.
+struct MatrixConstants {
+  WaveShape shape;
+  double factor = 1;   ///< sustained ÷ peak, on all rates of the law
+  double batched = 1;  ///< rate of a batch of products ÷ that of one
+  Reread reread = {};
+  /// FP8 alone: what quantising an element of the left operand costs, as bytes moved.
+  double quantise = 0;
+  double from = 0, to = 0;                         ///< FLOPs of the rows it was fitted to; 0: none
+  Provenance provenance = Provenance::kDatasheet;  ///< inside those bounds
 };
 
 struct Constants {
-  std::array<WaveShape, kArithmetics> waves;
-  /// Sustained ÷ peak, on all rates of the wave law.
-  std::array<double, kArithmetics> factors;
-  std::array<Provenance, kArithmetics> origins;  ///< of the factors, within their envelope
-  MemoryShares memory;
-  Provenance memory_origin;
-  double attention;  ///< share of the peak matrix rate of fused attention, causal work counted once
-  std::array<Width, kOpClasses> widths;
+  std::array<MatrixConstants, kArithmetics> matrix;
+  MemoryConstants memory;
+  Provenance memory_provenance = Provenance::kDatasheet;
+  /// Share of the peak matrix rate that fused attention gets, causal work counted once.
+  double attention = 0.4;
+  Widths known{};  ///< where the device's own rows gave the constants
+  Widths other{};  ///< where those of other devices did
 };
 
-/// Those of a device of which nothing was measured.
-Constants datasheet_constants(const DeviceFacts& facts);
+/// What an op takes alone in a stream, s, and what its errors are like.
+struct Predicted {
+  double seconds;
+  OpClass kind;
+  Provenance provenance;
+};
+
+/// How an op was timed, where it did not run inside a job: benchmarks add their own time to each
+/// call, and repeat an op whose operands then wait in L2.
+struct Timing {
+  double overhead = 0;  ///< s, of a call
+  double warm = 1;      ///< bytes moved of operands that fit in L2 ÷ all of them
+};
+
+/// REQUIRES: the op does not communicate.
+Predicted predict(const DeviceFacts& facts, const Constants& constants, const workload::Op& op,
+                  const Timing& timing = {});
 
 }  // namespace rehearse::compute

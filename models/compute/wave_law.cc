@@ -28,7 +28,9 @@ double wave_time(const WaveShape& shape, const WaveDevice& device, const MatrixP
   const double batch = std::max(product.batch, 1.0);
   const double m = std::max(product.m, 1.0), n = std::max(product.n, 1.0),
                k = std::max(product.k, 1.0);
-  const double per_processor = device.multiprocessors / device.rate;
+  const double x = device.reread.from > 0 ? n / device.reread.from : 0;
+  const double slower = 1 + device.reread.extra * x * x / (1 + x * x);
+  const double per_processor = slower * device.multiprocessors / device.rate;
   const double reduced = 8 * batch * m * n / (shape.memory * device.memory_rate);
   double least = HUGE_VAL;
   for (std::size_t t = 0; t < shape.count; ++t) {
@@ -45,7 +47,7 @@ double wave_time(const WaveShape& shape, const WaveDevice& device, const MatrixP
       if (waves > 64) break;  // enough of them: a cut only adds to it
     }
   }
-  const double capped = 2 * batch * m * n * k / (shape.cap * device.rate);
+  const double capped = slower * 2 * batch * m * n * k / (shape.cap * device.rate);
   const double moved = product.bytes / (shape.memory * device.memory_rate);
   return shape.launch + smooth_maximum(std::max(least, capped), moved, shape.smooth);
 }

@@ -35,11 +35,20 @@ struct WaveShape {
   double smooth;                   ///< q
 };
 
+/// What reading an operand again costs where the tiles of one wave run along more columns than its
+/// cache holds: with x = n / from, the rate falls by 1 + extra x² / (1 + x²). Pascal and Volta show
+/// it in FP32 from some 10,000 columns on; absent where no table does.
+struct Reread {
+  double from = 0;  ///< columns; 0: never
+  double extra = 0;
+};
+
 /// A device as the law sees it, SI units.
 struct WaveDevice {
   double multiprocessors;
   double rate;         ///< sustained: factor · peak, FLOP/s
   double memory_rate;  ///< peak, B/s
+  Reread reread = {};
 };
 
 struct MatrixProduct {

@@ -1,0 +1,212 @@
+#include "models/compute/calibration.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include <fmt/core.h>
+
+#include "models/compute/calibration_files.h"
+#include "sim/base/check.h"
+#include "sim/base/yaml.h"
+
+namespace rehearse::compute {
+namespace {
+
+constexpr std::int64_t kVersion = 1;
+
+std::string number(double value) { return fmt::format("{:.6g}", value); }
+
+std::string quoted(const std::string& text) {
+  std::string safe = "\"";
+  for (const char c : text) {
+    if (c == '"' || c == '\\') safe += '\\';
+    safe += static_cast<unsigned char>(c) < 0x20 ? ' ' : c;
+  }
+  return safe + "\"";
+}
+
+std::string text_of(const FittedTo& f, std::string_view indent) {
+  return fmt::format(
+      "{0}source: {1}\n{0}rows_used: {2}\n{0}date: {3}\n{0}rows: {4}\n"
+      "{0}residual: {5}\n",
+      indent, quoted(f.source), quoted(f.rows_used), quoted(f.date), f.rows, number(f.residual));
+}
+
+std::string text_of(const MatrixCalibration& m) {
+  const MatrixConstants& c = m.constants;
+  std::string text = fmt::format("  - arithmetic: {}\n    factor: {}\n    batched: {}\n",
+                                 to_string(m.arithmetic), number(c.factor), number(c.batched));
+  if (c.reread.from > 0)
+    text += fmt::format("    reread_from: {}\n    reread_extra: {}\n", number(c.reread.from),
+                        number(c.reread.extra));
+  if (c.quantise > 0) text += fmt::format("    quantise: {}\n", number(c.quantise));
+  if (c.shape.count > 0) {
+    text += fmt::format(
+        "    cap: {}\n    memory: {}\n    launch: {} us\n    smooth: {}\n"
+        "    tiles:\n",
+        number(c.shape.cap), number(c.shape.memory), number(c.shape.launch * 1e6),
+        number(c.shape.smooth));
+    for (std::size_t t = 0; t < c.shape.count; ++t) {
+      const Tile& tile = c.shape.tiles[t];
+      text += fmt::format("      - {{rows: {}, columns: {}, share: {}, fixed: {} us}}\n",
+                          number(tile.rows), number(tile.columns), number(tile.share),
+                          number(tile.fixed * 1e6));
+    }
+  }
+  text += text_of(m.fitted, "    ");
+  if (c.to > 0)
+    text += fmt::format("    from_gflop: {}\n    to_gflop: {}\n", number(c.from * 1e-9),
+                        number(c.to * 1e-9));
+  return text;
+}
+
+// --- Reading ----------------------------------------------------------------------------------
+
+/// A number in a range; `fallback` where it is absent.
+double in_range(const YamlMap& map, std::string_view key, double fallback, double least,
+                double most) {
+  const double value = map.optional<double>(key).value_or(fallback);
+  if (!(value >= least && value <= most))
+    map.report(key, "is out of range", fmt::format("a number from {:g} to {:g}", least, most));
+  return value;
+}
+
+double time_in(const YamlMap& map, std::string_view key) {
+  const Seconds time = map.required<Seconds>(key).value_or(Seconds::s(0));
+  if (time < Seconds::s(0) || time > Seconds::ms(1))
+    map.report(key, "is out of range", "a time from 0 s to 1 ms");
+  return time.s();
+}
+
+FittedTo fitted_of(const YamlMap& map) {
+  FittedTo f{.source = map.required<std::string>("source").value_or(""),
+             .rows_used = map.required<std::string>("rows_used").value_or(""),
+             .date = map.required<std::string>("date").value_or(""),
+             .rows = 0,
+             .residual = in_range(map, "residual", 0, 0, 10)};
+  const std::int64_t rows = map.required<std::int64_t>("rows").value_or(0);
+  if (rows < 0) map.report("rows", "is below 0", "a count");
+  f.rows = static_cast<std::uint64_t>(std::max<std::int64_t>(rows, 0));
+  return f;
+}
+
+WaveShape shape_of(const YamlMap& map) {
+  WaveShape shape{.tiles = {},
+                  .count = 0,
+                  .cap = in_range(map, "cap", 1, 0.1, 1.5),
+                  .memory = in_range(map, "memory", 0.75, 0.1, 1),
+                  .launch = time_in(map, "launch"),
+                  .smooth = in_range(map, "smooth", 5, 1, 20)};
+  for (const YamlMap& tile : map.maps("tiles")) {
+    if (shape.count == kTiles) {
+      map.report("tiles", "are too many", fmt::format("up to {}", kTiles));
+      break;
+    }
+    shape.tiles[shape.count++] = {.rows = in_range(tile, "rows", 0, 8, 1024),
+                                  .columns = in_range(tile, "columns", 0, 8, 1024),
+                                  .share = in_range(tile, "share", 0, 0.01, 1.5),
+                                  .fixed = time_in(tile, "fixed")};
+    tile.no_other_keys();
+  }
+  return shape;
+}
+
+MatrixCalibration matrix_of(const YamlMap& map) {
+  MatrixCalibration m{
+      .arithmetic = static_cast<Arithmetic>(map.choice("arithmetic", kArithmeticNames).value_or(0)),
+      .constants = {}};
+  if (!map.has("arithmetic")) map.report("arithmetic", "is missing", "such as half");
+  MatrixConstants& c = m.constants;
+  c.factor = in_range(map, "factor", 0, 0.05, 1.05);
+  c.batched = in_range(map, "batched", 1, 0.3, 2);
+  if (map.has("reread_from"))
+    c.reread = {in_range(map, "reread_from", 0, 1, 1e6), in_range(map, "reread_extra", 0, 0, 10)};
+  c.quantise = in_range(map, "quantise", 0, 0, 100);
+  if (map.has("tiles"))
+    c.shape = shape_of(map);
+  else
+    c.shape.count = 0;
+  m.fitted = fitted_of(map);
+  c.from = in_range(map, "from_gflop", 0, 0, 1e9) * 1e9;
+  c.to = in_range(map, "to_gflop", 0, 0, 1e9) * 1e9;
+  map.no_other_keys();
+  return m;
+}
+
+MemoryCalibration memory_of(const YamlMap& map) {
+  MemoryCalibration m;
+  MemoryConstants& c = m.constants;
+  c.elementwise = in_range(map, "elementwise", 0, 0.1, 1);
+  c.norm = in_range(map, "norm", 1, 0.1, 2);
+  c.softmax = in_range(map, "softmax", 1, 0.1, 2);
+  c.norm_cache = in_range(map, "norm_cache", 1, 0.05, 5);
+  c.softmax_cache = in_range(map, "softmax_cache", 0.6, 0.05, 5);
+  c.call = time_in(map, "call");
+  m.fitted = fitted_of(map);
+  map.no_other_keys();
+  return m;
+}
+
+}  // namespace
+
+std::string to_yaml(const Calibration& calibration) {
+  std::string text =
+      fmt::format("operations: {}\ndevice: {}\n", kVersion, quoted(calibration.device));
+  if (!calibration.matrix.empty()) text += "matrix:\n";
+  for (const MatrixCalibration& m : calibration.matrix) text += text_of(m);
+  if (calibration.memory) {
+    const MemoryConstants& c = calibration.memory->constants;
+    text += fmt::format(
+        "memory:\n  elementwise: {}\n  norm: {}\n  softmax: {}\n  norm_cache: {}\n"
+        "  softmax_cache: {}\n  call: {} us\n",
+        number(c.elementwise), number(c.norm), number(c.softmax), number(c.norm_cache),
+        number(c.softmax_cache), number(c.call * 1e6));
+    text += text_of(calibration.memory->fitted, "  ");
+  }
+  std::string widths;
+  for (std::size_t i = 0; i < kOpClasses; ++i)
+    if (const auto& w = calibration.widths[i])
+      widths +=
+          fmt::format("  {}: {{low: {:.3g}, high: {:.3g}}}\n", kOpClassNames[i], w->low, w->high);
+  return widths.empty() ? text : text + "widths:\n" + widths;
+}
+
+Result<Calibration> parse_calibration(const std::string& text, std::string name) {
+  const Result<YamlFile> file = YamlFile::parse(text, std::move(name));
+  if (!file) return forward(file);
+  const YamlMap map = file->root();
+  if (map.required<std::int64_t>("operations") != kVersion)
+    map.report("operations", "is not a version that this program reads", "1");
+  Calibration c{.device = map.required<std::string>("device").value_or("")};
+  for (const YamlMap& m : map.maps("matrix")) c.matrix.push_back(matrix_of(m));
+  if (const auto memory = map.map("memory")) c.memory = memory_of(*memory);
+  if (const auto widths = map.map("widths")) {
+    for (std::size_t i = 0; i < kOpClasses; ++i)
+      if (const auto width = widths->map(kOpClassNames[i])) {
+        c.widths[i] =
+            Width{in_range(*width, "low", 0, 0.01, 1), in_range(*width, "high", 0, 1, 100)};
+        width->no_other_keys();
+      }
+    widths->no_other_keys();
+  }
+  map.no_other_keys();
+  if (Status ok = file->status(); !ok) return forward(ok);
+  return c;
+}
+
+const std::vector<Calibration>& shipped_calibrations() {
+  static const std::vector<Calibration> all = [] {
+    std::vector<Calibration> read;
+    namespace files = calibration_files;
+    for (const std::string_view text : {files::typical_yaml}) {
+      Result<Calibration> c = parse_calibration(std::string(text), "shipped calibration");
+      REHEARSE_CHECK(c, "{}", to_string(c.error()));
+      read.push_back(std::move(*c));
+    }
+    REHEARSE_CHECK(read.front().device == kTypical);
+    return read;
+  }();
+  return all;
+}
+
+}  // namespace rehearse::compute

@@ -1,0 +1,66 @@
+// A calibration: the constants of a device as fitted to its measured rows, with where they come
+// from and how far they hold. docs/formats/operation-calibration.md is the file.
+//
+// The calibration of the device "typical" holds what all devices share: shapes, the factors of a
+// device of which nothing is known, and the widths of predictions from other devices' rows.
+//
+// A Calibration is a value.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "models/compute/constants.h"
+#include "sim/base/result.h"
+
+namespace rehearse::compute {
+
+inline constexpr std::string_view kTypical = "typical";
+
+struct FittedTo {
+  std::string source = {};     ///< of the rows
+  std::string rows_used = {};  ///< which of them, in words
+  std::string date = {};       ///< of the rows
+  std::uint64_t rows = 0;
+  double residual = 0;  ///< mean |predicted / measured - 1| over those rows
+};
+
+struct MatrixCalibration {
+  Arithmetic arithmetic;
+  /// Where its shape is absent (no tiles), the typical one of that arithmetic holds.
+  MatrixConstants constants;
+  FittedTo fitted = {};
+};
+
+struct MemoryCalibration {
+  MemoryConstants constants;
+  FittedTo fitted = {};
+};
+
+struct Calibration {
+  std::string device;  ///< name in the catalog, or kTypical
+  std::vector<MatrixCalibration> matrix = {};
+  std::optional<MemoryCalibration> memory = {};
+  std::array<std::optional<Width>, kOpClasses> widths = {};
+
+  const MatrixCalibration* find(Arithmetic a) const {
+    for (const MatrixCalibration& m : matrix)
+      if (m.arithmetic == a) return &m;
+    return nullptr;
+  }
+};
+
+/// Reads the file. Reports all that is wrong at once.
+Result<Calibration> parse_calibration(const std::string& text, std::string name);
+
+/// The file. parse_calibration(to_yaml(c)) is c to six digits.
+std::string to_yaml(const Calibration& calibration);
+
+/// Those compiled into the program; the first is that of kTypical.
+const std::vector<Calibration>& shipped_calibrations();
+
+}  // namespace rehearse::compute

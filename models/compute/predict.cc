@@ -1,0 +1,101 @@
+#include <algorithm>
+
+#include "models/compute/constants.h"
+#include "sim/base/check.h"
+
+namespace rehearse::compute {
+namespace {
+
+using workload::Op;
+using workload::OpKind;
+
+double kernels_of(const Op& op) { return std::max(op.kernels, 1.0); }
+
+double moved(const DeviceFacts& facts, const MemoryConstants& memory, double share, const Op& op) {
+  return workload::bytes_of(op).b() / (share * facts.memory_rate.bytes_per_s()) +
+         kernels_of(op) * memory.call;
+}
+
+Predicted matrix(const DeviceFacts& facts, const Constants& constants, const Op& op,
+                 const Timing& timing) {
+  const Arithmetic arithmetic = arithmetic_of(facts, op.dtype);
+  const MatrixConstants& c = constants.matrix[static_cast<std::size_t>(arithmetic)];
+  const double sustained =
+      c.factor * (op.batch > 1 ? c.batched : 1) * facts.peak(arithmetic).flop_per_s();
+  const WaveDevice device{.multiprocessors = facts.multiprocessors,
+                          .rate = sustained,
+                          .memory_rate = facts.memory_rate.bytes_per_s(),
+                          .reread = c.reread};
+  double bytes = workload::bytes_of(op).b();
+  if (facts.l2 && bytes < facts.l2->b()) bytes *= timing.warm;
+  const MatrixProduct product{.batch = op.batch, .m = op.m, .n = op.n, .k = op.k, .bytes = bytes};
+  double seconds = wave_time(c.shape, device, product) + (kernels_of(op) - 1) * c.shape.launch;
+  if (arithmetic == Arithmetic::kFp8)
+    seconds += c.quantise * op.batch * op.m * op.k / device.memory_rate;
+  const double flops = workload::flops_of(op).flop();
+  const OpClass kind = op.kind == OpKind::kConvolution     ? OpClass::kConvolution
+                       : flops < 0.5 * seconds * sustained ? OpClass::kThinGemm
+                                                           : OpClass::kGemm;
+  const bool inside = op.kind == OpKind::kGemm && flops >= c.from && flops <= c.to;
+  return {
+      seconds, kind,
+      inside || c.provenance == Provenance::kDatasheet ? c.provenance : Provenance::kExtrapolated};
+}
+
+Predicted attention(const DeviceFacts& facts, const Constants& constants, const Op& op) {
+  const double flops = workload::flops_of(op).flop() * (op.causal ? 0.5 : 1);
+  const double rate = constants.attention * facts.peak(arithmetic_of(facts, op.dtype)).flop_per_s();
+  const double bytes =
+      workload::bytes_of(op).b() / (constants.memory.elementwise * facts.memory_rate.bytes_per_s());
+  return {std::max(flops / rate, bytes) + kernels_of(op) * constants.memory.call,
+          OpClass::kAttention, Provenance::kDatasheet};
+}
+
+/// Rows are read in the format of the op, so FP8 as half precision at the least.
+RowKernel rows_of(const Op& op) {
+  return {.bytes = workload::bytes_of(op).b(),
+          .width = op.width,
+          .element = std::max(workload::bytes_of(op.dtype), 2.0)};
+}
+
+/// Without the time of the call.
+Predicted alone(const DeviceFacts& facts, const Constants& constants, const Op& op,
+                const Timing& timing) {
+  const MemoryConstants& memory = constants.memory;
+  switch (op.kind) {
+    case OpKind::kGemm:
+    case OpKind::kConvolution:
+      return matrix(facts, constants, op, timing);
+    case OpKind::kAttention:
+      return attention(facts, constants, op);
+    case OpKind::kNorm:
+      return {moved(facts, memory,
+                    memory.elementwise * memory.norm / norm_passes(facts, memory, rows_of(op)), op),
+              OpClass::kNorm, constants.memory_provenance};
+    case OpKind::kSoftmax:
+      return {
+          moved(facts, memory,
+                memory.elementwise * memory.softmax / softmax_passes(facts, memory, rows_of(op)),
+                op),
+          OpClass::kSoftmax, constants.memory_provenance};
+    case OpKind::kElementwise:
+    case OpKind::kGather:
+      break;
+    case OpKind::kCollective:
+    case OpKind::kCopy:
+      REHEARSE_CHECK(false, "a {} has no cost on a device alone", workload::to_string(op.kind));
+  }
+  return {moved(facts, memory, memory.elementwise, op), OpClass::kElementwise,
+          constants.memory_provenance};
+}
+
+}  // namespace
+
+Predicted predict(const DeviceFacts& facts, const Constants& constants, const Op& op,
+                  const Timing& timing) {
+  Predicted p = alone(facts, constants, op, timing);
+  p.seconds += timing.overhead;
+  return p;
+}
+
+}  // namespace rehearse::compute

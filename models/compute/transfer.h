@@ -1,0 +1,27 @@
+// Which constants a device gets: those of its own calibration, else those of a device of the same
+// chip, else those that all devices share, with what it sustains from its power limit.
+#pragma once
+
+#include <span>
+#include <string>
+#include <vector>
+
+#include "models/compute/calibration.h"
+
+namespace rehearse::compute {
+
+struct Transferred {
+  Constants constants;
+  std::vector<std::string> sources;  ///< one line each, for people
+};
+
+/// REQUIRES: the first calibration is that of kTypical, and has every arithmetic and memory.
+Transferred constants_for(const DeviceFacts& facts, std::span<const Calibration> calibrations);
+
+/// The power rule: what share of its peak a device sustains in matrix products, where power is all
+/// that limits it: power limit ÷ (peak · energy of an operation), not above 1. The energy of a
+/// process was read from T4 (18 pJ per FP32 FLOP at 12 nm) and bounded by devices that are not
+/// limited (A100 at 7 nm, H100 at 4 nm); in matrix units it is a seventh. 1 without a power limit.
+double power_share(const DeviceFacts& facts, Arithmetic arithmetic);
+
+}  // namespace rehearse::compute
