@@ -8,6 +8,7 @@
 #include "cli/commands/commands.h"
 #include "cli/commands/simulate_job_file.h"
 #include "cli/commands/simulate_result.h"
+#include "cli/output/job_events.h"
 #include "cli/output/result.h"
 #include "models/job/interval.h"
 #include "models/job/roofline.h"
@@ -191,7 +192,10 @@ Result<Exit> run(const SimulateOptions& options, const Globals& globals) {
   if (!simulation) return forward(simulation);
   for (const std::string& warning : simulation->warnings) globals.warn(warning);
   if (!options.perfetto.empty())
-    if (Status ok = draw_simulation(options.perfetto, *simulation); !ok) return forward(ok);
+    if (Status ok =
+            draw_job(options.perfetto, simulation->job, simulation->lowered, simulation->timeline);
+        !ok)
+      return forward(ok);
   const Formats formats = {.text = [&] { return simulation_text(*simulation); },
                            .json = [&] { return simulation_json(*simulation); },
                            .table = [&] { return rank_table(*simulation); }};

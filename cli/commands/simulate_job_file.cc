@@ -5,6 +5,7 @@
 #include <fmt/core.h>
 
 #include "cli/commands/step_result.h"
+#include "cli/output/job_events.h"
 #include "cli/output/result.h"
 #include "sim/base/file.h"
 #include "sim/cluster/catalog.h"
@@ -32,21 +33,20 @@ Result<PredictedJob> predict_job(const SimulateOptions& options) {
   if (!file->has_plan)
     file->assumed.push_back("plan: one rank; `rehearse plan` searches the plans that fit");
   const step::Fidelity fidelity = fidelity_of(options.fidelity);
-  Result<step::Step> step = step::predict(
-      file->spec, file->cluster, {.fidelity = fidelity, .unfold = options.unfold});
+  Result<step::Step> step =
+      step::predict(file->spec, file->cluster, {.fidelity = fidelity, .unfold = options.unfold});
   if (!step) return forward(step);
   const std::size_t devices = file->cluster.devices().size();
   if (step->layout.ranks() < devices)
     step->warnings.push_back(fmt::format("{} of {} devices have nothing to do",
                                          devices - step->layout.ranks(), devices));
-  const Result<const cluster::Gpu*> gpu =
-      cluster::find_gpu(file->cluster.devices().front().model);
+  const Result<const cluster::Gpu*> gpu = cluster::find_gpu(file->cluster.devices().front().model);
   if (!gpu) return forward(gpu);
   const step::Breakdown& parts = step->breakdown;
-  const double busy = std::clamp(
-      (parts.compute + parts.recompute + parts.optimizer) / step->time.value, 0.0, 1.0);
-  cost::StepAccount account = cost::account_of(step->time, busy, **gpu,
-                                               static_cast<double>(devices), file->place);
+  const double busy =
+      std::clamp((parts.compute + parts.recompute + parts.optimizer) / step->time.value, 0.0, 1.0);
+  cost::StepAccount account =
+      cost::account_of(step->time, busy, **gpu, static_cast<double>(devices), file->place);
   return PredictedJob{std::move(*file), std::move(*step), std::move(account), fidelity};
 }
 
@@ -62,8 +62,8 @@ Result<Exit> simulate_job_file(const SimulateOptions& options, const Globals& gl
   if (!job) return forward(job);
   for (const std::string& warning : job->step.warnings) globals.warn(warning);
   if (!options.perfetto.empty())
-    if (Status ok = draw_job(options.perfetto, job->step.job, job->step.lowered,
-                             job->step.timeline);
+    if (Status ok =
+            draw_job(options.perfetto, job->step.job, job->step.lowered, job->step.timeline);
         !ok)
       return forward(ok);
   const Formats formats = {.text = [&] { return step_text(*job); },

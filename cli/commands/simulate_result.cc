@@ -6,8 +6,6 @@
 
 #include <fmt/format.h>
 
-#include "cli/output/event_writer.h"
-#include "sim/base/file.h"
 #include "sim/base/text.h"
 
 namespace rehearse::cli {
@@ -231,61 +229,6 @@ Json simulation_json(const Simulation& s) {
   }
   json["warnings"] = s.warnings;
   return json;
-}
-
-Status draw_simulation(const std::filesystem::path& path, const Simulation& s) {
-  Result<PendingFile> file = PendingFile::create(path);
-  if (!file) return forward(file);
-  EventWriter events(*file);
-  const graph::Graph& graph = s.lowered.graph;
-  // Threads of a rank: 1 compute, 2 host, 3 memory, 4 sends and receives, then its groups.
-  constexpr std::size_t kFirstGroup = 5;
-  constexpr const char* kThreads[] = {"compute", "host", "memory", "messages"};
-  for (std::size_t run = 0; run < s.lowered.ranks.size(); ++run) {
-    const std::size_t process = run + 1;
-    const std::uint32_t r = s.lowered.ranks[run].index();
-    const auto alike =
-        std::count(s.job.program_of.begin(), s.job.program_of.end(), s.job.program_of[r]);
-    events.name("process_name", process, 0,
-                !s.lowered.folded             ? fmt::format("rank {}", r)
-                : s.lowered.ranks.size() == 1 ? fmt::format("all {} ranks", alike)
-                                              : fmt::format("rank {}, one of {} alike", r, alike));
-    events.order(process, process);
-    for (std::size_t t = 0; t < std::size(kThreads); ++t)
-      events.name("thread_name", process, t + 1, kThreads[t]);
-    for (std::size_t g = 0; g < s.job.groups_of[r].size(); ++g)
-      events.name("thread_name", process, kFirstGroup + g,
-                  "group " + s.job.groups[s.job.groups_of[r][g]].name);
-    const graph::Program& program = s.job.program(RankId(r));
-    for (std::uint32_t i = 0; i < program.ops.size(); ++i) {
-      const OpId op(s.lowered.first_op[run] + i);
-      const graph::OpTimes& times = s.timeline[op];
-      if (times.start == times.end) continue;
-      std::size_t thread = 0;
-      switch (program.ops[i].task) {
-        case graph::Task::kCompute:
-          thread = 1;
-          break;
-        case graph::Task::kHost:
-          thread = 2;
-          break;
-        case graph::Task::kMemory:
-          thread = 3;
-          break;
-        case graph::Task::kCollective:
-          thread = kFirstGroup + program.ops[i].group;
-          break;
-        case graph::Task::kSend:
-        case graph::Task::kReceive:
-        case graph::Task::kMark:
-          thread = 4;
-          break;
-      }
-      events.span(graph.name(op), to_string(graph.category(op)), process, thread,
-                  times.start.seconds(), (times.end - times.start).seconds());
-    }
-  }
-  return events.finish();
 }
 
 }  // namespace rehearse::cli

@@ -1,7 +1,6 @@
 // What simulate shows of a run, in each format.
 #pragma once
 
-#include <filesystem>
 #include <string>
 #include <vector>
 
@@ -33,8 +32,5 @@ std::string simulation_text(const Simulation& simulation);
 Json simulation_json(const Simulation& simulation);
 /// Where the time of each rank goes; ranks that do the same in one line.
 Table rank_table(const Simulation& simulation);
-
-/// The timeline, with a process per rank that was run.
-Status draw_simulation(const std::filesystem::path& path, const Simulation& simulation);
 
 }  // namespace rehearse::cli

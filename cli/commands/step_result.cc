@@ -130,10 +130,10 @@ Json memory_json(const PredictedJob& job) {
   json["fits"] = most.fit != memory::Fit::kDoesNotFit;
   json["verdict"] = memory::kFitNames[static_cast<int>(most.fit)];
   json["usable"] = bytes(job.step.usable_memory);
-  json["parts"] = {{"weights", bytes(p.weights)},         {"gradients", bytes(p.gradients)},
-                   {"optimizer", bytes(p.optimizer)},     {"activations", bytes(p.activations)},
-                   {"loss", bytes(p.loss)},               {"gathered", bytes(p.gathered)},
-                   {"transient", bytes(p.transient)},     {"context", bytes(p.context)},
+  json["parts"] = {{"weights", bytes(p.weights)},     {"gradients", bytes(p.gradients)},
+                   {"optimizer", bytes(p.optimizer)}, {"activations", bytes(p.activations)},
+                   {"loss", bytes(p.loss)},           {"gathered", bytes(p.gathered)},
+                   {"transient", bytes(p.transient)}, {"context", bytes(p.context)},
                    {"reserve", bytes(p.reserve)}};
   return json;
 }
@@ -195,18 +195,18 @@ std::string step_text(const PredictedJob& job) {
   const step::Step& step = job.step;
   const workload::Layout& layout = step.layout;
   const Estimate<double> samples = step.samples_per_s();
-  std::string text = fmt::format(
-      "{} on {} × {}: {}, {} × {:g} samples a step\n\n", job.file.name, grouped(layout.ranks()),
-      job.file.cluster.devices().front().model, degrees_text(job), grouped(layout.microbatches),
-      job.file.spec.training.microbatch);
+  std::string text = fmt::format("{} on {} × {}: {}, {} × {:g} samples a step\n\n", job.file.name,
+                                 grouped(layout.ranks()), job.file.cluster.devices().front().model,
+                                 degrees_text(job), grouped(layout.microbatches),
+                                 job.file.spec.training.microbatch);
   text += fmt::format("step time    {}\n", range_text(step.time));
   text += fmt::format("throughput   {} samples/s", significant(samples.value));
   if (layout.tokens_per_sample > 0)
     text += fmt::format(", {} tokens/s, {} tokens/s per device",
                         significant(samples.value * layout.tokens_per_sample),
                         significant(samples.value * layout.tokens_per_sample / layout.ranks()));
-  text += fmt::format("\nutilisation  MFU {:.1f} %, HFU {:.1f} %\n",
-                      step.model_utilization() * 100, step.hardware_utilization() * 100);
+  text += fmt::format("\nutilisation  MFU {:.1f} %, HFU {:.1f} %\n", step.model_utilization() * 100,
+                      step.hardware_utilization() * 100);
   text += memory_text(job) + account_text(job.account) + "\n";
   text += breakdown_text(step) + changes_text(step);
   text += fmt::format("\ncompute from {}; {}\n", provenance_text(step.share_by_provenance),
@@ -261,14 +261,13 @@ Json step_json(const PredictedJob& job) {
   json["stages"] = Json::array();
   for (std::size_t s = 0; s < layout.stages.size(); ++s) {
     const memory::StageMemory& m = step.memory[s];
-    json["stages"].push_back({{"name", layout.stages[s].name},
-                              {"ranks", layout.stages[s].degrees.ranks()},
-                              {"memory", json_predicted(Estimate<double>{m.peak.value.b(),
-                                                                         m.peak.low.b(),
-                                                                         m.peak.high.b(),
-                                                                         m.peak.provenance},
-                                                        "B")},
-                              {"fits", memory::kFitNames[static_cast<int>(m.fit)]}});
+    json["stages"].push_back(
+        {{"name", layout.stages[s].name},
+         {"ranks", layout.stages[s].degrees.ranks()},
+         {"memory", json_predicted(Estimate<double>{m.peak.value.b(), m.peak.low.b(),
+                                                    m.peak.high.b(), m.peak.provenance},
+                                   "B")},
+         {"fits", memory::kFitNames[static_cast<int>(m.fit)]}});
   }
   Json provenance = Json::object();
   for (std::size_t p = 0; p < step.share_by_provenance.size(); ++p)

@@ -160,12 +160,12 @@ Result<JobFile> load_job(const std::filesystem::path& path,
               .target = target,
               .assumed = {}};
   if (!implemented)
-    job.assumed.push_back(fmt::format(
-        "implementation: attention {}, elementwise {}, loss {}, {}",
-        workload::kAttentionNames[static_cast<int>(implementation.attention)],
-        workload::kElementwiseNames[static_cast<int>(implementation.elementwise)],
-        workload::kLossNames[static_cast<int>(implementation.loss)],
-        implementation.dropout ? "dropout" : "no dropout"));
+    job.assumed.push_back(
+        fmt::format("implementation: attention {}, elementwise {}, loss {}, {}",
+                    workload::kAttentionNames[static_cast<int>(implementation.attention)],
+                    workload::kElementwiseNames[static_cast<int>(implementation.elementwise)],
+                    workload::kLossNames[static_cast<int>(implementation.loss)],
+                    implementation.dropout ? "dropout" : "no dropout"));
   return job;
 }
 

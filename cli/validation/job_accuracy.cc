@@ -16,13 +16,13 @@ namespace rehearse::cli {
 namespace {
 
 Result<cluster::Cluster> cluster_of(const JobRow& row) {
-  std::string text = fmt::format(
-      "cluster: {{device: {}, devices_per_node: {}, nodes: {}, intra_node: {}", row.device,
-      row.devices_per_node, row.nodes, "nvswitch");
+  std::string text =
+      fmt::format("cluster: {{device: {}, devices_per_node: {}, nodes: {}, intra_node: {}",
+                  row.device, row.devices_per_node, row.nodes, "nvswitch");
   if (row.nodes > 1)
-    text += fmt::format(", inter_node: {{links: {}, rate: {} Gbit/s, latency: 5 us}}",
-                        row.devices_per_node,
-                        row.node_network.gb_per_s() * 8 / row.devices_per_node);
+    text +=
+        fmt::format(", inter_node: {{links: {}, rate: {} Gbit/s, latency: 5 us}}",
+                    row.devices_per_node, row.node_network.gb_per_s() * 8 / row.devices_per_node);
   return cluster::parse_cluster(text + "}\n", row.table);
 }
 
@@ -103,8 +103,7 @@ Result<std::vector<JobTableAccuracy>> measure_job_accuracy(const std::filesystem
       if (prediction)
         accuracy.rows.push_back(std::move(*prediction));
       else
-        accuracy.left_out.push_back(
-            fmt::format("{}: {}", row.name, to_string(prediction.error())));
+        accuracy.left_out.push_back(fmt::format("{}: {}", row.name, to_string(prediction.error())));
     }
     accuracy.ordering = ordering_of(accuracy.rows);
     all.push_back(std::move(accuracy));

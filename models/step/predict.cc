@@ -27,8 +27,8 @@ struct Run {
   Seconds step = Seconds::s(0);
 };
 
-Result<Run> run(const graph::Job& job, const cluster::Cluster& cluster,
-                const PredictOptions& options) {
+Result<Run> carry(const graph::Job& job, const cluster::Cluster& cluster,
+                  const PredictOptions& options) {
   job::Rules rules;
   rules.calibrated = true;
   rules.fidelity =
@@ -52,32 +52,33 @@ Result<Run> run(const graph::Job& job, const cluster::Cluster& cluster,
   return Run{std::move(*lowered), std::move(*timeline), step};
 }
 
-/// The job with collectives along some axes taking no time, and sends of nothing.
-graph::Job with_free(graph::Job job, std::span<const Axis> axes, bool sends) {
-  for (graph::Program& program : job.programs)
-    for (graph::ProgramOp& op : program.ops) {
-      const bool named = std::any_of(axes.begin(), axes.end(), [&](Axis axis) {
-        return op.group == static_cast<std::uint32_t>(axis);
-      });
-      if (op.task == graph::Task::kCollective && named) op.task = graph::Task::kMark;
-      if (sends && (op.task == graph::Task::kSend || op.task == graph::Task::kReceive))
-        op.bytes = Bytes::b(0);
-    }
-  return job;
+/// The layout without what it communicates along some axes, and between stages.
+workload::Layout without(workload::Layout layout, std::span<const Axis> axes, bool sends) {
+  const auto named = [&](const workload::Op& op) {
+    return op.kind == workload::OpKind::kCollective &&
+           std::find(axes.begin(), axes.end(), op.axis) != axes.end();
+  };
+  for (workload::Stage& stage : layout.stages)
+    for (workload::Chunk& chunk : stage.chunks)
+      for (workload::Layer& layer : chunk.layers) {
+        for (std::vector<workload::Op>* ops :
+             {&layer.forward, &layer.backward, &layer.recompute, &layer.step})
+          std::erase_if(*ops, named);
+        if (sends) layer.output = Bytes::b(0);
+      }
+  return layout;
 }
 
-bool has_collective(const graph::Job& job, Axis axis) {
-  for (const graph::Program& program : job.programs)
-    for (const graph::ProgramOp& op : program.ops)
-      if (op.task == graph::Task::kCollective && op.group == static_cast<std::uint32_t>(axis))
-        return true;
-  return false;
-}
-
-bool has_sends(const graph::Job& job) {
-  for (const graph::Program& program : job.programs)
-    for (const graph::ProgramOp& op : program.ops)
-      if (op.task == graph::Task::kSend) return true;
+bool communicates_along(const workload::Layout& layout, Axis axis) {
+  for (const workload::Stage& stage : layout.stages)
+    for (const workload::Chunk& chunk : stage.chunks)
+      for (const workload::Layer& layer : chunk.layers)
+        for (const std::vector<workload::Op>* ops :
+             {&layer.forward, &layer.backward, &layer.recompute, &layer.step})
+          for (const workload::Op& op : *ops)
+            if (op.kind == workload::OpKind::kCollective && op.axis == axis &&
+                group_size(op, stage.degrees) > 1)
+              return true;
   return false;
 }
 
@@ -127,24 +128,51 @@ Estimate<Seconds> interval(Seconds step, Seconds exposed, bool calibrated, const
   return {step, Seconds::s(std::max(0.0, step.s() - down)), Seconds::s(step.s() + up), provenance};
 }
 
-/// The runs that differ from the job in one thing.
-Status compare(Step& step, const cluster::Cluster& cluster, const PredictOptions& options) {
-  struct Change {
-    std::string name;
-    std::vector<Axis> axes;
-    bool sends = false;
-  };
-  std::vector<Change> changes;
-  for (const Axis axis : {Axis::kTensor, Axis::kContext, Axis::kExpert, Axis::kData})
-    if (has_collective(step.job, axis))
-      changes.push_back({fmt::format("{}-parallel communication free", to_string(axis)), {axis}});
-  if (has_sends(step.job)) changes.push_back({"sends between stages free", {}, true});
-  if (changes.size() < 2) return {};  // the run without any communication says it already
-  for (const Change& change : changes) {
-    const Result<Run> other = run(with_free(step.job, change.axes, change.sends), cluster, options);
-    if (!other) return forward(other);
-    step.counterfactuals.push_back({change.name, other->step});
+/// How a layout is run: once as it is, and again without one thing.
+class Runner {
+ public:
+  Runner(const Spec& spec, const cluster::Cluster& cluster, const OpPrice& price,
+         const PredictOptions& options)
+      : spec_(spec), cluster_(cluster), price_(price), options_(options) {}
+
+  Result<graph::Job> job(const workload::Layout& layout) const {
+    return strategies::job_of(
+        layout, price_,
+        {.host_per_kernel = spec_.conditions.host_per_kernel, .fixed = spec_.conditions.fixed});
   }
+  Result<Run> run(const graph::Job& job) const { return carry(job, cluster_, options_); }
+  Result<Seconds> time_without(const workload::Layout& layout, std::span<const Axis> axes,
+                               bool sends) const {
+    const Result<graph::Job> other = job(without(layout, axes, sends));
+    if (!other) return forward(other);
+    const Result<Run> run = this->run(*other);
+    if (!run) return forward(run);
+    return run->step;
+  }
+
+ private:
+  const Spec& spec_;
+  const cluster::Cluster& cluster_;
+  const OpPrice& price_;
+  const PredictOptions& options_;
+};
+
+/// What each kind of communication is worth: the step without it.
+Status compare(Step& step, const Runner& runner) {
+  const auto add = [&](std::string change, std::span<const Axis> axes, bool sends) -> Status {
+    const Result<Seconds> time = runner.time_without(step.layout, axes, sends);
+    if (!time) return forward(time);
+    step.counterfactuals.push_back({std::move(change), *time});
+    return {};
+  };
+  for (const Axis axis : {Axis::kTensor, Axis::kContext, Axis::kExpert, Axis::kData})
+    if (communicates_along(step.layout, axis))
+      if (Status ok = add(fmt::format("{}-parallel communication free", to_string(axis)),
+                          std::span(&axis, 1), false);
+          !ok)
+        return ok;
+  if (step.layout.stages.size() > 1)
+    if (Status ok = add("sends between stages free", {}, true); !ok) return ok;
   std::stable_sort(
       step.counterfactuals.begin(), step.counterfactuals.end(),
       [](const Counterfactual& a, const Counterfactual& b) { return a.step < b.step; });
@@ -165,8 +193,7 @@ double Step::hardware_utilization() const { return hardware_flops / (peak * time
 
 Result<Step> predict(const Spec& spec, const cluster::Cluster& cluster,
                      const PredictOptions& options) {
-  Result<workload::Layout> layout =
-      strategies::lay_out(spec.workload, spec.training, spec.plan);
+  Result<workload::Layout> layout = strategies::lay_out(spec.workload, spec.training, spec.plan);
   if (!layout) return forward(layout);
   const std::uint32_t ranks = layout->ranks();
   const Result<std::string> device = device_of(cluster, ranks);
@@ -176,11 +203,10 @@ Result<Step> predict(const Spec& spec, const cluster::Cluster& cluster,
   Result<compute::OpCost> cost = compute::OpCost::on(*device, spec.conditions.sustained);
   if (!cost) return forward(cost);
   const OpPrice price(std::move(*cost), spec.conditions);
-  Result<graph::Job> job = strategies::job_of(*layout, price,
-                                              {.host_per_kernel = spec.conditions.host_per_kernel,
-                                               .fixed = spec.conditions.fixed});
+  const Runner runner(spec, cluster, price, options);
+  Result<graph::Job> job = runner.job(*layout);
   if (!job) return forward(job);
-  Result<Run> whole = run(*job, cluster, options);
+  Result<Run> whole = runner.run(*job);
   if (!whole) return forward(whole);
 
   const Work work = work_of(*layout, price, spec.conditions);
@@ -195,9 +221,7 @@ Result<Step> predict(const Spec& spec, const cluster::Cluster& cluster,
             .memory = {},
             .warnings = {}};
   constexpr Axis kAll[] = {Axis::kTensor, Axis::kContext, Axis::kExpert, Axis::kData};
-  PredictOptions closed = options;
-  closed.fidelity = Fidelity::kClosed;
-  const Result<Run> free = run(with_free(step.job, kAll, true), cluster, closed);
+  const Result<Seconds> free = runner.time_without(step.layout, kAll, true);
   if (!free) return forward(free);
   Breakdown& parts = step.breakdown;
   parts = {.compute = work.compute,
@@ -205,12 +229,12 @@ Result<Step> predict(const Spec& spec, const cluster::Cluster& cluster,
            .optimizer = work.optimizer,
            .launch = work.launch,
            .fixed = spec.conditions.fixed};
-  const Seconds least = std::min(free->step, whole->step);
+  const Seconds least = std::min(*free, whole->step);
   parts.exposed_communication = whole->step - least;
   const Seconds busy = work.compute + work.recompute + work.optimizer + work.launch + parts.fixed;
   parts.bubble = std::max(Seconds::s(0), least - busy);
   if (options.counterfactuals)
-    if (Status ok = compare(step, cluster, options); !ok) return forward(ok);
+    if (Status ok = compare(step, runner); !ok) return forward(ok);
   const bool calibrated = std::all_of(step.lowered.pricings.begin(), step.lowered.pricings.end(),
                                       [](const job::Pricing& p) { return p.calibrated; });
   step.time = interval(whole->step, parts.exposed_communication, calibrated, work, spec.conditions,

@@ -54,12 +54,12 @@ struct Step {
   graph::Timeline timeline;
   Estimate<Seconds> time;
   Breakdown breakdown;
-  std::vector<Counterfactual> counterfactuals;  ///< the most effective first
-  std::vector<memory::StageMemory> memory;      ///< by stage
-  Bytes usable_memory = Bytes::b(0);            ///< of a device
-  Flops model_flops = Flops::flop(0);           ///< of the step, all ranks
-  Flops hardware_flops = Flops::flop(0);        ///< with recomputation
-  FlopRate peak = FlopRate::flop_per_s(0);      ///< of all ranks, of the dtype
+  std::vector<Counterfactual> counterfactuals;     ///< the most effective first
+  std::vector<memory::StageMemory> memory;         ///< by stage
+  Bytes usable_memory = Bytes::b(0);               ///< of a device
+  Flops model_flops = Flops::flop(0);              ///< of the step, all ranks
+  Flops hardware_flops = Flops::flop(0);           ///< with recomputation
+  FlopRate peak = FlopRate::flop_per_s(0);         ///< of all ranks, of the dtype
   std::array<double, 4> share_by_provenance = {};  ///< of compute time, by Provenance
   std::vector<std::string> warnings;
 
