@@ -9,13 +9,15 @@
 #include "cli/commands/commands.h"
 #include "cli/output/result.h"
 #include "cli/validation/collective_report.h"
+#include "cli/validation/job_accuracy.h"
 #include "cli/validation/replay_report.h"
 #include "sim/base/text.h"
 
 namespace rehearse::cli {
 namespace {
 
-constexpr std::array<std::string_view, 3> kSuites = {"replay", "replay-pairs", "collectives"};
+constexpr std::array<std::string_view, 4> kSuites = {"replay", "replay-pairs", "collectives",
+                                                     "jobs"};
 
 struct Options {
   std::vector<std::string> suites;
@@ -30,6 +32,7 @@ bool wanted(const Options& options, std::string_view suite) {
 struct Findings {
   std::optional<ReplayAccuracy> replay;
   std::optional<CollectiveAccuracy> collectives;
+  std::vector<JobTableAccuracy> jobs;
   std::vector<SuiteSummary> suites;
 };
 
@@ -41,6 +44,11 @@ Result<Findings> measure(const Options& options, const Globals& globals) {
     Result<CollectiveAccuracy> collectives = measure_collective_accuracy(options.data);
     if (!collectives) return forward(collectives);
     found.collectives = std::move(*collectives);
+  }
+  if (wanted(options, "jobs")) {
+    Result<std::vector<JobTableAccuracy>> jobs = measure_job_accuracy(options.data);
+    if (!jobs) return forward(jobs);
+    found.jobs = std::move(*jobs);
   }
   if (wanted(options, "replay") || wanted(options, "replay-pairs")) {
     Result<ReplayAccuracy> replay =
@@ -54,6 +62,7 @@ Result<Findings> measure(const Options& options, const Globals& globals) {
   if (found.collectives)
     for (SuiteSummary& suite : summarize(*found.collectives))
       found.suites.push_back(std::move(suite));
+  for (SuiteSummary& suite : summarize(found.jobs)) found.suites.push_back(std::move(suite));
   return found;
 }
 
@@ -69,11 +78,13 @@ Result<Exit> run(const Options& options, const Globals& globals) {
     std::string text = suite_table(found->suites).text();
     if (found->replay) text += "\n" + recording_table(*found->replay).text(48);
     if (found->collectives) text += "\n" + case_table(*found->collectives).text();
+    if (!found->jobs.empty()) text += "\n" + job_row_table(found->jobs).text();
     return text;
   };
   const auto to_markdown = [&] {
     std::string text = found->replay ? accuracy_page(*found->replay) : "";
     if (found->collectives) text += collective_section(*found->collectives);
+    if (!found->jobs.empty()) text += job_section(found->jobs);
     return text;
   };
   const Formats formats = {.text = to_text,
@@ -90,7 +101,7 @@ void add_validate(CLI::App& app, Action& action) {
   auto options = std::make_shared<Options>();
   CLI::App* command = app.add_subcommand(
       "validate", "Predict recorded measurements; errors by suite, with the bad cases");
-  command->add_option("SUITE", options->suites, "replay, replay-pairs, collectives (default: all)")
+  command->add_option("SUITE", options->suites, "replay, replay-pairs, collectives, jobs (default: all)")
       ->type_name("NAME")
       ->check(CLI::Validator(
           [](const std::string& name) {

@@ -7,7 +7,7 @@
 #include <fmt/core.h>
 
 #include "cli/validation/job_tables/job_tables.h"
-#include "cli/validation/job_tables/workload_of_row.h"
+#include "cli/validation/job_tables/job_workload.h"
 #include "models/step/predict.h"
 #include "sim/cluster/catalog.h"
 #include "sim/cluster/read_cluster.h"
@@ -150,6 +150,17 @@ Table job_row_table(const std::vector<JobTableAccuracy>& tables) {
                  seconds(p.parts.exposed_communication), seconds(p.parts.bubble)});
     }
   return table;
+}
+
+std::string job_section(const std::vector<JobTableAccuracy>& tables) {
+  std::string text = "\n# Accuracy of whole jobs\n\n";
+  text += job_row_table(tables).markdown();
+  for (const JobTableAccuracy& table : tables) {
+    if (table.left_out.empty()) continue;
+    text += fmt::format("\n{}: {} left out\n\n", table.table, table.left_out.size());
+    for (const std::string& line : table.left_out) text += "- " + line + "\n";
+  }
+  return text;
 }
 
 }  // namespace rehearse::cli
