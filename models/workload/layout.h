@@ -48,6 +48,14 @@ struct StateBytes {
   double total() const { return weights + gradient + optimizer; }
 };
 
+/// What a rank holds of a layer beyond its shard while the layer runs (ZeRO-3, FSDP).
+struct Gathering {
+  double weights = 0;   ///< bytes per parameter, of the layer that runs
+  double gradient = 0;  ///< bytes per parameter, of the layer in backward: not yet scattered
+  double ahead = 0;     ///< further layers whose weights are gathered at the same time
+  bool kept = false;    ///< every layer stays so over the step: sharded stages of a pipeline
+};
+
 struct Chunk {
   std::vector<Layer> layers;
   std::uint32_t first_layer;  ///< of the workload, counted with counts
@@ -61,9 +69,7 @@ struct Stage {
   std::vector<Slot> order;
   /// Per parameter as it stands on one rank, shards already divided.
   StateBytes states;
-  /// Weights gathered at once on a rank, beyond its shard (ZeRO-3), and gradients not yet
-  /// scattered.
-  Bytes gathered = Bytes::b(0);
+  Gathering gathering = {};
 
   /// Microbatches whose activations of a chunk are held at once, at the worst moment of `order`.
   std::vector<std::uint32_t> most_in_flight() const;

@@ -116,6 +116,7 @@ Workload with_samples(Workload workload, double samples) {
     scale_samples(layer.backward, by);
     scale_samples(layer.recompute, by);
     for (Kept& kept : layer.kept) kept.bytes = kept.bytes * by;
+    layer.recomputed = layer.recomputed * by;
     layer.output = layer.output * by;
   }
   workload.samples = samples;

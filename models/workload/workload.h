@@ -46,6 +46,9 @@ struct Layer {
   std::vector<Op> backward;
   /// Before backward, where activations were dropped. Empty until recomputation is decided.
   std::vector<Op> recompute = {};
+  /// Activations that `recompute` makes again: no longer among `kept`, but there while backward of
+  /// this layer runs.
+  Bytes recomputed = Bytes::b(0);
   /// Once per optimizer step: gradients summed, parameters updated. Empty until decided.
   std::vector<Op> step = {};
   std::vector<Weights> weights = {};
