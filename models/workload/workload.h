@@ -12,6 +12,7 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -85,6 +86,8 @@ struct Workload {
 };
 
 Status verify(const Workload& workload);
+/// Layers alone: invariants 1 and 3.
+Status verify(std::span<const Layer> layers);
 
 /// Extents by `samples`: the same step for a microbatch of so many.
 Workload with_samples(Workload workload, double samples);
