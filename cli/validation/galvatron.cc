@@ -68,7 +68,9 @@ bool complete(Transformer& m, GalvatronFamily& family) {
     m.feed_forward = 4 * m.hidden;
     m.causal = false;
     m.token_types = 2;
-    family.mask_bytes = 32;
+    m.embedding_norm = true;
+    family.transformed_head = true;
+    family.mask_bytes = 2.0 * m.heads;  // one in half precision for each
   } else {
     return false;
   }
@@ -150,7 +152,15 @@ std::uint32_t config(const json& object, const char* key) {
   return found != object.end() && found->is_number_unsigned() ? found->get<std::uint32_t>() : 0;
 }
 
+/// Bytes: kept by forward, and the gradient that the loss makes beside them.
+constexpr double kGradientPerLogit = 2;
+double kept_per_logit(const GalvatronFamily& family) { return family.unfused ? 4 : 2; }
+
 }  // namespace
+
+double galvatron_kept_share_of_loss(const GalvatronFamily& family) {
+  return kept_per_logit(family) / (kept_per_logit(family) + kGradientPerLogit);
+}
 
 Result<GalvatronProfile> read_galvatron(const std::filesystem::path& path,
                                         std::vector<std::string>& left_out) {
@@ -277,9 +287,11 @@ Result<workload::Layout> layout_of(const GalvatronProfile& profile, const Galvat
     Layer embedding = vocabulary_layer("embedding");
     embedding.weights.push_back({tables / vocabulary_tensor});
     sharded += tables / t;
-    if (!m.gated)  // dropout
-      embedding.kept.push_back(
-          {.name = "mask", .bytes = Bytes::b(s * h * vocabulary_batch / vocabulary_share)});
+    // The mask of dropout, the input of a norm.
+    const double kept = (m.gated ? 0 : 1) + (m.embedding_norm ? 2 : 0);
+    embedding.kept.push_back(
+        {.name = "embedded",
+         .bytes = Bytes::b(kept * s * h * vocabulary_batch / vocabulary_share)});
     embedding.kept.push_back({.name = "relayout", .bytes = Bytes::b(moved)});
     if (row.pipeline > 1)
       embedding.kept.push_back(
@@ -289,15 +301,15 @@ Result<workload::Layout> layout_of(const GalvatronProfile& profile, const Galvat
   chunk.layers.push_back(std::move(*block));
   if (row.last) {
     Layer head = vocabulary_layer("head");
-    const double per_element = family.unfused ? 8 : 4;
+    const double per_element = family.unfused || family.transformed_head ? 8 : 4;
     head.kept.push_back(
         {.name = "input",
          .bytes = Bytes::b(per_element * s * h * vocabulary_batch / vocabulary_share)});
     if (row.sequence_parallel || row.pipeline > 1)
       head.kept.push_back({.name = "relayout", .bytes = Bytes::b(moved)});
     head.kept.push_back({.name = "logits",
-                         .bytes = Bytes::b((family.unfused ? 4 : 2) * s * vocabulary_batch *
-                                           m.vocabulary / vocabulary_tensor),
+                         .bytes = Bytes::b((kept_per_logit(family) + kGradientPerLogit) * s *
+                                           vocabulary_batch * m.vocabulary / vocabulary_tensor),
                          .transient = true});
     chunk.layers.push_back(std::move(head));
   }
@@ -315,7 +327,8 @@ Result<workload::Layout> layout_of(const GalvatronProfile& profile, const Galvat
   // Half-precision weights and gradients while a layer runs, and the copy that is reduced, unless
   // a pipeline puts the reduction off.
   stage.gathering = {.weights = 2, .gradient = row.pipeline > 1 ? 2. : 4.};
-  workload::Layout layout{.stages = {},
+  workload::Layout layout{.names = {},
+                          .stages = {},
                           .microbatches = 1,
                           .samples_per_step = row.batch,
                           .tokens_per_sample = s,

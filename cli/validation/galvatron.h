@@ -68,6 +68,9 @@ Result<workload::Layer> galvatron_block(const GalvatronProfile& profile, std::ui
 Result<workload::Layout> layout_of(const GalvatronProfile& profile, const GalvatronRow& row,
                                    double layer_factor = 1);
 
+/// Of what the head needs for its logits: what forward leaves; the rest comes with backward.
+double galvatron_kept_share_of_loss(const GalvatronFamily& family);
+
 /// Among the measured states: what is allocated in any case, and masks.
 Bytes galvatron_fixed(const GalvatronProfile& profile, const GalvatronRow& row);
 

@@ -223,7 +223,9 @@ class Measurer {
       into.states.rows.push_back({name, exact(curve.back().parts.states() + fixed), row.states});
       const memory::Parts& forward = curve.front().parts;
       into.activations.rows.push_back(
-          {name, exact(forward.activations + forward.loss), row.activations});
+          {name,
+           exact(forward.activations + forward.loss * galvatron_kept_share_of_loss(profile.family)),
+           row.activations});
       Estimate<Bytes> peak = found.peak;
       for (Bytes* b : {&peak.value, &peak.low, &peak.high}) *b += fixed;
       into.peak.rows.push_back({name, peak, row.peak});
@@ -286,6 +288,11 @@ class Measurer {
     const Result<std::vector<JobTable>> tables = read_job_tables(data_);
     if (!tables) return forward(tables);
     for (const JobTable& table : *tables) {
+      // The others leave recomputation open.
+      constexpr std::string_view kStated[] = {"vtrain-multi",  "sc21-table1", "sc21-table2",
+                                              "seqsel-table5", "mpt",         "torchtitan"};
+      if (std::find(std::begin(kStated), std::end(kStated), table.name) == std::end(kStated))
+        continue;
       FitCheck check{.name = table.name};
       std::vector<double> shares;
       for (const JobRow& row : table.rows) {

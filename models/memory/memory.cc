@@ -40,8 +40,8 @@ struct Load {
 /// A chunk for one microbatch: all that it keeps, and its moments at their worst.
 struct ChunkLoads {
   double kept = 0;
-  Load forward;              // at the end
-  std::optional<Load> head;  // backward of the layer that made the logits, which are gone
+  Load forward;               // at the end
+  std::optional<Load> head;   // backward of the layer that made the logits, which are gone
   std::optional<Load> layer;  // backward of any other
 };
 
@@ -62,9 +62,8 @@ ChunkLoads loads_of(const workload::Chunk& chunk, const workload::Gathering& gat
     const double ahead = layer.count > 1 ? parameters
                          : i > 0         ? chunk.layers[i - 1].parameters()
                                          : 0;
-    const double weights =
-        gathering.kept ? 0 : gathering.weights * (parameters + gathering.ahead * ahead);
-    const double gradient = gathering.kept ? 0 : gathering.gradient * parameters;
+    const double weights = gathering.weights * (parameters + gathering.ahead * ahead);
+    const double gradient = gathering.gradient * parameters;
     const double loss = loss_of(layer), kept = layer.kept_bytes().b();
     if (i + 1 == chunk.layers.size()) loads.forward.gathered = weights;
     loads.forward.loss += loss;
@@ -99,9 +98,7 @@ class Curve {
     if (layout.ranks() > 1) base_.context += Bytes::gib(kNcclGib);
     running_ = base_;
     if (!assumptions.gradients_stay && layout.microbatches <= 1) running_.gradients = Bytes::b(0);
-    if (stage.gathering.kept)
-      running_.gathered =
-          Bytes::b(parameters * (stage.gathering.weights + stage.gathering.gradient));
+    running_.gathered = stage.gathered;
     for (const workload::Chunk& chunk : stage.chunks)
       chunks_.push_back(loads_of(chunk, stage.gathering));
   }
@@ -119,7 +116,7 @@ class Curve {
         ++held[slot.chunk];
         activations += chunk.kept;
         add("forward", i, activations, chunk.forward);
-      } else {
+      } else if (slot.pass != Pass::kRecompute) {
         if (chunk.head && slot.pass == Pass::kBackward)
           add("head backward", i, activations, *chunk.head);
         if (chunk.layer) add("layer backward", i, activations, *chunk.layer);
@@ -165,7 +162,7 @@ Bytes half_width(const Parts& parts, const Assumptions& assumptions, bool commun
                                                                                      : 0.08;
   const double errors[] = {
       0.02 * parts.states().b(), implementation * (parts.activations + parts.loss).b(),
-      0.30 * (parts.gathered + parts.transient).b(), 0.03 * parts.allocated().b(),
+      0.50 * (parts.gathered + parts.transient).b(), 0.03 * parts.allocated().b(),
       communicates ? Bytes::gib(kNcclUncertaintyGib).b() : 0};
   double sum = 0;
   for (const double e : errors) sum += e * e;

@@ -71,7 +71,6 @@ struct Gathering {
   double weights = 0;   ///< bytes per parameter, of the layer that runs
   double gradient = 0;  ///< bytes per parameter, of the layer in backward: not yet scattered
   double ahead = 0;     ///< further layers whose weights are gathered at the same time
-  bool kept = false;    ///< every layer stays so over the step: sharded stages of a pipeline
 };
 
 struct Chunk {
@@ -89,6 +88,9 @@ struct Stage {
   /// larger than those of other parameters, the mean.
   StateBytes states;
   Gathering gathering = {};
+  /// Held over the step: buckets and buffers of communication; weights and gradients that sharded
+  /// stages of a pipeline gather once a step.
+  Bytes gathered = Bytes::b(0);
 
   /// Microbatches whose activations of a chunk are held at once, at the worst moment of `order`.
   std::vector<std::uint32_t> most_in_flight() const;

@@ -87,6 +87,7 @@ workload::Implementation implementation_of(const JobRow& row) {
     case Implementation::kMegatronFlash:
       how.elementwise = Elementwise::kCompiled;
       how.loss = Loss::kFused;
+      how.expanded_keys = false;
       break;
     case Implementation::kTorchtitan:
       how.loss = Loss::kEager;
