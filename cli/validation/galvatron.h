@@ -20,9 +20,10 @@ namespace rehearse::cli {
 
 /// How the families of Galvatron's models are built beside their dimensions.
 struct GalvatronFamily {
-  std::string name;       ///< "gpt", "llama", "baichuan", "bert"
-  bool unfused = false;   ///< norms, rotation and FP32 logits that no formula stands for
-  double mask_bytes = 0;  ///< attention masks among the states, per s² and local sample
+  std::string name;               ///< "gpt", "llama", "baichuan", "bert"
+  bool unfused = false;           ///< norms, rotation and FP32 logits that no formula stands for
+  double mask_bytes = 0;          ///< attention masks among the states, per s² and local sample
+  bool transformed_head = false;  ///< a layer and a norm stand before the logits
   bool relayout = false;  ///< batches are laid out anew around embedding and head without vtp
 };
 
