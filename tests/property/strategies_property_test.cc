@@ -1,4 +1,5 @@
 // Properties of layouts and schedules under random plans. A failure prints the seed.
+#include <map>
 #include <numeric>
 #include <random>
 #include <set>
@@ -219,8 +220,9 @@ TEST_CASE("the makespan of uneven stages is the longest path") {
   for (unsigned seed = 0; seed < 200; ++seed) {
     INFO("seed " << seed);
     Random random(seed);
-    const std::uint32_t p = 1 + random() % 5, v = p > 1 ? 1 + random() % 3 : 1;
-    const std::uint32_t m = p * (1 + random() % 3);
+    const std::uint32_t p = one_of(random, {1u, 2u, 3u, 4u, 5u});
+    const std::uint32_t v = p > 1 ? one_of(random, {1u, 2u, 3u}) : 1;
+    const std::uint32_t m = p * one_of(random, {1u, 2u, 3u});
     const Schedule schedule = v > 1 ? Schedule::kInterleaved
                                     : one_of(random, {Schedule::kGpipe, Schedule::k1f1b,
                                                       Schedule::kZeroBubble, Schedule::kShifted});
