@@ -43,8 +43,8 @@ struct Kept {
 struct Layer {
   std::string name;
   std::uint32_t count = 1;  ///< so many alike, in a row
-  std::vector<Op> forward;
-  std::vector<Op> backward;
+  std::vector<Op> forward = {};
+  std::vector<Op> backward = {};
   /// Before backward, where activations were dropped. Empty until recomputation is decided.
   std::vector<Op> recompute = {};
   /// Activations that `recompute` makes again: no longer among `kept`, but there while backward of
