@@ -28,6 +28,9 @@ struct Weights {
   double count;
   bool tensor = false;  ///< divided by tensor parallelism; else every rank of the group holds them
   bool expert = false;  ///< divided by expert parallelism
+  /// Rows of tables of which a step touches few: no gradient of the whole is kept or summed, and
+  /// the optimizer visits the rows that were looked up alone.
+  bool sparse = false;
 };
 
 /// What forward leaves in memory for backward, per microbatch.
