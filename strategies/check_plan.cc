@@ -98,9 +98,9 @@ Status check_schedule(const Workload& w, const Training& training, const Plan& p
       return fail(fmt::format("interleave {} with pipeline 1", v), "pipeline 2 or more",
                   "nearest: interleave 1");
   }
+  std::uint32_t shared = w.layer_count();
+  for (std::size_t i = 0; i < w.layers.size(); ++i) shared -= is_extra(w, i);
   if (plan.stages.empty()) {
-    std::uint32_t shared = w.layer_count();
-    for (std::size_t i = 0; i < w.layers.size(); ++i) shared -= is_extra(w, i);
     if (p > shared)
       return fail(fmt::format("pipeline {} for {} layers", p, shared), "a layer for every stage",
                   fmt::format("nearest: pipeline {}", shared));
@@ -114,7 +114,7 @@ Status check_schedule(const Workload& w, const Training& training, const Plan& p
   if (v > 1 && m % p != 0)
     return fail(fmt::format("interleaved schedule of {} microbatches on pipeline {}", m, p),
                 "a multiple of the stages", nearest("pipeline", p, m, [&](std::uint32_t s) {
-                  return m % s == 0 && divides(s * v, w.layer_count());
+                  return s > 1 && m % s == 0 && divides(s * v, shared);
                 }));
   return {};
 }

@@ -71,7 +71,9 @@ class Region {
 
   void contracted(std::span<const Op> ops, std::size_t i) {
     const Op& op = ops[i];
-    const bool gradients_follow = i + 1 < ops.size() && ops[i + 1].weight_gradient;
+    std::size_t behind = i + 1;
+    while (behind < ops.size() && ops[behind].communicates()) ++behind;
+    const bool gradients_follow = behind < ops.size() && ops[behind].weight_gradient;
     const bool postponed = shares_sum(ops, i);
     // The input was kept as a share; its other parts come beside the gradient of the input.
     if (sequence_ && gradients_follow && !summing_) gather(output_of(op), Issue::kBeside);
@@ -81,7 +83,7 @@ class Region {
     put(op);
     inside_ = postponed;
     if (postponed || ahead) return;
-    sum(output_of(op), gradients_follow ? Issue::kBeside : Issue::kInline);
+    sum(output_of(op), gradients_follow && behind == i + 1 ? Issue::kBeside : Issue::kInline);
   }
 
   void divided(const Op& op) {

@@ -28,31 +28,56 @@ constexpr double kNcclGib = 0.4, kNcclUncertaintyGib = 0.1;
 
 constexpr double kHeadroom = 0.05;
 
-/// What a chunk holds for a microbatch, and what its layers need while they run.
-struct ChunkBytes {
-  double kept = 0;
+/// What a moment adds to the states and to the activations of the microbatches in flight.
+struct Load {
+  double activations = 0;  // below zero: gone already
   double loss = 0;
-  double transient = 0;  // the most of one layer
+  double transient = 0;
+  double gathered = 0;
+  double sum() const { return activations + loss + transient + gathered; }
 };
 
-ChunkBytes bytes_of(const workload::Chunk& chunk) {
-  ChunkBytes sum;
-  for (const Layer& layer : chunk.layers) {
-    const double kept = layer.kept_bytes().b();
-    double passing = 0;
-    for (const Kept& k : layer.kept)
-      if (k.transient) passing += k.bytes.b();
-    sum.kept += layer.count * kept;
-    // What a layer drops and computes again is held by one layer at a time; the logits of a head
-    // are not computed again.
-    if (layer.recompute.empty()) {
-      sum.loss += passing;
-      sum.transient = std::max(sum.transient, kBackwardTransient * kept);
-    } else {
-      sum.transient = std::max(sum.transient, kRecomputed * passing);
-    }
+/// A chunk for one microbatch: all that it keeps, and its moments at their worst.
+struct ChunkLoads {
+  double kept = 0;
+  Load forward;               // at the end
+  std::optional<Load> head;   // backward of the layer that made the logits, which are gone
+  std::optional<Load> layer;  // backward of any other
+};
+
+double loss_of(const Layer& layer) {
+  double bytes = 0;
+  for (const Kept& k : layer.kept)
+    if (k.transient) bytes += k.bytes.b();
+  return bytes;
+}
+
+ChunkLoads loads_of(const workload::Chunk& chunk, const workload::Gathering& gathering) {
+  ChunkLoads loads;
+  for (const Layer& layer : chunk.layers) loads.kept += layer.count * layer.kept_bytes().b();
+  double gone = 0;  // kept by layers whose backward has ended
+  for (std::size_t i = chunk.layers.size(); i-- > 0;) {
+    const Layer& layer = chunk.layers[i];
+    const double parameters = layer.parameters();
+    const double ahead = layer.count > 1 ? parameters
+                         : i > 0         ? chunk.layers[i - 1].parameters()
+                                         : 0;
+    const double weights = gathering.weights * (parameters + gathering.ahead * ahead);
+    const double gradient = gathering.gradient * parameters;
+    const double loss = loss_of(layer), kept = layer.kept_bytes().b();
+    if (i + 1 == chunk.layers.size()) loads.forward.gathered = weights;
+    loads.forward.loss += loss;
+    const Load backward = {
+        .activations = -gone,
+        .transient = kBackwardTransient * kept + kRecomputed * layer.recomputed.b(),
+        .gathered = weights + gradient};
+    if (loss > 0)
+      loads.head = backward;
+    else if (!loads.layer || backward.sum() > loads.layer->sum())
+      loads.layer = backward;
+    gone += layer.count * kept;
   }
-  return sum;
+  return loads;
 }
 
 bool splits_backward(const Stage& stage) {
@@ -71,11 +96,11 @@ class Curve {
     base_.optimizer = Bytes::b(parameters * stage.states.optimizer);
     base_.context = Bytes::mib(kContextMibPerMultiprocessor * device.multiprocessors);
     if (layout.ranks() > 1) base_.context += Bytes::gib(kNcclGib);
-    base_.gathered = stage.gathered;
     running_ = base_;
-    if (!assumptions.gradients_stay && layout.stages.size() == 1 && layout.microbatches <= 1)
-      running_.gradients = Bytes::b(0);
-    for (const workload::Chunk& chunk : stage.chunks) chunks_.push_back(bytes_of(chunk));
+    if (!assumptions.gradients_stay && layout.microbatches <= 1) running_.gradients = Bytes::b(0);
+    running_.gathered = stage.gathered;
+    for (const workload::Chunk& chunk : stage.chunks)
+      chunks_.push_back(loads_of(chunk, stage.gathering));
   }
 
   std::vector<Moment> moments() {
@@ -86,15 +111,15 @@ class Curve {
       const Slot& slot = stage_.order[i];
       REHEARSE_CHECK(slot.chunk < chunks_.size(), "slot of chunk {} of {}", slot.chunk,
                      chunks_.size());
-      const ChunkBytes& chunk = chunks_[slot.chunk];
+      const ChunkLoads& chunk = chunks_[slot.chunk];
       if (slot.pass == Pass::kForward) {
         ++held[slot.chunk];
         activations += chunk.kept;
-        add("forward", i, activations, chunk.loss, 0);
-      } else {
-        if (chunk.loss > 0 && slot.pass == Pass::kBackward)
-          add("head backward", i, activations, chunk.loss, 0);
-        add("layer backward", i, activations, 0, chunk.transient);
+        add("forward", i, activations, chunk.forward);
+      } else if (slot.pass != Pass::kRecompute) {
+        if (chunk.head && slot.pass == Pass::kBackward)
+          add("head backward", i, activations, *chunk.head);
+        if (chunk.layer) add("layer backward", i, activations, *chunk.layer);
       }
       if (slot.pass == frees && held[slot.chunk] > 0) {
         --held[slot.chunk];
@@ -103,20 +128,19 @@ class Curve {
     }
     // Gradients are unscaled or clipped, and the update has temporaries: a copy of them.
     Parts update = base_;
-    update.gathered = Bytes::b(0);
     update.transient = base_.gradients;
     push("optimizer", std::nullopt, update);
     return std::move(moments_);
   }
 
  private:
-  void add(std::string_view phase, std::size_t slot, double activations, double loss,
-           double transient) {
+  void add(std::string_view phase, std::size_t slot, double activations, const Load& load) {
     const double factor = assumptions_.activation_factor;
     Parts parts = running_;
-    parts.activations = Bytes::b(std::max(0.0, activations) * factor);
-    parts.loss = Bytes::b(loss * factor);
-    parts.transient = Bytes::b(transient * factor);
+    parts.activations = Bytes::b(std::max(0.0, activations + load.activations) * factor);
+    parts.loss = Bytes::b(load.loss * factor);
+    parts.transient = Bytes::b(load.transient * factor);
+    parts.gathered += Bytes::b(load.gathered);
     push(phase, slot, parts);
   }
   void push(std::string_view phase, std::optional<std::size_t> slot, Parts parts) {
@@ -127,7 +151,7 @@ class Curve {
   const Stage& stage_;
   const Assumptions& assumptions_;
   Parts base_{}, running_{};
-  std::vector<ChunkBytes> chunks_ = {};
+  std::vector<ChunkLoads> chunks_ = {};
   std::vector<Moment> moments_ = {};
 };
 
@@ -138,7 +162,7 @@ Bytes half_width(const Parts& parts, const Assumptions& assumptions, bool commun
                                                                                      : 0.08;
   const double errors[] = {
       0.02 * parts.states().b(), implementation * (parts.activations + parts.loss).b(),
-      0.30 * (parts.gathered + parts.transient).b(), 0.03 * parts.allocated().b(),
+      0.50 * (parts.gathered + parts.transient).b(), 0.03 * parts.allocated().b(),
       communicates ? Bytes::gib(kNcclUncertaintyGib).b() : 0};
   double sum = 0;
   for (const double e : errors) sum += e * e;

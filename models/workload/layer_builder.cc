@@ -76,12 +76,36 @@ void LayerBuilder::linear(const Linear& piece) {
   gradients.push_back(wgrad);
   const double parameters = batch * piece.in * piece.out;
   const bool divided = piece.split != Split::kNone;
-  gradients.push_back(accumulation(piece.name, parameters, divided, expert));
+  if (piece.accumulated) gradients.push_back(accumulation(piece.name, parameters, divided, expert));
   backward_.push_back(std::move(gradients));
 
   if (piece.has_matrix) weights(parameters, divided, expert);
   // Partial sums get their bias once, after they are summed.
   if (piece.bias) weights(batch * piece.out, piece.split == Split::kColumns, expert);
+}
+
+void LayerBuilder::convolution(const Convolution& piece) {
+  const auto one = [&](std::string_view part, double m, double n, double k, Extent samples) {
+    Op conv = op(named("convolution", part), OpKind::kConvolution);
+    conv.batch = piece.groups;
+    conv.m = m;
+    conv.n = n;
+    conv.k = k;
+    conv.bytes = piece.moved;
+    conv.samples = samples;
+    return conv;
+  };
+  const double in = piece.in / piece.groups;
+  const double out = piece.out / piece.groups;
+  layer_.forward.push_back(one("", piece.positions, out, in * piece.kernel, Extent::kM));
+  std::vector<Op> gradients;
+  // As many products as forward, whatever the stride.
+  if (!piece.first)
+    gradients.push_back(one("dgrad", piece.positions, in, out * piece.kernel, Extent::kM));
+  gradients.push_back(one("wgrad", out, in * piece.kernel, piece.positions, Extent::kK));
+  gradients.back().weight_gradient = true;
+  backward_.push_back(std::move(gradients));
+  weights(piece.out * in * piece.kernel + (piece.bias ? piece.out : 0), false);
 }
 
 void LayerBuilder::traffic(const Traffic& piece) {

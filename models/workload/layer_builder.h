@@ -33,9 +33,22 @@ struct Linear {
   double in;
   Split split = Split::kNone;
   bool bias = false;
-  double experts = 0;      ///< as many matrices, one for each; 0: it is no mixture
-  bool first = false;      ///< the gradient of its input is not needed: nothing stands before it
-  bool has_matrix = true;  ///< else the matrix is another layer's
+  double experts = 0;       ///< as many matrices, one for each; 0: it is no mixture
+  bool first = false;       ///< the gradient of its input is not needed: nothing stands before it
+  bool has_matrix = true;   ///< else the matrix is another layer's
+  bool accumulated = true;  ///< its gradient is added to that of earlier microbatches
+};
+
+/// Square kernels and others: `kernel` is the number of positions they cover.
+struct Convolution {
+  double groups;
+  double positions;  ///< that come out
+  double out;        ///< channels
+  double in;
+  double kernel;
+  Bytes moved;  ///< input and output
+  bool bias;
+  bool first;  ///< as of Linear
 };
 
 /// A memory-bound piece. Backward has no op where `backward` is zero.
@@ -62,6 +75,7 @@ class LayerBuilder {
   Bytes moved(double elements) const { return Bytes::b(elements * element()); }
 
   void linear(const Linear& piece);
+  void convolution(const Convolution& piece);
   void traffic(const Traffic& piece);
   /// A product of activations: `batch` matrices, divided by samples and by tensor parallelism.
   void product(std::string_view name, double batch, double m, double n, double k);

@@ -16,38 +16,9 @@ Status missing(std::string_view what, const Transformer& model) {
   return fail(fmt::format("'{}' has no {}", model.name, what), "a whole number above zero");
 }
 
-Status check(const Transformer& m) {
-  if (m.hidden == 0) return missing("hidden size", m);
-  if (m.layers == 0) return missing("layers", m);
-  if (m.heads == 0) return missing("heads", m);
-  if (m.sequence == 0) return missing("sequence length", m);
-  if (m.vocabulary == 0 && !m.image) return missing("vocabulary", m);
-  const bool all_mixtures = m.mixture && m.mixture->first_dense == 0 && m.mixture->every == 1;
-  if (m.feed_forward == 0 && !all_mixtures) return missing("feed-forward size", m);
-  if (m.head_size == 0 && !m.latent && m.hidden % m.heads != 0)
-    return fail(
-        fmt::format("'{}' divides a hidden size of {} among {} heads", m.name, m.hidden, m.heads),
-        "heads that divide it, or a head size");
-  if (m.kv_heads > 0 && m.heads % m.kv_heads != 0)
-    return fail(
-        fmt::format("'{}' has {} heads for {} of keys and values", m.name, m.heads, m.kv_heads),
-        "kv_heads that divide heads");
-  if (!m.mixture) return {};
-  const Mixture& x = *m.mixture;
-  if (x.experts == 0 || x.feed_forward == 0 || x.every == 0 || !(x.per_token > 0))
-    return fail(fmt::format("'{}' has experts without a number or a size", m.name));
-  if (x.per_token > x.experts)
-    return fail(
-        fmt::format("'{}' sends a token to {} of {} experts", m.name, x.per_token, x.experts),
-        "experts_per_token up to experts");
-  if (x.first_dense >= m.layers)
-    return fail(fmt::format("'{}' has {} dense layers before its mixtures, of {} in all", m.name,
-                            x.first_dense, m.layers),
-                "fewer than layers");
-  return {};
-}
-
 Transformer complete(Transformer m) {
+  if (m.image) m.sequence = m.image->tokens();
+  if (m.feed_forward == 0 && !m.gated) m.feed_forward = 4 * m.hidden;
   if (m.kv_heads == 0) m.kv_heads = m.heads;
   if (m.latent) m.kv_heads = m.heads;
   if (m.head_size == 0) m.head_size = m.hidden / m.heads;
@@ -60,28 +31,35 @@ Layer embedding(NamePool& names, const Transformer& m, const Implementation& how
   LayerBuilder layer(names, how.dtype);
   const double tokens = m.sequence;
   const double width = m.embedding_size;
-  const double elements = tokens * width;
+  const double hidden = m.hidden;
+  const double elements = tokens * hidden;
   double added = 0;  // tables whose rows are added: one read, one written
   if (m.image) {
     const double patches = tokens - (m.image->class_token ? 1 : 0);
     layer.linear({.name = "patches",
                   .tokens = patches,
                   .out = width,
-                  .in = double(m.image->patch_inputs),
+                  .in = double(m.image->channels) * m.image->patch * m.image->patch,
                   .bias = true,
                   .first = true});
-    layer.keep({.name = "image", .bytes = layer.moved(patches * m.image->patch_inputs)});
+    layer.keep(
+        {.name = "image",
+         .bytes = layer.moved(patches * m.image->channels * m.image->patch * m.image->patch)});
     if (m.image->class_token) layer.weights(width, false);
   } else {
     // Encoder and decoder each look their tokens up in the one table.
     layer.lookup("embedding", (m.decoder_layers > 0 ? 2 : 1) * tokens, width, m.vocabulary);
   }
+  if (m.embedding_size != m.hidden) {
+    layer.linear({"embedding_projection", tokens, hidden, width});
+    layer.keep({.name = "embedding", .bytes = layer.moved(tokens * width)});
+  }
   if (m.positions == Positions::kLearned) {
-    layer.weights(double(m.position_table) * width, false);
+    layer.weights(double(m.position_table) * hidden, false);
     ++added;
   }
   if (m.token_types > 0) {
-    layer.weights(double(m.token_types) * width, false);
+    layer.weights(double(m.token_types) * hidden, false);
     ++added;
   }
   if (m.positions == Positions::kRelative)  // of each stack
@@ -93,21 +71,15 @@ Layer embedding(NamePool& names, const Transformer& m, const Implementation& how
                    .kernels = added,
                    .kernels_backward = added});
   if (m.embedding_norm) {
-    add_norm(layer, "embedding_norm", m, how, tokens, width, false);
+    add_norm(layer, "embedding_norm", m, how, tokens, hidden, false);
     layer.keep({.name = "embedding norm input", .bytes = layer.moved(elements)});
   }
-  if (width != m.hidden) {
-    layer.linear({"embedding_projection", tokens, double(m.hidden), width});
-    layer.keep({.name = "embedding", .bytes = layer.moved(elements)});
-  }
   if (how.dropout) {
-    const double mask = tokens * m.hidden;
-    layer.traffic({.name = "embedding_dropout",
-                   .forward = layer.moved(2 * mask) + Bytes::b(mask),
-                   .backward = layer.moved(2 * mask) + Bytes::b(mask)});
-    layer.keep({.name = "embedding dropout mask", .bytes = Bytes::b(mask)});
+    const Bytes both = layer.moved(2 * elements) + Bytes::b(elements);  // and the mask
+    layer.traffic({.name = "embedding_dropout", .forward = both, .backward = both});
+    layer.keep({.name = "embedding dropout mask", .bytes = Bytes::b(elements)});
   }
-  return layer.finish("embedding", 1, layer.moved(tokens * m.hidden));
+  return layer.finish("embedding", 1, layer.moved(elements));
 }
 
 void add_logits(LayerBuilder& layer, const Transformer& m, const Implementation& how) {
@@ -190,6 +162,46 @@ void add_blocks(Workload& w, const Transformer& m, const Implementation& how) {
 }
 
 }  // namespace
+
+Status check(const Transformer& m) {
+  if (m.hidden == 0) return missing("hidden size", m);
+  if (m.layers == 0) return missing("layers", m);
+  if (m.layers > kMostLayers || m.decoder_layers > kMostLayers)
+    return fail(fmt::format("'{}' has {} layers", m.name, std::max(m.layers, m.decoder_layers)),
+                fmt::format("at most {}", kMostLayers));
+  if (m.heads == 0) return missing("heads", m);
+  if (m.sequence == 0 && !m.image) return missing("sequence length", m);
+  if (m.vocabulary == 0 && !m.image) return missing("vocabulary", m);
+  const bool all_mixtures = m.mixture && m.mixture->first_dense == 0 && m.mixture->every == 1;
+  if (m.image &&
+      (m.image->patch == 0 || m.image->patch > m.image->side || m.image->side > kMostPixels))
+    return fail(fmt::format("'{}' cuts {} pixels into patches of {}", m.name, m.image->side,
+                            m.image->patch),
+                fmt::format("patches that are smaller than the image, of at most {} pixels a side",
+                            kMostPixels));
+  if (m.feed_forward == 0 && m.gated && !all_mixtures) return missing("feed-forward size", m);
+  if (m.head_size == 0 && !m.latent && m.hidden % m.heads != 0)
+    return fail(
+        fmt::format("'{}' divides a hidden size of {} among {} heads", m.name, m.hidden, m.heads),
+        "heads that divide it, or a head size");
+  if (m.kv_heads > 0 && m.heads % m.kv_heads != 0)
+    return fail(
+        fmt::format("'{}' has {} heads for {} of keys and values", m.name, m.heads, m.kv_heads),
+        "kv_heads that divide heads");
+  if (!m.mixture) return {};
+  const Mixture& x = *m.mixture;
+  if (x.experts == 0 || x.feed_forward == 0 || x.every == 0 || !(x.per_token > 0))
+    return fail(fmt::format("'{}' has experts without a number or a size", m.name));
+  if (x.per_token > x.experts)
+    return fail(
+        fmt::format("'{}' sends a token to {} of {} experts", m.name, x.per_token, x.experts),
+        "experts_per_token up to experts");
+  if (x.first_dense >= m.layers)
+    return fail(fmt::format("'{}' has {} dense layers before its mixtures, of {} in all", m.name,
+                            x.first_dense, m.layers),
+                "fewer than layers");
+  return {};
+}
 
 Result<Workload> transformer(const Transformer& model, const Implementation& how) {
   if (Status ok = check(model); !ok) return forward(ok);

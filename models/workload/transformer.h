@@ -13,6 +13,11 @@
 
 namespace rehearse::workload {
 
+/// Of any dimension in a description: products of two stay whole numbers.
+inline constexpr std::uint32_t kMostOfDimension = 100'000'000;
+inline constexpr std::uint32_t kMostLayers = 100'000;
+inline constexpr std::uint32_t kMostPixels = 65'535;  ///< along a side
+
 enum class Norm : std::uint8_t { kLayer, kRms };
 inline constexpr std::string_view kNormNames[] = {"layer", "rms"};
 
@@ -47,11 +52,15 @@ struct Latent {
   std::uint32_t value_size;
 };
 
-/// An image cut into patches; a class is predicted from one token or from their mean.
+/// An image cut into square patches, each a token; a class is predicted from one token or from the
+/// mean of all.
 struct Image {
-  std::uint32_t patch_inputs;  ///< channels times pixels of a patch
-  std::uint32_t classes;
-  bool class_token = true;
+  std::uint32_t side = 224;  ///< pixels
+  std::uint32_t patch = 0;   ///< pixels along each side
+  std::uint32_t channels = 3;
+  std::uint32_t classes = 1000;
+  bool class_token = true;  ///< one more token, which holds the class
+  std::uint32_t tokens() const { return (side / patch) * (side / patch) + (class_token ? 1 : 0); }
 };
 
 struct Transformer {
@@ -60,11 +69,11 @@ struct Transformer {
   std::uint32_t layers = 0;          ///< of the encoder, where there is a decoder behind it
   std::uint32_t decoder_layers = 0;  ///< with cross-attention, behind the encoder (T5)
   std::uint32_t heads = 0;
-  std::uint32_t kv_heads = 0;   ///< 0: as many as heads
-  std::uint32_t head_size = 0;  ///< 0: hidden / heads
-  std::uint32_t feed_forward = 0;
+  std::uint32_t kv_heads = 0;      ///< 0: as many as heads
+  std::uint32_t head_size = 0;     ///< 0: hidden / heads
+  std::uint32_t feed_forward = 0;  ///< 0: four times hidden, where there is no gate
   std::uint32_t vocabulary = 0;
-  std::uint32_t sequence = 0;
+  std::uint32_t sequence = 0;        ///< tokens of a sample; of images: their patches
   std::uint32_t position_table = 0;  ///< rows of learned positions; 0: as the sequence
   bool gated = false;                ///< feed-forward with a gate: SwiGLU, GeGLU
   Activation activation = Activation::kGelu;
@@ -73,11 +82,12 @@ struct Transformer {
   Positions positions = Positions::kLearned;
   bool causal = true;
   bool tied_embedding = true;
-  bool query_bias = true;   ///< of queries, keys and values
-  bool output_bias = true;  ///< of the projection behind attention
-  bool linear_bias = true;  ///< of the feed-forward part
-  bool head_bias = false;   ///< of the logits
-  bool query_norm = false;  ///< queries and keys normalised by head (Qwen3)
+  bool query_bias = true;    ///< of queries, keys and values
+  bool output_bias = true;   ///< of the projection behind attention
+  bool linear_bias = true;   ///< of the feed-forward part
+  bool head_bias = false;    ///< of the logits
+  bool query_norm = false;   ///< queries and keys normalised by head (Qwen3)
+  bool shared_norm = false;  ///< one norm before attention and feed-forward (GPT-J, Falcon)
   bool final_norm = true;
   bool embedding_norm = false;
   std::uint32_t token_types = 0;     ///< rows of a second table added to the embedding (BERT)
@@ -117,9 +127,12 @@ struct Implementation {
   bool expanded_keys = true;  ///< keys and values are kept once per query head, not per its group
 };
 
+/// Fails where dimensions are missing or do not divide each other.
+Status check(const Transformer& model);
+
 /// For one sample. Layers: "embedding"; "block" (or "encoder" and "decoder", or "dense_block" and
 /// "mixture_block"); "head", with the final norm, the logits and the loss.
-/// Fails where dimensions are missing or do not divide each other.
+/// Fails as check() does.
 Result<Workload> transformer(const Transformer& model, const Implementation& implementation);
 
 }  // namespace rehearse::workload

@@ -282,8 +282,10 @@ class Block {
   }
 
   void feed_forward() {
-    norm("feed_forward_norm", "feed-forward norm input", false);
-    keep("feed-forward input", tokens_ * hidden_, false);
+    if (!m_.shared_norm) {
+      norm("feed_forward_norm", "feed-forward norm input", false);
+      keep("feed-forward input", tokens_ * hidden_, false);
+    }
     if (kind_.mixture)
       experts(*m_.mixture);
     else

@@ -159,6 +159,7 @@ Result<JobTable> read_seqsel(const std::filesystem::path& path) {
     job.training.recompute = static_cast<Recompute>(row.choice("activation_recompute", kRecompute));
     constexpr std::string_view kTensor[] = {"ar", "rs_ag"};
     job.plan.sequence_parallel = row.choice("tensor_par_comm_type", kTensor) == 1;
+    job.training.gradients = workload::Dtype::kFp32;
     job.plan.zero = row.text("optimizer_sharding") == "True" ? 1 : 0;
     job.plan.tensor = row.required_count("tensor_par");
     job.plan.pipeline = row.required_count("pipeline_par");
