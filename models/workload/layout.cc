@@ -38,7 +38,21 @@ double Stage::parameters() const {
 std::uint32_t Layout::ranks() const {
   std::uint32_t sum = 0;
   for (const Stage& stage : stages) sum += stage.degrees.ranks();
-  return sum;
+  return sum + (servers ? servers->count : 0);
+}
+
+std::uint32_t group_size(const Op& op, const Degrees& degrees) {
+  switch (op.axis) {
+    case Axis::kTensor:
+      return degrees.tensor;
+    case Axis::kContext:
+      return degrees.context;
+    case Axis::kExpert:
+      return degrees.expert;
+    case Axis::kData:
+      return degrees.data * degrees.context / (op.expert ? degrees.expert : 1);
+  }
+  return 1;
 }
 
 }  // namespace rehearse::workload

@@ -7,9 +7,26 @@
 // by stage; within a stage tensor runs fastest, then context, then data:
 //   rank = first_rank + (data · context_degree + context) · tensor_degree + tensor
 // so that tensor groups stand on neighbouring devices. Expert groups are consecutive data ranks.
+// Servers of parameters come behind all stages.
+//
+// What happens in a step, for whoever lowers or prices it:
+//  - Chunk c of stage s passes its last layer's output on to stage s + 1, and chunk c of the last
+//    stage to chunk c + 1 of the first. `Layer::output` is what one rank sends: with tensor
+//    parallelism its share, and where the next layer needs the whole an all-gather stands in it.
+//    Where stages differ in their degrees, the sum over ranks is what is passed on.
+//  - The layers of a chunk run in their order; `Layer::inputs` is empty here.
+//  - Layer::step runs once, in three parts. What is deferred and stands before the first op that is
+//    not begins when the last backward of this layer has ended. Then, when all gradients of the
+//    stage are summed, the rest, layer by layer; what is deferred there runs beside other layers.
+//  - Collectives along Axis::kData join all ranks of a stage that hold the same parameters: data
+//    and context ranks; for Op::expert, those whose experts are the same (group_size()).
+//  - With `servers`, kReduce along kData sends a gradient to the servers and kBroadcast fetches
+//    parameters from them, each divided evenly over them.
+//  - An order without kRecompute runs Layer::recompute at the start of backward.
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -30,6 +47,7 @@ enum class Pass : std::uint8_t {
   kForward,
   kBackward,         ///< whole, or of the inputs alone where the order has kBackwardWeights too
   kBackwardWeights,  ///< ops with Op::weight_gradient (zero-bubble schedules)
+  kRecompute,        ///< before the backward whose gradients it need not wait for
 };
 
 /// One entry of a stage's order: this pass of this microbatch through this chunk.
@@ -59,7 +77,8 @@ struct Stage {
   std::uint32_t first_rank;
   std::vector<Chunk> chunks;
   std::vector<Slot> order;
-  /// Per parameter as it stands on one rank, shards already divided.
+  /// Per parameter as it stands on one rank, shards already divided. Where shards of experts are
+  /// larger than those of other parameters, the mean.
   StateBytes states;
   /// Weights gathered at once on a rank, beyond its shard (ZeRO-3), and gradients not yet
   /// scattered.
@@ -70,16 +89,40 @@ struct Stage {
   double parameters() const;  ///< on one rank, before data-parallel shards
 };
 
+/// Servers of parameters (Li et al., OSDI 2014). Each keeps its share of every layer.
+struct Servers {
+  std::uint32_t count;
+  std::uint32_t first_rank;
+  /// Steps that a worker may be ahead of the slowest; 0: all wait for each other; absent: without
+  /// bound.
+  std::optional<std::uint32_t> staleness;
+  std::uint32_t backup_workers;  ///< of the data ranks; so many pushes of a step are not waited for
+  double parameters;             ///< on one server
+  StateBytes states;             ///< per parameter on a server
+  /// What a server does on `updates_per_step` occasions of a step: for each push where workers do
+  /// not wait for each other, else once for their sum.
+  Op update;
+  std::uint32_t updates_per_step;
+};
+
 struct Layout {
+  NamePool names;  ///< keeps the names of ops
   std::vector<Stage> stages;
   std::uint32_t microbatches;  ///< per data-parallel rank of the first stage and step
   double samples_per_step;     ///< over all ranks
   double tokens_per_sample;
   Flops model_flops;  ///< of a step over all ranks: what MFU counts
+  std::optional<Servers> servers = {};
+  /// Gradient of the matrix that embedding and head share, where they stand on different stages:
+  /// summed between each rank of the first stage and its like on the last, once a step.
+  Bytes tied_gradient = Bytes::b(0);
   /// Transforms that were applied, in order; for people.
   std::vector<std::string> applied;
 
-  std::uint32_t ranks() const;
+  std::uint32_t ranks() const;  ///< servers included
 };
+
+/// Ranks that take part in the collective `op` on a stage of these degrees.
+std::uint32_t group_size(const Op& op, const Degrees& degrees);
 
 }  // namespace rehearse::workload

@@ -96,6 +96,8 @@ struct Op {
   CollectiveKind collective = CollectiveKind::kBarrier;
   Axis axis = Axis::kTensor;
   Issue issue = Issue::kInline;
+  bool host =
+      false;  ///< on the processor of the host, at the rate of its memory: offloaded updates
   /// As recorded, for exactly these extents. A transform that changes an extent keeps it, scaled by
   /// what the cost model says of both (models/compute).
   std::optional<Estimate<Seconds>> measured = {};
