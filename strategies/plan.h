@@ -54,10 +54,19 @@ struct ParameterServer {
 enum class ContextExchange : std::uint8_t { kRing, kAllToAll };
 inline constexpr std::string_view kContextExchangeNames[] = {"ring", "all_to_all"};
 
+/// What mixture layers with expert parallelism exchange.
+enum class ExpertExchange : std::uint8_t {
+  kTokens,   ///< tokens go to the ranks that hold their experts
+  kWeights,  ///< experts are gathered where the tokens are
+  kCheaper,  ///< by layer, whichever moves fewer bytes in a step
+};
+inline constexpr std::string_view kExpertExchangeNames[] = {"tokens", "weights", "cheaper"};
+
 enum class Offload : std::uint8_t { kNone, kOptimizer, kWeights, kActivations };
 inline constexpr std::string_view kOffloadNames[] = {"none", "optimizer", "weights", "activations"};
 
-/// A range of layers with ranks of its own: uneven stages, layer separation, heterogeneous devices.
+/// A range of layers, embedding and head counted too, with ranks of its own: uneven stages, layer
+/// separation, heterogeneous devices.
 struct StagePlan {
   std::string name;
   std::uint32_t layers = 0;  ///< so many of those not yet taken; 0: all that are left
@@ -87,8 +96,11 @@ struct Plan {
   /// Tensor-parallel collectives run beside the matrix operations they belong to, in pieces.
   bool asynchronous_tensor = false;
   ContextExchange context_exchange = ContextExchange::kRing;
-  /// Most tokens an expert takes, as a multiple of an even share; the load of the busiest expert.
+  ExpertExchange expert_exchange = ExpertExchange::kTokens;
+  /// Tokens that every expert is given room for, as a multiple of an even share: missing ones are
+  /// padded, further ones dropped. 1: as many as come.
   double capacity_factor = 1;
+  /// Load of the busiest rank's experts, as a multiple of the mean, where there is no capacity.
   double expert_imbalance = 1;
   Offload offload = Offload::kNone;
   /// In the place of `pipeline`, `data` and `tensor`.

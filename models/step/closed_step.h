@@ -21,8 +21,7 @@
 namespace rehearse::step {
 
 /// Of a collective on a stage, and of a message between two.
-using CollectivePrice =
-    std::function<Result<Seconds>(const workload::Op&, const workload::Stage&)>;
+using CollectivePrice = std::function<Result<Seconds>(const workload::Op&, const workload::Stage&)>;
 using MessagePrice =
     std::function<Result<Seconds>(const workload::Stage&, const workload::Stage&, Bytes)>;
 

@@ -16,9 +16,9 @@ using workload::Stage;
 Status CollectivePrices::has_devices(const Stage& stage) const {
   const std::size_t needed = stage.first_rank + stage.degrees.ranks();
   if (needed > cluster_.devices().size())
-    return fail(fmt::format("{} ranks on a cluster of {} devices", needed,
-                            cluster_.devices().size()),
-                "a device for each rank");
+    return fail(
+        fmt::format("{} ranks on a cluster of {} devices", needed, cluster_.devices().size()),
+        "a device for each rank");
   return {};
 }
 
@@ -54,9 +54,8 @@ Result<Estimate<Seconds>> CollectivePrices::message(const Stage& from, const Sta
   if (known == paths_.end()) {
     for (const Stage* stage : {&from, &to})
       if (Status ok = has_devices(*stage); !ok) return forward(ok);
-    known = paths_
-                .emplace(key, cluster_.route(DeviceId(from.first_rank), DeviceId(there)).path)
-                .first;
+    known =
+        paths_.emplace(key, cluster_.route(DeviceId(from.first_rank), DeviceId(there)).path).first;
   }
   const cluster::PointToPoint& path = known->second;
   return job::on_datasheet_links(path.latency + rules_.message_overhead + bytes / path.rate);

@@ -90,10 +90,16 @@ Status verify(const Workload& workload) {
   if (workload.layers.empty()) return fail("a workload without layers");
   for (std::uint32_t i = 0; i < workload.layers.size(); ++i) {
     const Layer& layer = workload.layers[i];
-    if (layer.count == 0) return fail(fmt::format("layer '{}' stands zero times", layer.name));
     for (const std::uint32_t input : layer.inputs)
       if (input >= i)
         return fail(fmt::format("layer '{}' takes the output of a later one", layer.name));
+  }
+  return verify(std::span<const Layer>(workload.layers));
+}
+
+Status verify(std::span<const Layer> layers) {
+  for (const Layer& layer : layers) {
+    if (layer.count == 0) return fail(fmt::format("layer '{}' stands zero times", layer.name));
     for (const Weights& w : layer.weights)
       if (!(std::isfinite(w.count) && w.count >= 0))
         return fail(fmt::format("layer '{}' has {} parameters", layer.name, w.count));
@@ -116,6 +122,7 @@ Workload with_samples(Workload workload, double samples) {
     scale_samples(layer.backward, by);
     scale_samples(layer.recompute, by);
     for (Kept& kept : layer.kept) kept.bytes = kept.bytes * by;
+    layer.recomputed = layer.recomputed * by;
     layer.output = layer.output * by;
   }
   workload.samples = samples;

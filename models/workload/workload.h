@@ -12,6 +12,7 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -46,6 +47,9 @@ struct Layer {
   std::vector<Op> backward;
   /// Before backward, where activations were dropped. Empty until recomputation is decided.
   std::vector<Op> recompute = {};
+  /// Activations that `recompute` makes again: no longer among `kept`, but there while backward of
+  /// this layer runs.
+  Bytes recomputed = Bytes::b(0);
   /// Once per optimizer step: gradients summed, parameters updated. Empty until decided.
   std::vector<Op> step = {};
   std::vector<Weights> weights = {};
@@ -82,6 +86,8 @@ struct Workload {
 };
 
 Status verify(const Workload& workload);
+/// Layers alone: invariants 1 and 3.
+Status verify(std::span<const Layer> layers);
 
 /// Extents by `samples`: the same step for a microbatch of so many.
 Workload with_samples(Workload workload, double samples);

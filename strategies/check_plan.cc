@@ -1,0 +1,243 @@
+#include "strategies/check_plan.h"
+
+#include <cmath>
+#include <functional>
+
+#include <fmt/core.h>
+
+#include "strategies/transform.h"
+
+namespace rehearse::strategies {
+namespace {
+
+using workload::Workload;
+
+bool divides(double part, double whole) {
+  const double quotient = whole / part;
+  return part > 0 && quotient >= 1 && std::abs(quotient - std::round(quotient)) < 1e-9 * quotient;
+}
+
+/// "nearest: tensor 2 or 4": the closest valid values below and above, up to `most`.
+std::string nearest(std::string_view what, std::uint32_t value, std::uint32_t most,
+                    const std::function<bool(std::uint32_t)>& valid) {
+  std::string text;
+  for (std::uint32_t below = std::min(value, most + 1); below-- > 1;)
+    if (valid(below)) {
+      text = fmt::format("nearest: {} {}", what, below);
+      break;
+    }
+  for (std::uint32_t above = value + 1; above <= most; ++above)
+    if (valid(above)) {
+      text = text.empty() ? fmt::format("nearest: {} {}", what, above)
+                          : fmt::format("{} or {}", text, above);
+      break;
+    }
+  return text;
+}
+
+/// Largest degree worth looking at for a neighbour.
+constexpr std::uint32_t kMostDegree = 4096;
+
+Status check_tensor(const Workload& w, const Plan& plan, std::uint32_t tensor) {
+  // Attention by all-to-all divides heads by both.
+  const std::uint32_t also = plan.context_exchange == ContextExchange::kAllToAll ? plan.context : 1;
+  for (const Workload::Divisor& divisor : w.divided_by_tensor) {
+    if (divides(tensor, divisor.count)) continue;
+    return fail(fmt::format("tensor {} does not divide {} {}", tensor, divisor.count, divisor.name),
+                {}, nearest("tensor", tensor, kMostDegree, [&](std::uint32_t t) {
+                  for (const Workload::Divisor& d : w.divided_by_tensor)
+                    if (!divides(t, d.count)) return false;
+                  return true;
+                }));
+  }
+  if (also > 1)
+    for (const Workload::Divisor& divisor : w.divided_by_tensor)
+      if (divisor.name == "heads" && !divides(tensor * also, divisor.count))
+        return fail(fmt::format("tensor {} x context {} does not divide {} heads, as all_to_all "
+                                "needs",
+                                tensor, also, divisor.count),
+                    {}, nearest("context", also, kMostDegree, [&](std::uint32_t c) {
+                      return divides(tensor * c, divisor.count);
+                    }));
+  if (plan.sequence_parallel && tensor > 1 && w.tokens_per_sample > 0 &&
+      !divides(tensor * plan.context, w.tokens_per_sample))
+    return fail(
+        fmt::format("sequence parallelism over tensor {} x context {} does not divide {} "
+                    "tokens",
+                    tensor, plan.context, w.tokens_per_sample));
+  return {};
+}
+
+Status check_batch(const Training& training, std::uint32_t data) {
+  if (!(training.microbatch > 0 && std::isfinite(training.microbatch)))
+    return fail(fmt::format("microbatch is {}", training.microbatch), "above zero");
+  if (!(training.global_batch > 0 && std::isfinite(training.global_batch)))
+    return fail(fmt::format("global_batch is {}", training.global_batch), "above zero");
+  if (divides(data * training.microbatch, training.global_batch)) return {};
+  std::string other = nearest("data", data, kMostDegree, [&](std::uint32_t d) {
+    return divides(d * training.microbatch, training.global_batch);
+  });
+  if (other.empty())
+    other = nearest("microbatch", static_cast<std::uint32_t>(training.microbatch),
+                    static_cast<std::uint32_t>(std::min(training.global_batch, 4096.0)),
+                    [&](std::uint32_t b) { return divides(data * b, training.global_batch); });
+  return fail(fmt::format("global_batch {} is not a multiple of data {} x microbatch {}",
+                          training.global_batch, data, training.microbatch),
+              {}, other);
+}
+
+Status check_schedule(const Workload& w, const Training& training, const Plan& plan) {
+  const std::uint32_t p = stages_of(plan), v = plan.interleave;
+  if (v > 1) {
+    if (!plan.stages.empty()) return fail("interleave does not go with stages of their own ranges");
+    if (plan.schedule != Schedule::kInterleaved && plan.schedule != Schedule::k1f1b)
+      return fail(fmt::format("interleave {} with schedule {}", v,
+                              kScheduleNames[static_cast<int>(plan.schedule)]),
+                  "schedule interleaved", "nearest: interleave 1");
+    if (p == 1)
+      return fail(fmt::format("interleave {} with pipeline 1", v), "pipeline 2 or more",
+                  "nearest: interleave 1");
+  }
+  if (plan.stages.empty()) {
+    std::uint32_t shared = w.layer_count();
+    for (std::size_t i = 0; i < w.layers.size(); ++i) shared -= is_extra(w, i);
+    if (p > shared)
+      return fail(fmt::format("pipeline {} for {} layers", p, shared), "a layer for every stage",
+                  fmt::format("nearest: pipeline {}", shared));
+    if (v > 1 && !divides(p * v, shared))
+      return fail(
+          fmt::format("pipeline {} x interleave {} does not divide {} layers", p, v, shared), {},
+          nearest("interleave", v, shared,
+                  [&](std::uint32_t i) { return divides(p * i, shared); }));
+  }
+  const std::uint32_t m = microbatches_of(training, plan);
+  if (v > 1 && m % p != 0)
+    return fail(fmt::format("interleaved schedule of {} microbatches on pipeline {}", m, p),
+                "a multiple of the stages", nearest("pipeline", p, m, [&](std::uint32_t s) {
+                  return m % s == 0 && divides(s * v, w.layer_count());
+                }));
+  return {};
+}
+
+Status check_stages(const Workload& w, const Training& training, const Plan& plan) {
+  std::uint32_t left = w.layer_count();
+  for (std::size_t s = 0; s < plan.stages.size(); ++s) {
+    const StagePlan& stage = plan.stages[s];
+    if (stage.data == 0 || stage.tensor == 0)
+      return fail(fmt::format("stage '{}' has a degree of 0", stage.name), "1 or more");
+    const std::uint32_t takes = stage.layers == 0 ? left : stage.layers;
+    const bool last = s + 1 == plan.stages.size();
+    if (takes > left || takes == 0 || (last && takes != left))
+      return fail(
+          fmt::format("stage '{}' takes {} of {} layers that are left", stage.name, takes, left),
+          {}, last ? fmt::format("nearest: layers {}", left) : "");
+    left -= takes;
+    if (Status ok = check_tensor(w, plan, stage.tensor); !ok) return forward(ok);
+    const double samples = plan.stages[0].data * training.microbatch;
+    if (!divides(stage.data, samples))
+      return fail(fmt::format("stage '{}' with data {} gets {} samples at a time", stage.name,
+                              stage.data, samples),
+                  "a multiple of its ranks",
+                  nearest("data", stage.data, kMostDegree,
+                          [&](std::uint32_t d) { return divides(d, samples); }));
+    if (!divides(plan.expert, stage.data))
+      return fail(fmt::format("expert {} does not divide data {} of stage '{}'", plan.expert,
+                              stage.data, stage.name));
+  }
+  return {};
+}
+
+Status check_experts(const Workload& w, const Plan& plan) {
+  if (!(plan.capacity_factor > 0)) return fail("capacity_factor is not above zero");
+  if (!(plan.expert_imbalance >= 1)) return fail("expert_imbalance is below 1");
+  const std::uint32_t e = plan.expert;
+  if (e == 1) return {};
+  if (w.experts == 0)
+    return fail(fmt::format("expert {} for a model without experts", e), {}, "nearest: expert 1");
+  const auto valid = [&](std::uint32_t n) {
+    return w.experts % n == 0 && (!plan.stages.empty() || plan.data % n == 0);
+  };
+  if (w.experts % e != 0)
+    return fail(fmt::format("expert {} does not divide {} experts", e, w.experts), {},
+                nearest("expert", e, w.experts, valid));
+  if (plan.stages.empty() && plan.data % e != 0)
+    return fail(fmt::format("expert {} does not divide data {}", e, plan.data), {},
+                nearest("expert", e, w.experts, valid));
+  return {};
+}
+
+Status check_synchronization(const Plan& plan) {
+  const bool servers = plan.synchronization == Synchronization::kParameterServer;
+  const bool local = plan.synchronization == Synchronization::kLocalSgd;
+  if (plan.zero > 3) return fail(fmt::format("zero is {}", plan.zero), "0, 1, 2 or 3");
+  if (plan.zero > 0 && servers)
+    return fail(fmt::format("zero {} with synchronization parameter_server", plan.zero),
+                "servers hold the optimizer's states already", "nearest: zero 0");
+  if (plan.zero > 0 && local)
+    return fail(fmt::format("zero {} with synchronization local_sgd", plan.zero),
+                "between averages every rank has parameters of its own", "nearest: zero 0");
+  if (servers && plan.parameter_server.servers == 0)
+    return fail("a parameter server of 0 ranks", "1 or more");
+  if (servers && plan.offload != Offload::kNone)
+    return fail("offload with synchronization parameter_server",
+                "servers hold the optimizer's states already");
+  if (servers || local)
+    for (const auto& [what, degree] : {std::pair{"context", plan.context}, {"expert", plan.expert}})
+      if (degree > 1)
+        return fail(fmt::format("{} {} with synchronization {}", what, degree,
+                                kSynchronizationNames[static_cast<int>(plan.synchronization)]),
+                    "all_reduce: its ranks need the same gradients in every step");
+  std::uint32_t workers = plan.data;
+  for (const StagePlan& stage : plan.stages) workers = std::min(plan.stages[0].data, stage.data);
+  if (servers && plan.parameter_server.backup_workers >= workers)
+    return fail(
+        fmt::format("{} backup workers of data {}", plan.parameter_server.backup_workers, workers),
+        "fewer than the workers");
+  if (plan.local_steps == 0) return fail("local_steps is 0", "1 or more");
+  if (!(plan.compression > 0 && plan.compression <= 1))
+    return fail(fmt::format("compression is {}", plan.compression), "above 0, at most 1");
+  if (plan.bucket.b() < 0) return fail("bucket is negative");
+  return {};
+}
+
+}  // namespace
+
+std::uint32_t stages_of(const Plan& plan) {
+  return plan.stages.empty() ? plan.pipeline : static_cast<std::uint32_t>(plan.stages.size());
+}
+
+std::uint32_t chunks_of(const Plan& plan) { return plan.interleave; }
+
+std::uint32_t microbatches_of(const Training& training, const Plan& plan) {
+  const std::uint32_t data = plan.stages.empty() ? plan.data : plan.stages[0].data;
+  return static_cast<std::uint32_t>(
+      std::lround(training.global_batch / (data * training.microbatch)));
+}
+
+Status check_plan(const Workload& w, const Training& training, const Plan& plan) {
+  for (const auto& [what, degree] : {std::pair{"data", plan.data},
+                                     {"tensor", plan.tensor},
+                                     {"pipeline", plan.pipeline},
+                                     {"context", plan.context},
+                                     {"expert", plan.expert},
+                                     {"interleave", plan.interleave}})
+    if (degree == 0) return fail(fmt::format("{} is 0", what), "1 or more");
+  if (plan.stages.empty())
+    if (Status ok = check_tensor(w, plan, plan.tensor); !ok) return forward(ok);
+  if (plan.context > 1 && w.tokens_per_sample == 0)
+    return fail(fmt::format("context {} for samples without tokens", plan.context), {},
+                "nearest: context 1");
+  if (plan.context > 1 && !divides(plan.context, w.tokens_per_sample))
+    return fail(
+        fmt::format("context {} does not divide {} tokens", plan.context, w.tokens_per_sample), {},
+        nearest("context", plan.context, kMostDegree,
+                [&](std::uint32_t c) { return divides(c, w.tokens_per_sample); }));
+  if (Status ok = check_synchronization(plan); !ok) return forward(ok);
+  if (Status ok = check_experts(w, plan); !ok) return forward(ok);
+  if (Status ok = check_batch(training, plan.stages.empty() ? plan.data : plan.stages[0].data); !ok)
+    return forward(ok);
+  if (Status ok = check_stages(w, training, plan); !ok) return forward(ok);
+  return check_schedule(w, training, plan);
+}
+
+}  // namespace rehearse::strategies

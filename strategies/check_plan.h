@@ -1,0 +1,22 @@
+// Whether a plan can be laid out at all, before anything is rewritten.
+#pragma once
+
+#include "models/workload/workload.h"
+#include "sim/base/result.h"
+#include "strategies/plan.h"
+
+namespace rehearse::strategies {
+
+/// The first thing that does not fit, and the nearest valid value where there is one. `workload`
+/// stands for one sample.
+Status check_plan(const workload::Workload& workload, const Training& training, const Plan& plan);
+
+/// Per data-parallel rank of the first stage. REQUIRES: check_plan() holds.
+std::uint32_t microbatches_of(const Training& training, const Plan& plan);
+
+/// Chunks of layers per stage: those of `interleave`, where the schedule has any.
+std::uint32_t chunks_of(const Plan& plan);
+
+std::uint32_t stages_of(const Plan& plan);
+
+}  // namespace rehearse::strategies

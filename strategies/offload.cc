@@ -1,0 +1,83 @@
+#include "strategies/offload.h"
+
+#include <algorithm>
+
+namespace rehearse::strategies {
+namespace {
+
+using workload::Issue;
+using workload::Layer;
+using workload::Layout;
+using workload::Op;
+using workload::OpKind;
+using workload::Stage;
+
+Op copy(std::string_view name, double bytes, Issue issue) {
+  return {.name = name, .kind = OpKind::kCopy, .bytes = Bytes::b(bytes), .issue = issue};
+}
+
+/// `held`: parameters of the layer that this rank updates.
+void update_on_host(Layer& layer, double held, double gradient, double weights, Issue issue) {
+  const auto update = std::find_if(layer.step.begin(), layer.step.end(),
+                                   [](const Op& op) { return op.name == kUpdateName; });
+  if (update == layer.step.end()) return;
+  update->host = true;
+  const auto behind =
+      layer.step.insert(update, copy("gradients to host", held * gradient, issue)) + 2;
+  if (weights > 0) layer.step.insert(behind, copy("weights from host", held * weights, issue));
+}
+
+void fetch_weights(Layer& layer, double bytes, Issue issue) {
+  const Op fetch = copy("weights from host", bytes, issue);
+  layer.forward.insert(layer.forward.begin(), fetch);
+  std::vector<Op>& again = layer.recompute.empty() ? layer.backward : layer.recompute;
+  again.insert(again.begin(), fetch);
+}
+
+double move_activations(Layer& layer, bool overlap) {
+  double bytes = layer.kept_bytes().b();
+  if (bytes == 0) return 0;
+  layer.forward.push_back(
+      copy("activations to host", bytes, overlap ? Issue::kDeferred : Issue::kInline));
+  std::vector<Op>& again = layer.recompute.empty() ? layer.backward : layer.recompute;
+  again.insert(again.begin(),
+               copy("activations from host", bytes, overlap ? Issue::kPrefetched : Issue::kInline));
+  std::erase_if(layer.kept, [](const workload::Kept& k) { return !k.transient; });
+  return bytes;
+}
+
+}  // namespace
+
+Result<Layout> offload(Layout layout, const JobSetting& setting) {
+  const Plan& plan = *setting.plan;
+  const bool overlap = plan.overlap_gradients;
+  const Issue issue = overlap ? Issue::kDeferred : Issue::kInline;
+  const double weight = stored_bytes(setting.training->dtype);
+  const double gradient = summed_bytes(*setting.training, plan);
+  for (Stage& stage : layout.stages) {
+    double largest = 0;
+    for (workload::Chunk& chunk : stage.chunks)
+      for (Layer& layer : chunk.layers) {
+        if (plan.offload == Offload::kActivations) {
+          largest = std::max(largest, move_activations(layer, overlap));
+          continue;
+        }
+        const Parameters parameters = parameters_of(layer);
+        if (parameters.total() == 0) continue;
+        const double shard = shard_of(parameters, stage.degrees);
+        const bool weights_too = plan.offload == Offload::kWeights;
+        update_on_host(layer, plan.zero >= 1 ? shard : parameters.total(), gradient,
+                       weights_too ? 0 : weight, issue);
+        if (!weights_too) continue;
+        const double fetched = (plan.zero == 3 ? shard : parameters.total()) * weight;
+        fetch_weights(layer, fetched, overlap ? Issue::kPrefetched : Issue::kInline);
+        largest = std::max(largest, fetched);
+      }
+    if (plan.offload != Offload::kActivations) stage.states.optimizer = 0;
+    if (plan.offload == Offload::kWeights) stage.states.weights = 0;
+    stage.gathered += Bytes::b(2 * largest);
+  }
+  return layout;
+}
+
+}  // namespace rehearse::strategies

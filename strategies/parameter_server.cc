@@ -1,0 +1,52 @@
+#include "strategies/parameter_server.h"
+
+namespace rehearse::strategies {
+
+using workload::Axis;
+using workload::Issue;
+using workload::Layout;
+
+Result<Layout> parameter_server(Layout layout, const JobSetting& setting) {
+  const Plan& plan = *setting.plan;
+  const ParameterServer& server = plan.parameter_server;
+  const double gradient = summed_bytes(*setting.training, plan);
+  const Issue issue = plan.overlap_gradients ? Issue::kDeferred : Issue::kInline;
+  const workload::StateBytes states = layout.stages[0].states;
+  double parameters = 0, pushed = 0;
+  for (workload::Stage& stage : layout.stages) {
+    const double one = stage.parameters() * stage.degrees.tensor;
+    parameters += one;
+    pushed += one * stage.degrees.data;
+    for (workload::Chunk& chunk : stage.chunks)
+      for (workload::Layer& layer : chunk.layers) {
+        const double count = layer.parameters();
+        if (count == 0) continue;
+        layer.step.push_back(collective("push gradients", CollectiveKind::kReduce, Axis::kData,
+                                        count * gradient * plan.compression, issue));
+        layer.step.push_back(collective("fetch parameters", CollectiveKind::kBroadcast, Axis::kData,
+                                        count * states.weights, issue));
+      }
+    stage.states.optimizer = 0;
+  }
+  const double workers = pushed / parameters;
+  const double counted = (workers - server.backup_workers) / workers;
+  layout.samples_per_step *= counted;
+  layout.model_flops = layout.model_flops * counted;
+
+  const bool waits = server.staleness == std::uint32_t{0};
+  const double own = parameters / server.servers;
+  // A push is read and added to what the server has.
+  const double sums = waits ? (workers - server.backup_workers) * (gradient + 8) : 0;
+  layout.servers = workload::Servers{
+      .count = server.servers,
+      .first_rank = layout.ranks(),
+      .staleness = server.staleness,
+      .backup_workers = server.backup_workers,
+      .parameters = own,
+      .states = states,
+      .update = traffic(kUpdateName, own * (update_bytes(*setting.training, plan) + sums)),
+      .updates_per_step = waits ? 1 : static_cast<std::uint32_t>(workers)};
+  return layout;
+}
+
+}  // namespace rehearse::strategies

@@ -1,0 +1,148 @@
+#include "strategies/pipeline.h"
+
+#include <algorithm>
+
+#include <fmt/core.h>
+
+#include "strategies/check_plan.h"
+#include "strategies/states.h"
+
+namespace rehearse::strategies {
+namespace {
+
+using workload::Axis;
+using workload::Chunk;
+using workload::Layer;
+using workload::Layout;
+using workload::Stage;
+using workload::Workload;
+
+/// Layers `first` to `first + count`, runs kept together.
+std::vector<Layer> range_of(const Workload& w, std::uint32_t first, std::uint32_t count) {
+  std::vector<Layer> taken;
+  std::uint32_t at = 0;
+  for (const Layer& layer : w.layers) {
+    const std::uint32_t from = std::max(at, first);
+    const std::uint32_t to = std::min(at + layer.count, first + count);
+    at += layer.count;
+    if (from >= to) continue;
+    taken.push_back(layer);
+    taken.back().count = to - from;
+    taken.back().inputs.clear();
+  }
+  return taken;
+}
+
+/// Layers of each chunk, in the order in which activations pass them.
+std::vector<std::uint32_t> shares(const Workload& w, const Plan& plan) {
+  std::vector<std::uint32_t> counts;
+  if (!plan.stages.empty()) {
+    std::uint32_t left = w.layer_count();
+    for (const StagePlan& stage : plan.stages) {
+      counts.push_back(stage.layers == 0 ? left : stage.layers);
+      left -= counts.back();
+    }
+    return counts;
+  }
+  const std::uint32_t chunks = plan.pipeline * chunks_of(plan);
+  const std::uint32_t before = is_extra(w, 0), behind = is_extra(w, w.layers.size() - 1);
+  const std::uint32_t shared = w.layer_count() - before - behind;
+  counts.assign(chunks, shared / chunks);
+  std::uint32_t over = shared % chunks;
+  for (std::uint32_t c = 1; c + 1 < chunks && over > 0; ++c, --over) ++counts[c];
+  if (over > 0) ++counts.front();
+  counts.front() += before;
+  counts.back() += behind;
+  return counts;
+}
+
+/// The first or last of the run at that end, alone, so that ops can be added to it.
+Layer& alone_at_front(std::vector<Layer>& layers) {
+  if (layers.front().count > 1) {
+    --layers.front().count;
+    layers.insert(layers.begin(), Layer(layers.front()));
+    layers.front().count = 1;
+  }
+  return layers.front();
+}
+Layer& alone_at_back(std::vector<Layer>& layers) {
+  if (layers.back().count > 1) {
+    --layers.back().count;
+    layers.push_back(Layer(layers.back()));
+    layers.back().count = 1;
+  }
+  return layers.back();
+}
+
+workload::Op gathered_border(double bytes) {
+  return collective("gather across the stage border", CollectiveKind::kAllGather, Axis::kTensor,
+                    bytes);
+}
+
+/// The matrix that the first layer shares with the last.
+double vocabulary_matrix(const Workload& w) {
+  double most = 0;
+  for (const workload::Weights& weights : w.layers.front().weights)
+    if (weights.tensor) most = std::max(most, weights.count);
+  return most;
+}
+
+}  // namespace
+
+Result<Layout> cut_stages(std::span<const StageSource> sources, const Workload& sample) {
+  const Training& training = *sources[0].setting.training;
+  const Plan& plan = *sources[0].setting.plan;
+  const std::uint32_t p = static_cast<std::uint32_t>(sources.size());
+  const std::vector<std::uint32_t> counts = shares(sample, plan);
+
+  Layout layout{.names = {},
+                .stages = {},
+                .microbatches = microbatches_of(training, plan),
+                .samples_per_step = training.global_batch,
+                .tokens_per_sample = sample.tokens_per_sample,
+                .model_flops = sample.model_flops() * (training.global_batch / sample.samples),
+                .applied = {}};
+  std::uint32_t rank = 0;
+  layout.stages.reserve(p);
+  for (const StageSource& source : sources) {
+    layout.stages.push_back(Stage{.name = source.name,
+                                  .degrees = source.setting.degrees,
+                                  .first_rank = rank,
+                                  .chunks = {},
+                                  .order = {},
+                                  .states = state_bytes(training, plan)});
+    rank += source.setting.degrees.ranks();
+  }
+  std::uint32_t first = 0;
+  for (std::uint32_t c = 0; c < counts.size(); ++c) {
+    const StageSource& source = sources[c % p];
+    Chunk chunk{range_of(*source.workload, first, counts[c]), first};
+    const double t = source.setting.degrees.tensor;
+    if (t > 1 && !plan.sequence_parallel) {
+      if (c > 0) {
+        // As many elements as the layer before put out.
+        const Layer& before = layout.stages[(c - 1) % p].chunks.back().layers.back();
+        const double sent = before.output.b() * sources[(c - 1) % p].setting.degrees.ranks() /
+                            source.setting.degrees.ranks();
+        Layer& layer = alone_at_front(chunk.layers);
+        layer.forward.insert(layer.forward.begin(), gathered_border(sent * t));
+      }
+      if (c + 1 < counts.size()) {
+        Layer& layer = alone_at_back(chunk.layers);
+        layer.backward.insert(layer.backward.begin(), gathered_border(layer.output.b() * t));
+      }
+    }
+    layout.stages[c % p].chunks.push_back(std::move(chunk));
+    first += counts[c];
+  }
+  if (sample.tied_embedding && p > 1) {
+    // Of the embedding as a rank of the last stage would hold it.
+    const double matrix = vocabulary_matrix(*sources.back().workload);
+    layout.stages.back().chunks.back().layers.back().weights.push_back(
+        {.count = matrix, .tensor = true});
+    layout.tied_gradient = Bytes::b(matrix * summed_bytes(training, plan));
+  }
+  return layout;
+}
+
+}  // namespace rehearse::strategies

@@ -1,0 +1,29 @@
+// Pipeline parallelism and layer separation: ranges of layers on ranks of their own.
+#pragma once
+
+#include <span>
+
+#include "strategies/transform.h"
+
+namespace rehearse::strategies {
+
+/// The layers of a model as the ranks of a stage see them.
+struct StageSource {
+  const workload::Workload* workload;  ///< rewritten for a rank of this stage
+  RankSetting setting;
+  std::string name;
+};
+
+/// Cuts layers into stages, one per source. With Plan::stages each takes the layers it names.
+/// Else layers are shared as evenly as they go, embedding and head (transform.h) on top of the
+/// first and last share; what is left over goes to shares in the middle, since the first stage
+/// keeps most activations and the last has the head.
+///
+/// A stage border with tensor parallelism carries each element once: a rank sends its share, and an
+/// all-gather among the receivers follows, unless tokens are divided anyway (Narayanan et al.,
+/// SC21, "scatter/gather"). A tied embedding stands on the first and the last stage.
+/// Sets states of parameters before shards; leaves orders empty.
+Result<workload::Layout> cut_stages(std::span<const StageSource> sources,
+                                    const workload::Workload& sample);
+
+}  // namespace rehearse::strategies

@@ -1,0 +1,21 @@
+// ZeRO-3, which PyTorch calls FSDP (Rajbhandari et al., SC20; Zhao et al., VLDB 2023): parameters,
+// gradients and the optimizer's states are all sharded over the ranks that hold the same.
+#pragma once
+
+#include "strategies/layout_transform.h"
+
+namespace rehearse::strategies {
+
+/// Each layer gathers its weights before forward and again before backward (or before what
+/// backward recomputes), and scatters the sums of its gradients behind it, in every microbatch.
+/// Overlapped, weights come while the layer before runs, and nothing but the optimizer waits for
+/// gradients.
+///
+/// Stage::gathered: the weights of two layers and the gradients of one, the largest; of embedding
+/// and head the weights of the larger one.
+///
+/// In a pipeline weights stay gathered for the step and gradients whole, as PyTorch has it there:
+/// both travel once a step, and Stage::gathered is all of them.
+Result<workload::Layout> shard_parameters(workload::Layout layout, const JobSetting& setting);
+
+}  // namespace rehearse::strategies

@@ -1,0 +1,73 @@
+#include "strategies/states.h"
+
+namespace rehearse::strategies {
+namespace {
+
+using workload::Dtype;
+
+bool is_mixed(Dtype dtype) { return workload::bytes_of(dtype) < 4; }
+
+double moments(Optimizer optimizer) {
+  switch (optimizer) {
+    case Optimizer::kSgd:
+      return 0;
+    case Optimizer::kMomentum:
+      return 4;
+    case Optimizer::kAdam:
+      return 8;
+  }
+  return 8;
+}
+
+double gradient_bytes(const Training& training) {
+  return workload::bytes_of(
+      training.gradients.value_or(training.dtype == Dtype::kFp16 ? Dtype::kFp16 : Dtype::kFp32));
+}
+
+}  // namespace
+
+workload::StateBytes state_bytes(const Training& training, const Plan& plan) {
+  const double states = moments(training.optimizer);
+  if (!is_mixed(training.dtype) || plan.zero == 3)
+    return {.weights = 4, .gradient = 4, .optimizer = states};
+  return {.weights = 2, .gradient = gradient_bytes(training), .optimizer = 4 + states};
+}
+
+double summed_bytes(const Training& training, const Plan& plan) {
+  if (training.gradients) return workload::bytes_of(*training.gradients);
+  return is_mixed(training.dtype) && plan.zero != 3 ? gradient_bytes(training) : 4;
+}
+
+double update_bytes(const Training& training, const Plan& plan) {
+  // Weights and moments read and written, gradients read.
+  const double update = 2 * (4 + moments(training.optimizer)) + 4;
+  if (!is_mixed(training.dtype)) return update;
+  return update + 12 + (plan.zero == 3 ? 0 : 6);
+}
+
+Parameters parameters_of(const workload::Layer& layer) {
+  Parameters sum;
+  for (const workload::Weights& w : layer.weights) (w.expert ? sum.expert : sum.dense) += w.count;
+  return sum;
+}
+
+Parameters parameters_of(const workload::Stage& stage) {
+  Parameters sum;
+  for (const workload::Chunk& chunk : stage.chunks)
+    for (const workload::Layer& layer : chunk.layers) {
+      const Parameters one = parameters_of(layer);
+      sum.dense += layer.count * one.dense;
+      sum.expert += layer.count * one.expert;
+    }
+  return sum;
+}
+
+double sharers(const workload::Degrees& degrees, bool expert) {
+  return degrees.data * degrees.context / (expert ? degrees.expert : 1.0);
+}
+
+double shard_of(const Parameters& parameters, const workload::Degrees& degrees) {
+  return parameters.dense / sharers(degrees, false) + parameters.expert / sharers(degrees, true);
+}
+
+}  // namespace rehearse::strategies

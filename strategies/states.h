@@ -1,0 +1,40 @@
+// What a parameter takes in memory and moves in a step, by number format, optimizer and sharding.
+#pragma once
+
+#include "strategies/transform.h"
+
+namespace rehearse::strategies {
+
+/// Bytes per parameter before shards (weights / gradient / optimizer; Adam, with momentum, plain):
+///   fp32, tf32                       4 / 4 / 8, 4, 0
+///   16 or 8 bits                     2 / 4 or 2 / 12, 8, 4   an fp32 copy of the weights included
+///   16 or 8 bits, zero 3 (FSDP)      4 / 4 / 8, 4, 0         fp32 shards, gathered in 16 bits
+/// Gradients are those of Training::gradients; absent: fp32, but fp16 where training is in fp16, as
+/// Megatron-LM has it.
+workload::StateBytes state_bytes(const Training& training, const Plan& plan);
+
+/// Of one gradient as it is summed over ranks, without compression.
+double summed_bytes(const Training& training, const Plan& plan);
+
+/// That the optimizer reads and writes per parameter of this rank's shard. Adam with fp32 states
+/// moves 28 (4 read and 3 written), momentum 20, plain SGD 12. Mixed precision adds the norm of the
+/// gradients (4), their scaling (8) and, where weights have 16 bits, writing them (6): Adam 46,
+/// what Megatron-LM's published steps show.
+double update_bytes(const Training& training, const Plan& plan);
+
+/// On one rank, by how shards divide them.
+struct Parameters {
+  double dense = 0;
+  double expert = 0;
+  double total() const { return dense + expert; }
+};
+Parameters parameters_of(const workload::Layer& layer);  ///< of one of its count
+Parameters parameters_of(const workload::Stage& stage);
+
+/// Ranks that hold the same parameters, which shards divide.
+double sharers(const workload::Degrees& degrees, bool expert);
+
+/// What is left of the parameters on a rank where all of them are sharded.
+double shard_of(const Parameters& parameters, const workload::Degrees& degrees);
+
+}  // namespace rehearse::strategies

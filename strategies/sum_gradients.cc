@@ -1,0 +1,159 @@
+#include "strategies/sum_gradients.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+namespace rehearse::strategies {
+namespace {
+
+using workload::Chunk;
+using workload::Issue;
+using workload::Layer;
+using workload::Layout;
+using workload::Stage;
+
+/// Finds where buckets of gradients are full, from the last layer of a stage to its first.
+class Buckets {
+ public:
+  /// `bytes`: of a bucket; `each`: of the gradient of one parameter.
+  Buckets(double bytes, double each) : bytes_(bytes), each_(each) {}
+
+  /// Calls attach(layer, parameters of the bucket) for the layers that fill one. Runs are split
+  /// where only some of their layers do.
+  template <class Attach>
+  void walk(Stage& stage, Attach attach) {
+    Layer* first = nullptr;
+    for (auto chunk = stage.chunks.rbegin(); chunk != stage.chunks.rend(); ++chunk) {
+      std::vector<Layer> reversed;
+      for (auto layer = chunk->layers.rbegin(); layer != chunk->layers.rend(); ++layer)
+        run(std::move(*layer), reversed, attach);
+      chunk->layers.assign(std::make_move_iterator(reversed.rbegin()),
+                           std::make_move_iterator(reversed.rend()));
+    }
+    if (carry_.total() == 0) return;
+    std::vector<Layer>& layers = stage.chunks.front().layers;
+    if (layers.front().count > 1) {
+      --layers.front().count;
+      layers.insert(layers.begin(), Layer(layers.front()));
+      layers.front().count = 1;
+    }
+    first = &layers.front();
+    attach(*first, carry_);
+    carry_ = {};
+  }
+
+ private:
+  void add(const Parameters& each, double layers) {
+    carry_.dense += each.dense * layers;
+    carry_.expert += each.expert * layers;
+  }
+
+  template <class Attach>
+  void run(Layer layer, std::vector<Layer>& reversed, Attach attach) {
+    const Parameters each = parameters_of(layer);
+    const double size = each.total() * each_;
+    if (size == 0) {
+      reversed.push_back(std::move(layer));
+      return;
+    }
+    std::uint32_t left = layer.count;
+    while (left > 0) {
+      const double room = std::max(0.0, bytes_ - carry_.total() * each_);
+      const double needed = std::max(1.0, std::ceil(room / size));
+      if (needed > left) {  // not full yet
+        add(each, left);
+        push(layer, left, reversed);
+        return;
+      }
+      if (needed == 1 && carry_.total() == 0) {  // each layer fills one
+        Layer& all = push(layer, left, reversed);
+        attach(all, each);
+        return;
+      }
+      if (needed > 1) push(layer, static_cast<std::uint32_t>(needed) - 1, reversed);
+      add(each, needed);
+      attach(push(layer, 1, reversed), carry_);
+      carry_ = {};
+      left -= static_cast<std::uint32_t>(needed);
+    }
+  }
+
+  static Layer& push(const Layer& layer, std::uint32_t count, std::vector<Layer>& reversed) {
+    Layer& pushed = reversed.emplace_back(layer);
+    pushed.count = count;
+    return pushed;
+  }
+
+  double bytes_;
+  double each_;
+  Parameters carry_;
+};
+
+}  // namespace
+
+Result<Layout> sum_gradients(Layout layout, const JobSetting& setting) {
+  const Plan& plan = *setting.plan;
+  const double wire = summed_bytes(*setting.training, plan) * plan.compression;
+  const Issue issue = plan.overlap_gradients ? Issue::kDeferred : Issue::kInline;
+  const bool scatters_always = plan.zero == 2 && layout.microbatches > 1;
+  const double bucket = plan.overlap_gradients ? std::max(1.0, plan.bucket.b())
+                                               : std::numeric_limits<double>::infinity();
+  for (Stage& stage : layout.stages) {
+    const Parameters all = parameters_of(stage);
+    const workload::Degrees degrees = stage.degrees;
+    const double weights = stage.states.weights;
+    if (all.total() > 0) {
+      const double shard = shard_of(all, degrees) / all.total();
+      if (plan.zero >= 1) stage.states.optimizer *= shard;
+      if (plan.zero >= 2) {
+        // One bucket waits to be scattered.
+        stage.gathered += Bytes::b(std::min(plan.bucket.b(), all.total() * stage.states.gradient));
+        stage.states.gradient *= shard;
+      }
+    }
+    for (Chunk& chunk : stage.chunks)
+      for (Layer& layer : chunk.layers) {
+        const Parameters parameters = parameters_of(layer);
+        if (parameters.total() == 0) continue;
+        if (plan.compression < 1 && sharers(degrees, false) > 1)
+          layer.step.push_back(
+              traffic("compress and decompress gradients",
+                      2 * parameters.total() * (summed_bytes(*setting.training, plan) + wire)));
+        layer.step.push_back(update_of(
+            plan.zero >= 1 ? shard_of(parameters, degrees) : parameters.total(), setting));
+      }
+    if (sharers(degrees, false) <= 1) continue;
+    Buckets(bucket, wire).walk(stage, [&](Layer& layer, const Parameters& parameters) {
+      std::vector<workload::Op> sums;
+      add_collectives(sums, plan.zero == 0 ? "sum gradients" : "sum and scatter gradients",
+                      plan.zero == 0 ? CollectiveKind::kAllReduce : CollectiveKind::kReduceScatter,
+                      parameters, wire, degrees, issue);
+      if (scatters_always)
+        layer.backward.insert(layer.backward.end(), sums.begin(), sums.end());
+      else
+        layer.step.insert(layer.step.begin(), sums.begin(), sums.end());
+      if (plan.zero >= 1)
+        add_collectives(layer.step, "gather weights", CollectiveKind::kAllGather, parameters,
+                        weights, degrees, issue);
+    });
+  }
+  return layout;
+}
+
+Result<Layout> average_parameters(Layout layout, const JobSetting& setting) {
+  for (Stage& stage : layout.stages)
+    for (Chunk& chunk : stage.chunks)
+      for (Layer& layer : chunk.layers) {
+        const Parameters parameters = parameters_of(layer);
+        if (parameters.total() == 0) continue;
+        layer.step.push_back(update_of(parameters.total(), setting));
+        add_collectives(
+            layer.step, "average parameters", CollectiveKind::kAllReduce, parameters,
+            stage.states.weights * setting.plan->compression / setting.plan->local_steps,
+            stage.degrees, Issue::kInline);
+      }
+  return layout;
+}
+
+}  // namespace rehearse::strategies

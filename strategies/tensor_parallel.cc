@@ -1,0 +1,140 @@
+#include "strategies/tensor_parallel.h"
+
+#include <span>
+
+namespace rehearse::strategies {
+namespace {
+
+using workload::Axis;
+using workload::Extent;
+using workload::Issue;
+using workload::Layer;
+using workload::Op;
+using workload::OpKind;
+
+bool sums_partially(const Op& op) {
+  return !op.weight_gradient && op.tensor == Extent::kK &&
+         (op.kind == OpKind::kGemm || op.kind == OpKind::kConvolution ||
+          op.kind == OpKind::kGather);
+}
+
+Bytes output_of(const Op& op) { return Bytes::b(stored_bytes(op.dtype) * output_elements(op)); }
+
+/// The ops of one phase, rewritten.
+class Region {
+ public:
+  Region(double degree, bool sequence_parallel, bool asynchronous, std::vector<Op>& result)
+      : degree_(degree),
+        sequence_(sequence_parallel),
+        asynchronous_(asynchronous),
+        result_(result) {}
+
+  void rewrite(std::span<const Op> ops) {
+    for (std::size_t i = 0; i < ops.size(); ++i) {
+      if (sums_partially(ops[i]))
+        contracted(ops, i);
+      else if (ops[i].tensor != Extent::kNone)
+        divided(ops[i]);
+      else
+        replicated(ops[i]);
+    }
+  }
+
+ private:
+  /// The output is added to that of a later op before anybody uses it.
+  static bool shares_sum(std::span<const Op> ops, std::size_t i) {
+    for (std::size_t next = i + 1; next < ops.size(); ++next) {
+      const Op& op = ops[next];
+      if (sums_partially(op))
+        return op.m == ops[i].m && op.n == ops[i].n && op.batch == ops[i].batch;
+      if (!op.weight_gradient && op.kind != OpKind::kElementwise) return false;
+    }
+    return false;
+  }
+
+  void push(CollectiveKind kind, std::string_view name, Bytes bytes, Issue issue) {
+    result_.push_back(collective(name, kind, Axis::kTensor, bytes.b(), issue));
+  }
+  void gather(Bytes bytes, Issue issue) {
+    push(CollectiveKind::kAllGather, "gather tokens", bytes, issue);
+  }
+  void sum(Bytes bytes, Issue issue) {
+    if (sequence_)
+      push(CollectiveKind::kReduceScatter, "sum and scatter tokens", bytes, issue);
+    else
+      push(CollectiveKind::kAllReduce, "sum partial results", bytes, issue);
+  }
+  void put(Op op) {
+    workload::divide(op, op.tensor, degree_);
+    result_.push_back(op);
+  }
+
+  void contracted(std::span<const Op> ops, std::size_t i) {
+    const Op& op = ops[i];
+    std::size_t behind = i + 1;
+    while (behind < ops.size() && ops[behind].communicates()) ++behind;
+    const bool gradients_follow = behind < ops.size() && ops[behind].weight_gradient;
+    const bool postponed = shares_sum(ops, i);
+    // The input was kept as a share; its other parts come beside the gradient of the input.
+    if (sequence_ && gradients_follow && !summing_) gather(output_of(op), Issue::kBeside);
+    summing_ = postponed;
+    const bool ahead = asynchronous_ && !gradients_follow && is_matrix(op) && !postponed;
+    if (ahead) sum(output_of(op), Issue::kBeside);
+    put(op);
+    inside_ = postponed;
+    if (postponed || ahead) return;
+    sum(output_of(op), gradients_follow && behind == i + 1 ? Issue::kBeside : Issue::kInline);
+  }
+
+  void divided(const Op& op) {
+    if (sequence_ && !inside_ && op.kind == OpKind::kGather && op.weight_gradient)
+      gather(output_of(op), Issue::kInline);
+    if (!op.weight_gradient) {
+      const bool product = op.kind == OpKind::kGemm || op.kind == OpKind::kConvolution;
+      if (sequence_ && !inside_ && product)
+        gather(Bytes::b(stored_bytes(op.dtype) * input_elements(op)),
+               asynchronous_ ? Issue::kBeside : Issue::kInline);
+      inside_ = true;
+    }
+    put(op);
+  }
+
+  void replicated(Op op) {
+    if (sequence_ && !inside_) workload::divide(op, op.samples, degree_);
+    result_.push_back(op);
+  }
+
+  double degree_;
+  bool sequence_;
+  bool asynchronous_;
+  std::vector<Op>& result_;
+  bool inside_ = false;   // activations are divided by heads or features, not by tokens
+  bool summing_ = false;  // some of the ops that share a sum have been
+};
+
+std::vector<Op> rewritten(const std::vector<Op>& ops, const RankSetting& s) {
+  std::vector<Op> result;
+  result.reserve(ops.size() + 8);
+  Region(s.degrees.tensor, s.plan->sequence_parallel, s.plan->asynchronous_tensor, result)
+      .rewrite(ops);
+  return result;
+}
+
+}  // namespace
+
+Result<workload::Workload> tensor_parallel(workload::Workload workload,
+                                           const RankSetting& setting) {
+  const double t = setting.degrees.tensor;
+  for (Layer& layer : workload.layers) {
+    layer.forward = rewritten(layer.forward, setting);
+    layer.backward = rewritten(layer.backward, setting);
+    for (workload::Weights& w : layer.weights)
+      if (w.tensor) w.count /= t;
+    for (workload::Kept& kept : layer.kept)
+      if (kept.tensor || setting.plan->sequence_parallel) kept.bytes = kept.bytes / t;
+    layer.output = layer.output / t;
+  }
+  return workload;
+}
+
+}  // namespace rehearse::strategies

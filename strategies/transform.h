@@ -1,0 +1,59 @@
+// Transforms: what lay_out.cc makes a list of. Each is a pure function that rewrites the workload
+// of one rank, or the layout of the whole job.
+#pragma once
+
+#include "models/workload/layout.h"
+#include "sim/base/result.h"
+#include "strategies/plan.h"
+
+namespace rehearse::strategies {
+
+/// What a rank of a stage has to know of the plan to rewrite its workload.
+struct RankSetting {
+  const Training* training;
+  const Plan* plan;
+  workload::Degrees degrees;
+  Recompute recompute;
+  double microbatch;  ///< samples per rank and pipeline slot
+};
+
+/// Activations and weights: what is stored of 8-bit operands has 16.
+constexpr double stored_bytes(workload::Dtype dtype) {
+  return dtype == workload::Dtype::kFp8 ? 2 : workload::bytes_of(dtype);
+}
+
+constexpr bool is_matrix(const workload::Op& op) {
+  return op.kind == workload::OpKind::kGemm || op.kind == workload::OpKind::kConvolution ||
+         op.kind == workload::OpKind::kAttention;
+}
+
+/// Elements of the first operand and of the result of a matrix product or a gather.
+constexpr double input_elements(const workload::Op& op) { return op.batch * op.m * op.k; }
+constexpr double output_elements(const workload::Op& op) { return op.batch * op.m * op.n; }
+
+inline workload::Op collective(std::string_view name, CollectiveKind kind, workload::Axis axis,
+                               double bytes, workload::Issue issue = workload::Issue::kInline) {
+  return {.name = name,
+          .kind = workload::OpKind::kCollective,
+          .bytes = Bytes::b(bytes),
+          .collective = kind,
+          .axis = axis,
+          .issue = issue};
+}
+
+/// Reads and writes `bytes`.
+inline workload::Op traffic(std::string_view name, double bytes) {
+  return {.name = name, .kind = workload::OpKind::kElementwise, .bytes = Bytes::b(bytes)};
+}
+
+/// Embedding and head: where layers repeat, a first and a last one that stand alone. They are on
+/// top of what pipeline stages share evenly, and are not recomputed.
+inline bool is_extra(const workload::Workload& w, std::size_t layer) {
+  if (layer != 0 && layer + 1 != w.layers.size()) return false;
+  if (w.layers.size() < 2 || w.layers[layer].count != 1) return false;
+  for (const workload::Layer& l : w.layers)
+    if (l.count > 1) return true;
+  return false;
+}
+
+}  // namespace rehearse::strategies
