@@ -4,6 +4,8 @@
 #include <array>
 #include <optional>
 
+#include <fmt/core.h>
+
 #include "models/step/order_times.h"
 #include "strategies/boundaries.h"
 #include "strategies/stage_groups.h"
@@ -200,7 +202,7 @@ class Evaluation {
       const Op& op = *piece.communication;
       if (op.kind == OpKind::kCopy) {
         if (!options_.job.host_rate)
-          return fail("'" + std::string(op.name) + "' copies between device and host",
+          return fail(fmt::format("'{}' copies between device and host", op.name),
                       "the rate of the link to the host");
         priced.push_back({Picoseconds::from(op.bytes / *options_.job.host_rate), op.issue,
                           static_cast<std::uint8_t>(strategies::kGroupKinds)});
