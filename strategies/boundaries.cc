@@ -27,6 +27,22 @@ double over(std::uint32_t a, std::uint32_t b) { return static_cast<double>(a) / 
 
 }  // namespace
 
+std::optional<std::uint32_t> tied_with(const Layout& layout, std::uint32_t stage) {
+  const std::vector<ChunkPlace> chain = chain_of(layout);
+  if (!(layout.tied_gradient > Bytes::b(0)) || chain.front().stage == chain.back().stage)
+    return std::nullopt;
+  if (chain.front().stage == stage) return chain.back().stage;
+  if (chain.back().stage == stage) return chain.front().stage;
+  return std::nullopt;
+}
+
+Bytes tied_message(const Layout& layout, std::uint32_t stage, std::uint32_t other) {
+  const Degrees &a = layout.stages[stage].degrees, &b = layout.stages[other].degrees;
+  // Held by every data and context rank, divided among tensor ranks.
+  const std::uint32_t last = layout.stages[chain_of(layout).back().stage].degrees.tensor;
+  return layout.tied_gradient * over(last, std::max(a.tensor, b.tensor));
+}
+
 std::vector<std::uint32_t> partners(const Degrees& own, std::uint32_t rank, const Degrees& other) {
   const Range tensor = range(own.tensor, rank % own.tensor, other.tensor);
   const Range context = range(own.context, rank / own.tensor % own.context, other.context);
@@ -39,7 +55,7 @@ std::vector<std::uint32_t> partners(const Degrees& own, std::uint32_t rank, cons
   return ranks;
 }
 
-Result<std::vector<Crossing>> crossings_of(const Layout& layout, Boundary boundary) {
+Result<std::vector<Crossing>> crossings_of(const Layout& layout) {
   std::vector<Crossing> crossings;
   const std::vector<ChunkPlace> chain = chain_of(layout);
   for (std::size_t i = 0; i + 1 < chain.size(); ++i) {
@@ -52,27 +68,11 @@ Result<std::vector<Crossing>> crossings_of(const Layout& layout, Boundary bounda
           "data, context and tensor degrees that do");
     const auto& layers = from.chunks[chain[i].chunk].layers;
     const Bytes output = layers.empty() ? Bytes::b(0) : layers.back().output;
-    const std::uint32_t tensor = std::max(a.tensor, b.tensor);
-    // Samples and tokens are divided; what the ranks of a tensor group hold, `boundary` says.
-    const double share =
-        over(a.data, std::max(a.data, b.data)) * over(a.context, std::max(a.context, b.context));
-    Crossing crossing{chain[i], chain[i + 1], output * share, Bytes::b(0), Bytes::b(0)};
-    switch (boundary) {
-      case Boundary::kWhole:
-        crossing.message = crossing.message * (over(b.tensor, tensor));
-        break;
-      case Boundary::kScattered:
-        crossing.message = crossing.message / tensor;
-        // All that a rank of the receiving side gets and its neighbours got.
-        if (b.tensor > 1)
-          crossing.gathered_forward = output * (over(a.data, b.data) * over(a.context, b.context));
-        if (a.tensor > 1) crossing.gathered_back = output;
-        break;
-      case Boundary::kDivided:
-        crossing.message = crossing.message * over(a.tensor, tensor);
-        break;
-    }
-    crossings.push_back(crossing);
+    // What the ranks of one side send together, the ranks of the other get.
+    const double share = over(a.data, std::max(a.data, b.data)) *
+                         over(a.context, std::max(a.context, b.context)) *
+                         over(a.tensor, std::max(a.tensor, b.tensor));
+    crossings.push_back({chain[i], chain[i + 1], output * share});
   }
   return crossings;
 }

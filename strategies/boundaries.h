@@ -2,10 +2,11 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 #include "sim/base/result.h"
-#include "strategies/job_of_layout.h"
+#include "strategies/layer_run.h"
 
 namespace rehearse::strategies {
 
@@ -13,13 +14,16 @@ namespace rehearse::strategies {
 struct Crossing {
   ChunkPlace from, to;
   Bytes message;  ///< that a pair of ranks exchanges per microbatch, forward as well as back
-  /// Of the all-gather behind it in the tensor group of the receivers; 0: none.
-  Bytes gathered_forward, gathered_back;
 };
 
 /// Of all neighbours in the chain that stand on different stages. Fails where their degrees do not
 /// divide each other.
-Result<std::vector<Crossing>> crossings_of(const workload::Layout& layout, Boundary boundary);
+Result<std::vector<Crossing>> crossings_of(const workload::Layout& layout);
+
+/// The stage that holds the same matrix as this one (Layout::tied_gradient), and what a pair of
+/// their ranks exchanges each way: the ranks of the other side get all of it together.
+std::optional<std::uint32_t> tied_with(const workload::Layout& layout, std::uint32_t stage);
+Bytes tied_message(const workload::Layout& layout, std::uint32_t stage, std::uint32_t other);
 
 /// The ranks of the other stage that a rank (by its number in its own) exchanges with, in order.
 std::vector<std::uint32_t> partners(const workload::Degrees& own, std::uint32_t rank,

@@ -1,16 +1,15 @@
 // From a layout to a job: one program per stage, in which compute ops have durations and
 // collectives and sends wait to be priced or carried (models/job/lower.h).
 //
-// Collectives have groups by their axis, as rank numbers of layout.h say. Those along the data axis
-// of ops of experts are summed by the ranks that hold the same experts: data ÷ expert of them. Each
-// group has a stream of its own. Axes of one rank leave nothing to communicate.
+// Collectives have groups by their axis, as layout.h says. Each group has a stream of its own. Axes
+// of one rank leave nothing to communicate.
 //
 // Between chunks that stand on different stages, activations go forward and their gradients back;
 // where degrees differ, each rank of the wider stage has its share of a rank of the other. Sends go
 // beside computing.
 //
-// Steps: of a layer's step ops, leading communications that are deferred begin when its last
-// backward has ended; the others follow when all backward passes and deferred communications have.
+// Pieces of a matrix that first and last stage share are exchanged between their ranks of equal
+// number before the optimizer runs.
 #pragma once
 
 #include <optional>
@@ -22,20 +21,12 @@
 
 namespace rehearse::strategies {
 
-/// What the ranks of a tensor group hold of the activation that goes to the next stage.
-enum class Boundary : std::uint8_t {
-  kWhole,      ///< each all of it, and sends all of it
-  kScattered,  ///< each all of it, and sends its part; the receivers gather (Megatron-LM)
-  kDivided,    ///< each its part: Layer::output is one (sequence parallelism)
-};
-
 struct JobOptions {
   /// Least time per kernel: the host launches them one after the other, so that a phase of a layer
   /// takes at least its kernels times this.
   Seconds host_per_kernel = Seconds::s(0);
   /// Once per step and rank: what no op stands for.
   Seconds fixed = Seconds::s(0);
-  Boundary boundary = Boundary::kWhole;
   /// Between device and host, for copies. Needed where the layout has some.
   std::optional<ByteRate> host_rate = {};
 };

@@ -38,15 +38,15 @@ void add_phase(LayerRun& run, std::span<const Op> ops, Which which, const Price&
     }
     const Seconds time = price(op);
     sum += time;
-    kernels += op.kernels;
-    if (open) {
+    if (!op.host) kernels += op.kernels;
+    if (open && run.pieces.back().host == op.host) {
       times.back().second += time;
       continue;
     }
     open = !beside && !run.pieces.empty();
     beside = false;
     times.emplace_back(run.pieces.size(), time);
-    run.pieces.push_back({});
+    run.pieces.push_back({.host = op.host});
   }
   const Seconds least = kernels * host_per_kernel;
   const double longer = sum > Seconds::s(0) && sum < least ? least / sum : 1;
@@ -57,7 +57,7 @@ void add_phase(LayerRun& run, std::span<const Op> ops, Which which, const Price&
 
 }  // namespace
 
-LayerRun layer_run(const Layer& layer, Pass pass, bool split, const Price& price,
+LayerRun layer_run(const Layer& layer, Pass pass, Split split, const Price& price,
                    Seconds host_per_kernel) {
   LayerRun run;
   switch (pass) {
@@ -65,12 +65,15 @@ LayerRun layer_run(const Layer& layer, Pass pass, bool split, const Price& price
       add_phase(run, layer.forward, Which::kAll, price, host_per_kernel);
       break;
     case Pass::kBackward:
-      add_phase(run, layer.recompute, Which::kAll, price, host_per_kernel);
-      add_phase(run, layer.backward, split ? Which::kWithoutWeights : Which::kAll, price,
+      if (!split.recompute) add_phase(run, layer.recompute, Which::kAll, price, host_per_kernel);
+      add_phase(run, layer.backward, split.weights ? Which::kWithoutWeights : Which::kAll, price,
                 host_per_kernel);
       break;
     case Pass::kBackwardWeights:
       add_phase(run, layer.backward, Which::kWeights, price, host_per_kernel);
+      break;
+    case Pass::kRecompute:
+      add_phase(run, layer.recompute, Which::kAll, price, host_per_kernel);
       break;
   }
   return run;
@@ -88,10 +91,13 @@ LayerStep layer_step(const Layer& layer, const Price& price, Seconds host_per_ke
   return step;
 }
 
-bool splits_backward(const workload::Stage& stage) {
-  return std::any_of(stage.order.begin(), stage.order.end(), [](const workload::Slot& slot) {
-    return slot.pass == Pass::kBackwardWeights;
-  });
+Split split_of(const workload::Stage& stage) {
+  Split split;
+  for (const workload::Slot& slot : stage.order) {
+    split.weights = split.weights || slot.pass == Pass::kBackwardWeights;
+    split.recompute = split.recompute || slot.pass == Pass::kRecompute;
+  }
+  return split;
 }
 
 std::vector<ChunkPlace> chain_of(const workload::Layout& layout) {

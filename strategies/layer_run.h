@@ -16,6 +16,7 @@ using Price = std::function<Seconds(const workload::Op&)>;
 struct LayerPiece {
   /// Absent: computing for `time`.
   const workload::Op* communication = nullptr;
+  bool host = false;  ///< computing on the processor of the host
   Picoseconds time{0};
 };
 
@@ -32,15 +33,20 @@ struct LayerStep {
   LayerRun rest;
 };
 
+inline constexpr std::size_t kPasses = 4;
+
+/// Which parts of backward are passes of their own in an order.
+struct Split {
+  bool weights = false;
+  bool recompute = false;
+};
+Split split_of(const workload::Stage& stage);
+
 /// A phase of a layer takes at least its kernels times `host_per_kernel`: ops that are shorter
-/// last longer in proportion. Backward begins with recomputation. `split`: the order has weight
-/// gradients as a pass of their own. REQUIRES: the layer outlives the result.
-LayerRun layer_run(const workload::Layer& layer, workload::Pass pass, bool split,
+/// last longer in proportion. REQUIRES: the layer outlives the result.
+LayerRun layer_run(const workload::Layer& layer, workload::Pass pass, Split split,
                    const Price& price, Seconds host_per_kernel);
 LayerStep layer_step(const workload::Layer& layer, const Price& price, Seconds host_per_kernel);
-
-/// Whether weight gradients are a pass of their own.
-bool splits_backward(const workload::Stage& stage);
 
 /// A chunk of a stage.
 struct ChunkPlace {

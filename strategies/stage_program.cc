@@ -1,6 +1,7 @@
 #include "strategies/stage_program.h"
 
 #include <algorithm>
+#include <array>
 
 #include <fmt/core.h>
 
@@ -16,36 +17,6 @@ using workload::OpKind;
 using workload::Pass;
 using workload::Slot;
 using workload::Stage;
-
-GroupKind group_kind(const Op& op) {
-  switch (op.axis) {
-    case workload::Axis::kTensor:
-      return GroupKind::kTensor;
-    case workload::Axis::kContext:
-      return GroupKind::kContext;
-    case workload::Axis::kExpert:
-      return GroupKind::kExpert;
-    case workload::Axis::kData:
-      break;
-  }
-  return op.expert ? GroupKind::kExpertData : GroupKind::kData;
-}
-
-std::uint32_t ranks_of(GroupKind kind, const workload::Degrees& degrees) {
-  switch (kind) {
-    case GroupKind::kTensor:
-      return degrees.tensor;
-    case GroupKind::kContext:
-      return degrees.context;
-    case GroupKind::kExpert:
-      return degrees.expert;
-    case GroupKind::kData:
-      return degrees.data;
-    case GroupKind::kExpertData:
-      break;
-  }
-  return degrees.data / degrees.expert;
-}
 
 namespace {
 
@@ -66,7 +37,7 @@ class Writer {
         price_(price),
         options_(options),
         names_(names),
-        split_(splits_backward(stage_)) {
+        split_(split_of(stage_)) {
     local_group_.fill(kNone);
   }
 
@@ -85,21 +56,22 @@ class Writer {
   using Ops = std::vector<std::uint32_t>;
 
   struct PricedChunk {
-    std::vector<Block> forward, backward, weights;  // in the order of the pass, with counts
-    std::vector<LayerStep> steps;                   // by layer
-    std::vector<std::uint32_t> layer_of;            // by block of backward
+    std::vector<Block> of_pass[kPasses];  // in the order of the pass, with counts
+    std::vector<LayerStep> steps;         // by layer
+    std::vector<std::uint32_t> layer_of;  // by block of a backward pass
   };
 
   Status check_order() const {
-    const std::uint32_t passes = split_ ? 3 : 2;
-    std::vector<std::uint32_t> seen(stage_.chunks.size() * layout_.microbatches * passes, 0);
+    const std::uint32_t passes = 2U + (split_.weights ? 1 : 0) + (split_.recompute ? 1 : 0);
+    std::vector<std::uint32_t> seen(stage_.chunks.size() * layout_.microbatches * kPasses, 0);
     for (const Slot& slot : stage_.order) {
       const auto pass = static_cast<std::uint32_t>(slot.pass);
       if (slot.chunk >= stage_.chunks.size() || slot.microbatch >= layout_.microbatches ||
-          seen[(slot.chunk * layout_.microbatches + slot.microbatch) * passes + pass]++ > 0)
+          seen[(slot.chunk * layout_.microbatches + slot.microbatch) * kPasses + pass]++ > 0)
         return wrong_order();
     }
-    if (stage_.order.size() != seen.size()) return wrong_order();
+    if (stage_.order.size() != stage_.chunks.size() * layout_.microbatches * passes)
+      return wrong_order();
     return {};
   }
   Status wrong_order() const {
@@ -115,6 +87,10 @@ class Writer {
         if (other != number_ && touches(crossing) &&
             std::find(result_.stages.begin(), result_.stages.end(), other) == result_.stages.end())
           result_.stages.push_back(other);
+    if (const auto other = tied_with(layout_, number_);
+        other &&
+        std::find(result_.stages.begin(), result_.stages.end(), *other) == result_.stages.end())
+      result_.stages.push_back(*other);
     std::uint32_t first = 0;
     for (const std::uint32_t other : result_.stages) {
       const auto count = static_cast<std::uint32_t>(
@@ -131,35 +107,33 @@ class Writer {
     chunks_.resize(stage_.chunks.size());
     for (std::size_t c = 0; c < chunks_.size(); ++c) {
       const std::vector<Layer>& layers = stage_.chunks[c].layers;
-      runs_.emplace_back(layers.size() * 3);
+      runs_.emplace_back(layers.size() * kPasses);
       for (std::size_t l = 0; l < layers.size(); ++l) {
-        for (const Pass pass : {Pass::kForward, Pass::kBackward, Pass::kBackwardWeights})
-          runs_[c][3 * l + static_cast<std::size_t>(pass)] =
+        for (const Pass pass :
+             {Pass::kForward, Pass::kBackward, Pass::kBackwardWeights, Pass::kRecompute})
+          runs_[c][kPasses * l + static_cast<std::size_t>(pass)] =
               layer_run(layers[l], pass, split_, price_, options_.host_per_kernel);
         chunks_[c].steps.push_back(layer_step(layers[l], price_, options_.host_per_kernel));
       }
-      const auto add = [&](std::vector<Block>& blocks, std::size_t l, Pass pass,
-                           std::string_view what) {
-        const Block block{&runs_[c][3 * l + static_cast<std::size_t>(pass)],
+      const auto add = [&](std::size_t l, Pass pass, std::string_view what) {
+        std::vector<Block>& blocks = chunks_[c].of_pass[static_cast<std::size_t>(pass)];
+        const Block block{&runs_[c][kPasses * l + static_cast<std::size_t>(pass)],
                           names_.intern(fmt::format("{} {}", layers[l].name, what))};
         blocks.insert(blocks.end(), layers[l].count, block);
       };
-      for (std::size_t l = 0; l < layers.size(); ++l)
-        add(chunks_[c].forward, l, Pass::kForward, "forward");
+      for (std::size_t l = 0; l < layers.size(); ++l) add(l, Pass::kForward, "forward");
       for (std::size_t l = layers.size(); l-- > 0;) {
-        add(chunks_[c].backward, l, Pass::kBackward, "backward");
+        add(l, Pass::kBackward, "backward");
         chunks_[c].layer_of.insert(chunks_[c].layer_of.end(), layers[l].count,
                                    static_cast<std::uint32_t>(l));
-        if (split_) add(chunks_[c].weights, l, Pass::kBackwardWeights, "weight gradients");
+        if (split_.weights) add(l, Pass::kBackwardWeights, "weight gradients");
+        if (split_.recompute) add(l, Pass::kRecompute, "recompute");
       }
     }
   }
 
   const std::vector<Block>& blocks_of(const Slot& slot) const {
-    const PricedChunk& chunk = chunks_[slot.chunk];
-    return slot.pass == Pass::kForward    ? chunk.forward
-           : slot.pass == Pass::kBackward ? chunk.backward
-                                          : chunk.weights;
+    return chunks_[slot.chunk].of_pass[static_cast<std::size_t>(slot.pass)];
   }
 
   void slot(std::size_t s) {
@@ -167,7 +141,7 @@ class Writer {
     receive(slot);
     const std::vector<Block>& blocks = blocks_of(slot);
     // The last backward of the chunk: what is summed beside it may go.
-    const bool ends = slot.pass == (split_ ? Pass::kBackwardWeights : Pass::kBackward) &&
+    const bool ends = slot.pass == (split_.weights ? Pass::kBackwardWeights : Pass::kBackward) &&
                       std::none_of(stage_.order.begin() + static_cast<std::ptrdiff_t>(s) + 1,
                                    stage_.order.end(), [&](const Slot& later) {
                                      return later.chunk == slot.chunk && later.pass == slot.pass;
@@ -221,7 +195,7 @@ class Writer {
     }
     for (; i < pieces.size(); ++i) {
       if (!pieces[i].communication)
-        compute(pieces[i].time, block.name);
+        compute(pieces[i].time, block.name, pieces[i].host ? Task::kHost : Task::kCompute);
       else if (!concerns_others(*pieces[i].communication))
         continue;
       else if (is_prefetched(pieces[i]))
@@ -236,7 +210,7 @@ class Writer {
   }
   /// Axes of one rank have nothing to communicate.
   bool concerns_others(const Op& op) const {
-    return op.kind == OpKind::kCopy || ranks_of(group_kind(op), stage_.degrees) > 1;
+    return op.kind == OpKind::kCopy || workload::group_size(op, stage_.degrees) > 1;
   }
 
   void prefetch(const Block& block, const Ops& after) {
@@ -246,10 +220,11 @@ class Writer {
         fetched_.push_back(add(*piece.communication, begin));
   }
 
-  void compute(Picoseconds time, NameId name) {
+  void compute(Picoseconds time, NameId name, Task task) {
     after_deferred_.clear();
+    if (pending_ && pending_->task != task) flush();
     if (!pending_) {
-      pending_ = ProgramOp{.name = name, .task = Task::kCompute};
+      pending_ = ProgramOp{.name = name, .task = task};
       pending_->duration = Picoseconds(0);
     }
     *pending_->duration += time;
@@ -342,7 +317,7 @@ class Writer {
 
   /// Forward passes take from the chunk before, backward ones from the one behind.
   void receive(const Slot& slot) {
-    if (slot.pass == Pass::kBackwardWeights) return;
+    if (slot.pass != Pass::kForward && slot.pass != Pass::kBackward) return;
     const bool ahead = slot.pass == Pass::kForward;
     for (std::size_t c = 0; c < crossings_.size(); ++c) {
       const Crossing& crossing = crossings_[c];
@@ -350,19 +325,11 @@ class Writer {
       flush();
       const std::uint32_t other = (ahead ? crossing.from : crossing.to).stage;
       exchange(Task::kReceive, other, crossing, tag(c, slot), ahead);
-      const Bytes gathered = ahead ? crossing.gathered_forward : crossing.gathered_back;
-      if (gathered > Bytes::b(0))
-        became_ready(add(ProgramOp{.name = names_.intern("boundary all_gather"),
-                                   .task = Task::kCollective,
-                                   .bytes = gathered,
-                                   .collective = CollectiveKind::kAllGather,
-                                   .group = group_of(GroupKind::kTensor)},
-                         ready_));
     }
   }
 
   void send(const Slot& slot) {
-    if (slot.pass == Pass::kBackwardWeights) return;
+    if (slot.pass != Pass::kForward && slot.pass != Pass::kBackward) return;
     const bool ahead = slot.pass == Pass::kForward;
     for (std::size_t c = 0; c < crossings_.size(); ++c) {
       const Crossing& crossing = crossings_[c];
@@ -400,6 +367,8 @@ class Writer {
     for (const std::uint32_t op : deferred_) add_to(ready_, op);
     after_deferred_.clear();
     first_ = false;
+    if (const std::optional<std::uint32_t> other = tied_with(layout_, number_))
+      exchange_tied(*other);
     const NameId name = names_.intern("optimizer");
     std::vector<Block> blocks;
     for (std::size_t c = 0; c < chunks_.size(); ++c)
@@ -421,6 +390,16 @@ class Writer {
     }
   }
 
+  /// Both sides send what they have and add what they get.
+  void exchange_tied(std::uint32_t other) {
+    flush();
+    Crossing crossing{{}, {}, tied_message(layout_, number_, other)};
+    // Behind all tags of crossings.
+    const auto tag = static_cast<std::uint32_t>(2 * crossings_.size()) * layout_.microbatches;
+    exchange(Task::kSend, other, crossing, tag, false);
+    exchange(Task::kReceive, other, crossing, tag, false);
+  }
+
   struct Peers {
     std::uint32_t first, count;
   };
@@ -432,7 +411,7 @@ class Writer {
   const Price& price_;
   const JobOptions& options_;
   NamePool& names_;
-  const bool split_;
+  const Split split_;
   StageProgram result_;
   std::vector<Peers> peers_;  // by place in result_.stages
   std::array<std::uint32_t, kGroupKinds> local_group_;

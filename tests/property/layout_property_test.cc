@@ -61,9 +61,11 @@ Layout random_layout(Random& random, Overlap overlap, bool unequal_degrees) {
               .forward = random_ops(random, overlap),
               .backward = random_ops(random, overlap)};
   layer.step = random_ops(random, overlap);
+  layer.recompute = random_ops(random, overlap);
   layer.output = Bytes::b(between(random, 0, 2'000'000));
   for (Op& op : layer.backward) op.weight_gradient = between(random, 0, 2) == 0;
   Layout layout = test::layout_of(shape, layer);
+  if (between(random, 0, 1) == 0) layout.tied_gradient = Bytes::b(1'000'000);
   std::uint32_t first = 0;
   for (workload::Stage& stage : layout.stages) {
     for (workload::Chunk& chunk : stage.chunks)
@@ -88,8 +90,8 @@ cluster::Cluster cluster_for(const Layout& layout, bool shared_nic) {
   return *cluster;
 }
 
-graph::Job job_from(const Layout& layout, strategies::Boundary boundary) {
-  auto job = strategies::job_of(layout, test::seconds_price, {.boundary = boundary});
+graph::Job job_from(const Layout& layout) {
+  auto job = strategies::job_of(layout, test::seconds_price, {});
   INFO((job ? "" : to_string(job.error())));
   REQUIRE(job);
   return std::move(*job);
@@ -104,15 +106,15 @@ Picoseconds makespan(const LoweredJob& lowered) {
   return timeline->makespan();
 }
 
-TEST_CASE("layouts: one rank per stage gives what all ranks give by closed form, to the picosecond") {
+TEST_CASE(
+    "layouts: one rank per stage gives what all ranks give by closed form, to the picosecond") {
   std::uint32_t folds = 0;
   for (std::uint64_t seed = 1; seed <= 200; ++seed) {
     INFO("seed " << seed);
     Random random(seed);
     const bool unequal = seed % 4 == 0;
     const Layout layout = random_layout(random, Overlap::kSome, unequal);
-    const graph::Job job =
-        job_from(layout, static_cast<strategies::Boundary>(between(random, 0, 2)));
+    const graph::Job job = job_from(layout);
     const cluster::Cluster cluster = cluster_for(layout, false);
     Rules rules{.fidelity = Fidelity::kClosed, .calibrated = between(random, 0, 1) == 1};
     if (between(random, 0, 2) == 0) rules.slowdown = 1.2;
@@ -136,7 +138,8 @@ TEST_CASE("layouts: one rank per stage gives what all ranks give by closed form,
   CHECK(folds >= 100);
 }
 
-TEST_CASE("layouts: as messages, one rank per stage gives what all give where families take turns") {
+TEST_CASE(
+    "layouts: as messages, one rank per stage gives what all give where families take turns") {
   std::uint32_t folds = 0;
   for (std::uint64_t seed = 1; seed <= 120; ++seed) {
     INFO("seed " << seed);
@@ -144,7 +147,7 @@ TEST_CASE("layouts: as messages, one rank per stage gives what all give where fa
     // One stage: nothing but the groups of one collective is on the links at any time.
     Layout layout = random_layout(random, Overlap::kNothing, false);
     layout.stages.resize(1);
-    const graph::Job job = job_from(layout, strategies::Boundary::kWhole);
+    const graph::Job job = job_from(layout);
     const cluster::Cluster cluster = cluster_for(layout, between(random, 0, 1) == 1);
     const auto all = lower(job, cluster, {});
     REQUIRE(all);
@@ -165,7 +168,7 @@ TEST_CASE("layouts: as messages, folding leaves out what families do to each oth
     INFO("seed " << seed);
     Random random(seed);
     const Layout layout = random_layout(random, Overlap::kSome, false);
-    const graph::Job job = job_from(layout, strategies::Boundary::kWhole);
+    const graph::Job job = job_from(layout);
     const cluster::Cluster cluster = cluster_for(layout, false);
     const auto all = lower(job, cluster, {});
     REQUIRE(all);
@@ -174,12 +177,12 @@ TEST_CASE("layouts: as messages, folding leaves out what families do to each oth
     if (!*folded) continue;
     ratios.push_back(makespan(**folded) / makespan(*all));
   }
+  // What contends makes all ranks slower than the one: by up to a quarter here, mostly not at all.
   std::sort(ratios.begin(), ratios.end());
   REQUIRE(ratios.size() >= 60);
-  UNSCOPED_INFO(fmt::format("{} folds, least {}, 10 % {}, median {}, most {}", ratios.size(),
-                            ratios.front(), ratios[ratios.size() / 10], ratios[ratios.size() / 2],
-                            ratios.back()));
-  CHECK(ratios[ratios.size() / 2] == 0);
+  CHECK(ratios.front() >= 0.75);
+  CHECK(ratios[ratios.size() / 10] >= 0.97);
+  CHECK(ratios.back() <= 1.01);
 }
 
 }  // namespace

@@ -58,7 +58,8 @@ Op collective_op(CollectiveKind kind, Axis axis, Bytes bytes, Issue issue) {
 }
 
 Layout layout_of(const LayoutShape& shape, const Layer& layer) {
-  Layout layout{.stages = {},
+  Layout layout{.names = {},
+                .stages = {},
                 .microbatches = shape.microbatches,
                 .samples_per_step = 1.0 * shape.microbatches * shape.degrees.data,
                 .tokens_per_sample = 1,

@@ -1,0 +1,64 @@
+#include "models/step/collective_prices.h"
+
+#include <algorithm>
+
+#include <fmt/core.h>
+
+#include "models/job/interval.h"
+#include "strategies/boundaries.h"
+
+namespace rehearse::step {
+
+using job::GroupSchedule;
+using workload::Op;
+using workload::Stage;
+
+Status CollectivePrices::has_devices(const Stage& stage) const {
+  const std::size_t needed = stage.first_rank + stage.degrees.ranks();
+  if (needed > cluster_.devices().size())
+    return fail(
+        fmt::format("{} ranks on a cluster of {} devices", needed, cluster_.devices().size()),
+        "a device for each rank");
+  return {};
+}
+
+Result<Estimate<Seconds>> CollectivePrices::of(const Op& op, const Stage& stage) {
+  const workload::Degrees& d = stage.degrees;
+  if (workload::group_size(op, d) < 2)
+    return Estimate<Seconds>{Seconds::s(0), Seconds::s(0), Seconds::s(0), Provenance::kRecorded};
+  const strategies::GroupKind kind = strategies::group_kind(op);
+  const Key key{op.collective, kind, stage.first_rank, d.tensor, d.context, d.data, d.expert};
+  auto known = known_.find(key);
+  if (known == known_.end()) {
+    if (Status ok = has_devices(stage); !ok) return forward(ok);
+    std::vector<DeviceId> devices;
+    for (const RankId rank : strategies::group_from(stage, kind, 0))
+      devices.push_back(DeviceId(rank.index()));
+    Result<GroupSchedule> schedule = schedules_.of(op.collective, devices);
+    if (!schedule) return forward(schedule);
+    job::Pricing pricing{op.collective, schedule->lanes->members(), schedule->calibrated != nullptr,
+                         schedule->calibrated ? schedule->calibrated->source : schedule->why_not};
+    if (std::find(pricings_.begin(), pricings_.end(), pricing) == pricings_.end())
+      pricings_.push_back(std::move(pricing));
+    known = known_.emplace(key, std::move(*schedule)).first;
+  }
+  return known->second.price(op.bytes);
+}
+
+Result<Estimate<Seconds>> CollectivePrices::message(const Stage& from, const Stage& to,
+                                                    Bytes bytes) {
+  const std::uint32_t there =
+      to.first_rank + strategies::partners(from.degrees, 0, to.degrees).front();
+  const auto key = std::pair(from.first_rank, there);
+  auto known = paths_.find(key);
+  if (known == paths_.end()) {
+    for (const Stage* stage : {&from, &to})
+      if (Status ok = has_devices(*stage); !ok) return forward(ok);
+    known =
+        paths_.emplace(key, cluster_.route(DeviceId(from.first_rank), DeviceId(there)).path).first;
+  }
+  const cluster::PointToPoint& path = known->second;
+  return job::on_datasheet_links(path.latency + rules_.message_overhead + bytes / path.rate);
+}
+
+}  // namespace rehearse::step

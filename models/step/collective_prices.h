@@ -1,0 +1,49 @@
+// Collective prices: what communications of a layout cost on a cluster, without a graph.
+//
+// Rank r runs on device r. A collective costs what it costs the group of the first rank of the
+// stage, by closed form: calibrated where a shipped calibration covers the group and the rules ask
+// for it, else on the links of the cluster. So it is at closed fidelity (models/job/lower.h), whose
+// prices these are. Groups are looked up once per place and shape, which plans of a search share.
+#pragma once
+
+#include <map>
+#include <tuple>
+
+#include "models/job/group_network.h"
+#include "models/workload/layout.h"
+#include "sim/base/estimate.h"
+#include "strategies/stage_groups.h"
+
+namespace rehearse::step {
+
+class CollectivePrices {
+ public:
+  /// REQUIRES: both outlive this object; closed fidelity.
+  CollectivePrices(const cluster::Cluster& cluster, const job::Rules& rules)
+      : cluster_(cluster), rules_(rules), schedules_(cluster, rules) {}
+
+  /// Fails where the stage has ranks that the cluster has no devices for, and where the algorithm
+  /// cannot do it. A group of one takes no time.
+  Result<Estimate<Seconds>> of(const workload::Op& op, const workload::Stage& stage);
+  /// From the first rank of a stage to the first of its partners on another.
+  Result<Estimate<Seconds>> message(const workload::Stage& from, const workload::Stage& to,
+                                    Bytes bytes);
+
+  /// What the prices of kinds and numbers of ranks rest on, in the order of their first use.
+  const std::vector<job::Pricing>& pricings() const { return pricings_; }
+
+ private:
+  using Key = std::tuple<CollectiveKind, strategies::GroupKind, std::uint32_t, std::uint32_t,
+                         std::uint32_t, std::uint32_t, std::uint32_t>;
+
+  Status has_devices(const workload::Stage& stage) const;
+
+  const cluster::Cluster& cluster_;
+  const job::Rules& rules_;
+  job::Schedules schedules_;
+  std::map<Key, job::GroupSchedule> known_;
+  std::map<std::pair<std::uint32_t, std::uint32_t>, cluster::PointToPoint> paths_;
+  std::vector<job::Pricing> pricings_;
+};
+
+}  // namespace rehearse::step

@@ -1,0 +1,45 @@
+// Order times: when the passes of a pipeline run, from their durations and the orders of its
+// stages.
+//
+// A stage runs its slots one after the other. A forward pass waits for the forward pass of the same
+// microbatch through the chunk before and its transfer, a backward pass for the backward pass
+// through the chunk behind. That is all: exact, in integer picoseconds.
+//
+// The middle of an order repeats itself with later microbatches. Once all stages repeat themselves
+// in time too (each slot a constant later than the one a period before), what is left of the middle
+// is skipped; the result is the same to the picosecond.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "models/workload/layout.h"
+#include "sim/base/result.h"
+#include "sim/base/time.h"
+#include "strategies/layer_run.h"
+
+namespace rehearse::step {
+
+struct OrderCosts {
+  /// By place in the chain of chunks (strategies::chain_of), then by pass.
+  std::vector<std::array<Picoseconds, strategies::kPasses>> passes;
+  /// By place: from there to the next one; 0 on the same stage.
+  std::vector<Picoseconds> transfers;
+};
+
+struct OrderTimes {
+  std::vector<Picoseconds> end;         ///< by stage, of its last slot
+  std::vector<Picoseconds> last_begin;  ///< by place in the chain: of the last slot of that chunk
+  std::uint64_t slots = 0;              ///< that were evaluated, and not skipped
+};
+
+/// `skip`: whether what repeats may be skipped. Fails where stages wait for each other for ever.
+/// REQUIRES: each order has every pass of every microbatch at most once, and chunks and
+/// microbatches of the layout.
+Result<OrderTimes> order_times(const workload::Layout& layout,
+                               std::span<const strategies::ChunkPlace> chain,
+                               const OrderCosts& costs, bool skip = true);
+
+}  // namespace rehearse::step

@@ -1,0 +1,250 @@
+// Properties of step times without a graph. A failure prints the seed.
+#include <random>
+
+#include <catch2/catch.hpp>
+#include <fmt/core.h>
+
+#include "models/job/lower.h"
+#include "models/step/closed_step.h"
+#include "models/step/collective_prices.h"
+#include "models/step/order_times.h"
+#include "sim/cluster/read_cluster.h"
+#include "sim/engine/engine.h"
+#include "strategies/bubble.h"
+#include "strategies/schedule.h"
+#include "tests/support/layouts.h"
+
+namespace rehearse::step {
+namespace {
+
+using strategies::Schedule;
+using workload::Axis;
+using workload::Issue;
+using workload::Layer;
+using workload::Layout;
+using workload::Op;
+using Random = std::mt19937_64;
+
+std::uint32_t between(Random& random, std::uint32_t least, std::uint32_t most) {
+  return least + static_cast<std::uint32_t>(random() % (most - least + 1));
+}
+
+Layout random_pipeline(Random& random, std::uint32_t microbatches) {
+  const auto schedule = static_cast<Schedule>(between(random, 0, 4));
+  const std::uint32_t p = between(random, 1, 6);
+  const std::uint32_t v = schedule == Schedule::kInterleaved ? between(random, 2, 3) : 1;
+  Layout layout = test::layout_of({.stages = p, .chunks = v, .microbatches = p * microbatches}, {});
+  for (std::uint32_t s = 0; s < p; ++s)
+    layout.stages[s].order = strategies::order_of(schedule, {p, p * microbatches, v}, s, true);
+  return layout;
+}
+
+TEST_CASE("orders: skipping what repeats changes nothing, and both are the longest path") {
+  std::uint64_t evaluated = 0, slots = 0;
+  for (std::uint64_t seed = 1; seed <= 200; ++seed) {
+    INFO("seed " << seed);
+    Random random(seed);
+    const Layout layout = random_pipeline(random, between(random, 1, 60));
+    const auto chain = strategies::chain_of(layout);
+    OrderCosts costs;
+    std::vector<std::vector<strategies::PassTimes>> passes(layout.stages.size());
+    for (std::size_t s = 0; s < passes.size(); ++s)
+      passes[s].resize(layout.stages[s].chunks.size(), {Seconds::s(0), Seconds::s(0)});
+    // Stages alike, nearly alike, or not at all.
+    const std::uint32_t spread = between(random, 0, 2) * between(random, 1, 500);
+    const auto time = [&](std::uint32_t least) {
+      return Picoseconds(1000 * between(random, least, least + spread));
+    };
+    for (const strategies::ChunkPlace& place : chain) {
+      costs.passes.push_back({time(1000), time(1500), time(700), time(900)});
+      costs.transfers.push_back(Picoseconds(1000 * between(random, 0, 300)));
+      const auto& c = costs.passes.back();
+      strategies::PassTimes& t = passes[place.stage][place.chunk];
+      t.forward = c[0].seconds();
+      t.backward = c[1].seconds();
+      t.backward_weights = c[2].seconds();
+      t.recompute = c[3].seconds();
+    }
+    for (std::size_t i = 0; i + 1 < chain.size(); ++i) {
+      const Seconds transfer = costs.transfers[i].seconds();
+      passes[chain[i].stage][chain[i].chunk].send_forward = transfer;
+      passes[chain[i + 1].stage][chain[i + 1].chunk].send_backward = transfer;
+    }
+    const auto quick = order_times(layout, chain, costs, true);
+    const auto all = order_times(layout, chain, costs, false);
+    REQUIRE(quick);
+    REQUIRE(all);
+    CHECK(quick->end == all->end);
+    CHECK(quick->last_begin == all->last_begin);
+    evaluated += quick->slots;
+    slots += all->slots;
+    std::vector<std::span<const workload::Slot>> orders;
+    for (const workload::Stage& stage : layout.stages) orders.emplace_back(stage.order);
+    const auto reference = strategies::run_pipeline(orders, passes, layout.microbatches);
+    REQUIRE(reference);
+    CHECK(std::max_element(all->end.begin(), all->end.end())->seconds().s() ==
+          Approx(reference->makespan.s()).epsilon(1e-9));
+  }
+  CHECK(evaluated < slots * 3 / 4);
+}
+
+TEST_CASE("orders that wait for each other are refused") {
+  Layout layout = test::layout_of({.stages = 2, .microbatches = 2}, {});
+  std::swap(layout.stages[1].order[0], layout.stages[1].order[1]);  // backward before forward
+  const auto chain = strategies::chain_of(layout);
+  OrderCosts costs;
+  costs.passes.assign(2, {Picoseconds(1), Picoseconds(1), Picoseconds(1), Picoseconds(1)});
+  costs.transfers.assign(2, Picoseconds(0));
+  const auto times = order_times(layout, chain, costs);
+  REQUIRE_FALSE(times);
+  CHECK(
+      to_string(times.error()) ==
+      "the orders of stages wait for each other: slot 2 of stage 0, microbatch 0; orders in which "
+      "every pass comes after those it depends on");
+}
+
+enum class Overlap : std::uint8_t { kNothing, kSome };
+
+std::vector<Op> random_ops(Random& random, Axis axis, std::initializer_list<Issue> issues) {
+  std::vector<Op> ops;
+  for (std::uint32_t i = between(random, 1, 6); i > 0; --i) {
+    if (between(random, 0, 2) > 0)
+      ops.push_back(test::seconds_op(between(random, 0, 200) * 1e-6));
+    else
+      ops.push_back(test::collective_op(
+          CollectiveKind::kAllGather, axis, Bytes::b(between(random, 1, 4'000'000)),
+          issues.begin()[between(random, 0, static_cast<std::uint32_t>(issues.size() - 1))]));
+  }
+  return ops;
+}
+
+Layout random_layout(Random& random, Overlap overlap) {
+  Layout layout = random_pipeline(random, between(random, 1, 3));
+  const workload::Degrees degrees{.data = 1U << between(random, 0, 2),
+                                  .tensor = 1U << between(random, 0, 1)};
+  Layer layer{.name = "layer", .forward = {}, .backward = {}};
+  const auto fill = [&](std::vector<Op>& ops) {
+    ops = overlap == Overlap::kNothing
+              ? random_ops(random, Axis::kTensor, {Issue::kInline, Issue::kBeside})
+              : random_ops(random, between(random, 0, 1) == 0 ? Axis::kTensor : Axis::kData,
+                           {Issue::kInline, Issue::kBeside, Issue::kPrefetched, Issue::kDeferred});
+  };
+  fill(layer.forward);
+  fill(layer.backward);
+  fill(layer.recompute);
+  for (Op& op : layer.backward) op.weight_gradient = between(random, 0, 2) == 0;
+  layer.step = random_ops(random, Axis::kData, {Issue::kInline, Issue::kBeside, Issue::kDeferred});
+  layer.output = Bytes::b(between(random, 0, 2'000'000));
+  if (between(random, 0, 1) == 0) layout.tied_gradient = Bytes::b(1'000'000);
+  for (std::uint32_t s = 0; s < layout.stages.size(); ++s) {
+    layout.stages[s].degrees = degrees;
+    layout.stages[s].first_rank = s * degrees.ranks();
+    for (workload::Chunk& chunk : layout.stages[s].chunks) {
+      chunk.layers = {layer};
+      chunk.layers[0].count = between(random, 1, 3);
+      for (Op& op : chunk.layers[0].backward)
+        if (!op.communicates()) op.bytes = op.bytes * (0.1 * between(random, 8, 12));
+    }
+  }
+  return layout;
+}
+
+/// Nothing where ranks of a stage stand differently on the cluster.
+std::optional<Seconds> by_engine(const Layout& layout, const cluster::Cluster& cluster,
+                                 const job::Rules& rules, const StepOptions& options) {
+  const auto job = strategies::job_of(layout, test::seconds_price, options.job);
+  INFO((job ? "" : to_string(job.error())));
+  REQUIRE(job);
+  const auto folded = job::fold(*job, cluster, rules);
+  REQUIRE(folded);
+  if (!*folded) return std::nullopt;
+  const auto timeline = engine::run((*folded)->graph);
+  INFO((timeline ? "" : to_string(timeline.error())));
+  REQUIRE(timeline);
+  return timeline->makespan().seconds();
+}
+
+cluster::Cluster cluster_for(const Layout& layout) {
+  auto cluster = cluster::parse_cluster(
+      fmt::format("cluster: {{device: h100_sxm5_80, devices_per_node: 4, nodes: {}, inter_node: "
+                  "{{kind: switch, links: 4, rate: 50 GB/s, latency: 5 us}}}}\n",
+                  layout.ranks() / 4 + 1),
+      "cluster");
+  REQUIRE(cluster);
+  return *cluster;
+}
+
+Seconds by_sums(const Layout& layout, const cluster::Cluster& cluster, const job::Rules& rules,
+                const StepOptions& options) {
+  CollectivePrices prices(cluster, rules);
+  const auto value = [](Result<Estimate<Seconds>> price) -> Result<Seconds> {
+    if (!price) return forward(price);
+    return price->value;
+  };
+  const auto time = closed_step(
+      layout,
+      {.op = test::seconds_price,
+       .collective = [&](const Op& op,
+                         const workload::Stage& stage) { return value(prices.of(op, stage)); },
+       .message = [&](const workload::Stage& from, const workload::Stage& to,
+                      Bytes bytes) { return value(prices.message(from, to, bytes)); }},
+      options);
+  INFO((time ? "" : to_string(time.error())));
+  REQUIRE(time);
+  CHECK(time->compute <= time->step);
+  return time->step;
+}
+
+TEST_CASE("steps: what the engine says, to rounding, where nothing runs in the background") {
+  std::uint32_t compared = 0;
+  for (std::uint64_t seed = 1; seed <= 300; ++seed) {
+    INFO("seed " << seed);
+    Random random(seed);
+    const Layout layout = random_layout(random, Overlap::kNothing);
+    const cluster::Cluster cluster = cluster_for(layout);
+    const job::Rules rules{.fidelity = job::Fidelity::kClosed, .calibrated = seed % 2 == 0};
+    StepOptions options;
+    if (seed % 3 == 0) options.job = {.host_per_kernel = Seconds::us(60), .fixed = Seconds::us(50)};
+    const auto engine = by_engine(layout, cluster, rules, options);
+    if (!engine) continue;
+    ++compared;
+    // Every op rounds to a picosecond.
+    CHECK(by_sums(layout, cluster, rules, options).s() == Approx(engine->s()).epsilon(1e-8));
+  }
+  CHECK(compared >= 150);
+}
+
+TEST_CASE("steps: with overlap, between all of it hidden and none of it") {
+  std::vector<double> ratios;
+  for (std::uint64_t seed = 1; seed <= 300; ++seed) {
+    INFO("seed " << seed);
+    Random random(seed);
+    const Layout layout = random_layout(random, Overlap::kSome);
+    const cluster::Cluster cluster = cluster_for(layout);
+    const job::Rules rules{.fidelity = job::Fidelity::kClosed};
+    StepOptions options{.overlap_loss = 0};
+    const auto engine = by_engine(layout, cluster, rules, options);
+    if (!engine) continue;
+    const Seconds beside = by_sums(layout, cluster, rules, options);
+    options.background = Background::kFree;
+    const Seconds free = by_sums(layout, cluster, rules, options);
+    options.background = Background::kInline;
+    const Seconds serial = by_sums(layout, cluster, rules, options);
+    const Seconds rounding = Seconds::ns(1);
+    CHECK(free <= beside + rounding);
+    CHECK(beside <= serial + rounding);
+    CHECK(free <= *engine + rounding);
+    CHECK(*engine <= serial + rounding);
+    ratios.push_back(beside / *engine);
+  }
+  REQUIRE(ratios.size() >= 150);
+  std::sort(ratios.begin(), ratios.end());
+  // Too short where layers wait for streams that others hold.
+  CHECK(ratios.front() >= 0.85);
+  CHECK(ratios[ratios.size() / 10] >= 0.99);
+  CHECK(ratios[ratios.size() * 9 / 10] <= 1.001);
+  CHECK(ratios.back() <= 1.03);
+}
+
+}  // namespace
+}  // namespace rehearse::step
