@@ -169,6 +169,32 @@ void note_ranks(const trace::Rank& rank, Lifted& lifted) {
       lifted.world_size ? std::to_string(*lifted.world_size) : "several", sizes));
 }
 
+/// Units whose operands were recorded and tell what they compute.
+std::size_t shaped(const StepUnits& step) {
+  return static_cast<std::size_t>(
+      std::count_if(step.units.begin(), step.units.end(), [](const Unit& unit) {
+        return role_of(unit.name) != Role::kPlain &&
+               std::any_of(unit.operands.begin(), unit.operands.end(),
+                           [](const Operand& operand) { return operand.is_tensor(); });
+      }));
+}
+
+/// Which step stands for all: of those that have device work, and shapes where any has (an
+/// execution trace may cover one step), the one of median device time; of an even number, the
+/// shorter of the two in the middle.
+std::optional<std::size_t> choose_step(const std::vector<StepUnits>& steps) {
+  std::size_t most = 0;
+  for (const StepUnits& step : steps) most = std::max(most, shaped(step));
+  std::vector<std::size_t> order;
+  for (std::size_t s = 0; s < steps.size(); ++s)
+    if (!steps[s].units.empty() && shaped(steps[s]) * 2 >= most) order.push_back(s);
+  if (order.empty()) return std::nullopt;
+  std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
+    return steps[a].device.busy < steps[b].device.busy;
+  });
+  return order[(order.size() - 1) / 2];
+}
+
 /// The larger of two periods: of the host's steps, and of the ends of their device work.
 Seconds step_time(const std::vector<replay::Step>& steps, const std::vector<StepUnits>& units) {
   std::vector<Seconds> host, device;
@@ -212,18 +238,13 @@ Result<Lifted> lift(const trace::Trace& trace, const LiftOptions& options) {
   const std::vector<replay::Step> steps = usable(found, lifted.notes);
   std::vector<StepUnits> units;
   for (const replay::Step& step : steps) units.push_back(find_units(recording, step));
-  // The one of median device time; of an even number, the shorter of the two.
-  std::vector<std::size_t> order(steps.size());
-  for (std::size_t s = 0; s < order.size(); ++s) order[s] = s;
-  std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
-    return units[a].device.busy < units[b].device.busy;
-  });
-  const std::size_t at = order[(order.size() - 1) / 2];
-  const StepUnits& step = units[at];
-  if (step.units.empty())
+  const std::optional<std::size_t> chosen = choose_step(units);
+  if (!chosen)
     return fail(Diagnostic{.file = rank.info.source,
-                           .problem = fmt::format("step '{}' launches no kernel", steps[at].name),
-                           .expected = "a step of training or inference"});
+                           .problem = "none of its steps launches a kernel",
+                           .expected = "steps of training or inference"});
+  const std::size_t at = *chosen;
+  const StepUnits& step = units[at];
   const std::vector<Spread> spread = spreads(units, at);
 
   lifted.step_name = steps[at].name;
@@ -236,11 +257,7 @@ Result<Lifted> lift(const trace::Trace& trace, const LiftOptions& options) {
   lifted.training = std::any_of(step.units.begin(), step.units.end(), [](const Unit& unit) {
     return unit.phase == Phase::kBackward;
   });
-  lifted.shapes = std::any_of(step.units.begin(), step.units.end(), [](const Unit& unit) {
-    return role_of(unit.name) != Role::kPlain &&
-           std::any_of(unit.operands.begin(), unit.operands.end(),
-                       [](const Operand& operand) { return operand.is_tensor(); });
-  });
+  lifted.shapes = shaped(step) > 0;
 
   Workload& workload = lifted.workload;
   workload.name = rank.info.source;

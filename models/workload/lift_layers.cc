@@ -27,7 +27,8 @@ bool is_layer_range(const Recording& r, const HostOp& op) {
   const std::string_view name = r.name(op);
   if (trace::is_step_name(name)) return false;
   for (const std::string_view other :
-       {"Optimizer.", "enumerate(DataLoader)", "nccl:", "DistributedDataParallel.", "gradient"})
+       {"## ", "Optimizer.", "enumerate(DataLoader)", "nccl:", "DistributedDataParallel.",
+        "gradient"})
     if (name.starts_with(other)) return false;
   return true;
 }
@@ -65,6 +66,7 @@ bool begins_layer(const Unit& unit) {
 struct Node {
   std::string_view name;
   std::vector<std::size_t> children = {};
+  Nanoseconds time{0};
   bool works = false;  ///< has a unit that begins a layer, or one without an operator
   bool layer = false;
 };
@@ -94,19 +96,25 @@ class Tree {
       }
       total_ += unit.time;
       if (!any) continue;
-      covered_ += unit.time;
       const bool works =
           begins_layer(unit) || r.host(unit.op).kind != trace::HostKind::kOperator;
-      for (const std::size_t node : path_[u]) nodes_[node].works = nodes_[node].works || works;
+      for (const std::size_t node : path_[u]) {
+        nodes_[node].works = nodes_[node].works || works;
+        nodes_[node].time += unit.time;
+      }
     }
     mark(0);
   }
 
-  /// Whether it says enough: two layers, and most of the forward pass lies in them.
+  /// Whether it says enough: most of the forward pass lies in layers, and most in no single one.
   bool tells() const {
-    const auto layers = std::count_if(nodes_.begin(), nodes_.end(),
-                                      [](const Node& node) { return node.layer; });
-    return layers >= 2 && covered_ * 2 > total_;
+    Nanoseconds in_layers{0}, largest{0};
+    for (const Node& node : nodes_)
+      if (node.layer) {
+        in_layers += node.time;
+        largest = std::max(largest, node.time);
+      }
+    return in_layers * 2 > total_ && largest * 2 <= total_;
   }
 
   std::optional<std::size_t> layer_of(std::size_t unit) const {
@@ -134,12 +142,23 @@ class Tree {
     return working;
   }
 
-  /// Whether a class of compound modules stands several times among the children: blocks.
+  /// Whether a class of compound modules stands several times among the children and does nearly
+  /// all the work: blocks. Two attentions beside a feed-forward part are none.
   bool holds_blocks(const Node& node) const {
-    std::map<std::string_view, std::size_t> compound;
-    for (const std::size_t child : working_children(node))
-      if (!working_children(nodes_[child]).empty()) ++compound[class_of(nodes_[child].name)];
-    return std::any_of(compound.begin(), compound.end(), [](const auto& c) { return c.second > 1; });
+    struct Alike {
+      std::size_t count = 0;
+      Nanoseconds time{0};
+    };
+    std::map<std::string_view, Alike> compound;
+    for (const std::size_t child : working_children(node)) {
+      if (working_children(nodes_[child]).empty()) continue;
+      Alike& alike = compound[class_of(nodes_[child].name)];
+      ++alike.count;
+      alike.time += nodes_[child].time;
+    }
+    return std::any_of(compound.begin(), compound.end(), [&](const auto& c) {
+      return c.second.count > 1 && c.second.time * 5 > node.time * 4;
+    });
   }
 
   /// Of the children of a node, those that stand several times are blocks, unless they hold blocks
@@ -161,7 +180,7 @@ class Tree {
   std::vector<Node> nodes_;
   std::map<HostIndex, std::size_t> index_;
   std::map<std::size_t, std::vector<std::size_t>> path_;  ///< by unit
-  Nanoseconds total_{0}, covered_{0};
+  Nanoseconds total_{0};  ///< of the forward pass
 };
 
 /// Units of the forward pass to layers; `begins` gives a unit's key where it has a layer of its

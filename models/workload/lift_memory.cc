@@ -112,65 +112,120 @@ void warn_of_tied(const std::vector<Parameter>& parameters, std::vector<std::str
   }
 }
 
-/// Tensors of the forward pass that backward needs: the output of a unit stays where the unit
-/// itself needs it (activations that are undone from their result) or the next one its input.
-/// Operators that write in place keep the tensor before them.
+/// A tensor that the forward pass made, as later operators see it.
+struct Made {
+  double elements;
+  double bytes;
+  std::size_t layer;      ///< that wrote it last
+  Share share;            ///< of the unit that made it
+  Role role;
+  bool read = false;      ///< by an operator since it was written last
+  bool needed = false;    ///< by backward
+};
+
+/// Tensors have no names in a recording. An operator's operand is taken to be the latest tensor of
+/// as many elements that nothing has read, else the latest.
+class Tensors {
+ public:
+  std::optional<std::size_t> find(const Operand& operand) const {
+    std::optional<std::size_t> any;
+    for (std::size_t t = made_.size(); t-- > 0;) {
+      if (made_[t].elements != operand.elements() || made_[t].bytes != operand.bytes()) continue;
+      if (!made_[t].read) return t;
+      if (!any) any = t;
+    }
+    return any;
+  }
+  std::size_t add(Made made) {
+    made_.push_back(made);
+    return made_.size() - 1;
+  }
+  Made& operator[](std::size_t t) { return made_[t]; }
+  const std::vector<Made>& all() const { return made_; }
+
+ private:
+  std::vector<Made> made_;
+};
+
+/// Whether backward undoes the operator from its result, as that of relu and softmax does.
+bool needs_result(const Unit& unit) {
+  const std::string_view name = short_name(unit.name);
+  const Role role = role_of(unit.name);
+  return role == Role::kSoftmax || role == Role::kAttention || name.starts_with("relu") ||
+         name.starts_with("sigmoid") || name.starts_with("tanh") || name.starts_with("exp");
+}
+
+/// The tensor that a unit leaves behind, its inputs marked as read: backward needs the inputs of
+/// all but additions, copies and the like, and the results of some.
+std::optional<std::size_t> leave(const Unit& unit, const Operand& out, std::size_t layer,
+                                 Share share, const OpMaker& maker, Tensors& tensors) {
+  std::vector<std::size_t> inputs, unread;
+  for (const Operand& operand : unit.operands) {
+    if (!operand.is_floating() || !maker.holds_samples(operand)) continue;
+    const std::optional<std::size_t> t = tensors.find(operand);
+    if (!t) continue;
+    inputs.push_back(*t);
+    if (!tensors[*t].read) unread.push_back(*t);
+    tensors[*t].read = true;
+    if (!keeps_nothing(unit.name) && !needs_result(unit)) tensors[*t].needed = true;
+  }
+  if (in_place(unit.name)) {
+    if (inputs.empty()) return std::nullopt;
+    // A block adds to what it computed before the branch around it: the older of two new tensors.
+    const std::size_t t = unread.empty() ? inputs.front() : unread.back();
+    tensors[t].read = false;
+    tensors[t].layer = layer;
+    tensors[t].needed = tensors[t].needed || needs_result(unit);
+    return t;
+  }
+  if (!out.is_floating() || !maker.holds_samples(out)) return std::nullopt;
+  return tensors.add({.elements = out.elements(),
+                      .bytes = out.bytes(),
+                      .layer = layer,
+                      .share = share,
+                      .role = role_of(unit.name),
+                      .needed = needs_result(unit)});
+}
+
 void keep_activations(const StepUnits& step, const Layers& of, const OpMaker& maker,
                       const Shares& shares, Workload& workload) {
-  struct Tensor {
-    std::size_t unit;
-    double bytes;
-    bool needed;
-  };
-  std::vector<Tensor> tensors;
+  Tensors tensors;
+  std::vector<std::optional<std::size_t>> last(workload.layers.size());
   for (std::size_t u = 0; u < step.units.size(); ++u) {
     const Unit& unit = step.units[u];
-    const Operand& out = maker.output(u);
-    if (unit.phase != Phase::kForward || !of.of_unit[u] || !out.is_floating() ||
-        !maker.holds_samples(out))
-      continue;
-    const bool undone = !keeps_nothing(unit.name) && role_of(unit.name) != Role::kLinear &&
-                        role_of(unit.name) != Role::kMatrix &&
-                        role_of(unit.name) != Role::kConvolution;
-    if (!tensors.empty() && !keeps_nothing(unit.name)) tensors.back().needed = true;
-    if (in_place(unit.name) && !tensors.empty() && tensors.back().bytes == out.bytes())
-      tensors.back().needed = tensors.back().needed || undone;
-    else
-      tensors.push_back({u, out.bytes(), role_of(unit.name) == Role::kSoftmax ||
-                                             role_of(unit.name) == Role::kAttention});
+    if (unit.phase != Phase::kForward || !of.of_unit[u]) continue;
+    if (const auto t = leave(unit, maker.output(u), *of.of_unit[u], shares.of_unit[u], maker,
+                             tensors))
+      last[*of.of_unit[u]] = t;
   }
   struct Sum {
-    double whole = 0, divided = 0, core = 0;
+    double input = 0, whole = 0, divided = 0, core = 0;
   };
-  std::vector<Sum> sums(workload.layers.size());
-  for (const Tensor& tensor : tensors) {
-    const std::size_t layer = *of.of_unit[tensor.unit];
-    workload.layers[layer].output = Bytes::b(tensor.bytes);  // the last one stays
-    if (!tensor.needed) continue;
-    const Share share = shares.of_unit[tensor.unit];
-    const bool divided = share == Share::kColumn || share == Share::kBetween;
-    const bool scores = divided && role_of(step.units[tensor.unit].name) == Role::kSoftmax;
-    (scores ? sums[layer].core : divided ? sums[layer].divided : sums[layer].whole) += tensor.bytes;
+  std::vector<Sum> sums(workload.layers.size() + 1);
+  for (std::size_t t = 0; t < tensors.all().size(); ++t) {
+    const Made& made = tensors.all()[t];
+    if (!made.needed) continue;
+    const bool divided = made.share == Share::kColumn || made.share == Share::kBetween;
+    if (last[made.layer] == t && made.layer + 1 < workload.layers.size())
+      sums[made.layer + 1].input += made.bytes;  // what a layer passes on, the next takes
+    else if (divided && made.role == Role::kSoftmax)
+      sums[made.layer].core += made.bytes;
+    else
+      (divided ? sums[made.layer].divided : sums[made.layer].whole) += made.bytes;
   }
   for (std::size_t i = 0; i < workload.layers.size(); ++i) {
     Layer& layer = workload.layers[i];
-    // What a layer passes on is the input of the next, which full recomputation keeps.
-    const bool last = i + 1 == workload.layers.size();
-    const double input = i == 0 ? 0 : workload.layers[i - 1].output.b();
-    const double inside = std::max(0.0, sums[i].whole - (last ? 0 : layer.output.b()));
-    if (input > 0) layer.kept.push_back({.name = "input", .bytes = Bytes::b(input), .input = true});
-    if (inside > 0)
-      layer.kept.push_back({.name = last ? "outputs and loss" : "outputs",
-                            .bytes = Bytes::b(inside),
-                            .transient = last});
-    if (sums[i].divided > 0)
-      layer.kept.push_back(
-          {.name = "outputs, divided", .bytes = Bytes::b(sums[i].divided), .tensor = true});
-    if (sums[i].core > 0)
-      layer.kept.push_back({.name = "scores",
-                            .bytes = Bytes::b(sums[i].core),
-                            .tensor = true,
-                            .core = true});
+    if (last[i]) layer.output = Bytes::b(tensors[*last[i]].bytes);
+    const bool loss = i + 1 == workload.layers.size();
+    const auto keep = [&](double bytes, Kept kept) {
+      kept.bytes = Bytes::b(bytes);
+      if (bytes > 0) layer.kept.push_back(kept);
+    };
+    const Bytes none = Bytes::b(0);
+    keep(sums[i].input, {.name = "input", .bytes = none, .input = true});
+    keep(sums[i].whole, {.name = "outputs", .bytes = none, .transient = loss});
+    keep(sums[i].divided, {.name = "outputs, divided", .bytes = none, .tensor = true});
+    keep(sums[i].core, {.name = "scores", .bytes = none, .tensor = true, .core = true});
   }
 }
 

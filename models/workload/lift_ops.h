@@ -27,6 +27,8 @@ class OpMaker {
   /// Operands of a forward unit that are parameters, by their place.
   std::vector<Operand> weights(std::size_t unit) const;
 
+  double samples() const { return samples_; }
+
   /// Whether a tensor holds samples: its first extent is a multiple of theirs.
   bool holds_samples(const Operand& operand) const;
 

@@ -14,6 +14,11 @@ struct Part {
   double width = 0;     ///< of what it computes on
 };
 
+/// Of four extents the second; of three the first holds samples and heads.
+double heads_of(const Op& op, const Operand& out, const OpMaker& maker) {
+  return out.extents.size() == 4 ? out.extents[1] : op.batch / maker.samples();
+}
+
 Part part_of(std::size_t u, const Unit& unit, const OpMaker& maker) {
   const Operand& out = maker.output(u);
   Part part{.kind = Part::Kind::kOther, .unit = u, .width = out.is_tensor() ? out.last() : 0};
@@ -21,7 +26,11 @@ Part part_of(std::size_t u, const Unit& unit, const OpMaker& maker) {
     case Role::kLinear:
     case Role::kMatrix:
       if (const Op op = maker.ops(u).front(); op.kind == OpKind::kGemm) {
-        part.kind = maker.weights(u).empty() ? Part::Kind::kCore : Part::Kind::kLinear;
+        // Matrices of heads are attention; those of samples alone cannot be divided.
+        const bool heads = op.samples == Extent::kBatch && heads_of(op, out, maker) > 1;
+        part.kind = !maker.weights(u).empty() ? Part::Kind::kLinear
+                    : heads                   ? Part::Kind::kCore
+                                              : Part::Kind::kBreak;
         part.n = op.n;
         part.k = op.k;
       } else {
@@ -107,7 +116,7 @@ Shares find_shares(const StepUnits& step, const OpMaker& maker) {
       const Op core = maker.ops(parts[q].unit).front();
       const Operand& out = maker.output(parts[q].unit);
       if (core.samples != Extent::kBatch || !out.is_tensor()) continue;
-      const double heads = core.batch / out.extents.front();
+      const double heads = heads_of(core, out, maker);
       if (heads >= 1) shares.heads = shares.heads == 0 ? heads : std::min(shares.heads, heads);
     }
     for (const std::size_t column : columns) {

@@ -67,11 +67,21 @@ class Finder {
   }
 
  private:
-  /// In order of launch.
+  /// In order of launch. What a stream did before its first op with a recorded launch had been
+  /// launched before the recording, by an earlier step.
   std::vector<GpuIndex> device_ops() const {
     std::vector<std::pair<Nanoseconds, GpuIndex>> found;
+    std::vector<char> earlier(r_.rank().gpu_ops.size(), 0);
+    for (const replay::Stream& stream : r_.streams()) {
+      const auto launched =
+          std::find_if(stream.ops.begin(), stream.ops.end(),
+                       [&](GpuIndex i) { return r_.launcher(i).has_value(); });
+      if (launched == stream.ops.end()) continue;
+      for (auto i = stream.ops.begin(); i != launched; ++i) earlier[*i] = 1;
+    }
     for (std::size_t i = 0; i < r_.rank().gpu_ops.size(); ++i) {
       const auto op = static_cast<GpuIndex>(i);
+      if (earlier[i]) continue;
       const auto call = r_.launcher(op);
       const Nanoseconds at = call ? r_.host(*call).start : r_.gpu(op).start;
       if (at >= step_.start && at < step_.end) found.push_back({at, op});
