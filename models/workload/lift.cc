@@ -62,8 +62,8 @@ std::vector<Spread> spreads(const std::vector<StepUnits>& steps, std::size_t of)
     }
     std::sort(list.begin(), list.end());
     const std::size_t cut = list.size() / 20;  // one in twenty at either end
-    found.push_back({std::min(1.0, list[cut] / here),
-                     std::max(1.0, list[list.size() - 1 - cut] / here)});
+    found.push_back(
+        {std::min(1.0, list[cut] / here), std::max(1.0, list[list.size() - 1 - cut] / here)});
   }
   return found;
 }
@@ -254,9 +254,8 @@ Result<Lifted> lift(const trace::Trace& trace, const LiftOptions& options) {
   lifted.kernels = step.kernels;
   const Seconds covered = (step.device.busy - step.device.overlapped).seconds();
   lifted.idle_per_kernel = std::max(Seconds::s(0), lifted.step - covered) / step.kernels;
-  lifted.training = std::any_of(step.units.begin(), step.units.end(), [](const Unit& unit) {
-    return unit.phase == Phase::kBackward;
-  });
+  lifted.training = std::any_of(step.units.begin(), step.units.end(),
+                                [](const Unit& unit) { return unit.phase == Phase::kBackward; });
   lifted.shapes = shaped(step) > 0;
 
   Workload& workload = lifted.workload;
@@ -289,11 +288,11 @@ Result<Lifted> lift(const trace::Trace& trace, const LiftOptions& options) {
   workload.tokens_per_sample = tokens_of(step, workload.samples);
   set_divisors(shares, workload);
 
-  lifted.notes.insert(lifted.notes.begin(),
-                      fmt::format("{} from {}; step '{}' of {}",
-                                  counted(workload.layers.size(), "layer"),
-                                  lifting::to_string(layers.source), lifted.step_name,
-                                  counted(lifted.steps, "whole step")));
+  lifted.notes.insert(
+      lifted.notes.begin(),
+      fmt::format("{} from {}; step '{}' of {}", counted(workload.layers.size(), "layer"),
+                  lifting::to_string(layers.source), lifted.step_name,
+                  counted(lifted.steps, "whole step")));
   if (!lifted.shapes)
     lifted.notes.emplace_back("no shapes: ops have times alone");
   else if (without_shapes * 20 > step.device.layers)

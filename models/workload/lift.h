@@ -45,7 +45,7 @@ struct Lifted {
   /// cut between layers; nothing can be divided by tensor parallelism, nor rescaled to another
   /// microbatch, and no parameters or activations are known.
   bool shapes = false;
-  bool training = false;  ///< whether there is a backward pass
+  bool training = false;                         ///< whether there is a backward pass
   std::optional<std::uint32_t> world_size = {};  ///< ranks it was recorded on
   std::vector<std::string> notes;                ///< what to know before trusting it; for people
 };

@@ -26,16 +26,16 @@ bool is_layer_range(const Recording& r, const HostOp& op) {
   if (op.kind != HostKind::kAnnotation || op.collective) return false;
   const std::string_view name = r.name(op);
   if (trace::is_step_name(name)) return false;
-  for (const std::string_view other :
-       {"## ", "Optimizer.", "enumerate(DataLoader)", "nccl:", "DistributedDataParallel.",
-        "gradient"})
+  for (const std::string_view other : {"## ", "Optimizer.", "enumerate(DataLoader)",
+                                       "nccl:", "DistributedDataParallel.", "gradient"})
     if (name.starts_with(other)) return false;
   return true;
 }
 
 /// "Conv2d_3" -> "Conv2d".
 std::string_view class_of(std::string_view name) {
-  while (!name.empty() && (std::isdigit(static_cast<unsigned char>(name.back())) || name.back() == ' '))
+  while (!name.empty() &&
+         (std::isdigit(static_cast<unsigned char>(name.back())) || name.back() == ' '))
     name.remove_suffix(1);
   if (name.ends_with('_')) name.remove_suffix(1);
   return name;
@@ -96,8 +96,7 @@ class Tree {
       }
       total_ += unit.time;
       if (!any) continue;
-      const bool works =
-          begins_layer(unit) || r.host(unit.op).kind != trace::HostKind::kOperator;
+      const bool works = begins_layer(unit) || r.host(unit.op).kind != trace::HostKind::kOperator;
       for (const std::size_t node : path_[u]) {
         nodes_[node].works = nodes_[node].works || works;
         nodes_[node].time += unit.time;
@@ -142,35 +141,45 @@ class Tree {
     return working;
   }
 
-  /// Whether a class of compound modules stands several times among the children and does nearly
-  /// all the work: blocks. Two attentions beside a feed-forward part are none.
-  bool holds_blocks(const Node& node) const {
-    struct Alike {
-      std::size_t count = 0;
-      Nanoseconds time{0};
-    };
-    std::map<std::string_view, Alike> compound;
-    for (const std::size_t child : working_children(node)) {
-      if (working_children(nodes_[child]).empty()) continue;
-      Alike& alike = compound[class_of(nodes_[child].name)];
-      ++alike.count;
-      alike.time += nodes_[child].time;
-    }
-    return std::any_of(compound.begin(), compound.end(), [&](const auto& c) {
-      return c.second.count > 1 && c.second.time * 5 > node.time * 4;
-    });
+  /// How often the commonest class of compound modules stands among the children.
+  std::size_t blocks_in(const Node& node) const {
+    std::map<std::string_view, std::size_t> compound;
+    for (const std::size_t child : working_children(node))
+      if (!working_children(nodes_[child]).empty()) ++compound[class_of(nodes_[child].name)];
+    std::size_t most = 0;
+    for (const auto& [name, count] : compound) most = std::max(most, count);
+    return most;
+  }
+
+  /// The classes of all that works in it.
+  std::string structure(const Node& node) const {
+    std::string text(class_of(node.name));
+    text += '(';
+    for (const std::size_t child : working_children(node)) text += structure(nodes_[child]);
+    return text + ')';
   }
 
   /// Of the children of a node, those that stand several times are blocks, unless they hold blocks
-  /// themselves; one that stands alone is opened where it is compound.
+  /// themselves: several alike inside, where the outer ones are not alike or the inner ones are
+  /// more than a pair (of attentions). One that stands alone is opened where it is compound.
   void mark(std::size_t at) {
     const std::vector<std::size_t> children = working_children(nodes_[at]);
-    std::map<std::string_view, std::size_t> alike;
-    for (const std::size_t child : children) ++alike[class_of(nodes_[child].name)];
+    struct Alike {
+      std::size_t count = 0;
+      std::set<std::string> structures = {};
+    };
+    std::map<std::string_view, Alike> alike;
     for (const std::size_t child : children) {
+      Alike& of_class = alike[class_of(nodes_[child].name)];
+      ++of_class.count;
+      of_class.structures.insert(structure(nodes_[child]));
+    }
+    for (const std::size_t child : children) {
+      const Alike& of_class = alike[class_of(nodes_[child].name)];
+      const std::size_t inside = blocks_in(nodes_[child]);
+      const bool holds_blocks = inside > 2 || (inside == 2 && of_class.structures.size() > 1);
       const bool compound = !working_children(nodes_[child]).empty();
-      const bool block = alike[class_of(nodes_[child].name)] > 1 && !holds_blocks(nodes_[child]);
-      if (!compound || block)
+      if (!compound || (of_class.count > 1 && !holds_blocks))
         nodes_[child].layer = true;
       else
         mark(child);
@@ -180,7 +189,7 @@ class Tree {
   std::vector<Node> nodes_;
   std::map<HostIndex, std::size_t> index_;
   std::map<std::size_t, std::vector<std::size_t>> path_;  ///< by unit
-  Nanoseconds total_{0};  ///< of the forward pass
+  Nanoseconds total_{0};                                  ///< of the forward pass
 };
 
 /// Units of the forward pass to layers; `begins` gives a unit's key where it has a layer of its
@@ -217,8 +226,8 @@ void from_tree(const StepUnits& step, const Tree& tree, Layers& layers) {
     const std::string_view name = tree.name(*node);
     const std::set<std::size_t>& same = alike[name];
     if (same.size() == 1) return std::pair(*node, std::string(name));
-    return std::pair(*node, fmt::format("{} {}", name,
-                                        1 + std::distance(same.begin(), same.find(*node))));
+    return std::pair(*node,
+                     fmt::format("{} {}", name, 1 + std::distance(same.begin(), same.find(*node))));
   });
 }
 

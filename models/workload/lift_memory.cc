@@ -87,13 +87,14 @@ void check_by_gradients(const StepUnits& step, const Layers& of, std::vector<Par
   });
   const auto million = [](double count) { return significant(count / 1e6) + " M"; };
   if (added > 0)
-    notes.push_back(fmt::format("{} parameters are known by their gradients alone", million(added)));
+    notes.push_back(
+        fmt::format("{} parameters are known by their gradients alone", million(added)));
   if (dropped > 0)
-    notes.push_back(fmt::format("{} parameters are counted once: two layers share them",
-                                million(dropped)));
+    notes.push_back(
+        fmt::format("{} parameters are counted once: two layers share them", million(dropped)));
   if (frozen > 0)
-    notes.push_back(fmt::format("{} parameters have no gradient: they are not trained",
-                                million(frozen)));
+    notes.push_back(
+        fmt::format("{} parameters have no gradient: they are not trained", million(frozen)));
 }
 
 /// Without gradients: a table and a last linear of one shape may be one matrix.
@@ -116,11 +117,11 @@ void warn_of_tied(const std::vector<Parameter>& parameters, std::vector<std::str
 struct Made {
   double elements;
   double bytes;
-  std::size_t layer;      ///< that wrote it last
-  Share share;            ///< of the unit that made it
+  std::size_t layer;  ///< that wrote it last
+  Share share;        ///< of the unit that made it
   Role role;
-  bool read = false;      ///< by an operator since it was written last
-  bool needed = false;    ///< by backward
+  bool read = false;    ///< by an operator since it was written last
+  bool needed = false;  ///< by backward
 };
 
 /// Tensors have no names in a recording. An operator's operand is taken to be the latest tensor of
@@ -194,8 +195,8 @@ void keep_activations(const StepUnits& step, const Layers& of, const OpMaker& ma
   for (std::size_t u = 0; u < step.units.size(); ++u) {
     const Unit& unit = step.units[u];
     if (unit.phase != Phase::kForward || !of.of_unit[u]) continue;
-    if (const auto t = leave(unit, maker.output(u), *of.of_unit[u], shares.of_unit[u], maker,
-                             tensors))
+    if (const auto t =
+            leave(unit, maker.output(u), *of.of_unit[u], shares.of_unit[u], maker, tensors))
       last[*of.of_unit[u]] = t;
   }
   struct Sum {

@@ -106,12 +106,6 @@ std::vector<Operand> parse_operands(std::string_view shapes, std::string_view ty
   const std::vector<std::string_view> shape_list = elements(shapes);
   const std::vector<std::string_view> type_list = quoted(types);
   std::vector<Operand> operands;
-  std::string_view seen = "float";  // lists of tensors do not say their type: that of the others
-  for (const std::string_view type : type_list)
-    if (dtype_of(type)) {
-      seen = type;
-      break;
-    }
   for (std::size_t i = 0; i < shape_list.size(); ++i) {
     const std::string_view type = i < type_list.size() ? type_list[i] : std::string_view();
     const std::vector<std::string_view> list = elements(shape_list[i]);
@@ -119,7 +113,8 @@ std::vector<Operand> parse_operands(std::string_view shapes, std::string_view ty
       operands.push_back(operand(shape_list[i], type));
     } else {
       for (const std::string_view shape : list)
-        operands.push_back(operand(shape, has(type, "Tensor(") ? type : seen));
+        operands.push_back(has(type, "Tensor(") ? operand(shape, type)
+                                                : Operand{.extents = numbers(shape)});
     }
   }
   return operands;
@@ -155,10 +150,18 @@ Role role_of(std::string_view name) {
 }
 
 bool keeps_nothing(std::string_view name) {
-  constexpr auto kNothing = std::to_array<std::string_view>(
-      {"add",        "add_",      "sub",     "sub_",    "neg",  "copy_",      "_to_copy", "to",
-       "clone",      "contiguous", "cat",    "stack",   "mean", "sum",        "reshape",  "expand",
-       "empty_like", "fill_",     "zero_",   "repeat",  "pad",  "constant_pad_nd", "div", "rsub"});
+  constexpr auto kNothing = std::to_array<std::string_view>({"add",        "add_",
+                                                             "sub",        "sub_",
+                                                             "neg",        "copy_",
+                                                             "_to_copy",   "to",
+                                                             "clone",      "contiguous",
+                                                             "cat",        "stack",
+                                                             "mean",       "sum",
+                                                             "reshape",    "expand",
+                                                             "empty_like", "fill_",
+                                                             "zero_",      "repeat",
+                                                             "pad",        "constant_pad_nd",
+                                                             "div",        "rsub"});
   return is_one_of(short_name(name), kNothing);
 }
 

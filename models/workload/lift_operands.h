@@ -10,9 +10,9 @@
 namespace rehearse::workload::lifting {
 
 struct Operand {
-  std::vector<double> extents;       ///< empty: no tensor, or a number
-  double element = 0;                ///< bytes; 0: no tensor
-  std::optional<Dtype> dtype = {};   ///< of floating types that matrix operations take
+  std::vector<double> extents;      ///< empty: no tensor, or a number
+  double element = 0;               ///< bytes; 0: no tensor, or of unknown type
+  std::optional<Dtype> dtype = {};  ///< of floating types that matrix operations take
 
   bool is_tensor() const { return !extents.empty(); }
   bool is_floating() const { return dtype.has_value(); }
@@ -23,7 +23,8 @@ struct Operand {
 };
 
 /// Of texts such as "[[32, 3, 224, 224], [64, 3, 7, 7], []]" and ["float", "float", "Int"]. Tensors
-/// of a list stand in its place; what is no tensor keeps its place, empty.
+/// of a list stand in its place, without a type where the recording calls it a list; what is no
+/// tensor keeps its place, empty.
 std::vector<Operand> parse_operands(std::string_view shapes, std::string_view types);
 
 /// What an operator is for; kPlain where its name tells nothing, so that what it calls decides.

@@ -285,7 +285,8 @@ void OpMaker::shape_bytes(const Unit& unit, Op& op) const {
     samples = samples || holds_samples(operand);
   }
   const std::string_view name = short_name(unit.name);
-  if (name != "copy_" && name != "fill_" && name != "zero_") bytes += largest(unit.operands).bytes();
+  if (name != "copy_" && name != "fill_" && name != "zero_")
+    bytes += largest(unit.operands).bytes();
   op.bytes = Bytes::b(bytes);
   if (samples) op.samples = Extent::kBytes;
 }
@@ -314,8 +315,7 @@ void OpMaker::matrix_backward(std::size_t index, Op& op) const {
   }
   const bool inputs = op.m == before.m && op.k == before.n && op.n == before.k;
   op.weight_gradient = op.k == before.m && (!inputs || place_in_node(index) > 0);
-  if (before.samples != Extent::kNone)
-    op.samples = op.weight_gradient ? Extent::kK : Extent::kM;
+  if (before.samples != Extent::kNone) op.samples = op.weight_gradient ? Extent::kK : Extent::kM;
 }
 
 /// By the names of its kernels; those that prepare belong to the next that computes. Where no name
@@ -352,8 +352,7 @@ std::vector<Op> OpMaker::convolution_backward(const Unit& unit, Op op) const {
     open += r_.gpu(i).duration;
     ++n_open;
     const bool weight = says(name, {"wgrad", "Wgrad", "bwd_weight", "BwdWeight", "BwdWrW", "wrw"});
-    if (!weight && !says(name, {"dgrad", "Dgrad", "bwd_data", "BwdData", "bwd"}))
-      continue;
+    if (!weight && !says(name, {"dgrad", "Dgrad", "bwd_data", "BwdData", "bwd"})) continue;
     (weight ? of_weights : of_inputs) += open;
     (weight ? n_weights : n_inputs) += n_open;
     last_is_weights = weight;
@@ -383,9 +382,8 @@ std::vector<Op> OpMaker::ops(std::size_t index) const {
   op.measured = point(unit.time.seconds());
   op.dtype = Dtype::kFp32;
   if (const auto tensors = tensors_of(unit); !tensors.empty()) op.dtype = *tensors.front().dtype;
-  const bool tf32 = std::any_of(unit.device.begin(), unit.device.end(), [&](GpuIndex i) {
-    return says(r_.name(r_.gpu(i)), {"tf32"});
-  });
+  const bool tf32 = std::any_of(unit.device.begin(), unit.device.end(),
+                                [&](GpuIndex i) { return says(r_.name(r_.gpu(i)), {"tf32"}); });
 
   const Role role = role_of(unit.name);
   const bool backward = unit.phase == Phase::kBackward;

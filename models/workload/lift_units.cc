@@ -73,9 +73,8 @@ class Finder {
     std::vector<std::pair<Nanoseconds, GpuIndex>> found;
     std::vector<char> earlier(r_.rank().gpu_ops.size(), 0);
     for (const replay::Stream& stream : r_.streams()) {
-      const auto launched =
-          std::find_if(stream.ops.begin(), stream.ops.end(),
-                       [&](GpuIndex i) { return r_.launcher(i).has_value(); });
+      const auto launched = std::find_if(stream.ops.begin(), stream.ops.end(),
+                                         [&](GpuIndex i) { return r_.launcher(i).has_value(); });
       if (launched == stream.ops.end()) continue;
       for (auto i = stream.ops.begin(); i != launched; ++i) earlier[*i] = 1;
     }
@@ -137,6 +136,13 @@ class Finder {
               .start = host.start};
     set_phase(unit, chain, from, node);
     unit.operands = operands_of(r_, host);
+    for (Operand& operand : unit.operands) {
+      if (operand.is_floating()) typed_ = operand;
+      // Lists of tensors do not say their type: that of what was computed before.
+      if (!operand.is_tensor() || operand.element > 0) continue;
+      operand.element = typed_.element;
+      operand.dtype = typed_.dtype;
+    }
     out_.units.push_back(std::move(unit));
     return out_.units.back();
   }
@@ -344,6 +350,8 @@ class Finder {
   std::unordered_map<HostIndex, std::size_t> unit_at_;  ///< before they are sorted
   std::unordered_map<HostIndex, std::size_t> index_;    ///< after
   std::optional<HostIndex> last_node_;
+  Operand typed_ = {
+      .extents = {}, .element = 4, .dtype = Dtype::kFp32};  ///< the last of known type
   StepUnits out_;
 };
 
