@@ -1,4 +1,4 @@
-// rehearse inspect: what a recording holds, or a cluster.
+// rehearse inspect: what a recording holds, or what a step of it computes, or a cluster.
 #include <algorithm>
 #include <map>
 
@@ -7,6 +7,7 @@
 
 #include "cli/commands/commands.h"
 #include "cli/commands/inspect_cluster.h"
+#include "cli/commands/inspect_workload.h"
 #include "cli/commands/replay_job.h"
 #include "cli/output/result.h"
 #include "profiler/replay/host_events.h"
@@ -18,6 +19,7 @@ namespace {
 struct Options {
   ReplayRequest request;
   std::size_t top = 15;
+  bool workload = false;               ///< the layers of the recording in the place of its ops
   std::filesystem::path cluster, svg;  ///< a cluster in the place of recordings; its drawing
 };
 
@@ -189,12 +191,15 @@ void add_inspect(CLI::App& app, Action& action) {
       "What a recording holds: ranks, steps, largest ops, where the time goes; or a cluster");
   add_input_options(*command, options->request);
   command->add_option("--top", options->top, "how many ops to list (default 15)")->type_name("N");
+  command->add_flag("--workload", options->workload,
+                    "what a step computes, layer by layer, of the first rank");
   command->get_option("INPUT")->required(false);
   command->add_option("--cluster", options->cluster, "a cluster file, in the place of recordings")
       ->type_name("FILE");
   command->add_option("--svg", options->svg, "write a drawing of the cluster")->type_name("FILE");
   command->footer(
       "Example: rehearse inspect trace.json.gz --top 30\n"
+      "Example: rehearse inspect trace.json.gz --workload --format json\n"
       "Example: rehearse inspect --cluster examples/clusters/dgx_h100_x4.yaml --svg cluster.svg");
   command->callback([command, options, &action] {
     const auto usage = [](const char* what) {
@@ -207,13 +212,17 @@ void add_inspect(CLI::App& app, Action& action) {
       if (!options->svg.empty()) usage("--svg draws a cluster: it needs --cluster FILE");
     } else {
       if (recordings) usage("INPUT and --cluster exclude each other: one of them");
-      for (const char* option : {"--top", "--ranks"})
+      for (const char* option : {"--top", "--ranks", "--workload"})
         if (command->count(option) > 0)
-          usage("--top and --ranks are of recordings, not of --cluster");
+          usage("--top, --ranks and --workload are of recordings, not of --cluster");
     }
+    if (options->workload && command->count("--top") > 0)
+      usage("--top lists ops: it does not go with --workload");
     action = [options](const Globals& globals) {
-      return options->cluster.empty() ? run(*options, globals)
-                                      : inspect_cluster(options->cluster, options->svg, globals);
+      if (!options->cluster.empty())
+        return inspect_cluster(options->cluster, options->svg, globals);
+      return options->workload ? inspect_workload(options->request, globals)
+                               : run(*options, globals);
     };
   });
 }

@@ -13,7 +13,7 @@ BEGIN {
   may["models/comm"] = "sim/base sim/graph sim/cluster"
   may["cost"] = "sim/base sim/cluster"
   may["models/job"] = "sim/base sim/graph sim/cluster models/comm"
-  may["models/workload"] = "sim/base profiler/trace"
+  may["models/workload"] = "sim/base profiler/trace profiler/replay"
   may["models/compute"] = "sim/base sim/cluster models/workload"
   may["models/memory"] = "sim/base sim/cluster models/workload"
   may["strategies"] = "sim/base sim/graph models/workload"

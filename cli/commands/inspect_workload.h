@@ -1,0 +1,13 @@
+// rehearse inspect --workload: the layers that a recording shows.
+#pragma once
+
+#include "cli/commands/replay_job.h"
+#include "cli/globals.h"
+#include "sim/base/result.h"
+
+namespace rehearse::cli {
+
+/// Lifts the first rank that the request asks for, and writes its layers.
+Result<Exit> inspect_workload(const ReplayRequest& request, const Globals& globals);
+
+}  // namespace rehearse::cli

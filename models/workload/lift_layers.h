@@ -1,0 +1,30 @@
+// Which layer each unit of a step belongs to.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "models/workload/lift_units.h"
+
+namespace rehearse::workload::lifting {
+
+enum class LayerSource {
+  kModules,    ///< calls of nn.Module
+  kRanges,     ///< ranges of the program: record_function, NVTX
+  kOperators,  ///< each operator with parameters begins one
+};
+std::string_view to_string(LayerSource source);
+
+struct Layers {
+  LayerSource source;
+  std::vector<std::string> names;
+  /// By unit; nothing for the optimizer, and for units that belong to none.
+  std::vector<std::optional<std::size_t>> of_unit;
+};
+
+/// Layers stand in order of the forward pass. A unit without a layer of its own (an activation, an
+/// addition between two modules) belongs to the layer before it; before the first layer, to that.
+Layers find_layers(const Recording& recording, const StepUnits& step);
+
+}  // namespace rehearse::workload::lifting

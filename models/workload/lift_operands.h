@@ -1,0 +1,56 @@
+// Operands of a recorded operator, and what its name says that it computes.
+#pragma once
+
+#include <optional>
+#include <string_view>
+#include <vector>
+
+#include "models/workload/op.h"
+
+namespace rehearse::workload::lifting {
+
+struct Operand {
+  std::vector<double> extents;      ///< empty: no tensor, or a number
+  double element = 0;               ///< bytes; 0: no tensor, or of unknown type
+  std::optional<Dtype> dtype = {};  ///< of floating types that matrix operations take
+
+  bool is_tensor() const { return !extents.empty(); }
+  bool is_floating() const { return dtype.has_value(); }
+  double elements() const;
+  double bytes() const { return elements() * element; }
+  double last(std::size_t from_end = 0) const { return extents[extents.size() - 1 - from_end]; }
+  friend bool operator==(const Operand&, const Operand&) = default;
+};
+
+/// Of texts such as "[[32, 3, 224, 224], [64, 3, 7, 7], []]" and ["float", "float", "Int"]. Tensors
+/// of a list stand in its place, without a type where the recording calls it a list; what is no
+/// tensor keeps its place, empty.
+std::vector<Operand> parse_operands(std::string_view shapes, std::string_view types);
+
+/// What an operator is for; kPlain where its name tells nothing, so that what it calls decides.
+enum class Role {
+  kPlain,
+  kConvolution,
+  kLinear,  ///< its weight has rows of outputs
+  kMatrix,  ///< mm, bmm, addmm, matmul
+  kAttention,
+  kNorm,
+  kSoftmax,
+  kGather,
+  kPool,
+};
+
+/// "aten::cudnn_convolution", "DropoutAddLayerNormFn", "_flash_attention_forward". Backward
+/// operators have the role of their forward ones.
+Role role_of(std::string_view name);
+
+/// Whether backward needs no tensor of this operator: additions, copies, changes of layout.
+bool keeps_nothing(std::string_view name);
+
+/// "relu_", "add_": writes where it reads.
+bool in_place(std::string_view name);
+
+/// Without namespaces: "aten::conv2d" -> "conv2d".
+std::string_view short_name(std::string_view name);
+
+}  // namespace rehearse::workload::lifting

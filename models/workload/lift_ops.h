@@ -1,0 +1,54 @@
+// Ops of a workload from the units of a step: kind and extents by role and operands.
+#pragma once
+
+#include <vector>
+
+#include "models/workload/lift_units.h"
+#include "sim/base/names.h"
+
+namespace rehearse::workload::lifting {
+
+/// The commonest leading extent of what the forward pass computes on; 1 where shapes are missing.
+double find_samples(const std::vector<Unit>& units);
+
+class OpMaker {
+ public:
+  /// REQUIRES: all outlive it.
+  OpMaker(const Recording& recording, const StepUnits& step, NamePool& names, double samples);
+
+  /// One op, or two for a backward unit that computes the gradients of inputs and of weights in
+  /// one. Their `measured` add up to the unit's time, each a point; `kernels` to its device ops.
+  /// Ops without usable shapes are elementwise, of no bytes.
+  std::vector<Op> ops(std::size_t unit) const;
+
+  /// Of a forward unit; empty where the recording does not tell.
+  const Operand& output(std::size_t unit) const { return outputs_[unit]; }
+
+  /// Operands of a forward unit that are parameters, by their place.
+  std::vector<Operand> weights(std::size_t unit) const;
+
+  double samples() const { return samples_; }
+
+  /// Whether a tensor holds samples: its first extent is a multiple of theirs.
+  bool holds_samples(const Operand& operand) const;
+
+ private:
+  Operand find_output(const Unit& unit) const;
+  Operand next_operand(const Unit& unit, double samples, double channels) const;
+  bool shape_matrix(const Unit& unit, Op& op) const;
+  bool shape_convolution(const Unit& unit, std::size_t index, Op& op) const;
+  bool shape_attention(const Unit& unit, Op& op) const;
+  bool shape_rows(const Unit& unit, Op& op) const;
+  void shape_bytes(const Unit& unit, Op& op) const;
+  std::vector<Op> convolution_backward(const Unit& unit, Op op) const;
+  void matrix_backward(std::size_t index, Op& op) const;
+  std::size_t place_in_node(std::size_t index) const;
+
+  const Recording& r_;
+  const StepUnits& step_;
+  NamePool& names_;
+  double samples_;
+  std::vector<Operand> outputs_;
+};
+
+}  // namespace rehearse::workload::lifting

@@ -1,0 +1,31 @@
+// What tensor parallelism divides of a recorded step, by the rule of Megatron-LM (Shoeybi et al.,
+// arXiv 1909.08053): of two linears in a row, the first by its outputs, the second by its inputs;
+// what stands between them, attention included, is divided with them.
+#pragma once
+
+#include <vector>
+
+#include "models/workload/lift_ops.h"
+
+namespace rehearse::workload::lifting {
+
+enum class Share {
+  kWhole,    ///< every rank computes all of it
+  kColumn,   ///< a linear divided by its outputs
+  kRow,      ///< a linear divided by its inputs
+  kBetween,  ///< stands between them
+};
+
+struct Shares {
+  std::vector<Share> of_unit;  ///< of forward units
+  double heads = 0;            ///< of the attention that is divided; 0 without
+  double columns = 0;          ///< fewest outputs of a divided linear; 0 where none is
+};
+
+Shares find_shares(const StepUnits& step, const OpMaker& maker);
+
+/// Sets `tensor` of an op of a unit of any phase.
+void tag(Op& op, const Unit& unit, const StepUnits& step, const Shares& shares,
+         const OpMaker& maker);
+
+}  // namespace rehearse::workload::lifting

@@ -1,0 +1,388 @@
+#include "models/workload/lift_units.h"
+
+#include <algorithm>
+#include <cctype>
+#include <map>
+#include <set>
+
+#include "profiler/trace/collective_names.h"
+
+namespace rehearse::workload::lifting {
+namespace {
+
+using trace::GpuOp;
+using trace::HostKind;
+using trace::HostOp;
+
+bool is_operator(const HostOp& op) { return op.kind == HostKind::kOperator; }
+
+bool is_accumulate(const Recording& r, const HostOp& op) {
+  return is_operator(op) && r.name(op) == "torch::autograd::AccumulateGrad";
+}
+
+/// Recorded with gradients to be computed. PyTorch numbers the forward thread 0.
+bool is_forward_node(const HostOp& op) { return op.sequence && op.forward_thread.value_or(0) == 0; }
+
+bool range_says(const Recording& r, const HostOp& op, std::string_view word) {
+  if (op.kind != HostKind::kAnnotation) return false;
+  std::string lower(r.name(op));
+  std::transform(lower.begin(), lower.end(), lower.begin(),
+                 [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+  return lower.find(word) != std::string::npos;
+}
+
+/// When a thread computes gradients: from the first backward operator of the step to the last.
+struct Backward {
+  std::vector<HostIndex> nodes;  ///< in order of start
+  Nanoseconds end{INT64_MIN};
+};
+
+class Finder {
+ public:
+  Finder(const Recording& r, const replay::Step& step) : r_(r), step_(step) {
+    for (const replay::HostThread& thread : r.threads())
+      for (const HostIndex i : thread.ops) {
+        const HostOp& op = r.host(i);
+        if (op.start < step.start || op.start >= step.end) continue;
+        const bool node = is_backward_node(r, op);
+        if (!node && !is_accumulate(r, op)) continue;
+        Backward& backward = backward_[op.thread.index()];
+        if (node) backward.nodes.push_back(i);
+        backward.end = std::max(backward.end, op.end());
+        if (is_accumulate(r, op)) accumulated_.push_back(i);
+        end_ = std::max(end_, op.end());
+      }
+  }
+
+  StepUnits find() {
+    std::vector<GpuIndex> device = device_ops();
+    for (const GpuIndex i : device) place(i);
+    out_.kernels = static_cast<double>(device.size());
+    measure_overlap(device);
+    std::stable_sort(out_.units.begin(), out_.units.end(),
+                     [](const Unit& a, const Unit& b) { return a.start < b.start; });
+    pair();
+    place_gradients();
+    return std::move(out_);
+  }
+
+ private:
+  /// In order of launch. What a stream did before its first op with a recorded launch had been
+  /// launched before the recording, by an earlier step.
+  std::vector<GpuIndex> device_ops() const {
+    std::vector<std::pair<Nanoseconds, GpuIndex>> found;
+    std::vector<char> earlier(r_.rank().gpu_ops.size(), 0);
+    for (const replay::Stream& stream : r_.streams()) {
+      const auto launched = std::find_if(stream.ops.begin(), stream.ops.end(),
+                                         [&](GpuIndex i) { return r_.launcher(i).has_value(); });
+      if (launched == stream.ops.end()) continue;
+      for (auto i = stream.ops.begin(); i != launched; ++i) earlier[*i] = 1;
+    }
+    for (std::size_t i = 0; i < r_.rank().gpu_ops.size(); ++i) {
+      const auto op = static_cast<GpuIndex>(i);
+      if (earlier[i]) continue;
+      const auto call = r_.launcher(op);
+      const Nanoseconds at = call ? r_.host(*call).start : r_.gpu(op).start;
+      if (at >= step_.start && at < step_.end) found.push_back({at, op});
+    }
+    std::stable_sort(found.begin(), found.end(),
+                     [](const auto& a, const auto& b) { return a.first < b.first; });
+    std::vector<GpuIndex> ops;
+    for (const auto& [at, op] : found) ops.push_back(op);
+    return ops;
+  }
+
+  bool communicates(const GpuOp& op, const std::vector<HostIndex>& chain) const {
+    if (op.collective || trace::is_communication_kernel(r_.name(op))) return true;
+    return std::any_of(chain.begin(), chain.end(), [&](HostIndex i) {
+      // DistributedDataParallel copies gradients into and out of its buckets.
+      return r_.host(i).collective || r_.name(r_.host(i)).find("reducer::") != std::string::npos;
+    });
+  }
+
+  void place(GpuIndex i) {
+    const GpuOp& op = r_.gpu(i);
+    DeviceTime& time = out_.device;
+    time.busy += op.duration;
+    const auto call = r_.launcher(i);
+    const std::vector<HostIndex> chain = call ? chain_of(r_, *call) : std::vector<HostIndex>{};
+    if (communicates(op, chain)) {
+      time.communication += op.duration;
+    } else if (op.direction == trace::CopyDirection::kHostToDevice ||
+               op.direction == trace::CopyDirection::kDeviceToHost) {
+      time.copies += op.duration;
+    } else if (!call) {
+      time.unknown += op.duration;
+    } else {
+      time.layers += op.duration;
+      Unit& unit = unit_of(chain, op);
+      unit.device.push_back(i);
+      unit.time += op.duration;
+    }
+  }
+
+  Unit& unit_of(const std::vector<HostIndex>& chain, const GpuOp& op) {
+    std::optional<std::size_t> node;  // in the chain
+    for (std::size_t k = 0; k < chain.size(); ++k)
+      if (is_backward_node(r_, r_.host(chain[k])) || is_accumulate(r_, r_.host(chain[k]))) node = k;
+    const std::size_t from = node ? *node + 1 : 0;
+    const std::size_t at = choose(chain, from, node);
+    const auto [found, is_new] = unit_at_.try_emplace(chain[at], out_.units.size());
+    if (!is_new) return out_.units[found->second];
+    const HostOp& host = r_.host(chain[at]);
+    Unit unit{.op = chain[at],
+              .name = is_operator(host) ? r_.name(host) : r_.name(op),
+              .phase = Phase::kForward,
+              .start = host.start};
+    set_phase(unit, chain, from, node);
+    unit.operands = operands_of(r_, host);
+    for (Operand& operand : unit.operands) {
+      if (operand.is_floating()) typed_ = operand;
+      // Lists of tensors do not say their type: that of what was computed before.
+      if (!operand.is_tensor() || operand.element > 0) continue;
+      operand.element = typed_.element;
+      operand.dtype = typed_.dtype;
+    }
+    out_.units.push_back(std::move(unit));
+    return out_.units.back();
+  }
+
+  /// The outermost operator behind `from` whose name tells its role; else the outermost of the
+  /// framework's own, for those may call one another; else the innermost there is.
+  std::size_t choose(const std::vector<HostIndex>& chain, std::size_t from,
+                     std::optional<std::size_t> node) const {
+    std::optional<std::size_t> framework, any;
+    for (std::size_t k = from; k < chain.size(); ++k) {
+      const HostOp& op = r_.host(chain[k]);
+      if (!is_operator(op)) continue;
+      if (role_of(r_.name(op)) != Role::kPlain) {
+        // Two gradients, by an operator of its own each.
+        for (std::size_t inner = k + 1; inner < chain.size(); ++inner)
+          if (const std::string_view name = r_.name(r_.host(chain[inner]));
+              name.ends_with("backward_input") || name.ends_with("backward_weight"))
+            return inner;
+        return k;
+      }
+      if (!framework && r_.name(op).starts_with("aten::")) framework = k;
+      any = k;
+    }
+    if (framework) return *framework;
+    if (any) return *any;
+    return node ? *node : chain.size() - 1;
+  }
+
+  void set_phase(Unit& unit, const std::vector<HostIndex>& chain, std::size_t from,
+                 std::optional<std::size_t> node) {
+    const HostOp& last = r_.host(chain.back());
+    const auto backward = backward_.find(last.thread.index());
+    if (node) {
+      unit.phase = Phase::kBackward;
+      unit.node = chain[*node];
+      if (is_accumulate(r_, r_.host(chain[*node]))) unit.node = node_before(unit.start, last);
+      for (std::size_t k = from; k < chain.size(); ++k)
+        if (is_operator(r_.host(chain[k])) && is_forward_node(r_.host(chain[k])))
+          unit.phase = Phase::kRecompute;
+      return;
+    }
+    for (const HostIndex i : chain) {
+      const HostOp& op = r_.host(i);
+      if (range_says(r_, op, "optimizer")) return void(unit.phase = Phase::kOptimizer);
+      if (backward_.empty() && range_says(r_, op, "backward"))
+        return void(unit.phase = Phase::kBackward);
+    }
+    const bool forward = std::any_of(chain.begin(), chain.end(), [&](HostIndex i) {
+      return is_operator(r_.host(i)) && is_forward_node(r_.host(i));
+    });
+    if (backward != backward_.end() && !forward && !backward->second.nodes.empty() &&
+        unit.start >= r_.host(backward->second.nodes.front()).start &&
+        unit.start < backward->second.end) {
+      unit.phase = Phase::kBackward;
+      unit.node = node_before(unit.start, last);
+    } else if (!backward_.empty() && unit.start >= end_) {
+      unit.phase = Phase::kOptimizer;
+    }
+  }
+
+  std::optional<HostIndex> node_before(Nanoseconds time, const HostOp& on_thread_of) const {
+    const auto backward = backward_.find(on_thread_of.thread.index());
+    if (backward == backward_.end()) return std::nullopt;
+    const std::vector<HostIndex>& nodes = backward->second.nodes;
+    const auto behind =
+        std::upper_bound(nodes.begin(), nodes.end(), time,
+                         [&](Nanoseconds t, HostIndex i) { return t < r_.host(i).start; });
+    if (behind == nodes.begin()) return std::nullopt;
+    return *std::prev(behind);
+  }
+
+  void measure_overlap(const std::vector<GpuIndex>& device) {
+    std::vector<std::pair<Nanoseconds, Nanoseconds>> spans;
+    for (const GpuIndex i : device) spans.push_back({r_.gpu(i).start, r_.gpu(i).end()});
+    std::sort(spans.begin(), spans.end());
+    if (spans.empty()) return;
+    Nanoseconds covered{0}, until = spans.front().first;
+    for (const auto& [start, end] : spans) {
+      if (end <= until) continue;
+      covered += end - std::max(start, until);
+      until = end;
+    }
+    out_.device.overlapped = out_.device.busy - covered;
+    out_.first = spans.front().first;
+    out_.last = until;
+  }
+
+  /// The unit that an operator is, lies in or, as it launched nothing, came after.
+  std::optional<std::size_t> unit_with(HostIndex op) const {
+    for (std::optional<HostIndex> i = op; i; i = r_.parent(*i))
+      if (const auto found = index_.find(*i); found != index_.end()) return found->second;
+    const HostOp& host = r_.host(op);
+    std::optional<std::size_t> best;
+    for (std::size_t u = 0; u < out_.units.size() && out_.units[u].start < host.end(); ++u)
+      if (out_.units[u].phase != Phase::kBackward &&
+          r_.host(out_.units[u].op).thread == host.thread)
+        best = u;
+    return best;
+  }
+
+  void pair() {
+    index_.clear();
+    for (std::size_t u = 0; u < out_.units.size(); ++u) index_.emplace(out_.units[u].op, u);
+    // By number: the operators that were recorded with it, in order of start.
+    std::map<std::uint32_t, std::vector<HostIndex>> numbered;
+    for (const replay::HostThread& thread : r_.threads())
+      for (const HostIndex i : thread.ops)
+        if (const HostOp& op = r_.host(i); is_operator(op) && is_forward_node(op) &&
+                                           op.start >= step_.start && op.start < step_.end)
+          numbered[*op.sequence].push_back(i);
+    std::map<HostIndex, std::optional<std::size_t>> unit_of_node;
+    for (Unit& unit : out_.units) {
+      if (!unit.node) continue;
+      const auto [at, is_new] = unit_of_node.try_emplace(*unit.node);
+      const HostOp& node = r_.host(*unit.node);
+      if (is_new && node.sequence)
+        if (const auto found = numbered.find(*node.sequence); found != numbered.end()) {
+          // Nested operators share a number, and so do those that need no gradient: the last.
+          std::optional<HostIndex> last;
+          for (const HostIndex i : found->second)
+            if (r_.host(i).start < node.start &&
+                (!last || r_.host(i).start >= r_.host(*last).start))
+              last = i;
+          if (last) at->second = unit_with(*last);
+        }
+      unit.forward = at->second;
+    }
+    pair_by_order();
+    pair_recomputed();
+  }
+
+  /// Without numbers: backward visits the forward pass last to first, role by role.
+  void pair_by_order() {
+    std::optional<std::size_t> at;  // the forward unit reached
+    for (Unit& unit : out_.units) {
+      if (unit.phase != Phase::kBackward) continue;
+      if (!unit.forward) {
+        std::string_view name = unit.name;
+        if (unit.node) name = r_.name(r_.host(*unit.node));
+        const Role role = role_of(unit.name) != Role::kPlain ? role_of(unit.name) : role_of(name);
+        const auto wanted = [&](const Unit& u) {
+          const Role r = role_of(u.name);
+          return u.phase == Phase::kForward &&
+                 (r == role || (role == Role::kMatrix && r == Role::kLinear));
+        };
+        const bool same_node = last_node_ && unit.node == last_node_;
+        if (role != Role::kPlain && !same_node)
+          for (std::size_t u = at.value_or(out_.units.size()); u-- > 0;)
+            if (wanted(out_.units[u])) {
+              at = u;
+              break;
+            }
+        unit.forward = at;
+      } else {
+        at = unit.forward;
+      }
+      last_node_ = unit.node;
+    }
+  }
+
+  /// Checkpoints run a part of the forward pass again, in its order: matched from its end, where
+  /// backward stood when it asked for it.
+  void pair_recomputed() {
+    std::size_t end = out_.units.size();
+    for (std::size_t u = out_.units.size(); u-- > 0;) {
+      if (out_.units[u].phase != Phase::kRecompute) {
+        end = out_.units.size();
+        continue;
+      }
+      const std::size_t from = std::min(end, out_.units[u].forward.value_or(end - 1) + 1);
+      out_.units[u].forward.reset();
+      for (std::size_t f = from; f-- > 0;) {
+        const Unit& forward = out_.units[f];
+        if (forward.phase != Phase::kForward || forward.name != out_.units[u].name ||
+            forward.operands != out_.units[u].operands)
+          continue;
+        out_.units[u].forward = f;
+        end = f;
+        break;
+      }
+    }
+    // Backward of what was recomputed is backward of what was computed first.
+    for (Unit& unit : out_.units)
+      if (unit.phase == Phase::kBackward && unit.forward &&
+          out_.units[*unit.forward].phase == Phase::kRecompute)
+        unit.forward = out_.units[*unit.forward].forward;
+  }
+
+  void place_gradients() {
+    for (const HostIndex i : accumulated_) {
+      const std::vector<Operand> operands = operands_of(r_, r_.host(i));
+      if (operands.empty() || !operands.front().is_tensor()) continue;
+      Gradient gradient{.parameter = operands.front(), .unit = {}};
+      for (std::size_t u = 0; u < out_.units.size() && out_.units[u].start <= r_.host(i).start; ++u)
+        if (out_.units[u].phase == Phase::kBackward) gradient.unit = u;
+      out_.gradients.push_back(std::move(gradient));
+    }
+  }
+
+  const Recording& r_;
+  const replay::Step& step_;
+  std::map<std::uint32_t, Backward> backward_;  ///< by thread
+  Nanoseconds end_{INT64_MIN};                  ///< of backward
+  std::vector<HostIndex> accumulated_;
+  std::unordered_map<HostIndex, std::size_t> unit_at_;  ///< before they are sorted
+  std::unordered_map<HostIndex, std::size_t> index_;    ///< after
+  std::optional<HostIndex> last_node_;
+  Operand typed_ = {
+      .extents = {}, .element = 4, .dtype = Dtype::kFp32};  ///< the last of known type
+  StepUnits out_;
+};
+
+}  // namespace
+
+bool is_backward_node(const Recording& r, const HostOp& op) {
+  if (!is_operator(op)) return false;
+  if (op.sequence && op.forward_thread.value_or(0) != 0) return true;
+  std::string_view name = r.name(op);
+  if (name.find("AccumulateGrad") != std::string_view::npos) return false;
+  if (name.starts_with("autograd::engine::evaluate_function: ")) return true;
+  while (!name.empty() && std::isdigit(static_cast<unsigned char>(name.back())))
+    name.remove_suffix(1);
+  return name.ends_with("Backward");
+}
+
+std::vector<HostIndex> chain_of(const Recording& r, HostIndex op) {
+  std::vector<HostIndex> chain;
+  for (std::optional<HostIndex> i = op; i; i = r.parent(*i)) chain.push_back(*i);
+  std::reverse(chain.begin(), chain.end());
+  return chain;
+}
+
+std::vector<Operand> operands_of(const Recording& r, const HostOp& op) {
+  if (!op.inputs) return {};
+  const trace::Inputs& inputs = r.rank().inputs[op.inputs->index()];
+  return parse_operands(r.name(inputs.shapes), r.name(inputs.types));
+}
+
+StepUnits find_units(const Recording& recording, const replay::Step& step) {
+  return Finder(recording, step).find();
+}
+
+}  // namespace rehearse::workload::lifting

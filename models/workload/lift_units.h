@@ -1,0 +1,64 @@
+// Units: the operators of one recorded step that put work on the device, each with its device ops,
+// its phase, and for backward the forward unit that it belongs to.
+#pragma once
+
+#include <optional>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+#include "models/workload/lift.h"
+#include "models/workload/lift_operands.h"
+#include "profiler/replay/recording.h"
+#include "profiler/replay/steps.h"
+
+namespace rehearse::workload::lifting {
+
+using replay::GpuIndex;
+using replay::HostIndex;
+using replay::Recording;
+
+enum class Phase { kForward, kBackward, kRecompute, kOptimizer };
+
+struct Unit {
+  HostIndex op;  ///< the operator; the launching call where no operator was recorded
+  std::string_view name;
+  Phase phase;
+  Nanoseconds start;
+  Nanoseconds time{0};  ///< of its device ops
+  std::vector<GpuIndex> device = {};
+  std::vector<Operand> operands = {};
+  /// Of backward: the innermost backward operator that it lies in or, where it lies in none (the
+  /// sum of a gradient), the one before it.
+  std::optional<HostIndex> node = {};
+  /// Of backward and recomputation: the unit of the forward pass, by index.
+  std::optional<std::size_t> forward = {};
+};
+
+/// A gradient that backward gave to a parameter.
+struct Gradient {
+  Operand parameter;
+  std::optional<std::size_t> unit;  ///< of backward, the last before it
+};
+
+struct StepUnits {
+  std::vector<Unit> units;  ///< in order of start
+  std::vector<Gradient> gradients;
+  DeviceTime device;  ///< `layers` is the time of the units
+  double kernels = 0;
+  Nanoseconds first{0}, last{0};  ///< of its device ops
+};
+
+/// Of a device op launched in the step: copies between host and device, and communication, are
+/// counted apart from the units.
+StepUnits find_units(const Recording& recording, const replay::Step& step);
+
+/// Backward operators carry the sequence number of the forward one and a thread other than 0.
+bool is_backward_node(const Recording& recording, const trace::HostOp& op);
+
+/// What encloses a host op on its thread, outermost first, itself last.
+std::vector<HostIndex> chain_of(const Recording& recording, HostIndex op);
+
+std::vector<Operand> operands_of(const Recording& recording, const trace::HostOp& op);
+
+}  // namespace rehearse::workload::lifting
