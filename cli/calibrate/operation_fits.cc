@@ -89,7 +89,9 @@ class Fitter {
     for (const DealtOperations& d : dealt)
       if (d.device() == without) chip = d.table.measured.facts.architecture;
     for (const DealtOperations& d : dealt)
-      if (chip.empty() || d.table.measured.facts.architecture != chip) tables_.push_back(&d.table);
+      if (chip.empty() || d.table.measured.facts.architecture != chip ||
+          d.table.kind.ends_with(kBestOfSearch))
+        tables_.push_back(&d.table);
   }
 
   OperationFits run() {
@@ -213,10 +215,11 @@ class Fitter {
       if (calibration.find(a)) continue;
       MatrixConstants start = common;
       start.quantise = 0;  // these multiply what is quantised already
-      MatrixConstants own = compute::fit_factor(a, device, start, {});
+      MatrixConstants own = compute::fit_factor(a, device, start, {.quantises = false});
       compute::Constants constants;
       constants.matrix[static_cast<std::size_t>(a)] = own;
-      const double residual = compute::mean_error(device.facts, constants, device.rows);
+      const double residual =
+          compute::mean_error(device.facts, constants, device.rows, {.quantises = false});
       own.shape.count = 0;
       calibration.matrix.push_back(
           {a, own, fitted_to(tables, device.facts.name, device.rows.size(), residual)});
@@ -228,14 +231,15 @@ class Fitter {
     for (const OperationTable* t : tables_)
       if (is_memory(t->kind)) tables.push_back(t);
     std::vector<compute::MemoryConstants> all;
-    std::vector<double> elementwise, norm, softmax;
+    std::vector<double> elementwise, norm, softmax, fast, slow;
     double residual = 0;
     std::size_t rows = 0;
     for (const DeviceRows& device : by_device(tables, SIZE_MAX)) {
       const compute::MemoryFit fit = compute::fit_memory(device, {});
       calibration_of(device.facts.name).memory = {
-          fit.constants, fitted_to(tables, device.facts.name, device.rows.size(), fit.residual)};
+          fit.constants, 0, fitted_to(tables, device.facts.name, device.rows.size(), fit.residual)};
       all.push_back(fit.constants);
+      (compute::fast_memory(device.facts) ? fast : slow).push_back(fit.constants.elementwise);
       elementwise.push_back(fit.elementwise_overhead);
       norm.push_back(fit.norm_overhead);
       softmax.push_back(fit.softmax_overhead);
@@ -253,15 +257,17 @@ class Fitter {
     using M = compute::MemoryConstants;
     M common;
     if (!all.empty()) {
-      for (double M::*member :
-           {&M::elementwise, &M::norm, &M::softmax, &M::norm_cache, &M::softmax_cache})
+      for (double M::*member : {&M::elementwise, &M::norm, &M::softmax, &M::norm_cache,
+                                &M::softmax_cache, &M::norm_sweep, &M::softmax_sweep})
         common.*member = middle(member);
+      if (!fast.empty()) common.elementwise = median(fast);
       fits_.timings.set("", "elementwise", {.overhead = median(elementwise)});
       fits_.timings.set("", "norm", {.overhead = median(norm)});
       fits_.timings.set("", "softmax", {.overhead = median(softmax)});
     }
     fits_.calibrations.front().memory = {
-        common, fitted_to(tables, "", rows, rows ? residual / static_cast<double>(rows) : 0)};
+        common, slow.empty() ? 0.0 : median(slow),
+        fitted_to(tables, "", rows, rows ? residual / static_cast<double>(rows) : 0)};
   }
 
   std::vector<const OperationTable*> tables_;
@@ -299,6 +305,7 @@ void set_from(Calibration& calibration, const Ratios& ratios) {
 }  // namespace
 
 Timing Timings::find(const std::string& device, const std::string& kind) const {
+  if (kind.ends_with(kBestOfSearch)) return {.quantises = false};
   for (const std::string& name : {device, std::string()})
     if (const auto found = all_.find({name, kind}); found != all_.end()) return found->second;
   return {};

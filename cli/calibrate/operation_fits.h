@@ -42,7 +42,8 @@ struct OperationFits {
   Timings timings;
 };
 
-/// Fits what the tables hold, but for devices of the chip of `without` (all, where it is empty).
+/// Fits what the tables hold, but for tables of devices of the chip of `without` (none, where it is
+/// empty). The best rate that a search found is a published figure of a device, and stays.
 OperationFits fit_operations(const std::vector<DealtOperations>& dealt,
                              const std::string& without = {});
 

@@ -342,7 +342,7 @@ Result<std::vector<OperationTable>> read_matmul_csv(const fs::path& path) {
     if (std::sscanf(shape.c_str(), "%lfx%lfx%lf", &m, &n, &k) != 3 || !(*rate > 0))
       return fail(table->problem(r, "best_shape_mnk", "is no shape", "such as 4096x4096x4096"));
     const Op op = product(*dtype, 1, m, n, k);
-    tables.add(device, to_string(*dtype),
+    tables.add(device, fmt::format("{}, {}", to_string(*dtype), kBestOfSearch),
                {op, workload::flops_of(op) / FlopRate::tflop_per_s(*rate)});
   }
   return tables.take();

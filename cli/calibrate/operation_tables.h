@@ -5,6 +5,7 @@
 
 #include <filesystem>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "models/compute/fit.h"
@@ -31,6 +32,9 @@ Result<std::vector<OperationTable>> read_kernel_csv(const std::filesystem::path&
 /// and convolutions (shapes, times of forward and both gradients, ms). The device is in the name of
 /// the file ("NV_P100__Results_FP32.csv"), as is the format. Rows without a number are left out.
 Result<std::vector<OperationTable>> read_deepbench_csv(const std::filesystem::path& path);
+
+/// Ends the kind of a table of best rates.
+inline constexpr std::string_view kBestOfSearch = "best of a search";
 
 /// dtype, accelerator, mamf_tflops, best_shape_mnk: one row per device and format.
 Result<std::vector<OperationTable>> read_matmul_csv(const std::filesystem::path& path);

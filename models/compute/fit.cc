@@ -173,7 +173,7 @@ MemoryFit fit_memory(const DeviceRows& device, const MemoryConstants& start) {
                 .softmax_overhead = 0,
                 .residual = 0};
   constexpr Unknown kOverhead = {10e-6, 1e-8, 80e-6}, kRatio = {1, 0.7, 1.1},
-                    kCache = {0.8, 0.2, 2};
+                    kCache = {0.8, 0.2, 2}, kSweep = {0.4, 0.01, 1.5};
   const auto part = [&](OpKind kind, std::vector<Unknown> unknowns, std::vector<double*> targets,
                         double& overhead) {
     std::vector<MeasuredOp> rows;
@@ -194,8 +194,10 @@ MemoryFit fit_memory(const DeviceRows& device, const MemoryConstants& start) {
   };
   MemoryConstants& m = constants.memory;
   part(OpKind::kElementwise, {{0.8, 0.2, 0.97}}, {&m.elementwise}, fit.elementwise_overhead);
-  part(OpKind::kNorm, {kRatio, kCache}, {&m.norm, &m.norm_cache}, fit.norm_overhead);
-  part(OpKind::kSoftmax, {kRatio, kCache}, {&m.softmax, &m.softmax_cache}, fit.softmax_overhead);
+  part(OpKind::kNorm, {kRatio, kCache, kSweep}, {&m.norm, &m.norm_cache, &m.norm_sweep},
+       fit.norm_overhead);
+  part(OpKind::kSoftmax, {kRatio, kCache, kSweep}, {&m.softmax, &m.softmax_cache, &m.softmax_sweep},
+       fit.softmax_overhead);
   fit.constants = m;
   fit.residual /= static_cast<double>(device.rows.size());
   return fit;
