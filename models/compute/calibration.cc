@@ -137,10 +137,13 @@ MemoryCalibration memory_of(const YamlMap& map) {
   MemoryCalibration m;
   MemoryConstants& c = m.constants;
   c.elementwise = in_range(map, "elementwise", 0, 0.1, 1);
+  m.elementwise_gddr = in_range(map, "elementwise_gddr", 0, 0, 1);
   c.norm = in_range(map, "norm", 1, 0.1, 2);
   c.softmax = in_range(map, "softmax", 1, 0.1, 2);
   c.norm_cache = in_range(map, "norm_cache", 1, 0.05, 5);
   c.softmax_cache = in_range(map, "softmax_cache", 0.6, 0.05, 5);
+  c.norm_sweep = in_range(map, "norm_sweep", 0.5, 0, 3);
+  c.softmax_sweep = in_range(map, "softmax_sweep", 0.5, 0, 3);
   c.call = time_in(map, "call");
   m.fitted = fitted_of(map);
   map.no_other_keys();
@@ -158,9 +161,12 @@ std::string to_yaml(const Calibration& calibration) {
     const MemoryConstants& c = calibration.memory->constants;
     text += fmt::format(
         "memory:\n  elementwise: {}\n  norm: {}\n  softmax: {}\n  norm_cache: {}\n"
-        "  softmax_cache: {}\n  call: {} us\n",
+        "  softmax_cache: {}\n  norm_sweep: {}\n  softmax_sweep: {}\n  call: {} us\n",
         number(c.elementwise), number(c.norm), number(c.softmax), number(c.norm_cache),
-        number(c.softmax_cache), number(c.call * 1e6));
+        number(c.softmax_cache), number(c.norm_sweep), number(c.softmax_sweep),
+        number(c.call * 1e6));
+    if (calibration.memory->elementwise_gddr > 0)
+      text += fmt::format("  elementwise_gddr: {}\n", number(calibration.memory->elementwise_gddr));
     text += text_of(calibration.memory->fitted, "  ");
   }
   std::string widths;

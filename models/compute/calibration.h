@@ -38,6 +38,8 @@ struct MatrixCalibration {
 
 struct MemoryCalibration {
   MemoryConstants constants;
+  /// Of the typical device alone: the share of a peak rate that is not HBM's, or is Pascal's.
+  double elementwise_gddr = 0;
   FittedTo fitted = {};
 };
 

@@ -22,6 +22,7 @@ DeviceFacts facts_of(const cluster::Gpu& gpu) {
   facts.peaks = {fp32_of(gpu), gpu.tf32_tensor, half ? half : gpu.fp16, gpu.fp8_tensor};
   facts.half_in_matrix_units = half.has_value();
   facts.memory_rate = gpu.memory_rate;
+  facts.stacked_memory = gpu.memory_type.starts_with("HBM");
   facts.l2 = gpu.l2;
   facts.power_limit = gpu.power_limit;
   return facts;

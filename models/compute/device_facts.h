@@ -33,6 +33,7 @@ struct DeviceFacts {
   /// Whether half precision runs in matrix units; without, it is FP32 arithmetic at the half rate.
   bool half_in_matrix_units = false;
   ByteRate memory_rate = ByteRate::gb_per_s(1);
+  bool stacked_memory = false;  ///< HBM
   std::optional<Bytes> l2 = {};
   std::optional<Watts> power_limit = {};
 

@@ -35,10 +35,10 @@ struct Layout {
     std::vector<Unknown> all;
     const WaveShape& s = start.shape;
     for (std::size_t t = 0; t < s.count; ++t) {
-      all.push_back({s.tiles[t].share, 0.2, 1});
+      all.push_back({std::clamp(s.tiles[t].share, 0.2, 1.2), 0.2, 1.2});
       all.push_back({s.tiles[t].fixed, 0.3e-6, 15e-6});
     }
-    all.push_back({s.cap, 0.5, 1});
+    all.push_back({std::clamp(s.cap, 0.5, 1.0), 0.5, 1});
     all.push_back({s.memory, 0.25, 0.95});
     all.push_back({s.launch, 0.5e-6, 6e-6});
     all.push_back({s.smooth, 1.2, 12});
@@ -47,7 +47,7 @@ struct Layout {
     const bool fp8 = arithmetic == Arithmetic::kFp8;
     all.push_back({fp8 ? 20.0 : 1e-9, fp8 ? 1.0 : 1e-9, fp8 ? 60 : 1e-9});
     for (std::size_t d = 0; d < devices; ++d) {
-      all.push_back({start.factor, 0.1, 1.02});
+      all.push_back({std::clamp(start.factor, 0.1, 1.02), 0.1, 1.02});
       all.push_back({1, 0.6, 1.4});
       all.push_back({freedom.reread ? 20000.0 : 1, freedom.reread ? 4000.0 : 1,
                      freedom.reread ? 80000.0 : 1});
@@ -173,7 +173,7 @@ MemoryFit fit_memory(const DeviceRows& device, const MemoryConstants& start) {
                 .softmax_overhead = 0,
                 .residual = 0};
   constexpr Unknown kOverhead = {10e-6, 1e-8, 80e-6}, kRatio = {1, 0.7, 1.1},
-                    kCache = {0.8, 0.2, 2};
+                    kCache = {0.8, 0.2, 2}, kSweep = {0.4, 0.01, 1.5};
   const auto part = [&](OpKind kind, std::vector<Unknown> unknowns, std::vector<double*> targets,
                         double& overhead) {
     std::vector<MeasuredOp> rows;
@@ -194,8 +194,10 @@ MemoryFit fit_memory(const DeviceRows& device, const MemoryConstants& start) {
   };
   MemoryConstants& m = constants.memory;
   part(OpKind::kElementwise, {{0.8, 0.2, 0.97}}, {&m.elementwise}, fit.elementwise_overhead);
-  part(OpKind::kNorm, {kRatio, kCache}, {&m.norm, &m.norm_cache}, fit.norm_overhead);
-  part(OpKind::kSoftmax, {kRatio, kCache}, {&m.softmax, &m.softmax_cache}, fit.softmax_overhead);
+  part(OpKind::kNorm, {kRatio, kCache, kSweep}, {&m.norm, &m.norm_cache, &m.norm_sweep},
+       fit.norm_overhead);
+  part(OpKind::kSoftmax, {kRatio, kCache, kSweep}, {&m.softmax, &m.softmax_cache, &m.softmax_sweep},
+       fit.softmax_overhead);
   fit.constants = m;
   fit.residual /= static_cast<double>(device.rows.size());
   return fit;

@@ -15,8 +15,6 @@ constexpr Bounds kNorm = {0.3, 1.2}, kSoftmax = {0.6, 1.6};
 constexpr double kOnePass = 1024;
 /// Of a block of a norm: 32 × 4.
 constexpr double kNormThreads = 128;
-/// Of the idle lanes of a last sweep, this share costs time; the rest hides behind other blocks.
-constexpr double kSweepCost = 0.5;
 
 double threads_per_multiprocessor(const DeviceFacts& facts) {
   if (facts.architecture.starts_with("turing")) return 1024;
@@ -39,10 +37,12 @@ double miss(const DeviceFacts& facts, const RowKernel& kernel, double threads, d
   return std::clamp((share - bounds.held) / (bounds.lost - bounds.held), 0.0, 1.0);
 }
 
-double sweeps(const RowKernel& kernel, double threads) {
+/// A block's sweeps over its row, of which the last is partly idle; `cost` of that is not hidden
+/// behind other blocks.
+double sweeps(const RowKernel& kernel, double threads, double cost) {
   if (!(kernel.width > 0)) return 1;
   const double whole = kernel.width / (threads * vector_of(kernel));
-  return 1 + kSweepCost * (std::ceil(whole) / whole - 1);
+  return 1 + cost * (std::ceil(whole) / whole - 1);
 }
 
 /// Of a block of softmax: as PyTorch chooses, the least power of two that is at least half of
@@ -59,7 +59,7 @@ double softmax_threads(const RowKernel& kernel) {
 double norm_passes(const DeviceFacts& facts, const MemoryConstants& constants,
                    const RowKernel& kernel) {
   return (1 + 0.5 * miss(facts, kernel, kNormThreads, constants.norm_cache, kNorm)) *
-         sweeps(kernel, kNormThreads);
+         sweeps(kernel, kNormThreads, constants.norm_sweep);
 }
 
 double softmax_passes(const DeviceFacts& facts, const MemoryConstants& constants,
@@ -67,7 +67,7 @@ double softmax_passes(const DeviceFacts& facts, const MemoryConstants& constants
   if (kernel.width > 0 && kernel.width <= kOnePass) return 1;
   const double threads = softmax_threads(kernel);
   return (1 + miss(facts, kernel, threads, constants.softmax_cache, kSoftmax)) *
-         sweeps(kernel, threads);
+         sweeps(kernel, threads, constants.softmax_sweep);
 }
 
 }  // namespace rehearse::compute

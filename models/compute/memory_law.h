@@ -15,12 +15,15 @@
 namespace rehearse::compute {
 
 struct MemoryConstants {
-  double elementwise = 0.83;   ///< share of the peak rate; no more than 0.95
+  double elementwise = 0.88;   ///< share of the peak rate; no more than 0.97
   double norm = 1;             ///< rate of norms ÷ that of elementwise kernels
   double softmax = 1;          ///< the same
   double norm_cache = 1;       ///< what of L2 keeps rows for another pass of a norm
   double softmax_cache = 0.6;  ///< and of softmax
-  double call = 2e-6;          ///< s, of a kernel
+  double norm_sweep = 0.5;     ///< what of a last sweep's idle lanes costs time, in a norm
+  double softmax_sweep =
+      0.5;             ///< and in softmax: much where memory is fast, as on A100; none on T4
+  double call = 2e-6;  ///< s, of a kernel
 };
 
 /// A norm or softmax over rows.

@@ -30,7 +30,7 @@ Predicted matrix(const DeviceFacts& facts, const Constants& constants, const Op&
   if (facts.l2 && bytes < facts.l2->b()) bytes *= timing.warm;
   const MatrixProduct product{.batch = op.batch, .m = op.m, .n = op.n, .k = op.k, .bytes = bytes};
   double seconds = wave_time(c.shape, device, product) + (kernels_of(op) - 1) * c.shape.launch;
-  if (arithmetic == Arithmetic::kFp8)
+  if (arithmetic == Arithmetic::kFp8 && timing.quantises)
     seconds += c.quantise * op.batch * op.m * op.k / device.memory_rate;
   const double flops = workload::flops_of(op).flop();
   const OpClass kind = op.kind == OpKind::kConvolution     ? OpClass::kConvolution

@@ -51,6 +51,10 @@ double attention_of(const DeviceFacts& facts) {
 
 }  // namespace
 
+bool fast_memory(const DeviceFacts& facts) {
+  return facts.stacked_memory && !facts.architecture.starts_with("pascal");
+}
+
 double power_share(const DeviceFacts& facts, Arithmetic arithmetic) {
   const auto& peak = facts.peaks[static_cast<std::size_t>(arithmetic)];
   if (!facts.power_limit || !peak) return 1;
@@ -134,6 +138,8 @@ Transferred constants_for(const DeviceFacts& facts, std::span<const Calibration>
     constants.memory_provenance = Provenance::kDatasheet;
   }
   constants.memory = memory->memory->constants;
+  if (memory == &typical && !fast_memory(facts) && memory->memory->elementwise_gddr > 0)
+    constants.memory.elementwise = memory->memory->elementwise_gddr;
   note("memory", *memory, memory->memory->fitted);
   constants.attention = attention_of(facts);
   constexpr Width kUnknown = {0.5, 2};

@@ -18,6 +18,9 @@ struct Transferred {
 /// REQUIRES: the first calibration is that of kTypical, and has every arithmetic and memory.
 Transferred constants_for(const DeviceFacts& facts, std::span<const Calibration> calibrations);
 
+/// Whether elementwise kernels get the share of the memory rate that HBM gives since Volta.
+bool fast_memory(const DeviceFacts& facts);
+
 /// The power rule: what share of its peak a device sustains in matrix products, where power is all
 /// that limits it: power limit ÷ (peak · energy of an operation), not above 1. The energy of a
 /// process was read from T4 (18 pJ per FP32 FLOP at 12 nm) and bounded by devices that are not
