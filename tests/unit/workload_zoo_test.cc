@@ -224,6 +224,20 @@ TEST_CASE("convolutional networks meet the fact table layer by layer") {
   }
 }
 
+TEST_CASE("GPT-3 as docs/concepts/workload.md works it out") {
+  const double h = 12288, s = 2048, v = 50257;
+  const Result<Workload> w =
+      find_model("gpt3_175b", {.attention = Attention::kUnfused, .dropout = true});
+  REQUIRE(w);
+  REQUIRE(w->layers[1].count == 96);
+  CHECK(w->layers[1].parameters() == 12 * h * h + 13 * h);
+  CHECK(w->parameters() == 174'604'259'328);
+  CHECK(w->model_flops().flop() ==
+        Approx(6 * (96 * (12 * h * h * s + 2 * s * s * h) + s * h * v)).epsilon(1e-12));
+  CHECK(w->model_flops().flop() == Approx(2.2044e15).epsilon(1e-5));
+  CHECK(w->layers[1].kept_bytes().b() == 34 * s * h + 5 * 96 * s * s);
+}
+
 TEST_CASE("activations of ResNet-50 are its outputs, of which ReLU and sums take no room") {
   // 22.43 million outputs of convolutions, batch norms, pools and the classifier, of which sums are
   // done in place; and 64-bit positions of the largest of each 3 x 3 for the pool.
