@@ -29,20 +29,18 @@ Implementation usual(const strategies::Training& training, const strategies::Pla
           .loss = plan.tensor > 1 ? workload::Loss::kFused : workload::Loss::kEager};
 }
 
-template <class Enum>
-void read_choice(const YamlMap& map, std::string_view key, std::span<const std::string_view> names,
-                 Enum& value) {
-  if (const std::optional<std::size_t> given = map.choice(key, names))
-    value = static_cast<Enum>(*given);
-}
-
-void read_implementation(const YamlMap& map, Implementation& implementation) {
-  read_choice(map, "attention", workload::kAttentionNames, implementation.attention);
-  read_choice(map, "elementwise", workload::kElementwiseNames, implementation.elementwise);
-  read_choice(map, "loss", workload::kLossNames, implementation.loss);
-  if (const std::optional<bool> dropout = map.optional<bool>("dropout"))
-    implementation.dropout = *dropout;
-  map.no_other_keys();
+/// How a model is computed, as far as the file does not say.
+std::vector<std::string> assumed_of(const YamlMap& map, const Implementation& how) {
+  std::string text;
+  const auto add = [&](std::string_view key, std::string_view value) {
+    if (!map.has(key)) text += fmt::format("{}{} {}", text.empty() ? "" : ", ", key, value);
+  };
+  add("attention", workload::kAttentionNames[static_cast<int>(how.attention)]);
+  add("elementwise", workload::kElementwiseNames[static_cast<int>(how.elementwise)]);
+  add("loss", workload::kLossNames[static_cast<int>(how.loss)]);
+  add("dropout", how.dropout ? "true" : "false");
+  if (text.empty()) return {};
+  return {text};
 }
 
 std::optional<Target> read_target(const YamlMap& map) {
@@ -128,13 +126,15 @@ Result<JobFile> load_job(const std::filesystem::path& path,
   std::optional<strategies::Plan> plan;
   if (const auto map = root.map("plan")) plan = read_plan(*map);
 
-  Implementation implementation =
+  const Implementation implementation =
       usual(training.value_or(strategies::Training{}), plan.value_or(strategies::Plan{}), gpu);
-  const bool implemented = root.has("implementation");
-  if (const auto map = root.map("implementation")) read_implementation(*map, implementation);
   std::optional<workload::Workload> workload;
-  if (const auto map = section("workload", "workload: {model: …}"))
-    workload = workload::read_model(*map, implementation);
+  std::vector<std::string> assumed;
+  if (const auto map = section("workload", "workload: {model: …}")) {
+    workload = workload::read_model(*map, implementation, path.parent_path());
+    map->no_other_keys();
+    assumed = assumed_of(*map, implementation);
+  }
 
   step::Conditions conditions;
   if (gpu != nullptr) conditions = step::conditions_for(*gpu);
@@ -158,14 +158,7 @@ Result<JobFile> load_job(const std::filesystem::path& path,
               .cluster = std::move(*cluster),
               .place = std::move(place),
               .target = target,
-              .assumed = {}};
-  if (!implemented)
-    job.assumed.push_back(
-        fmt::format("implementation: attention {}, elementwise {}, loss {}, {}",
-                    workload::kAttentionNames[static_cast<int>(implementation.attention)],
-                    workload::kElementwiseNames[static_cast<int>(implementation.elementwise)],
-                    workload::kLossNames[static_cast<int>(implementation.loss)],
-                    implementation.dropout ? "dropout" : "no dropout"));
+              .assumed = std::move(assumed)};
   return job;
 }
 

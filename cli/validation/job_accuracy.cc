@@ -1,6 +1,7 @@
 #include "cli/validation/job_accuracy.h"
 
 #include <algorithm>
+#include <cmath>
 #include <map>
 #include <tuple>
 
