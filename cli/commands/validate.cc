@@ -10,13 +10,15 @@
 #include "cli/commands/commands.h"
 #include "cli/output/result.h"
 #include "cli/validation/collective_report.h"
+#include "cli/validation/memory_report.h"
 #include "cli/validation/replay_report.h"
 #include "sim/base/text.h"
 
 namespace rehearse::cli {
 namespace {
 
-constexpr std::array<std::string_view, 3> kSuites = {"replay", "replay-pairs", "collectives"};
+constexpr std::array<std::string_view, 4> kSuites = {"replay", "replay-pairs", "collectives",
+                                                     "memory"};
 
 struct Options {
   std::vector<std::string> suites;
@@ -31,6 +33,7 @@ bool wanted(const Options& options, std::string_view suite) {
 struct Findings {
   std::optional<ReplayAccuracy> replay;
   std::optional<CollectiveAccuracy> collectives;
+  std::optional<MemoryAccuracy> memory;
   std::vector<SuiteSummary> suites;
 };
 
@@ -42,6 +45,16 @@ Result<Findings> measure(const Options& options, const Globals& globals) {
     Result<CollectiveAccuracy> collectives = measure_collective_accuracy(options.data);
     if (!collectives) return forward(collectives);
     found.collectives = std::move(*collectives);
+  }
+  if (wanted(options, "memory")) {
+    Result<MemoryAccuracy> memory = measure_memory_accuracy(options.data);
+    if (!memory) return forward(memory);
+    if (!memory->cases.empty() || !memory->fits.empty())
+      found.memory = std::move(*memory);
+    else if (!options.suites.empty())
+      return fail(Diagnostic{.file = options.data.string(),
+                             .problem = "has no tables of the memory of jobs",
+                             .expected = "such as docs/accuracy.md names"});
   }
   if (wanted(options, "replay") || wanted(options, "replay-pairs")) {
     Result<ReplayAccuracy> replay =
@@ -55,6 +68,8 @@ Result<Findings> measure(const Options& options, const Globals& globals) {
   if (found.collectives)
     for (SuiteSummary& suite : summarize(*found.collectives))
       found.suites.push_back(std::move(suite));
+  if (found.memory)
+    for (SuiteSummary& suite : summarize(*found.memory)) found.suites.push_back(std::move(suite));
   return found;
 }
 
@@ -70,11 +85,14 @@ Result<Exit> run(const Options& options, const Globals& globals) {
     std::string text = suite_table(found->suites).text();
     if (found->replay) text += "\n" + recording_table(*found->replay).text(48);
     if (found->collectives) text += "\n" + case_table(*found->collectives).text();
+    if (found->memory)
+      text += "\n" + case_table(*found->memory).text() + "\n" + fit_table(*found->memory).text();
     return text;
   };
   const auto to_markdown = [&] {
     std::string text = found->replay ? accuracy_page(*found->replay) : "";
     if (found->collectives) text += collective_section(*found->collectives);
+    if (found->memory) text += memory_section(*found->memory);
     return text;
   };
   const Formats formats = {.text = to_text,
@@ -91,7 +109,9 @@ void add_validate(CLI::App& app, Action& action) {
   auto options = std::make_shared<Options>();
   CLI::App* command = app.add_subcommand(
       "validate", "Predict recorded measurements; errors by suite, with the bad cases");
-  command->add_option("SUITE", options->suites, "replay, replay-pairs, collectives (default: all)")
+  command
+      ->add_option("SUITE", options->suites,
+                   "replay, replay-pairs, collectives, memory (default: all)")
       ->type_name("NAME")
       ->check(CLI::Validator(
           [](const std::string& name) {
@@ -102,7 +122,8 @@ void add_validate(CLI::App& app, Action& action) {
           "", ""));
   command
       ->add_option("--data", options->data,
-                   "folder of recordings, searched recursively, and of tables of collectives")
+                   "folder of recordings, searched recursively, and of tables of collectives and "
+                   "of jobs")
       ->type_name("FOLDER")
       ->required();
   command->footer("Example: rehearse validate --data recordings --format markdown -o accuracy.md");
