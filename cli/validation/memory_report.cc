@@ -10,7 +10,7 @@
 namespace rehearse::cli {
 namespace {
 
-SuiteSummary summary_of(const MemoryCase& c) {
+SuiteSummary summarize_case(const MemoryCase& c) {
   std::vector<double> errors;
   std::size_t covered = 0;
   for (const MemoryRow& r : c.rows) {
@@ -62,7 +62,7 @@ std::string list_of(const std::vector<std::string>& items) {
 
 std::vector<SuiteSummary> summarize(const MemoryAccuracy& accuracy) {
   std::vector<SuiteSummary> suites;
-  for (const MemoryCase& c : accuracy.cases) suites.push_back(summary_of(c));
+  for (const MemoryCase& c : accuracy.cases) suites.push_back(summarize_case(c));
   return suites;
 }
 
@@ -76,7 +76,7 @@ Table case_table(const MemoryAccuracy& accuracy) {
                {"bias (%)"},
                {"in the interval (%)"}});
   for (const MemoryCase& c : accuracy.cases) {
-    const SuiteSummary s = summary_of(c);
+    const SuiteSummary s = summarize_case(c);
     table.add({c.name, c.blind ? "yes" : "no", grouped(s.rows),
                fmt::format("{:.1f}", mean_error(c) * 100),
                fmt::format("{:.1f}", s.median_error * 100),
