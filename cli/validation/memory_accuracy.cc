@@ -125,13 +125,17 @@ class Measurer {
         "1.8 layers of transients, three copies of a layer's weights and two in a pipeline; the "
         "phases were chosen with all rows in sight";
     const auto scores = [&](const std::string& which, const std::string& about, bool blind) {
-      return Scores{{.name = "galvatron " + which + ", states", .about = about, .blind = blind},
-                    {.name = "galvatron " + which + ", activations",
-                     .about = about + "; formulas, no constant fitted"},
-                    {.name = "galvatron " + which + ", peak",
-                     .about = about + constants,
-                     .blind = blind,
-                     .intervals = true}};
+      return Scores{
+          {.name = "galvatron " + which + ", states",
+           .about = about + "; 16 bytes a parameter, 18 MiB and masks",
+           .blind = blind},
+          {.name = "galvatron " + which + ", activations",
+           .about = about + "; formulas. Which masks, copies and vectors a family has beside "
+                            "them was seen on its rows"},
+          {.name = "galvatron " + which + ", peak",
+           .about = about + constants,
+           .blind = blind,
+           .intervals = true}};
     };
     Scores fitted = scores("fitted", "GPT and Llama with fused attention, hidden 4096", false);
     Scores known = scores("known", "other files of GPT, Llama and Baichuan", true);
