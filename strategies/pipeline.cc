@@ -135,6 +135,10 @@ Result<Layout> cut_stages(std::span<const StageSource> sources, const Workload& 
     layout.stages[c % p].chunks.push_back(std::move(chunk));
     first += counts[c];
   }
+  for (Stage& stage : layout.stages) {
+    const Parameters held = parameters_of(stage);
+    if (held.sparse > 0) stage.states.gradient *= held.summed() / (held.summed() + held.sparse);
+  }
   if (sample.tied_embedding && p > 1) {
     // Of the embedding as a rank of the last stage would hold it.
     const double matrix = vocabulary_matrix(*sources.back().workload);
