@@ -39,9 +39,13 @@ Table worst_table(const MemoryAccuracy& accuracy) {
                {"measured (GiB)"},
                {"error"}});
   for (const MemoryCase& c : accuracy.cases) {
+    // Ranks that do the same have the same name.
     std::vector<const MemoryRow*> rows;
     for (const MemoryRow& r : c.rows)
-      if (std::abs(r.error()) > kBad) rows.push_back(&r);
+      if (std::abs(r.error()) > kBad &&
+          std::none_of(rows.begin(), rows.end(),
+                       [&](const MemoryRow* other) { return other->name == r.name; }))
+        rows.push_back(&r);
     std::stable_sort(rows.begin(), rows.end(), [](const MemoryRow* a, const MemoryRow* b) {
       return std::abs(a->error()) > std::abs(b->error());
     });
