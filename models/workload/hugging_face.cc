@@ -268,6 +268,14 @@ void t5(const Config& c, Transformer& m) {
   if (m.sequence == 0) m.sequence = 512;
 }
 
+void switch_transformers(const Config& c, Transformer& m) {
+  t5(c, m);
+  Mixture x = {.experts = 0, .per_token = 1, .feed_forward = m.feed_forward, .every = 2};
+  c.set(x.experts, {"num_experts"});
+  c.set(x.every, {"encoder_sparse_step"});
+  if (x.experts > 0) m.mixture = x;
+}
+
 void vit(const Config& c, Transformer& m) {
   like_gpt(c, m);
   m.causal = false;
@@ -292,7 +300,6 @@ constexpr Type kTypes[] = {
     {"deepseek", deepseek},
     {"deepseek_v2", deepseek},
     {"deepseek_v3", deepseek},
-    {"deit", vit},
     {"distilbert", distilbert},
     {"falcon", falcon},
     {"gemma", gemma},
@@ -313,6 +320,7 @@ constexpr Type kTypes[] = {
     {"qwen3_moe", qwen3_moe},
     {"roberta", roberta},
     {"starcoder2", starcoder2},
+    {"switch_transformers", switch_transformers},
     {"t5", t5},
     {"vit", vit},
 };

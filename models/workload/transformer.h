@@ -130,9 +130,9 @@ struct Implementation {
 /// Fails where dimensions are missing or do not divide each other.
 Status check(const Transformer& model);
 
-/// For one sample. Layers: "embedding"; "block" (or "encoder" and "decoder", or "dense_block" and
-/// "mixture_block"); "head", with the final norm, the logits and the loss.
-/// Fails as check() does.
+/// For one sample. Layers: "embedding"; "block" (or "encoder" and "decoder"; "dense_" and
+/// "mixture_" stand before them where some layers are mixtures); "head", with the final norm, the
+/// logits and the loss. Fails as check() does.
 Result<Workload> transformer(const Transformer& model, const Implementation& implementation);
 
 }  // namespace rehearse::workload
