@@ -59,9 +59,10 @@ Activation activation_of(const Config& c, std::initializer_list<std::string_view
   for (const std::string_view key : keys) {
     const std::string name = c.text(key);
     if (name.empty()) continue;
-    return name == "relu"   ? Activation::kRelu
-           : name == "silu" ? Activation::kSilu
-                            : Activation::kGelu;
+    return name == "relu"       ? Activation::kRelu
+           : name == "silu"     ? Activation::kSilu
+           : name == "gelu_new" ? Activation::kGeluNew
+                                : Activation::kGelu;
   }
   return otherwise;
 }
@@ -84,7 +85,7 @@ void set_bias(Transformer& m, bool all) { m.query_bias = m.output_bias = m.linea
 
 void like_gpt(const Config& c, Transformer& m) {
   read_sizes(c, m);
-  m.activation = activation_of(c, {"activation_function", "hidden_act"}, Activation::kGelu);
+  m.activation = activation_of(c, {"activation_function", "hidden_act"}, m.activation);
 }
 
 void like_llama(const Config& c, Transformer& m) {

@@ -144,6 +144,9 @@ TEST_CASE("compiling moves fewer bytes, with the same matrix operations") {
     CHECK(compiled < eager);
     CHECK(compiled > 0.3 * eager);
     CHECK(compiled_flops == eager_flops);
+    const auto [unfused, unfused_flops] = bytes(Elementwise::kUnfused);
+    CHECK(unfused >= eager);
+    CHECK(unfused_flops == eager_flops);
   }
 }
 
