@@ -6,6 +6,8 @@
 
 #include "models/comm/closed_form.h"
 #include "models/comm/transfer.h"
+#include "models/workload/hugging_face.h"
+#include "models/workload/read_model.h"
 #include "profiler/capture/blocks.h"
 #include "sim/base/text.h"
 #include "sim/cluster/point_to_point.h"
@@ -20,6 +22,32 @@ namespace {
 
 namespace fs = std::filesystem;
 using test::kExample;
+
+// --- model.md
+
+TEST_CASE("the descriptions of models on the page are read as they stand") {
+  const fs::path page = test::source_file("docs/formats/model.md");
+  const auto examples = test::blocks_of(page, "yaml");
+  CHECK(examples.size() == 5);
+  for (const test::Block& block : examples) {
+    const Result<YamlFile> file = YamlFile::parse(test::join_lines(block.lines), "model.md");
+    REQUIRE(file);
+    const YamlMap map = file->root();
+    CHECK(workload::read_model(map, {}));
+    map.no_other_keys();
+    const Status status = file->status();
+    INFO((status ? "" : to_string(status.error())));
+    CHECK(status);
+  }
+  const auto configs = test::blocks_of(page, "json");
+  REQUIRE(configs.size() == 1);
+  CHECK(workload::parse_hugging_face(test::join_lines(configs.front().lines), "config.json"));
+  const std::string text = test::text_of(page);
+  for (const std::string_view type : workload::hugging_face_types()) {
+    INFO(type);
+    CHECK(text.find(type) != std::string::npos);
+  }
+}
 
 // --- json.md
 

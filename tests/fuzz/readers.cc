@@ -12,6 +12,8 @@
 
 #include "cli/calibrate/nccl_log.h"
 #include "models/comm/calibration.h"
+#include "models/workload/hugging_face.h"
+#include "models/workload/read_model.h"
 #include "profiler/capture/format.h"
 #include "profiler/ingest/capture.h"
 #include "profiler/ingest/chakra.h"
@@ -271,6 +273,22 @@ void graph_text(std::string_view bytes) {
 
 void kineto(std::string_view bytes) { run(ingest::read_kineto, bytes); }
 
+void model(std::string_view bytes) {
+  if (const Result<workload::Transformer> config =
+          workload::parse_hugging_face(std::string(bytes), kName);
+      !config)
+    check(config.error());
+  else if (const auto made = workload::transformer(*config, {}))
+    REHEARSE_CHECK(workload::verify(*made));
+  const Result<YamlFile> file = YamlFile::parse(std::string(bytes), kName);
+  if (!file) return check(file.error());
+  const std::optional<workload::Workload> read = workload::read_model(file->root(), {}, "/absent");
+  const Status status = file->status();
+  if (!status) check(status.error());
+  REHEARSE_CHECK(read || !status);
+  if (read) REHEARSE_CHECK(workload::verify(*read));
+}
+
 void nccl_log(std::string_view bytes) {
   const auto runs = cli::parse_nccl_log(std::string(bytes), kName);
   if (!runs) return check(runs.error());
@@ -315,7 +333,7 @@ void input(std::string_view bytes) {
 }
 
 std::span<const Target> targets() {
-  static constexpr std::array<Target, 13> kTargets = {{{"calibration", calibration},
+  static constexpr std::array<Target, 14> kTargets = {{{"calibration", calibration},
                                                        {"capture", capture_file},
                                                        {"chakra", chakra},
                                                        {"chakra_job", chakra_job},
@@ -325,6 +343,7 @@ std::span<const Target> targets() {
                                                        {"graph_text", graph_text},
                                                        {"input", input},
                                                        {"kineto", kineto},
+                                                       {"model", model},
                                                        {"nccl_log", nccl_log},
                                                        {"nsys", nsys},
                                                        {"store", store}}};

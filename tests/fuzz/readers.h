@@ -21,6 +21,8 @@ void execution_trace(std::string_view bytes);
 void graph_text(std::string_view bytes);
 void input(std::string_view bytes);
 void kineto(std::string_view bytes);
+/// As the workload of a job and as a config of Hugging Face; what comes out must pass verify().
+void model(std::string_view bytes);
 void nccl_log(std::string_view bytes);
 void nsys(std::string_view bytes);
 void store(std::string_view bytes);
