@@ -131,7 +131,8 @@ class Measurer {
            .blind = blind},
           {.name = "galvatron " + which + ", activations",
            .about = about + "; formulas. Which masks, copies and vectors a family has beside "
-                            "them was seen on its rows"},
+                            "them was seen on its rows",
+           .blind = blind},
           {.name = "galvatron " + which + ", peak",
            .about = about + constants,
            .blind = blind,
