@@ -38,7 +38,17 @@ std::string nearest(std::string_view what, std::uint32_t value, std::uint32_t mo
 /// Largest degree worth looking at for a neighbour.
 constexpr std::uint32_t kMostDegree = 4096;
 
+bool has_divided_op(const Workload& w) {
+  for (const workload::Layer& layer : w.layers)
+    for (const workload::Op& op : layer.forward)
+      if (op.tensor != workload::Extent::kNone) return true;
+  return false;
+}
+
 Status check_tensor(const Workload& w, const Plan& plan, std::uint32_t tensor) {
+  if (tensor > 1 && !has_divided_op(w))
+    return fail(fmt::format("tensor {} for a model of which it divides nothing", tensor), {},
+                "nearest: tensor 1");
   // Attention by all-to-all divides heads by both.
   const std::uint32_t also = plan.context_exchange == ContextExchange::kAllToAll ? plan.context : 1;
   for (const Workload::Divisor& divisor : w.divided_by_tensor) {
@@ -154,10 +164,12 @@ Status check_experts(const Workload& w, const Plan& plan) {
   if (e == 1) return {};
   if (w.experts == 0)
     return fail(fmt::format("expert {} for a model without experts", e), {}, "nearest: expert 1");
+  // Rows of tables, which no token is routed to, go to any number of ranks.
+  const bool routed = w.experts_per_token > 0;
   const auto valid = [&](std::uint32_t n) {
-    return w.experts % n == 0 && (!plan.stages.empty() || plan.data % n == 0);
+    return (!routed || w.experts % n == 0) && (!plan.stages.empty() || plan.data % n == 0);
   };
-  if (w.experts % e != 0)
+  if (routed && w.experts % e != 0)
     return fail(fmt::format("expert {} does not divide {} experts", e, w.experts), {},
                 nearest("expert", e, w.experts, valid));
   if (plan.stages.empty() && plan.data % e != 0)

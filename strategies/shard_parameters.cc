@@ -48,17 +48,16 @@ Result<Layout> shard_parameters(Layout layout, const JobSetting& setting) {
   const double gradient = each * plan.compression;
   const bool pipeline = layout.stages.size() > 1;
   for (Stage& stage : layout.stages) {
-    const Parameters all = parameters_of(stage);
-    if (all.total() == 0) continue;
-    const double shard = shard_of(all, stage.degrees) / all.total();
-    stage.states.weights *= shard;
-    stage.states.gradient *= shard;
-    stage.states.optimizer *= shard;
+    const Sharded shards = sharded(stage);
+    stage.states.weights *= shards.all;
+    stage.states.gradient *= shards.gradients;
+    stage.states.optimizer *= shards.all;
     for (Chunk& chunk : stage.chunks)
       for (Layer& layer : chunk.layers) {
-        const Parameters parameters = parameters_of(layer);
-        if (parameters.total() == 0) continue;
-        layer.step.push_back(update_of(shard_of(parameters, stage.degrees), setting));
+        add_update(layer, shard_of(parameters_of(layer), stage.degrees), layout.microbatches,
+                   setting);
+        add_row_gradients(layer, gradient, layout.microbatches, stage.degrees,
+                          plan.overlap_gradients ? Issue::kDeferred : Issue::kInline);
         if (sharers(stage.degrees, false) <= 1) continue;
         if (pipeline)
           by_step(layer, stage.degrees, weights, gradient, plan.overlap_gradients);
@@ -69,7 +68,7 @@ Result<Layout> shard_parameters(Layout layout, const JobSetting& setting) {
     // Gradients as backward leaves them, and the copy that is summed and scattered.
     stage.gathering.gradient = weights + each;
     if (pipeline) {
-      stage.gathered += Bytes::b(all.total() * (weights + each));
+      stage.gathered += Bytes::b(parameters_of(stage).summed() * (weights + each));
     } else {
       stage.gathering.weights = weights;
       stage.gathering.ahead = 1;

@@ -1,4 +1,4 @@
-// rehearse validate: predict recorded measurements and say how far off.
+// rehearse validate: predict recorded and published measurements and say how far off.
 #include <algorithm>
 #include <array>
 
@@ -10,89 +10,136 @@
 #include "cli/output/result.h"
 #include "cli/validation/collective_report.h"
 #include "cli/validation/job_accuracy.h"
+#include "cli/validation/memory_report.h"
 #include "cli/validation/replay_report.h"
 #include "sim/base/text.h"
 
 namespace rehearse::cli {
 namespace {
 
-constexpr std::array<std::string_view, 4> kSuites = {"replay", "replay-pairs", "collectives",
-                                                     "jobs"};
-
 struct Options {
   std::vector<std::string> suites;
   std::filesystem::path data;
 };
 
-bool wanted(const Options& options, std::string_view suite) {
+/// What a suite found, in each form in which it is shown.
+struct Finding {
+  std::vector<SuiteSummary> suites;
+  std::string text;
+  std::string markdown;
+};
+
+/// Nothing where the folder has no data of this kind.
+using Measure = Result<std::optional<Finding>> (*)(const std::filesystem::path& data,
+                                                   const Globals& globals);
+
+Result<std::optional<Finding>> replays(const std::filesystem::path& data, const Globals& globals) {
+  const Result<ReplayAccuracy> replay =
+      measure_replay_accuracy(data, globals.progress_of("validating"));
+  if (!replay) return forward(replay);
+  for (const auto& [name, why] : replay->unreadable) globals.warn(why);
+  return Finding{summarize(*replay), recording_table(*replay).text(48), accuracy_page(*replay)};
+}
+
+Result<std::optional<Finding>> collectives(const std::filesystem::path& data, const Globals&) {
+  if (!find_data(data, "nccl_measured.csv")) return std::nullopt;
+  const Result<CollectiveAccuracy> found = measure_collective_accuracy(data);
+  if (!found) return forward(found);
+  return Finding{summarize(*found), case_table(*found).text(), collective_section(*found)};
+}
+
+Result<std::optional<Finding>> memory_of_jobs(const std::filesystem::path& data, const Globals&) {
+  const Result<MemoryAccuracy> found = measure_memory_accuracy(data);
+  if (!found) return forward(found);
+  if (found->cases.empty() && found->fits.empty()) return std::nullopt;
+  return Finding{summarize(*found), case_table(*found).text() + "\n" + fit_table(*found).text(),
+                 memory_section(*found)};
+}
+
+Result<std::optional<Finding>> jobs(const std::filesystem::path& data, const Globals&) {
+  const Result<std::vector<JobTableAccuracy>> found = measure_job_accuracy(data);
+  if (!found) return forward(found);
+  if (found->empty()) return std::nullopt;
+  return Finding{summarize(*found), job_row_table(*found).text(48), job_section(*found)};
+}
+
+struct Suite {
+  std::string_view name;
+  Measure measure;
+  std::string_view data;  ///< what it takes, for people
+};
+
+/// All suites, in the order in which they are shown. The first two are measured in one go.
+constexpr std::array<Suite, 5> kSuites = {{{"replay", replays, "recordings"},
+                                           {"replay-pairs", replays, "recordings of one job"},
+                                           {"collectives", collectives, "tables of collectives"},
+                                           {"memory", memory_of_jobs, "tables of peak memory"},
+                                           {"jobs", jobs, "tables of step times of jobs"}}};
+
+bool is_wanted(const Options& options, std::string_view suite) {
   return options.suites.empty() ||
          std::find(options.suites.begin(), options.suites.end(), suite) != options.suites.end();
 }
 
-struct Findings {
-  std::optional<ReplayAccuracy> replay;
-  std::optional<CollectiveAccuracy> collectives;
-  std::vector<JobTableAccuracy> jobs;
-  std::vector<SuiteSummary> suites;
-};
-
-Result<Findings> measure(const Options& options, const Globals& globals) {
-  Findings found;
-  // A folder without tables of collectives is one of recordings alone.
-  const bool tables = find_data(options.data, "nccl_measured.csv").has_value();
-  if (wanted(options, "collectives") && (tables || !options.suites.empty())) {
-    Result<CollectiveAccuracy> collectives = measure_collective_accuracy(options.data);
-    if (!collectives) return forward(collectives);
-    found.collectives = std::move(*collectives);
+Result<std::vector<Finding>> measure(const Options& options, const Globals& globals) {
+  std::vector<Finding> findings;
+  Measure done = nullptr;
+  for (const Suite& suite : kSuites) {
+    if (!is_wanted(options, suite.name) || suite.measure == done) continue;
+    Result<std::optional<Finding>> found = suite.measure(options.data, globals);
+    if (!found) return forward(found);
+    done = suite.measure;
+    if (*found) {
+      findings.push_back(std::move(**found));
+    } else if (!options.suites.empty()) {
+      return fail(Diagnostic{.file = options.data.string(),
+                             .problem = fmt::format("has no {}", suite.data),
+                             .expected = "such as docs/accuracy.md names"});
+    }
   }
-  if (wanted(options, "jobs")) {
-    Result<std::vector<JobTableAccuracy>> jobs = measure_job_accuracy(options.data);
-    if (!jobs) return forward(jobs);
-    found.jobs = std::move(*jobs);
-  }
-  if (wanted(options, "replay") || wanted(options, "replay-pairs")) {
-    Result<ReplayAccuracy> replay =
-        measure_replay_accuracy(options.data, globals.progress_of("validating"));
-    if (!replay) return forward(replay);
-    for (const auto& [name, why] : replay->unreadable) globals.warn(why);
-    found.replay = std::move(*replay);
-    for (SuiteSummary& suite : summarize(*found.replay))
-      if (wanted(options, suite.name)) found.suites.push_back(std::move(suite));
-  }
-  if (found.collectives)
-    for (SuiteSummary& suite : summarize(*found.collectives))
-      found.suites.push_back(std::move(suite));
-  for (SuiteSummary& suite : summarize(found.jobs)) found.suites.push_back(std::move(suite));
-  return found;
+  // Recordings give two suites, of which one may be asked for.
+  for (Finding& finding : findings)
+    if (finding.suites.size() > 1 && is_wanted(options, "replay") != is_wanted(options, "replay-pairs"))
+      std::erase_if(finding.suites, [&](const SuiteSummary& suite) {
+        return (suite.name == "replay" || suite.name == "replay-pairs") &&
+               !is_wanted(options, suite.name);
+      });
+  return findings;
 }
 
 Result<Exit> run(const Options& options, const Globals& globals) {
-  const Result<Findings> found = measure(options, globals);
+  const Result<std::vector<Finding>> found = measure(options, globals);
   if (!found) return forward(found);
+  std::vector<SuiteSummary> suites;
+  for (const Finding& finding : *found)
+    suites.insert(suites.end(), finding.suites.begin(), finding.suites.end());
   const auto to_json = [&] {
     Json json = json_root("validate");
-    json["suites"] = json_suites(found->suites);
+    json["suites"] = json_suites(suites);
     return json;
   };
   const auto to_text = [&] {
-    std::string text = suite_table(found->suites).text();
-    if (found->replay) text += "\n" + recording_table(*found->replay).text(48);
-    if (found->collectives) text += "\n" + case_table(*found->collectives).text();
-    if (!found->jobs.empty()) text += "\n" + job_row_table(found->jobs).text();
+    std::string text = suite_table(suites).text();
+    for (const Finding& finding : *found) text += "\n" + finding.text;
     return text;
   };
   const auto to_markdown = [&] {
-    std::string text = found->replay ? accuracy_page(*found->replay) : "";
-    if (found->collectives) text += collective_section(*found->collectives);
-    if (!found->jobs.empty()) text += job_section(found->jobs);
+    std::string text;
+    for (const Finding& finding : *found) text += finding.markdown;
     return text;
   };
   const Formats formats = {.text = to_text,
                            .json = to_json,
-                           .table = [&] { return suite_table(found->suites); },
+                           .table = [&] { return suite_table(suites); },
                            .markdown = to_markdown};
   if (Status ok = write_result(globals, formats); !ok) return forward(ok);
   return Exit::kSuccess;
+}
+
+std::vector<std::string_view> suite_names() {
+  std::vector<std::string_view> names;
+  for (const Suite& suite : kSuites) names.push_back(suite.name);
+  return names;
 }
 
 }  // namespace
@@ -101,18 +148,21 @@ void add_validate(CLI::App& app, Action& action) {
   auto options = std::make_shared<Options>();
   CLI::App* command = app.add_subcommand(
       "validate", "Predict recorded measurements; errors by suite, with the bad cases");
-  command->add_option("SUITE", options->suites, "replay, replay-pairs, collectives, jobs (default: all)")
+  std::string known;
+  for (const std::string_view name : suite_names()) known += fmt::format("{}, ", name);
+  known.replace(known.size() - 2, 2, " (default: all that the folder has data for)");
+  command->add_option("SUITE", options->suites, known)
       ->type_name("NAME")
       ->check(CLI::Validator(
           [](const std::string& name) {
-            if (std::find(kSuites.begin(), kSuites.end(), name) != kSuites.end())
-              return std::string();
-            return fmt::format("unknown suite '{}'; {}", name, suggest(name, kSuites));
+            const std::vector<std::string_view> names = suite_names();
+            if (std::find(names.begin(), names.end(), name) != names.end()) return std::string();
+            return fmt::format("unknown suite '{}'; {}", name, suggest(name, names));
           },
           "", ""));
   command
       ->add_option("--data", options->data,
-                   "folder of recordings, searched recursively, and of tables of collectives")
+                   "folder of recordings and of published tables, searched recursively")
       ->type_name("FOLDER")
       ->required();
   command->footer("Example: rehearse validate --data recordings --format markdown -o accuracy.md");

@@ -59,10 +59,12 @@ bool complete(Transformer& m, GalvatronFamily& family) {
     m.norm = workload::Norm::kRms;
     m.positions = workload::Positions::kRotary;
     m.query_bias = m.output_bias = m.linear_bias = false;
-    family.relayout = true;
+    family.copies = 1;
+    family.copies_sequence_parallel = 2;
   } else if (starts("gpt")) {
     m.vocabulary = 50257;
     m.feed_forward = 4 * m.hidden;
+    if (starts("_fa")) family.copies_sequence_parallel = 2;
   } else if (starts("bert")) {
     m.vocabulary = 30522;
     m.feed_forward = 4 * m.hidden;
@@ -209,11 +211,11 @@ Result<GalvatronProfile> read_galvatron(const std::filesystem::path& path,
     }
   }
   // The current version of Galvatron profiles by the names of models.
-  profile.family.unfused = profile.family.relayout && m.name.find("hidden") == std::string::npos &&
-                           profile.layer_rows.empty();
+  profile.family.unfused =
+      m.gated && m.name.find("hidden") == std::string::npos && profile.layer_rows.empty();
   if (profile.family.unfused) {
     profile.family.mask_bytes = 8;
-    profile.family.relayout = false;
+    profile.family.copies = profile.family.copies_sequence_parallel = 0;
   }
   return profile;
 }
@@ -259,8 +261,9 @@ Result<workload::Layout> layout_of(const GalvatronProfile& profile, const Galvat
   const double vocabulary_tensor = row.vocabulary_parallel ? t : 1;
   const double vocabulary_share =
       row.vocabulary_parallel && row.sequence_parallel ? t : 1;  // of what is no logit
-  const double moved =
-      family.relayout && !row.vocabulary_parallel ? 2 * s * h * (batch - vocabulary_batch) : 0;
+  const double moved = row.vocabulary_parallel ? 0 : 2 * s * h * (batch - vocabulary_batch);
+  const std::uint32_t copies =
+      row.sequence_parallel ? family.copies_sequence_parallel : family.copies;
 
   Result<Layer> block = galvatron_block(profile, row.sequence, row.tensor, row.sequence_parallel);
   if (!block) return forward(block);
@@ -292,7 +295,7 @@ Result<workload::Layout> layout_of(const GalvatronProfile& profile, const Galvat
     embedding.kept.push_back(
         {.name = "embedded",
          .bytes = Bytes::b(kept * s * h * vocabulary_batch / vocabulary_share)});
-    embedding.kept.push_back({.name = "relayout", .bytes = Bytes::b(moved)});
+    if (copies > 0) embedding.kept.push_back({.name = "copy", .bytes = Bytes::b(moved)});
     if (row.pipeline > 1)
       embedding.kept.push_back(
           {.name = "sent", .bytes = Bytes::b(2 * s * h * batch / (row.sequence_parallel ? t : 1))});
@@ -305,8 +308,8 @@ Result<workload::Layout> layout_of(const GalvatronProfile& profile, const Galvat
     head.kept.push_back(
         {.name = "input",
          .bytes = Bytes::b(per_element * s * h * vocabulary_batch / vocabulary_share)});
-    if (row.sequence_parallel || row.pipeline > 1)
-      head.kept.push_back({.name = "relayout", .bytes = Bytes::b(moved)});
+    if (copies > 1 || (copies > 0 && row.pipeline > 1))
+      head.kept.push_back({.name = "copy", .bytes = Bytes::b(moved)});
     head.kept.push_back({.name = "logits",
                          .bytes = Bytes::b((kept_per_logit(family) + kGradientPerLogit) * s *
                                            vocabulary_batch * m.vocabulary / vocabulary_tensor),

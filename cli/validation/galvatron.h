@@ -24,7 +24,10 @@ struct GalvatronFamily {
   bool unfused = false;           ///< norms, rotation and FP32 logits that no formula stands for
   double mask_bytes = 0;          ///< attention masks among the states, per s² and local sample
   bool transformed_head = false;  ///< a layer and a norm stand before the logits
-  bool relayout = false;  ///< batches are laid out anew around embedding and head without vtp
+  /// Batches are laid out anew before and behind the blocks where embedding and head have batches
+  /// of their own: copies of 2 bytes an element that stay, of the two.
+  std::uint32_t copies = 0;
+  std::uint32_t copies_sequence_parallel = 0;
 };
 
 struct GalvatronRow {

@@ -32,7 +32,7 @@ std::uint32_t positions_after(std::uint32_t in, std::uint32_t kernel, std::uint3
 class ConvNetMaker {
  public:
   ConvNetMaker(const ConvNet& net, const Implementation& how)
-      : net_(net), how_(how), eager_(how.elementwise == Elementwise::kEager) {
+      : net_(net), how_(how), eager_(how.elementwise != Elementwise::kCompiled) {
     w_.name = net.name;
   }
 

@@ -59,9 +59,10 @@ Activation activation_of(const Config& c, std::initializer_list<std::string_view
   for (const std::string_view key : keys) {
     const std::string name = c.text(key);
     if (name.empty()) continue;
-    return name == "relu"   ? Activation::kRelu
-           : name == "silu" ? Activation::kSilu
-                            : Activation::kGelu;
+    return name == "relu"       ? Activation::kRelu
+           : name == "silu"     ? Activation::kSilu
+           : name == "gelu_new" ? Activation::kGeluNew
+                                : Activation::kGelu;
   }
   return otherwise;
 }
@@ -84,7 +85,7 @@ void set_bias(Transformer& m, bool all) { m.query_bias = m.output_bias = m.linea
 
 void like_gpt(const Config& c, Transformer& m) {
   read_sizes(c, m);
-  m.activation = activation_of(c, {"activation_function", "hidden_act"}, Activation::kGelu);
+  m.activation = activation_of(c, {"activation_function", "hidden_act"}, m.activation);
 }
 
 void like_llama(const Config& c, Transformer& m) {
@@ -268,6 +269,14 @@ void t5(const Config& c, Transformer& m) {
   if (m.sequence == 0) m.sequence = 512;
 }
 
+void switch_transformers(const Config& c, Transformer& m) {
+  t5(c, m);
+  Mixture x = {.experts = 0, .per_token = 1, .feed_forward = m.feed_forward, .every = 2};
+  c.set(x.experts, {"num_experts"});
+  c.set(x.every, {"encoder_sparse_step"});
+  if (x.experts > 0) m.mixture = x;
+}
+
 void vit(const Config& c, Transformer& m) {
   like_gpt(c, m);
   m.causal = false;
@@ -292,7 +301,6 @@ constexpr Type kTypes[] = {
     {"deepseek", deepseek},
     {"deepseek_v2", deepseek},
     {"deepseek_v3", deepseek},
-    {"deit", vit},
     {"distilbert", distilbert},
     {"falcon", falcon},
     {"gemma", gemma},
@@ -313,6 +321,7 @@ constexpr Type kTypes[] = {
     {"qwen3_moe", qwen3_moe},
     {"roberta", roberta},
     {"starcoder2", starcoder2},
+    {"switch_transformers", switch_transformers},
     {"t5", t5},
     {"vit", vit},
 };

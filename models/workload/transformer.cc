@@ -136,28 +136,27 @@ Layer head(NamePool& names, const Transformer& m, const Implementation& how) {
   return layer.finish("head", 1, Bytes::b(4));
 }
 
-void add_blocks(Workload& w, const Transformer& m, const Implementation& how) {
-  const auto add = [&](std::string name, std::uint32_t count, bool mixture, bool cross) {
+// The layers of one stack, mixtures where the model has them.
+void add_stack(Workload& w, const Transformer& m, const Implementation& how, std::string name,
+               std::uint32_t layers, bool cross) {
+  const auto add = [&](std::string part, std::uint32_t count, bool mixture) {
     if (count > 0)
       w.layers.push_back(transformer_block(w.names, m, how,
-                                           {.name = std::move(name),
+                                           {.name = std::move(part),
                                             .count = count,
                                             .mixture = mixture,
                                             .cross = cross,
                                             .causal = m.causal || cross}));
   };
-  if (!m.mixture) {
-    if (m.decoder_layers == 0) return add("block", m.layers, false, false);
-    add("encoder", m.layers, false, false);
-    return add("decoder", m.decoder_layers, false, true);
-  }
-  add("dense_block", m.mixture->first_dense, false, false);
-  const std::uint32_t rest = m.layers - m.mixture->first_dense;
+  if (!m.mixture) return add(std::move(name), layers, false);
+  const std::string dense = "dense_" + name, mixture = "mixture_" + name;
+  add(dense, m.mixture->first_dense, false);
+  const std::uint32_t rest = layers - m.mixture->first_dense;
   const std::uint32_t every = m.mixture->every;
-  if (every == 1) return add("mixture_block", rest, true, false);
+  if (every == 1) return add(mixture, rest, true);
   for (std::uint32_t done = 0; done < rest; done += every) {
-    add("dense_block", std::min(every - 1, rest - done), false, false);
-    if (rest - done >= every) add("mixture_block", 1, true, false);
+    add(dense, std::min(every - 1, rest - done), false);
+    if (rest - done >= every) add(mixture, 1, true);
   }
 }
 
@@ -196,7 +195,7 @@ Status check(const Transformer& m) {
     return fail(
         fmt::format("'{}' sends a token to {} of {} experts", m.name, x.per_token, x.experts),
         "experts_per_token up to experts");
-  if (x.first_dense >= m.layers)
+  if (x.first_dense >= m.layers || (m.decoder_layers > 0 && x.first_dense >= m.decoder_layers))
     return fail(fmt::format("'{}' has {} dense layers before its mixtures, of {} in all", m.name,
                             x.first_dense, m.layers),
                 "fewer than layers");
@@ -208,7 +207,8 @@ Result<Workload> transformer(const Transformer& model, const Implementation& how
   const Transformer m = complete(model);
   Workload w{.name = m.name, .names = {}, .layers = {}};
   w.layers.push_back(embedding(w.names, m, how));
-  add_blocks(w, m, how);
+  add_stack(w, m, how, m.decoder_layers > 0 ? "encoder" : "block", m.layers, false);
+  if (m.decoder_layers > 0) add_stack(w, m, how, "decoder", m.decoder_layers, true);
   w.layers.push_back(head(w.names, m, how));
 
   w.tokens_per_sample = m.image ? 0 : m.sequence;

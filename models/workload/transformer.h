@@ -29,8 +29,13 @@ enum class Positions : std::uint8_t {
 };
 inline constexpr std::string_view kPositionsNames[] = {"none", "learned", "rotary", "relative"};
 
-enum class Activation : std::uint8_t { kGelu, kRelu, kSilu };
-inline constexpr std::string_view kActivationNames[] = {"gelu", "relu", "silu"};
+enum class Activation : std::uint8_t {
+  kGelu,
+  kRelu,
+  kSilu,
+  kGeluNew,  ///< GeLU by its tanh formula, which frameworks spell out term by term (GPT-2)
+};
+inline constexpr std::string_view kActivationNames[] = {"gelu", "relu", "silu", "gelu_new"};
 
 /// Experts in the place of the feed-forward part.
 struct Mixture {
@@ -103,10 +108,11 @@ enum class Attention : std::uint8_t { kUnfused, kFlash };
 inline constexpr std::string_view kAttentionNames[] = {"unfused", "flash"};
 
 enum class Elementwise : std::uint8_t {
-  kEager,     ///< a kernel per operation of the framework; norms and bias-dropout-add are one
+  kEager,     ///< kernels fused by hand: scale-mask-softmax, bias-GeLU, bias-dropout-add (Megatron)
   kCompiled,  ///< neighbours fused: torch.compile and its like
+  kUnfused,   ///< a kernel for each term of a formula, as model files of Hugging Face run
 };
-inline constexpr std::string_view kElementwiseNames[] = {"eager", "compiled"};
+inline constexpr std::string_view kElementwiseNames[] = {"eager", "compiled", "unfused"};
 
 /// How the loss treats logits. The name says whose copies are meant.
 enum class Loss : std::uint8_t { kFused, kMpt, kCompiled, kEager };
@@ -130,9 +136,9 @@ struct Implementation {
 /// Fails where dimensions are missing or do not divide each other.
 Status check(const Transformer& model);
 
-/// For one sample. Layers: "embedding"; "block" (or "encoder" and "decoder", or "dense_block" and
-/// "mixture_block"); "head", with the final norm, the logits and the loss.
-/// Fails as check() does.
+/// For one sample. Layers: "embedding"; "block" (or "encoder" and "decoder"; "dense_" and
+/// "mixture_" stand before them where some layers are mixtures); "head", with the final norm, the
+/// logits and the loss. Fails as check() does.
 Result<Workload> transformer(const Transformer& model, const Implementation& implementation);
 
 }  // namespace rehearse::workload

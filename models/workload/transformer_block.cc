@@ -22,7 +22,8 @@ class Block {
         m_(model),
         how_(how),
         kind_(kind),
-        eager_(how.elementwise == Elementwise::kEager),
+        eager_(how.elementwise != Elementwise::kCompiled),
+        by_terms_(how.elementwise == Elementwise::kUnfused),
         tokens_(model.sequence),
         hidden_(model.hidden),
         key_size_(model.latent ? model.latent->plain_size + model.latent->rotary_size
@@ -180,8 +181,13 @@ class Block {
     // Scaled, masked and normalised: one pass each way; backward reads gradient and result.
     // Compiled, dropout belongs to the same kernel and writes a second result.
     const bool dropout = how_.dropout;
-    over_scores("softmax", OpKind::kSoftmax, {!eager_ && dropout ? 3. : 2., 3}, eager_ ? 3 : 1,
-                eager_ ? 3 : 1, 0);
+    if (by_terms_) {
+      over_scores("scale", OpKind::kElementwise, {2, 2}, 1, 1, 0);
+      over_scores("mask", OpKind::kElementwise, {2, 2}, 1, 1, 0);
+    }
+    const double launches = eager_ && !by_terms_ ? 3 : 1;
+    over_scores("softmax", OpKind::kSoftmax, {!eager_ && dropout ? 3. : 2., 3}, launches, launches,
+                0);
     keep("softmax", scores, true, true);
     if (dropout) {
       if (eager_) over_scores("attention_dropout", OpKind::kElementwise, {2, 2}, 1, 1, 1);
@@ -194,13 +200,14 @@ class Block {
     layer_.product("context", batch, rows, value_size_, columns);
   }
 
-  // Bias, dropout and residual in one pass: two read, one written, and the mask. Compiled, it is a
-  // part of the norm behind it.
+  // Bias, dropout and residual in one pass: two read, one written, and the mask. By terms, dropout
+  // reads and writes for itself. Compiled, it is a part of the norm behind it.
   void dropout_add(std::string_view name) {
     const double elements = tokens_ * hidden_;
     const bool dropout = how_.dropout;
     if (eager_)
-      move(name, elements, {3, dropout ? 2. : 0.}, false, dropout ? 3 : 2, 3, dropout ? 1 : 0);
+      move(name, elements, {dropout && by_terms_ ? 5. : 3., dropout ? 2. : 0.}, false,
+           dropout ? 3 : 2, 3, dropout ? 1 : 0);
     if (dropout) layer_.keep({.name = "dropout mask", .bytes = Bytes::b(elements)});
   }
 
@@ -209,6 +216,11 @@ class Block {
     if (m_.gated)
       move(name, elements, eager_ ? Passes{5, 8} : Passes{3, 5}, true, eager_ ? 2 : 1,
            eager_ ? 4 : 1);
+    else if (by_terms_ && m_.activation == Activation::kGeluNew)
+      // 0.5 x (1 + tanh(c (x + a x^3))): six unary operations at 2 passes, two binary ones at 3.
+      // Backward: 5 for the product, 6 for the cube, 3 for tanh, 2 for each factor, by measured
+      // times of each; and 3 for each of the two sums of gradients of x.
+      move(name, elements, {18, 26}, true, 8, 11);
     else
       move(name, elements, eager_ ? Passes{2, 4} : Passes{2, 3}, true, eager_ ? 2 : 1,
            eager_ ? 4 : 1);
@@ -298,6 +310,7 @@ class Block {
   const Implementation& how_;
   const BlockKind& kind_;
   bool eager_;
+  bool by_terms_;
   double tokens_;
   double hidden_;
   double key_size_;
@@ -312,7 +325,7 @@ class Block {
 void add_norm(LayerBuilder& layer, std::string_view name, const Transformer& model,
               const Implementation& how, double tokens, double width, bool residual) {
   const double elements = tokens * width;
-  const bool eager = how.elementwise == Elementwise::kEager;
+  const bool eager = how.elementwise != Elementwise::kCompiled;
   // Eager: one read, one written. Backward: input and gradient read, a gradient written; both read
   // again for the weights; then the residual's gradient added, two read and one written. Compiled,
   // the residual is added in the same kernel, forward and backward.

@@ -7,6 +7,7 @@
 #include <catch2/catch.hpp>
 #include <fmt/core.h>
 
+#include "models/workload/zoo.h"
 #include "strategies/bubble.h"
 #include "strategies/lay_out.h"
 #include "strategies/schedule.h"
@@ -124,6 +125,33 @@ TEST_CASE("a layout computes, holds and sums what the workload says, whatever th
     }
     CHECK(layers == w.layer_count());
   }
+}
+
+// Embedding and blocks of any model, cut in two with every token and head on one rank of two.
+TEST_CASE("every model of the zoo is divided without loss") {
+  std::size_t models = 0, divided = 0;
+  for (const workload::ZooModel& model : workload::zoo()) {
+    if (model.family) continue;
+    ++models;
+    INFO(model.name);
+    const Result<workload::Workload> w = workload::find_model(model.name, {});
+    REQUIRE(w);
+    const Training training{.global_batch = 16};
+    Plan plan{.data = 4, .tensor = 2, .pipeline = 2, .sequence_parallel = true};
+    if (w->experts > 0) plan.expert = 2;
+    Result<Layout> layout = lay_out(*w, training, plan);
+    divided += layout.has_value();
+    if (!layout) {
+      CHECK(to_string(layout.error()).find("tensor 2") == 0);
+      plan.tensor = 1;
+      layout = lay_out(*w, training, plan);
+    }
+    REQUIRE(layout);
+    CHECK(test::flops_over_ranks(*layout).flop() == Approx(16 * w->model_flops().flop()));
+    CHECK(test::parameters_over_ranks(*layout) >= Approx(w->parameters()));
+    if (!w->tied_embedding) CHECK(test::parameters_over_ranks(*layout) == Approx(w->parameters()));
+  }
+  CHECK(divided > models / 2);
 }
 
 TEST_CASE("the same plan gives the same layout") {

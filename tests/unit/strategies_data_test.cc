@@ -1,5 +1,6 @@
 #include <catch2/catch.hpp>
 
+#include "models/workload/zoo.h"
 #include "strategies/lay_out.h"
 #include "tests/support/layout_sums.h"
 #include "tests/support/tiny_models.h"
@@ -176,13 +177,37 @@ TEST_CASE("FSDP moves three times the parameters per microbatch") {
     const std::vector<Op>& first = recompute == Recompute::kFull ? block.recompute : block.backward;
     CHECK(first.front().name == "gather weights");
     CHECK(block.backward.back().issue == Issue::kDeferred);
-    // Two blocks gathered, the gradients of one, and the larger vocabulary matrix.
-    CHECK(layout.stages[0].gathered.b() == 49152 * (2 * 2 + 4) + 512 * 64 * 2);
+    CHECK(layout.stages[0].gathering.weights == 2);
+    CHECK(layout.stages[0].gathering.ahead == 1);
   }
   const Layout pipeline = laid_out(w, {.global_batch = 16}, {.data = 4, .pipeline = 2, .zero = 3});
   CHECK(pipeline.microbatches == 4);
   CHECK(collective_bytes(pipeline, Axis::kData) == Approx((2 + 4) * parameters));
   CHECK(pipeline.stages[0].gathered.b() == Approx(6 * parameters / 2));
+}
+
+// Tables of 33.8 M rows by 16: gradients of the rows alone are exchanged.
+TEST_CASE("rows of tables are updated where they were looked up") {
+  const Result<workload::Workload> dlrm = workload::find_model("dlrm_criteo_kaggle", {});
+  REQUIRE(dlrm);
+  const Training training{.global_batch = 4096, .microbatch = 512};
+  double dense = 0;
+  for (const Layer& layer : dlrm->layers)
+    for (const workload::Weights& w : layer.weights)
+      if (!w.sparse) dense += w.count;
+  const double rows = 26 * 16 * 512;  // of a rank
+  const Layout replicated = laid_out(*dlrm, training, {.data = 8});
+  CHECK(collective_bytes(replicated, Axis::kData, CollectiveKind::kAllReduce) == Approx(4 * dense));
+  CHECK(collective_bytes(replicated, Axis::kData, CollectiveKind::kAllGather) ==
+        Approx(4 * 8 * rows));
+  CHECK(bytes_named(replicated, "update parameters") == Approx(46 * (dense + rows)));
+  const Layout divided = laid_out(*dlrm, training, {.data = 8, .expert = 8});
+  CHECK(collective_bytes(divided, Axis::kData, CollectiveKind::kAllGather) == 0);
+  // There and, in backward, back in 16 bits; indices of 64.
+  CHECK(collective_bytes(divided, Axis::kExpert, CollectiveKind::kAllToAll) ==
+        Approx(2 * 2 * rows + 8 * 26 * 512));
+  CHECK(divided.stages[0].parameters() == Approx(dense + (dlrm->parameters() - dense) / 8));
+  CHECK(divided.stages[0].states.gradient < 0.05);
 }
 
 TEST_CASE("local SGD averages parameters every so many steps") {

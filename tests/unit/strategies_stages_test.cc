@@ -93,6 +93,16 @@ TEST_CASE("a stage border carries each element once") {
   CHECK(tokens.stages[0].chunks[0].layers.size() == 2);
 }
 
+TEST_CASE("what a later layer takes from an earlier one passes every border between them") {
+  workload::Workload w = tiny_mlp(6, 100);
+  w.layers[5].inputs = {0, 4};
+  const Layout layout = laid_out(w, {}, {.pipeline = 3});
+  CHECK(layout.stages[0].chunks[0].layers.back().output.b() == 2 * 400);
+  CHECK(layout.stages[1].chunks[0].layers.back().output.b() == 2 * 400);
+  w.layers[5].inputs = {};
+  CHECK(laid_out(w, {}, {.pipeline = 3}).stages[0].chunks[0].layers.back().output.b() == 400);
+}
+
 TEST_CASE("a tied embedding stands on the first and on the last stage") {
   const workload::Workload w = tiny_gpt({.tied = true});
   const Layout one = laid_out(w, {}, {});

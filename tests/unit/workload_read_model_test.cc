@@ -1,5 +1,6 @@
 // The workload section of a job, and configurations of Hugging Face.
 #include <fstream>
+#include <map>
 
 #include <catch2/catch.hpp>
 #include <fmt/core.h>
@@ -223,6 +224,46 @@ TEST_CASE("parameters of models as Hugging Face describes them are those it coun
     "num_attention_heads": 12, "intermediate_size": 3072, "image_size": 224, "patch_size": 16,
     "num_channels": 3, "qkv_bias": true, "id2label": {"0": "tench", "1": "goldfish"}})") ==
         "86567656");
+}
+
+TEST_CASE("every second layer of both stacks of a Switch Transformer is a mixture") {
+  const Result<Transformer> model = parse_hugging_face(
+      R"({"model_type": "switch_transformers", "d_model": 768, "d_ff": 3072, "d_kv": 64,
+    "num_heads": 12, "num_layers": 12, "num_decoder_layers": 12, "num_experts": 8,
+    "encoder_sparse_step": 2, "decoder_sparse_step": 2, "vocab_size": 32128,
+    "feed_forward_proj": "relu"})",
+      "config.json");
+  REQUIRE(model);
+  const Result<Workload> w = transformer(*model, {});
+  REQUIRE(w);
+  CHECK(w->layer_count() == 26);
+  // T5-base, and in 12 layers seven more experts and a router.
+  CHECK(w->parameters() == 222'903'552 + 12 * (7 * 2 * 768. * 3072 + 768 * 8));
+  CHECK(w->experts_per_token == 1);
+}
+
+TEST_CASE("configs that models were measured with are read, and give their parameters") {
+  const auto folder = test::shared_data("neusight-models/model_configs");
+  SKIP_WITHOUT_DATA(folder);
+  const std::map<std::string, std::string> known = {{"bert_large", "335141888"},
+                                                    {"gpt2_large", "774030080"},
+                                                    {"gpt2_xl", "1557611200"},
+                                                    {"opt_13", "1315758080"},
+                                                    {"gpt3_27", "2651553280"}};
+  std::size_t compared = 0;
+  for (const auto& entry : std::filesystem::directory_iterator(*folder)) {
+    INFO(entry.path().string());
+    const Result<Transformer> model = load_hugging_face(entry.path());
+    INFO((model ? "" : to_string(model.error())));
+    REQUIRE(model);
+    const Result<Workload> w = transformer(*model, {});
+    REQUIRE(w);
+    if (const auto found = known.find(entry.path().stem().string()); found != known.end()) {
+      CHECK(parameters(*w) == found->second);
+      ++compared;
+    }
+  }
+  CHECK(compared == known.size());
 }
 
 TEST_CASE("a config beside the job gives the model, with what the job changes") {

@@ -136,6 +136,24 @@ TEST_CASE("a block launches about 24 kernels forward and 48 backward") {
   CHECK(kernels(layer(compiled, "block").forward) < 12);
 }
 
+TEST_CASE("term by term, GPT-2 moves what its list of operations moves") {
+  // Forward of a block in Hugging Face's GPT-2, as a profile of each operation lists it: divide,
+  // where, softmax, dropout of scores (2 passes each, and a mask); two dropouts and two sums of one
+  // activation (2 and 3 passes, two masks); two norms; and of the wide activation eight terms of
+  // GeLU: 2 + 2 + 2 + 3 + 2 + 2 + 2 + 3.
+  Transformer m = gpt();
+  m.activation = Activation::kGeluNew;
+  const Workload w = made(
+      m, {.attention = Attention::kUnfused, .elementwise = Elementwise::kUnfused, .dropout = true});
+  const double u = 2. * m.sequence * m.hidden;
+  const double scores = 2. * m.heads * m.sequence * m.sequence;
+  const Sums forward = traffic(layer(w, "block").forward);
+  CHECK(forward.scores == Approx((4 * 2 + 0.5) * scores));
+  CHECK(forward.whole == Approx((2 * (2 + 3) + 2 * 0.5 + 2 * 2) * u));
+  CHECK(forward.divided == Approx((4 * 18 + 6) * u));
+  CHECK(traffic(layer(w, "block").backward).scores == Approx((5.5 + 4) * scores));
+}
+
 TEST_CASE("matrix operations of a GPT model: 24 B s h^2 (1 + s / 6h) a layer, and backward twice") {
   // Narayanan et al., SC 2021: forward and backward, 72 B s l h^2 (1 + s/6h + V/12lh).
   const Transformer m = gpt();

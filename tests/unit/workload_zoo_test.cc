@@ -52,6 +52,8 @@ TEST_CASE("parameters of shipped models are the published ones") {
       {"densenet169", 14'149'480},
       {"densenet201", 20'013'928},
       {"inception_v3", 23'834'568},  // 27,161,264 with the auxiliary classifier's 3,326,696
+      {"mobilenet_v2", 3'504'872},
+      {"googlenet", 6'624'904},  // without the auxiliary classifiers
       {"swin_t", 28'288'354},
       {"swin_s", 49'606'258},
       {"swin_b", 87'768'224},
@@ -142,6 +144,9 @@ TEST_CASE("compiling moves fewer bytes, with the same matrix operations") {
     CHECK(compiled < eager);
     CHECK(compiled > 0.3 * eager);
     CHECK(compiled_flops == eager_flops);
+    const auto [unfused, unfused_flops] = bytes(Elementwise::kUnfused);
+    CHECK(unfused >= eager);
+    CHECK(unfused_flops == eager_flops);
   }
 }
 
@@ -221,6 +226,36 @@ TEST_CASE("convolutional networks meet the fact table layer by layer") {
       for (const Op& op : layer.forward)
         if (flops_of(op).flop() > 0) made.insert({flops_of(op).flop() / 2, op.batch * op.m * op.n});
     CHECK(made == operations);
+  }
+}
+
+TEST_CASE("measured layers of Llama and Qwen keep what the formula says") {
+  // Galvatron's profiles with sequence parallelism, so that a tensor degree divides everything:
+  // MiB a sample and layer, parameters at four bytes. Fitted on none of them.
+  struct Row {
+    std::string_view file;
+    std::string_view model;
+    std::string_view sequence;
+  };
+  for (const Row& row :
+       {Row{"llama2-70b", "llama2_70b", "4096"}, Row{"llama3-8b", "llama3_8b", "8192"},
+        Row{"llama3-70b", "llama3_70b", "8192"}, Row{"qwen2.5-32b", "qwen2.5_32b", "8192"}}) {
+    INFO(row.model);
+    const auto path = test::shared_data(fmt::format(
+        "galvatron-profiles/older/visualizer__memory_profiling_bf16_{}.json", row.file));
+    SKIP_WITHOUT_DATA(path);
+    const Result<YamlFile> file = YamlFile::load(*path);
+    REQUIRE(file);
+    const std::optional<YamlMap> layer = file->root().map("layertype_0_sp");
+    REQUIRE(layer);
+    const std::optional<YamlMap> at = layer->map(row.sequence);
+    REQUIRE(at);
+    const Workload w = found(row.model);
+    CHECK(w.tokens_per_sample == std::stod(std::string(row.sequence)));
+    CHECK(w.layers[1].parameters() ==
+          Approx(*at->required<double>("parameter_size") * (1 << 20) / 4).epsilon(2e-3));
+    const double kept = *at->map("tp_activation_per_bsz_dict")->required<double>("1");
+    CHECK(w.layers[1].kept_bytes().b() == Approx(kept * (1 << 20)).epsilon(5e-3));
   }
 }
 

@@ -12,7 +12,8 @@
 
 namespace rehearse::cli {
 
-/// vTrain (Bang et al.): Megatron-DeepSpeed on A100. `recompute` is not a column.
+/// vTrain (Bang et al.): Megatron-DeepSpeed on A100. `recompute` is not a column. Among the tables
+/// of a folder are those with params_billion, which recompute everything.
 Result<JobTable> read_vtrain(const std::filesystem::path& path, strategies::Recompute recompute);
 
 /// Narayanan et al., SC21 (arXiv:2104.04473), tables 1 and 2. Interleaving is in neither, the
@@ -40,7 +41,8 @@ Result<JobTable> read_mlperf_gpt(const std::filesystem::path& path);
 /// DLPerf's GPT on V100: a row per framework.
 Result<JobTable> read_dlperf_gpt(const std::filesystem::path& path);
 
-/// Those of the folder that are there.
+/// All tables at any depth below `data` whose columns are those of one of the above, in the order
+/// of their paths. A folder with other tables is read by the first line of each.
 Result<std::vector<JobTable>> read_job_tables(const std::filesystem::path& data);
 
 }  // namespace rehearse::cli

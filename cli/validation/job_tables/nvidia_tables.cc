@@ -186,31 +186,4 @@ Result<JobTable> read_dlperf_gpt(const std::filesystem::path& path) {
   });
 }
 
-Result<std::vector<JobTable>> read_job_tables(const std::filesystem::path& data) {
-  namespace fs = std::filesystem;
-  struct Source {
-    const char* path;
-    Result<JobTable> (*read)(const fs::path&);
-  };
-  constexpr auto multi = +[](const fs::path& p) { return read_vtrain(p, Recompute::kFull); };
-  const Source sources[] = {
-      {"vtrain-megatron-a100/ground_truth_multi.csv", multi},
-      {"megatron-papers/sc21_table1_weak_scaling_a100.csv", read_sc21_scaling},
-      {"megatron-papers/sc21_table2_ptdp_vs_zero3_a100.csv", read_sc21_schemes},
-      {"megatron-papers/seqsel_table5_iteration_time_a100.csv", read_seqsel},
-      {"llm-foundry-mpt/mpt_training_throughput.csv", read_mpt},
-      {"torchtitan-llama3/llama3_throughput.csv", read_torchtitan},
-      {"megatron-bridge-perf/nemo_training_throughput.csv", read_nemo},
-      {"mlperf-gpt3/mlperf_v3.0_gpt3_h100.csv", read_mlperf_gpt},
-      {"dlperf-v100/gpt_3d_parallel_throughput.csv", read_dlperf_gpt}};
-  std::vector<JobTable> tables;
-  for (const Source& source : sources) {
-    if (!fs::exists(data / source.path)) continue;
-    Result<JobTable> table = source.read(data / source.path);
-    if (!table) return forward(table);
-    tables.push_back(std::move(*table));
-  }
-  return tables;
-}
-
 }  // namespace rehearse::cli

@@ -1,0 +1,311 @@
+#include "models/memory/memory.h"
+
+#include <catch2/catch.hpp>
+
+#include "models/workload/transformer.h"
+#include "sim/cluster/catalog.h"
+#include "strategies/lay_out.h"
+#include "strategies/memory_savers.h"
+
+namespace rehearse::memory {
+namespace {
+
+using strategies::Plan;
+using strategies::Recompute;
+using strategies::Training;
+using workload::Chunk;
+using workload::Layer;
+using workload::Layout;
+using workload::Pass;
+using workload::Stage;
+
+constexpr Device kDevice = {Bytes::gib(80), 100};
+constexpr double kContextMib = 4.27 * 100;
+
+Layer layer(std::uint32_t count, double parameters, double kept_gib) {
+  Layer l{.name = "block", .count = count, .forward = {}, .backward = {}};
+  l.weights.push_back({parameters});
+  l.kept.push_back({.name = "kept", .bytes = Bytes::gib(kept_gib)});
+  return l;
+}
+
+/// One stage of one rank: forward and backward of one microbatch through the layers.
+Layout layout_of(std::vector<Layer> layers) {
+  Layout layout{.names = {},
+                .stages = {},
+                .microbatches = 1,
+                .samples_per_step = 1,
+                .tokens_per_sample = 0,
+                .model_flops = Flops::flop(0),
+                .applied = {}};
+  layout.stages.push_back({.name = "stage 0",
+                           .degrees = {},
+                           .first_rank = 0,
+                           .chunks = {{.layers = std::move(layers), .first_layer = 0}},
+                           .order = {{Pass::kForward, 0, 0}, {Pass::kBackward, 0, 0}},
+                           .states = {2, 2, 12}});
+  return layout;
+}
+
+Assumptions bare() { return {.reserve = 1}; }
+
+TEST_CASE("memory: states and activations of a rank add up") {
+  // 2 layers of 2^28 parameters at 16 bytes: 8 GiB. 2 x 3 GiB of activations, and 0.45 layers of
+  // transients in the first backward: 8 + 6 + 1.35 GiB. Alone, no NCCL.
+  const Layout layout = layout_of({layer(2, 268435456, 3)});
+  const auto memory = memory_of(layout, kDevice, bare());
+  REQUIRE(memory.size() == 1);
+  CHECK(memory[0].parts.states().gib() == Approx(8));
+  CHECK(memory[0].parts.activations.gib() == Approx(6));
+  CHECK(memory[0].parts.transient.gib() == Approx(1.35));
+  CHECK(memory[0].phase == "layer backward");
+  CHECK(memory[0].peak.value.mib() == Approx(15.35 * 1024 + kContextMib));
+  // The allocator reserves 5 % more than that, the context aside.
+  const auto reserved = memory_of(layout, kDevice);
+  CHECK(reserved[0].peak.value.mib() == Approx(1.05 * 15.35 * 1024 + kContextMib));
+}
+
+TEST_CASE("memory: one recomputed layer stands with its gradients") {
+  Layer block = layer(4, 1, 0.25);
+  block.recomputed = Bytes::gib(2);
+  const auto memory = memory_of(layout_of({block}), kDevice, bare());
+  CHECK(memory[0].parts.activations.gib() == Approx(1));
+  CHECK(memory[0].parts.transient.gib() == Approx(0.45 * 0.25 + 1.8 * 2));
+}
+
+TEST_CASE("memory: logits count once, at the end of forward") {
+  Layer head = layer(1, 0, 0.5);
+  head.kept.push_back({.name = "logits", .bytes = Bytes::gib(5), .transient = true});
+  const Layout layout = layout_of({layer(2, 0, 1), head});
+  const auto curve = memory_curve(layout, layout.stages[0], kDevice, bare());
+  REQUIRE(curve.size() == 4);
+  CHECK(curve[0].phase == "forward");
+  CHECK(curve[0].parts.loss.gib() == Approx(5));
+  CHECK(curve[0].parts.activations.gib() == Approx(2.5));
+  CHECK(curve[1].phase == "head backward");
+  CHECK(curve[1].parts.loss.gib() == 0);
+  CHECK(curve[2].phase == "layer backward");
+  CHECK(curve[2].parts.activations.gib() == Approx(2));  // the head's are gone
+  CHECK(curve[3].phase == "optimizer");
+  CHECK_FALSE(curve[3].slot);
+}
+
+TEST_CASE("memory: gathered layers stand beside the states") {
+  // Blocks of 2^28 parameters, an embedding of 2^29: 2 bytes a parameter of the layer and of the
+  // next, 6 of the gradients. A block: (2 + 2 + 6) x 0.25 = 2.5 GiB, the embedding, in front of
+  // which nothing stands: 8 x 0.5 = 4.
+  Layout layout = layout_of({layer(1, 536870912, 0), layer(3, 268435456, 0)});
+  layout.stages[0].states = {0, 0, 0};
+  layout.stages[0].gathering = {.weights = 2, .gradient = 6, .ahead = 1};
+  const auto memory = memory_of(layout, kDevice, bare());
+  CHECK(memory[0].parts.gathered.gib() == Approx(4));
+  // With activations the blocks' backward is the worse: embedding's comes when all are gone.
+  layout.stages[0].chunks[0].layers[1].kept[0].bytes = Bytes::gib(2);
+  const auto fuller = memory_of(layout, kDevice, bare());
+  CHECK(fuller[0].parts.gathered.gib() == Approx(2.5));
+  CHECK(fuller[0].parts.activations.gib() == Approx(6));
+}
+
+TEST_CASE("memory: gradients that do not stay") {
+  const Layout layout = layout_of({layer(1, 1073741824, 1)});
+  Assumptions assumptions = bare();
+  CHECK(memory_of(layout, kDevice, assumptions)[0].parts.gradients.gib() == Approx(2));
+  assumptions.gradients_stay = false;
+  const auto curve = memory_curve(layout, layout.stages[0], kDevice, assumptions);
+  CHECK(curve.front().parts.gradients.gib() == 0);
+  CHECK(curve.back().parts.gradients.gib() == Approx(2));
+}
+
+TEST_CASE("memory: fits within five percent of what is usable") {
+  const Layout layout = layout_of({layer(1, 0, 10)});
+  const auto fit = [&](double gib) {
+    return memory_of(layout, {Bytes::gib(gib), 0}, bare())[0].fit;
+  };
+  // 10 GiB and 0.45 layers: 14.5.
+  CHECK(fit(14.5 / 0.95 + 0.01) == Fit::kFits);
+  CHECK(fit(14.5 / 0.95 - 0.01) == Fit::kBorderline);
+  CHECK(fit(14.5 / 1.05 + 0.01) == Fit::kBorderline);
+  CHECK(fit(14.5 / 1.05 - 0.01) == Fit::kDoesNotFit);
+}
+
+TEST_CASE("memory: what is usable of a GPU") {
+  const auto usable = [](const char* name) {
+    return device_of(**cluster::find_gpu(name)).usable.gib();
+  };
+  CHECK(usable("a100_sxm4_80") == Approx(79.2));
+  CHECK(usable("a100_sxm4_40") == Approx(39.6));
+  CHECK(usable("a10g") == Approx(22.5));
+  CHECK(usable("rtx3090") == Approx(23.76));
+  CHECK(device_of(**cluster::find_gpu("h100_sxm5_80")).multiprocessors == 132);
+}
+
+TEST_CASE("memory: a measured run narrows the interval") {
+  const auto run = [](std::uint32_t layers, double factor) {
+    return layout_of({layer(layers, 1e8, 2 * factor)});
+  };
+  const StageMemory guessed = memory_of(run(2, 1), kDevice)[0];
+  // The same run with a framework that keeps 1.4 times as much.
+  const Parts truth = memory_of(run(2, 1.4), kDevice)[0].parts;
+  const auto assumptions = calibrate(guessed, truth.total() - truth.context);
+  REQUIRE(assumptions);
+  CHECK(assumptions->activation_factor == Approx(1.4));
+  const StageMemory predicted = memory_of(run(8, 1), kDevice, *assumptions)[0];
+  CHECK(predicted.peak.value.gib() == Approx(memory_of(run(8, 1.4), kDevice)[0].peak.value.gib()));
+  const auto width = [](const StageMemory& m) { return (m.peak.high - m.peak.low) / m.peak.value; };
+  const StageMemory unknown =
+      memory_of(run(8, 1), kDevice, {.implementation = Knowledge::kUnknown})[0];
+  const StageMemory known = memory_of(run(8, 1), kDevice)[0];
+  CHECK(width(predicted) < width(known));
+  CHECK(width(known) < width(unknown));
+  // ±30 % of what is kept, and more.
+  CHECK(unknown.peak.high - unknown.peak.low > 0.6 * unknown.parts.activations);
+  // Less than the states alone.
+  CHECK_FALSE(calibrate(guessed, Bytes::gib(1)));
+}
+
+TEST_CASE("memory: remedies, most effective first") {
+  const auto of = [](double gib) {
+    return memory_of(layout_of({layer(1, 0, gib / 1.45)}), {Bytes::gib(40), 0}, bare());
+  };
+  const std::vector<Trial> trials = {
+      {"a little", of(45)}, {"much", of(20)}, {"nothing", of(50)}, {"worse", of(60)}};
+  const std::vector<std::string> lines = remedies(of(50), trials);
+  REQUIRE(lines.size() == 2);
+  CHECK(lines[0] == "much: 30.0 GiB less, 20.0 GiB in all; fits");
+  CHECK(lines[1] == "a little: 5.00 GiB less, 45.0 GiB in all; does not fit");
+  CHECK(remedies(of(20), trials).empty());
+}
+
+// ---- through strategies::lay_out
+
+workload::Transformer gpt(std::uint32_t hidden, std::uint32_t layers, std::uint32_t heads) {
+  workload::Transformer m{.name = "gpt"};
+  m.hidden = hidden;
+  m.layers = layers;
+  m.heads = heads;
+  m.feed_forward = 4 * hidden;
+  m.vocabulary = 51200;
+  m.sequence = 2048;
+  return m;
+}
+
+Layout laid_out(const workload::Transformer& model, const workload::Implementation& how,
+                const Training& training, const Plan& plan) {
+  const auto w = workload::transformer(model, how);
+  REQUIRE(w);
+  auto layout = strategies::lay_out(*w, training, plan);
+  INFO((layout ? "" : to_string(layout.error())));
+  REQUIRE(layout);
+  return std::move(*layout);
+}
+
+TEST_CASE("memory: bytes per parameter by ZeRO stage") {
+  // Rajbhandari et al. (SC20), table 1, Adam in FP16 on 8 ranks: 16, 2 + 2 + 12/8, 2 + (2 + 12)/8,
+  // 16/8.
+  const double expected[] = {16, 2 + 2 + 12.0 / 8, 2 + 14.0 / 8, 16.0 / 8};
+  const Training training = {.global_batch = 8, .dtype = workload::Dtype::kFp16};
+  for (std::uint32_t zero = 0; zero <= 3; ++zero) {
+    Plan plan;
+    plan.data = 8;
+    plan.zero = zero;
+    const Layout layout = laid_out(gpt(256, 4, 4), {}, training, plan);
+    const auto curve = memory_curve(layout, layout.stages[0], kDevice);
+    CHECK(curve.back().parts.states().b() / layout.stages[0].parameters() ==
+          Approx(expected[zero]));
+  }
+}
+
+TEST_CASE("memory: activations of Megatron's figure 1") {
+  // arXiv:2205.05198: GPT-3 175B, tensor 8, pipeline 8, 3 chunks a stage, microbatch 1, u = s b h.
+  // Without sequence parallelism and recomputation the first stage holds
+  // L u (10 + 24/t + 5 a s / (h t)) (1 + (p-1)/(p v)) = 66.84 GiB; with both 12.35.
+  const workload::Implementation how = {.dtype = workload::Dtype::kFp16,
+                                        .attention = workload::Attention::kUnfused,
+                                        .dropout = true,
+                                        .loss = workload::Loss::kFused};
+  Training training = {.global_batch = 64, .dtype = workload::Dtype::kFp16};
+  Plan plan;
+  plan.tensor = 8;
+  plan.pipeline = 8;
+  plan.interleave = 3;
+  plan.schedule = strategies::Schedule::kInterleaved;
+  const auto activations = [&] {
+    Layout layout = laid_out(gpt(12288, 96, 96), how, training, plan);
+    Stage& stage = layout.stages.front();
+    for (Chunk& chunk : stage.chunks)
+      std::erase_if(chunk.layers, [](const Layer& l) { return l.name != "block"; });
+    Bytes most = Bytes::b(0);
+    for (const Moment& m : memory_curve(layout, stage, kDevice))
+      most = std::max(most, m.parts.activations);
+    return most.gib();
+  };
+  CHECK(activations() == Approx(66.84375));
+  plan.sequence_parallel = true;
+  training.recompute = Recompute::kSelective;
+  CHECK(activations() == Approx(12.3515625));
+}
+
+TEST_CASE("memory: the worked example of docs/concepts/memory.md") {
+  const Training training = {.global_batch = 4, .microbatch = 4, .dtype = workload::Dtype::kFp16};
+  const workload::Implementation how = {.dtype = workload::Dtype::kFp16,
+                                        .loss = workload::Loss::kFused};
+  const Layout layout = laid_out(gpt(2048, 24, 16), how, training, {});
+  CHECK(layout.stages[0].parameters() == 1317654528);
+  const auto memory = memory_of(layout, device_of(**cluster::find_gpu("a100_sxm4_40")));
+  const Parts& parts = memory[0].parts;
+  CHECK(parts.states().gib() == Approx(19.63).margin(0.005));
+  CHECK(parts.activations.gib() == Approx(12.07).margin(0.01));
+  CHECK(parts.loss.gib() == Approx(0.78).margin(0.005));
+  CHECK(parts.context.gib() == Approx(0.45).margin(0.005));
+  CHECK(parts.reserve.gib() == Approx(1.62).margin(0.01));
+  CHECK(memory[0].peak.value.gib() == Approx(34.57).margin(0.02));
+  CHECK(memory[0].phase == "forward");
+  CHECK(memory[0].fit == Fit::kFits);
+}
+
+TEST_CASE("memory: stages of 1F1B hold fewer microbatches towards the end") {
+  const Training training = {.global_batch = 16, .dtype = workload::Dtype::kFp16};
+  Plan plan;
+  plan.pipeline = 4;
+  const Layout layout = laid_out(gpt(1024, 16, 16), {}, training, plan);
+  const double block = [&] {
+    for (const Layer& l : layout.stages[0].chunks[0].layers)
+      if (l.name == "block") return l.kept_bytes().b();
+    return 0.0;
+  }();
+  for (std::size_t s = 0; s < 4; ++s) {
+    Bytes most = Bytes::b(0);
+    double blocks = 0;
+    for (const Layer& l : layout.stages[s].chunks[0].layers)
+      if (l.name == "block") blocks += l.count;
+    for (const Moment& m : memory_curve(layout, layout.stages[s], kDevice))
+      most = std::max(most, m.parts.activations);
+    CHECK(most.b() / (block * blocks) == Approx(4.0 - static_cast<double>(s)).epsilon(0.05));
+  }
+}
+
+TEST_CASE("memory savers keep ranks and batch, and lay out") {
+  const Training training = {.global_batch = 64, .microbatch = 2};
+  Plan plan;
+  plan.data = 8;
+  plan.tensor = 2;
+  const workload::Transformer model = gpt(1024, 8, 16);
+  const auto before = memory_of(laid_out(model, {}, training, plan), kDevice);
+  const auto savers = strategies::memory_savers(training, plan);
+  std::vector<std::string> names;
+  for (const strategies::MemorySaver& s : savers) {
+    INFO(s.change);
+    names.push_back(s.change);
+    CHECK(strategies::ranks_of(s.plan) == 16);
+    CHECK(s.training.global_batch == 64);
+    const auto after = memory_of(laid_out(model, {}, s.training, s.plan), kDevice);
+    CHECK(fullest(after).peak.value <= fullest(before).peak.value);
+  }
+  CHECK(names == std::vector<std::string>{
+                     "selective recomputation", "full recomputation", "sequence parallelism",
+                     "microbatch 1", "ZeRO-1", "ZeRO-2", "ZeRO-3", "offloaded optimizer",
+                     "tensor parallelism 4", "pipeline of 2", "context parallelism 2"});
+}
+
+}  // namespace
+}  // namespace rehearse::memory
