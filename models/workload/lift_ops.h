@@ -34,7 +34,7 @@ class OpMaker {
 
  private:
   Operand find_output(const Unit& unit) const;
-  Operand next_operand(const Unit& unit, double samples, double channels) const;
+  Operand next_operand(const Unit& unit, const Operand& input, double channels) const;
   bool shape_matrix(const Unit& unit, Op& op) const;
   bool shape_convolution(const Unit& unit, std::size_t index, Op& op) const;
   bool shape_attention(const Unit& unit, Op& op) const;

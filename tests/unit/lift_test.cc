@@ -203,6 +203,49 @@ TEST_CASE("what a checkpoint runs again is told apart from backward") {
   CHECK(us(l.workload.layers[1].backward) == Approx(20));
 }
 
+TEST_CASE("backward of a compiled graph is walked in reverse, product by product") {
+  Trace trace;
+  StepBuilder b(trace);
+  b.begin_step();
+  trace::HostOp& graph = b.around("CompiledFunction", trace::HostKind::kOperator, [&] {
+    for (int i = 0; i < 3; ++i) {
+      b.op("aten::mm", "[[64, 32], [32, 32]]", 10 + i);
+      b.op("triton_poi_fused_gelu_0", "[[64, 32], [64, 32]]", 1 + i);
+    }
+  });
+  graph.sequence = 5;
+  graph.forward_thread = 0;
+  b.backward("CompiledFunctionBackward", 5, [&] {
+    for (int i = 3; i-- > 0;) {
+      b.op("aten::mm", "[[64, 32], [32, 32]]", 20 + i, StepBuilder::kAutograd);
+      b.op("aten::mm", "[[32, 64], [64, 32]]", 30 + i, StepBuilder::kAutograd);
+    }
+  });
+  b.end_step();
+  const Lifted l = lifted(trace);
+  REQUIRE(l.workload.layers.size() == 3);
+  for (std::size_t i = 0; i < 3; ++i) {
+    const double k = static_cast<double>(i);
+    CHECK(us(l.workload.layers[i].forward) == Approx(11 + 2 * k));
+    CHECK(us(l.workload.layers[i].backward) == Approx(50 + 2 * k));
+  }
+}
+
+TEST_CASE("gradients that are flat shards do not say what is a parameter") {
+  Trace trace;
+  StepBuilder b(trace);
+  b.begin_step();
+  b.forward("aten::linear", "[[4, 8, 16], [64, 16], []]", 10, 1);
+  b.backward("MmBackward0", 1,
+             [&] { b.op("aten::mm", "[[64, 32], [32, 16]]", 20, StepBuilder::kAutograd); });
+  b.gradient("[256]");  // a quarter of 64 × 16
+  b.end_step();
+  const Lifted l = lifted(trace);
+  CHECK(l.workload.parameters() == 64 * 16);
+  CHECK(l.notes[1] ==
+        "gradients are flat shards: parameters are counted by the operands of the forward pass");
+}
+
 TEST_CASE("gradients say what is a parameter: a tied matrix counts once, a frozen one is named") {
   Trace trace;
   StepBuilder b(trace);
