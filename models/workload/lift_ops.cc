@@ -362,7 +362,8 @@ std::vector<Op> OpMaker::convolution_backward(const Unit& unit, Op op) const {
   return {inputs, weights};
 }
 
-std::vector<Op> OpMaker::ops(std::size_t index) const {
+/// As if the step were one microbatch.
+std::vector<Op> OpMaker::ops_of_step(std::size_t index) const {
   const Unit& unit = step_.units[index];
   Op op{.name = names_[names_.intern(short_name(unit.name))], .kind = OpKind::kElementwise};
   op.kernels = static_cast<double>(unit.device.size());
@@ -415,6 +416,16 @@ std::vector<Op> OpMaker::ops(std::size_t index) const {
       (op.kind == OpKind::kGemm || op.kind == OpKind::kConvolution))
     op.dtype = Dtype::kTf32;
   return {op};
+}
+
+std::vector<Op> OpMaker::ops(std::size_t index) const {
+  std::vector<Op> ops = ops_of_step(index);
+  const double passes = static_cast<double>(step_.microbatches);
+  for (Op& op : ops) {
+    op.measured = point(op.measured->value / passes);
+    op.kernels /= passes;
+  }
+  return ops;
 }
 
 }  // namespace rehearse::workload::lifting

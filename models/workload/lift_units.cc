@@ -6,6 +6,7 @@
 #include <unordered_map>
 
 #include "models/workload/lift_pairs.h"
+#include "models/workload/lift_passes.h"
 #include "profiler/trace/collective_names.h"
 
 namespace rehearse::workload::lifting {
@@ -60,7 +61,9 @@ class Finder {
     std::stable_sort(out_.units.begin(), out_.units.end(),
                      [](const Unit& a, const Unit& b) { return a.start < b.start; });
     pair_backward(r_, step_, out_.units);
-    place_gradients();
+    const Passes passes = fold_passes(out_.units);
+    out_.microbatches = passes.count;
+    place_gradients(passes.second);
     return std::move(out_);
   }
 
@@ -226,8 +229,9 @@ class Finder {
     out_.last = until;
   }
 
-  void place_gradients() {
+  void place_gradients(Nanoseconds until) {
     for (const HostIndex i : accumulated_) {
+      if (r_.host(i).start >= until) continue;  // summed again
       const std::vector<Operand> operands = operands_of(r_, r_.host(i));
       if (operands.empty() || !operands.front().is_tensor()) continue;
       Gradient gradient{.parameter = operands.front(), .unit = {}};

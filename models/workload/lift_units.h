@@ -41,7 +41,9 @@ struct Gradient {
 };
 
 struct StepUnits {
-  std::vector<Unit> units;  ///< in order of start
+  /// In order of start. Of several microbatches those of the first, with the time of all.
+  std::vector<Unit> units;
+  std::size_t microbatches = 1;
   std::vector<Gradient> gradients;
   DeviceTime device;  ///< `layers` is the time of the units
   double kernels = 0;

@@ -231,6 +231,43 @@ TEST_CASE("backward of a compiled graph is walked in reverse, product by product
   }
 }
 
+TEST_CASE("microbatches of a step are one pass, with the mean of their times") {
+  Trace trace;
+  StepBuilder b(trace);
+  b.begin_step();
+  std::uint32_t sequence = 1;
+  for (int pass = 0; pass < 3; ++pass) {
+    const std::uint32_t first = sequence;
+    for (int i = 0; i < 2; ++i)
+      b.forward("aten::linear", "[[4, 8, 16], [16, 16], []]", 10 + i + 3 * pass, sequence++);
+    for (std::uint32_t i = 2; i-- > 0;) {
+      b.backward("MmBackward0", first + i,
+                 [&] { b.op("aten::mm", "[[16, 32], [32, 16]]", 20 + i, StepBuilder::kAutograd); });
+      // The first gradient is kept as it is, the others are added to it.
+      if (pass > 0) b.op("aten::add_", "[[16, 16], [16, 16]]", 6, StepBuilder::kAutograd);
+      b.gradient("[16, 16]");
+    }
+  }
+  b.op("aten::_foreach_add_", "[[16, 16], [16, 16]]", 5);
+  b.end_step();
+  const Lifted l = lifted(trace);
+  CHECK(l.microbatches == 3);
+  CHECK(l.notes[1] == "3 microbatches a step: times are means over them");
+  REQUIRE(l.workload.layers.size() == 2);
+  double pass = 0, step = 0;
+  for (std::size_t i = 0; i < 2; ++i) {
+    const Layer& layer = l.workload.layers[i];
+    const double k = static_cast<double>(i);
+    CHECK(layer.parameters() == 256);
+    CHECK(us(layer.forward) == Approx(13 + k));
+    CHECK(us(layer.backward) == Approx(20 + k + 6 * 2.0 / 3));
+    CHECK(us(layer.step) == Approx(2.5));
+    pass += us(layer.forward) + us(layer.backward);
+    step += us(layer.step);
+  }
+  CHECK(3 * pass + step == Approx(l.device.layers.seconds().us()));
+}
+
 TEST_CASE("gradients that are flat shards do not say what is a parameter") {
   Trace trace;
   StepBuilder b(trace);
