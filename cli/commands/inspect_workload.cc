@@ -87,6 +87,7 @@ Json to_json(const Lifted& lifted, const trace::Problems& problems) {
                     {"overlapped", json_measured(device.overlapped.seconds())},
                     {"ops", lifted.kernels},
                     {"idle_per_op", json_measured(lifted.idle_per_kernel)}};
+  json["microbatches"] = lifted.microbatches;
   json["shapes"] = lifted.shapes;
   json["training"] = lifted.training;
   json["samples"] = w.samples;

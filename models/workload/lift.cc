@@ -252,6 +252,7 @@ Result<Lifted> lift(const trace::Trace& trace, const LiftOptions& options) {
   lifted.step = step_time(steps, units);
   lifted.device = step.device;
   lifted.kernels = step.kernels;
+  lifted.microbatches = step.microbatches;
   const Seconds covered = (step.device.busy - step.device.overlapped).seconds();
   lifted.idle_per_kernel = std::max(Seconds::s(0), lifted.step - covered) / step.kernels;
   lifted.training = std::any_of(step.units.begin(), step.units.end(),
@@ -293,6 +294,9 @@ Result<Lifted> lift(const trace::Trace& trace, const LiftOptions& options) {
       fmt::format("{} from {}; step '{}' of {}", counted(workload.layers.size(), "layer"),
                   lifting::to_string(layers.source), lifted.step_name,
                   counted(lifted.steps, "whole step")));
+  if (lifted.microbatches > 1)
+    lifted.notes.push_back(
+        fmt::format("{} microbatches a step: times are means over them", lifted.microbatches));
   if (!lifted.shapes)
     lifted.notes.emplace_back("no shapes: ops have times alone");
   else if (without_shapes * 20 > step.device.layers)

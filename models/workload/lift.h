@@ -30,7 +30,7 @@ struct DeviceTime {
 };
 
 struct Lifted {
-  /// Ops stand for `workload.samples` samples, all of one recorded step. Every op carries
+  /// Ops stand for `workload.samples` samples, all of one recorded microbatch. Every op carries
   /// `measured`. Layer::step holds the recorded optimizer, split over layers by parameters.
   Workload workload;
   std::string step_name;  ///< of the step that stands for all: the one of median device time
@@ -39,6 +39,9 @@ struct Lifted {
   Seconds step = Seconds::s(0);
   DeviceTime device;
   double kernels = 0;  ///< device ops of the step
+  /// Passes forward and backward in the step. The workload is one of them: forward, backward and
+  /// recomputation so many times, and Layer::step once, take `device.layers`.
+  std::size_t microbatches = 1;
   /// What the device idled, spread over its ops: launch gaps, input, waiting for others.
   Seconds idle_per_kernel = Seconds::s(0);
   /// Whether shapes were recorded. Without, ops have times alone: the step can be replicated and

@@ -149,6 +149,18 @@ Role role_of(std::string_view name) {
   return Role::kPlain;
 }
 
+std::optional<Factors> factors_of(std::string_view name, const std::vector<Operand>& operands) {
+  // addmm and baddbmm have what they add in front.
+  const std::size_t first = has(short_name(name), "add") ? 1 : 0;
+  if (operands.size() < first + 2) return std::nullopt;
+  Factors factors{operands[first], operands[first + 1]};
+  if (factors.a.extents.size() < 2 || factors.b.extents.size() < 2) return std::nullopt;
+  if (role_of(name) == Role::kLinear)
+    std::swap(factors.b.extents.back(), factors.b.extents[factors.b.extents.size() - 2]);
+  if (factors.a.last() != factors.b.last(1)) return std::nullopt;
+  return factors;
+}
+
 bool keeps_nothing(std::string_view name) {
   constexpr auto kNothing = std::to_array<std::string_view>({"add",        "add_",
                                                              "sub",        "sub_",

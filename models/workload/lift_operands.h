@@ -44,6 +44,13 @@ enum class Role {
 /// operators have the role of their forward ones.
 Role role_of(std::string_view name);
 
+/// The two that an operator of role kLinear or kMatrix multiplies, as rows × summed and summed ×
+/// columns; more extents in front count matrices. Nothing where the operands do not fit.
+struct Factors {
+  Operand a, b;
+};
+std::optional<Factors> factors_of(std::string_view name, const std::vector<Operand>& operands);
+
 /// Whether backward needs no tensor of this operator: additions, copies, changes of layout.
 bool keeps_nothing(std::string_view name);
 

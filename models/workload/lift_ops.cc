@@ -18,23 +18,6 @@ std::vector<Operand> tensors_of(const Unit& unit) {
   return tensors;
 }
 
-/// The two that are multiplied; addmm and baddbmm have what they add in front.
-struct Factors {
-  Operand a, b;
-};
-
-std::optional<Factors> factors_of(const Unit& unit) {
-  const std::string_view name = short_name(unit.name);
-  const std::size_t first = name.find("add") != std::string_view::npos ? 1 : 0;
-  if (unit.operands.size() < first + 2) return std::nullopt;
-  Factors factors{unit.operands[first], unit.operands[first + 1]};
-  if (factors.a.extents.size() < 2 || factors.b.extents.size() < 2) return std::nullopt;
-  if (role_of(unit.name) == Role::kLinear)
-    std::swap(factors.b.extents.back(), factors.b.extents[factors.b.extents.size() - 2]);
-  if (factors.a.last() != factors.b.last(1)) return std::nullopt;
-  return factors;
-}
-
 /// Broadcast: the operand with most elements.
 Operand largest(const std::vector<Operand>& operands) {
   Operand best;
@@ -68,7 +51,8 @@ double find_samples(const std::vector<Unit>& units) {
           role_of(unit.name) != Role::kGather)
         if (const auto tensors = tensors_of(unit);
             !tensors.empty() && largest(tensors).extents.size() == 2)
-          if (const auto factors = factors_of(unit)) ++seen[factors->a.extents.front()];
+          if (const auto factors = factors_of(unit.name, unit.operands))
+            ++seen[factors->a.extents.front()];
   double best = 1;
   std::size_t most = 0;
   for (const auto& [extent, count] : seen)
@@ -93,9 +77,9 @@ bool OpMaker::holds_samples(const Operand& operand) const {
 
 /// What the next operator on the thread takes that can be the output: same samples and rank, and
 /// these channels.
-Operand OpMaker::next_operand(const Unit& unit, double samples, double channels) const {
+Operand OpMaker::next_operand(const Unit& unit, const Operand& input, double channels) const {
   const trace::HostOp& host = r_.host(unit.op);
-  const std::size_t rank = unit.operands.front().extents.size();
+  const std::size_t rank = input.extents.size();
   for (const replay::HostThread& thread : r_.threads()) {
     if (thread.id != host.thread) continue;
     auto at = std::lower_bound(thread.ops.begin(), thread.ops.end(), host.end(),
@@ -108,7 +92,7 @@ Operand OpMaker::next_operand(const Unit& unit, double samples, double channels)
       const std::vector<Operand> operands = operands_of(r_, next);
       if (operands.empty() || operands.front().extents.size() != rank) continue;
       const Operand& found = operands.front();
-      if (found.extents[0] == samples && found.extents[1] == channels) return found;
+      if (found.extents[0] == input.extents[0] && found.extents[1] == channels) return found;
     }
   }
   return {};
@@ -122,13 +106,13 @@ Operand OpMaker::find_output(const Unit& unit) const {
   switch (role_of(unit.name)) {
     case Role::kConvolution:
       if (tensors.size() < 2 || out.extents.size() < 3) return {};
-      return next_operand(unit, out.extents[0], tensors[1].extents[0]);
+      return next_operand(unit, out, tensors[1].extents[0]);
     case Role::kPool:
       if (out.extents.size() < 3) return {};
-      return next_operand(unit, out.extents[0], out.extents[1]);
+      return next_operand(unit, out, out.extents[1]);
     case Role::kLinear:
     case Role::kMatrix: {
-      const auto factors = factors_of(unit);
+      const auto factors = factors_of(unit.name, unit.operands);
       if (!factors) return {};
       out = factors->a;
       out.extents.back() = factors->b.last();
@@ -172,7 +156,8 @@ std::vector<Operand> OpMaker::weights(std::size_t index) const {
       if (operands.size() > 2 && operands[2].extents.size() == 1) take(2, 1);
       break;
     case Role::kMatrix:
-      if (const auto factors = factors_of(unit); factors && factors->b.extents.size() == 2) {
+      if (const auto factors = factors_of(unit.name, unit.operands);
+          factors && factors->b.extents.size() == 2) {
         found.push_back(factors->b);
         if (operands[0].extents.size() == 1) take(0, 1);
       }
@@ -201,7 +186,7 @@ std::vector<Operand> OpMaker::weights(std::size_t index) const {
 }
 
 bool OpMaker::shape_matrix(const Unit& unit, Op& op) const {
-  const auto factors = factors_of(unit);
+  const auto factors = factors_of(unit.name, unit.operands);
   if (!factors) return false;
   const auto& [a, b] = *factors;
   op.kind = OpKind::kGemm;
@@ -221,7 +206,9 @@ bool OpMaker::shape_matrix(const Unit& unit, Op& op) const {
 bool OpMaker::shape_convolution(const Unit& unit, std::size_t index, Op& op) const {
   const std::vector<Operand> tensors = tensors_of(unit);
   const Operand& out = outputs_[index];
-  if (tensors.size() < 2 || !out.is_tensor() || tensors[1].extents.size() < 3) return false;
+  if (tensors.size() < 2 || !out.is_tensor() || tensors[1].extents.size() < 3 ||
+      tensors[0].extents.size() != tensors[1].extents.size())
+    return false;
   const Operand &in = tensors[0], &weight = tensors[1];
   const double groups = in.extents[1] / weight.extents[1];
   if (!(groups >= 1) || std::fmod(groups, 1) != 0) return false;  // transposed
@@ -375,7 +362,8 @@ std::vector<Op> OpMaker::convolution_backward(const Unit& unit, Op op) const {
   return {inputs, weights};
 }
 
-std::vector<Op> OpMaker::ops(std::size_t index) const {
+/// As if the step were one microbatch.
+std::vector<Op> OpMaker::ops_of_step(std::size_t index) const {
   const Unit& unit = step_.units[index];
   Op op{.name = names_[names_.intern(short_name(unit.name))], .kind = OpKind::kElementwise};
   op.kernels = static_cast<double>(unit.device.size());
@@ -428,6 +416,16 @@ std::vector<Op> OpMaker::ops(std::size_t index) const {
       (op.kind == OpKind::kGemm || op.kind == OpKind::kConvolution))
     op.dtype = Dtype::kTf32;
   return {op};
+}
+
+std::vector<Op> OpMaker::ops(std::size_t index) const {
+  std::vector<Op> ops = ops_of_step(index);
+  const double passes = static_cast<double>(step_.microbatches);
+  for (Op& op : ops) {
+    op.measured = point(op.measured->value / passes);
+    op.kernels /= passes;
+  }
+  return ops;
 }
 
 }  // namespace rehearse::workload::lifting

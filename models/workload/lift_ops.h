@@ -17,7 +17,8 @@ class OpMaker {
   OpMaker(const Recording& recording, const StepUnits& step, NamePool& names, double samples);
 
   /// One op, or two for a backward unit that computes the gradients of inputs and of weights in
-  /// one. Their `measured` add up to the unit's time, each a point; `kernels` to its device ops.
+  /// one. Their `measured` add up to the unit's time in a microbatch, each a point; `kernels` to
+  /// its device ops.
   /// Ops without usable shapes are elementwise, of no bytes.
   std::vector<Op> ops(std::size_t unit) const;
 
@@ -33,8 +34,9 @@ class OpMaker {
   bool holds_samples(const Operand& operand) const;
 
  private:
+  std::vector<Op> ops_of_step(std::size_t unit) const;
   Operand find_output(const Unit& unit) const;
-  Operand next_operand(const Unit& unit, double samples, double channels) const;
+  Operand next_operand(const Unit& unit, const Operand& input, double channels) const;
   bool shape_matrix(const Unit& unit, Op& op) const;
   bool shape_convolution(const Unit& unit, std::size_t index, Op& op) const;
   bool shape_attention(const Unit& unit, Op& op) const;

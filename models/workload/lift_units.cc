@@ -3,8 +3,10 @@
 #include <algorithm>
 #include <cctype>
 #include <map>
-#include <set>
+#include <unordered_map>
 
+#include "models/workload/lift_pairs.h"
+#include "models/workload/lift_passes.h"
 #include "profiler/trace/collective_names.h"
 
 namespace rehearse::workload::lifting {
@@ -19,9 +21,6 @@ bool is_operator(const HostOp& op) { return op.kind == HostKind::kOperator; }
 bool is_accumulate(const Recording& r, const HostOp& op) {
   return is_operator(op) && r.name(op) == "torch::autograd::AccumulateGrad";
 }
-
-/// Recorded with gradients to be computed. PyTorch numbers the forward thread 0.
-bool is_forward_node(const HostOp& op) { return op.sequence && op.forward_thread.value_or(0) == 0; }
 
 bool range_says(const Recording& r, const HostOp& op, std::string_view word) {
   if (op.kind != HostKind::kAnnotation) return false;
@@ -61,8 +60,10 @@ class Finder {
     measure_overlap(device);
     std::stable_sort(out_.units.begin(), out_.units.end(),
                      [](const Unit& a, const Unit& b) { return a.start < b.start; });
-    pair();
-    place_gradients();
+    pair_backward(r_, step_, out_.units);
+    const Passes passes = fold_passes(out_.units);
+    out_.microbatches = passes.count;
+    place_gradients(passes.second);
     return std::move(out_);
   }
 
@@ -180,8 +181,7 @@ class Finder {
       unit.node = chain[*node];
       if (is_accumulate(r_, r_.host(chain[*node]))) unit.node = node_before(unit.start, last);
       for (std::size_t k = from; k < chain.size(); ++k)
-        if (is_operator(r_.host(chain[k])) && is_forward_node(r_.host(chain[k])))
-          unit.phase = Phase::kRecompute;
+        if (is_forward_node(r_.host(chain[k]))) unit.phase = Phase::kRecompute;
       return;
     }
     for (const HostIndex i : chain) {
@@ -190,9 +190,8 @@ class Finder {
       if (backward_.empty() && range_says(r_, op, "backward"))
         return void(unit.phase = Phase::kBackward);
     }
-    const bool forward = std::any_of(chain.begin(), chain.end(), [&](HostIndex i) {
-      return is_operator(r_.host(i)) && is_forward_node(r_.host(i));
-    });
+    const bool forward = std::any_of(chain.begin(), chain.end(),
+                                     [&](HostIndex i) { return is_forward_node(r_.host(i)); });
     if (backward != backward_.end() && !forward && !backward->second.nodes.empty() &&
         unit.start >= r_.host(backward->second.nodes.front()).start &&
         unit.start < backward->second.end) {
@@ -230,109 +229,9 @@ class Finder {
     out_.last = until;
   }
 
-  /// The unit that an operator is, lies in or, as it launched nothing, came after.
-  std::optional<std::size_t> unit_with(HostIndex op) const {
-    for (std::optional<HostIndex> i = op; i; i = r_.parent(*i))
-      if (const auto found = index_.find(*i); found != index_.end()) return found->second;
-    const HostOp& host = r_.host(op);
-    std::optional<std::size_t> best;
-    for (std::size_t u = 0; u < out_.units.size() && out_.units[u].start < host.end(); ++u)
-      if (out_.units[u].phase != Phase::kBackward &&
-          r_.host(out_.units[u].op).thread == host.thread)
-        best = u;
-    return best;
-  }
-
-  void pair() {
-    index_.clear();
-    for (std::size_t u = 0; u < out_.units.size(); ++u) index_.emplace(out_.units[u].op, u);
-    // By number: the operators that were recorded with it, in order of start.
-    std::map<std::uint32_t, std::vector<HostIndex>> numbered;
-    for (const replay::HostThread& thread : r_.threads())
-      for (const HostIndex i : thread.ops)
-        if (const HostOp& op = r_.host(i); is_operator(op) && is_forward_node(op) &&
-                                           op.start >= step_.start && op.start < step_.end)
-          numbered[*op.sequence].push_back(i);
-    std::map<HostIndex, std::optional<std::size_t>> unit_of_node;
-    for (Unit& unit : out_.units) {
-      if (!unit.node) continue;
-      const auto [at, is_new] = unit_of_node.try_emplace(*unit.node);
-      const HostOp& node = r_.host(*unit.node);
-      if (is_new && node.sequence)
-        if (const auto found = numbered.find(*node.sequence); found != numbered.end()) {
-          // Nested operators share a number, and so do those that need no gradient: the last.
-          std::optional<HostIndex> last;
-          for (const HostIndex i : found->second)
-            if (r_.host(i).start < node.start &&
-                (!last || r_.host(i).start >= r_.host(*last).start))
-              last = i;
-          if (last) at->second = unit_with(*last);
-        }
-      unit.forward = at->second;
-    }
-    pair_by_order();
-    pair_recomputed();
-  }
-
-  /// Without numbers: backward visits the forward pass last to first, role by role.
-  void pair_by_order() {
-    std::optional<std::size_t> at;  // the forward unit reached
-    for (Unit& unit : out_.units) {
-      if (unit.phase != Phase::kBackward) continue;
-      if (!unit.forward) {
-        std::string_view name = unit.name;
-        if (unit.node) name = r_.name(r_.host(*unit.node));
-        const Role role = role_of(unit.name) != Role::kPlain ? role_of(unit.name) : role_of(name);
-        const auto wanted = [&](const Unit& u) {
-          const Role r = role_of(u.name);
-          return u.phase == Phase::kForward &&
-                 (r == role || (role == Role::kMatrix && r == Role::kLinear));
-        };
-        const bool same_node = last_node_ && unit.node == last_node_;
-        if (role != Role::kPlain && !same_node)
-          for (std::size_t u = at.value_or(out_.units.size()); u-- > 0;)
-            if (wanted(out_.units[u])) {
-              at = u;
-              break;
-            }
-        unit.forward = at;
-      } else {
-        at = unit.forward;
-      }
-      last_node_ = unit.node;
-    }
-  }
-
-  /// Checkpoints run a part of the forward pass again, in its order: matched from its end, where
-  /// backward stood when it asked for it.
-  void pair_recomputed() {
-    std::size_t end = out_.units.size();
-    for (std::size_t u = out_.units.size(); u-- > 0;) {
-      if (out_.units[u].phase != Phase::kRecompute) {
-        end = out_.units.size();
-        continue;
-      }
-      const std::size_t from = std::min(end, out_.units[u].forward.value_or(end - 1) + 1);
-      out_.units[u].forward.reset();
-      for (std::size_t f = from; f-- > 0;) {
-        const Unit& forward = out_.units[f];
-        if (forward.phase != Phase::kForward || forward.name != out_.units[u].name ||
-            forward.operands != out_.units[u].operands)
-          continue;
-        out_.units[u].forward = f;
-        end = f;
-        break;
-      }
-    }
-    // Backward of what was recomputed is backward of what was computed first.
-    for (Unit& unit : out_.units)
-      if (unit.phase == Phase::kBackward && unit.forward &&
-          out_.units[*unit.forward].phase == Phase::kRecompute)
-        unit.forward = out_.units[*unit.forward].forward;
-  }
-
-  void place_gradients() {
+  void place_gradients(Nanoseconds until) {
     for (const HostIndex i : accumulated_) {
+      if (r_.host(i).start >= until) continue;  // summed again
       const std::vector<Operand> operands = operands_of(r_, r_.host(i));
       if (operands.empty() || !operands.front().is_tensor()) continue;
       Gradient gradient{.parameter = operands.front(), .unit = {}};
@@ -347,9 +246,7 @@ class Finder {
   std::map<std::uint32_t, Backward> backward_;  ///< by thread
   Nanoseconds end_{INT64_MIN};                  ///< of backward
   std::vector<HostIndex> accumulated_;
-  std::unordered_map<HostIndex, std::size_t> unit_at_;  ///< before they are sorted
-  std::unordered_map<HostIndex, std::size_t> index_;    ///< after
-  std::optional<HostIndex> last_node_;
+  std::unordered_map<HostIndex, std::size_t> unit_at_;
   Operand typed_ = {
       .extents = {}, .element = 4, .dtype = Dtype::kFp32};  ///< the last of known type
   StepUnits out_;
@@ -366,6 +263,10 @@ bool is_backward_node(const Recording& r, const HostOp& op) {
   while (!name.empty() && std::isdigit(static_cast<unsigned char>(name.back())))
     name.remove_suffix(1);
   return name.ends_with("Backward");
+}
+
+bool is_forward_node(const HostOp& op) {
+  return is_operator(op) && op.sequence && op.forward_thread.value_or(0) == 0;
 }
 
 std::vector<HostIndex> chain_of(const Recording& r, HostIndex op) {

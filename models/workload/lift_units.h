@@ -4,7 +4,6 @@
 
 #include <optional>
 #include <string_view>
-#include <unordered_map>
 #include <vector>
 
 #include "models/workload/lift.h"
@@ -42,7 +41,9 @@ struct Gradient {
 };
 
 struct StepUnits {
-  std::vector<Unit> units;  ///< in order of start
+  /// In order of start. Of several microbatches those of the first, with the time of all.
+  std::vector<Unit> units;
+  std::size_t microbatches = 1;
   std::vector<Gradient> gradients;
   DeviceTime device;  ///< `layers` is the time of the units
   double kernels = 0;
@@ -55,6 +56,10 @@ StepUnits find_units(const Recording& recording, const replay::Step& step);
 
 /// Backward operators carry the sequence number of the forward one and a thread other than 0.
 bool is_backward_node(const Recording& recording, const trace::HostOp& op);
+
+/// Operators recorded while gradients were to be computed carry a number; their thread is none or
+/// 0.
+bool is_forward_node(const trace::HostOp& op);
 
 /// What encloses a host op on its thread, outermost first, itself last.
 std::vector<HostIndex> chain_of(const Recording& recording, HostIndex op);

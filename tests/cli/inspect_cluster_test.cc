@@ -191,7 +191,7 @@ TEST_CASE("recordings and clusters exclude each other") {
   test::check_failed(test::rehearse({"inspect", test::kExample, "--svg", "a.svg"}), 2,
                      "--svg draws a cluster: it needs --cluster FILE");
   test::check_failed(test::rehearse({"inspect", "--cluster", kDgx, "--top", "3"}), 2,
-                     "--top and --ranks are of recordings");
+                     "--top, --ranks and --workload are of recordings");
 }
 
 }  // namespace

@@ -58,6 +58,17 @@ TEST_CASE("inspect: keys and the example's numbers") {
   CHECK(json["breakdown"]["compute"]["value"].get<double>() == Approx(600e-6));
 }
 
+TEST_CASE("inspect --workload: keys and the example's numbers") {
+  const Json json = result_of({"inspect", "examples/recordings/two_linears.json", "--workload"});
+  for (const char* key : {"step.name", "step.time", "device.busy", "layers[].name",
+                          "layers[].forward.low", "notes", "problems"})
+    test::check_has(json, key);
+  CHECK(json["device"]["layers"]["value"].get<double>() == Approx(700e-6));
+  CHECK(json["parameters"] == 525568);
+  REQUIRE(json["layers"].size() == 2);
+  CHECK(json["layers"][1]["backward"]["value"].get<double>() == Approx(230e-6));
+}
+
 void check_replay_keys(const Json& json) {
   for (const char* key :
        {"ranks[].steps[].rank", "ranks[].steps[].name", "ranks[].steps[].partial",

@@ -72,5 +72,15 @@ TEST_CASE("edits and ranks may stand before the recording, and edits more than o
   CHECK(behind.out == before.out);
 }
 
+TEST_CASE("inspect: --workload goes with recordings, not with what lists their ops") {
+  test::check_failed(
+      test::rehearse({"inspect", "--workload", "--cluster", "examples/clusters/torus.yaml"}), 2,
+      "--top, --ranks and --workload are of recordings, not of --cluster");
+  test::check_failed(test::rehearse({"inspect", kExample, "--workload", "--top", "3"}), 2,
+                     "--top lists ops: it does not go with --workload");
+  test::check_failed(test::rehearse({"inspect", "traces/train-cpu-epyc", "--workload"}), 1,
+                     "shows no work of a device; a recording with device activities");
+}
+
 }  // namespace
 }  // namespace rehearse

@@ -89,6 +89,7 @@ TEST_CASE("the page of JSON names every key that a command writes") {
   check({"import", damaged, "-o", store}, "");
   check({"inspect", kExample}, "");
   check({"inspect", damaged}, "");
+  check({"inspect", "examples/recordings/two_linears.json", "--workload"}, "");
   check({"inspect", "--cluster", "examples/clusters/ethernet_v100.yaml"}, "");
   check({"replay", kExample}, "");
   check({"whatif", kExample, "--scale", "gpu:2"}, replay);

@@ -56,14 +56,14 @@ class StepBuilder {
   void gradient(const std::string& shape) {
     op("torch::autograd::AccumulateGrad", "[" + shape + "]", 0, kAutograd);
   }
-  /// A module call or a range around what `inside` adds.
+  /// A module call, a range or an operator around what `inside` adds.
   template <class Inside>
-  void around(const std::string& name, trace::HostKind kind, Inside inside, int thread = kMain) {
+  trace::HostOp& around(const std::string& name, trace::HostKind kind, Inside inside) {
     const double start = now_;
     now_ += 1;
     inside();
-    rank_.host(name, start, now_ - start, kind, thread);
     now_ += 1;
+    return rank_.host(name, start, now_ - start - 1, kind, kMain);
   }
   template <class Inside>
   void module(const std::string& name, Inside inside) {

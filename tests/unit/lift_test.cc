@@ -203,6 +203,86 @@ TEST_CASE("what a checkpoint runs again is told apart from backward") {
   CHECK(us(l.workload.layers[1].backward) == Approx(20));
 }
 
+TEST_CASE("backward of a compiled graph is walked in reverse, product by product") {
+  Trace trace;
+  StepBuilder b(trace);
+  b.begin_step();
+  trace::HostOp& graph = b.around("CompiledFunction", trace::HostKind::kOperator, [&] {
+    for (int i = 0; i < 3; ++i) {
+      b.op("aten::mm", "[[64, 32], [32, 32]]", 10 + i);
+      b.op("triton_poi_fused_gelu_0", "[[64, 32], [64, 32]]", 1 + i);
+    }
+  });
+  graph.sequence = 5;
+  graph.forward_thread = 0;
+  b.backward("CompiledFunctionBackward", 5, [&] {
+    for (int i = 3; i-- > 0;) {
+      b.op("aten::mm", "[[64, 32], [32, 32]]", 20 + i, StepBuilder::kAutograd);
+      b.op("aten::mm", "[[32, 64], [64, 32]]", 30 + i, StepBuilder::kAutograd);
+    }
+  });
+  b.end_step();
+  const Lifted l = lifted(trace);
+  REQUIRE(l.workload.layers.size() == 3);
+  for (std::size_t i = 0; i < 3; ++i) {
+    const double k = static_cast<double>(i);
+    CHECK(us(l.workload.layers[i].forward) == Approx(11 + 2 * k));
+    CHECK(us(l.workload.layers[i].backward) == Approx(50 + 2 * k));
+  }
+}
+
+TEST_CASE("microbatches of a step are one pass, with the mean of their times") {
+  Trace trace;
+  StepBuilder b(trace);
+  b.begin_step();
+  std::uint32_t sequence = 1;
+  for (int pass = 0; pass < 3; ++pass) {
+    const std::uint32_t first = sequence;
+    for (int i = 0; i < 2; ++i)
+      b.forward("aten::linear", "[[4, 8, 16], [16, 16], []]", 10 + i + 3 * pass, sequence++);
+    for (std::uint32_t i = 2; i-- > 0;) {
+      b.backward("MmBackward0", first + i,
+                 [&] { b.op("aten::mm", "[[16, 32], [32, 16]]", 20 + i, StepBuilder::kAutograd); });
+      // The first gradient is kept as it is, the others are added to it.
+      if (pass > 0) b.op("aten::add_", "[[16, 16], [16, 16]]", 6, StepBuilder::kAutograd);
+      b.gradient("[16, 16]");
+    }
+  }
+  b.op("aten::_foreach_add_", "[[16, 16], [16, 16]]", 5);
+  b.end_step();
+  const Lifted l = lifted(trace);
+  CHECK(l.microbatches == 3);
+  CHECK(l.notes[1] == "3 microbatches a step: times are means over them");
+  REQUIRE(l.workload.layers.size() == 2);
+  double pass = 0, step = 0;
+  for (std::size_t i = 0; i < 2; ++i) {
+    const Layer& layer = l.workload.layers[i];
+    const double k = static_cast<double>(i);
+    CHECK(layer.parameters() == 256);
+    CHECK(us(layer.forward) == Approx(13 + k));
+    CHECK(us(layer.backward) == Approx(20 + k + 6 * 2.0 / 3));
+    CHECK(us(layer.step) == Approx(2.5));
+    pass += us(layer.forward) + us(layer.backward);
+    step += us(layer.step);
+  }
+  CHECK(3 * pass + step == Approx(l.device.layers.seconds().us()));
+}
+
+TEST_CASE("gradients that are flat shards do not say what is a parameter") {
+  Trace trace;
+  StepBuilder b(trace);
+  b.begin_step();
+  b.forward("aten::linear", "[[4, 8, 16], [64, 16], []]", 10, 1);
+  b.backward("MmBackward0", 1,
+             [&] { b.op("aten::mm", "[[64, 32], [32, 16]]", 20, StepBuilder::kAutograd); });
+  b.gradient("[256]");  // a quarter of 64 × 16
+  b.end_step();
+  const Lifted l = lifted(trace);
+  CHECK(l.workload.parameters() == 64 * 16);
+  CHECK(l.notes[1] ==
+        "gradients are flat shards: parameters are counted by the operands of the forward pass");
+}
+
 TEST_CASE("gradients say what is a parameter: a tied matrix counts once, a frozen one is named") {
   Trace trace;
   StepBuilder b(trace);
