@@ -199,8 +199,8 @@ Status check_synchronization(const Plan& plan) {
         return fail(fmt::format("{} {} with synchronization {}", what, degree,
                                 kSynchronizationNames[static_cast<int>(plan.synchronization)]),
                     "all_reduce: its ranks need the same gradients in every step");
-  std::uint32_t workers = plan.data;
-  for (const StagePlan& stage : plan.stages) workers = std::min(plan.stages[0].data, stage.data);
+  std::uint32_t workers = plan.stages.empty() ? plan.data : plan.stages[0].data;
+  for (const StagePlan& stage : plan.stages) workers = std::min(workers, stage.data);
   if (servers && plan.parameter_server.backup_workers >= workers)
     return fail(
         fmt::format("{} backup workers of data {}", plan.parameter_server.backup_workers, workers),
@@ -217,8 +217,6 @@ Status check_synchronization(const Plan& plan) {
 std::uint32_t stages_of(const Plan& plan) {
   return plan.stages.empty() ? plan.pipeline : static_cast<std::uint32_t>(plan.stages.size());
 }
-
-std::uint32_t chunks_of(const Plan& plan) { return plan.interleave; }
 
 std::uint32_t microbatches_of(const Training& training, const Plan& plan) {
   const std::uint32_t data = plan.stages.empty() ? plan.data : plan.stages[0].data;

@@ -14,9 +14,6 @@ Status check_plan(const workload::Workload& workload, const Training& training, 
 /// Per data-parallel rank of the first stage. REQUIRES: check_plan() holds.
 std::uint32_t microbatches_of(const Training& training, const Plan& plan);
 
-/// Chunks of layers per stage: those of `interleave`, where the schedule has any.
-std::uint32_t chunks_of(const Plan& plan);
-
 std::uint32_t stages_of(const Plan& plan);
 
 }  // namespace rehearse::strategies

@@ -64,7 +64,7 @@ std::vector<std::uint32_t> shares(const Workload& w, const Plan& plan) {
     }
     return counts;
   }
-  const std::uint32_t chunks = plan.pipeline * chunks_of(plan);
+  const std::uint32_t chunks = plan.pipeline * plan.interleave;
   const std::uint32_t before = is_extra(w, 0), behind = is_extra(w, w.layers.size() - 1);
   const std::uint32_t shared = w.layer_count() - before - behind;
   counts.assign(chunks, shared / chunks);

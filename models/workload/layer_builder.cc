@@ -25,14 +25,16 @@ Op LayerBuilder::accumulation(std::string_view name, double parameters, bool ten
 }
 
 // Operands become 8 bits wide: read as they stand, written once.
-void LayerBuilder::cast(std::string_view name, double forward, double backward,
-                        std::vector<Op>& gradients) {
-  Op to_fp8 = op(named(name, "cast"), OpKind::kElementwise);
+void LayerBuilder::cast(const Linear& piece, std::vector<Op>& gradients) {
+  const double tokens = piece.tokens * (piece.experts > 0 ? piece.experts : 1);
+  Op to_fp8 = op(named(piece.name, "cast"), OpKind::kElementwise);
   to_fp8.samples = Extent::kBytes;
-  to_fp8.bytes = Bytes::b(forward * (element() + 1));
+  to_fp8.bytes = Bytes::b(tokens * piece.in * (element() + 1));
+  to_fp8.tensor = piece.split == Split::kRows ? Extent::kBytes : Extent::kNone;
   layer_.forward.push_back(to_fp8);
-  to_fp8.name = named(name, "cast_gradient");
-  to_fp8.bytes = Bytes::b(backward * (element() + 1));
+  to_fp8.name = named(piece.name, "cast_gradient");
+  to_fp8.bytes = Bytes::b(tokens * piece.out * (element() + 1));
+  to_fp8.tensor = piece.split == Split::kColumns ? Extent::kBytes : Extent::kNone;
   gradients.push_back(to_fp8);
 }
 
@@ -40,8 +42,7 @@ void LayerBuilder::linear(const Linear& piece) {
   const bool expert = piece.experts > 0;
   const double batch = expert ? piece.experts : 1;
   std::vector<Op> gradients;
-  if (dtype_ == Dtype::kFp8)
-    cast(piece.name, batch * piece.tokens * piece.in, batch * piece.tokens * piece.out, gradients);
+  if (dtype_ == Dtype::kFp8) cast(piece, gradients);
 
   const auto matrix = [&](std::string_view part, double m, double n, double k) {
     Op gemm = op(named(piece.name, part), OpKind::kGemm);

@@ -94,7 +94,7 @@ class LayerBuilder {
   std::string_view named(std::string_view name, std::string_view part);
   Op op(std::string_view name, OpKind kind) const;
   Op accumulation(std::string_view name, double parameters, bool tensor, bool expert);
-  void cast(std::string_view name, double forward, double backward, std::vector<Op>& gradients);
+  void cast(const Linear& piece, std::vector<Op>& gradients);
 
   NamePool& names_;
   Dtype dtype_;

@@ -76,7 +76,7 @@ TEST_CASE("the all-to-all stands before the first and behind the last expert op"
                                           "tokens from experts", "add"});
 }
 
-TEST_CASE("a capacity is computed and sent in full; else the busiest rank decides") {
+TEST_CASE("a capacity is computed and sent in full, without one the busiest rank decides") {
   const workload::Workload w = tiny_gpt({.experts = 8});
   const Training training{.global_batch = 2};
   const Layout padded = laid_out(w, training, {.data = 2, .expert = 2, .capacity_factor = 1.25});

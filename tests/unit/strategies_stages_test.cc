@@ -45,7 +45,7 @@ std::vector<std::vector<std::uint32_t>> counts_of(const Layout& layout) {
 
 using Counts = std::vector<std::vector<std::uint32_t>>;
 
-TEST_CASE("stages share the blocks; embedding and head come on top") {
+TEST_CASE("stages share the blocks, embedding and head come on top") {
   const Training training{.global_batch = 8};
   CHECK(counts_of(laid_out(tiny_gpt({.layers = 8}), training, {.pipeline = 4})) ==
         Counts{{3}, {2}, {2}, {3}});

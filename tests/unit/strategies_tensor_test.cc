@@ -1,5 +1,6 @@
 #include <catch2/catch.hpp>
 
+#include "models/workload/zoo.h"
 #include "strategies/lay_out.h"
 #include "tests/support/layout_sums.h"
 #include "tests/support/tiny_models.h"
@@ -127,6 +128,39 @@ TEST_CASE("gradients of one input that are added up share a sum") {
   backward.insert(up, gate.begin(), gate.end());
   const Layout layout = laid_out(w, {}, {.tensor = 2});
   CHECK(collective_bytes(layout, Axis::kTensor) == (8 * 4 + 2) * kActivation);
+  // So do their inputs, gathered for the gradients of weights.
+  const Layout tokens = laid_out(w, {}, {.tensor = 2, .sequence_parallel = true});
+  CHECK(collective_bytes(tokens, Axis::kTensor, CollectiveKind::kAllGather) ==
+        (8 * (4 + 2) + 3) * kActivation);
+}
+
+TEST_CASE("what works on gathered tokens keeps them all") {
+  workload::Workload w = tiny_gpt({});
+  std::vector<Op>& forward = w.layers[1].forward;
+  Op whole = forward[0];
+  whole.name = "whole";
+  forward.insert(forward.begin() + 2, whole);  // behind qkv
+  const Layout layout = laid_out(w, {}, {.tensor = 4, .sequence_parallel = true});
+  REQUIRE(block_of(layout).forward[3].name == "whole");
+  CHECK(block_of(layout).forward[3].bytes == whole.bytes);
+}
+
+// A cast stands with the activations it converts: of rows it is divided by features, of columns its
+// gradient is.
+TEST_CASE("conversions to 8 bits are divided like their operands") {
+  const Result<workload::Workload> w =
+      workload::find_model("llama3_8b", {.dtype = workload::Dtype::kFp8});
+  REQUIRE(w);
+  const auto casts = [](const Layout& layout) {
+    double sum = 0;
+    for (const auto* phase : {&block_of(layout).forward, &block_of(layout).backward})
+      for (const Op& op : *phase)
+        if (op.name.find(".cast") != op.name.npos) sum += op.bytes.b();
+    return sum;
+  };
+  const double one = casts(laid_out(*w, {}, {}));
+  CHECK(one > 0);
+  CHECK(casts(laid_out(*w, {}, {.tensor = 4, .sequence_parallel = true})) == Approx(one / 4));
 }
 
 TEST_CASE("sequence parallelism divides the rest too and moves as much") {
