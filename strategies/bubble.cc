@@ -18,23 +18,27 @@ class Run {
   Run(std::span<const std::span<const Slot>> orders, std::span<const std::vector<PassTimes>> times,
       std::uint32_t microbatches)
       : orders_(orders),
-        times_(times),
         stages_(orders.size()),
         microbatches_(microbatches),
         places_(stages_ * times[0].size()),
         arrival_(2 * places_ * microbatches, kNever),
-        done_(2 * places_ * microbatches, kNever),
-        next_(stages_, 0),
-        clock_(stages_, 0),
-        waits_for_(stages_, kNothing) {
-    for (std::size_t p = 0; p < stages_; ++p) {
-      REHEARSE_CHECK(times[p].size() == times[0].size());
-      ready_.push_back(stages_ - 1 - p);
-    }
+        done_(2 * places_ * microbatches, false),
+        states_(stages_) {
+    times_.reserve(places_);
+    for (std::size_t c = 0; c < times[0].size(); ++c)
+      for (std::size_t s = 0; s < stages_; ++s) {
+        REHEARSE_CHECK(times[s].size() == times[0].size());
+        const PassTimes& t = times[s][c];
+        times_.push_back(
+            {.by_pass = {t.forward.s(), t.backward.s(), t.backward_weights.s(), t.recompute.s()},
+             .send_forward = t.send_forward.s(),
+             .send_backward = t.send_backward.s()});
+      }
+    ready_.reserve(2 * stages_);
+    for (std::size_t s = stages_; s-- > 0;) ready_.push_back(s);
     // Inputs of the first chunk and gradients of the last are there.
     std::fill_n(arrival_.begin(), microbatches, 0.0);
-    std::fill_n(arrival_.begin() + static_cast<std::ptrdiff_t>((2 * places_ - 1) * microbatches),
-                microbatches, 0.0);
+    std::fill(arrival_.end() - microbatches, arrival_.end(), 0.0);
   }
 
   bool finish() {
@@ -44,94 +48,85 @@ class Run {
       advance(stage);
     }
     for (std::size_t s = 0; s < stages_; ++s)
-      if (next_[s] != orders_[s].size()) return false;
+      if (states_[s].next != orders_[s].size()) return false;
     return true;
   }
 
   PipelineRun result() const {
-    PipelineRun run{.makespan = Seconds::s(*std::max_element(clock_.begin(), clock_.end())),
-                    .busy = {}};
-    for (std::size_t s = 0; s < stages_; ++s) {
-      double busy = 0;
-      for (const Slot& slot : orders_[s]) busy += duration(times_[s][slot.chunk], slot.pass);
-      run.busy.push_back(Seconds::s(busy));
+    PipelineRun run{.makespan = Seconds::s(0), .busy = {}};
+    for (const State& state : states_) {
+      run.makespan = std::max(run.makespan, Seconds::s(state.clock));
+      run.busy.push_back(Seconds::s(state.busy));
     }
     return run;
   }
 
  private:
-  static double duration(const PassTimes& times, Pass pass) {
-    switch (pass) {
-      case Pass::kForward:
-        return times.forward.s();
-      case Pass::kBackward:
-        return times.backward.s();
-      case Pass::kBackwardWeights:
-        return times.backward_weights.s();
-      case Pass::kRecompute:
-        return times.recompute.s();
-    }
-    return 0;
-  }
-
-  /// Where a forward (0) or backward (1) of this place is noted.
-  std::size_t key(bool backward, std::size_t place, std::uint32_t microbatch) const {
-    return (backward * places_ + place) * microbatches_ + microbatch;
-  }
+  struct Times {
+    double by_pass[4];  // in the order of Pass
+    double send_forward, send_backward;
+  };
+  struct State {
+    std::size_t next = 0;
+    std::size_t waits_for = kNothing;
+    double clock = 0;
+    double busy = 0;
+  };
 
   void arrives(std::size_t key, std::size_t stage, double when) {
     arrival_[key] = when;
-    if (waits_for_[stage] != key) return;
-    waits_for_[stage] = kNothing;
+    if (states_[stage].waits_for != key) return;
+    states_[stage].waits_for = kNothing;
     ready_.push_back(stage);
   }
 
   void advance(std::size_t stage) {
-    for (; next_[stage] < orders_[stage].size(); ++next_[stage]) {
-      const Slot& slot = orders_[stage][next_[stage]];
-      const PassTimes& times = times_[stage][slot.chunk];
+    const std::span<const Slot> order = orders_[stage];
+    const std::size_t backwards = places_ * microbatches_;
+    State& state = states_[stage];
+    for (; state.next < order.size(); ++state.next) {
+      const Slot slot = order[state.next];
       const std::size_t place = slot.chunk * stages_ + stage;
-      const std::size_t forward = key(false, place, slot.microbatch);
-      const std::size_t backward = key(true, place, slot.microbatch);
-      double start = clock_[stage];
-      if (slot.pass == Pass::kForward || slot.pass == Pass::kBackward) {
-        const std::size_t needed = slot.pass == Pass::kForward ? forward : backward;
-        if (arrival_[needed] == kNever) {
-          waits_for_[stage] = needed;
-          return;
-        }
-        start = std::max(start, arrival_[needed]);
-      }
+      const std::size_t forward = place * microbatches_ + slot.microbatch;
+      const std::size_t backward = backwards + forward;
+      const Times& times = times_[place];
+      const double duration = times.by_pass[static_cast<int>(slot.pass)];
       // What must have run here before never will if it comes later in the order.
       if (slot.pass != Pass::kForward &&
-          done_[slot.pass == Pass::kBackwardWeights ? backward : forward] == kNever)
+          !done_[slot.pass == Pass::kBackwardWeights ? backward : forward])
         return;
-      const double end = start + duration(times, slot.pass);
-      clock_[stage] = end;
+      if (slot.pass == Pass::kBackwardWeights || slot.pass == Pass::kRecompute) {
+        state.clock += duration;
+        state.busy += duration;
+        continue;
+      }
+      const std::size_t key = slot.pass == Pass::kForward ? forward : backward;
+      if (arrival_[key] == kNever) {
+        state.waits_for = key;
+        return;
+      }
+      state.busy += duration;
+      state.clock = std::max(state.clock, arrival_[key]) + duration;
+      done_[key] = true;
       if (slot.pass == Pass::kForward) {
-        done_[forward] = end;
         if (place + 1 < places_)
-          arrives(key(false, place + 1, slot.microbatch), (place + 1) % stages_,
-                  end + times.send_forward.s());
-      } else if (slot.pass == Pass::kBackward) {
-        done_[backward] = end;
-        if (place > 0)
-          arrives(key(true, place - 1, slot.microbatch), (place - 1) % stages_,
-                  end + times.send_backward.s());
+          arrives(key + microbatches_, stage + 1 == stages_ ? 0 : stage + 1,
+                  state.clock + times.send_forward);
+      } else if (place > 0) {
+        arrives(key - microbatches_, stage == 0 ? stages_ - 1 : stage - 1,
+                state.clock + times.send_backward);
       }
     }
   }
 
   std::span<const std::span<const Slot>> orders_;
-  std::span<const std::vector<PassTimes>> times_;
   std::size_t stages_;
   std::uint32_t microbatches_;
   std::size_t places_;           // chunks of all stages, in the order of forward
-  std::vector<double> arrival_;  // of what a pass takes in
-  std::vector<double> done_;     // end of a pass
-  std::vector<std::size_t> next_;
-  std::vector<double> clock_;
-  std::vector<std::size_t> waits_for_;
+  std::vector<Times> times_;     // by place
+  std::vector<double> arrival_;  // of what forwards take in, then backwards: by place, microbatch
+  std::vector<char> done_;
+  std::vector<State> states_;
   std::vector<std::size_t> ready_;
 };
 

@@ -38,7 +38,17 @@ std::string nearest(std::string_view what, std::uint32_t value, std::uint32_t mo
 /// Largest degree worth looking at for a neighbour.
 constexpr std::uint32_t kMostDegree = 4096;
 
+bool has_divided_op(const Workload& w) {
+  for (const workload::Layer& layer : w.layers)
+    for (const workload::Op& op : layer.forward)
+      if (op.tensor != workload::Extent::kNone) return true;
+  return false;
+}
+
 Status check_tensor(const Workload& w, const Plan& plan, std::uint32_t tensor) {
+  if (tensor > 1 && !has_divided_op(w))
+    return fail(fmt::format("tensor {} for a model of which it divides nothing", tensor), {},
+                "nearest: tensor 1");
   // Attention by all-to-all divides heads by both.
   const std::uint32_t also = plan.context_exchange == ContextExchange::kAllToAll ? plan.context : 1;
   for (const Workload::Divisor& divisor : w.divided_by_tensor) {
@@ -98,9 +108,9 @@ Status check_schedule(const Workload& w, const Training& training, const Plan& p
       return fail(fmt::format("interleave {} with pipeline 1", v), "pipeline 2 or more",
                   "nearest: interleave 1");
   }
+  std::uint32_t shared = w.layer_count();
+  for (std::size_t i = 0; i < w.layers.size(); ++i) shared -= is_extra(w, i);
   if (plan.stages.empty()) {
-    std::uint32_t shared = w.layer_count();
-    for (std::size_t i = 0; i < w.layers.size(); ++i) shared -= is_extra(w, i);
     if (p > shared)
       return fail(fmt::format("pipeline {} for {} layers", p, shared), "a layer for every stage",
                   fmt::format("nearest: pipeline {}", shared));
@@ -114,7 +124,7 @@ Status check_schedule(const Workload& w, const Training& training, const Plan& p
   if (v > 1 && m % p != 0)
     return fail(fmt::format("interleaved schedule of {} microbatches on pipeline {}", m, p),
                 "a multiple of the stages", nearest("pipeline", p, m, [&](std::uint32_t s) {
-                  return m % s == 0 && divides(s * v, w.layer_count());
+                  return s > 1 && m % s == 0 && divides(s * v, shared);
                 }));
   return {};
 }
@@ -154,10 +164,12 @@ Status check_experts(const Workload& w, const Plan& plan) {
   if (e == 1) return {};
   if (w.experts == 0)
     return fail(fmt::format("expert {} for a model without experts", e), {}, "nearest: expert 1");
+  // Rows of tables, which no token is routed to, go to any number of ranks.
+  const bool routed = w.experts_per_token > 0;
   const auto valid = [&](std::uint32_t n) {
-    return w.experts % n == 0 && (!plan.stages.empty() || plan.data % n == 0);
+    return (!routed || w.experts % n == 0) && (!plan.stages.empty() || plan.data % n == 0);
   };
-  if (w.experts % e != 0)
+  if (routed && w.experts % e != 0)
     return fail(fmt::format("expert {} does not divide {} experts", e, w.experts), {},
                 nearest("expert", e, w.experts, valid));
   if (plan.stages.empty() && plan.data % e != 0)

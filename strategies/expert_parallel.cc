@@ -62,10 +62,27 @@ void move_to_rank(Op& op, const Way& way) {
   workload::divide(op, op.samples, 1 / way.load);
 }
 
+/// Each rank holds some of the tables, or rows, and looks up for all: indices of 8 bytes go there
+/// and rows come back; in backward their gradients go.
+void look_up(Op op, const Way& way, std::vector<Op>& result) {
+  const double rows = stored_bytes(op.dtype) * output_elements(op);
+  if (op.weight_gradient)
+    result.push_back(exchange("gradients of rows", rows));
+  else
+    result.push_back(exchange("indices of rows", 8 * op.batch * op.m));
+  op.k /= way.degree;
+  result.push_back(op);
+  if (!op.weight_gradient) result.push_back(exchange("rows", rows));
+}
+
 std::vector<Op> rewritten(const std::vector<Op>& ops, const Way& way, bool backward) {
   std::vector<Op> result;
   result.reserve(ops.size() + 4);
   for (std::size_t i = 0; i < ops.size();) {
+    if (ops[i].expert && ops[i].kind == OpKind::kGather && way.degree > 1) {
+      look_up(ops[i++], way, result);
+      continue;
+    }
     if (!is_product(ops[i])) {
       Op op = ops[i++];
       if (op.expert) move_to_rank(op, way);
@@ -113,7 +130,7 @@ Result<workload::Workload> expert_parallel(workload::Workload workload,
   for (Layer& layer : workload.layers) {
     double weights = 0;
     for (const workload::Weights& w : layer.weights)
-      if (w.expert) weights += w.count * stored_bytes(setting.training->dtype);
+      if (w.expert && !w.sparse) weights += w.count * stored_bytes(setting.training->dtype);
     const bool cheaper = 3 * weights < 4 * token_bytes(layer) * plan.capacity_factor;
     Way way{
         .degree = e,

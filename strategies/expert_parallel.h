@@ -16,6 +16,8 @@ namespace rehearse::strategies {
 /// ExpertExchange::kWeights leaves tokens where they are and gathers all experts of a layer before
 /// each phase; their gradients are scattered behind backward (Liu et al., Janus, 2023). kCheaper
 /// compares what a rank sends in a microbatch: four times its tokens, or three times the weights.
+///
+/// Tables of rows count as experts that nobody routes to: indices, rows and their gradients travel.
 Result<workload::Workload> expert_parallel(workload::Workload workload, const RankSetting& setting);
 
 }  // namespace rehearse::strategies

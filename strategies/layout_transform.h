@@ -15,22 +15,20 @@ struct JobSetting {
 
 inline constexpr std::string_view kUpdateName = "update parameters";
 
-/// The optimizer, for the parameters of one layer.
-inline workload::Op update_of(double parameters, const JobSetting& setting) {
-  return traffic(kUpdateName, parameters * update_bytes(*setting.training, *setting.plan));
-}
+/// The optimizer, behind what is in Layer::step: `held` of the layer's parameters, and the rows of
+/// its tables that were looked up.
+void add_update(workload::Layer& layer, double held, std::uint32_t microbatches,
+                const JobSetting& setting);
 
 /// A collective of dense parameters and one of experts, over those that hold the same; none where
 /// nobody else does.
-inline void add_collectives(std::vector<workload::Op>& ops, std::string_view name,
-                            CollectiveKind kind, const Parameters& parameters, double bytes_each,
-                            const workload::Degrees& degrees, workload::Issue issue) {
-  for (const bool expert : {false, true}) {
-    const double count = expert ? parameters.expert : parameters.dense;
-    if (count == 0 || sharers(degrees, expert) <= 1) continue;
-    ops.push_back(collective(name, kind, workload::Axis::kData, count * bytes_each, issue));
-    ops.back().expert = expert;
-  }
-}
+void add_collectives(std::vector<workload::Op>& ops, std::string_view name, CollectiveKind kind,
+                     const Parameters& parameters, double bytes_each,
+                     const workload::Degrees& degrees, workload::Issue issue);
+
+/// In front of Layer::step: rows of tables that were looked up differ from rank to rank, so that
+/// their gradients, `bytes_each`, are gathered by all that hold the same tables.
+void add_row_gradients(workload::Layer& layer, double bytes_each, std::uint32_t microbatches,
+                       const workload::Degrees& degrees, workload::Issue issue);
 
 }  // namespace rehearse::strategies

@@ -63,13 +63,13 @@ Result<Layout> offload(Layout layout, const JobSetting& setting) {
           continue;
         }
         const Parameters parameters = parameters_of(layer);
-        if (parameters.total() == 0) continue;
+        if (parameters.summed() == 0) continue;
         const double shard = shard_of(parameters, stage.degrees);
         const bool weights_too = plan.offload == Offload::kWeights;
-        update_on_host(layer, plan.zero >= 1 ? shard : parameters.total(), gradient,
+        update_on_host(layer, plan.zero >= 1 ? shard : parameters.summed(), gradient,
                        weights_too ? 0 : weight, issue);
         if (!weights_too) continue;
-        const double fetched = (plan.zero == 3 ? shard : parameters.total()) * weight;
+        const double fetched = (plan.zero == 3 ? shard : parameters.summed()) * weight;
         fetch_weights(layer, fetched, overlap ? Issue::kPrefetched : Issue::kInline);
         largest = std::max(largest, fetched);
       }

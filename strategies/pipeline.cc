@@ -33,6 +33,26 @@ std::vector<Layer> range_of(const Workload& w, std::uint32_t first, std::uint32_
   return taken;
 }
 
+/// What crosses the border in front of layer `at` besides the output of the layer before: outputs
+/// of earlier ones that later ones take.
+Bytes passed_along(const Workload& w, std::uint32_t at) {
+  std::vector<bool> taken(w.layers.size(), false);
+  std::uint32_t first = 0;
+  for (const Layer& layer : w.layers) {
+    if (first >= at)
+      for (const std::uint32_t input : layer.inputs) taken[input] = true;
+    first += layer.count;
+  }
+  Bytes sum = Bytes::b(0);
+  std::uint32_t end = 0;
+  for (std::size_t i = 0; i < w.layers.size(); ++i) {
+    end += w.layers[i].count;
+    if (end >= at) break;
+    if (taken[i]) sum += w.layers[i].output;
+  }
+  return sum;
+}
+
 /// Layers of each chunk, in the order in which activations pass them.
 std::vector<std::uint32_t> shares(const Workload& w, const Plan& plan) {
   std::vector<std::uint32_t> counts;
@@ -117,6 +137,9 @@ Result<Layout> cut_stages(std::span<const StageSource> sources, const Workload& 
   for (std::uint32_t c = 0; c < counts.size(); ++c) {
     const StageSource& source = sources[c % p];
     Chunk chunk{range_of(*source.workload, first, counts[c]), first};
+    if (const Bytes more = passed_along(*source.workload, first + counts[c]);
+        more > Bytes::b(0) && c + 1 < counts.size())
+      alone_at_back(chunk.layers).output += more;
     const double t = source.setting.degrees.tensor;
     if (t > 1 && !plan.sequence_parallel) {
       if (c > 0) {
@@ -134,6 +157,10 @@ Result<Layout> cut_stages(std::span<const StageSource> sources, const Workload& 
     }
     layout.stages[c % p].chunks.push_back(std::move(chunk));
     first += counts[c];
+  }
+  for (Stage& stage : layout.stages) {
+    const Parameters held = parameters_of(stage);
+    if (held.sparse > 0) stage.states.gradient *= held.summed() / (held.summed() + held.sparse);
   }
   if (sample.tied_embedding && p > 1) {
     // Of the embedding as a rank of the last stage would hold it.

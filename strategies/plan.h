@@ -68,7 +68,7 @@ inline constexpr std::string_view kOffloadNames[] = {"none", "optimizer", "weigh
 /// A range of layers, embedding and head counted too, with ranks of its own: uneven stages, layer
 /// separation, heterogeneous devices.
 struct StagePlan {
-  std::string name;
+  std::string name = {};
   std::uint32_t layers = 0;  ///< so many of those not yet taken; 0: all that are left
   std::uint32_t data = 1;
   std::uint32_t tensor = 1;

@@ -1,7 +1,5 @@
 #include "strategies/shard_parameters.h"
 
-#include <algorithm>
-
 namespace rehearse::strategies {
 namespace {
 
@@ -50,33 +48,31 @@ Result<Layout> shard_parameters(Layout layout, const JobSetting& setting) {
   const double gradient = each * plan.compression;
   const bool pipeline = layout.stages.size() > 1;
   for (Stage& stage : layout.stages) {
-    const Parameters all = parameters_of(stage);
-    if (all.total() == 0) continue;
-    const double shard = shard_of(all, stage.degrees) / all.total();
-    stage.states.weights *= shard;
-    stage.states.gradient *= shard;
-    stage.states.optimizer *= shard;
-    const bool repeats =
-        std::any_of(stage.chunks.front().layers.begin(), stage.chunks.front().layers.end(),
-                    [](const Layer& l) { return l.count > 1; });
-    double largest = 0, largest_end = 0;
+    const Sharded shards = sharded(stage);
+    stage.states.weights *= shards.all;
+    stage.states.gradient *= shards.gradients;
+    stage.states.optimizer *= shards.all;
     for (Chunk& chunk : stage.chunks)
       for (Layer& layer : chunk.layers) {
-        const Parameters parameters = parameters_of(layer);
-        if (parameters.total() == 0) continue;
-        const bool end = repeats && layer.count == 1 &&
-                         (&layer == &chunk.layers.front() || &layer == &chunk.layers.back());
-        (end ? largest_end : largest) = std::max(end ? largest_end : largest, parameters.total());
-        layer.step.push_back(update_of(shard_of(parameters, stage.degrees), setting));
+        add_update(layer, shard_of(parameters_of(layer), stage.degrees), layout.microbatches,
+                   setting);
+        add_row_gradients(layer, gradient, layout.microbatches, stage.degrees,
+                          plan.overlap_gradients ? Issue::kDeferred : Issue::kInline);
         if (sharers(stage.degrees, false) <= 1) continue;
         if (pipeline)
           by_step(layer, stage.degrees, weights, gradient, plan.overlap_gradients);
         else
           by_layer(layer, stage.degrees, weights, gradient, plan.overlap_gradients);
       }
-    if (sharers(stage.degrees, false) > 1)
-      stage.gathered += Bytes::b(pipeline ? all.total() * (weights + each)
-                                          : largest * (2 * weights + each) + largest_end * weights);
+    if (sharers(stage.degrees, false) <= 1) continue;
+    // Gradients as backward leaves them, and the copy that is summed and scattered.
+    stage.gathering.gradient = weights + each;
+    if (pipeline) {
+      stage.gathered += Bytes::b(parameters_of(stage).summed() * (weights + each));
+    } else {
+      stage.gathering.weights = weights;
+      stage.gathering.ahead = 1;
+    }
   }
   return layout;
 }

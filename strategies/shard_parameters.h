@@ -11,8 +11,7 @@ namespace rehearse::strategies {
 /// Overlapped, weights come while the layer before runs, and nothing but the optimizer waits for
 /// gradients.
 ///
-/// Stage::gathered: the weights of two layers and the gradients of one, the largest; of embedding
-/// and head the weights of the larger one.
+/// Stage::gathering: the weights of the layer that runs and of the next, the gradients of one.
 ///
 /// In a pipeline weights stay gathered for the step and gradients whole, as PyTorch has it there:
 /// both travel once a step, and Stage::gathered is all of them.

@@ -47,7 +47,8 @@ double update_bytes(const Training& training, const Plan& plan) {
 
 Parameters parameters_of(const workload::Layer& layer) {
   Parameters sum;
-  for (const workload::Weights& w : layer.weights) (w.expert ? sum.expert : sum.dense) += w.count;
+  for (const workload::Weights& w : layer.weights)
+    (w.sparse ? sum.sparse : w.expert ? sum.expert : sum.dense) += w.count;
   return sum;
 }
 
@@ -58,6 +59,7 @@ Parameters parameters_of(const workload::Stage& stage) {
       const Parameters one = parameters_of(layer);
       sum.dense += layer.count * one.dense;
       sum.expert += layer.count * one.expert;
+      sum.sparse += layer.count * one.sparse;
     }
   return sum;
 }
@@ -68,6 +70,13 @@ double sharers(const workload::Degrees& degrees, bool expert) {
 
 double shard_of(const Parameters& parameters, const workload::Degrees& degrees) {
   return parameters.dense / sharers(degrees, false) + parameters.expert / sharers(degrees, true);
+}
+
+Sharded sharded(const workload::Stage& stage) {
+  const Parameters all = parameters_of(stage);
+  const double shard = shard_of(all, stage.degrees), held = all.summed() + all.sparse;
+  return {.gradients = all.summed() > 0 ? shard / all.summed() : 1,
+          .all = held > 0 ? (shard + all.sparse) / held : 1};
 }
 
 }  // namespace rehearse::strategies

@@ -26,7 +26,8 @@ double update_bytes(const Training& training, const Plan& plan);
 struct Parameters {
   double dense = 0;
   double expert = 0;
-  double total() const { return dense + expert; }
+  double sparse = 0;  ///< rows of tables: no shards, no gradient of the whole
+  double summed() const { return dense + expert; }
 };
 Parameters parameters_of(const workload::Layer& layer);  ///< of one of its count
 Parameters parameters_of(const workload::Stage& stage);
@@ -34,7 +35,14 @@ Parameters parameters_of(const workload::Stage& stage);
 /// Ranks that hold the same parameters, which shards divide.
 double sharers(const workload::Degrees& degrees, bool expert);
 
-/// What is left of the parameters on a rank where all of them are sharded.
+/// What is left on a rank of the parameters whose gradients are summed, where these are sharded.
 double shard_of(const Parameters& parameters, const workload::Degrees& degrees);
+
+/// Shares of a stage's parameters that its states count for, once they are sharded.
+struct Sharded {
+  double gradients;  ///< of those whose gradients are summed
+  double all;
+};
+Sharded sharded(const workload::Stage& stage);
 
 }  // namespace rehearse::strategies

@@ -31,7 +31,7 @@ class Buckets {
       chunk->layers.assign(std::make_move_iterator(reversed.rbegin()),
                            std::make_move_iterator(reversed.rend()));
     }
-    if (carry_.total() == 0) return;
+    if (carry_.summed() == 0) return;
     std::vector<Layer>& layers = stage.chunks.front().layers;
     if (layers.front().count > 1) {
       --layers.front().count;
@@ -52,21 +52,21 @@ class Buckets {
   template <class Attach>
   void run(Layer layer, std::vector<Layer>& reversed, Attach attach) {
     const Parameters each = parameters_of(layer);
-    const double size = each.total() * each_;
+    const double size = each.summed() * each_;
     if (size == 0) {
       reversed.push_back(std::move(layer));
       return;
     }
     std::uint32_t left = layer.count;
     while (left > 0) {
-      const double room = std::max(0.0, bytes_ - carry_.total() * each_);
+      const double room = std::max(0.0, bytes_ - carry_.summed() * each_);
       const double needed = std::max(1.0, std::ceil(room / size));
       if (needed > left) {  // not full yet
         add(each, left);
         push(layer, left, reversed);
         return;
       }
-      if (needed == 1 && carry_.total() == 0) {  // each layer fills one
+      if (needed == 1 && carry_.summed() == 0) {  // each layer fills one
         Layer& all = push(layer, left, reversed);
         attach(all, each);
         return;
@@ -100,28 +100,26 @@ Result<Layout> sum_gradients(Layout layout, const JobSetting& setting) {
   const double bucket = plan.overlap_gradients ? std::max(1.0, plan.bucket.b())
                                                : std::numeric_limits<double>::infinity();
   for (Stage& stage : layout.stages) {
-    const Parameters all = parameters_of(stage);
     const workload::Degrees degrees = stage.degrees;
     const double weights = stage.states.weights;
-    if (all.total() > 0) {
-      const double shard = shard_of(all, degrees) / all.total();
-      if (plan.zero >= 1) stage.states.optimizer *= shard;
-      if (plan.zero >= 2) {
-        // One bucket waits to be scattered.
-        stage.gathered += Bytes::b(std::min(plan.bucket.b(), all.total() * stage.states.gradient));
-        stage.states.gradient *= shard;
-      }
+    const Sharded shards = sharded(stage);
+    if (plan.zero >= 1) stage.states.optimizer *= shards.all;
+    if (plan.zero >= 2) {
+      // One bucket waits to be scattered.
+      stage.gathered += Bytes::b(std::min(
+          plan.bucket.b(), parameters_of(stage).summed() * summed_bytes(*setting.training, plan)));
+      stage.states.gradient *= shards.gradients;
     }
     for (Chunk& chunk : stage.chunks)
       for (Layer& layer : chunk.layers) {
         const Parameters parameters = parameters_of(layer);
-        if (parameters.total() == 0) continue;
-        if (plan.compression < 1 && sharers(degrees, false) > 1)
+        if (plan.compression < 1 && sharers(degrees, false) > 1 && parameters.summed() > 0)
           layer.step.push_back(
               traffic("compress and decompress gradients",
-                      2 * parameters.total() * (summed_bytes(*setting.training, plan) + wire)));
-        layer.step.push_back(update_of(
-            plan.zero >= 1 ? shard_of(parameters, degrees) : parameters.total(), setting));
+                      2 * parameters.summed() * (summed_bytes(*setting.training, plan) + wire)));
+        add_update(layer, plan.zero >= 1 ? shard_of(parameters, degrees) : parameters.summed(),
+                   layout.microbatches, setting);
+        add_row_gradients(layer, wire, layout.microbatches, degrees, issue);
       }
     if (sharers(degrees, false) <= 1) continue;
     Buckets(bucket, wire).walk(stage, [&](Layer& layer, const Parameters& parameters) {
@@ -146,8 +144,7 @@ Result<Layout> average_parameters(Layout layout, const JobSetting& setting) {
     for (Chunk& chunk : stage.chunks)
       for (Layer& layer : chunk.layers) {
         const Parameters parameters = parameters_of(layer);
-        if (parameters.total() == 0) continue;
-        layer.step.push_back(update_of(parameters.total(), setting));
+        add_update(layer, parameters.summed(), layout.microbatches, setting);
         add_collectives(
             layer.step, "average parameters", CollectiveKind::kAllReduce, parameters,
             stage.states.weights * setting.plan->compression / setting.plan->local_steps,

@@ -100,6 +100,8 @@ class Region {
   }
 
   void replicated(Op op) {
+    // A whole matrix of weights takes whole features: a branch beside the region.
+    if (is_matrix(op) && !op.core && !op.weight_gradient) inside_ = false;
     if (sequence_ && !inside_) workload::divide(op, op.samples, degree_);
     result_.push_back(op);
   }

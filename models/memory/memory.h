@@ -4,6 +4,7 @@
 
 #include <array>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -11,10 +12,10 @@
 #include "models/workload/layout.h"
 #include "sim/base/estimate.h"
 #include "sim/base/units.h"
+#include "sim/cluster/catalog.h"
 
 namespace rehearse::memory {
 
-/// At the peak.
 struct Parts {
   Bytes weights = Bytes::b(0);
   Bytes gradients = Bytes::b(0);
@@ -26,6 +27,8 @@ struct Parts {
   Bytes context = Bytes::b(0);  ///< of the driver and NCCL, outside the allocator
   Bytes reserve = Bytes::b(0);  ///< of the allocator, above what is allocated
   Bytes total() const;
+  Bytes states() const { return weights + gradients + optimizer; }
+  Bytes allocated() const { return total() - context - reserve; }
 };
 
 enum class Fit : std::uint8_t { kFits, kBorderline, kDoesNotFit };
@@ -36,18 +39,72 @@ struct Device {
   std::uint32_t multiprocessors;  ///< the context grows with them
 };
 
+/// What a process finds free of what the name of a GPU promises: "80 GB" are 80 GiB less 1 % (A100
+/// 79.2, H100 79.6), and less a sixteenth where GDDR has error correction (A10G 22.5 of 24).
+Device device_of(const cluster::Gpu& gpu);
+
+/// How well it is known what the framework keeps of a layer.
+enum class Knowledge : std::uint8_t {
+  kUnknown,   ///< ±30 % of activations and loss
+  kKnown,     ///< the implementation that the workload was built for
+  kMeasured,  ///< `activation_factor` comes from a run (calibrate)
+};
+
+/// What a layout does not say.
+struct Assumptions {
+  Knowledge implementation = Knowledge::kKnown;
+  /// Of activations, loss and what layers hold while they run, against those of the layout.
+  double activation_factor = 1;
+  /// Reserved by a caching allocator ÷ allocated. Inferred from torchtitan's Llama 3, where it
+  /// trades with the bytes per logit.
+  double reserve = 1.05;
+  /// Gradients take their place from the first microbatch to the last, as in buffers of their own
+  /// (Megatron) and in an allocator that keeps what it had. Else forward and backward of a step
+  /// with one microbatch do without.
+  bool gradients_stay = true;
+};
+
+/// A moment of the step of a rank. `slot` counts in Stage::order; the optimizer has none.
+struct Moment {
+  std::string_view phase;  ///< "forward", "head backward", "layer backward", "optimizer"
+  std::optional<std::size_t> slot;
+  Parts parts;
+};
+
+/// Over the step: a moment per slot (two where the head turns round), then the optimizer.
+std::vector<Moment> memory_curve(const workload::Layout& layout, const workload::Stage& stage,
+                                 const Device& device, const Assumptions& assumptions = {});
+
 struct StageMemory {
   Estimate<Bytes> peak;
-  Parts parts;
-  std::string_view phase;  ///< in which the peak stands: "forward", "head backward", …
+  Parts parts;             ///< at the peak
+  std::string_view phase;  ///< in which the peak stands
   Fit fit;
 };
 
-/// By stage.
-std::vector<StageMemory> memory_of(const workload::Layout& layout, const Device& device);
+/// By stage. Within 5 % of what is usable the answer is "borderline".
+std::vector<StageMemory> memory_of(const workload::Layout& layout, const Device& device,
+                                   const Assumptions& assumptions = {});
 
-/// What would make it fit, most effective first, one line each; empty where it fits.
-std::vector<std::string> remedies(const workload::Layout& layout,
-                                  const std::vector<StageMemory>& memory);
+/// The stage that needs most. REQUIRES: not empty.
+const StageMemory& fullest(const std::vector<StageMemory>& memory);
+
+/// From the peak of one run, as the allocator reports it (reserved): what of `predicted` for that
+/// run the implementation decides is scaled so that both agree. For runs of the same implementation
+/// with other numbers of layers, ranks and samples. Nothing where the states alone are more than
+/// was measured.
+std::optional<Assumptions> calibrate(const StageMemory& predicted, Bytes measured_reserved,
+                                     Assumptions assumptions = {});
+
+/// A change that was tried.
+struct Trial {
+  std::string change;  ///< "full recomputation"
+  std::vector<StageMemory> memory;
+};
+
+/// What would make it fit, most effective first, one line each with its bytes; changes that save
+/// nothing are left out. Empty where it fits as it is.
+std::vector<std::string> remedies(const std::vector<StageMemory>& memory,
+                                  const std::vector<Trial>& trials);
 
 }  // namespace rehearse::memory

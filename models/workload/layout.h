@@ -66,6 +66,13 @@ struct StateBytes {
   double total() const { return weights + gradient + optimizer; }
 };
 
+/// What a rank holds of a layer beyond its shard while the layer runs (ZeRO-3, FSDP).
+struct Gathering {
+  double weights = 0;   ///< bytes per parameter, of the layer that runs
+  double gradient = 0;  ///< bytes per parameter, of the layer in backward: not yet scattered
+  double ahead = 0;     ///< further layers whose weights are gathered at the same time
+};
+
 struct Chunk {
   std::vector<Layer> layers;
   std::uint32_t first_layer;  ///< of the workload, counted with counts
@@ -80,8 +87,9 @@ struct Stage {
   /// Per parameter as it stands on one rank, shards already divided. Where shards of experts are
   /// larger than those of other parameters, the mean.
   StateBytes states;
-  /// Weights gathered at once on a rank, beyond its shard (ZeRO-3), and gradients not yet
-  /// scattered.
+  Gathering gathering = {};
+  /// Held over the step: buckets and buffers of communication; weights and gradients that sharded
+  /// stages of a pipeline gather once a step.
   Bytes gathered = Bytes::b(0);
 
   /// Microbatches whose activations of a chunk are held at once, at the worst moment of `order`.

@@ -22,6 +22,28 @@ Flops flops_of(const Op& op) {
   return Flops::flop(0);
 }
 
+namespace {
+
+// The two extents that samples do not stretch. Of a convolution that does not say which one they
+// do, `bytes` holds everything.
+double weights_of(const Op& op) {
+  switch (op.samples) {
+    case Extent::kM:
+      return op.batch * op.n * op.k;
+    case Extent::kN:
+      return op.batch * op.m * op.k;
+    case Extent::kK:
+      return op.batch * op.m * op.n;
+    case Extent::kNone:
+    case Extent::kBatch:
+    case Extent::kBytes:
+      break;
+  }
+  return 0;
+}
+
+}  // namespace
+
 Bytes bytes_of(const Op& op) {
   const double element = bytes_of(op.dtype);
   switch (op.kind) {
@@ -32,6 +54,7 @@ Bytes bytes_of(const Op& op) {
     case OpKind::kGather:
       return Bytes::b(2 * element * op.m * op.n);
     case OpKind::kConvolution:
+      return op.bytes + Bytes::b(element * weights_of(op));
     case OpKind::kElementwise:
     case OpKind::kNorm:
     case OpKind::kSoftmax:

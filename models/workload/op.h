@@ -8,7 +8,8 @@
 //
 //   kind          batch           m            n             k               bytes
 //   gemm          matrices        rows         columns       summed over     follow from extents
-//   convolution   groups          positions    channels out  inputs summed   input, weights, output
+//   convolution   groups          positions    channels out  inputs summed   input, output; weights
+//                                                                            follow from extents
 //   attention     samples, heads  queries      keys          head size       follow from extents
 //   gather        –               rows taken   row length    rows of table   follow from extents
 //   elementwise, norm, softmax    –            –             –               read and written

@@ -28,6 +28,9 @@ struct Weights {
   double count;
   bool tensor = false;  ///< divided by tensor parallelism; else every rank of the group holds them
   bool expert = false;  ///< divided by expert parallelism
+  /// Rows of tables of which a step touches few: no gradient of the whole is kept or summed, and
+  /// the optimizer visits the rows that were looked up alone.
+  bool sparse = false;
 };
 
 /// What forward leaves in memory for backward, per microbatch.
@@ -43,8 +46,8 @@ struct Kept {
 struct Layer {
   std::string name;
   std::uint32_t count = 1;  ///< so many alike, in a row
-  std::vector<Op> forward;
-  std::vector<Op> backward;
+  std::vector<Op> forward = {};
+  std::vector<Op> backward = {};
   /// Before backward, where activations were dropped. Empty until recomputation is decided.
   std::vector<Op> recompute = {};
   /// Activations that `recompute` makes again: no longer among `kept`, but there while backward of

@@ -205,6 +205,16 @@ bool YamlMap::is_map(std::string_view key) const {
   return value.IsDefined() && value.IsMap();
 }
 
+bool YamlMap::is_null(std::string_view key) const {
+  const YAML::Node value = state_->find(key);
+  return value.IsDefined() && value.IsNull();
+}
+
+bool YamlMap::is_list(std::string_view key) const {
+  const YAML::Node value = state_->find(key);
+  return value.IsDefined() && value.IsSequence();
+}
+
 void YamlMap::no_other_keys() const {
   std::vector<std::string_view> known(state_->asked.begin(), state_->asked.end());
   std::sort(known.begin(), known.end());

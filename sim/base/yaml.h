@@ -50,6 +50,10 @@ class YamlMap {
   bool has(std::string_view key) const;
   /// Whether a mapping stands at the key: for values that may be a word or a mapping.
   bool is_map(std::string_view key) const;
+  /// Whether a sequence stands at the key: for values that may be one or several.
+  bool is_list(std::string_view key) const;
+  /// Whether the key stands there without a value, or with the null of JSON.
+  bool is_null(std::string_view key) const;
 
   /// Records every key that none of the calls above asked for.
   void no_other_keys() const;

@@ -1,0 +1,67 @@
+// Convolutional networks: chains and branches of convolutions, pools and fully connected layers,
+// from a small description to a Workload for one sample.
+//
+// One layer per piece: a convolution with the batch norm and the ReLU behind it, a pool, a fully
+// connected layer; where branches meet, the layer that joins them.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "models/workload/transformer.h"
+#include "models/workload/workload.h"
+#include "sim/base/result.h"
+
+namespace rehearse::workload {
+
+enum class PieceKind : std::uint8_t {
+  kConvolution,
+  kMaxPool,
+  kAveragePool,
+  kGlobalPool,    ///< the mean of each channel
+  kAdaptivePool,  ///< to `kernel_height` × `kernel_width` positions
+  kNorm,          ///< batch norm and ReLU alone, in front of a convolution
+  kLinear,
+  kBranches,
+  kRepeat,  ///< the one branch, `times` over
+};
+
+enum class Join : std::uint8_t { kConcatenate, kAdd };
+inline constexpr std::string_view kJoinNames[] = {"concatenate", "add"};
+
+struct Piece {
+  PieceKind kind;
+  std::uint32_t channels = 0;  ///< that come out
+  std::uint32_t kernel_height = 1;
+  std::uint32_t kernel_width = 1;
+  std::uint32_t stride = 1;
+  std::uint32_t padding_height = 0;
+  std::uint32_t padding_width = 0;
+  std::uint32_t groups = 1;
+  bool bias = false;
+  bool norm = false;
+  bool relu = false;
+  bool round_up = false;  ///< of pools: positions that are only partly covered count
+  std::vector<std::vector<Piece>> branches = {};  ///< an empty one passes its input on
+  Join join = Join::kConcatenate;
+  std::uint32_t times = 1;
+};
+
+struct ConvNet {
+  std::string name;
+  std::uint32_t channels = 3;  ///< of a sample
+  std::uint32_t height = 224;
+  std::uint32_t width = 224;
+  std::vector<Piece> pieces = {};
+};
+
+/// Fails where a piece leaves no positions, groups do not divide channels, or branches that are
+/// added differ in shape. Of `how`, `dtype` and `elementwise` count.
+Result<Workload> convnet(const ConvNet& net, const Implementation& how);
+
+/// The network's last fully connected layer gives so many classes; without one, nothing changes.
+void set_classes(ConvNet& net, std::uint32_t classes);
+
+}  // namespace rehearse::workload

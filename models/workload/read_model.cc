@@ -1,0 +1,87 @@
+#include "models/workload/read_model.h"
+
+#include <array>
+
+#include "models/workload/hugging_face.h"
+#include "models/workload/measured_layers.h"
+#include "models/workload/zoo.h"
+
+namespace rehearse::workload {
+namespace {
+
+template <class E>
+void set_choice(const YamlMap& map, std::string_view key, std::span<const std::string_view> names,
+                E& to) {
+  if (const std::optional<std::size_t> i = map.choice(key, names)) to = static_cast<E>(*i);
+}
+
+Implementation read_implementation(const YamlMap& map, Implementation how) {
+  set_choice(map, "attention", kAttentionNames, how.attention);
+  set_choice(map, "elementwise", kElementwiseNames, how.elementwise);
+  set_choice(map, "loss", kLossNames, how.loss);
+  how.dropout = map.optional<bool>("dropout").value_or(how.dropout);
+  how.expanded_keys = map.optional<bool>("expanded_keys").value_or(how.expanded_keys);
+  return how;
+}
+
+void report(const YamlMap& map, std::string_view key, const Error& error) {
+  for (const Diagnostic& d : error.diagnostics) map.report(key, d.problem, d.expected, d.nearest);
+}
+
+struct Named {
+  std::string_view key;  // that says which model
+  Description description;
+};
+
+// Nothing where no model is named, or a wrong one; `named` says which.
+std::optional<Named> description_at(const YamlMap& map, const std::filesystem::path& folder,
+                                    bool& named) {
+  const std::optional<std::string> model = map.optional<std::string>("model");
+  const std::optional<std::string> config = map.optional<std::string>("hugging_face");
+  const std::optional<std::size_t> kind = map.choice("kind", kDescriptionKinds);
+  constexpr std::array<std::string_view, 3> kKeys = {"model", "hugging_face", "kind"};
+  int given = 0;
+  for (const std::string_view key : kKeys) given += map.has(key);
+  named = given > 0;
+  if (given > 1) {
+    map.report(model ? "model" : "hugging_face", "stands beside another description of the model",
+               "one of model, hugging_face and kind");
+    return std::nullopt;
+  }
+  if (kind) return Named{"kind", empty_description(*kind)};
+  if (model) {
+    Result<Description> found = find_description(*model);
+    if (found) return Named{"model", std::move(*found)};
+    report(map, "model", found.error());
+  }
+  if (config) {
+    Result<Transformer> read = load_hugging_face(folder / *config);
+    if (read) return Named{"hugging_face", std::move(*read)};
+    report(map, "hugging_face", read.error());
+  }
+  return std::nullopt;
+}
+
+}  // namespace
+
+std::optional<Workload> read_model(const YamlMap& map, Implementation how,
+                                   const std::filesystem::path& folder) {
+  how = read_implementation(map, how);
+  bool named = false;
+  std::optional<Named> model = description_at(map, folder, named);
+  if (!model) {
+    if (named) return std::nullopt;
+    if (map.is_list("layers")) return read_measured_layers(map);
+    map.report("model", "is missing", "a model, a hugging_face config, a kind, or layers");
+    return std::nullopt;
+  }
+  if (const std::optional<std::string> name = map.optional<std::string>("name"))
+    set_name(model->description, *name);
+  read_description(map, model->description);
+  Result<Workload> made = workload_of(model->description, how);
+  if (made) return std::move(*made);
+  report(map, model->key, made.error());
+  return std::nullopt;
+}
+
+}  // namespace rehearse::workload

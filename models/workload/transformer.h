@@ -1,0 +1,138 @@
+// Transformers: GPT, Llama, BERT, T5, ViT and their mixtures of experts, from their dimensions to a
+// Workload for one sample. Formulas, their sources and how far they hold:
+// docs/concepts/workload.md.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "models/workload/workload.h"
+#include "sim/base/result.h"
+
+namespace rehearse::workload {
+
+/// Of any dimension in a description: products of two stay whole numbers.
+inline constexpr std::uint32_t kMostOfDimension = 100'000'000;
+inline constexpr std::uint32_t kMostLayers = 100'000;
+inline constexpr std::uint32_t kMostPixels = 65'535;  ///< along a side
+
+enum class Norm : std::uint8_t { kLayer, kRms };
+inline constexpr std::string_view kNormNames[] = {"layer", "rms"};
+
+enum class Positions : std::uint8_t {
+  kNone,      ///< or such as cost nothing: ALiBi
+  kLearned,   ///< a table, added to the embedding
+  kRotary,    ///< queries and keys turned in every layer
+  kRelative,  ///< a bias of the scores that all layers share (T5)
+};
+inline constexpr std::string_view kPositionsNames[] = {"none", "learned", "rotary", "relative"};
+
+enum class Activation : std::uint8_t { kGelu, kRelu, kSilu };
+inline constexpr std::string_view kActivationNames[] = {"gelu", "relu", "silu"};
+
+/// Experts in the place of the feed-forward part.
+struct Mixture {
+  std::uint32_t experts;
+  double per_token;               ///< experts that a token goes to
+  std::uint32_t feed_forward;     ///< of one expert
+  std::uint32_t shared = 0;       ///< feed-forward size of the experts that every token goes to
+  std::uint32_t first_dense = 0;  ///< so many layers before the first mixture
+  std::uint32_t every = 1;        ///< then one layer in so many is a mixture, the last of them
+  bool shared_gate = false;       ///< a number per token weighs the shared experts (Qwen)
+};
+
+/// Attention over low-rank latents (DeepSeek-V2).
+struct Latent {
+  std::uint32_t query_rank;  ///< 0: queries come straight from the hidden state
+  std::uint32_t key_value_rank;
+  std::uint32_t plain_size;   ///< of a head, without positions
+  std::uint32_t rotary_size;  ///< of a head, with positions; its key is shared by all heads
+  std::uint32_t value_size;
+};
+
+/// An image cut into square patches, each a token; a class is predicted from one token or from the
+/// mean of all.
+struct Image {
+  std::uint32_t side = 224;  ///< pixels
+  std::uint32_t patch = 0;   ///< pixels along each side
+  std::uint32_t channels = 3;
+  std::uint32_t classes = 1000;
+  bool class_token = true;  ///< one more token, which holds the class
+  std::uint32_t tokens() const { return (side / patch) * (side / patch) + (class_token ? 1 : 0); }
+};
+
+struct Transformer {
+  std::string name;
+  std::uint32_t hidden = 0;
+  std::uint32_t layers = 0;          ///< of the encoder, where there is a decoder behind it
+  std::uint32_t decoder_layers = 0;  ///< with cross-attention, behind the encoder (T5)
+  std::uint32_t heads = 0;
+  std::uint32_t kv_heads = 0;      ///< 0: as many as heads
+  std::uint32_t head_size = 0;     ///< 0: hidden / heads
+  std::uint32_t feed_forward = 0;  ///< 0: four times hidden, where there is no gate
+  std::uint32_t vocabulary = 0;
+  std::uint32_t sequence = 0;        ///< tokens of a sample; of images: their patches
+  std::uint32_t position_table = 0;  ///< rows of learned positions; 0: as the sequence
+  bool gated = false;                ///< feed-forward with a gate: SwiGLU, GeGLU
+  Activation activation = Activation::kGelu;
+  Norm norm = Norm::kLayer;
+  bool norm_bias = true;  ///< of Norm::kLayer
+  Positions positions = Positions::kLearned;
+  bool causal = true;
+  bool tied_embedding = true;
+  bool query_bias = true;    ///< of queries, keys and values
+  bool output_bias = true;   ///< of the projection behind attention
+  bool linear_bias = true;   ///< of the feed-forward part
+  bool head_bias = false;    ///< of the logits
+  bool query_norm = false;   ///< queries and keys normalised by head (Qwen3)
+  bool shared_norm = false;  ///< one norm before attention and feed-forward (GPT-J, Falcon)
+  bool final_norm = true;
+  bool embedding_norm = false;
+  std::uint32_t token_types = 0;     ///< rows of a second table added to the embedding (BERT)
+  bool pooler = false;               ///< a square matrix on the first token (BERT)
+  std::uint32_t embedding_size = 0;  ///< of the tables, with projections to hidden; 0: hidden
+  std::uint32_t window = 0;          ///< keys a query sees at most; 0: all
+  std::optional<Mixture> mixture = {};
+  std::optional<Latent> latent = {};
+  std::optional<Image> image = {};
+};
+
+enum class Attention : std::uint8_t { kUnfused, kFlash };
+inline constexpr std::string_view kAttentionNames[] = {"unfused", "flash"};
+
+enum class Elementwise : std::uint8_t {
+  kEager,     ///< a kernel per operation of the framework; norms and bias-dropout-add are one
+  kCompiled,  ///< neighbours fused: torch.compile and its like
+};
+inline constexpr std::string_view kElementwiseNames[] = {"eager", "compiled"};
+
+/// How the loss treats logits. The name says whose copies are meant.
+enum class Loss : std::uint8_t { kFused, kMpt, kCompiled, kEager };
+inline constexpr std::string_view kLossNames[] = {"fused", "mpt", "compiled", "eager"};
+/// Held at once, with half-precision logits.
+constexpr double bytes_per_logit(Loss loss) {
+  constexpr double kBytes[] = {2, 6, 14, 16};
+  return kBytes[static_cast<int>(loss)];
+}
+
+/// How a framework computes a model; what a description of the model does not say.
+struct Implementation {
+  Dtype dtype = Dtype::kBf16;
+  Attention attention = Attention::kFlash;
+  Elementwise elementwise = Elementwise::kEager;
+  bool dropout = false;
+  Loss loss = Loss::kEager;
+  bool expanded_keys = true;  ///< keys and values are kept once per query head, not per its group
+};
+
+/// Fails where dimensions are missing or do not divide each other.
+Status check(const Transformer& model);
+
+/// For one sample. Layers: "embedding"; "block" (or "encoder" and "decoder", or "dense_block" and
+/// "mixture_block"); "head", with the final norm, the logits and the loss.
+/// Fails as check() does.
+Result<Workload> transformer(const Transformer& model, const Implementation& implementation);
+
+}  // namespace rehearse::workload

@@ -1,0 +1,339 @@
+#include "models/workload/transformer_block.h"
+
+#include <algorithm>
+
+namespace rehearse::workload {
+namespace {
+
+// Passes over memory: activations read or written per element of the named tensor. The eager ones
+// sum, for GPT, to what Megatron's published runs show: forward 11u + 8u/t + 6u/t + 4.5 scores,
+// backward 21u + 28u/t + 5.5 scores (docs/concepts/workload.md lists them). Compiled: what is left
+// when every value that one fused kernel makes and the next would read stays in registers, dropout
+// masks are drawn again, and views take the place of copies.
+struct Passes {
+  double forward;
+  double backward;
+};
+
+class Block {
+ public:
+  Block(NamePool& names, const Transformer& model, const Implementation& how, const BlockKind& kind)
+      : layer_(names, how.dtype),
+        m_(model),
+        how_(how),
+        kind_(kind),
+        eager_(how.elementwise == Elementwise::kEager),
+        tokens_(model.sequence),
+        hidden_(model.hidden),
+        key_size_(model.latent ? model.latent->plain_size + model.latent->rotary_size
+                               : model.head_size),
+        value_size_(model.latent ? model.latent->value_size : model.head_size),
+        queries_(tokens_ * model.heads * key_size_),
+        keys_(tokens_ * model.kv_heads * key_size_),
+        values_(tokens_ * model.kv_heads * value_size_) {}
+
+  Layer make() {
+    self_attention();
+    if (kind_.cross) cross_attention();
+    feed_forward();
+    return layer_.finish(kind_.name, kind_.count, layer_.moved(tokens_ * hidden_));
+  }
+
+ private:
+  void keep(std::string_view name, double elements, bool tensor, bool core = false) {
+    layer_.keep({.name = name, .bytes = layer_.moved(elements), .tensor = tensor, .core = core});
+  }
+
+  // One pass over a tensor of `elements`; a mask of dropout is one byte an element.
+  void move(std::string_view name, double elements, Passes passes, bool tensor, double kernels,
+            double kernels_backward, double masks = 0) {
+    const Bytes mask = Bytes::b(elements * masks);
+    layer_.traffic({.name = name,
+                    .forward = layer_.moved(elements * passes.forward) + mask,
+                    .backward = layer_.moved(elements * passes.backward) + mask,
+                    .tensor = tensor,
+                    .kernels = kernels,
+                    .kernels_backward = kernels_backward});
+  }
+
+  void norm(std::string_view name, std::string_view kept, bool input) {
+    add_norm(layer_, name, m_, how_, tokens_, hidden_, true);
+    layer_.keep({.name = kept, .bytes = layer_.moved(tokens_ * hidden_), .input = input});
+  }
+
+  void self_attention() {
+    norm("attention_norm", "input", true);
+    keep("attention input", tokens_ * hidden_, false);
+    if (m_.latent)
+      latents();
+    else
+      layer_.linear({.name = "qkv",
+                     .tokens = tokens_,
+                     .out = (m_.heads + m_.kv_heads) * key_size_ + m_.kv_heads * value_size_,
+                     .in = hidden_,
+                     .split = Split::kColumns,
+                     .bias = m_.query_bias});
+    attend(tokens_, kind_.causal);
+  }
+
+  void cross_attention() {
+    norm("cross_attention_norm", "cross attention norm input", false);
+    keep("cross attention input", tokens_ * hidden_, false);
+    layer_.linear({.name = "query",
+                   .tokens = tokens_,
+                   .out = m_.heads * key_size_,
+                   .in = hidden_,
+                   .split = Split::kColumns,
+                   .bias = m_.query_bias});
+    layer_.linear({.name = "key_value",
+                   .tokens = tokens_,
+                   .out = m_.kv_heads * (key_size_ + value_size_),
+                   .in = hidden_,
+                   .split = Split::kColumns,
+                   .bias = m_.query_bias});
+    attend(tokens_, false);
+  }
+
+  void latents() {
+    const Latent& l = *m_.latent;
+    if (l.query_rank > 0) {
+      layer_.linear({"query_down", tokens_, double(l.query_rank), hidden_});
+      add_norm(layer_, "query_norm", m_, how_, tokens_, l.query_rank, false);
+      keep("query latent", 2 * tokens_ * l.query_rank, false);
+    }
+    layer_.linear({"query_up", tokens_, m_.heads * key_size_,
+                   l.query_rank > 0 ? double(l.query_rank) : hidden_, Split::kColumns});
+    layer_.linear({"key_value_down", tokens_, double(l.key_value_rank + l.rotary_size), hidden_});
+    add_norm(layer_, "key_value_norm", m_, how_, tokens_, l.key_value_rank, false);
+    keep("key and value latent", tokens_ * (2. * l.key_value_rank + l.rotary_size), false);
+    layer_.linear({"key_value_up", tokens_, m_.heads * (l.plain_size + value_size_),
+                   double(l.key_value_rank), Split::kColumns});
+  }
+
+  void attend(double key_tokens, bool causal) {
+    const double all = queries_ + keys_ + values_;
+    // Forward: to the layout of the product by heads. Backward: the same, and gathered into one
+    // matrix of gradients.
+    move("transposes", all, eager_ ? Passes{2, 4} : Passes{0, 2}, true, 4, 8);
+    if (m_.query_norm) {
+      const Passes passes = {2, 5};
+      move("query_key_norm", queries_ + keys_, passes, true, 2, 4);
+      layer_.weights(2 * key_size_, false);
+    }
+    if (m_.positions == Positions::kRotary) {
+      const double share = m_.latent ? m_.latent->rotary_size / key_size_ : 1;
+      // Eager: half of it negated and copied, two products with cosines and sines, their sum.
+      move("rotary", share * (queries_ + keys_), eager_ ? Passes{9, 9} : Passes{2, 2}, true, 8, 8);
+    }
+    const bool grouped = m_.kv_heads < m_.heads;
+    const double group = double(m_.heads) / m_.kv_heads;
+    if (grouped && eager_ && how_.expanded_keys)
+      move("expand_keys", keys_ + values_, {1 + group, 1 + group}, true, 2, 2);
+    const double copies = how_.expanded_keys ? group : 1;
+    keep("queries", queries_, true);
+    keep("keys and values", copies * (keys_ + values_), true);
+
+    // A window of w keys is as many products of w by w, the windows side by side (Swin) or sliding.
+    const bool windowed = m_.window > 0 && m_.window < tokens_;
+    const double rows = windowed ? m_.window : tokens_;
+    const double columns = windowed ? m_.window : key_tokens;
+    const double batch = m_.heads * (windowed ? tokens_ / m_.window : 1);
+    if (how_.attention == Attention::kFlash) {
+      // Scores sum over keys' size, results over values': their mean gives the FLOPs of both.
+      layer_.attention(batch, rows, columns, (key_size_ + value_size_) / 2, causal && !windowed);
+      layer_.keep({.name = "log-sum-exp",
+                   .bytes = Bytes::b(4. * m_.heads * tokens_),
+                   .tensor = true,
+                   .core = true});
+    } else {
+      unfused(batch, rows, columns);
+    }
+    keep("context", tokens_ * m_.heads * value_size_, true);
+    layer_.linear({.name = "projection",
+                   .tokens = tokens_,
+                   .out = hidden_,
+                   .in = m_.heads * value_size_,
+                   .split = Split::kRows,
+                   .bias = m_.output_bias});
+    dropout_add("attention_dropout_add");
+  }
+
+  void unfused(double batch, double rows, double columns) {
+    const double scores = batch * rows * columns;
+    layer_.product("scores", batch, rows, columns, key_size_);
+    const auto over_scores = [&](std::string_view name, OpKind kind, Passes passes, double kernels,
+                                 double kernels_backward, double masks) {
+      const Bytes mask = Bytes::b(scores * masks);
+      layer_.traffic({.name = name,
+                      .kind = kind,
+                      .forward = layer_.moved(scores * passes.forward) + mask,
+                      .backward = layer_.moved(scores * passes.backward) + mask,
+                      .tensor = true,
+                      .core = true,
+                      .width = columns,
+                      .kernels = kernels,
+                      .kernels_backward = kernels_backward});
+    };
+    if (m_.positions == Positions::kRelative)
+      over_scores("position_bias", OpKind::kElementwise, eager_ ? Passes{2, 1} : Passes{0, 1}, 1, 1,
+                  0);
+    // Scaled, masked and normalised: one pass each way; backward reads gradient and result.
+    // Compiled, dropout belongs to the same kernel and writes a second result.
+    const bool dropout = how_.dropout;
+    over_scores("softmax", OpKind::kSoftmax, {!eager_ && dropout ? 3. : 2., 3}, eager_ ? 3 : 1,
+                eager_ ? 3 : 1, 0);
+    keep("softmax", scores, true, true);
+    if (dropout) {
+      if (eager_) over_scores("attention_dropout", OpKind::kElementwise, {2, 2}, 1, 1, 1);
+      layer_.keep({.name = "attention dropout mask",
+                   .bytes = Bytes::b(scores),
+                   .tensor = true,
+                   .core = true});
+      keep("attention dropout", scores, true, true);
+    }
+    layer_.product("context", batch, rows, value_size_, columns);
+  }
+
+  // Bias, dropout and residual in one pass: two read, one written, and the mask. Compiled, it is a
+  // part of the norm behind it.
+  void dropout_add(std::string_view name) {
+    const double elements = tokens_ * hidden_;
+    const bool dropout = how_.dropout;
+    if (eager_)
+      move(name, elements, {3, dropout ? 2. : 0.}, false, dropout ? 3 : 2, 3, dropout ? 1 : 0);
+    if (dropout) layer_.keep({.name = "dropout mask", .bytes = Bytes::b(elements)});
+  }
+
+  // The activation of `tokens` rows of `width`: GeLU and its bias, or the gate's product.
+  void activate(std::string_view name, double elements) {
+    if (m_.gated)
+      move(name, elements, eager_ ? Passes{5, 8} : Passes{3, 5}, true, eager_ ? 2 : 1,
+           eager_ ? 4 : 1);
+    else
+      move(name, elements, eager_ ? Passes{2, 4} : Passes{2, 3}, true, eager_ ? 2 : 1,
+           eager_ ? 4 : 1);
+  }
+
+  void keep_activation(std::string_view before, std::string_view after, double elements) {
+    // ReLU's gradient can be told from its result.
+    const bool result_alone = !m_.gated && m_.activation == Activation::kRelu;
+    if (!result_alone) keep(before, (m_.gated ? 2 : 1) * elements, true);
+    keep(after, (m_.gated ? 2 : 1) * elements, true);
+  }
+
+  void dense(std::string_view up, std::string_view act, std::string_view down, double width) {
+    layer_.linear({.name = up,
+                   .tokens = tokens_,
+                   .out = (m_.gated ? 2 : 1) * width,
+                   .in = hidden_,
+                   .split = Split::kColumns,
+                   .bias = m_.linear_bias});
+    activate(act, tokens_ * width);
+    keep_activation("activation input", "activation output", tokens_ * width);
+    layer_.linear({.name = down,
+                   .tokens = tokens_,
+                   .out = hidden_,
+                   .in = width,
+                   .split = Split::kRows,
+                   .bias = m_.linear_bias});
+  }
+
+  void experts(const Mixture& mixture) {
+    const double routed = tokens_ * mixture.per_token;
+    const double each = routed / mixture.experts;
+    const double width = mixture.feed_forward;
+    layer_.linear({"router", tokens_, double(mixture.experts), hidden_});
+    // Probabilities in FP32, and the choice of the largest.
+    const double choices = tokens_ * mixture.experts;
+    layer_.traffic({.name = "route",
+                    .kind = OpKind::kSoftmax,
+                    .forward = Bytes::b(12 * choices),
+                    .backward = Bytes::b(12 * choices),
+                    .width = double(mixture.experts),
+                    .kernels = 6,
+                    .kernels_backward = 6});
+    layer_.keep({.name = "routing", .bytes = Bytes::b(4 * choices)});
+    move("permute", routed * hidden_, {2, 2}, false, 2, 2);
+    keep("permuted", routed * hidden_, false);
+    layer_.linear({.name = "expert_up",
+                   .tokens = each,
+                   .out = (m_.gated ? 2 : 1) * width,
+                   .in = hidden_,
+                   .split = Split::kColumns,
+                   .bias = m_.linear_bias,
+                   .experts = double(mixture.experts)});
+    activate("expert_activation", routed * width);
+    keep_activation("expert activation input", "expert activation output", routed * width);
+    layer_.linear({.name = "expert_down",
+                   .tokens = each,
+                   .out = hidden_,
+                   .in = width,
+                   .split = Split::kRows,
+                   .bias = m_.linear_bias,
+                   .experts = double(mixture.experts)});
+    // Weighed by the router and summed by token.
+    move("combine", routed * hidden_, {1 + 1 / mixture.per_token, 2 + 1 / mixture.per_token}, false,
+         2, 2);
+    keep("expert output", routed * hidden_, false);
+    if (mixture.shared == 0) return;
+    if (mixture.shared_gate) layer_.linear({"shared_gate", tokens_, 1, hidden_});
+    dense("shared_up", "shared_activation", "shared_down", mixture.shared);
+    move("shared_add", tokens_ * hidden_, {3, 0}, false, 1, 0);
+  }
+
+  void feed_forward() {
+    if (!m_.shared_norm) {
+      norm("feed_forward_norm", "feed-forward norm input", false);
+      keep("feed-forward input", tokens_ * hidden_, false);
+    }
+    if (kind_.mixture)
+      experts(*m_.mixture);
+    else
+      dense("up", "activation", "down", m_.feed_forward);
+    dropout_add("feed_forward_dropout_add");
+  }
+
+  LayerBuilder layer_;
+  const Transformer& m_;
+  const Implementation& how_;
+  const BlockKind& kind_;
+  bool eager_;
+  double tokens_;
+  double hidden_;
+  double key_size_;
+  double value_size_;
+  double queries_;  // elements
+  double keys_;
+  double values_;
+};
+
+}  // namespace
+
+void add_norm(LayerBuilder& layer, std::string_view name, const Transformer& model,
+              const Implementation& how, double tokens, double width, bool residual) {
+  const double elements = tokens * width;
+  const bool eager = how.elementwise == Elementwise::kEager;
+  // Eager: one read, one written. Backward: input and gradient read, a gradient written; both read
+  // again for the weights; then the residual's gradient added, two read and one written. Compiled,
+  // the residual is added in the same kernel, forward and backward.
+  const double forward = eager || !residual ? 2 : 4;
+  const double backward = !residual ? 5 : eager ? 5 : 6;
+  if (residual && eager)
+    layer.traffic(
+        {.name = "residual", .forward = Bytes::b(0), .backward = layer.moved(3 * elements)});
+  layer.traffic({.name = name,
+                 .kind = OpKind::kNorm,
+                 .forward = layer.moved(forward * elements),
+                 .backward = layer.moved(backward * elements),
+                 .width = width,
+                 .kernels = 1,
+                 .kernels_backward = 2});
+  layer.weights(width * (model.norm == Norm::kLayer && model.norm_bias ? 2 : 1), false);
+}
+
+Layer transformer_block(NamePool& names, const Transformer& model, const Implementation& how,
+                        const BlockKind& kind) {
+  return Block(names, model, how, kind).make();
+}
+
+}  // namespace rehearse::workload

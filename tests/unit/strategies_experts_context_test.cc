@@ -1,0 +1,187 @@
+#include <catch2/catch.hpp>
+
+#include "strategies/lay_out.h"
+#include "tests/support/layout_sums.h"
+#include "tests/support/tiny_models.h"
+
+namespace rehearse::strategies {
+namespace {
+
+using test::collective_bytes;
+using test::tiny_gpt;
+using workload::Axis;
+using workload::Issue;
+using workload::Layer;
+using workload::Layout;
+using workload::Op;
+
+Layout laid_out(const workload::Workload& w, const Training& training, const Plan& plan) {
+  Result<Layout> layout = lay_out(w, training, plan);
+  INFO((layout ? "" : to_string(layout.error())));
+  REQUIRE(layout);
+  return std::move(*layout);
+}
+
+std::string error_of(const workload::Workload& w, const Training& training, const Plan& plan) {
+  const Result<Layout> layout = lay_out(w, training, plan);
+  REQUIRE_FALSE(layout);
+  return to_string(layout.error());
+}
+
+const Layer& block_of(const Layout& layout) { return layout.stages[0].chunks[0].layers[1]; }
+
+const Op& op_named(const std::vector<Op>& ops, std::string_view name) {
+  for (const Op& op : ops)
+    if (op.name == name) return op;
+  FAIL("no op " << name);
+  return ops[0];
+}
+
+constexpr double kActivation = 32 * 64 * 2;
+
+// 8 experts of 2 · 4 · 64² parameters, two for each token: an expert gets 32 · 2 / 8 = 8 tokens.
+TEST_CASE("experts on other ranks get the tokens of all") {
+  const workload::Workload w = tiny_gpt({.experts = 8});
+  const Training training{.global_batch = 8};
+  const Layout layout = laid_out(w, training, {.data = 4, .expert = 4});
+  const Op& up = op_named(block_of(layout).forward, "up");
+  CHECK(up.batch == 2);
+  CHECK(up.m == 4 * 8);
+  // Every token goes to two experts and comes back, in forward and in backward.
+  CHECK(collective_bytes(layout, Axis::kExpert, CollectiveKind::kAllToAll) ==
+        2 * 8 * 4 * 2 * kActivation);
+  CHECK(test::flops_over_ranks(layout) == 8 * w.model_flops());
+  CHECK(test::parameters_over_ranks(layout) == w.parameters());
+  // Experts stand on one rank each: nobody to sum their gradients with.
+  const double dense = w.parameters() - 8 * 8 * 8 * 64 * 64;
+  CHECK(collective_bytes(layout, Axis::kData) == Approx(4 * dense));
+
+  const Layout wider = laid_out(w, training, {.data = 8, .expert = 4});
+  double experts = 0;
+  test::visit_ops(wider, [&](const Op& op, const workload::Stage& stage, double times) {
+    if (!op.expert || op.axis != Axis::kData || !op.communicates()) return;
+    CHECK(workload::group_size(op, stage.degrees) == 2);
+    experts += op.bytes.b() * times;
+  });
+  CHECK(experts == Approx(4.0 * 8 * 8 * 8 * 64 * 64 / 4));
+}
+
+TEST_CASE("the all-to-all stands before the first and behind the last expert op") {
+  const Layout layout =
+      laid_out(tiny_gpt({.experts = 8}), {.global_batch = 2}, {.data = 2, .expert = 2});
+  std::vector<std::string> names;
+  for (const Op& op : block_of(layout).forward) names.emplace_back(op.name);
+  CHECK(names == std::vector<std::string>{"norm", "qkv", "attention", "projection", "add",
+                                          "tokens to experts", "up", "gelu", "down",
+                                          "tokens from experts", "add"});
+}
+
+TEST_CASE("a capacity is computed and sent in full; else the busiest rank decides") {
+  const workload::Workload w = tiny_gpt({.experts = 8});
+  const Training training{.global_batch = 2};
+  const Layout padded = laid_out(w, training, {.data = 2, .expert = 2, .capacity_factor = 1.25});
+  CHECK(op_named(block_of(padded).forward, "up").m == 1.25 * 16);
+  CHECK(op_named(block_of(padded).forward, "tokens to experts").bytes.b() ==
+        1.25 * 2 * kActivation);
+  const Layout busiest = laid_out(w, training, {.data = 2, .expert = 2, .expert_imbalance = 1.5});
+  CHECK(op_named(block_of(busiest).forward, "down").m == 1.5 * 16);
+  CHECK(op_named(block_of(busiest).forward, "gelu").bytes ==
+        1.5 * op_named(w.layers[1].forward, "gelu").bytes);
+  CHECK(busiest.model_flops == 2 * w.model_flops());
+}
+
+// Tokens move 4 · 2 · 4096 = 32 KiB times the samples, weights 3 · 2 · 8 · 8 · 64² = 1.5 MiB.
+TEST_CASE("experts move to the tokens where that is cheaper") {
+  const workload::Workload w = tiny_gpt({.experts = 8});
+  const auto with = [&](double microbatch, ExpertExchange exchange) {
+    return laid_out(w, {.global_batch = 2 * microbatch, .microbatch = microbatch},
+                    {.data = 2, .expert = 2, .expert_exchange = exchange});
+  };
+  for (const double samples : {40.0, 60.0}) {
+    const Layout cheaper = with(samples, ExpertExchange::kCheaper);
+    const bool weights = collective_bytes(cheaper, Axis::kExpert, CollectiveKind::kAllGather) > 0;
+    CHECK(weights == (samples == 60));
+    const double least =
+        std::min(collective_bytes(with(samples, ExpertExchange::kTokens), Axis::kExpert),
+                 collective_bytes(with(samples, ExpertExchange::kWeights), Axis::kExpert));
+    CHECK(collective_bytes(cheaper, Axis::kExpert) == least);
+  }
+  const Layout weights = with(1, ExpertExchange::kWeights);
+  CHECK(op_named(block_of(weights).forward, "up").batch == 8);
+  CHECK(op_named(block_of(weights).forward, "gather experts").issue == Issue::kPrefetched);
+  CHECK(test::parameters_over_ranks(weights) == w.parameters());
+  CHECK(test::flops_over_ranks(weights) == 2 * w.model_flops());
+}
+
+TEST_CASE("a ring passes keys and values beside attention") {
+  const workload::Workload w = tiny_gpt({});
+  const Layout layout = laid_out(w, {}, {.context = 4});
+  const Layer& block = block_of(layout);
+  const Op& attention = op_named(block.forward, "attention");
+  CHECK(attention.m == 8);
+  CHECK(attention.n == 32);
+  CHECK(attention.batch == 8);
+  CHECK(op_named(block.forward, "qkv").m == 8);
+  const Op& ring = op_named(block.forward, "keys and values around");
+  CHECK(ring.issue == Issue::kBeside);
+  CHECK(ring.bytes.b() == 2 * kActivation);
+  // In backward with their gradients.
+  CHECK(collective_bytes(layout, Axis::kContext) == 8 * (2 + 4) * kActivation);
+  CHECK(test::flops_over_ranks(layout) == w.model_flops());
+  CHECK(block.kept_bytes() == w.layers[1].kept_bytes() / 4);
+  CHECK(layout.ranks() == 4);
+  // Heads of tensor parallelism have their own keys.
+  const Layout both = laid_out(w, {}, {.tensor = 2, .context = 4});
+  CHECK(op_named(block_of(both).forward, "keys and values around").bytes.b() == kActivation);
+  CHECK(test::flops_over_ranks(both) == w.model_flops());
+}
+
+TEST_CASE("an all-to-all turns tokens into heads and back") {
+  for (const bool flash : {true, false}) {
+    const workload::Workload w = tiny_gpt({.flash = flash});
+    const Layout layout =
+        laid_out(w, {}, {.context = 4, .context_exchange = ContextExchange::kAllToAll});
+    const Layer& block = block_of(layout);
+    if (flash) {
+      CHECK(op_named(block.forward, "attention").batch == 2);
+      CHECK(op_named(block.forward, "attention").m == 32);
+    }
+    // Queries, keys, values there and the result back, in shares; the reverse in backward.
+    CHECK(op_named(block.forward, "tokens to heads").bytes.b() == 3 * kActivation / 4);
+    CHECK(op_named(block.forward, "heads to tokens").bytes.b() == kActivation / 4);
+    CHECK(collective_bytes(layout, Axis::kContext, CollectiveKind::kAllToAll) ==
+          8 * 2 * 4 * kActivation / 4);
+    CHECK(test::flops_over_ranks(layout) == w.model_flops());
+  }
+}
+
+TEST_CASE("fewer heads of keys and values pass fewer bytes") {
+  workload::Workload w = tiny_gpt({});
+  w.divided_by_tensor.push_back({"kv_heads", 2});
+  CHECK(op_named(block_of(laid_out(w, {}, {.context = 4})).forward, "keys and values around")
+            .bytes.b() == 2 * kActivation * 2 / 8);
+}
+
+TEST_CASE("degrees of experts and tokens that do not fit are told") {
+  const workload::Workload w = tiny_gpt({.experts = 8});
+  const Training training{.global_batch = 12};
+  CHECK(error_of(w, training, {.data = 12, .expert = 8}) ==
+        "expert 8 does not divide data 12; nearest: expert 4");
+  CHECK(error_of(w, training, {.data = 12, .expert = 3}) ==
+        "expert 3 does not divide 8 experts; nearest: expert 2 or 4");
+  CHECK(error_of(tiny_gpt({}), training, {.data = 4, .expert = 2}) ==
+        "expert 2 for a model without experts; nearest: expert 1");
+  CHECK(error_of(w, training, {.context = 5}) ==
+        "context 5 does not divide 32 tokens; nearest: context 4 or 8");
+  CHECK(error_of(test::tiny_mlp(2, 8), {}, {.context = 2}) ==
+        "context 2 for samples without tokens; nearest: context 1");
+  CHECK(error_of(w, {},
+                 {.tensor = 4, .context = 4, .context_exchange = ContextExchange::kAllToAll}) ==
+        "tensor 4 x context 4 does not divide 8 heads, as all_to_all needs; nearest: context 2");
+  CHECK(error_of(tiny_gpt({.flash = false}), {}, {.context = 2}) ==
+        "context 2 by ring around unfused attention of layer 'block'; fused attention; nearest: "
+        "context_exchange all_to_all");
+}
+
+}  // namespace
+}  // namespace rehearse::strategies

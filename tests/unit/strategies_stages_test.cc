@@ -1,0 +1,181 @@
+#include <catch2/catch.hpp>
+
+#include "strategies/lay_out.h"
+#include "tests/support/layout_sums.h"
+#include "tests/support/tiny_models.h"
+
+namespace rehearse::strategies {
+namespace {
+
+using test::collective_bytes;
+using test::tiny_gpt;
+using test::tiny_mlp;
+using workload::Axis;
+using workload::Chunk;
+using workload::Layer;
+using workload::Layout;
+using workload::Op;
+using workload::Stage;
+
+Layout laid_out(const workload::Workload& w, const Training& training, const Plan& plan) {
+  Result<Layout> layout = lay_out(w, training, plan);
+  INFO((layout ? "" : to_string(layout.error())));
+  REQUIRE(layout);
+  return std::move(*layout);
+}
+
+std::string error_of(const workload::Workload& w, const Training& training, const Plan& plan) {
+  const Result<Layout> layout = lay_out(w, training, plan);
+  REQUIRE_FALSE(layout);
+  return to_string(layout.error());
+}
+
+/// Layers by stage and chunk.
+std::vector<std::vector<std::uint32_t>> counts_of(const Layout& layout) {
+  std::vector<std::vector<std::uint32_t>> counts;
+  for (const Stage& stage : layout.stages) {
+    counts.emplace_back();
+    for (const Chunk& chunk : stage.chunks) {
+      counts.back().push_back(0);
+      for (const Layer& layer : chunk.layers) counts.back().back() += layer.count;
+    }
+  }
+  return counts;
+}
+
+using Counts = std::vector<std::vector<std::uint32_t>>;
+
+TEST_CASE("stages share the blocks; embedding and head come on top") {
+  const Training training{.global_batch = 8};
+  CHECK(counts_of(laid_out(tiny_gpt({.layers = 8}), training, {.pipeline = 4})) ==
+        Counts{{3}, {2}, {2}, {3}});
+  // What is left over goes to the middle.
+  CHECK(counts_of(laid_out(tiny_gpt({.layers = 10}), training, {.pipeline = 4})) ==
+        Counts{{3}, {3}, {3}, {3}});
+  CHECK(counts_of(laid_out(tiny_gpt({.layers = 11}), training, {.pipeline = 4})) ==
+        Counts{{4}, {3}, {3}, {3}});
+  // No layer repeats: all are shared.
+  CHECK(counts_of(laid_out(tiny_mlp(7, 8), training, {.pipeline = 3})) == Counts{{2}, {3}, {2}});
+}
+
+TEST_CASE("an interleaved stage has chunks from all over the model") {
+  const Layout layout =
+      laid_out(tiny_gpt({.layers = 12}), {.global_batch = 8}, {.pipeline = 2, .interleave = 3});
+  CHECK(counts_of(layout) == Counts{{3, 2, 2}, {2, 2, 3}});
+  CHECK(layout.stages[0].chunks[1].first_layer == 5);
+  CHECK(layout.stages[1].chunks[2].first_layer == 11);
+  CHECK(layout.stages[0].chunks[0].layers.front().name == "embedding");
+  CHECK(layout.stages[1].chunks[2].layers.back().name == "head");
+}
+
+TEST_CASE("ranks are numbered stage by stage") {
+  const Layout layout =
+      laid_out(tiny_gpt({}), {.global_batch = 8}, {.data = 2, .tensor = 4, .pipeline = 2});
+  CHECK(layout.ranks() == 16);
+  CHECK(layout.stages[1].first_rank == 8);
+  CHECK(layout.stages[1].name == "stage 1");
+  CHECK(layout.applied ==
+        std::vector<std::string>{"tensor_parallel", "pipeline", "sum_gradients", "schedule"});
+}
+
+TEST_CASE("a stage border carries each element once") {
+  const double activation = 32 * 64 * 2;
+  const workload::Workload w = tiny_gpt({});
+  const Layout layout = laid_out(w, {}, {.tensor = 4, .pipeline = 2});
+  CHECK(layout.stages[0].chunks[0].layers.back().output.b() == activation / 4);
+  // Gathered by the receivers: once in forward, once in backward.
+  CHECK(collective_bytes(layout, Axis::kTensor, CollectiveKind::kAllGather) == 2 * activation);
+  CHECK(layout.stages[1].chunks[0].layers.front().forward.front().name ==
+        "gather across the stage border");
+  CHECK(layout.stages[1].chunks[0].layers.front().count == 1);
+  const Layout tokens = laid_out(w, {}, {.tensor = 4, .pipeline = 2, .sequence_parallel = true});
+  CHECK(tokens.stages[1].chunks[0].layers.front().forward.front().name == "norm");
+  CHECK(tokens.stages[0].chunks[0].layers.size() == 2);
+}
+
+TEST_CASE("what a later layer takes from an earlier one passes every border between them") {
+  workload::Workload w = tiny_mlp(6, 100);
+  w.layers[5].inputs = {0, 4};
+  const Layout layout = laid_out(w, {}, {.pipeline = 3});
+  CHECK(layout.stages[0].chunks[0].layers.back().output.b() == 2 * 400);
+  CHECK(layout.stages[1].chunks[0].layers.back().output.b() == 2 * 400);
+  w.layers[5].inputs = {};
+  CHECK(laid_out(w, {}, {.pipeline = 3}).stages[0].chunks[0].layers.back().output.b() == 400);
+}
+
+TEST_CASE("a tied embedding stands on the first and on the last stage") {
+  const workload::Workload w = tiny_gpt({.tied = true});
+  const Layout one = laid_out(w, {}, {});
+  CHECK(one.tied_gradient.b() == 0);
+  CHECK(test::parameters_over_ranks(one) == w.parameters());
+  const Layout two = laid_out(w, {}, {.tensor = 2, .pipeline = 2});
+  CHECK(two.tied_gradient.b() == 4 * 512 * 64 / 2);
+  CHECK(test::parameters_over_ranks(two) == w.parameters() + 512 * 64);
+}
+
+// Convolutions on many ranks feed fully connected layers on few: activations pass the border in the
+// place of the latter's gradients (Krizhevsky's "one weird trick"; Stanza).
+TEST_CASE("layers on ranks of their own have data degrees of their own") {
+  const workload::Workload w = tiny_mlp(6, 100);
+  const Plan plan{.stages = {{.name = "front", .layers = 4, .data = 4},
+                             {.name = "back", .data = 1, .recompute = Recompute::kFull}}};
+  CHECK(ranks_of(plan) == 5);
+  const Layout layout =
+      laid_out(w, {.global_batch = 64, .microbatch = 8, .dtype = workload::Dtype::kFp32}, plan);
+  CHECK(layout.ranks() == 5);
+  CHECK(layout.microbatches == 2);
+  CHECK(counts_of(layout) == Counts{{4}, {2}});
+  const Stage& front = layout.stages[0];
+  const Stage& back = layout.stages[1];
+  CHECK(front.name == "front");
+  CHECK(back.first_rank == 4);
+  CHECK(front.chunks[0].layers[0].forward[0].m == 8);
+  CHECK(back.chunks[0].layers[0].forward[0].m == 32);
+  CHECK(front.chunks[0].layers.back().output.b() == 8 * 400);
+  CHECK(front.chunks[0].layers[0].recompute.empty());
+  CHECK_FALSE(back.chunks[0].layers[0].recompute.empty());
+  // Gradients of the first four layers alone are summed.
+  CHECK(collective_bytes(layout, Axis::kData) == 4 * 40000);
+  CHECK(layout.model_flops == 64 * w.model_flops());
+}
+
+TEST_CASE("the shifted critical path keeps activations on the last stage") {
+  const Training training{.global_batch = 4, .recompute = Recompute::kFull};
+  const Layout layout =
+      laid_out(tiny_gpt({}), training, {.pipeline = 2, .schedule = Schedule::kShifted});
+  CHECK_FALSE(layout.stages[0].chunks[0].layers.back().recompute.empty());
+  for (const Layer& layer : layout.stages[1].chunks[0].layers) CHECK(layer.recompute.empty());
+  CHECK(layout.stages[0].order[2] == workload::Slot{workload::Pass::kRecompute, 0, 0});
+  CHECK(layout.stages[1].order.size() == 8);
+}
+
+TEST_CASE("pipelines that do not fit are told with their neighbours") {
+  const workload::Workload w = tiny_gpt({.layers = 8});
+  const Training training{.global_batch = 8};
+  CHECK(error_of(w, training, {.pipeline = 9}) ==
+        "pipeline 9 for 8 layers; a layer for every stage; nearest: pipeline 8");
+  CHECK(error_of(w, training, {.pipeline = 2, .interleave = 3}) ==
+        "pipeline 2 x interleave 3 does not divide 8 layers; nearest: interleave 2 or 4");
+  CHECK(error_of(w, {.global_batch = 6}, {.pipeline = 4, .interleave = 2}) ==
+        "interleaved schedule of 6 microbatches on pipeline 4; a multiple of the stages; "
+        "nearest: pipeline 2");
+  CHECK(error_of(w, training, {.interleave = 2}) ==
+        "interleave 2 with pipeline 1; pipeline 2 or more; nearest: interleave 1");
+  CHECK(error_of(w, training, {.pipeline = 2, .interleave = 2, .schedule = Schedule::kGpipe}) ==
+        "interleave 2 with schedule gpipe; schedule interleaved; nearest: interleave 1");
+  CHECK(error_of(tiny_mlp(4, 8), {.global_batch = 6},
+                 {.stages = {{.name = "a", .layers = 2, .data = 3}, {.name = "b", .data = 2}}}) ==
+        "stage 'b' with data 2 gets 3 samples at a time; a multiple of its ranks; nearest: data 1 "
+        "or 3");
+  CHECK(error_of(tiny_mlp(4, 8), {}, {.stages = {{.name = "a", .layers = 2}, {.layers = 1}}}) ==
+        "stage '' takes 1 of 2 layers that are left; nearest: layers 2");
+  workload::Workload unmarked = tiny_mlp(4, 8);
+  for (Layer& layer : unmarked.layers)
+    for (Op& op : layer.backward) op.weight_gradient = false;
+  CHECK(error_of(unmarked, training, {.pipeline = 2, .schedule = Schedule::kZeroBubble}) ==
+        "schedule zero_bubble for a workload that does not tell gradients of weights; ops marked "
+        "as such; nearest: schedule 1f1b");
+}
+
+}  // namespace
+}  // namespace rehearse::strategies

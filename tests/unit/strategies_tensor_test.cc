@@ -1,0 +1,210 @@
+#include <catch2/catch.hpp>
+
+#include "strategies/lay_out.h"
+#include "tests/support/layout_sums.h"
+#include "tests/support/tiny_models.h"
+
+namespace rehearse::strategies {
+namespace {
+
+using test::collective_bytes;
+using test::flops_over_ranks;
+using test::tiny_gpt;
+using workload::Axis;
+using workload::Issue;
+using workload::Layer;
+using workload::Layout;
+using workload::Op;
+using workload::OpKind;
+
+Layout laid_out(const workload::Workload& w, const Training& training, const Plan& plan) {
+  Result<Layout> layout = lay_out(w, training, plan);
+  INFO((layout ? "" : to_string(layout.error())));
+  REQUIRE(layout);
+  return std::move(*layout);
+}
+
+std::string error_of(const workload::Workload& w, const Training& training, const Plan& plan) {
+  const Result<Layout> layout = lay_out(w, training, plan);
+  REQUIRE_FALSE(layout);
+  return to_string(layout.error());
+}
+
+const Layer& block_of(const Layout& layout) {
+  for (const workload::Chunk& chunk : layout.stages[0].chunks)
+    for (const Layer& layer : chunk.layers)
+      if (layer.name == "block") return layer;
+  FAIL("no block");
+  return layout.stages[0].chunks[0].layers[0];
+}
+
+std::vector<std::string> names_of(const std::vector<Op>& ops) {
+  std::vector<std::string> names;
+  for (const Op& op : ops) names.emplace_back(op.name);
+  return names;
+}
+
+// 32 tokens of 64 features in 16 bits: 4096 bytes.
+constexpr double kActivation = 32 * 64 * 2;
+
+TEST_CASE("the trivial plan changes no op, no weight and no activation") {
+  const workload::Workload w = tiny_gpt({});
+  const Layout layout = laid_out(w, {.global_batch = 3}, {});
+  REQUIRE(layout.stages.size() == 1);
+  REQUIRE(layout.stages[0].chunks.size() == 1);
+  const std::vector<Layer>& layers = layout.stages[0].chunks[0].layers;
+  REQUIRE(layers.size() == w.layers.size());
+  for (std::size_t i = 0; i < layers.size(); ++i) {
+    CHECK(layers[i].count == w.layers[i].count);
+    CHECK(names_of(layers[i].forward) == names_of(w.layers[i].forward));
+    CHECK(names_of(layers[i].backward) == names_of(w.layers[i].backward));
+    CHECK(layers[i].kept_bytes() == w.layers[i].kept_bytes());
+    CHECK(layers[i].parameters() == w.layers[i].parameters());
+    REQUIRE(layers[i].step.size() == 1);
+    CHECK(layers[i].step[0].name == "update parameters");
+  }
+  CHECK(layout.ranks() == 1);
+  CHECK(layout.microbatches == 3);
+  CHECK(flops_over_ranks(layout) == 3 * w.model_flops());
+  CHECK(layout.model_flops == 3 * w.model_flops());
+  CHECK(layout.applied == std::vector<std::string>{"sum_gradients", "schedule"});
+}
+
+TEST_CASE("a microbatch multiplies what counts samples and nothing else") {
+  const workload::Workload w = tiny_gpt({});
+  const Layout layout = laid_out(w, {.global_batch = 8, .microbatch = 4}, {});
+  CHECK(layout.microbatches == 2);
+  const Op& qkv = block_of(layout).forward[1];
+  CHECK(qkv.m == 4 * 32);
+  CHECK(qkv.n == 192);
+  CHECK(block_of(layout).kept_bytes() == 4 * w.layers[1].kept_bytes());
+  CHECK(flops_over_ranks(layout) == 8 * w.model_flops());
+}
+
+// Megatron-LM: two all-reduces of an activation in forward, two in backward, and two more in what
+// is recomputed, per layer and microbatch. Embedding and head add one each.
+TEST_CASE("tensor parallelism sums four activations per layer and microbatch, six with recompute") {
+  const workload::Workload w = tiny_gpt({.layers = 8});
+  const Plan plan{.tensor = 4};
+  const Layout none = laid_out(w, {.global_batch = 3}, plan);
+  CHECK(collective_bytes(none, Axis::kTensor) == 3 * (8 * 4 + 2) * kActivation);
+  CHECK(collective_bytes(none, Axis::kTensor, CollectiveKind::kAllReduce) ==
+        collective_bytes(none, Axis::kTensor));
+  const Layout full = laid_out(w, {.global_batch = 3, .recompute = Recompute::kFull}, plan);
+  CHECK(collective_bytes(full, Axis::kTensor) == 3 * (8 * 6 + 2) * kActivation);
+  CHECK(flops_over_ranks(none) == 3 * w.model_flops());
+  CHECK(test::parameters_over_ranks(none) == w.parameters());
+}
+
+TEST_CASE("a column-parallel product keeps its inputs, a row-parallel one sums its outputs") {
+  const Layout layout = laid_out(tiny_gpt({}), {}, {.tensor = 2});
+  const Layer& block = block_of(layout);
+  CHECK(names_of(block.forward) ==
+        std::vector<std::string>{"norm", "qkv", "attention", "projection", "sum partial results",
+                                 "add", "up", "gelu", "down", "sum partial results", "add"});
+  CHECK(block.forward[1].n == 96);
+  CHECK(block.forward[2].batch == 4);
+  CHECK(block.forward[3].k == 32);
+  CHECK(block.forward[7].bytes == Bytes::b(8 * kActivation / 2));
+  // In backward the sum runs beside the gradient of the weights behind it.
+  std::size_t beside = 0;
+  for (std::size_t i = 0; i < block.backward.size(); ++i)
+    if (block.backward[i].issue == Issue::kBeside) {
+      CHECK(block.backward[i - 1].name == "dgrad");
+      CHECK(block.backward[i + 1].name == "wgrad");
+      ++beside;
+    }
+  CHECK(beside == 2);
+}
+
+TEST_CASE("gradients of one input that are added up share a sum") {
+  workload::Workload w = tiny_gpt({});
+  // A gate beside `up`: its gradients stand before those of `up`.
+  std::vector<Op>& backward = w.layers[1].backward;
+  const auto up = std::find_if(backward.begin(), backward.end(),
+                               [](const Op& op) { return op.name == "dgrad" && op.k == 256; });
+  const std::vector<Op> gate(up, up + 2);
+  backward.insert(up, gate.begin(), gate.end());
+  const Layout layout = laid_out(w, {}, {.tensor = 2});
+  CHECK(collective_bytes(layout, Axis::kTensor) == (8 * 4 + 2) * kActivation);
+}
+
+TEST_CASE("sequence parallelism divides the rest too and moves as much") {
+  const workload::Workload w = tiny_gpt({});
+  const double t = 4;
+  const Plan plan{.tensor = 4, .sequence_parallel = true};
+  const Layout layout = laid_out(w, {}, plan);
+  const Layer& block = block_of(layout);
+  CHECK(names_of(block.forward) ==
+        std::vector<std::string>{"norm", "gather tokens", "qkv", "attention", "projection",
+                                 "sum and scatter tokens", "add", "gather tokens", "up", "gelu",
+                                 "down", "sum and scatter tokens", "add"});
+  CHECK(block.forward[0].bytes == w.layers[1].forward[0].bytes / t);
+  CHECK(block.kept_bytes() == w.layers[1].kept_bytes() / t);
+  CHECK(block.output == w.layers[1].output / t);
+  // Two gathers and two scatters in forward, four gathers and two scatters in backward: an
+  // all-reduce is one of each, and the gradients of qkv and up gather their inputs again.
+  CHECK(collective_bytes(layout, Axis::kTensor, CollectiveKind::kReduceScatter) ==
+        (8 * 4 + 2) * kActivation);
+  CHECK(collective_bytes(layout, Axis::kTensor, CollectiveKind::kAllGather) ==
+        (8 * (4 + 2) + 3) * kActivation);
+  CHECK(flops_over_ranks(layout) == w.model_flops());
+}
+
+TEST_CASE("asynchronous tensor collectives run beside their products") {
+  const Layout layout = laid_out(
+      tiny_gpt({}), {}, {.tensor = 4, .sequence_parallel = true, .asynchronous_tensor = true});
+  const Layer& block = block_of(layout);
+  CHECK(names_of(block.forward) ==
+        std::vector<std::string>{"norm", "gather tokens", "qkv", "attention",
+                                 "sum and scatter tokens", "projection", "add", "gather tokens",
+                                 "up", "gelu", "sum and scatter tokens", "down", "add"});
+  for (const auto* phase : {&block.forward, &block.backward})
+    for (const Op& op : *phase)
+      if (op.kind == OpKind::kCollective) CHECK(op.issue == Issue::kBeside);
+  const Layout plain = laid_out(tiny_gpt({}), {}, {.tensor = 4, .sequence_parallel = true});
+  CHECK(collective_bytes(layout, Axis::kTensor) == collective_bytes(plain, Axis::kTensor));
+}
+
+TEST_CASE("full recomputation repeats forward of all blocks and keeps their inputs") {
+  const workload::Workload w = tiny_gpt({});
+  const Layout layout = laid_out(w, {.recompute = Recompute::kFull}, {});
+  const Layer& block = block_of(layout);
+  CHECK(names_of(block.recompute) == names_of(w.layers[1].forward));
+  CHECK(block.kept_bytes() == Bytes::b(kActivation));
+  CHECK(block.kept_bytes() + block.recomputed == w.layers[1].kept_bytes());
+  Flops forward = Flops::flop(0);
+  for (const Op& op : w.layers[1].forward) forward += flops_of(op) * w.layers[1].count;
+  CHECK(flops_over_ranks(layout) == w.model_flops() + forward);
+  CHECK(layout.model_flops == w.model_flops());
+  // Embedding and head keep what they have.
+  CHECK(layout.stages[0].chunks[0].layers.back().recompute.empty());
+}
+
+TEST_CASE("selective recomputation repeats attention's core where scores are kept") {
+  const workload::Workload unfused = tiny_gpt({.flash = false});
+  const Layout layout = laid_out(unfused, {.recompute = Recompute::kSelective}, {.tensor = 2});
+  CHECK(names_of(block_of(layout).recompute) ==
+        std::vector<std::string>{"product", "softmax", "product"});
+  CHECK(block_of(layout).recomputed == Bytes::b(5 * 8 * 32 * 32 / 2.0));
+  const Layout flash = laid_out(tiny_gpt({}), {.recompute = Recompute::kSelective}, {});
+  CHECK(block_of(flash).recompute.empty());
+  CHECK(block_of(flash).kept_bytes() == tiny_gpt({}).layers[1].kept_bytes());
+}
+
+TEST_CASE("a tensor degree that does not fit is told with its neighbours") {
+  const workload::Workload w = tiny_gpt({.heads = 32});
+  CHECK(error_of(w, {}, {.tensor = 3}) ==
+        "tensor 3 does not divide 32 heads; nearest: tensor 2 or 4");
+  CHECK(error_of(w, {}, {.tensor = 64}) ==
+        "tensor 64 does not divide 32 heads; nearest: tensor 32");
+  CHECK(error_of(test::tiny_mlp(2, 8), {}, {.tensor = 2}) ==
+        "tensor 2 for a model of which it divides nothing; nearest: tensor 1");
+  CHECK(error_of(w, {}, {.tensor = 0}) == "tensor is 0; 1 or more");
+  CHECK(error_of(tiny_gpt({.heads = 32, .sequence = 40}), {},
+                 {.tensor = 16, .sequence_parallel = true}) ==
+        "sequence parallelism over tensor 16 x context 1 does not divide 40 tokens");
+}
+
+}  // namespace
+}  // namespace rehearse::strategies

@@ -1,0 +1,87 @@
+// Convolutions and pools: shapes, operations, and descriptions that do not fit.
+#include <catch2/catch.hpp>
+
+#include "models/workload/convnet.h"
+
+using namespace rehearse;
+using namespace rehearse::workload;
+
+namespace {
+
+Piece square(PieceKind kind, std::uint32_t channels, std::uint32_t kernel, std::uint32_t stride,
+             std::uint32_t padding) {
+  return {.kind = kind,
+          .channels = channels,
+          .kernel_height = kernel,
+          .kernel_width = kernel,
+          .stride = stride,
+          .padding_height = padding,
+          .padding_width = padding};
+}
+
+std::string error_of(const ConvNet& net) {
+  const Result<Workload> w = convnet(net, {});
+  return w ? "no error" : to_string(w.error());
+}
+
+}  // namespace
+
+TEST_CASE("a convolution is products of positions, channels out and inputs summed") {
+  // 3 x 3 with stride 2 on 8 channels of 9 x 9, padded by 1: 5 x 5 positions of 16 channels, in 4
+  // groups: 4 x (25 x 4 x (2 x 9)) products. Its input is the sample's gradient: not needed.
+  Piece grouped = square(PieceKind::kConvolution, 16, 3, 2, 1);
+  grouped.groups = 4;
+  ConvNet net = {.name = "one", .channels = 8, .height = 9, .width = 9, .pieces = {grouped}};
+  net.pieces.push_back(grouped);
+  const Result<Workload> w = convnet(net, {});
+  REQUIRE(w);
+  const Op& forward = w->layers[0].forward[0];
+  CHECK(flops_of(forward).flop() == 2 * 4 * 25 * 4 * 18.);
+  CHECK(w->layers[0].parameters() == 4 * 4 * 18.);
+  // Input, output and weights at 2 bytes.
+  CHECK(bytes_of(forward).b() == 2 * (8 * 81. + 16 * 25. + 4 * 4 * 18.));
+  CHECK(w->layers[0].backward.size() == 1);
+  REQUIRE(w->layers[1].backward.size() == 2);
+  for (const Op& op : w->layers[1].backward)
+    CHECK(flops_of(op).flop() == flops_of(w->layers[1].forward[0]).flop());
+
+  SECTION("more samples move more activations, and the same weights") {
+    const Workload many = with_samples(*w, 10);
+    CHECK(bytes_of(many.layers[0].forward[0]).b() == 2 * (10 * (8 * 81. + 16 * 25.) + 4 * 4 * 18.));
+    CHECK(bytes_of(many.layers[0].backward[0]).b() ==
+          2 * (10 * (8 * 81. + 16 * 25.) + 4 * 4 * 18.));
+    CHECK(many.model_flops().flop() == Approx(10 * w->model_flops().flop()));
+  }
+}
+
+TEST_CASE("pools count positions that are covered in part where they round up") {
+  // 3 wide by steps of 2 on 6: 2 positions, 3 when rounded up.
+  for (const bool up : {false, true}) {
+    Piece pool = square(PieceKind::kMaxPool, 0, 3, 2, 0);
+    pool.round_up = up;
+    const Result<Workload> w =
+        convnet({.name = "pool", .channels = 1, .height = 6, .width = 6, .pieces = {pool}}, {});
+    REQUIRE(w);
+    CHECK(w->layers[0].output.b() == 2 * (up ? 9 : 4));
+  }
+}
+
+TEST_CASE("a network that does not fit together is refused at the piece") {
+  const Piece three = square(PieceKind::kConvolution, 16, 3, 1, 0);
+  ConvNet net = {.name = "net", .channels = 3, .height = 4, .width = 4};
+  net.pieces = {three, three};
+  CHECK(error_of(net) ==
+        "layers[1] of 'net' leaves no positions: kernel 3 × 3 on 2 × 2; a kernel within the padded "
+        "input, a stride above zero");
+  net.pieces = {three};
+  net.pieces[0].groups = 2;
+  CHECK(error_of(net) ==
+        "layers[0] of 'net' has 2 groups for 3 and 16 channels; groups that divide both");
+  const Piece one = square(PieceKind::kConvolution, 8, 1, 1, 0);
+  net.pieces = {three, {.kind = PieceKind::kBranches, .branches = {{}, {one}}, .join = Join::kAdd}};
+  CHECK(error_of(net) ==
+        "layers[1] of 'net' joins 16 × 2 × 2 and 8 × 2 × 2; branches of one shape");
+  net.pieces = {{.kind = PieceKind::kBranches, .branches = {{one}, {one}}}};
+  CHECK(error_of(net) ==
+        "layers[0] of 'net' splits the sample itself; a layer in front of branches");
+}

@@ -1,0 +1,302 @@
+// A transformer's layers against the formulas of "Reducing Activation Recomputation in Large
+// Transformer Models" (Korthikanti et al., 2022) and of docs/concepts/workload.md.
+#include <catch2/catch.hpp>
+
+#include "models/workload/transformer.h"
+
+using namespace rehearse;
+using namespace rehearse::workload;
+
+namespace {
+
+constexpr double kRounding = 1e-12;
+
+// Sizes of which no two agree by chance.
+Transformer gpt() {
+  return {.name = "gpt",
+          .hidden = 768,
+          .layers = 5,
+          .heads = 12,
+          .feed_forward = 4 * 768,
+          .vocabulary = 51200,
+          .sequence = 1024};
+}
+
+Transformer llama() {
+  return {.name = "llama",
+          .hidden = 4096,
+          .layers = 32,
+          .heads = 32,
+          .kv_heads = 8,
+          .feed_forward = 14336,
+          .vocabulary = 128256,
+          .sequence = 8192,
+          .gated = true,
+          .activation = Activation::kSilu,
+          .norm = Norm::kRms,
+          .positions = Positions::kRotary,
+          .tied_embedding = false,
+          .query_bias = false,
+          .output_bias = false,
+          .linear_bias = false};
+}
+
+const Implementation kMegatron = {.attention = Attention::kUnfused, .dropout = true};
+
+Workload made(const Transformer& model, const Implementation& how) {
+  Result<Workload> w = transformer(model, how);
+  INFO((w ? "" : to_string(w.error())));
+  REQUIRE(w);
+  return *w;
+}
+
+const Layer& layer(const Workload& w, std::string_view name) {
+  for (const Layer& l : w.layers)
+    if (l.name == name) return l;
+  FAIL("no layer " << name);
+  return w.layers.front();
+}
+
+struct Sums {
+  double whole = 0;
+  double divided = 0;  // by tensor parallelism
+  double scores = 0;
+};
+
+bool moves(const Op& op) {
+  return op.kind == OpKind::kElementwise || op.kind == OpKind::kNorm || op.kind == OpKind::kSoftmax;
+}
+
+Sums traffic(const std::vector<Op>& ops) {
+  Sums sums;
+  for (const Op& op : ops)
+    if (moves(op) && op.samples == Extent::kBytes)
+      (op.core                       ? sums.scores
+       : op.tensor == Extent::kBytes ? sums.divided
+                                     : sums.whole) += op.bytes.b();
+  return sums;
+}
+
+Sums kept(const Layer& l) {
+  Sums sums;
+  for (const Kept& k : l.kept)
+    (k.core ? sums.scores : k.tensor ? sums.divided : sums.whole) += k.bytes.b();
+  return sums;
+}
+
+double gemm_flops(const std::vector<Op>& ops) {
+  double sum = 0;
+  for (const Op& op : ops) sum += flops_of(op).flop();
+  return sum;
+}
+
+double kernels(const std::vector<Op>& ops) {
+  double sum = 0;
+  for (const Op& op : ops) sum += op.kernels;
+  return sum;
+}
+
+}  // namespace
+
+TEST_CASE("the elementwise traffic of a GPT block is what Megatron's runs show") {
+  const Transformer m = gpt();
+  const Workload w = made(m, kMegatron);
+  const Layer& block = layer(w, "block");
+  const double u = 2. * m.sequence * m.hidden;  // bytes of one activation
+  const double scores = 2. * m.heads * m.sequence * m.sequence;
+
+  const Sums forward = traffic(block.forward);
+  CHECK(forward.whole == Approx(11 * u).epsilon(kRounding));
+  CHECK(forward.divided == Approx((8 + 6) * u).epsilon(kRounding));
+  CHECK(forward.scores == Approx(4.5 * scores).epsilon(kRounding));
+  const Sums backward = traffic(block.backward);
+  CHECK(backward.whole == Approx(21 * u).epsilon(kRounding));
+  CHECK(backward.divided == Approx(28 * u).epsilon(kRounding));
+  CHECK(backward.scores == Approx(5.5 * scores).epsilon(kRounding));
+
+  // 10 bytes a parameter of gradient accumulation, whatever the samples.
+  double accumulated = 0;
+  for (const Op& op : block.backward)
+    if (op.samples == Extent::kNone) accumulated += op.bytes.b();
+  CHECK(accumulated == Approx(10. * 12 * m.hidden * m.hidden).epsilon(kRounding));
+
+  double loss = 0;
+  for (const std::vector<Op>* ops : {&w.layers.back().forward, &w.layers.back().backward})
+    for (const Op& op : *ops)
+      if (op.name.substr(0, 4) == "loss") loss += op.bytes.b();
+  CHECK(loss == Approx(32. * m.sequence * m.vocabulary));
+}
+
+TEST_CASE("a block launches about 24 kernels forward and 48 backward") {
+  const Workload w = made(gpt(), kMegatron);
+  CHECK(kernels(layer(w, "block").forward) == Approx(24).margin(2));
+  CHECK(kernels(layer(w, "block").backward) == Approx(48).margin(4));
+  const Workload compiled =
+      made(gpt(), {.elementwise = Elementwise::kCompiled, .loss = Loss::kCompiled});
+  CHECK(kernels(layer(compiled, "block").forward) < 12);
+}
+
+TEST_CASE("matrix operations of a GPT model: 24 B s h^2 (1 + s / 6h) a layer, and backward twice") {
+  // Narayanan et al., SC 2021: forward and backward, 72 B s l h^2 (1 + s/6h + V/12lh).
+  const Transformer m = gpt();
+  for (const Attention attention : {Attention::kUnfused, Attention::kFlash}) {
+    const Workload w = made(m, {.attention = attention});
+    const double s = m.sequence, h = m.hidden, l = m.layers, v = m.vocabulary;
+    CHECK(w.model_flops().flop() ==
+          Approx(72 * s * l * h * h * (1 + s / (6 * h) + v / (12 * l * h))).epsilon(kRounding));
+    for (const Layer& each : w.layers)
+      CHECK(gemm_flops(each.backward) == Approx(2 * gemm_flops(each.forward)));
+  }
+}
+
+TEST_CASE("what a block keeps is what Korthikanti et al. count") {
+  const Transformer m = gpt();
+  const double u = double(m.sequence) * m.hidden;  // elements
+  const double scores = double(m.heads) * m.sequence * m.sequence;
+
+  SECTION("GPT with dropout: u (10 + 24/t) + 5 a s^2 / t") {
+    const Layer block = layer(made(m, kMegatron), "block");
+    CHECK(kept(block).whole == Approx(10 * u));
+    CHECK(kept(block).divided == Approx(24 * u));
+    CHECK(kept(block).scores == Approx(5 * scores));
+  }
+  SECTION("flash attention: the scores leave 4 a s") {
+    const Layer block = layer(made(m, {.dropout = true}), "block");
+    CHECK(kept(block).whole == Approx(10 * u));
+    CHECK(kept(block).divided == Approx(24 * u));
+    CHECK(kept(block).scores == Approx(4. * m.heads * m.sequence));
+  }
+  SECTION("MPT, flash without dropout: 32 u") {
+    const Layer block = layer(made(m, {}), "block");
+    CHECK(kept(block).whole + kept(block).divided == Approx(32 * u));
+  }
+  SECTION("Llama, keys and values expanded: u (8 + (8 + 8f/h) / t)") {
+    const Transformer x = llama();
+    const double e = double(x.sequence) * x.hidden;
+    const Layer block = layer(made(x, {}), "block");
+    CHECK(kept(block).whole == Approx(8 * e));
+    CHECK(kept(block).divided == Approx((8 + 8. * x.feed_forward / x.hidden) * e));
+    // not expanded: keys and values of 8 heads of 32
+    const Layer lean = layer(made(x, {.expanded_keys = false}), "block");
+    CHECK(kept(lean).divided == Approx((5 + 8. * x.feed_forward / x.hidden) * e));
+  }
+  SECTION("one tensor is the input, 2 u: what full recomputation keeps") {
+    for (const Layer& each : made(m, kMegatron).layers) {
+      double inputs = 0;
+      for (const Kept& k : each.kept)
+        if (k.input) inputs += k.bytes.b();
+      CHECK(inputs == Approx(each.name == "embedding" ? 0 : 2 * u));
+    }
+  }
+  SECTION("logits by their copies, for the current microbatch alone") {
+    for (const auto& [loss, bytes] :
+         {std::pair{Loss::kFused, 2.}, std::pair{Loss::kMpt, 6.}, std::pair{Loss::kCompiled, 14.},
+          std::pair{Loss::kEager, 16.}}) {
+      double transient = 0;
+      for (const Kept& k : made(m, {.loss = loss}).layers.back().kept)
+        if (k.transient) transient += k.bytes.b();
+      CHECK(transient == Approx(bytes * m.sequence * m.vocabulary));
+    }
+  }
+}
+
+TEST_CASE("tensor parallelism divides what Megatron-LM divides") {
+  const Workload w = made(gpt(), kMegatron);
+  const auto tag = [&](std::string_view layer_name, std::string_view name) {
+    const Layer& l = layer(w, layer_name);
+    for (const std::vector<Op>* ops : {&l.forward, &l.backward})
+      for (const Op& op : *ops)
+        if (op.name == name) return op.tensor;
+    FAIL("no op " << name);
+    return Extent::kNone;
+  };
+  CHECK(tag("block", "qkv") == Extent::kN);
+  CHECK(tag("block", "qkv.dgrad") == Extent::kK);  // partial sums
+  CHECK(tag("block", "qkv.wgrad") == Extent::kN);
+  CHECK(tag("block", "projection") == Extent::kK);  // partial sums
+  CHECK(tag("block", "projection.dgrad") == Extent::kN);
+  CHECK(tag("block", "projection.wgrad") == Extent::kM);
+  CHECK(tag("block", "scores") == Extent::kBatch);
+  CHECK(tag("embedding", "embedding") == Extent::kK);  // partial sums
+  CHECK(tag("embedding", "embedding.wgrad") == Extent::kM);
+  CHECK(tag("head", "logits") == Extent::kN);
+
+  // Megatron-LM: matrices and biases of columns are divided; norms and biases of rows are not.
+  double divided = 0, whole = 0;
+  for (const Weights& p : layer(w, "block").weights) (p.tensor ? divided : whole) += p.count;
+  const double h = gpt().hidden;
+  CHECK(divided == 12 * h * h + 7 * h);
+  CHECK(whole == 4 * h + 2 * h);
+}
+
+TEST_CASE("the gradient of weights stands right behind that of the input, and sums over tokens") {
+  for (const Layer& l : made(llama(), {}).layers)
+    for (std::size_t i = 0; i < l.backward.size(); ++i) {
+      const Op& op = l.backward[i];
+      if (op.kind != OpKind::kGemm || op.core) continue;
+      if (!op.weight_gradient) {
+        REQUIRE(i + 2 < l.backward.size());
+        CHECK(l.backward[i + 1].weight_gradient);
+        CHECK(l.backward[i + 1].kind == OpKind::kGemm);
+        CHECK(l.backward[i + 2].samples == Extent::kNone);
+      } else {
+        CHECK(op.samples == Extent::kK);
+      }
+    }
+}
+
+TEST_CASE("a mixture computes as much as its tokens are sent to, and holds all experts") {
+  Transformer m = llama();
+  m.mixture = Mixture{.experts = 8, .per_token = 2, .feed_forward = 14336};
+  const Workload w = made(m, {});
+  const Layer& block = layer(w, "mixture_block");
+  double held = 0;
+  for (const Weights& p : block.weights)
+    if (p.expert) held += p.count;
+  CHECK(held == 8. * 3 * 4096 * 14336);
+  double flops = 0;
+  for (const Op& op : block.forward)
+    if (op.expert) flops += flops_of(op).flop();
+  CHECK(flops == Approx(2. * 2 * 8192 * 3 * 4096 * 14336));
+  CHECK(w.experts == 8);
+
+  m.layers = 7;
+  m.mixture->first_dense = 1;
+  m.mixture->every = 2;
+  std::string order;
+  for (const Layer& l : made(m, {}).layers)
+    order += l.name == "mixture_block" ? "m" : l.name == "dense_block" ? "d" : "";
+  CHECK(order == "ddmdmdm");
+}
+
+TEST_CASE(
+    "32-bit activations take twice the bytes, masks the same; 8-bit operands are stored wider") {
+  const Transformer m = gpt();
+  const auto bytes = [&](Dtype dtype) {
+    return layer(made(m, {.dtype = dtype}), "block").kept_bytes().b() - 4. * m.heads * m.sequence;
+  };
+  CHECK(bytes(Dtype::kFp32) == Approx(2 * bytes(Dtype::kBf16)));
+  CHECK(bytes(Dtype::kFp8) == Approx(bytes(Dtype::kBf16)));
+  const Workload w = made(m, {.dtype = Dtype::kFp8});
+  for (const Op& op : layer(w, "block").forward)
+    CHECK((op.dtype == Dtype::kFp8) == (op.kind == OpKind::kGemm));
+}
+
+TEST_CASE("dimensions that make no transformer are refused with the reason") {
+  const auto message = [](auto change) {
+    Transformer m = gpt();
+    change(m);
+    const Result<Workload> w = transformer(m, {});
+    REQUIRE_FALSE(w);
+    return to_string(w.error());
+  };
+  CHECK(message([](Transformer& m) { m.hidden = 0; }) ==
+        "'gpt' has no hidden size; a whole number above zero");
+  CHECK(message([](Transformer& m) { m.heads = 7; }) ==
+        "'gpt' divides a hidden size of 768 among 7 heads; heads that divide it, or a head size");
+  CHECK(message([](Transformer& m) { m.kv_heads = 5; }) ==
+        "'gpt' has 12 heads for 5 of keys and values; kv_heads that divide heads");
+  CHECK(message([](Transformer& m) {
+          m.mixture = Mixture{.experts = 8, .per_token = 9, .feed_forward = 64};
+        }) == "'gpt' sends a token to 9 of 8 experts; experts_per_token up to experts");
+}
