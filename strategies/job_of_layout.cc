@@ -2,6 +2,7 @@
 
 #include <fmt/core.h>
 
+#include "strategies/server_program.h"
 #include "strategies/stage_program.h"
 
 namespace rehearse::strategies {
@@ -21,8 +22,7 @@ void add_groups(Job& job, const Stage& stage, GroupKind kind) {
     if (members.empty()) continue;
     const auto number = static_cast<std::uint32_t>(job.groups.size());
     for (const RankId member : members) job.groups_of[member.index()].push_back(number);
-    job.groups.push_back(
-        {fmt::format("{} {}[{}]", stage.name, what, r), std::move(members)});
+    job.groups.push_back({fmt::format("{} {}[{}]", stage.name, what, r), std::move(members)});
   }
 }
 
@@ -33,6 +33,20 @@ void add_peers(Job& job, const Layout& layout, const Stage& stage,
     for (const std::uint32_t other : others)
       for (const std::uint32_t rank : partners(stage.degrees, r, layout.stages[other].degrees))
         peers.push_back(RankId(layout.stages[other].first_rank + rank));
+    if (layout.servers)
+      for (std::uint32_t i = 0; i < layout.servers->count; ++i)
+        peers.push_back(RankId(layout.servers->first_rank + i));
+  }
+}
+
+/// All servers do the same, with all workers.
+void add_servers(Job& job, const Layout& layout, const Price& price, const JobOptions& options) {
+  job.programs.push_back(server_program(layout, price, options.steps, job.names));
+  for (std::uint32_t i = 0; i < layout.servers->count; ++i) {
+    const std::uint32_t rank = layout.servers->first_rank + i;
+    job.program_of[rank] = static_cast<std::uint32_t>(job.programs.size() - 1);
+    for (std::uint32_t worker = 0; worker < layout.servers->first_rank; ++worker)
+      job.peers_of[rank].push_back(RankId(worker));
   }
 }
 
@@ -56,6 +70,7 @@ Result<Job> job_of(const Layout& layout, const Price& price, const JobOptions& o
     for (const GroupKind kind : program->groups) add_groups(job, stage, kind);
     add_peers(job, layout, stage, program->stages);
   }
+  if (layout.servers) add_servers(job, layout, price, options);
   return job;
 }
 

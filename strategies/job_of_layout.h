@@ -8,6 +8,10 @@
 // where degrees differ, each rank of the wider stage has its share of a rank of the other. Sends go
 // beside computing.
 //
+// With servers of parameters, workers send them gradients and receive parameters; a server's
+// program follows (server_program.h). Where several ranks send to one server its port is what they
+// wait for: a matter for message fidelity; the closed forms of sends do not see it.
+//
 // Pieces of a matrix that first and last stage share are exchanged between their ranks of equal
 // number before the optimizer runs.
 #pragma once
@@ -27,6 +31,9 @@ struct JobOptions {
   Seconds host_per_kernel = Seconds::s(0);
   /// Once per step and rank: what no op stands for.
   Seconds fixed = Seconds::s(0);
+  /// So many steps one after the other: what workers that do not wait for each other settle down to
+  /// takes several.
+  std::uint32_t steps = 1;
   /// Between device and host, for copies. Needed where the layout has some.
   std::optional<ByteRate> host_rate = {};
 };

@@ -5,6 +5,8 @@
 
 #include <fmt/core.h>
 
+#include "strategies/server_program.h"
+
 namespace rehearse::strategies {
 
 using graph::ProgramOp;
@@ -45,8 +47,11 @@ class Writer {
     if (Status ok = check_order(); !ok) return forward(ok);
     find_peers();
     price_layers();
-    for (std::size_t s = 0; s < stage_.order.size(); ++s) slot(s);
-    step();
+    for (step_ = 0; step_ < options_.steps; ++step_) {
+      begin_step();
+      for (std::size_t s = 0; s < stage_.order.size(); ++s) slot(s);
+      step();
+    }
     if (wrong_) return tl::unexpected(std::move(*wrong_));
     return std::move(result_);
   }
@@ -174,8 +179,11 @@ class Writer {
   }
 
   void block(const Block& block, const Block* next) {
-    // What the block before issued for this one; the first of all has nobody before it.
-    if (block.run->prefetches && first_) prefetch(block, {});
+    // What the block before issued for this one; the first of a step has nobody before it.
+    if (block.run->prefetches && first_) {
+      flush();
+      prefetch(block, ready_);
+    }
     first_ = false;
     Ops fetched = std::move(fetched_);
     fetched_.clear();
@@ -210,7 +218,8 @@ class Writer {
   }
   /// Axes of one rank have nothing to communicate.
   bool concerns_others(const Op& op) const {
-    return op.kind == OpKind::kCopy || workload::group_size(op, stage_.degrees) > 1;
+    return op.kind == OpKind::kCopy || is_with_servers(layout_, op) ||
+           workload::group_size(op, stage_.degrees) > 1;
   }
 
   void prefetch(const Block& block, const Ops& after) {
@@ -236,12 +245,12 @@ class Writer {
     if (!pending_) return;
     const std::uint32_t op = add(*pending_, ready_);
     pending_.reset();
-    became_ready(op);
+    became_ready({op});
   }
-  void became_ready(std::uint32_t op) {
+  void became_ready(const Ops& ops) {
     ready_ = std::move(late_);
     late_.clear();
-    add_to(ready_, op);
+    for (const std::uint32_t op : ops) add_to(ready_, op);
   }
 
   void communicate(const Op& op) {
@@ -258,7 +267,8 @@ class Writer {
       }
       case Issue::kInline:
       case Issue::kPrefetched:
-        became_ready(add(op, ready_));
+        became_ready(is_with_servers(layout_, op) ? exchange_with_servers(op, ready_)
+                                                  : Ops{add(op, ready_)});
         break;
     }
     after_deferred_.clear();
@@ -268,9 +278,30 @@ class Writer {
   void defer(const Op& op) {
     if (!concerns_others(op)) return;
     flush();
-    const std::uint32_t added = add(op, after_deferred_.empty() ? ready_ : after_deferred_);
-    after_deferred_ = {added};
-    deferred_.push_back(added);
+    const Ops after = after_deferred_.empty() ? ready_ : after_deferred_;
+    after_deferred_ =
+        is_with_servers(layout_, op) ? exchange_with_servers(op, after) : Ops{add(op, after)};
+    deferred_.insert(deferred_.end(), after_deferred_.begin(), after_deferred_.end());
+  }
+
+  /// One message to or from each server.
+  Ops exchange_with_servers(const Op& op, const Ops& after) {
+    const bool push = op.collective == CollectiveKind::kReduce;
+    const std::uint32_t servers = layout_.servers->count;
+    const std::uint32_t first = peers_.empty() ? 0 : peers_.back().first + peers_.back().count;
+    const std::uint32_t tag = server_tag(step_, exchanges_++);
+    Ops added;
+    for (std::uint32_t s = 0; s < servers; ++s)
+      added.push_back(add(ProgramOp{.name = names_.intern(op.name),
+                                    .task = push ? Task::kSend : Task::kReceive,
+                                    .bytes = op.bytes / servers,
+                                    .peer = first + s,
+                                    .tag = tag},
+                          push ? after : Ops{}));
+    // A fetch is asked for when the push has come.
+    if (!push)
+      for (const std::uint32_t op_before : after) add_to(added, op_before);
+    return added;
   }
 
   std::uint32_t add(const Op& op, const Ops& after) {
@@ -315,6 +346,15 @@ class Writer {
     return local;
   }
 
+  void begin_step() {
+    if (!deferred_.empty()) flush();
+    for (const std::uint32_t op : deferred_) add_to(ready_, op);
+    deferred_.clear();
+    after_deferred_.clear();
+    exchanges_ = 0;
+    first_ = true;
+  }
+
   /// Forward passes take from the chunk before, backward ones from the one behind.
   void receive(const Slot& slot) {
     if (slot.pass != Pass::kForward && slot.pass != Pass::kBackward) return;
@@ -357,14 +397,20 @@ class Writer {
     }
   }
   std::uint32_t tag(std::size_t crossing, const Slot& slot) const {
-    return static_cast<std::uint32_t>(2 * crossing + (slot.pass == Pass::kForward ? 0 : 1)) *
+    return first_tag() +
+           static_cast<std::uint32_t>(2 * crossing + (slot.pass == Pass::kForward ? 0 : 1)) *
                layout_.microbatches +
            slot.microbatch;
+  }
+  /// Of a step: crossings, then what is tied.
+  std::uint32_t first_tag() const {
+    return step_ * (static_cast<std::uint32_t>(2 * crossings_.size()) * layout_.microbatches + 1);
   }
 
   void step() {
     if (!deferred_.empty()) flush();
     for (const std::uint32_t op : deferred_) add_to(ready_, op);
+    deferred_.clear();
     after_deferred_.clear();
     first_ = false;
     if (const std::optional<std::uint32_t> other = tied_with(layout_, number_))
@@ -395,7 +441,8 @@ class Writer {
     flush();
     Crossing crossing{{}, {}, tied_message(layout_, number_, other)};
     // Behind all tags of crossings.
-    const auto tag = static_cast<std::uint32_t>(2 * crossings_.size()) * layout_.microbatches;
+    const auto tag =
+        first_tag() + static_cast<std::uint32_t>(2 * crossings_.size()) * layout_.microbatches;
     exchange(Task::kSend, other, crossing, tag, false);
     exchange(Task::kReceive, other, crossing, tag, false);
   }
@@ -426,6 +473,8 @@ class Writer {
   Ops deferred_;                      // so far
   Ops after_deferred_;                // the op before, where it is deferred
   bool first_ = true;
+  std::uint32_t step_ = 0;
+  std::uint32_t exchanges_ = 0;  // with servers, in this step
 };
 
 }  // namespace

@@ -14,8 +14,9 @@ namespace rehearse::strategies {
 
 struct StageProgram {
   graph::Program program;
-  std::vector<GroupKind> groups;      ///< by the number that the program uses
-  std::vector<std::uint32_t> stages;  ///< that it exchanges with; their ranks are its peers
+  std::vector<GroupKind> groups;  ///< by the number that the program uses
+  /// That it exchanges with; their ranks are its peers, and behind them the servers.
+  std::vector<std::uint32_t> stages;
 };
 
 /// Crossings of the layout that begin or end on the stage are those that count. Fails as job_of

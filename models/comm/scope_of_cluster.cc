@@ -35,43 +35,45 @@ Fabric fabric_of(const Cluster& cluster, DeviceId a, DeviceId b) {
                                                                 : Fabric::kBridgedPairs;
 }
 
+/// Whether a type is not as the catalog has it.
+bool of_their_own(const LinkType& type) {
+  std::string_view name = type.name;
+  constexpr std::string_view kDouble = "_x2";  // two links of a kind between a pair
+  if (name.ends_with(kDouble)) name.remove_suffix(kDouble.size());
+  const auto row = cluster::find_link(name);
+  return !row || !type.source.starts_with((*row)->origin.source);
+}
+
+}  // namespace
+
+Scopes::Scopes(const Cluster& cluster) : cluster_(cluster), nics_(cluster.nodes().size()) {
+  for (const LinkType& type : cluster.link_types()) own_.push_back(of_their_own(type));
+  const std::span<const cluster::Vertex> vertices = cluster.vertices();
+  const std::span<const cluster::Link> links = cluster.links();
+  for (std::size_t i = 0; i < links.size(); ++i) {
+    const cluster::Vertex &a = vertices[links[i].a.index()], &b = vertices[links[i].b.index()];
+    if (a.node == b.node) continue;
+    const LinkType& type = cluster.type(LinkId(i));
+    for (const cluster::Vertex* end : {&a, &b}) {
+      if (!end->node || end->kind != cluster::VertexKind::kNic) continue;
+      Nics& nics = nics_[end->node->index()];
+      if (!nics.type || type.rate > nics.type->rate) nics.type = &type;
+      ++nics.count;
+    }
+  }
+}
+
 /// A link type between two devices of a node that is not as the catalog has it.
-std::optional<std::string> link_of_their_own(const Cluster& cluster,
-                                             std::span<const DeviceId> devices) {
+std::optional<std::string> Scopes::link_of_their_own(std::span<const DeviceId> devices) const {
   for (std::size_t i = 1; i < devices.size(); ++i)
-    for (const HopId hop : cluster.route(devices[i - 1], devices[i]).hops) {
-      const LinkType& type = cluster.type(Cluster::link_of(hop));
-      std::string_view name = type.name;
-      constexpr std::string_view kDouble = "_x2";  // two links of a kind between a pair
-      if (name.ends_with(kDouble)) name.remove_suffix(kDouble.size());
-      const auto row = cluster::find_link(name);
-      if (!row || !type.source.starts_with((*row)->origin.source)) return type.name;
+    for (const HopId hop : cluster_.route(devices[i - 1], devices[i]).hops) {
+      const std::uint32_t type = cluster_.links()[Cluster::link_of(hop).index()].type;
+      if (own_[type]) return cluster_.link_types()[type].name;
     }
   return std::nullopt;
 }
 
-/// The widest link type of a NIC of the node, towards the fabric, and how many such NICs there are.
-struct Nics {
-  const LinkType* type = nullptr;
-  double count = 0;
-};
-
-Nics nics_of(const Cluster& cluster, NodeId node) {
-  Nics nics;
-  for (std::size_t i = 0; i < cluster.links().size(); ++i) {
-    const cluster::Link& link = cluster.links()[i];
-    const auto& a = cluster.vertices()[link.a.index()];
-    const auto& b = cluster.vertices()[link.b.index()];
-    if ((a.node == node) == (b.node == node)) continue;  // within the node, or elsewhere
-    if ((a.node == node ? a : b).kind != cluster::VertexKind::kNic) continue;
-    const LinkType& type = cluster.type(LinkId(i));
-    if (!nics.type || type.rate > nics.type->rate) nics.type = &type;
-    ++nics.count;
-  }
-  return nics;
-}
-
-Network network_of(const Nics& nics, Seconds latency, std::vector<std::string>& notes) {
+Network Scopes::network_of(const Nics& nics, Seconds latency, std::vector<std::string>& notes) {
   const std::string& name = nics.type->name;
   const std::string_view row(name.data(), std::min(name.find(','), name.size()));
   ByteRate nominal = nics.type->rate;
@@ -93,9 +95,12 @@ Network network_of(const Nics& nics, Seconds latency, std::vector<std::string>& 
   return {kind, nominal * nics.count, latency};
 }
 
-}  // namespace
-
 Result<ClusterScope> scope_of(const Cluster& cluster, std::span<const DeviceId> ranks) {
+  return Scopes(cluster).of(ranks);
+}
+
+Result<ClusterScope> Scopes::of(std::span<const DeviceId> ranks) const {
+  const Cluster& cluster = cluster_;
   if (ranks.size() < 2)
     return fail(fmt::format("{} communicates with nobody", counted(ranks.size(), "rank")),
                 "at least two ranks");
@@ -125,10 +130,10 @@ Result<ClusterScope> scope_of(const Cluster& cluster, std::span<const DeviceId> 
   scope.nodes = static_cast<std::uint32_t>(of_node.size());
   if (first.size() > 1) {
     scope.fabric = fabric_of(cluster, first[0], first[1]);
-    scope.link_of_their_own = link_of_their_own(cluster, first);
+    scope.link_of_their_own = link_of_their_own(first);
   }
   if (scope.nodes == 1) return scope;
-  Nics nics = nics_of(cluster, of_node.begin()->first);
+  Nics nics = nics_[of_node.begin()->first.index()];
   if (!nics.type) return scope;
   const DeviceId other = std::next(of_node.begin())->second.front();
   const std::size_t on_node = cluster.nodes()[of_node.begin()->first.index()].devices.size();

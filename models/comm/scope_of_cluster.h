@@ -33,6 +33,28 @@ struct ClusterScope {
 /// two ranks.
 Result<ClusterScope> scope_of(const cluster::Cluster& cluster, std::span<const DeviceId> ranks);
 
+/// The same for many groups of a cluster, whose NICs and link types are looked at once.
+class Scopes {
+ public:
+  /// REQUIRES: the cluster outlives this object.
+  explicit Scopes(const cluster::Cluster& cluster);
+  Result<ClusterScope> of(std::span<const DeviceId> ranks) const;
+
+ private:
+  /// The widest link type of a NIC of a node, towards the fabric, and how many such NICs there are.
+  struct Nics {
+    const cluster::LinkType* type = nullptr;
+    double count = 0;
+  };
+
+  std::optional<std::string> link_of_their_own(std::span<const DeviceId> devices) const;
+  static Network network_of(const Nics& nics, Seconds latency, std::vector<std::string>& notes);
+
+  const cluster::Cluster& cluster_;
+  std::vector<Nics> nics_;  // by node
+  std::vector<char> own_;   // by link type: not as the catalog has it
+};
+
 /// That the calibration was measured on devices joined as these are, and that NICs join the nodes;
 /// else why its price would mean nothing.
 Status suits(const Calibration& calibration, const ClusterScope& scope);

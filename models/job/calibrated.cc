@@ -36,7 +36,7 @@ Result<CalibratedCost> resolve(const ClusterScope& scope, CollectiveKind kind) {
 
 Result<std::shared_ptr<const CalibratedCost>> CalibratedCosts::of(
     CollectiveKind kind, std::span<const DeviceId> devices) {
-  const Result<ClusterScope> scope = comm::scope_of(cluster_, devices);
+  const Result<ClusterScope> scope = scopes_.of(devices);
   if (!scope) return forward(scope);
   Key key{kind, scope->device, scope->fabric, scope->ranks, scope->nodes, {}, 0, 0};
   if (const auto& network = scope->network) {

@@ -24,7 +24,7 @@ struct CalibratedCost {
 class CalibratedCosts {
  public:
   /// REQUIRES: the cluster outlives this object.
-  explicit CalibratedCosts(const cluster::Cluster& cluster) : cluster_(cluster) {}
+  explicit CalibratedCosts(const cluster::Cluster& cluster) : scopes_(cluster) {}
 
   /// Equal groups get the same object. Fails, saying why, where no calibration covers it.
   /// REQUIRES: at least two devices.
@@ -35,7 +35,7 @@ class CalibratedCosts {
   using Key = std::tuple<CollectiveKind, std::string, std::optional<comm::Fabric>, std::uint32_t,
                          std::uint32_t, std::optional<comm::NetworkKind>, double, double>;
 
-  const cluster::Cluster& cluster_;
+  const comm::Scopes scopes_;
   std::map<Key, Result<std::shared_ptr<const CalibratedCost>>> known_;
 };
 

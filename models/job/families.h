@@ -21,6 +21,8 @@ struct Meeting {
   Bytes size;
 };
 
+inline constexpr std::uint64_t kMostMessages = 200'000;
+
 class Families {
  public:
   /// REQUIRES: all outlive this object.
@@ -31,6 +33,9 @@ class Families {
   /// that share no link, through others either, are run apart, and of those that are laid out alike
   /// one. Nothing where some take longer than others by more than rounding, and where a link that
   /// they use changes over time. REQUIRES: lanes outlive this object.
+  ///
+  /// Of more than kMostMessages, where all lanes are long rows of messages that go on at an even
+  /// pace (rings), the first ones are run, and the others follow at the pace of those.
   Result<std::optional<Picoseconds>> time(std::span<const Meeting> family);
 
  private:
@@ -47,6 +52,7 @@ class Families {
   std::vector<Set> apart(std::span<const Meeting> family);
   Shape shape_of(const Set& meetings);
   Result<Picoseconds> run(const Set& meetings);
+  Result<Picoseconds> run_all(const Set& meetings);
 
   const cluster::Cluster& cluster_;
   const Rules& rules_;

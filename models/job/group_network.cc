@@ -170,6 +170,13 @@ Result<GroupSchedule> Schedules::of(CollectiveKind kind, std::span<const DeviceI
                        .across = schedule.across,
                        .local_paths = {},
                        .across_paths = {}};
+  if (rules_.calibrated) {
+    if (auto cost = calibrated_.of(kind, devices))
+      result.calibrated = std::move(*cost);
+    else
+      result.why_not = cost.error().diagnostics.front().problem;
+  }
+  if (result.calibrated) return result;  // nothing asks for the links
   const bool two_levels = schedule.across.count > 0 && schedule.local.count > 0;
   for (const Lane& lane : schedule.lanes->lanes()) {
     const DeviceId from = devices[lane.from], to = devices[lane.to];
@@ -182,12 +189,6 @@ Result<GroupSchedule> Schedules::of(CollectiveKind kind, std::span<const DeviceI
   }
   keep_distinct(result.local_paths);
   keep_distinct(result.across_paths);
-  if (rules_.calibrated) {
-    if (auto cost = calibrated_.of(kind, devices))
-      result.calibrated = std::move(*cost);
-    else
-      result.why_not = cost.error().diagnostics.front().problem;
-  }
   return result;
 }
 

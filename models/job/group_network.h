@@ -15,7 +15,7 @@
 
 namespace rehearse::job {
 
-/// A schedule with the distinct ways that its messages take.
+/// A schedule with the distinct ways that its messages take; without them where it is calibrated.
 struct GroupSchedule {
   std::shared_ptr<const graph::Lanes> lanes;
   comm::Steps local, across;

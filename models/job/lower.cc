@@ -196,6 +196,7 @@ class Lowering {
         const OpId id = add_op(r, op, names[op.name.index()], servers);
         for (std::uint32_t d = order.first[i]; d < order.first[i + 1]; ++d)
           builder_.add_edge(OpId(base + order.before[d]), id);
+        if (op.need > 0) builder_.wait_for_first(id, op.need);
         if (communicates && folded_ && rules_.fidelity == Fidelity::kMessage &&
             op.task != Task::kReceive)
           builder_.set_duration(id, folded_->times[result_.first_op.size() - 1][i]);

@@ -8,6 +8,7 @@
 
 #include "models/step/order_times.h"
 #include "strategies/boundaries.h"
+#include "strategies/server_program.h"
 #include "strategies/stage_groups.h"
 
 namespace rehearse::step {
@@ -208,6 +209,13 @@ class Evaluation {
                           static_cast<std::uint8_t>(strategies::kGroupKinds)});
         continue;
       }
+      if (strategies::is_with_servers(layout_, op)) {
+        const Result<Seconds> time = with_servers(op, stage);
+        if (!time) return forward(time);
+        priced.push_back({Picoseconds::from(*time), op.issue,
+                          static_cast<std::uint8_t>(strategies::GroupKind::kData)});
+        continue;
+      }
       if (workload::group_size(op, stage.degrees) < 2) continue;
       const Result<Seconds> time = prices_.collective(op, stage);
       if (!time) return forward(time);
@@ -215,6 +223,34 @@ class Evaluation {
                         static_cast<std::uint8_t>(strategies::group_kind(op))});
     }
     return {};
+  }
+
+  /// All ranks of the stage send to or get from the servers; the busiest port counts. A push ends
+  /// with the update.
+  Result<Seconds> with_servers(const Op& op, const Stage& stage) const {
+    const workload::Servers& servers = *layout_.servers;
+    if (servers.staleness != std::uint32_t{0})
+      return fail("workers that do not wait for each other have no step time by closed form",
+                  "staleness 0, or a simulation");
+    Stage place{.name = "servers",
+                .degrees = {.data = servers.count},
+                .first_rank = servers.first_rank,
+                .chunks = {},
+                .order = {},
+                .states = stage.states};
+    const double ranks = stage.degrees.ranks();
+    Result<Seconds> time =
+        prices_.message(stage, place, op.bytes * std::max(1.0, ranks / servers.count));
+    if (!time || op.collective != CollectiveKind::kReduce) return time;
+    Bytes all = Bytes::b(0);
+    for (const Stage& s : layout_.stages)
+      for (const workload::Chunk& chunk : s.chunks)
+        for (const Layer& layer : chunk.layers)
+          for (const Op& other : layer.step)
+            if (strategies::is_with_servers(layout_, other) && other.collective == op.collective)
+              all += other.bytes * layer.count * (s.degrees.tensor * s.degrees.context);
+    const double share = op.bytes * (stage.degrees.tensor * stage.degrees.context) / all;
+    return *time + prices_.op(servers.update) * share;
   }
 
   Status price(const std::vector<Crossing>& crossings) {

@@ -9,7 +9,7 @@
 //
 // Against the engine at closed fidelity: equal where nothing is prefetched or deferred but sums of
 // gradients behind backward; else both lie between the step in which what is prefetched or deferred
-// takes no time and that in which it is inline (docs/concepts/simulate.md).
+// takes no time and that in which it is inline (docs/concepts/job.md).
 #pragma once
 
 #include <functional>

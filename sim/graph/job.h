@@ -45,6 +45,8 @@ struct ProgramOp {
   std::uint32_t peer = 0;   ///< of a send or receive: which of the program's peers
   std::uint32_t tag = 0;
   std::int32_t priority = 0;  ///< of the messages; higher first
+  /// So many of its dependencies must end before it starts; 0: all.
+  std::uint32_t need = 0;
 
   friend bool operator==(const ProgramOp&, const ProgramOp&) = default;
 };

@@ -11,8 +11,10 @@
 #include "sim/cluster/read_cluster.h"
 #include "sim/engine/engine.h"
 #include "strategies/bubble.h"
+#include "strategies/lay_out.h"
 #include "strategies/schedule.h"
 #include "tests/support/layouts.h"
+#include "tests/support/tiny_models.h"
 
 namespace rehearse::step {
 namespace {
@@ -151,8 +153,9 @@ Layout random_layout(Random& random, Overlap overlap) {
 
 /// Nothing where ranks of a stage stand differently on the cluster.
 std::optional<Seconds> by_engine(const Layout& layout, const cluster::Cluster& cluster,
-                                 const job::Rules& rules, const StepOptions& options) {
-  const auto job = strategies::job_of(layout, test::seconds_price, options.job);
+                                 const job::Rules& rules, const StepOptions& options,
+                                 const strategies::Price& price = test::seconds_price) {
+  const auto job = strategies::job_of(layout, price, options.job);
   INFO((job ? "" : to_string(job.error())));
   REQUIRE(job);
   const auto folded = job::fold(*job, cluster, rules);
@@ -183,7 +186,7 @@ Seconds by_sums(const Layout& layout, const cluster::Cluster& cluster, const job
   };
   const auto time = closed_step(
       layout,
-      {.op = test::seconds_price,
+      {.op = price,
        .collective = [&](const Op& op,
                          const workload::Stage& stage) { return value(prices.of(op, stage)); },
        .message = [&](const workload::Stage& from, const workload::Stage& to,
@@ -244,6 +247,69 @@ TEST_CASE("steps: with overlap, between all of it hidden and none of it") {
   CHECK(ratios[ratios.size() / 10] >= 0.99);
   CHECK(ratios[ratios.size() * 9 / 10] <= 1.001);
   CHECK(ratios.back() <= 1.03);
+}
+
+strategies::Plan random_plan(Random& random) {
+  strategies::Plan plan{.data = 1U << between(random, 0, 2),
+                        .tensor = 1U << between(random, 0, 1),
+                        .pipeline = 1U << between(random, 0, 2),
+                        .context = 1U << between(random, 0, 1)};
+  plan.schedule = static_cast<Schedule>(between(random, 0, 4));
+  if (plan.schedule == Schedule::kInterleaved) plan.interleave = 2;
+  plan.zero = between(random, 0, 3);
+  plan.sequence_parallel = between(random, 0, 1) == 1;
+  plan.asynchronous_tensor = between(random, 0, 1) == 1;
+  plan.overlap_gradients = between(random, 0, 1) == 1;
+  plan.bucket = Bytes::kib(between(random, 1, 200));
+  if (between(random, 0, 2) == 0) {
+    plan.synchronization = strategies::Synchronization::kParameterServer;
+    plan.zero = 0;
+    plan.parameter_server.servers = between(random, 1, 2);
+  }
+  return plan;
+}
+
+TEST_CASE("steps: plans of a transformer become jobs that run, and fold, within the bounds") {
+  std::uint32_t ran = 0, servers = 0, folds = 0;
+  for (std::uint64_t seed = 1; seed <= 400; ++seed) {
+    INFO("seed " << seed);
+    Random random(seed);
+    const strategies::Plan plan = random_plan(random);
+    const strategies::Training training{
+        .global_batch = 32, .recompute = static_cast<strategies::Recompute>(between(random, 0, 2))};
+    const workload::Workload model = test::tiny_gpt({.tied = between(random, 0, 1) == 1});
+    const auto layout = strategies::lay_out(model, training, plan);
+    if (!layout) continue;
+    ++ran;
+    const cluster::Cluster cluster = cluster_for(*layout);
+    const job::Rules rules{.fidelity = job::Fidelity::kClosed};
+    const auto job = strategies::job_of(*layout, test::roofline_price, {});
+    INFO((job ? "" : to_string(job.error())));
+    REQUIRE(job);
+    const auto all = job::lower(*job, cluster, rules);
+    INFO((all ? "" : to_string(all.error())));
+    REQUIRE(all);
+    const auto timeline = engine::run(all->graph);
+    INFO((timeline ? "" : to_string(timeline.error())));
+    REQUIRE(timeline);
+    if (layout->servers) ++servers;
+    StepOptions options{.overlap_loss = 0};
+    const auto engine = by_engine(*layout, cluster, rules, options, test::roofline_price);
+    if (!engine) continue;
+    ++folds;
+    CHECK(engine->s() == Approx(timeline->makespan().seconds().s()).epsilon(1e-12));
+    if (layout->servers) continue;
+    const auto step = [&](Background background) {
+      options.background = background;
+      return by_sums(*layout, cluster, rules, options, test::roofline_price);
+    };
+    const Seconds rounding = Seconds::ns(1);
+    CHECK(step(Background::kFree) <= *engine + rounding);
+    CHECK(*engine <= step(Background::kInline) + rounding);
+  }
+  CHECK(ran >= 150);
+  CHECK(servers >= 20);
+  CHECK(folds >= 80);
 }
 
 }  // namespace

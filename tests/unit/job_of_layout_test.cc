@@ -234,6 +234,57 @@ TEST_CASE("a wider stage: each of its ranks has a share of a rank of the other")
         "degrees that do");
 }
 
+Layout with_server(std::optional<std::uint32_t> staleness, std::uint32_t backup_workers) {
+  Layer layer{.name = "a", .forward = {work(30)}, .backward = {work(50)}};
+  layer.step = {
+      collective_op(CollectiveKind::kReduce, Axis::kData, Bytes::mb(4), Issue::kDeferred),
+      collective_op(CollectiveKind::kBroadcast, Axis::kData, Bytes::mb(4), Issue::kDeferred)};
+  Layout layout = two_ranks(layer, 1, 1);
+  layout.servers = workload::Servers{.count = 1,
+                                     .first_rank = 2,
+                                     .staleness = staleness,
+                                     .backup_workers = backup_workers,
+                                     .parameters = 1e6,
+                                     .states = {0, 0, 0},
+                                     .update = work(10),
+                                     .updates_per_step = 1};
+  return layout;
+}
+
+TEST_CASE("a parameter server: pushes, one update, answers") {
+  // Each worker's 4 MB take 42 us alone; those of both share the server's port: 82 us.
+  const Layout layout = with_server(0, 0);
+  CHECK(us(layout) == Approx(80 + 42 + 10 + 42));
+  CHECK(us(layout, {}, job::Fidelity::kMessage) == Approx(80 + 82 + 10 + 82));
+  CHECK(us(layout, {.steps = 3}) == Approx(3 * 174));
+  // One worker and the server for all.
+  const Job job = job_from(layout);
+  for (const job::Fidelity fidelity : {job::Fidelity::kClosed, job::Fidelity::kMessage}) {
+    const auto folded = job::fold(job, star(3), {.fidelity = fidelity},
+                                  [](const graph::Graph& graph) { return engine::run(graph); });
+    REQUIRE(folded);
+    REQUIRE(*folded);
+    CHECK((*folded)->ranks == std::vector<RankId>{RankId(0), RankId(2)});
+    CHECK(engine::run((*folded)->graph)->makespan().seconds().us() ==
+          Approx(us(layout, {}, fidelity)));
+  }
+}
+
+TEST_CASE("a parameter server: workers that do not wait, bounded staleness, backup workers") {
+  // Updates one after the other, 122 to 132 and 142; answers at 174 and 184. The second step of
+  // the later worker: 264, pushed at 306, updated at 316, answered at 358.
+  CHECK(us(with_server({}, 0)) == Approx(184));
+  CHECK(us(with_server({}, 0), {.steps = 2}) == Approx(358));
+  CHECK(us(with_server(1, 0), {.steps = 2}) == Approx(358));
+  const Job job = job_from(with_server(0, 1));
+  const auto& ops = job.programs.back().ops;
+  const auto mark =
+      std::find_if(ops.begin(), ops.end(), [](const auto& op) { return op.task == Task::kMark; });
+  REQUIRE(mark != ops.end());
+  CHECK(mark->need == 1);
+  CHECK(us(with_server(0, 1)) == Approx(174));
+}
+
 TEST_CASE("groups: tensor runs fastest, then context, then data; experts on consecutive ranks") {
   const auto on = [](Axis axis, bool expert) {
     workload::Op op = collective_op(CollectiveKind::kAllReduce, axis, Bytes::mb(1));
