@@ -63,6 +63,7 @@ void read_conditions(const YamlMap& map, Conditions& conditions) {
   read_factor(map, "memory", 0.1, 1, conditions.sustained.memory);
   read_factor(map, "attention", 0.02, 1, conditions.sustained.attention);
   read_factor(map, "scale", 0.5, 3, conditions.scale);
+  read_factor(map, "fp8", 0.4, 1, conditions.fp8);
   read_factor(map, "beside", 0, 1, conditions.beside);
   read_time(map, "host_per_kernel", conditions.host_per_kernel);
   read_time(map, "fixed", conditions.fixed);

@@ -35,7 +35,8 @@ Result<Run> carry(const graph::Job& job, const cluster::Cluster& cluster,
       options.fidelity == Fidelity::kClosed ? job::Fidelity::kClosed : job::Fidelity::kMessage;
   std::optional<job::LoweredJob> lowered;
   if (!options.unfold && options.fidelity != Fidelity::kSimgrid) {
-    Result<std::optional<job::LoweredJob>> folded = job::fold(job, cluster, rules);
+    const auto run = [](const graph::Graph& graph) { return engine::run(graph); };
+    Result<std::optional<job::LoweredJob>> folded = job::fold(job, cluster, rules, run);
     if (!folded) return forward(folded);
     lowered = std::move(*folded);
   }
@@ -95,6 +96,14 @@ Result<std::string> device_of(const cluster::Cluster& cluster, std::uint32_t ran
   return model;
 }
 
+/// Of pinned copies between device and host: 0.8 of the lanes' rate, as links.csv has of PCIe.
+std::optional<ByteRate> host_rate_of(const cluster::Gpu& gpu) {
+  if (!gpu.pcie) return std::nullopt;
+  constexpr double kLaneGbPerS = 0.985;  // of generation 3; each next one doubles it
+  return ByteRate::gb_per_s(0.8 * kLaneGbPerS * std::exp2(double(gpu.pcie->generation) - 3) *
+                            gpu.pcie->lanes);
+}
+
 FlopRate peak_of(const cluster::Gpu& gpu, workload::Dtype dtype) {
   using workload::Dtype;
   switch (dtype) {
@@ -131,9 +140,13 @@ Estimate<Seconds> interval(Seconds step, Seconds exposed, bool calibrated, const
 /// How a layout is run: once as it is, and again without one thing.
 class Runner {
  public:
-  Runner(const Spec& spec, const cluster::Cluster& cluster, const OpPrice& price,
-         const PredictOptions& options)
-      : spec_(spec), cluster_(cluster), price_(price), options_(options) {}
+  Runner(const Spec& spec, const cluster::Cluster& cluster, const cluster::Gpu& gpu,
+         const OpPrice& price, const PredictOptions& options)
+      : spec_(spec),
+        cluster_(cluster),
+        price_(price),
+        options_(options),
+        host_rate_(host_rate_of(gpu)) {}
 
   Result<graph::Job> job(const workload::Layout& layout) const {
     return strategies::job_of(
@@ -155,6 +168,7 @@ class Runner {
   const cluster::Cluster& cluster_;
   const OpPrice& price_;
   const PredictOptions& options_;
+  std::optional<ByteRate> host_rate_;
 };
 
 /// What each kind of communication is worth: the step without it.
@@ -203,7 +217,7 @@ Result<Step> predict(const Spec& spec, const cluster::Cluster& cluster,
   Result<compute::OpCost> cost = compute::OpCost::on(*device, spec.conditions.sustained);
   if (!cost) return forward(cost);
   const OpPrice price(std::move(*cost), spec.conditions);
-  const Runner runner(spec, cluster, price, options);
+  const Runner runner(spec, cluster, **gpu, price, options);
   Result<graph::Job> job = runner.job(*layout);
   if (!job) return forward(job);
   Result<Run> whole = runner.run(*job);

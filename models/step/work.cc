@@ -35,8 +35,26 @@ Phase phase_of(const std::vector<Op>& ops, const OpPrice& price) {
 }  // namespace
 
 Estimate<Seconds> OpPrice::estimate(const Op& op) const {
-  const Estimate<Seconds> time = cost_.time(op);
-  return {time.value * scale_, time.low * scale_, time.high * scale_, time.provenance};
+  if (op.host) {
+    // Offloaded updates. Half of it, twice of it: hosts differ that much.
+    constexpr ByteRate kHostMemory = ByteRate::gb_per_s(50);
+    const Seconds time = bytes_of(op) / kHostMemory;
+    return {time, time * 0.5, time * 2, Provenance::kDatasheet};
+  }
+  // Training in FP8 pays for scaling and casting, and keeps attention in half precision: a share of
+  // the half-precision time, not the time of the bare product.
+  const bool fp8 = op.dtype == workload::Dtype::kFp8;
+  double scale = scale_;
+  Estimate<Seconds> time{Seconds::s(0), Seconds::s(0), Seconds::s(0), Provenance::kRecorded};
+  if (fp8 && !op.measured) {
+    Op half = op;
+    half.dtype = workload::Dtype::kBf16;
+    time = cost_.time(half);
+    if (op.kind == workload::OpKind::kGemm) scale *= fp8_;
+  } else {
+    time = cost_.time(op);
+  }
+  return {time.value * scale, time.low * scale, time.high * scale, time.provenance};
 }
 
 Work work_of(const workload::Layout& layout, const OpPrice& price, const Conditions& conditions) {

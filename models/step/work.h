@@ -12,14 +12,14 @@ namespace rehearse::step {
 class OpPrice {
  public:
   OpPrice(compute::OpCost cost, const Conditions& conditions)
-      : cost_(std::move(cost)), scale_(conditions.scale) {}
+      : cost_(std::move(cost)), scale_(conditions.scale), fp8_(conditions.fp8) {}
 
-  Seconds operator()(const workload::Op& op) const { return cost_.time(op).value * scale_; }
+  Seconds operator()(const workload::Op& op) const { return estimate(op).value; }
   Estimate<Seconds> estimate(const workload::Op& op) const;
 
  private:
   compute::OpCost cost_;
-  double scale_;
+  double scale_, fp8_;
 };
 
 /// Of one rank and step, as a mean over all ranks of the layout.
