@@ -40,6 +40,8 @@ class RatioReporter final : public benchmark::ConsoleReporter {
         "of the speed of first come");
     row("sharing/flows/classes/10000/100", "sharing/flows/classes/10000/10",
         "of the speed per flow");
+    for (const char* how : {"3072/closed", "3072/messages", "16384/closed", "16384/messages"})
+      row(fmt::format("gpt_175b/{}", how), "engine/64_streams/1000000", "of the speed per op");
     row("import/json_to_store", "reference/python_json_load", "times as fast");
     row("import/json_to_store", "reference/simdjson_tokens", "of its speed");
     row("import/json_to_store", "import/json_to_memory", "of its speed");

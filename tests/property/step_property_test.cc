@@ -105,6 +105,36 @@ TEST_CASE("orders that wait for each other are refused") {
       "every pass comes after those it depends on");
 }
 
+TEST_CASE("steps: a pipeline by hand, and FSDP") {
+  const auto free = [](const auto&...) -> Result<Seconds> { return Seconds::s(0); };
+  const auto given = [](const Op&, const workload::Stage&) -> Result<Seconds> {
+    return Seconds::s(4);
+  };
+  const StepPrices prices{.op = test::seconds_price, .collective = given, .message = free};
+  // 8 microbatches through 4 stages of 1 s forward and 2 s backward: 11 · 3 s, 9 of them idle.
+  const Layer layer{
+      .name = "a", .forward = {test::seconds_op(1)}, .backward = {test::seconds_op(2)}};
+  const auto pipeline = closed_step(
+      test::layout_of({.stages = 4, .layers = 1, .microbatches = 8}, layer), prices, {});
+  REQUIRE(pipeline);
+  CHECK(pipeline->step.s() == Approx(33));
+  CHECK(pipeline->compute.s() == Approx(24));
+  CHECK(pipeline->bubble.s() == Approx(9));
+  // Three layers of 10 s backward beside a gather and a scatter of 4 s each: 10 + 0.1 · 8 s.
+  const Layer sharded{.name = "a",
+                      .forward = {},
+                      .backward = {test::collective_op(CollectiveKind::kAllGather, Axis::kData,
+                                                       Bytes::mb(1), Issue::kPrefetched),
+                                   test::seconds_op(10),
+                                   test::collective_op(CollectiveKind::kReduceScatter, Axis::kData,
+                                                       Bytes::mb(1), Issue::kDeferred)}};
+  const auto fsdp = closed_step(
+      test::layout_of({.degrees = {.data = 2}, .layers = 3, .microbatches = 1}, sharded), prices,
+      {});
+  REQUIRE(fsdp);
+  CHECK(fsdp->step.s() == Approx(3 * 10.8));
+}
+
 enum class Overlap : std::uint8_t { kNothing, kSome };
 
 std::vector<Op> random_ops(Random& random, Axis axis, std::initializer_list<Issue> issues) {
@@ -178,11 +208,11 @@ cluster::Cluster cluster_for(const Layout& layout) {
 }
 
 Seconds by_sums(const Layout& layout, const cluster::Cluster& cluster, const job::Rules& rules,
-                const StepOptions& options) {
+                const StepOptions& options, const strategies::Price& price = test::seconds_price) {
   CollectivePrices prices(cluster, rules);
-  const auto value = [](Result<Estimate<Seconds>> price) -> Result<Seconds> {
-    if (!price) return forward(price);
-    return price->value;
+  const auto value = [](Result<Estimate<Seconds>> found) -> Result<Seconds> {
+    if (!found) return forward(found);
+    return found->value;
   };
   const auto time = closed_step(
       layout,
