@@ -10,13 +10,15 @@
 #include "cli/commands/commands.h"
 #include "cli/output/result.h"
 #include "cli/validation/collective_report.h"
+#include "cli/validation/operation_report.h"
 #include "cli/validation/replay_report.h"
 #include "sim/base/text.h"
 
 namespace rehearse::cli {
 namespace {
 
-constexpr std::array<std::string_view, 3> kSuites = {"replay", "replay-pairs", "collectives"};
+constexpr std::array<std::string_view, 4> kSuites = {"replay", "replay-pairs", "collectives",
+                                                     "operations"};
 
 struct Options {
   std::vector<std::string> suites;
@@ -31,6 +33,7 @@ bool wanted(const Options& options, std::string_view suite) {
 struct Findings {
   std::optional<ReplayAccuracy> replay;
   std::optional<CollectiveAccuracy> collectives;
+  std::optional<OperationAccuracy> operations;
   std::vector<SuiteSummary> suites;
 };
 
@@ -52,6 +55,14 @@ Result<Findings> measure(const Options& options, const Globals& globals) {
     for (SuiteSummary& suite : summarize(*found.replay))
       if (wanted(options, suite.name)) found.suites.push_back(std::move(suite));
   }
+  // Minutes of fitting, so only where it is asked for.
+  if (wanted(options, "operations") && !options.suites.empty()) {
+    Result<OperationAccuracy> operations = measure_operation_accuracy(options.data);
+    if (!operations) return forward(operations);
+    found.operations = std::move(*operations);
+    for (SuiteSummary& suite : summarize(*found.operations))
+      found.suites.push_back(std::move(suite));
+  }
   if (found.collectives)
     for (SuiteSummary& suite : summarize(*found.collectives))
       found.suites.push_back(std::move(suite));
@@ -70,11 +81,13 @@ Result<Exit> run(const Options& options, const Globals& globals) {
     std::string text = suite_table(found->suites).text();
     if (found->replay) text += "\n" + recording_table(*found->replay).text(48);
     if (found->collectives) text += "\n" + case_table(*found->collectives).text();
+    if (found->operations) text += "\n" + operation_table(*found->operations).text();
     return text;
   };
   const auto to_markdown = [&] {
     std::string text = found->replay ? accuracy_page(*found->replay) : "";
     if (found->collectives) text += collective_section(*found->collectives);
+    if (found->operations) text += operation_section(*found->operations);
     return text;
   };
   const Formats formats = {.text = to_text,
@@ -91,7 +104,9 @@ void add_validate(CLI::App& app, Action& action) {
   auto options = std::make_shared<Options>();
   CLI::App* command = app.add_subcommand(
       "validate", "Predict recorded measurements; errors by suite, with the bad cases");
-  command->add_option("SUITE", options->suites, "replay, replay-pairs, collectives (default: all)")
+  command
+      ->add_option("SUITE", options->suites,
+                   "replay, replay-pairs, collectives (default: these), operations")
       ->type_name("NAME")
       ->check(CLI::Validator(
           [](const std::string& name) {
