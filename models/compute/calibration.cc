@@ -104,7 +104,7 @@ WaveShape shape_of(const YamlMap& map) {
     }
     shape.tiles[shape.count++] = {.rows = in_range(tile, "rows", 0, 8, 1024),
                                   .columns = in_range(tile, "columns", 0, 8, 1024),
-                                  .share = in_range(tile, "share", 0, 0.01, 1.5),
+                                  .share = in_range(tile, "share", 0, 0.01, 2.5),
                                   .fixed = time_in(tile, "fixed")};
     tile.no_other_keys();
   }

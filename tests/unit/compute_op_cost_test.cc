@@ -135,7 +135,8 @@ TEST_CASE("throughput follows powers of peak and bandwidth") {
   std::vector<ThroughputRow> rows;
   for (const std::size_t job : {0U, 1U})
     for (const auto& [f, b] : {std::pair{1.0, 1.0}, {4.0, 1.5}, {2.0, 3.0}})
-      rows.push_back({job, f, b, (job + 1.0) * std::pow(f, 0.3) * std::pow(b, 0.5)});
+      rows.push_back(
+          {job, f, b, (static_cast<double>(job) + 1) * std::pow(f, 0.3) * std::pow(b, 0.5)});
   CHECK(fit_scaling(rows).flops == Approx(0.3));
   CHECK(fit_scaling(rows).bandwidth == Approx(0.5));
 }
