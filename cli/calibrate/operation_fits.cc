@@ -178,7 +178,7 @@ class Fitter {
     std::size_t rows = 0;
     for (std::size_t d = 0; d < shared.size(); ++d) {
       rows += shared[d].rows.size();
-      if (compute::power_share(shared[d].facts, a) >= 1) {
+      if (compute::power_share(shared[d].facts, a) > 0.95) {
         factors.push_back(together.devices[d].factor);
         batched.push_back(together.devices[d].batched);
       }
