@@ -6,6 +6,7 @@
 
 #include "cli/calibrate/framework_calls.h"
 #include "cli/calibrate/nccl_log.h"
+#include "cli/calibrate/operation_fits.h"
 #include "cli/calibrate/shipped.h"
 #include "cli/commands/commands.h"
 #include "cli/output/result.h"
@@ -195,6 +196,30 @@ Result<Exit> run_shipped(const Options& options, const Globals& globals) {
   return report(all, globals);
 }
 
+/// Calibrations of operations, one file per device.
+Result<Exit> run_operations(const Options& options, const Globals& globals) {
+  const Result<std::vector<DealtOperations>> dealt = deal_operations(options.data);
+  if (!dealt) return forward(dealt);
+  OperationFits fits = fit_operations(*dealt);
+  set_widths(fits, *dealt);
+  Table table({{"device", Align::kLeft}, {"what", Align::kLeft}, {"rows"}, {"residual (%)"}});
+  for (const compute::Calibration& c : fits.calibrations) {
+    if (Status ok = save(options.file / (c.device + ".yaml"), compute::to_yaml(c)); !ok)
+      return forward(ok);
+    const auto add = [&](std::string_view what, const compute::FittedTo& f) {
+      table.add(
+          {c.device, std::string(what), grouped(f.rows), fmt::format("{:.1f}", f.residual * 100)});
+    };
+    for (const auto& m : c.matrix) add(compute::to_string(m.arithmetic), m.fitted);
+    if (c.memory) add("memory", c.memory->fitted);
+  }
+  const Formats formats = {.text = [&] { return table.text(); },
+                           .json = [] { return json_root("calibrate"); },
+                           .table = [&] { return table; }};
+  if (Status ok = write_result(globals, formats); !ok) return forward(ok);
+  return Exit::kSuccess;
+}
+
 }  // namespace
 
 void add_calibrate(CLI::App& app, Action& action) {
@@ -242,6 +267,22 @@ void add_calibrate(CLI::App& app, Action& action) {
       "Example: rehearse calibrate shipped --data data --into models/comm/calibrations");
   shipped->callback([options, &action] {
     action = [options](const Globals& globals) { return run_shipped(*options, globals); };
+  });
+
+  CLI::App* operations = command->add_subcommand(
+      "operations",
+      "What operations cost on a device: fit the shipped calibrations again, from the published "
+      "tables");
+  operations->add_option("--data", options->data, "folder of the published tables")
+      ->type_name("FOLDER")
+      ->required();
+  operations->add_option("--into", options->file, "folder for the files")
+      ->type_name("FOLDER")
+      ->required();
+  operations->footer(
+      "Example: rehearse calibrate operations --data data --into models/compute/calibrations");
+  operations->callback([options, &action] {
+    action = [options](const Globals& globals) { return run_operations(*options, globals); };
   });
 }
 

@@ -11,6 +11,7 @@
 #include "cli/validation/collective_report.h"
 #include "cli/validation/job_accuracy.h"
 #include "cli/validation/memory_report.h"
+#include "cli/validation/operation_report.h"
 #include "cli/validation/replay_report.h"
 #include "sim/base/text.h"
 
@@ -63,29 +64,39 @@ Result<std::optional<Finding>> jobs(const std::filesystem::path& data, const Glo
   return Finding{summarize(*found), job_row_table(*found).text(48), job_section(*found)};
 }
 
+Result<std::optional<Finding>> operations(const std::filesystem::path& data, const Globals&) {
+  const Result<OperationAccuracy> found = measure_operation_accuracy(data);
+  if (!found) return forward(found);
+  return Finding{summarize(*found), operation_table(*found).text(), operation_section(*found)};
+}
+
 struct Suite {
   std::string_view name;
   Measure measure;
   std::string_view data;  ///< what it takes, for people
+  bool unasked = true;    ///< measured also where no suite is named; else it takes minutes
 };
 
 /// All suites, in the order in which they are shown. The first two are measured in one go.
-constexpr std::array<Suite, 5> kSuites = {{{"replay", replays, "recordings"},
+constexpr std::array<Suite, 6> kSuites = {{{"replay", replays, "recordings"},
                                            {"replay-pairs", replays, "recordings of one job"},
                                            {"collectives", collectives, "tables of collectives"},
                                            {"memory", memory_of_jobs, "tables of peak memory"},
-                                           {"jobs", jobs, "tables of step times of jobs"}}};
+                                           {"jobs", jobs, "tables of step times of jobs"},
+                                           {"operations", operations, "tables of operations",
+                                            false}}};
 
-bool is_wanted(const Options& options, std::string_view suite) {
-  return options.suites.empty() ||
-         std::find(options.suites.begin(), options.suites.end(), suite) != options.suites.end();
+bool is_wanted(const Options& options, const Suite& suite) {
+  if (options.suites.empty()) return suite.unasked;
+  return std::find(options.suites.begin(), options.suites.end(), suite.name) !=
+         options.suites.end();
 }
 
 Result<std::vector<Finding>> measure(const Options& options, const Globals& globals) {
   std::vector<Finding> findings;
   Measure done = nullptr;
   for (const Suite& suite : kSuites) {
-    if (!is_wanted(options, suite.name) || suite.measure == done) continue;
+    if (!is_wanted(options, suite) || suite.measure == done) continue;
     Result<std::optional<Finding>> found = suite.measure(options.data, globals);
     if (!found) return forward(found);
     done = suite.measure;
@@ -99,11 +110,11 @@ Result<std::vector<Finding>> measure(const Options& options, const Globals& glob
   }
   // Recordings give two suites, of which one may be asked for.
   for (Finding& finding : findings)
-    if (finding.suites.size() > 1 && is_wanted(options, "replay") != is_wanted(options, "replay-pairs"))
-      std::erase_if(finding.suites, [&](const SuiteSummary& suite) {
-        return (suite.name == "replay" || suite.name == "replay-pairs") &&
-               !is_wanted(options, suite.name);
+    std::erase_if(finding.suites, [&](const SuiteSummary& found) {
+      return std::any_of(kSuites.begin(), kSuites.end(), [&](const Suite& suite) {
+        return suite.name == found.name && !is_wanted(options, suite);
       });
+    });
   return findings;
 }
 
@@ -150,7 +161,7 @@ void add_validate(CLI::App& app, Action& action) {
       "validate", "Predict recorded measurements; errors by suite, with the bad cases");
   std::string known;
   for (const std::string_view name : suite_names()) known += fmt::format("{}, ", name);
-  known.replace(known.size() - 2, 2, " (default: all that the folder has data for)");
+  known.replace(known.size() - 2, 2, " (default: all but operations that the folder has data for)");
   command->add_option("SUITE", options->suites, known)
       ->type_name("NAME")
       ->check(CLI::Validator(

@@ -1,5 +1,5 @@
 // A calibration: the constants of a device as fitted to its measured rows, with where they come
-// from and how far they hold. docs/formats/operation-calibration.md is the file.
+// from and how far they hold. docs/concepts/op-cost.md describes the file.
 //
 // The calibration of the device "typical" holds what all devices share: shapes, the factors of a
 // device of which nothing is known, and the widths of predictions from other devices' rows.

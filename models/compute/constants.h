@@ -65,11 +65,9 @@ struct Predicted {
   Provenance provenance;
 };
 
-/// How an op was timed, where it did not run inside a job: benchmarks add their own time to each
-/// call, and repeat an op whose operands then wait in L2.
+/// How an op was timed, where it did not run inside a job.
 struct Timing {
-  double overhead = 0;    ///< s, of a call
-  double warm = 1;        ///< bytes moved of operands that fit in L2 ÷ all of them
+  double overhead = 0;    ///< s, that a benchmark adds to each call
   bool quantises = true;  ///< FP8 operands come in half precision
 };
 

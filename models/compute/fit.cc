@@ -40,10 +40,9 @@ struct Layout {
     }
     all.push_back({std::clamp(s.cap, 0.5, 1.0), 0.5, 1});
     all.push_back({s.memory, 0.25, 0.95});
-    all.push_back({s.launch, 0.5e-6, 6e-6});
+    all.push_back({std::min(s.launch, 3e-6), 0.5e-6, 3e-6});
     all.push_back({s.smooth, 1.2, 12});
     all.push_back({freedom.overhead ? 10e-6 : 1e-9, 1e-9, freedom.overhead ? 80e-6 : 1e-9});
-    all.push_back({1, freedom.warm ? 0.1 : 1, 1});
     const bool fp8 = arithmetic == Arithmetic::kFp8;
     all.push_back({fp8 ? 20.0 : 1e-9, fp8 ? 1.0 : 1e-9, fp8 ? 60 : 1e-9});
     for (std::size_t d = 0; d < devices; ++d) {
@@ -73,8 +72,8 @@ struct Layout {
     s.memory = x[at++];
     s.launch = x[at++];
     s.smooth = x[at++];
-    read.timing = {.overhead = freedom.overhead ? x[at] : 0, .warm = x[at + 1]};
-    at += 2;
+    read.timing = {.overhead = freedom.overhead ? x[at] : 0};
+    ++at;
     common.quantise = arithmetic == Arithmetic::kFp8 ? x[at] : 0;
     ++at;
     for (std::size_t d = 0; d < devices; ++d) {

@@ -25,7 +25,6 @@ struct DeviceRows {
 /// What may be adjusted beside shape, factor and batched factor.
 struct MatrixFreedom {
   bool overhead = false;  ///< the rows were timed call by call
-  bool warm = false;      ///< the same operands were used again and again
   bool reread = false;
 };
 

@@ -26,9 +26,8 @@ Predicted matrix(const DeviceFacts& facts, const Constants& constants, const Op&
                           .rate = sustained,
                           .memory_rate = facts.memory_rate.bytes_per_s(),
                           .reread = c.reread};
-  double bytes = workload::bytes_of(op).b();
-  if (facts.l2 && bytes < facts.l2->b()) bytes *= timing.warm;
-  const MatrixProduct product{.batch = op.batch, .m = op.m, .n = op.n, .k = op.k, .bytes = bytes};
+  const MatrixProduct product{
+      .batch = op.batch, .m = op.m, .n = op.n, .k = op.k, .bytes = workload::bytes_of(op).b()};
   double seconds = wave_time(c.shape, device, product) + (kernels_of(op) - 1) * c.shape.launch;
   if (arithmetic == Arithmetic::kFp8 && timing.quantises)
     seconds += c.quantise * op.batch * op.m * op.k / device.memory_rate;

@@ -26,17 +26,26 @@ constexpr double kHalfEnergy = 1.0 / 7, kTf32Energy = 2.0 / 7, kFp8Energy = 1.0 
 /// half precision (max-matmul-flops), 0.55 to 0.74 of the FP32 matrix peak for MI100 and MI250.
 constexpr double kAmdShare = 0.72;
 
-/// The calibration of `facts` itself in this arithmetic, or of another device of the chip.
-const Calibration* find(const DeviceFacts& facts, std::span<const Calibration> calibrations,
-                        bool same_chip, const std::function<bool(const Calibration&)>& has) {
-  for (const Calibration& c : calibrations) {
-    if (c.device == kTypical || !has(c)) continue;
-    if (!same_chip && c.device == facts.name) return &c;
-    if (!same_chip || c.device == facts.name) continue;
-    const Result<const cluster::Gpu*> gpu = cluster::find_gpu(c.device);
-    if (gpu && !facts.architecture.empty() && (*gpu)->architecture == facts.architecture) return &c;
-  }
+/// The calibration of the device itself.
+const Calibration* own_of(const DeviceFacts& facts, std::span<const Calibration> calibrations,
+                          const std::function<bool(const Calibration&)>& has) {
+  for (const Calibration& c : calibrations)
+    if (c.device != kTypical && c.device == facts.name && has(c)) return &c;
   return nullptr;
+}
+
+/// That of another device of its chip, of two the one that `better` holds for.
+const Calibration* chip_of(const DeviceFacts& facts, std::span<const Calibration> calibrations,
+                           const std::function<bool(const Calibration&)>& has,
+                           const std::function<bool(const Calibration&)>& better) {
+  const Calibration* found = nullptr;
+  for (const Calibration& c : calibrations) {
+    if (c.device == kTypical || c.device == facts.name || !has(c)) continue;
+    const Result<const cluster::Gpu*> gpu = cluster::find_gpu(c.device);
+    if (!gpu || facts.architecture.empty() || (*gpu)->architecture != facts.architecture) continue;
+    if (!found || (better(c) && !better(*found))) found = &c;
+  }
+  return found;
 }
 
 /// Fused attention, forward and backward, share of the half-precision peak, by the generation of
@@ -100,7 +109,7 @@ Transferred constants_for(const DeviceFacts& facts, std::span<const Calibration>
     MatrixConstants& matrix = constants.matrix[i];
     matrix = common->constants;
     matrix.provenance = Provenance::kDatasheet;
-    if (const Calibration* own = find(facts, calibrations, false, has)) {
+    if (const Calibration* own = own_of(facts, calibrations, has)) {
       const MatrixCalibration& m = *own->find(arithmetic);
       matrix = m.constants;
       if (m.constants.shape.count == 0) {
@@ -112,7 +121,10 @@ Transferred constants_for(const DeviceFacts& facts, std::span<const Calibration>
       continue;
     }
     const double power = power_share(facts, arithmetic);
-    if (const Calibration* chip = find(facts, calibrations, true, has)) {
+    const auto has_shape = [&](const Calibration& c) {
+      return c.find(arithmetic)->constants.shape.count > 0;
+    };
+    if (const Calibration* chip = chip_of(facts, calibrations, has, has_shape)) {
       const MatrixCalibration& m = *chip->find(arithmetic);
       const double theirs = power_share(facts_of(**cluster::find_gpu(chip->device)), arithmetic);
       if (m.constants.shape.count > 0) matrix = m.constants;
@@ -126,10 +138,10 @@ Transferred constants_for(const DeviceFacts& facts, std::span<const Calibration>
     note(fmt::format("{} products", to_string(arithmetic)), typical, common->fitted);
   }
   const auto has = [](const Calibration& c) { return c.memory.has_value(); };
-  const Calibration* memory = find(facts, calibrations, false, has);
+  const Calibration* memory = own_of(facts, calibrations, has);
   constants.memory_provenance = Provenance::kInterpolated;
   if (!memory) {
-    memory = find(facts, calibrations, true, has);
+    memory = chip_of(facts, calibrations, has, has);
     constants.memory_provenance = Provenance::kExtrapolated;
   }
   if (!memory) {

@@ -7,7 +7,7 @@ namespace rehearse::compute {
 namespace {
 
 constexpr double kCuts[] = {1, 2, 3, 4, 8};
-/// Below this a part of k is too short to be worth its own tile.
+/// A shorter part of k takes as long as this.
 constexpr double kShortestCut = 64;
 
 /// The least whole number not below x, for 0 <= x < 2^62: std::ceil is a call without SSE 4.1.
@@ -38,11 +38,11 @@ double wave_time(const WaveShape& shape, const WaveDevice& device, const MatrixP
     const double upright = ceiling(m / tile.rows) * ceiling(n / tile.columns);
     const double aside = ceiling(n / tile.rows) * ceiling(m / tile.columns);
     const double tiles = batch * std::min(upright, aside) / device.multiprocessors;
-    const double work = 2 * tile.rows * tile.columns * k / tile.share * per_processor;
+    const double work = 2 * tile.rows * tile.columns / tile.share * per_processor;
     for (const double cut : kCuts) {
-      if (cut > 1 && k < cut * kShortestCut) break;
       const double waves = ceiling(tiles * cut);
-      const double time = waves * (work / cut + tile.fixed) + (cut > 1 ? cut * reduced : 0);
+      const double part = cut > 1 ? std::max(k / cut, kShortestCut) : k;
+      const double time = waves * (work * part + tile.fixed) + (cut > 1 ? cut * reduced : 0);
       least = std::min(least, time);
       if (waves > 64) break;  // enough of them: a cut only adds to it
     }

@@ -20,7 +20,7 @@ namespace rehearse::compute {
 
 struct Tile {
   double rows, columns;
-  double share;  ///< of the sustained rate
+  double share;  ///< of the sustained rate; above 1 where few tiles run faster than all sustain
   double fixed;  ///< s, of a wave
 };
 

@@ -1,0 +1,147 @@
+// Fits give back the constants that made their rows, whatever a few strays say; calibrations
+// survive their file.
+#include <cmath>
+
+#include <catch2/catch.hpp>
+
+#include "models/compute/calibration.h"
+#include "models/compute/fit.h"
+#include "models/compute/search.h"
+
+namespace rehearse::compute {
+namespace {
+
+using workload::Op;
+using workload::OpKind;
+
+DeviceFacts device(const char* name) { return facts_of(**cluster::find_gpu(name)); }
+
+MatrixConstants truth() {
+  MatrixConstants c;
+  c.shape = {.tiles = {{{256, 128, 1.0, 4e-6}, {128, 64, 0.7, 3e-6}, {64, 64, 0.5, 2e-6}}},
+             .count = 3,
+             .cap = 1,
+             .memory = 0.7,
+             .launch = 2e-6,
+             .smooth = 5};
+  c.factor = 0.8;
+  return c;
+}
+
+std::vector<MeasuredOp> rows_by(const DeviceFacts& facts, const MatrixConstants& c) {
+  Constants constants;
+  constants.matrix[static_cast<std::size_t>(Arithmetic::kHalf)] = c;
+  std::vector<MeasuredOp> rows;
+  for (const double m : {64.0, 256.0, 1024.0, 4096.0})
+    for (const double n : {512.0, 2048.0, 8192.0})
+      for (const double k : {256.0, 1024.0, 8192.0}) {
+        const Op op{.name = "", .kind = OpKind::kGemm, .m = m, .n = n, .k = k};
+        rows.push_back({op, Seconds::s(predict(facts, constants, op).seconds)});
+      }
+  return rows;
+}
+
+TEST_CASE("a search finds the least of a valley, and stays inside its bounds") {
+  const auto found = minimize({{1, 0.1, 10}, {1, 0.1, 2}}, [](const std::vector<double>& x) {
+    return std::abs(std::log(x[0] / 3)) + std::abs(std::log(x[1] / 5));
+  });
+  CHECK(found[0] == Approx(3).epsilon(0.01));
+  CHECK(found[1] == 2);
+}
+
+TEST_CASE("the factor of a device comes back, strays or not") {
+  const DeviceFacts facts = device("a100_sxm4_80");
+  DeviceRows measured{facts, rows_by(facts, truth())};
+  measured.rows[3].time = measured.rows[3].time * 5;
+  measured.rows[17].time = measured.rows[17].time * 4;
+  MatrixConstants start = truth();
+  start.factor = 0.5;
+  const MatrixConstants found = fit_factor(Arithmetic::kHalf, measured, start, {});
+  CHECK(found.factor == Approx(0.8).epsilon(0.01));
+  CHECK(found.provenance == Provenance::kInterpolated);
+  CHECK(found.from == Approx(2.0 * 64 * 512 * 256));
+  CHECK(found.to == Approx(2.0 * 4096 * 8192 * 8192));
+}
+
+TEST_CASE("a shape fitted to two devices predicts their rows, with a factor for each") {
+  std::vector<DeviceRows> devices;
+  for (const auto& [name, factor] : {std::pair{"a100_sxm4_80", 0.9}, {"h100_sxm5_80", 0.6}}) {
+    MatrixConstants c = truth();
+    c.factor = factor;
+    devices.push_back({device(name), rows_by(device(name), c)});
+  }
+  MatrixConstants start = truth();
+  start.factor = 0.75;
+  start.shape.memory = 0.5;
+  start.shape.tiles[1].share = 0.6;
+  const MatrixFit fit = fit_matrix(Arithmetic::kHalf, devices, start, {});
+  CHECK(fit.residual < 0.02);
+  CHECK(fit.devices[0].factor / fit.devices[1].factor == Approx(1.5).epsilon(0.05));
+}
+
+TEST_CASE("shares of memory come back from rows of each kind") {
+  const DeviceFacts facts = device("v100_pcie_32");
+  Constants constants;
+  constants.memory = {.elementwise = 0.9, .norm = 0.95, .softmax = 0.9, .norm_cache = 0.8};
+  DeviceRows measured{facts, {}};
+  for (const OpKind kind : {OpKind::kElementwise, OpKind::kNorm, OpKind::kSoftmax})
+    for (const double width : {512.0, 1024.0, 1536.0, 2048.0, 6144.0, 16384.0})
+      for (const double rows : {4096.0, 65536.0}) {
+        const Op op{.name = "",
+                    .kind = kind,
+                    .dtype = workload::Dtype::kFp32,
+                    .bytes = Bytes::b(8 * rows * width),
+                    .width = width};
+        measured.rows.push_back({op, Seconds::s(predict(facts, constants, op).seconds + 7e-6)});
+      }
+  const MemoryFit fit = fit_memory(measured, {});
+  CHECK(fit.residual < 0.02);
+  CHECK(fit.constants.elementwise == Approx(0.9).epsilon(0.02));
+  CHECK(fit.elementwise_overhead == Approx(7e-6).epsilon(0.3));
+}
+
+TEST_CASE("a calibration is read as it was written") {
+  Calibration c{.device = "a100_sxm4_80"};
+  MatrixConstants matrix = truth();
+  matrix.reread = {20000, 1.5};
+  matrix.from = 1e6;
+  matrix.to = 1e13;
+  c.matrix.push_back({Arithmetic::kHalf, matrix, {"table", "all", "2026-08", 36, 0.05}});
+  c.memory = MemoryCalibration{{.elementwise = 0.87}, 0, {"table", "all", "2026-08", 12, 0.02}};
+  c.widths[0] = Width{0.9, 1.2};
+  const std::string text = to_yaml(c);
+  const Result<Calibration> read = parse_calibration(text, "made.yaml");
+  REQUIRE(read);
+  CHECK(to_yaml(*read) == text);
+  CHECK(read->find(Arithmetic::kHalf)->constants.shape.tiles[1].share == 0.7);
+  CHECK(read->widths[0]->high == 1.2);
+}
+
+TEST_CASE("a wrong calibration says where") {
+  const auto wrong = parse_calibration(
+      "operations: 1\ndevice: x\nmemory:\n  elementwise: 7\n  call: 2 us\n  source: a\n"
+      "  rows_used: a\n  date: a\n  rows: 1\n  residual: 0\n  speed: 1\n",
+      "made.yaml");
+  REQUIRE_FALSE(wrong);
+  const std::string text = to_string(wrong.error());
+  CHECK(text.find("memory.elementwise: is out of range; a number from 0.1 to 1") !=
+        std::string::npos);
+  CHECK(text.find("speed") != std::string::npos);
+}
+
+TEST_CASE("every shipped calibration is of a device of the catalog and physically possible") {
+  for (const Calibration& c : shipped_calibrations()) {
+    INFO(c.device);
+    if (c.device != kTypical) CHECK(cluster::find_gpu(c.device));
+    for (const MatrixCalibration& m : c.matrix) {
+      CHECK(m.constants.factor <= 1.03);
+      CHECK(m.constants.factor >= 0.2);
+      CHECK(m.constants.shape.cap <= 1.001);
+      CHECK(!m.fitted.source.empty());
+    }
+    if (c.memory) CHECK(c.memory->constants.elementwise <= 0.97);
+  }
+}
+
+}  // namespace
+}  // namespace rehearse::compute

@@ -1,0 +1,145 @@
+// What an op costs, end to end: recordings, provenance, divisions, refusals.
+#include <cmath>
+
+#include <catch2/catch.hpp>
+
+#include "models/compute/op_cost.h"
+#include "models/compute/throughput_scaling.h"
+#include "models/compute/transfer.h"
+
+namespace rehearse::compute {
+namespace {
+
+using workload::Dtype;
+using workload::Op;
+using workload::OpKind;
+
+Op gemm(double m, double n, double k, Dtype dtype = Dtype::kBf16) {
+  return {.name = "gemm", .kind = OpKind::kGemm, .dtype = dtype, .m = m, .n = n, .k = k};
+}
+
+OpCost on(std::string_view device, const Sustained& sustained = {}) {
+  Result<OpCost> cost = OpCost::on(device, sustained);
+  REQUIRE(cost);
+  return *cost;
+}
+
+TEST_CASE("a device that is not known, a partition and an impossible share are refused") {
+  CHECK(
+      to_string(OpCost::on("a100_sxm4_40:3g.20gb", {}).error()) ==
+      "'a100_sxm4_40:3g.20gb' is a partition of a device, of which no operation was measured; the "
+      "name of a whole device");
+  CHECK_FALSE(OpCost::on("quantum", {}));
+  CHECK(to_string(OpCost::on("t4", {.memory = 1.5}).error()) ==
+        "sustained memory 1.5 is out of range; a number from 0.1 to 1");
+}
+
+TEST_CASE("every device of the catalog has a finite cost for every kind of op") {
+  Op norm{.name = "", .kind = OpKind::kNorm, .bytes = Bytes::mb(64), .width = 4096};
+  Op softmax = norm, elementwise = norm;
+  softmax.kind = OpKind::kSoftmax;
+  elementwise.kind = OpKind::kElementwise;
+  Op attention{.name = "", .kind = OpKind::kAttention, .batch = 64, .m = 2048, .n = 2048, .k = 128};
+  Op gather{.name = "", .kind = OpKind::kGather, .m = 4096, .n = 1024, .k = 50000};
+  for (const cluster::Gpu& gpu : cluster::gpus()) {
+    const OpCost cost = on(gpu.name);
+    for (const Op& op :
+         {gemm(4096, 4096, 4096), gemm(4096, 4096, 4096, Dtype::kFp32), gemm(1, 8, 8, Dtype::kFp8),
+          norm, softmax, elementwise, attention, gather}) {
+      const Estimate<Seconds> t = cost.time(op);
+      INFO(gpu.name << " " << to_string(op.kind));
+      CHECK(t.value.s() > 0);
+      CHECK(t.value < Seconds::s(10));
+      CHECK(t.low <= t.value);
+      CHECK(t.value <= t.high);
+    }
+  }
+}
+
+TEST_CASE("a product is never faster than the peak of its device") {
+  for (const char* device :
+       {"a100_sxm4_80", "h100_sxm5_80", "l40s", "v100_sxm2_16", "mi300x", "t4"})
+    for (const Dtype dtype : {Dtype::kFp32, Dtype::kTf32, Dtype::kBf16, Dtype::kFp8}) {
+      const DeviceFacts facts = facts_of(**cluster::find_gpu(device));
+      const Op op = gemm(16384, 16384, 16384, dtype);
+      const Seconds least = workload::flops_of(op) / facts.peak(arithmetic_of(facts, dtype));
+      CHECK(on(device).time(op).value >= least * 0.97);
+    }
+}
+
+TEST_CASE("provenance says whose rows gave the constants") {
+  CHECK(on("a100_sxm4_80").time(gemm(4096, 4096, 4096)).provenance == Provenance::kInterpolated);
+  CHECK(on("a100_sxm4_80").time(gemm(1e6, 65536, 65536)).provenance == Provenance::kExtrapolated);
+  CHECK(on("a100_pcie_80").time(gemm(4096, 4096, 4096)).provenance == Provenance::kExtrapolated);
+  CHECK(on("k80").time(gemm(4096, 4096, 4096, Dtype::kFp32)).provenance == Provenance::kDatasheet);
+  Op recorded = gemm(64, 64, 64);
+  recorded.measured = {Seconds::ms(3), Seconds::ms(2), Seconds::ms(4), Provenance::kRecorded};
+  CHECK(on("k80").time(recorded).value == Seconds::ms(3));
+  CHECK(on("k80").predicted(recorded).value != Seconds::ms(3));
+}
+
+TEST_CASE("a recording follows its extents by the ratio of two predictions") {
+  const OpCost cost = on("a100_sxm4_80");
+  const Estimate<Seconds> measured = {Seconds::ms(2), Seconds::ms(1.9), Seconds::ms(2.1),
+                                      Provenance::kRecorded};
+  const Op whole = gemm(8192, 4096, 4096);
+  CHECK(cost.rescale(measured, whole, whole).value == measured.value);
+  CHECK(cost.rescale(measured, whole, whole).provenance == Provenance::kRecorded);
+  Op half = whole;
+  workload::divide(half, workload::Extent::kM, 2);
+  const Estimate<Seconds> scaled = cost.rescale(measured, whole, half);
+  CHECK(scaled.value / measured.value ==
+        Approx(cost.predicted(half).value / cost.predicted(whole).value));
+  CHECK(scaled.value / measured.value == Approx(0.5).margin(0.08));
+  CHECK(scaled.high / scaled.value > measured.high / measured.value);
+  CHECK(scaled.provenance == Provenance::kInterpolated);
+}
+
+TEST_CASE("what is sustained scales what it says, and nothing else") {
+  const Op product = gemm(8192, 8192, 8192);
+  const Op move{.name = "", .kind = OpKind::kElementwise, .bytes = Bytes::gb(2)};
+  const OpCost plain = on("a100_sxm4_80"), slow = on("a100_sxm4_80", {.gemm = 1.2});
+  CHECK(slow.time(product).value / plain.time(product).value == Approx(1.2));
+  CHECK(slow.time(move).value == plain.time(move).value);
+  // 2 GB at 0.5 of 2039 GB/s.
+  CHECK(on("a100_sxm4_80", {.memory = 0.5}).time(move).value.s() ==
+        Approx(2e9 / (0.5 * 2039e9)).epsilon(0.01));
+}
+
+TEST_CASE("causal attention counts half, its gradient rules by the share that is given") {
+  Op full{.name = "", .kind = OpKind::kAttention, .batch = 128, .m = 4096, .n = 4096, .k = 128};
+  Op causal = full;
+  causal.causal = true;
+  const OpCost cost = on("a100_sxm4_80", {.attention = 0.35});
+  // 4 · 128 · 4096² · 128 = 1.0995e12 FLOPs at 0.35 of 312 TFLOP/s: 10.07 ms.
+  CHECK(cost.time(full).value.ms() == Approx(10.07).epsilon(0.001));
+  CHECK(cost.time(causal).value.ms() == Approx(5.035).epsilon(0.002));
+}
+
+TEST_CASE("the power rule limits a card of 70 W and none of 250") {
+  // 70 W / (8.1 TFLOP/s · 18 pJ) = 0.48.
+  CHECK(power_share(facts_of(**cluster::find_gpu("t4")), Arithmetic::kFp32) ==
+        Approx(0.48).epsilon(0.01));
+  for (const char* device : {"v100_pcie_32", "a100_pcie_40", "h100_sxm5_80", "p100_pcie_16"})
+    CHECK(power_share(facts_of(**cluster::find_gpu(device)), Arithmetic::kFp32) > 0.95);
+}
+
+TEST_CASE("throughput follows powers of peak and bandwidth") {
+  // A100 to H100: (989.4 / 312)^0.29 (3350 / 2039)^0.6 = 1.88.
+  const Estimate<double> ratio =
+      throughput_ratio(facts_of(**cluster::find_gpu("a100_sxm4_80")),
+                       facts_of(**cluster::find_gpu("h100_sxm5_80")), Dtype::kFp16);
+  CHECK(ratio.value == Approx(std::pow(989.4 / 312, 0.29) * std::pow(3350.0 / 2039, 0.6)));
+  CHECK(ratio.low == Approx(ratio.value / 1.4));
+  // Exponents come back from rows that follow them, whatever each job's constant.
+  std::vector<ThroughputRow> rows;
+  for (const std::size_t job : {0U, 1U})
+    for (const auto& [f, b] : {std::pair{1.0, 1.0}, {4.0, 1.5}, {2.0, 3.0}})
+      rows.push_back(
+          {job, f, b, (static_cast<double>(job) + 1) * std::pow(f, 0.3) * std::pow(b, 0.5)});
+  CHECK(fit_scaling(rows).flops == Approx(0.3));
+  CHECK(fit_scaling(rows).bandwidth == Approx(0.5));
+}
+
+}  // namespace
+}  // namespace rehearse::compute
