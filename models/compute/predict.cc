@@ -42,7 +42,7 @@ Predicted matrix(const DeviceFacts& facts, const Constants& constants, const Op&
 }
 
 Predicted attention(const DeviceFacts& facts, const Constants& constants, const Op& op) {
-  const double flops = workload::flops_of(op).flop() * (op.causal ? 0.5 : 1);
+  const double flops = workload::flops_of(op).flop() * (op.causal ? 0.5 : 1) * op.effort;
   const double rate = constants.attention * facts.peak(arithmetic_of(facts, op.dtype)).flop_per_s();
   const double bytes =
       workload::bytes_of(op).b() / (constants.memory.elementwise * facts.memory_rate.bytes_per_s());

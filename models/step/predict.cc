@@ -27,10 +27,12 @@ struct Run {
   Seconds step = Seconds::s(0);
 };
 
-Result<Run> carry(const graph::Job& job, const cluster::Cluster& cluster,
+Result<Run> carry(const graph::Job& job, const cluster::Cluster& cluster, double beside,
                   const PredictOptions& options) {
   job::Rules rules;
   rules.calibrated = true;
+  // SimGrid shares no device.
+  if (options.fidelity != Fidelity::kSimgrid) rules.slowdown = 1 + beside;
   rules.fidelity =
       options.fidelity == Fidelity::kClosed ? job::Fidelity::kClosed : job::Fidelity::kMessage;
   std::optional<job::LoweredJob> lowered;
@@ -153,7 +155,7 @@ class Runner {
         layout, price_,
         {.host_per_kernel = spec_.conditions.host_per_kernel, .fixed = spec_.conditions.fixed});
   }
-  Result<Run> run(const graph::Job& job) const { return carry(job, cluster_, options_); }
+  Result<Run> run(const graph::Job& job) const { return carry(job, cluster_, spec_.conditions.beside, options_); }
   Result<Seconds> time_without(const workload::Layout& layout, std::span<const Axis> axes,
                                bool sends) const {
     const Result<graph::Job> other = job(without(layout, axes, sends));

@@ -155,6 +155,7 @@ void LayerBuilder::attention(double batch, double queries, double keys, double h
   layer_.forward.push_back(fused);
   fused.name = named("attention", "backward");
   fused.batch *= 2;
+  fused.effort = 1.45;
   fused.kernels = 3;  // the dot product of outputs and gradients before, the conversion behind
   backward_.push_back({fused});
 }

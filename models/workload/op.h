@@ -89,6 +89,10 @@ struct Op {
   double width = 0;     ///< of norm and softmax: elements of a row
   bool causal = false;  ///< of attention: half of the keys count
   double kernels = 1;   ///< that it consists of; each is launched
+  /// Time ÷ that of forward per FLOP that counts. The backward of fused attention computes scores
+  /// again (2.5 of forward's FLOPs where 2 count) at 0.63 of the peak where forward has 0.73 (Dao,
+  /// FlashAttention-2, 2023, on A100): 1.45.
+  double effort = 1;
   Extent samples = Extent::kNone;
   Extent tensor = Extent::kNone;
   bool expert = false;           ///< of a mixture's experts: expert parallelism divides `batch`

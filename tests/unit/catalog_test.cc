@@ -152,7 +152,8 @@ TEST_CASE("matrix units are not slower at fewer bits") {
     INFO(gpu.name);
     if (gpu.bf16_tensor && gpu.tf32_tensor) CHECK(*gpu.bf16_tensor >= *gpu.tf32_tensor);
     if (gpu.fp8_tensor) CHECK(*gpu.fp8_tensor >= *gpu.bf16_tensor);
-    if (gpu.bf16_tensor) CHECK(gpu.bf16_tensor == gpu.fp16_tensor);
+    // CDNA 1 multiplies BF16 at half the rate of FP16.
+    if (gpu.bf16_tensor && gpu.name != "mi100") CHECK(gpu.bf16_tensor == gpu.fp16_tensor);
   }
 }
 
@@ -257,7 +258,7 @@ TEST_CASE("prices are of instances that the catalog knows, or of an added GPU") 
     CHECK(gpu == (*instance)->gpu);
     priced.insert(price.instance);
   }
-  CHECK(unknown == Names{"gpu:p4"});  // the P4 has no row in gpus.csv
+  CHECK(unknown.empty());
   const Names unpriced =
       names_where(instances(), [&](const Instance& i) { return !priced.contains(i.name); });
   CHECK(unpriced == Names{"trn2.48xlarge",                      // no public on-demand price
