@@ -78,13 +78,13 @@ struct Suite {
 };
 
 /// All suites, in the order in which they are shown. The first two are measured in one go.
-constexpr std::array<Suite, 6> kSuites = {{{"replay", replays, "recordings"},
-                                           {"replay-pairs", replays, "recordings of one job"},
-                                           {"collectives", collectives, "tables of collectives"},
-                                           {"memory", memory_of_jobs, "tables of peak memory"},
-                                           {"jobs", jobs, "tables of step times of jobs"},
-                                           {"operations", operations, "tables of operations",
-                                            false}}};
+constexpr std::array<Suite, 6> kSuites = {
+    {{"replay", replays, "recordings"},
+     {"replay-pairs", replays, "recordings of one job"},
+     {"collectives", collectives, "tables of collectives"},
+     {"memory", memory_of_jobs, "tables of peak memory"},
+     {"jobs", jobs, "tables of step times of jobs"},
+     {"operations", operations, "tables of operations", false}}};
 
 bool is_wanted(const Options& options, const Suite& suite) {
   if (options.suites.empty()) return suite.unasked;

@@ -155,7 +155,9 @@ class Runner {
         layout, price_,
         {.host_per_kernel = spec_.conditions.host_per_kernel, .fixed = spec_.conditions.fixed});
   }
-  Result<Run> run(const graph::Job& job) const { return carry(job, cluster_, spec_.conditions.beside, options_); }
+  Result<Run> run(const graph::Job& job) const {
+    return carry(job, cluster_, spec_.conditions.beside, options_);
+  }
   Result<Seconds> time_without(const workload::Layout& layout, std::span<const Axis> axes,
                                bool sends) const {
     const Result<graph::Job> other = job(without(layout, axes, sends));
