@@ -140,7 +140,7 @@ Result<JobFile> load_job(const std::filesystem::path& path,
   }
 
   step::Conditions conditions;
-  if (gpu != nullptr) conditions = step::conditions_for(*gpu);
+  if (gpu != nullptr) conditions = step::conditions_for(*gpu, implementation.elementwise);
   if (const auto calibration = root.optional<std::string>("calibration"))
     if (Status ok = read_calibration(path.parent_path() / *calibration, conditions); !ok)
       return forward(ok);

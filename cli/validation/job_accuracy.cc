@@ -56,6 +56,23 @@ std::optional<double> ordering_of(const std::vector<JobPrediction>& rows) {
   return agree / pairs;
 }
 
+/// Kernels of PyTorch as they are, or fused.
+workload::Elementwise elementwise_of(const JobRow& row) {
+  return row.implementation == Implementation::kLlmFoundry ||
+                 row.implementation == Implementation::kTorchtitan
+             ? workload::Elementwise::kUnfused
+             : workload::Elementwise::kEager;
+}
+
+step::Conditions conditions_of(const JobRow& row, const cluster::Gpu& gpu) {
+  step::Conditions conditions = step::conditions_for(gpu, elementwise_of(row));
+  if (row.fp8) conditions.fp8 = *row.fp8;
+  // The Triton kernels of 2023, forward; made for A100.
+  if (row.implementation == Implementation::kLlmFoundry)
+    conditions.sustained.attention = gpu.architecture.starts_with("hopper") ? 0.20 : 0.35;
+  return conditions;
+}
+
 }  // namespace
 
 Result<JobPrediction> predict_row(const JobRow& row, const Adjust& adjust) {
@@ -69,7 +86,7 @@ Result<JobPrediction> predict_row(const JobRow& row, const Adjust& adjust) {
   step::Spec spec{.workload = std::move(*workload),
                   .training = row.training,
                   .plan = row.plan,
-                  .conditions = step::conditions_for(**gpu)};
+                  .conditions = conditions_of(row, **gpu)};
   if (adjust) adjust(row, spec);
   std::vector<JobRow::Choice> choices = row.choices;
   if (choices.empty()) choices.push_back({row.training.microbatch, row.plan.interleave});
