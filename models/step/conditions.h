@@ -31,7 +31,7 @@ struct Conditions {
   /// the shorter.
   double beside = 0.1;
   /// The 90 % interval of compute time, as factors of it. Real runs only get slower.
-  double fastest = 0.92, slowest = 1.15;
+  double fastest = 0.92, slowest = 1.25;
   Provenance provenance = Provenance::kExtrapolated;
   std::string source;  ///< for people
 };
