@@ -112,6 +112,7 @@ Result<workload::Workload> context_parallel(workload::Workload workload,
                       "fused attention", "nearest: context_exchange all_to_all");
       layer.forward = by_ring(layer.forward, c, kv_share);
       layer.backward = by_ring(layer.backward, c, kv_share);
+      layer.recompute = by_ring(layer.recompute, c, kv_share);
     } else {
       const Flow flow = flow_of(layer.forward, kv_share);
       const double element = stored_bytes(setting.training->dtype) / c;
@@ -119,6 +120,7 @@ Result<workload::Workload> context_parallel(workload::Workload workload,
       const double out = element * flow.result;
       layer.forward = by_exchange(layer.forward, c, in, out);
       layer.backward = by_exchange(layer.backward, c, out, in);
+      layer.recompute = by_exchange(layer.recompute, c, in, out);
     }
     for (workload::Kept& kept : layer.kept) kept.bytes = kept.bytes / c;
     layer.output = layer.output / c;

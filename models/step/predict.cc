@@ -128,14 +128,17 @@ FlopRate peak_of(const cluster::Gpu& gpu, workload::Dtype dtype) {
 
 /// Errors of compute and of communication are taken as independent.
 Estimate<Seconds> interval(Seconds step, Seconds exposed, bool calibrated, const Work& work,
-                           const Conditions& conditions, Provenance network) {
+                           Provenance conditions) {
   const Seconds rest = step - exposed;
   const double low_links = calibrated ? kFastestCalibrated : kFastestLinks;
   const double high_links = calibrated ? kSlowestCalibrated : kSlowestLinks;
-  const double fastest = std::max(conditions.fastest, 0.0), slowest = conditions.slowest;
-  const double down = std::hypot(rest.s() * (1 - fastest), exposed.s() * (1 - low_links));
-  const double up = std::hypot(rest.s() * (slowest - 1), exposed.s() * (high_links - 1));
-  Provenance provenance = std::max({Provenance::kExtrapolated, work.provenance, network});
+  const double down = std::hypot(rest.s() * (1 - work.fastest), exposed.s() * (1 - low_links));
+  const double up = std::hypot(rest.s() * (work.slowest - 1), exposed.s() * (high_links - 1));
+  Provenance provenance = std::max(work.provenance, conditions);
+  // As for ops: what a hundredth of the time rests on does not mark the whole.
+  if (exposed > step * 0.01)
+    provenance = std::max(provenance,
+                          calibrated ? Provenance::kInterpolated : Provenance::kExtrapolated);
   return {step, Seconds::s(std::max(0.0, step.s() - down)), Seconds::s(step.s() + up), provenance};
 }
 
@@ -255,7 +258,7 @@ Result<Step> predict(const Spec& spec, const cluster::Cluster& cluster,
     if (Status ok = compare(step, runner); !ok) return forward(ok);
   const bool calibrated = std::all_of(step.lowered.pricings.begin(), step.lowered.pricings.end(),
                                       [](const job::Pricing& p) { return p.calibrated; });
-  step.time = interval(whole->step, parts.exposed_communication, calibrated, work, spec.conditions,
+  step.time = interval(whole->step, parts.exposed_communication, calibrated, work,
                        spec.conditions.provenance);
   const memory::Device usable = memory::device_of(**gpu);
   step.memory = memory::memory_of(step.layout, usable);
