@@ -17,7 +17,8 @@ using workload::Implementation;
 
 /// What is usual where the file says nothing: fused attention and no dropout, where the device
 /// computes in half precision on matrix units; logits in the place of their gradients under tensor
-/// parallelism, as Megatron does, else with the copies that PyTorch makes.
+/// parallelism, and gradients accumulated by the products, as Megatron does, else with the copies
+/// that PyTorch makes.
 Implementation usual(const strategies::Training& training, const strategies::Plan& plan,
                      const cluster::Gpu* gpu) {
   const bool half = training.dtype == workload::Dtype::kFp16 ||
@@ -26,7 +27,8 @@ Implementation usual(const strategies::Training& training, const strategies::Pla
   const bool fused = half && (gpu == nullptr || gpu->bf16_tensor.has_value());
   return {.dtype = training.dtype,
           .attention = fused ? workload::Attention::kFlash : workload::Attention::kUnfused,
-          .loss = plan.tensor > 1 ? workload::Loss::kFused : workload::Loss::kEager};
+          .loss = plan.tensor > 1 ? workload::Loss::kFused : workload::Loss::kEager,
+          .fused_accumulation = plan.tensor > 1};
 }
 
 /// How a model is computed, as far as the file does not say.
@@ -38,6 +40,7 @@ std::vector<std::string> assumed_of(const YamlMap& map, const Implementation& ho
   add("attention", workload::kAttentionNames[static_cast<int>(how.attention)]);
   add("elementwise", workload::kElementwiseNames[static_cast<int>(how.elementwise)]);
   add("loss", workload::kLossNames[static_cast<int>(how.loss)]);
+  add("fused_accumulation", how.fused_accumulation ? "true" : "false");
   add("dropout", how.dropout ? "true" : "false");
   if (text.empty()) return {};
   return {text};

@@ -67,7 +67,8 @@ struct Traffic {
 class LayerBuilder {
  public:
   /// Keeps a reference to `names`.
-  LayerBuilder(NamePool& names, Dtype dtype) : names_(names), dtype_(dtype) {}
+  LayerBuilder(NamePool& names, Dtype dtype, bool fused_accumulation = false)
+      : names_(names), dtype_(dtype), fused_accumulation_(fused_accumulation) {}
 
   /// Stored activations: 8-bit numbers are operands only.
   double element() const { return dtype_ == Dtype::kFp8 ? 2 : bytes_of(dtype_); }
@@ -98,6 +99,7 @@ class LayerBuilder {
 
   NamePool& names_;
   Dtype dtype_;
+  bool fused_accumulation_;  // products of weight gradients add to the sums themselves
   Layer layer_{};
   std::vector<std::vector<Op>> backward_ = {};  // by piece
 };

@@ -20,6 +20,8 @@ Implementation read_implementation(const YamlMap& map, Implementation how) {
   set_choice(map, "elementwise", kElementwiseNames, how.elementwise);
   set_choice(map, "loss", kLossNames, how.loss);
   how.dropout = map.optional<bool>("dropout").value_or(how.dropout);
+  how.fused_accumulation =
+      map.optional<bool>("fused_accumulation").value_or(how.fused_accumulation);
   how.expanded_keys = map.optional<bool>("expanded_keys").value_or(how.expanded_keys);
   return how;
 }

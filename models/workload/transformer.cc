@@ -115,7 +115,8 @@ void add_logits(LayerBuilder& layer, const Transformer& m, const Implementation&
 }
 
 Layer head(NamePool& names, const Transformer& m, const Implementation& how) {
-  LayerBuilder layer(names, how.dtype == Dtype::kFp8 ? Dtype::kBf16 : how.dtype);
+  LayerBuilder layer(names, how.dtype == Dtype::kFp8 ? Dtype::kBf16 : how.dtype,
+                     how.fused_accumulation);
   const double tokens = m.sequence;
   layer.keep({.name = "input", .bytes = layer.moved(tokens * m.hidden), .input = true});
   if (m.final_norm) {

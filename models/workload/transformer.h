@@ -130,6 +130,9 @@ struct Implementation {
   Elementwise elementwise = Elementwise::kEager;
   bool dropout = false;
   Loss loss = Loss::kEager;
+  /// Products of weight gradients add to the sums of earlier microbatches themselves, as
+  /// Megatron-LM's do since 2022; else a kernel does.
+  bool fused_accumulation = false;
   bool expanded_keys = true;  ///< keys and values are kept once per query head, not per its group
 };
 

@@ -18,7 +18,7 @@ struct Passes {
 class Block {
  public:
   Block(NamePool& names, const Transformer& model, const Implementation& how, const BlockKind& kind)
-      : layer_(names, how.dtype),
+      : layer_(names, how.dtype, how.fused_accumulation),
         m_(model),
         how_(how),
         kind_(kind),

@@ -29,7 +29,7 @@ std::optional<double> gbit_of(std::string_view section) {
 std::optional<std::string> device_of(std::string_view gpu) {
   constexpr std::pair<std::string_view, std::string_view> kDevices[] = {
       {"a100_40gb", "a100_sxm4_40"}, {"a100_80gb", "a100_sxm4_80"},
-      {"h100_80gb", "h100_sxm5_80"}, {"H100-96GB-500W", "h100_sxm5_96"},
+      {"h100_80gb", "h100_sxm5_80"}, {"H100-96GB-500W", "h100_sxm5_96_500w"},
       {"H100-80GB", "h100_sxm5_80"}, {"H200", "h200_sxm_141"},
       {"A100-80GB", "a100_sxm4_80"}, {"B200", "b200_sxm_180"}};
   for (const auto& [name, device] : kDevices)

@@ -15,6 +15,7 @@ namespace rehearse::cli {
 /// What decides cost and memory of a layer beside its extents.
 enum class Implementation : std::uint8_t {
   kMegatron2021,   ///< unfused attention that keeps its scores, dropout
+  kMegatron2022,   ///< the same; products of weight gradients accumulate
   kMegatronFlash,  ///< fused attention, no dropout, fused in-place cross-entropy
   kTorchtitan,     ///< PyTorch as it is: fused attention, cross-entropy in FP32
   kTorchtitanCompiled,

@@ -84,7 +84,14 @@ workload::Implementation implementation_of(const JobRow& row) {
       how.dropout = true;
       how.loss = Loss::kMpt;  // half-precision logits and one copy in FP32, in which all else is
       break;
+    case Implementation::kMegatron2022:
+      how.attention = Attention::kUnfused;
+      how.dropout = true;
+      how.loss = Loss::kMpt;
+      how.fused_accumulation = true;
+      break;
     case Implementation::kMegatronFlash:
+      how.fused_accumulation = true;
       how.elementwise = Elementwise::kCompiled;
       how.loss = Loss::kFused;
       how.expanded_keys = false;
