@@ -115,8 +115,10 @@ Result<workload::Workload> context_parallel(workload::Workload workload,
           return fail(fmt::format("context {} by ring around unfused attention of layer '{}'",
                                   setting.degrees.context, layer.name),
                       "fused attention", "nearest: context_exchange all_to_all");
-      layer.forward = by_ring(layer.forward, c, kv_share, setting.plan->context_balanced);
-      layer.backward = by_ring(layer.backward, c, kv_share, setting.plan->context_balanced);
+      const bool balanced = setting.plan->context_balanced;
+      layer.forward = by_ring(layer.forward, c, kv_share, balanced);
+      layer.backward = by_ring(layer.backward, c, kv_share, balanced);
+      layer.recompute = by_ring(layer.recompute, c, kv_share, balanced);
     } else {
       const Flow flow = flow_of(layer.forward, kv_share);
       const double element = stored_bytes(setting.training->dtype) / c;
@@ -124,6 +126,7 @@ Result<workload::Workload> context_parallel(workload::Workload workload,
       const double out = element * flow.result;
       layer.forward = by_exchange(layer.forward, c, in, out);
       layer.backward = by_exchange(layer.backward, c, out, in);
+      layer.recompute = by_exchange(layer.recompute, c, in, out);
     }
     for (workload::Kept& kept : layer.kept) kept.bytes = kept.bytes / c;
     layer.output = layer.output / c;

@@ -70,7 +70,7 @@ void look_up(Op op, const Way& way, std::vector<Op>& result) {
     result.push_back(exchange("gradients of rows", rows));
   else
     result.push_back(exchange("indices of rows", 8 * op.batch * op.m));
-  op.k /= way.degree;
+  workload::divide(op, Extent::kK, way.degree);
   result.push_back(op);
   if (!op.weight_gradient) result.push_back(exchange("rows", rows));
 }
@@ -143,8 +143,11 @@ Result<workload::Workload> expert_parallel(workload::Workload workload,
     if (way.moves_weights && plan.capacity_factor == 1) way.load = 1;
     layer.forward = rewritten(layer.forward, way, false);
     layer.backward = rewritten(layer.backward, way, true);
+    layer.recompute = rewritten(layer.recompute, way, false);
+    const double parameters = layer.parameters();
     for (workload::Weights& w : layer.weights)
       if (w.expert) w.count /= e;
+    follow_parameters(layer, parameters);
   }
   return workload;
 }

@@ -19,6 +19,15 @@ double looked_up(const workload::Layer& layer) {
 
 void add_update(workload::Layer& layer, double held, std::uint32_t microbatches,
                 const JobSetting& setting) {
+  bool recorded = false;
+  for (Op& op : layer.step) {
+    if (!op.measured) continue;
+    recorded = true;
+    op.name = kUpdateName;
+    const double all = layer.parameters();
+    if (held > 0 && held < all) workload::divide(op, workload::Extent::kBytes, all / held);
+  }
+  if (recorded) return;
   const double visited = held + microbatches * looked_up(layer);
   if (visited > 0)
     layer.step.push_back(

@@ -16,7 +16,7 @@ struct JobSetting {
 inline constexpr std::string_view kUpdateName = "update parameters";
 
 /// The optimizer, behind what is in Layer::step: `held` of the layer's parameters, and the rows of
-/// its tables that were looked up.
+/// its tables that were looked up. A recorded one stays in its place, for `held` parameters.
 void add_update(workload::Layer& layer, double held, std::uint32_t microbatches,
                 const JobSetting& setting);
 

@@ -19,6 +19,8 @@ Result<Layout> parameter_server(Layout layout, const JobSetting& setting) {
     pushed += one * stage.degrees.data;
     for (workload::Chunk& chunk : stage.chunks)
       for (workload::Layer& layer : chunk.layers) {
+        // Servers update; what a recording did itself falls away.
+        std::erase_if(layer.step, [](const workload::Op& op) { return op.measured.has_value(); });
         const double count = layer.parameters();
         if (count == 0) continue;
         layer.step.push_back(collective("push gradients", CollectiveKind::kReduce, Axis::kData,

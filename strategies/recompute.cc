@@ -21,6 +21,7 @@ void drop(Layer& layer, Dropped dropped) {
 Result<workload::Workload> recompute(workload::Workload workload, const RankSetting& setting) {
   for (std::size_t i = 0; i < workload.layers.size(); ++i) {
     Layer& layer = workload.layers[i];
+    if (!layer.recompute.empty()) continue;  // recorded with its checkpoints
     if (setting.recompute == Recompute::kFull) {
       const bool says_input =
           std::any_of(layer.kept.begin(), layer.kept.end(), [](const Kept& k) { return k.input; });

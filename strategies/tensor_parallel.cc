@@ -130,8 +130,11 @@ Result<workload::Workload> tensor_parallel(workload::Workload workload,
   for (Layer& layer : workload.layers) {
     layer.forward = rewritten(layer.forward, setting);
     layer.backward = rewritten(layer.backward, setting);
+    layer.recompute = rewritten(layer.recompute, setting);
+    const double parameters = layer.parameters();
     for (workload::Weights& w : layer.weights)
       if (w.tensor) w.count /= t;
+    follow_parameters(layer, parameters);
     for (workload::Kept& kept : layer.kept)
       if (kept.tensor || setting.plan->sequence_parallel) kept.bytes = kept.bytes / t;
     layer.output = layer.output / t;

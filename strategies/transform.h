@@ -46,6 +46,14 @@ inline workload::Op traffic(std::string_view name, double bytes) {
   return {.name = name, .kind = workload::OpKind::kElementwise, .bytes = Bytes::b(bytes)};
 }
 
+/// What a recorded layer does once a step follows its parameters: `before` of them were left from
+/// what was recorded.
+inline void follow_parameters(workload::Layer& layer, double before) {
+  const double now = layer.parameters();
+  if (now == before || now == 0) return;
+  for (workload::Op& op : layer.step) workload::divide(op, workload::Extent::kBytes, before / now);
+}
+
 /// Embedding and head: where layers repeat, a first and a last one that stand alone. They are on
 /// top of what pipeline stages share evenly, and are not recomputed.
 inline bool is_extra(const workload::Workload& w, std::size_t layer) {

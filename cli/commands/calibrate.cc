@@ -8,6 +8,7 @@
 #include "cli/calibrate/nccl_log.h"
 #include "cli/calibrate/operation_fits.h"
 #include "cli/calibrate/shipped.h"
+#include "cli/commands/calibrate_job.h"
 #include "cli/commands/commands.h"
 #include "cli/output/result.h"
 #include "models/comm/transfer.h"
@@ -254,6 +255,8 @@ void add_calibrate(CLI::App& app, Action& action) {
   nccl->callback([options, &action] {
     action = [options](const Globals& globals) { return run_nccl(*options, globals); };
   });
+
+  add_calibrate_job(*command, action);
 
   CLI::App* shipped = command->add_subcommand(
       "shipped", "Fit the calibrations of this program again, from the published tables");

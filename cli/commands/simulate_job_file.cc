@@ -10,6 +10,8 @@
 #include "sim/base/file.h"
 #include "sim/cluster/catalog.h"
 #include "sim/engine/simgrid.h"
+#include "strategies/lay_out.h"
+#include "strategies/memory_savers.h"
 
 namespace rehearse::cli {
 namespace {
@@ -24,6 +26,19 @@ step::Fidelity fidelity_of(SimulateFidelity fidelity) {
       return step::Fidelity::kSimgrid;
   }
   return step::Fidelity::kMessage;
+}
+
+/// What would make the job fit; nothing where it does.
+std::vector<std::string> remedies_of(const step::Spec& spec, const step::Step& step,
+                                     const cluster::Gpu& gpu) {
+  if (memory::fullest(step.memory).fit == memory::Fit::kFits) return {};
+  std::vector<memory::Trial> trials;
+  for (const strategies::MemorySaver& saver :
+       strategies::memory_savers(spec.training, spec.plan))
+    if (const Result<workload::Layout> layout =
+            strategies::lay_out(spec.workload, saver.training, saver.plan))
+      trials.push_back({saver.change, memory::memory_of(*layout, memory::device_of(gpu))});
+  return memory::remedies(step.memory, trials);
 }
 
 /// Of the devices that the plan uses: those left over are paid for and idle.
@@ -47,7 +62,9 @@ Result<PredictedJob> predict_job(const SimulateOptions& options) {
       std::clamp((parts.compute + parts.recompute + parts.optimizer) / step->time.value, 0.0, 1.0);
   cost::StepAccount account =
       cost::account_of(step->time, busy, **gpu, static_cast<double>(devices), file->place);
-  return PredictedJob{std::move(*file), std::move(*step), std::move(account), fidelity};
+  std::vector<std::string> remedies = remedies_of(file->spec, *step, **gpu);
+  return PredictedJob{std::move(*file), std::move(*step), std::move(account), fidelity,
+                      std::move(remedies)};
 }
 
 }  // namespace

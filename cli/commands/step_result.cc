@@ -73,6 +73,14 @@ std::string memory_text(const PredictedJob& job) {
                      memory::kFitNames[static_cast<int>(most.fit)]);
 }
 
+std::string remedies_text(const PredictedJob& job) {
+  constexpr std::size_t kShown = 4;
+  std::string text;
+  for (std::size_t i = 0; i < std::min(kShown, job.remedies.size()); ++i)
+    text += fmt::format("  {}\n", job.remedies[i]);
+  return text.empty() ? text : "\nWhat would make it fit\n" + text;
+}
+
 std::string account_text(const cost::StepAccount& account) {
   std::string text;
   if (account.energy)
@@ -208,10 +216,11 @@ std::string step_text(const PredictedJob& job) {
   text += fmt::format("\nutilisation  MFU {:.1f} %, HFU {:.1f} %\n", step.model_utilization() * 100,
                       step.hardware_utilization() * 100);
   text += memory_text(job) + account_text(job.account) + "\n";
-  text += breakdown_text(step) + changes_text(step);
+  text += breakdown_text(step) + changes_text(step) + remedies_text(job);
   text += fmt::format("\ncompute from {}; {}\n", provenance_text(step.share_by_provenance),
                       job.file.spec.conditions.source);
   for (const std::string& line : job.file.assumed) text += "assumed " + line + "\n";
+  for (const std::string& line : job.file.notes) text += line + "\n";
   for (const std::string& line : job.account.notes) text += line + "\n";
   return text;
 }
@@ -277,8 +286,10 @@ Json step_json(const PredictedJob& job) {
   json["applied"] = layout.applied;
   Json notes = Json::array();
   for (const std::string& line : job.file.assumed) notes.push_back("assumed " + line);
+  for (const std::string& line : job.file.notes) notes.push_back(line);
   for (const std::string& line : account.notes) notes.push_back(line);
   json["notes"] = std::move(notes);
+  json["remedies"] = job.remedies;
   json["warnings"] = step.warnings;
   return json;
 }

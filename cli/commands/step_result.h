@@ -17,6 +17,7 @@ struct PredictedJob {
   step::Step step;
   cost::StepAccount account;
   step::Fidelity fidelity;
+  std::vector<std::string> remedies;  ///< what would make it fit; empty where it does
 };
 
 std::string step_text(const PredictedJob& job);

@@ -5,6 +5,7 @@
 #include <fmt/core.h>
 
 #include "cli/config/read_plan.h"
+#include "cli/config/recorded_workload.h"
 #include "models/workload/read_model.h"
 #include "sim/base/yaml.h"
 #include "sim/cluster/catalog.h"
@@ -31,6 +32,13 @@ Implementation usual(const strategies::Training& training, const strategies::Pla
           .fused_accumulation = plan.tensor > 1};
 }
 
+workload::Elementwise elementwise_of(const std::optional<YamlMap>& model,
+                                     const Implementation& usual) {
+  const std::optional<std::size_t> given =
+      model ? model->choice("elementwise", workload::kElementwiseNames) : std::nullopt;
+  return given ? static_cast<workload::Elementwise>(*given) : usual.elementwise;
+}
+
 /// How a model is computed, as far as the file does not say.
 std::vector<std::string> assumed_of(const YamlMap& map, const Implementation& how) {
   std::string text;
@@ -44,6 +52,16 @@ std::vector<std::string> assumed_of(const YamlMap& map, const Implementation& ho
   add("dropout", how.dropout ? "true" : "false");
   if (text.empty()) return {};
   return {text};
+}
+
+/// What a recording says of the training, as far as the file does not.
+std::vector<std::string> recorded_as(const YamlMap& map, const strategies::Training& training) {
+  std::vector<std::string> lines;
+  if (!map.has("microbatch"))
+    lines.push_back(fmt::format("microbatch {:g}, as recorded", training.microbatch));
+  if (!map.has("dtype"))
+    lines.push_back(fmt::format("dtype {}, as recorded", to_string(training.dtype)));
+  return lines;
 }
 
 std::optional<Target> read_target(const YamlMap& map) {
@@ -123,24 +141,45 @@ Result<JobFile> load_job(const std::filesystem::path& path,
   }
   const cluster::Gpu* gpu = gpu_of(cluster);
 
+  const std::optional<YamlMap> model = section("workload", "workload: {model: …}");
+  std::optional<RecordedWorkload> recorded;
+  if (model && model->has("recording")) {
+    Result<RecordedWorkload> read = read_recording(*model, path.parent_path());
+    if (!read) return forward(read);
+    model->no_other_keys();
+    recorded = std::move(*read);
+  }
+  const strategies::Training usual_training =
+      recorded ? recorded_training(*recorded) : strategies::Training{};
   std::optional<strategies::Training> training;
   if (const auto map = section("training", "training: {global_batch: …, microbatch: …}"))
-    training = read_training(*map);
-  std::optional<strategies::Plan> plan;
+    training = read_training(*map, usual_training);
+  const bool has_plan = root.has("plan");
+  std::optional<strategies::Plan> plan = strategies::Plan{};
   if (const auto map = root.map("plan")) plan = read_plan(*map);
 
   const Implementation implementation =
       usual(training.value_or(strategies::Training{}), plan.value_or(strategies::Plan{}), gpu);
   std::optional<workload::Workload> workload;
   std::vector<std::string> assumed;
-  if (const auto map = section("workload", "workload: {model: …}")) {
-    workload = workload::read_model(*map, implementation, path.parent_path());
-    map->no_other_keys();
-    assumed = assumed_of(*map, implementation);
+  step::Conditions conditions;
+  if (gpu != nullptr)
+    conditions = step::conditions_for(*gpu, elementwise_of(model, implementation));
+  std::vector<std::string> notes;
+  if (recorded && cluster && training && plan) {
+    if (Status ok = check_shapes(*recorded, *training, *plan); !ok) return forward(ok);
+    const std::string device = cluster->devices().front().model;
+    Result<workload::Workload> placed =
+        place_recording(std::move(*recorded), device, *training, conditions, notes);
+    if (!placed) return forward(placed);
+    workload = std::move(*placed);
+    assumed = recorded_as(*root.map("training"), *training);
+  } else if (model && !recorded) {
+    workload = workload::read_model(*model, implementation, path.parent_path());
+    model->no_other_keys();
+    assumed = assumed_of(*model, implementation);
   }
 
-  step::Conditions conditions;
-  if (gpu != nullptr) conditions = step::conditions_for(*gpu, implementation.elementwise);
   if (const auto calibration = root.optional<std::string>("calibration"))
     if (Status ok = read_calibration(path.parent_path() / *calibration, conditions); !ok)
       return forward(ok);
@@ -155,13 +194,14 @@ Result<JobFile> load_job(const std::filesystem::path& path,
   JobFile job{.name = workload->name,
               .spec = {.workload = std::move(*workload),
                        .training = *training,
-                       .plan = plan.value_or(strategies::Plan{}),
+                       .plan = *plan,
                        .conditions = std::move(conditions)},
-              .has_plan = plan.has_value(),
+              .has_plan = has_plan,
               .cluster = std::move(*cluster),
               .place = std::move(place),
               .target = target,
-              .assumed = std::move(assumed)};
+              .assumed = std::move(assumed),
+              .notes = std::move(notes)};
   return job;
 }
 

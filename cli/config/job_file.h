@@ -24,6 +24,7 @@ struct JobFile {
   cost::Place place;
   std::optional<Target> target;
   std::vector<std::string> assumed;  ///< what the file does not say, for people
+  std::vector<std::string> notes;    ///< what to know of a recording; for people
 };
 
 /// Fails with every mistake of the file, one line each. A cluster file takes the place of the

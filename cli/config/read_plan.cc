@@ -81,8 +81,7 @@ StagePlan read_stage(const YamlMap& map) {
 
 }  // namespace
 
-std::optional<Training> read_training(const YamlMap& map) {
-  Training training;
+std::optional<Training> read_training(const YamlMap& map, Training training) {
   if (!map.required<double>("global_batch")) return std::nullopt;
   read_number(map, "global_batch", 0, false, kUnbounded, training.global_batch);
   read_number(map, "microbatch", 0, false, kUnbounded, training.microbatch);

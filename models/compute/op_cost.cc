@@ -64,7 +64,9 @@ Estimate<Seconds> OpCost::predicted(const Op& op) const {
 }
 
 Estimate<Seconds> OpCost::time(const Op& op) const {
-  return op.measured ? *op.measured : predicted(op);
+  if (!op.measured) return predicted(op);
+  if (!workload::differs_from_measured(op)) return *op.measured;
+  return rescale(*op.measured, workload::as_measured(op), op);
 }
 
 Estimate<Seconds> OpCost::rescale(const Estimate<Seconds>& measured, const Op& before,

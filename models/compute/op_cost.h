@@ -43,8 +43,8 @@ class OpCost {
   /// The same for a device that need not be in the catalog.
   static Result<OpCost> on(const DeviceFacts& facts, const Sustained& sustained);
 
-  /// What the op carries as recorded, else what the laws say. REQUIRES: the op does not
-  /// communicate.
+  /// What the op carries as recorded, rescaled where its extents have changed since; else what the
+  /// laws say. REQUIRES: the op does not communicate.
   Estimate<Seconds> time(const workload::Op& op) const;
 
   /// What the laws say, whether or not the op carries a recording. REQUIRES: as `time`.

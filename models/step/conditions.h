@@ -27,6 +27,9 @@ struct Conditions {
   double fp8 = 0.70;
   Seconds host_per_kernel = Seconds::us(5);
   Seconds fixed = Seconds::ms(20);  ///< once per step
+  /// That the device idles with each kernel, on top: what a recording shows of launch gaps, input
+  /// and copies.
+  Seconds idle_per_kernel = Seconds::s(0);
   /// What the longer of a computation and the communication beside it is slowed by: this share of
   /// the shorter.
   double beside = 0.1;

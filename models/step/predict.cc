@@ -142,16 +142,18 @@ Spread spread_of(const Spec& spec) {
 
 /// Errors of compute and of communication are taken as independent.
 Estimate<Seconds> interval(Seconds step, Seconds exposed, bool calibrated, const Work& work,
-                           const Conditions& conditions, const Spread& spread) {
+                           const Spread& spread, Provenance conditions) {
   const Seconds rest = step - exposed;
   const double low_links = calibrated ? kFastestCalibrated : kFastestLinks;
   const double high_links = calibrated ? kSlowestCalibrated : kSlowestLinks;
-  const double fastest = conditions.fastest * spread.fastest;
-  const double slowest = conditions.slowest * spread.slowest;
+  const double fastest = work.fastest * spread.fastest, slowest = work.slowest * spread.slowest;
   const double down = std::hypot(rest.s() * (1 - fastest), exposed.s() * (1 - low_links));
   const double up = std::hypot(rest.s() * (slowest - 1), exposed.s() * (high_links - 1));
-  const Provenance provenance =
-      std::max({Provenance::kExtrapolated, work.provenance, conditions.provenance});
+  Provenance provenance = std::max(work.provenance, conditions);
+  // As for ops: what a hundredth of the time rests on does not mark the whole.
+  if (exposed > step * 0.01)
+    provenance = std::max(provenance,
+                          calibrated ? Provenance::kInterpolated : Provenance::kExtrapolated);
   return {step, Seconds::s(std::max(0.0, step.s() - down)), Seconds::s(step.s() + up), provenance};
 }
 
@@ -271,8 +273,8 @@ Result<Step> predict(const Spec& spec, const cluster::Cluster& cluster,
     if (Status ok = compare(step, runner); !ok) return forward(ok);
   const bool calibrated = std::all_of(step.lowered.pricings.begin(), step.lowered.pricings.end(),
                                       [](const job::Pricing& p) { return p.calibrated; });
-  step.time = interval(whole->step, parts.exposed_communication, calibrated, work, spec.conditions,
-                       spread_of(spec));
+  step.time = interval(whole->step, parts.exposed_communication, calibrated, work,
+                       spread_of(spec), spec.conditions.provenance);
   if (spec.workload.experts > 0)
     step.warnings.push_back(
         "mixture of experts: uneven loads and permutations of tokens are not measured; published "

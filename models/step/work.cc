@@ -11,6 +11,7 @@ using workload::Op;
 /// Sums over the ops of a phase.
 struct Phase {
   Seconds time = Seconds::s(0), low = Seconds::s(0), high = Seconds::s(0);
+  Seconds idle = Seconds::s(0);
   double kernels = 0;
   Flops flops = Flops::flop(0);
   std::array<Seconds, 4> by_provenance = {Seconds::s(0), Seconds::s(0), Seconds::s(0),
@@ -25,6 +26,7 @@ Phase phase_of(const std::vector<Op>& ops, const OpPrice& price) {
     phase.time += time.value;
     phase.low += time.low;
     phase.high += time.high;
+    phase.idle += price.idle(op);
     phase.kernels += op.kernels;
     phase.flops += flops_of(op);
     phase.by_provenance[static_cast<std::size_t>(time.provenance)] += time.value;
@@ -44,17 +46,25 @@ Estimate<Seconds> OpPrice::estimate(const Op& op) const {
   // Training in FP8 pays for scaling and casting, and keeps attention in half precision: a share of
   // the half-precision time, not the time of the bare product.
   const bool fp8 = op.dtype == workload::Dtype::kFp8;
-  double scale = scale_;
+  double scale = conditions_.scale;
   Estimate<Seconds> time{Seconds::s(0), Seconds::s(0), Seconds::s(0), Provenance::kRecorded};
   if (fp8 && !op.measured) {
     Op half = op;
     half.dtype = workload::Dtype::kBf16;
     time = cost_.time(half);
-    if (op.kind == workload::OpKind::kGemm) scale *= fp8_;
+    if (op.kind == workload::OpKind::kGemm) scale *= conditions_.fp8;
   } else {
     time = cost_.time(op);
   }
-  return {time.value * scale, time.low * scale, time.high * scale, time.provenance};
+  time.value = time.value * scale;
+  if (!op.measured)
+    return {time.value, time.value * conditions_.fastest, time.value * conditions_.slowest,
+            time.provenance};
+  return {time.value, time.low * scale, time.high * scale, time.provenance};
+}
+
+Seconds OpPrice::idle(const Op& op) const {
+  return op.host ? Seconds::s(0) : conditions_.idle_per_kernel * op.kernels;
 }
 
 Work work_of(const workload::Layout& layout, const OpPrice& price, const Conditions& conditions) {
@@ -82,7 +92,7 @@ Work work_of(const workload::Layout& layout, const OpPrice& price, const Conditi
           for (std::size_t p = 0; p < by_provenance.size(); ++p)
             by_provenance[p] += phase.by_provenance[p] * times;
           const Seconds host = conditions.host_per_kernel * phase.kernels;
-          if (host > phase.time) work.launch += (host - phase.time) * times;
+          work.launch += std::max(phase.idle, host - phase.time) * times;
         };
         Flops none = Flops::flop(0);
         add(layer.forward, passes[c], work.compute, work.model);

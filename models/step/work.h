@@ -12,14 +12,17 @@ namespace rehearse::step {
 class OpPrice {
  public:
   OpPrice(compute::OpCost cost, const Conditions& conditions)
-      : cost_(std::move(cost)), scale_(conditions.scale), fp8_(conditions.fp8) {}
+      : cost_(std::move(cost)), conditions_(conditions) {}
 
-  Seconds operator()(const workload::Op& op) const { return estimate(op).value; }
+  /// With what the device idles around it.
+  Seconds operator()(const workload::Op& op) const { return estimate(op).value + idle(op); }
+  /// Busy. The interval of what was measured is its own, that of the rest the conditions'.
   Estimate<Seconds> estimate(const workload::Op& op) const;
+  Seconds idle(const workload::Op& op) const;
 
  private:
   compute::OpCost cost_;
-  double scale_, fp8_;
+  Conditions conditions_;
 };
 
 /// Of one rank and step, as a mean over all ranks of the layout.
@@ -30,7 +33,7 @@ struct Work {
   Seconds launch = Seconds::s(0);  ///< what launching kernels takes longer than running them
   Flops model = Flops::flop(0);    ///< of matrix operations
   Flops recomputed = Flops::flop(0);
-  /// Of compute, recompute and optimizer together, as the op costs say.
+  /// The interval of compute, recompute and optimizer together, as factors.
   double fastest = 1, slowest = 1;
   Provenance provenance = Provenance::kRecorded;
   /// Of the time, by provenance.

@@ -240,6 +240,10 @@ void keep_activations(const StepUnits& step, const Layers& of, const OpMaker& ma
     keep(sums[i].whole, {.name = "outputs", .bytes = none, .transient = loss});
     keep(sums[i].divided, {.name = "outputs, divided", .bytes = none, .tensor = true});
     keep(sums[i].core, {.name = "scores", .bytes = none, .tensor = true, .core = true});
+    if (layer.recompute.empty()) continue;
+    for (const Kept& kept : layer.kept)
+      if (!kept.input && !kept.transient) layer.recomputed += kept.bytes;
+    std::erase_if(layer.kept, [](const Kept& kept) { return !kept.input && !kept.transient; });
   }
 }
 

@@ -1,5 +1,8 @@
 #include "models/workload/op.h"
 
+#include <algorithm>
+#include <cmath>
+
 #include "sim/base/check.h"
 
 namespace rehearse::workload {
@@ -65,28 +68,62 @@ Bytes bytes_of(const Op& op) {
   return op.bytes;
 }
 
+namespace {
+
+constexpr double kRounding = 1e-9;  // of an extent, relative
+
+double quotient(double extent, double by) {
+  const double exact = extent / by, whole = std::round(exact);
+  return std::abs(exact - whole) <= kRounding * whole ? whole : exact;
+}
+
+bool equal(double a, double b) { return std::abs(a - b) <= kRounding * std::max(a, b); }
+
+}  // namespace
+
 void divide(Op& op, Extent extent, double by) {
   REHEARSE_CHECK(by > 0);
+  if (extent == Extent::kNone) return;
+  if (op.measured && !op.measured_for)
+    op.measured_for = Extents{op.batch, op.m, op.n, op.k, op.bytes};
   switch (extent) {
     case Extent::kNone:
       return;
     case Extent::kBatch:
-      op.batch /= by;
+      op.batch = quotient(op.batch, by);
       break;
     case Extent::kM:
-      op.m /= by;
+      op.m = quotient(op.m, by);
       break;
     case Extent::kN:
-      op.n /= by;
+      op.n = quotient(op.n, by);
       break;
     case Extent::kK:
-      op.k /= by;
+      op.k = quotient(op.k, by);
       break;
     case Extent::kBytes:
       break;
   }
   // Explicit bytes are those of the whole op and follow any extent.
   op.bytes = op.bytes / by;
+}
+
+bool differs_from_measured(const Op& op) {
+  if (!op.measured_for) return false;
+  const Extents& was = *op.measured_for;
+  return !(equal(op.batch, was.batch) && equal(op.m, was.m) && equal(op.n, was.n) &&
+           equal(op.k, was.k) && equal(op.bytes.b(), was.bytes.b()));
+}
+
+Op as_measured(Op op) {
+  if (!op.measured_for) return op;
+  op.batch = op.measured_for->batch;
+  op.m = op.measured_for->m;
+  op.n = op.measured_for->n;
+  op.k = op.measured_for->k;
+  op.bytes = op.measured_for->bytes;
+  op.measured_for.reset();
+  return op;
 }
 
 }  // namespace rehearse::workload

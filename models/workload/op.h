@@ -64,6 +64,12 @@ constexpr std::string_view to_string(OpKind k) { return kOpKindNames[static_cast
 
 enum class Extent : std::uint8_t { kNone, kBatch, kM, kN, kK, kBytes };
 
+/// What a time was recorded for.
+struct Extents {
+  double batch, m, n, k;
+  Bytes bytes;
+};
+
 /// Which ranks take part in a collective: those that differ only along this axis of the plan.
 enum class Axis : std::uint8_t { kTensor, kContext, kExpert, kData };
 inline constexpr std::string_view kAxisNames[] = {"tensor", "context", "expert", "data"};
@@ -103,9 +109,11 @@ struct Op {
   Issue issue = Issue::kInline;
   bool host =
       false;  ///< on the processor of the host, at the rate of its memory: offloaded updates
-  /// As recorded, for exactly these extents. A transform that changes an extent keeps it, scaled by
-  /// what the cost model says of both (models/compute).
+  /// As recorded, for the extents in `measured_for`. What it is for others, the cost model says
+  /// (compute::OpCost::time).
   std::optional<Estimate<Seconds>> measured = {};
+  /// Absent: those the op has. divide() keeps them.
+  std::optional<Extents> measured_for = {};
 
   bool communicates() const { return kind == OpKind::kCollective || kind == OpKind::kCopy; }
 };
@@ -117,7 +125,13 @@ Flops flops_of(const Op& op);
 /// What it reads and writes at least once.
 Bytes bytes_of(const Op& op);
 
-/// The extent, divided. `kNone` leaves the op as it is.
+/// The extent, divided. `kNone` leaves the op as it is. Counts that are whole but for rounding are
+/// made whole, so that dividing and multiplying by the same gives what there was.
 void divide(Op& op, Extent extent, double by);
+
+/// Whether it stands for other extents than its time was recorded for.
+bool differs_from_measured(const Op& op);
+/// The op with the extents that its time was recorded for.
+Op as_measured(Op op);
 
 }  // namespace rehearse::workload

@@ -1,0 +1,193 @@
+#include "cli/commands/calibrate_job.h"
+
+#include <CLI/CLI.hpp>
+#include <fmt/core.h>
+
+#include "cli/config/job_file.h"
+#include "cli/output/result.h"
+#include "models/step/fit_scale.h"
+#include "models/step/predict.h"
+#include "sim/base/file.h"
+#include "sim/base/text.h"
+
+namespace rehearse::cli {
+namespace {
+
+struct Options {
+  std::string job;
+  std::vector<std::string> measured;
+};
+
+struct Row {
+  std::string path;
+  JobFile file;
+};
+
+/// What a calibration says: the rows it came from and what was fitted.
+struct Calibrated {
+  std::vector<step::MeasuredStep> rows;
+  std::vector<std::uint32_t> ranks;
+  step::ScaleFit fit;
+};
+
+/// "1.94s" of the job of the command line, or "JOB.yaml=1.94s" of another.
+Result<std::pair<std::string, Seconds>> measurement_of(const Options& options,
+                                                       const std::string& text) {
+  const std::size_t sign = text.rfind('=');
+  const bool paired = sign != std::string::npos;
+  const std::string job = paired ? text.substr(0, sign) : options.job;
+  const std::string value = paired ? text.substr(sign + 1) : text;
+  const Result<Seconds> time = parse_quantity<Seconds>(value);
+  if (!time) {
+    Error error = time.error();
+    for (Diagnostic& d : error.diagnostics) d.key = "--measured";
+    return tl::unexpected(std::move(error));
+  }
+  if (!(*time > Seconds::s(0)))
+    return fail(Diagnostic{.key = "--measured",
+                           .problem = fmt::format("'{}' is no step time", value),
+                           .expected = "a time above zero"});
+  return std::pair{job, *time};
+}
+
+Result<Calibrated> calibrate(const Options& options) {
+  std::vector<Row> jobs;
+  Calibrated calibrated{.rows = {}, .ranks = {}, .fit = {}};
+  const step::PredictOptions quick{.counterfactuals = false};
+  for (const std::string& text : options.measured) {
+    const auto measurement = measurement_of(options, text);
+    if (!measurement) return forward(measurement);
+    Result<JobFile> file = load_job(measurement->first);
+    if (!file) return forward(file);
+    const Result<step::Step> step = step::predict(file->spec, file->cluster, quick);
+    if (!step) {
+      Error error = step.error();
+      for (Diagnostic& d : error.diagnostics)
+        if (d.file.empty()) d.file = measurement->first;
+      return tl::unexpected(std::move(error));
+    }
+    calibrated.rows.push_back({.name = measurement->first,
+                               .measured = measurement->second,
+                               .at_peak = step->hardware_flops / step->peak});
+    calibrated.ranks.push_back(step->layout.ranks());
+    jobs.push_back({measurement->first, std::move(*file)});
+  }
+  const auto step_at = [&](std::size_t row, double scale) -> Result<Seconds> {
+    step::Spec spec = jobs[row].file.spec;
+    spec.conditions.scale = scale;
+    const Result<step::Step> step = step::predict(spec, jobs[row].file.cluster, quick);
+    if (!step) return forward(step);
+    return step->time.value;
+  };
+  Result<step::ScaleFit> fit = step::fit_scale(calibrated.rows, step_at);
+  if (!fit) return forward(fit);
+  calibrated.fit = std::move(*fit);
+  return calibrated;
+}
+
+std::string quoted(const std::string& text) {
+  std::string safe = "\"";
+  for (const char c : text) {
+    if (c == '"' || c == '\\') safe += '\\';
+    safe += static_cast<unsigned char>(c) < 0x20 ? ' ' : c;
+  }
+  return safe + "\"";
+}
+
+std::string to_yaml(const Calibrated& c) {
+  std::string text = fmt::format(
+      "sustained:\n  scale: {:.4f}\n  fastest: {:.3f}\n  slowest: {:.3f}\n  source: {}\n",
+      c.fit.scale, c.fit.fastest, c.fit.slowest,
+      quoted(fmt::format("rehearse calibrate job: {}", counted(c.rows.size(), "measured step"))));
+  text += fmt::format("measured:\n  residual: {:.4f}\n  rows:\n", c.fit.residual);
+  for (std::size_t i = 0; i < c.rows.size(); ++i)
+    text += fmt::format("    - {{job: {}, ranks: {}, measured: {} s, predicted: {:.6g} s}}\n",
+                        quoted(c.rows[i].name), c.ranks[i], c.rows[i].measured.s(),
+                        c.fit.predicted[i].s());
+  return text;
+}
+
+Table row_table(const Calibrated& c) {
+  Table table(
+      {{"job", Align::kLeft}, {"ranks"}, {"measured (s)"}, {"predicted (s)"}, {"error (%)"}});
+  for (std::size_t i = 0; i < c.rows.size(); ++i)
+    table.add({c.rows[i].name, grouped(c.ranks[i]), fmt::format("{:.4g}", c.rows[i].measured.s()),
+               fmt::format("{:.4g}", c.fit.predicted[i].s()),
+               fmt::format("{:+.2f}", (c.fit.predicted[i] / c.rows[i].measured - 1) * 100)});
+  return table;
+}
+
+std::string to_text(const Calibrated& c, const Globals& globals) {
+  std::string text = fmt::format("scale {:.4f} of compute time ({:.3f} – {:.3f}), residual {:.2f} %\n\n",
+                                 c.fit.scale, c.fit.scale * c.fit.fastest,
+                                 c.fit.scale * c.fit.slowest, c.fit.residual * 100);
+  text += row_table(c).text() + "\n";
+  if (globals.output.empty()) return text + to_yaml(c);
+  return text + fmt::format("written to {}; a job takes it by `calibration: {}`\n",
+                            globals.output.string(), globals.output.filename().string());
+}
+
+Json to_json(const Calibrated& c) {
+  Json json = json_root("calibrate");
+  json["rows"] = c.rows.size();
+  json["residual"] = c.fit.residual;
+  json["scale"] = c.fit.scale;
+  json["fastest"] = c.fit.fastest;
+  json["slowest"] = c.fit.slowest;
+  json["envelope"] = {{"ranks", c.ranks}};
+  json["jobs"] = Json::array();
+  for (std::size_t i = 0; i < c.rows.size(); ++i)
+    json["jobs"].push_back({{"job", c.rows[i].name},
+                            {"ranks", c.ranks[i]},
+                            {"measured", json_measured(c.rows[i].measured)},
+                            {"predicted_s", c.fit.predicted[i].s()}});
+  return json;
+}
+
+/// -o names the calibration; the summary goes to stdout.
+Result<Exit> run(const Options& options, const Globals& globals) {
+  std::optional<PendingFile> pending;
+  if (!globals.output.empty()) {  // before long work: can it be written?
+    Result<PendingFile> file = PendingFile::create(globals.output);
+    if (!file) return forward(file);
+    pending.emplace(std::move(*file));
+  }
+  const Result<Calibrated> calibrated = calibrate(options);
+  if (!calibrated) return forward(calibrated);
+  if (pending) {
+    if (Status ok = pending->write(to_yaml(*calibrated)); !ok) return forward(ok);
+    if (Status ok = pending->commit(); !ok) return forward(ok);
+  }
+  Globals to_stdout = globals;
+  to_stdout.output.clear();
+  const Formats formats = {.text = [&] { return to_text(*calibrated, globals); },
+                           .json = [&] { return to_json(*calibrated); },
+                           .table = [&] { return row_table(*calibrated); }};
+  if (Status ok = write_result(to_stdout, formats); !ok) return forward(ok);
+  return Exit::kSuccess;
+}
+
+}  // namespace
+
+void add_calibrate_job(CLI::App& calibrate, Action& action) {
+  auto options = std::make_shared<Options>();
+  CLI::App* job = calibrate.add_subcommand(
+      "job", "How much longer a framework on a cluster computes than predicted, from measured steps");
+  job->add_option("JOB", options->job, "job file of the job that was measured")->type_name("FILE");
+  job->add_option("--measured", options->measured,
+                  "step time of JOB, or FILE=TIME of another job on the same kind of cluster")
+      ->type_name("TIME")
+      ->required();
+  job->footer(
+      "-o FILE writes the calibration, which `calibration: FILE` of a job takes; without it, it is\n"
+      "printed.\n"
+      "Example: rehearse calibrate job job.yaml --measured 1.94s -o mine.yaml");
+  job->callback([options, &action] {
+    for (const std::string& text : options->measured)
+      if (options->job.empty() && text.find('=') == std::string::npos)
+        throw CLI::ValidationError("--measured", "a time alone is that of JOB, which is missing");
+    action = [options](const Globals& globals) { return run(*options, globals); };
+  });
+}
+
+}  // namespace rehearse::cli

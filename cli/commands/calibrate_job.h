@@ -1,0 +1,10 @@
+// rehearse calibrate job.
+#pragma once
+
+#include "cli/commands/commands.h"
+
+namespace rehearse::cli {
+
+void add_calibrate_job(CLI::App& calibrate, Action& action);
+
+}  // namespace rehearse::cli

@@ -1,0 +1,175 @@
+#include "cli/config/recorded_workload.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+
+#include <fmt/core.h>
+
+#include "cli/calibrate/device_names.h"
+#include "models/compute/op_cost.h"
+#include "models/workload/lift.h"
+#include "profiler/ingest/input.h"
+
+namespace rehearse::cli {
+namespace {
+
+using workload::Layer;
+using workload::Lifted;
+using workload::Op;
+
+template <class Visit>
+void for_each_op(workload::Workload& workload, Visit visit) {
+  for (Layer& layer : workload.layers)
+    for (std::vector<Op>* ops : {&layer.forward, &layer.backward, &layer.recompute, &layer.step})
+      for (Op& op : *ops) visit(op);
+}
+
+std::optional<workload::Dtype> commonest_dtype(const workload::Workload& workload) {
+  std::array<double, std::size(workload::kDtypeNames)> flops = {};
+  for (const Layer& layer : workload.layers)
+    for (const Op& op : layer.forward)
+      flops[static_cast<std::size_t>(op.dtype)] += flops_of(op).flop();
+  const auto most = std::max_element(flops.begin(), flops.end());
+  if (*most == 0) return std::nullopt;
+  return static_cast<workload::Dtype>(most - flops.begin());
+}
+
+/// What the step took besides its layers and its communication, spread over the kernels of the
+/// layers: a plan that launches as many idles as long. Communication is what the plan decides.
+Seconds idle_of(const Lifted& lifted) {
+  double kernels = 0;
+  for (const Layer& layer : lifted.workload.layers) {
+    const auto count = [&](const std::vector<Op>& ops, double times) {
+      for (const Op& op : ops) kernels += op.kernels * times;
+    };
+    const auto passes = static_cast<double>(lifted.microbatches);
+    count(layer.forward, passes);
+    count(layer.backward, passes);
+    count(layer.recompute, passes);
+    count(layer.step, 1);
+  }
+  const workload::DeviceTime& device = lifted.device;
+  const Seconds alone = device.communication > device.overlapped
+                            ? (device.communication - device.overlapped).seconds()
+                            : Seconds::s(0);
+  const Seconds rest = lifted.step - device.layers.seconds() - alone;
+  return kernels > 0 ? std::max(Seconds::s(0), rest) / kernels : Seconds::s(0);
+}
+
+std::string device_of(const trace::Rank& rank) {
+  for (const trace::Device& device : rank.devices)
+    if (const Result<const cluster::Gpu*> gpu = device_named(device.name)) return (*gpu)->name;
+  return "";
+}
+
+/// Times of `from` as they would be on `to`: by the ratio of what the cost model says of both. Half
+/// of the interval that a prediction alone would have comes on top, as in OpCost::rescale.
+void carry_over(workload::Workload& workload, const compute::OpCost& from,
+                const compute::OpCost& to) {
+  for_each_op(workload, [&](Op& op) {
+    if (!op.measured) return;
+    const Estimate<Seconds> was = from.predicted(op), is = to.predicted(op);
+    const double ratio = is.value / was.value;
+    Estimate<Seconds>& time = *op.measured;
+    time = {time.value * ratio, time.low * ratio * std::sqrt(is.low / is.value),
+            time.high * ratio * std::sqrt(is.high / is.value), Provenance::kExtrapolated};
+  });
+}
+
+}  // namespace
+
+Result<RecordedWorkload> read_recording(const YamlMap& map, const std::filesystem::path& folder) {
+  const std::filesystem::path path =
+      folder / map.optional<std::string>("recording").value_or(std::string());
+  const std::optional<double> samples = map.optional<double>("samples");
+  if (samples && !(std::isfinite(*samples) && *samples > 0))
+    map.report("samples", fmt::format("{:g} is no batch", *samples), "a number above zero");
+  const Result<trace::Trace> trace = ingest::read_inputs(std::span(&path, 1), {});
+  if (!trace) return forward(trace);
+  Result<Lifted> lifted = workload::lift(*trace, {.samples = samples});
+  if (!lifted) return forward(lifted);
+  const trace::Rank& rank = trace->ranks.front();
+  if (!lifted->training)
+    return fail(Diagnostic{.file = rank.info.source,
+                           .problem = "was recorded without a backward pass",
+                           .expected = "a recording of training"});
+  const Seconds idle = idle_of(*lifted);
+  const std::optional<workload::Dtype> dtype = commonest_dtype(lifted->workload);
+  std::optional<double> batch = samples;
+  if (lifted->shapes) batch = lifted->workload.samples;
+  return RecordedWorkload{.workload = std::move(lifted->workload),
+                          .batch = batch,
+                          .shapes = lifted->shapes,
+                          .source = rank.info.source,
+                          .device = device_of(rank),
+                          .dtype = dtype,
+                          .idle_per_kernel = idle,
+                          .notes = std::move(lifted->notes)};
+}
+
+strategies::Training recorded_training(const RecordedWorkload& recorded) {
+  strategies::Training training;
+  training.microbatch = recorded.batch.value_or(training.microbatch);
+  training.dtype = recorded.dtype.value_or(training.dtype);
+  return training;
+}
+
+Status check_shapes(const RecordedWorkload& recorded, const strategies::Training& training,
+                    const strategies::Plan& plan) {
+  if (recorded.shapes) return {};
+  const bool tensor =
+      plan.tensor > 1 || std::any_of(plan.stages.begin(), plan.stages.end(),
+                                     [](const strategies::StagePlan& s) { return s.tensor > 1; });
+  if (tensor) return workload::needs_shapes(recorded.source, "tensor parallelism");
+  if (plan.context > 1) return workload::needs_shapes(recorded.source, "context parallelism");
+  if (recorded.batch && training.microbatch != *recorded.batch)
+    return workload::needs_shapes(recorded.source, fmt::format("microbatch {:g} in the place of the "
+                                                               "recorded {:g}",
+                                                               training.microbatch,
+                                                               *recorded.batch));
+  return {};
+}
+
+Result<workload::Workload> place_recording(RecordedWorkload recorded, const std::string& device,
+                                           const strategies::Training& training,
+                                           step::Conditions& conditions,
+                                           std::vector<std::string>& notes) {
+  const std::string file = std::filesystem::path(recorded.source).filename().string();
+  for (const std::string& note : recorded.notes) notes.push_back(fmt::format("{}: {}", file, note));
+  workload::Workload& workload = recorded.workload;
+  if (!recorded.shapes) {
+    // Its samples are those of the job; nothing in it depends on them.
+    workload.samples = training.microbatch;
+    notes.push_back(fmt::format(
+        "{}: its parameters and activations are not known: sums of gradients, sends between stages "
+        "and memory are left out",
+        file));
+  }
+  if (recorded.device.empty()) {
+    notes.push_back(fmt::format("{}: its device is not in the catalog; times are taken as those of "
+                                "{}",
+                                file, device));
+  } else if (recorded.device != device) {
+    if (!recorded.shapes)
+      return workload::needs_shapes(
+          recorded.source, fmt::format("{} in the place of the recorded {}", device,
+                                       recorded.device));
+    const Result<compute::OpCost> from = compute::OpCost::on(recorded.device, {});
+    if (!from) return forward(from);
+    const Result<compute::OpCost> to = compute::OpCost::on(device, {});
+    if (!to) return forward(to);
+    carry_over(workload, *from, *to);
+    notes.push_back(fmt::format("{}: recorded on {}; times are carried over to {} by what the cost "
+                                "model says of both",
+                                file, recorded.device, device));
+  }
+  conditions.host_per_kernel = conditions.fixed = Seconds::s(0);
+  conditions.idle_per_kernel = recorded.idle_per_kernel;
+  conditions.provenance = Provenance::kRecorded;
+  conditions.source = fmt::format("recorded: {}", file);
+  workload.name = file;
+  return workload::with_samples(std::move(workload), 1);
+}
+
+}  // namespace rehearse::cli

@@ -1,0 +1,47 @@
+// `workload: {recording: PATH}` of a job file: the recording lifted, as the workload of one sample.
+#pragma once
+
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "models/step/conditions.h"
+#include "models/workload/workload.h"
+#include "sim/base/yaml.h"
+#include "strategies/plan.h"
+
+namespace rehearse::cli {
+
+struct RecordedWorkload {
+  workload::Workload workload;  ///< stands for `batch` samples
+  /// Of one recorded pass; absent where shapes do not tell and the job does not say.
+  std::optional<double> batch;
+  bool shapes;
+  std::string source;  ///< the file
+  std::string device;  ///< in the catalog; empty where unknown
+  /// In the order of its operations: what most matrix work was computed in.
+  std::optional<workload::Dtype> dtype;
+  Seconds idle_per_kernel;         ///< of the layers' kernels: all that is not in the layers
+  std::vector<std::string> notes;  ///< for people
+};
+
+/// Reads the keys `recording` (a file or folder, from `folder`) and `samples` of the section. Fails
+/// on recordings that cannot be lifted, and on those without a backward pass.
+Result<RecordedWorkload> read_recording(const YamlMap& map, const std::filesystem::path& folder);
+
+/// What the recording says where the section `training` does not.
+strategies::Training recorded_training(const RecordedWorkload& recorded);
+
+/// Fails where the plan divides, or computes in other batches, what was recorded without shapes.
+Status check_shapes(const RecordedWorkload& recorded, const strategies::Training& training,
+                    const strategies::Plan& plan);
+
+/// For one sample, on `device`. On another than the recorded one, times are carried over by what
+/// the cost model says of both. `conditions` become those of the recording.
+Result<workload::Workload> place_recording(RecordedWorkload recorded, const std::string& device,
+                                           const strategies::Training& training,
+                                           step::Conditions& conditions,
+                                           std::vector<std::string>& notes);
+
+}  // namespace rehearse::cli

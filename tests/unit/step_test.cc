@@ -1,0 +1,167 @@
+// Steps of models of the zoo: parts, intervals, counterfactuals, conditions.
+#include <catch2/catch.hpp>
+
+#include "models/step/predict.h"
+#include "models/workload/zoo.h"
+#include "sim/base/yaml.h"
+#include "sim/cluster/catalog.h"
+#include "sim/cluster/read_cluster.h"
+
+namespace rehearse::step {
+namespace {
+
+cluster::Cluster cluster_of(int nodes) {
+  const Result<YamlFile> file = YamlFile::parse(
+      fmt::format("cluster: {{device: a100_sxm4_80, devices_per_node: 8, nodes: {}, intra_node: "
+                  "nvswitch, inter_node: {{links: 8, rate: 200 Gbit/s, latency: 5 us}}}}",
+                  nodes),
+      "cluster.yaml");
+  REQUIRE(file);
+  std::optional<cluster::Cluster> cluster = cluster::read_cluster(file->root());
+  const Status ok = file->status();
+  INFO((ok ? "" : to_string(ok.error())));
+  REQUIRE(cluster);
+  return std::move(*cluster);
+}
+
+Spec spec_of(std::string_view model, const strategies::Training& training,
+             const strategies::Plan& plan) {
+  Result<workload::Workload> workload =
+      workload::find_model(model, {.dtype = training.dtype, .attention = workload::Attention::kFlash});
+  REQUIRE(workload);
+  return {.workload = std::move(*workload),
+          .training = training,
+          .plan = plan,
+          .conditions = conditions_for(**cluster::find_gpu("a100_sxm4_80"))};
+}
+
+Step predicted(const Spec& spec, const cluster::Cluster& cluster, Fidelity fidelity) {
+  Result<Step> step = predict(spec, cluster, {.fidelity = fidelity});
+  INFO((step ? "" : to_string(step.error())));
+  REQUIRE(step);
+  return std::move(*step);
+}
+
+Seconds sum(const Breakdown& b) {
+  return b.compute + b.recompute + b.optimizer + b.exposed_communication + b.bubble + b.launch +
+         b.fixed;
+}
+
+std::vector<Spec> jobs() {
+  const strategies::Training gpt{.global_batch = 64, .microbatch = 2};
+  strategies::Training full = gpt;
+  full.recompute = strategies::Recompute::kFull;
+  return {spec_of("gpt2_medium", gpt, {}),
+          spec_of("gpt2_medium", gpt, {.data = 8}),
+          spec_of("gpt2_medium", full, {.data = 2, .tensor = 2, .pipeline = 4}),
+          spec_of("gpt2_medium", gpt, {.data = 16, .zero = 3}),
+          spec_of("resnet50", {.global_batch = 512, .microbatch = 64}, {.data = 8})};
+}
+
+TEST_CASE("parts add up to the step, at either fidelity, and stay within it") {
+  const cluster::Cluster cluster = cluster_of(2);
+  for (const Spec& spec : jobs())
+    for (const Fidelity fidelity : {Fidelity::kClosed, Fidelity::kMessage}) {
+      INFO(spec.workload.name << " on " << spec.plan.data * spec.plan.tensor * spec.plan.pipeline
+                              << ", fidelity " << static_cast<int>(fidelity));
+      const Step step = predicted(spec, cluster, fidelity);
+      const Breakdown& b = step.breakdown;
+      CHECK(sum(b).s() == Approx(step.time.value.s()).epsilon(1e-6));
+      for (const Seconds part : {b.compute, b.recompute, b.optimizer, b.exposed_communication,
+                                 b.bubble, b.launch, b.fixed})
+        CHECK(part >= Seconds::s(0));
+      CHECK((b.recompute > Seconds::s(0)) ==
+            (spec.training.recompute != strategies::Recompute::kNone));
+      CHECK((b.bubble > Seconds::s(0.01) * step.time.value.s()) == (spec.plan.pipeline > 1));
+      CHECK(step.time.low < step.time.value);
+      CHECK(step.time.value < step.time.high);
+      // Above the value there is more room than below it: real runs only get slower.
+      CHECK(step.time.high - step.time.value > step.time.value - step.time.low);
+      const Estimate<double> rate = step.samples_per_s();
+      CHECK(rate.value == Approx(spec.training.global_batch / step.time.value.s()));
+      CHECK(rate.low < rate.value);
+      CHECK(rate.value < rate.high);
+      CHECK(step.model_utilization() <= step.hardware_utilization());
+      CHECK(step.hardware_utilization() < 1);
+    }
+}
+
+TEST_CASE("no step without one thing is slower than the step") {
+  const cluster::Cluster cluster = cluster_of(2);
+  std::size_t found = 0;
+  for (const Spec& spec : jobs()) {
+    const Step step = predicted(spec, cluster, Fidelity::kClosed);
+    Seconds last = Seconds::s(0);
+    for (const Counterfactual& c : step.counterfactuals) {
+      INFO(spec.workload.name << ": " << c.change);
+      CHECK(c.step <= step.time.value);
+      CHECK(c.step >= step.time.value - step.breakdown.exposed_communication - Seconds::us(1));
+      CHECK(c.step >= last);  // the most effective first
+      last = c.step;
+      ++found;
+    }
+  }
+  CHECK(found >= 5);
+}
+
+TEST_CASE("the scale stretches compute, and nothing else") {
+  const cluster::Cluster cluster = cluster_of(1);
+  Spec spec = jobs()[1];
+  const Step one = predicted(spec, cluster, Fidelity::kClosed);
+  spec.conditions.scale = 2;
+  const Step two = predicted(spec, cluster, Fidelity::kClosed);
+  CHECK(two.breakdown.compute.s() == Approx(2 * one.breakdown.compute.s()));
+  CHECK(two.breakdown.optimizer.s() == Approx(2 * one.breakdown.optimizer.s()));
+  CHECK(two.breakdown.fixed == one.breakdown.fixed);
+  CHECK(two.time.value > one.time.value * 1.8);
+  CHECK(two.time.value < one.time.value * 2);
+}
+
+TEST_CASE("what a recording idles with its kernels is launch, not compute") {
+  const cluster::Cluster cluster = cluster_of(1);
+  Spec spec = jobs()[0];
+  spec.conditions.host_per_kernel = Seconds::s(0);
+  const Step busy = predicted(spec, cluster, Fidelity::kClosed);
+  CHECK(busy.breakdown.launch == Seconds::s(0));
+  spec.conditions.idle_per_kernel = Seconds::us(10);
+  const Step idle = predicted(spec, cluster, Fidelity::kClosed);
+  CHECK(idle.breakdown.compute == busy.breakdown.compute);
+  CHECK(idle.breakdown.launch > Seconds::s(0));
+  CHECK((idle.time.value - busy.time.value).s() == Approx(idle.breakdown.launch.s()).epsilon(1e-6));
+}
+
+TEST_CASE("conditions are read over those of the device; what is out of range is said") {
+  Conditions conditions = conditions_for(**cluster::find_gpu("a100_sxm4_80"));
+  const double gemm = *conditions.sustained.gemm;
+  const Result<YamlFile> file =
+      YamlFile::parse("scale: 1.2\nfixed: 3 ms\nhost_per_kernel: 4 us\nfastest: 0.96\n", "c.yaml");
+  REQUIRE(file);
+  read_conditions(file->root(), conditions);
+  REQUIRE(file->status());
+  CHECK(conditions.scale == 1.2);
+  CHECK(conditions.fixed == Seconds::ms(3));
+  CHECK(conditions.host_per_kernel == Seconds::us(4));
+  CHECK(conditions.fastest == 0.96);
+  CHECK(*conditions.sustained.gemm == gemm);
+  CHECK(conditions.source == "given in the job");
+
+  const Result<YamlFile> wrong = YamlFile::parse("scale: 4\nfixed: -1 s\nslow: 2\n", "c.yaml");
+  REQUIRE(wrong);
+  read_conditions(wrong->root(), conditions);
+  REQUIRE_FALSE(wrong->status());
+  CHECK(to_string(wrong->status().error()) ==
+        "c.yaml:1:8: scale: 4 is out of range; a number from 0.5 to 3\n"
+        "c.yaml:2:8: fixed: a time is not negative\n"
+        "c.yaml:3:1: slow: unknown key; nearest: slowest");
+}
+
+TEST_CASE("plans that the cluster cannot hold are refused") {
+  const Result<Step> step = predict(jobs()[3], cluster_of(1), {});
+  REQUIRE_FALSE(step);
+  CHECK(to_string(step.error()) ==
+        "the plan takes 16 ranks, and the cluster has 8 devices; data × tensor × pipeline × "
+        "context of at most the devices");
+}
+
+}  // namespace
+}  // namespace rehearse::step
