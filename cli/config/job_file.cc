@@ -98,11 +98,8 @@ cost::Place place_of(const YamlMap& root) {
 
 }  // namespace
 
-Result<JobFile> load_job(const std::filesystem::path& path,
+Result<JobFile> read_job(const YamlMap& root, const std::filesystem::path& folder,
                          const std::filesystem::path& cluster_file) {
-  Result<YamlFile> file = YamlFile::load(path);
-  if (!file) return forward(file);
-  const YamlMap root = file->root();
   const auto section = [&](std::string_view key, std::string_view expected) {
     std::optional<YamlMap> map = root.map(key);
     if (!map && !root.has(key)) root.report(key, "is missing", std::string(expected));
@@ -131,7 +128,7 @@ Result<JobFile> load_job(const std::filesystem::path& path,
   std::optional<workload::Workload> workload;
   std::vector<std::string> assumed;
   if (const auto map = section("workload", "workload: {model: …}")) {
-    workload = workload::read_model(*map, implementation, path.parent_path());
+    workload = workload::read_model(*map, implementation, folder);
     map->no_other_keys();
     assumed = assumed_of(*map, implementation);
   }
@@ -139,7 +136,7 @@ Result<JobFile> load_job(const std::filesystem::path& path,
   step::Conditions conditions;
   if (gpu != nullptr) conditions = step::conditions_for(*gpu);
   if (const auto calibration = root.optional<std::string>("calibration"))
-    if (Status ok = read_calibration(path.parent_path() / *calibration, conditions); !ok)
+    if (Status ok = read_calibration(folder / *calibration, conditions); !ok)
       return forward(ok);
   if (const auto map = root.map("sustained")) step::read_conditions(*map, conditions);
 
@@ -147,7 +144,7 @@ Result<JobFile> load_job(const std::filesystem::path& path,
   if (const auto map = root.map("target")) target = read_target(*map);
   cost::Place place = place_of(root);
   root.no_other_keys();
-  if (Status ok = file->status(); !ok) return forward(ok);
+  if (Status ok = root.status(); !ok) return forward(ok);
 
   JobFile job{.name = workload->name,
               .spec = {.workload = std::move(*workload),
@@ -160,6 +157,13 @@ Result<JobFile> load_job(const std::filesystem::path& path,
               .target = target,
               .assumed = std::move(assumed)};
   return job;
+}
+
+Result<JobFile> load_job(const std::filesystem::path& path,
+                         const std::filesystem::path& cluster_file) {
+  Result<YamlFile> file = YamlFile::load(path);
+  if (!file) return forward(file);
+  return read_job(file->root(), path.parent_path(), cluster_file);
 }
 
 }  // namespace rehearse::cli
