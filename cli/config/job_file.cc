@@ -136,8 +136,7 @@ Result<JobFile> read_job(const YamlMap& root, const std::filesystem::path& folde
   step::Conditions conditions;
   if (gpu != nullptr) conditions = step::conditions_for(*gpu);
   if (const auto calibration = root.optional<std::string>("calibration"))
-    if (Status ok = read_calibration(folder / *calibration, conditions); !ok)
-      return forward(ok);
+    if (Status ok = read_calibration(folder / *calibration, conditions); !ok) return forward(ok);
   if (const auto map = root.map("sustained")) step::read_conditions(*map, conditions);
 
   std::optional<Target> target;

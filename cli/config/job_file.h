@@ -28,8 +28,8 @@ struct JobFile {
 };
 
 /// The sections of a job, which may stand in a file with other things; paths in it count from
-/// `folder`. Fails with every mistake of the file, one line each. A cluster file takes the place of the
-/// section `cluster`.
+/// `folder`. Fails with every mistake of the file, one line each. A cluster file takes the place of
+/// the section `cluster`.
 Result<JobFile> read_job(const YamlMap& root, const std::filesystem::path& folder,
                          const std::filesystem::path& cluster_file = {});
 

@@ -145,7 +145,8 @@ std::optional<T> YamlMap::optional(std::string_view key) const {
 template <class T>
 std::optional<T> YamlMap::required(std::string_view key) const {
   const YAML::Node value = state_->find(key);  // also to know the key when it is misspelt
-  if (value.IsDefined()) return read_scalar<T>(*state_->document, state_->fill, value, state_->path_of(key));
+  if (value.IsDefined())
+    return read_scalar<T>(*state_->document, state_->fill, value, state_->path_of(key));
   state_->document->report(state_->layers.front().node.Mark(), state_->path_of(key), "is missing",
                            "", "");
   return std::nullopt;
@@ -223,8 +224,8 @@ std::vector<YamlMap> YamlMap::maps(std::string_view key) const {
   for (std::size_t i = 0; i < value.size(); ++i) {
     const std::string path = fmt::format("{}[{}]", state_->path_of(key), i);
     if (value[i].IsMap())
-      found.emplace_back(std::make_shared<State>(
-          State{state_->document, {{value[i], path}}, state_->fill}));
+      found.emplace_back(
+          std::make_shared<State>(State{state_->document, {{value[i], path}}, state_->fill}));
     else
       state_->document->report(value[i].Mark(), path, "is not a mapping", "keys and values", "");
   }
@@ -252,8 +253,7 @@ YamlMap YamlMap::over(const YamlMap& base) const {
 }
 
 YamlMap YamlMap::filled(YamlFill fill) const {
-  return YamlMap(
-      std::make_shared<State>(State{state_->document, state_->layers, std::move(fill)}));
+  return YamlMap(std::make_shared<State>(State{state_->document, state_->layers, std::move(fill)}));
 }
 
 Status YamlMap::status() const { return state_->document->status(); }
