@@ -119,11 +119,8 @@ cost::Place place_of(const YamlMap& root) {
 
 }  // namespace
 
-Result<JobFile> load_job(const std::filesystem::path& path,
+Result<JobFile> read_job(const YamlMap& root, const std::filesystem::path& folder,
                          const std::filesystem::path& cluster_file) {
-  Result<YamlFile> file = YamlFile::load(path);
-  if (!file) return forward(file);
-  const YamlMap root = file->root();
   const auto section = [&](std::string_view key, std::string_view expected) {
     std::optional<YamlMap> map = root.map(key);
     if (!map && !root.has(key)) root.report(key, "is missing", std::string(expected));
@@ -144,7 +141,7 @@ Result<JobFile> load_job(const std::filesystem::path& path,
   const std::optional<YamlMap> model = section("workload", "workload: {model: …}");
   std::optional<RecordedWorkload> recorded;
   if (model && model->has("recording")) {
-    Result<RecordedWorkload> read = read_recording(*model, path.parent_path());
+    Result<RecordedWorkload> read = read_recording(*model, folder);
     if (!read) return forward(read);
     model->no_other_keys();
     recorded = std::move(*read);
@@ -175,21 +172,20 @@ Result<JobFile> load_job(const std::filesystem::path& path,
     workload = std::move(*placed);
     assumed = recorded_as(*root.map("training"), *training);
   } else if (model && !recorded) {
-    workload = workload::read_model(*model, implementation, path.parent_path());
+    workload = workload::read_model(*model, implementation, folder);
     model->no_other_keys();
     assumed = assumed_of(*model, implementation);
   }
 
   if (const auto calibration = root.optional<std::string>("calibration"))
-    if (Status ok = read_calibration(path.parent_path() / *calibration, conditions); !ok)
-      return forward(ok);
+    if (Status ok = read_calibration(folder / *calibration, conditions); !ok) return forward(ok);
   if (const auto map = root.map("sustained")) step::read_conditions(*map, conditions);
 
   std::optional<Target> target;
   if (const auto map = root.map("target")) target = read_target(*map);
   cost::Place place = place_of(root);
   root.no_other_keys();
-  if (Status ok = file->status(); !ok) return forward(ok);
+  if (Status ok = root.status(); !ok) return forward(ok);
 
   JobFile job{.name = workload->name,
               .spec = {.workload = std::move(*workload),
@@ -203,6 +199,13 @@ Result<JobFile> load_job(const std::filesystem::path& path,
               .assumed = std::move(assumed),
               .notes = std::move(notes)};
   return job;
+}
+
+Result<JobFile> load_job(const std::filesystem::path& path,
+                         const std::filesystem::path& cluster_file) {
+  Result<YamlFile> file = YamlFile::load(path);
+  if (!file) return forward(file);
+  return read_job(file->root(), path.parent_path(), cluster_file);
 }
 
 }  // namespace rehearse::cli
