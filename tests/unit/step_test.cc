@@ -26,8 +26,8 @@ cluster::Cluster cluster_of(int nodes) {
 
 Spec spec_of(std::string_view model, const strategies::Training& training,
              const strategies::Plan& plan) {
-  Result<workload::Workload> workload =
-      workload::find_model(model, {.dtype = training.dtype, .attention = workload::Attention::kFlash});
+  Result<workload::Workload> workload = workload::find_model(
+      model, {.dtype = training.dtype, .attention = workload::Attention::kFlash});
   REQUIRE(workload);
   return {.workload = std::move(*workload),
           .training = training,
@@ -51,8 +51,7 @@ std::vector<Spec> jobs() {
   const strategies::Training gpt{.global_batch = 64, .microbatch = 2};
   strategies::Training full = gpt;
   full.recompute = strategies::Recompute::kFull;
-  return {spec_of("gpt2_medium", gpt, {}),
-          spec_of("gpt2_medium", gpt, {.data = 8}),
+  return {spec_of("gpt2_medium", gpt, {}), spec_of("gpt2_medium", gpt, {.data = 8}),
           spec_of("gpt2_medium", full, {.data = 2, .tensor = 2, .pipeline = 4}),
           spec_of("gpt2_medium", gpt, {.data = 16, .zero = 3}),
           spec_of("resnet50", {.global_batch = 512, .microbatch = 64}, {.data = 8})};
