@@ -171,8 +171,7 @@ void add_calibrate_job(CLI::App& calibrate, Action& action) {
       ->required();
   job->footer(
       "-o FILE writes the calibration, which `calibration: FILE` of a job takes; without it, it "
-      "is\n"
-      "printed.\n"
+      "is printed.\n"
       "Example: rehearse calibrate job job.yaml --measured 1.94s -o mine.yaml");
   job->callback([options, &action] {
     for (const std::string& text : options->measured)
