@@ -194,7 +194,7 @@ TEST_CASE("simulate a job file: mistakes, one line each") {
           "job.yaml:1:19: workload.model: unknown model 'gpt2_medum'; did you mean "
           "'gpt2_medium'?\n");
   refused(job(", microbach: 2"),
-          "job.yaml:2:44: training.microbach: unknown key; did you mean 'microbatch'?\n");
+          "job.yaml:2:45: training.microbach: unknown key; did you mean 'microbatch'?\n");
   refused(job("", "data: 8, zero: 4"), "job.yaml:3:23: plan.zero: 4 is no stage of ZeRO; 0 to 3\n");
 }
 

@@ -144,14 +144,14 @@ TEST_CASE("conditions are read over those of the device; what is out of range is
   CHECK(*conditions.sustained.gemm == gemm);
   CHECK(conditions.source == "given in the job");
 
-  const Result<YamlFile> wrong = YamlFile::parse("scale: 4\nfixed: -1 s\nslow: 2\n", "c.yaml");
+  const Result<YamlFile> wrong = YamlFile::parse("scale: 4\nfixed: -1 s\nslowes: 2\n", "c.yaml");
   REQUIRE(wrong);
   read_conditions(wrong->root(), conditions);
   REQUIRE_FALSE(wrong->status());
   CHECK(to_string(wrong->status().error()) ==
         "c.yaml:1:8: scale: 4 is out of range; a number from 0.5 to 3\n"
         "c.yaml:2:8: fixed: a time is not negative\n"
-        "c.yaml:3:1: slow: unknown key; nearest: slowest");
+        "c.yaml:3:1: slowes: unknown key; did you mean 'slowest'?");
 }
 
 TEST_CASE("plans that the cluster cannot hold are refused") {
