@@ -82,6 +82,7 @@ int main(int argc, char** argv) {
   add_whatif(app, action);
   add_simulate(app, action);
   add_network(app, action);
+  add_study(app, action);
   add_validate(app, action);
   add_calibrate(app, action);
   add_catalog(app, action);

@@ -55,7 +55,11 @@ Op exchange(std::string_view name, double bytes) {
   return op;
 }
 
-std::vector<Op> by_ring(const std::vector<Op>& ops, double c, double kv_share) {
+/// The rank with the last part of the sequence has 2 - 1/c times the mean of causal attention, and
+/// the others wait for it.
+double busiest(bool balanced, double c) { return balanced ? 1 : 2 - 1 / c; }
+
+std::vector<Op> by_ring(const std::vector<Op>& ops, double c, double kv_share, bool balanced) {
   std::vector<Op> result;
   for (Op op : ops) {
     if (!op.core) {
@@ -64,6 +68,7 @@ std::vector<Op> by_ring(const std::vector<Op>& ops, double c, double kv_share) {
       // Backward counts twice the batch: gradients of keys and values travel too.
       result.push_back(around(stored_bytes(op.dtype) * 2 * op.batch * op.n * op.k * kv_share));
       workload::divide(op, Extent::kM, c);
+      if (op.causal) op.effort *= busiest(balanced, c);
     } else {
       workload::divide(op, op.samples, c);
     }
@@ -110,9 +115,10 @@ Result<workload::Workload> context_parallel(workload::Workload workload,
           return fail(fmt::format("context {} by ring around unfused attention of layer '{}'",
                                   setting.degrees.context, layer.name),
                       "fused attention", "nearest: context_exchange all_to_all");
-      layer.forward = by_ring(layer.forward, c, kv_share);
-      layer.backward = by_ring(layer.backward, c, kv_share);
-      layer.recompute = by_ring(layer.recompute, c, kv_share);
+      const bool balanced = setting.plan->context_balanced;
+      layer.forward = by_ring(layer.forward, c, kv_share, balanced);
+      layer.backward = by_ring(layer.backward, c, kv_share, balanced);
+      layer.recompute = by_ring(layer.recompute, c, kv_share, balanced);
     } else {
       const Flow flow = flow_of(layer.forward, kv_share);
       const double element = stored_bytes(setting.training->dtype) / c;

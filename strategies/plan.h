@@ -96,6 +96,9 @@ struct Plan {
   /// Tensor-parallel collectives run beside the matrix operations they belong to, in pieces.
   bool asynchronous_tensor = false;
   ContextExchange context_exchange = ContextExchange::kRing;
+  /// Each rank of a ring has a part from the beginning and one from the end of the sequence, so
+  /// that causal attention is equally much work. Else the last rank sees all keys.
+  bool context_balanced = true;
   ExpertExchange expert_exchange = ExpertExchange::kTokens;
   /// Tokens that every expert is given room for, as a multiple of an even share: missing ones are
   /// padded, further ones dropped. 1: as many as come.

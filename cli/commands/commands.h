@@ -24,6 +24,7 @@ void add_network(CLI::App& app, Action& action);
 void add_profile(CLI::App& app, Action& action);
 void add_replay(CLI::App& app, Action& action);
 void add_simulate(CLI::App& app, Action& action);
+void add_study(CLI::App& app, Action& action);
 void add_validate(CLI::App& app, Action& action);
 void add_whatif(CLI::App& app, Action& action);
 

@@ -9,7 +9,7 @@
 #include "cli/commands/commands.h"
 #include "cli/output/result.h"
 #include "cli/validation/collective_report.h"
-#include "cli/validation/job_accuracy.h"
+#include "cli/validation/job_report.h"
 #include "cli/validation/memory_report.h"
 #include "cli/validation/operation_report.h"
 #include "cli/validation/replay_report.h"
@@ -58,10 +58,10 @@ Result<std::optional<Finding>> memory_of_jobs(const std::filesystem::path& data,
 }
 
 Result<std::optional<Finding>> jobs(const std::filesystem::path& data, const Globals&) {
-  const Result<std::vector<JobTableAccuracy>> found = measure_job_accuracy(data);
+  const Result<JobAccuracy> found = measure_job_accuracy(data);
   if (!found) return forward(found);
-  if (found->empty()) return std::nullopt;
-  return Finding{summarize(*found), job_row_table(*found).text(48), job_section(*found)};
+  if (found->cases.empty()) return std::nullopt;
+  return Finding{summarize(*found), job_table(*found).text(48, 40), job_section(*found)};
 }
 
 Result<std::optional<Finding>> operations(const std::filesystem::path& data, const Globals&) {

@@ -32,6 +32,13 @@ Implementation usual(const strategies::Training& training, const strategies::Pla
           .fused_accumulation = plan.tensor > 1};
 }
 
+workload::Elementwise elementwise_of(const std::optional<YamlMap>& model,
+                                     const Implementation& usual) {
+  const std::optional<std::size_t> given =
+      model ? model->choice("elementwise", workload::kElementwiseNames) : std::nullopt;
+  return given ? static_cast<workload::Elementwise>(*given) : usual.elementwise;
+}
+
 /// How a model is computed, as far as the file does not say.
 std::vector<std::string> assumed_of(const YamlMap& map, const Implementation& how) {
   std::string text;
@@ -116,11 +123,8 @@ cost::Place place_of(const YamlMap& root) {
 
 }  // namespace
 
-Result<JobFile> load_job(const std::filesystem::path& path,
+Result<JobFile> read_job(const YamlMap& root, const std::filesystem::path& folder,
                          const std::filesystem::path& cluster_file) {
-  Result<YamlFile> file = YamlFile::load(path);
-  if (!file) return forward(file);
-  const YamlMap root = file->root();
   const auto section = [&](std::string_view key, std::string_view expected) {
     std::optional<YamlMap> map = root.map(key);
     if (!map && !root.has(key)) root.report(key, "is missing", std::string(expected));
@@ -141,7 +145,7 @@ Result<JobFile> load_job(const std::filesystem::path& path,
   const std::optional<YamlMap> model = section("workload", "workload: {model: …}");
   std::optional<RecordedWorkload> recorded;
   if (model && model->has("recording")) {
-    Result<RecordedWorkload> read = read_recording(*model, path.parent_path());
+    Result<RecordedWorkload> read = read_recording(*model, folder);
     if (!read) return forward(read);
     model->no_other_keys();
     recorded = std::move(*read);
@@ -160,7 +164,8 @@ Result<JobFile> load_job(const std::filesystem::path& path,
   std::optional<workload::Workload> workload;
   std::vector<std::string> assumed;
   step::Conditions conditions;
-  if (gpu != nullptr) conditions = step::conditions_for(*gpu);
+  if (gpu != nullptr)
+    conditions = step::conditions_for(*gpu, elementwise_of(model, implementation));
   std::vector<std::string> notes;
   if (recorded && cluster && training && plan) {
     if (Status ok = check_shapes(*recorded, *training, *plan); !ok) return forward(ok);
@@ -171,21 +176,20 @@ Result<JobFile> load_job(const std::filesystem::path& path,
     if (!placed) return forward(placed);
     workload = std::move(*placed);
   } else if (model && !recorded) {
-    workload = workload::read_model(*model, implementation, path.parent_path());
+    workload = workload::read_model(*model, implementation, folder);
     model->no_other_keys();
     assumed = assumed_of(*model, implementation);
   }
 
   if (const auto calibration = root.optional<std::string>("calibration"))
-    if (Status ok = read_calibration(path.parent_path() / *calibration, conditions); !ok)
-      return forward(ok);
+    if (Status ok = read_calibration(folder / *calibration, conditions); !ok) return forward(ok);
   if (const auto map = root.map("sustained")) step::read_conditions(*map, conditions);
 
   std::optional<Target> target;
   if (const auto map = root.map("target")) target = read_target(*map);
   cost::Place place = place_of(root);
   root.no_other_keys();
-  if (Status ok = file->status(); !ok) return forward(ok);
+  if (Status ok = root.status(); !ok) return forward(ok);
 
   JobFile job{.name = workload->name,
               .spec = {.workload = std::move(*workload),
@@ -199,6 +203,13 @@ Result<JobFile> load_job(const std::filesystem::path& path,
               .assumed = std::move(assumed),
               .notes = std::move(notes)};
   return job;
+}
+
+Result<JobFile> load_job(const std::filesystem::path& path,
+                         const std::filesystem::path& cluster_file) {
+  Result<YamlFile> file = YamlFile::load(path);
+  if (!file) return forward(file);
+  return read_job(file->root(), path.parent_path(), cluster_file);
 }
 
 tl::unexpected<Error> wrong_in(const std::filesystem::path& path, Error error) {

@@ -7,6 +7,7 @@
 
 #include "cost/step_account.h"
 #include "models/step/step.h"
+#include "sim/base/yaml.h"
 #include "sim/cluster/cluster.h"
 
 namespace rehearse::cli {
@@ -27,8 +28,13 @@ struct JobFile {
   std::vector<std::string> notes;    ///< what to know of a recording; for people
 };
 
-/// Fails with every mistake of the file, one line each. A cluster file takes the place of the
-/// section `cluster`.
+/// The sections of a job, which may stand in a file with other things; paths in it count from
+/// `folder`. Fails with every mistake of the file, one line each. A cluster file takes the place of
+/// the section `cluster`.
+Result<JobFile> read_job(const YamlMap& root, const std::filesystem::path& folder,
+                         const std::filesystem::path& cluster_file = {});
+
+/// The same of a file that holds a job alone.
 Result<JobFile> load_job(const std::filesystem::path& path,
                          const std::filesystem::path& cluster_file = {});
 

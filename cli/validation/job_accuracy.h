@@ -2,14 +2,11 @@
 #pragma once
 
 #include <filesystem>
-#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
 
-#include "cli/output/table.h"
 #include "cli/validation/job_tables/job_row.h"
-#include "cli/validation/suite.h"
 #include "models/step/step.h"
 #include "sim/base/result.h"
 
@@ -20,31 +17,29 @@ struct JobPrediction {
   Seconds measured = Seconds::s(0);
   Estimate<Seconds> step;
   step::Breakdown parts;
+  bool fitted = false;  ///< constants of the shipped conditions come from this row
   double error() const { return step.value / measured - 1; }
   bool inside() const { return step.low <= measured && measured <= step.high; }
 };
 
-struct JobTableAccuracy {
-  std::string table;
+/// Rows of a table that have the same difficulty: all in one precision, dense or not.
+struct JobCase {
+  std::string name;  ///< "vtrain-multi", "mpt/fp8", "nemo/fp8/experts"
   std::vector<JobPrediction> rows;
-  std::vector<std::string> left_out;  ///< rows that are not predicted, and why
   /// Kendall's tau of plans of one model on equally many devices; absent without such pairs.
   std::optional<double> ordering;
 };
 
-/// Changes the conditions that a row is predicted under; for fits.
-using Adjust = std::function<void(const JobRow&, step::Spec&)>;
+struct JobAccuracy {
+  std::vector<JobCase> cases;
+  std::vector<std::string> left_out;  ///< rows that are not predicted, and why
+};
 
 /// One row, with closed forms. Of several choices that the table leaves open the quickest.
-Result<JobPrediction> predict_row(const JobRow& row, const Adjust& adjust = {});
+Result<JobPrediction> predict_row(const JobRow& row);
 
-/// Every table of jobs in the folder.
-Result<std::vector<JobTableAccuracy>> measure_job_accuracy(const std::filesystem::path& data);
-
-std::vector<SuiteSummary> summarize(const std::vector<JobTableAccuracy>& tables);
-/// Every row; for people.
-Table job_row_table(const std::vector<JobTableAccuracy>& tables);
-/// Of the page of accuracies, as Markdown.
-std::string job_section(const std::vector<JobTableAccuracy>& tables);
+/// Every table of jobs in the folder. The shipped conditions were fitted on every fifth row of
+/// vTrain's and every third of MPT's, by search on a grid; all others are blind.
+Result<JobAccuracy> measure_job_accuracy(const std::filesystem::path& data);
 
 }  // namespace rehearse::cli

@@ -9,6 +9,7 @@
 #include <string_view>
 
 #include "models/compute/op_cost.h"
+#include "models/workload/transformer.h"
 #include "sim/base/estimate.h"
 #include "sim/base/result.h"
 #include "sim/base/yaml.h"
@@ -33,14 +34,14 @@ struct Conditions {
   /// the shorter.
   double beside = 0.1;
   /// The 90 % interval of compute time, as factors of it. Real runs only get slower.
-  double fastest = 0.92, slowest = 1.15;
+  double fastest = 0.92, slowest = 1.25;
   Provenance provenance = Provenance::kExtrapolated;
   std::string source;  ///< for people
 };
 
-/// The shipped ones for a device: by its architecture, else the general ones, with a wider
-/// interval.
-Conditions conditions_for(const cluster::Gpu& device);
+/// The shipped ones: for a device by its architecture, else the general ones, with a wider
+/// interval; for elementwise kernels by how they are written.
+Conditions conditions_for(const cluster::Gpu& device, workload::Elementwise elementwise);
 
 /// The section `sustained` of a job file, or of a calibration of jobs, over `conditions`. What is
 /// wrong stands in the file's status then.

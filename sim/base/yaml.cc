@@ -30,24 +30,51 @@ struct YamlFile::Document {
     }
     diagnostics.push_back(std::move(d));
   }
+
+  Status status() const {
+    if (diagnostics.empty()) return {};
+    Error error{diagnostics};
+    std::stable_sort(error.diagnostics.begin(), error.diagnostics.end(),
+                     [](const Diagnostic& a, const Diagnostic& b) {
+                       return std::pair(a.line, a.column) < std::pair(b.line, b.column);
+                     });
+    return tl::unexpected(std::move(error));
+  }
 };
 
 struct YamlMap::State {
-  std::shared_ptr<YamlFile::Document> document;
-  YAML::Node node;   // a mapping
-  std::string path;  // "" at the root, else "a.b[2]"
-  std::vector<std::string> asked;
+  /// A mapping as it stands in the file.
+  struct Layer {
+    YAML::Node node;
+    std::string path;  // "" at the root, else "a.b[2]"
 
-  std::string path_of(std::string_view key) const {
-    return path.empty() ? std::string(key) : fmt::format("{}.{}", path, key);
+    std::string path_of(std::string_view key) const {
+      return path.empty() ? std::string(key) : fmt::format("{}.{}", path, key);
+    }
+    YAML::Node value(std::string_view key) const {
+      for (const auto& entry : node)
+        if (entry.first.IsScalar() && entry.first.Scalar() == key) return entry.second;
+      return YAML::Node(YAML::NodeType::Undefined);
+    }
+  };
+
+  std::shared_ptr<YamlFile::Document> document;
+  std::vector<Layer> layers;  // those in front count first; never empty
+  YamlFill fill = {};
+  std::vector<std::string> asked = {};
+
+  /// The layer that holds the key, else the front one.
+  const Layer& layer_of(std::string_view key) const {
+    for (const Layer& layer : layers)
+      if (layer.value(key).IsDefined()) return layer;
+    return layers.front();
   }
+  std::string path_of(std::string_view key) const { return layer_of(key).path_of(key); }
 
   /// The value at `key`, invalid when absent; remembers that the key is known.
   YAML::Node find(std::string_view key) {
     asked.emplace_back(key);
-    for (const auto& entry : node)
-      if (entry.first.IsScalar() && entry.first.Scalar() == key) return entry.second;
-    return YAML::Node(YAML::NodeType::Undefined);
+    return layer_of(key).value(key);
   }
 };
 
@@ -92,13 +119,14 @@ Result<double> convert(const std::string& text) {
 }
 
 template <class T>
-std::optional<T> read_scalar(YamlFile::Document& document, const YAML::Node& value,
-                             const std::string& path) {
+std::optional<T> read_scalar(YamlFile::Document& document, const YamlFill& fill,
+                             const YAML::Node& value, const std::string& path) {
   if (!value.IsScalar()) {
     document.report(value.Mark(), path, "is not a single value", "one value", "");
     return std::nullopt;
   }
-  Result<T> converted = convert<T>(value.Scalar());
+  Result<std::string> text = fill ? fill(value.Scalar()) : value.Scalar();
+  Result<T> converted = text ? convert<T>(*text) : forward(text);
   if (converted) return *converted;
   const Diagnostic& d = converted.error().diagnostics.front();
   document.report(value.Mark(), path, d.problem, d.expected, d.nearest);
@@ -111,14 +139,16 @@ template <class T>
 std::optional<T> YamlMap::optional(std::string_view key) const {
   const YAML::Node value = state_->find(key);
   if (!value.IsDefined()) return std::nullopt;
-  return read_scalar<T>(*state_->document, value, state_->path_of(key));
+  return read_scalar<T>(*state_->document, state_->fill, value, state_->path_of(key));
 }
 
 template <class T>
 std::optional<T> YamlMap::required(std::string_view key) const {
   const YAML::Node value = state_->find(key);  // also to know the key when it is misspelt
-  if (value.IsDefined()) return read_scalar<T>(*state_->document, value, state_->path_of(key));
-  state_->document->report(state_->node.Mark(), state_->path_of(key), "is missing", "", "");
+  if (value.IsDefined())
+    return read_scalar<T>(*state_->document, state_->fill, value, state_->path_of(key));
+  state_->document->report(state_->layers.front().node.Mark(), state_->path_of(key), "is missing",
+                           "", "");
   return std::nullopt;
 }
 
@@ -132,7 +162,7 @@ std::vector<T> YamlMap::list(std::string_view key) const {
     return values;
   }
   for (std::size_t i = 0; i < value.size(); ++i)
-    if (auto item = read_scalar<T>(*state_->document, value[i],
+    if (auto item = read_scalar<T>(*state_->document, state_->fill, value[i],
                                    fmt::format("{}[{}]", state_->path_of(key), i)))
       values.push_back(std::move(*item));
   return values;
@@ -173,7 +203,14 @@ std::optional<YamlMap> YamlMap::map(std::string_view key) const {
     report(key, "is not a mapping", "keys and values");
     return std::nullopt;
   }
-  return YamlMap(std::make_shared<State>(State{state_->document, value, state_->path_of(key), {}}));
+  State inner{state_->document, {}, state_->fill};
+  for (const State::Layer& layer : state_->layers) {
+    const YAML::Node one = layer.value(key);
+    if (!one.IsDefined()) continue;
+    if (!one.IsMap()) break;  // of another form, overruled as a whole
+    inner.layers.push_back({one, layer.path_of(key)});
+  }
+  return YamlMap(std::make_shared<State>(std::move(inner)));
 }
 
 std::vector<YamlMap> YamlMap::maps(std::string_view key) const {
@@ -187,7 +224,8 @@ std::vector<YamlMap> YamlMap::maps(std::string_view key) const {
   for (std::size_t i = 0; i < value.size(); ++i) {
     const std::string path = fmt::format("{}[{}]", state_->path_of(key), i);
     if (value[i].IsMap())
-      found.emplace_back(std::make_shared<State>(State{state_->document, value[i], path, {}}));
+      found.emplace_back(
+          std::make_shared<State>(State{state_->document, {{value[i], path}}, state_->fill}));
     else
       state_->document->report(value[i].Mark(), path, "is not a mapping", "keys and values", "");
   }
@@ -195,10 +233,30 @@ std::vector<YamlMap> YamlMap::maps(std::string_view key) const {
 }
 
 bool YamlMap::has(std::string_view key) const {
-  return std::any_of(state_->node.begin(), state_->node.end(), [&](const auto& entry) {
-    return entry.first.IsScalar() && entry.first.Scalar() == key;
-  });
+  return state_->layer_of(key).value(key).IsDefined();
 }
+
+std::vector<std::string> YamlMap::keys() const {
+  std::vector<std::string> keys;
+  for (const State::Layer& layer : state_->layers)
+    for (const auto& entry : layer.node)
+      if (entry.first.IsScalar() &&
+          std::find(keys.begin(), keys.end(), entry.first.Scalar()) == keys.end())
+        keys.push_back(entry.first.Scalar());
+  return keys;
+}
+
+YamlMap YamlMap::over(const YamlMap& base) const {
+  State both{state_->document, state_->layers, state_->fill};
+  both.layers.insert(both.layers.end(), base.state_->layers.begin(), base.state_->layers.end());
+  return YamlMap(std::make_shared<State>(std::move(both)));
+}
+
+YamlMap YamlMap::filled(YamlFill fill) const {
+  return YamlMap(std::make_shared<State>(State{state_->document, state_->layers, std::move(fill)}));
+}
+
+Status YamlMap::status() const { return state_->document->status(); }
 
 bool YamlMap::is_map(std::string_view key) const {
   const YAML::Node value = state_->find(key);
@@ -215,28 +273,34 @@ bool YamlMap::is_list(std::string_view key) const {
   return value.IsDefined() && value.IsSequence();
 }
 
+bool YamlMap::is_list_of_maps(std::string_view key) const {
+  const YAML::Node value = state_->find(key);
+  return value.IsDefined() && value.IsSequence() && value.size() > 0 && value[0].IsMap();
+}
+
 void YamlMap::no_other_keys() const {
   std::vector<std::string_view> known(state_->asked.begin(), state_->asked.end());
   std::sort(known.begin(), known.end());
   known.erase(std::unique(known.begin(), known.end()), known.end());
-  std::vector<std::string> seen;
-  for (const auto& entry : state_->node) {
-    const std::string key = entry.first.IsScalar() ? entry.first.Scalar() : "?";
-    if (std::find(known.begin(), known.end(), key) == known.end())
-      state_->document->report(entry.first.Mark(), state_->path_of(key), "unknown key",
-                               suggest(key, known), "");
-    else if (std::find(seen.begin(), seen.end(), key) != seen.end())
-      state_->document->report(entry.first.Mark(), state_->path_of(key), "stands twice",
-                               "each key once", "");
-    seen.push_back(key);
+  for (const State::Layer& layer : state_->layers) {
+    std::vector<std::string> seen;
+    for (const auto& entry : layer.node) {
+      const std::string key = entry.first.IsScalar() ? entry.first.Scalar() : "?";
+      if (std::find(known.begin(), known.end(), key) == known.end())
+        state_->document->report(entry.first.Mark(), layer.path_of(key), "unknown key",
+                                 suggest(key, known), "");
+      else if (std::find(seen.begin(), seen.end(), key) != seen.end())
+        state_->document->report(entry.first.Mark(), layer.path_of(key), "stands twice",
+                                 "each key once", "");
+      seen.push_back(key);
+    }
   }
 }
 
 void YamlMap::report(std::string_view key, std::string problem, std::string expected,
                      std::string nearest) const {
-  YAML::Mark mark = state_->node.Mark();
-  for (const auto& entry : state_->node)
-    if (entry.first.IsScalar() && entry.first.Scalar() == key) mark = entry.second.Mark();
+  const YAML::Node value = state_->layer_of(key).value(key);
+  const YAML::Mark mark = value.IsDefined() ? value.Mark() : state_->layers.front().node.Mark();
   state_->document->report(mark, state_->path_of(key), std::move(problem), std::move(expected),
                            std::move(nearest));
 }
@@ -265,17 +329,9 @@ Result<YamlFile> YamlFile::parse(const std::string& text, std::string name) {
 
 YamlMap YamlFile::root() const {
   return YamlMap(
-      std::make_shared<YamlMap::State>(YamlMap::State{document_, document_->root, "", {}}));
+      std::make_shared<YamlMap::State>(YamlMap::State{document_, {{document_->root, ""}}}));
 }
 
-Status YamlFile::status() const {
-  if (document_->diagnostics.empty()) return {};
-  Error error{document_->diagnostics};
-  std::stable_sort(error.diagnostics.begin(), error.diagnostics.end(),
-                   [](const Diagnostic& a, const Diagnostic& b) {
-                     return std::pair(a.line, a.column) < std::pair(b.line, b.column);
-                   });
-  return tl::unexpected(std::move(error));
-}
+Status YamlFile::status() const { return document_->status(); }
 
 }  // namespace rehearse

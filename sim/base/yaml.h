@@ -11,6 +11,7 @@
 #pragma once
 
 #include <filesystem>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <span>
@@ -22,6 +23,9 @@
 #include "sim/base/units.h"
 
 namespace rehearse {
+
+/// What a scalar stands for, from its text in the file.
+using YamlFill = std::function<Result<std::string>(const std::string& text)>;
 
 /// One mapping of a YAML file. Copies are cheap and share the file's list of errors.
 /// Each reader returns nothing when the key is absent or its value is wrong; the latter is
@@ -47,11 +51,23 @@ class YamlMap {
   template <class T>
   std::vector<T> list(std::string_view key) const;
 
+  /// All keys, in the order of the file.
+  std::vector<std::string> keys() const;
+
+  /// The keys of this mapping, and those of `base` where they are absent here; mappings that both
+  /// have likewise. What is wrong is reported where it stands. REQUIRES: of the same file.
+  YamlMap over(const YamlMap& base) const;
+  /// The same mapping, in which each scalar, inner ones too, is read through `fill`; where that
+  /// fails, its first diagnostic is recorded.
+  YamlMap filled(YamlFill fill) const;
+
   bool has(std::string_view key) const;
   /// Whether a mapping stands at the key: for values that may be a word or a mapping.
   bool is_map(std::string_view key) const;
   /// Whether a sequence stands at the key: for values that may be one or several.
   bool is_list(std::string_view key) const;
+  /// Whether a sequence stands at the key that begins with a mapping.
+  bool is_list_of_maps(std::string_view key) const;
   /// Whether the key stands there without a value, or with the null of JSON.
   bool is_null(std::string_view key) const;
 
@@ -61,6 +77,9 @@ class YamlMap {
   /// Records a problem with the value at `key` that only the caller can see.
   void report(std::string_view key, std::string problem, std::string expected = {},
               std::string nearest = {}) const;
+
+  /// Of the whole file, as `YamlFile::status`.
+  Status status() const;
 
   explicit YamlMap(std::shared_ptr<State> state) : state_(std::move(state)) {}
 

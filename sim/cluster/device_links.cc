@@ -1,11 +1,13 @@
 #include "sim/cluster/device_links.h"
 
+#include <algorithm>
 #include <array>
 #include <vector>
 
 #include <fmt/core.h>
 
 #include "sim/base/text.h"
+#include "sim/cluster/catalog.h"
 
 namespace rehearse::cluster {
 namespace {
@@ -36,6 +38,7 @@ constexpr std::array kTable = {
     DeviceLinks{"h100_pcie_80", kPcie, "", "pcie5_x16", "ib_ndr_400", 0},
     DeviceLinks{"h100_sxm5_80", kNvswitch, kNvlink4, "pcie5_x16", "ib_ndr_400", 1},
     DeviceLinks{"h100_sxm5_96", kNvswitch, kNvlink4, "pcie5_x16", "ib_ndr_400", 1},
+    DeviceLinks{"h100_sxm5_96_500w", kNvswitch, kNvlink4, "pcie5_x16", "ib_ndr_400", 1},
     DeviceLinks{"h200_nvl_141", kPcie, "", "pcie5_x16", "ib_ndr_400", 0},
     DeviceLinks{"h200_sxm_141", kNvswitch, kNvlink4, "pcie5_x16", "ib_ndr_400", 1},
     DeviceLinks{"k80", kPcie, "", "pcie3_x16", "tcp_10g", 0},
@@ -58,23 +61,34 @@ constexpr std::array kTable = {
     DeviceLinks{"v100_sxm2_32", kCube, "nvlink2_v100_pair_1link", "pcie3_x16", "ib_edr_100", 2},
 };
 
+DeviceLinks card(const Gpu& gpu) {
+  const std::uint32_t generation = gpu.pcie ? gpu.pcie->generation : 3;
+  const std::string_view host = generation >= 5   ? "pcie5_x16"
+                                : generation == 4 ? "pcie4_x16"
+                                                  : "pcie3_x16";
+  return {gpu.name, kPcie, "", host, "tcp_10g", 0};
+}
+
 }  // namespace
 
 Result<DeviceLinks> links_of_device(std::string_view model) {
   const std::size_t colon = model.find(':');
-  const std::string_view gpu = model.substr(0, colon);
-  std::vector<std::string_view> names;
-  for (const DeviceLinks& row : kTable) {
-    names.push_back(row.model);
-    if (row.model != gpu) continue;
-    DeviceLinks links = row;
-    if (colon != std::string_view::npos) {
-      links.joined = NodeKind::kPcie;
-      links.link = {};
-    }
-    return links;
+  const std::string_view name = model.substr(0, colon);
+  const Result<const Gpu*> gpu = find_gpu(name);
+  if (!gpu) {
+    std::vector<std::string_view> names;
+    for (const Gpu& each : gpus()) names.push_back(each.name);
+    return fail(fmt::format("unknown device '{}'", name), suggest(name, names));
   }
-  return fail(fmt::format("unknown device '{}'", gpu), suggest(gpu, names));
+  const auto row = std::find_if(kTable.begin(), kTable.end(),
+                                [&](const DeviceLinks& each) { return each.model == name; });
+  // Cards of which nothing else is known sit behind PCIe.
+  DeviceLinks links = row != kTable.end() ? *row : card(**gpu);
+  if (colon != std::string_view::npos) {
+    links.joined = NodeKind::kPcie;
+    links.link = {};
+  }
+  return links;
 }
 
 std::string_view link_of_device(const DeviceLinks& device, NodeKind kind) {

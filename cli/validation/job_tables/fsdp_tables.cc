@@ -136,6 +136,11 @@ Result<JobTable> read_torchtitan(const std::filesystem::path& path) {
     job.training.microbatch = local / job.plan.pipeline;
     job.training.global_batch = row.number("global_batch").value_or(local * job.plan.data);
     if (precision != "bf16") job.training.dtype = workload::Dtype::kFp8;
+    if (precision == "float8_rowwise") job.fp8 = 1;
+    if (job.plan.context > 1) {
+      job.plan.context_balanced = false;
+      job.assumed.emplace_back("a ring in which the last rank has most of attention");
+    }
     job.training.gradients = workload::Dtype::kFp32;
     if (kept == "full") {
       job.training.recompute = Recompute::kFull;

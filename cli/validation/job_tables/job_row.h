@@ -51,6 +51,9 @@ struct JobRow {
   std::uint32_t devices_per_node = 8;
   std::uint32_t nodes = 1;
   ByteRate node_network = ByteRate::gbit_per_s(0);  ///< of all NICs of a node, one direction
+  /// What runs in FP8, of half precision: 1 where each row has a scale of its own, which gains
+  /// nothing.
+  std::optional<double> fp8 = {};
   /// What the table leaves open: those that are legal; `training` and `plan` hold the first.
   struct Choice {
     double microbatch;

@@ -104,7 +104,6 @@ workload::Implementation implementation_of(const JobRow& row) {
       how.loss = Loss::kCompiled;
       break;
     case Implementation::kLlmFoundry:
-      how.elementwise = Elementwise::kUnfused;
       how.loss = Loss::kMpt;
       break;
   }

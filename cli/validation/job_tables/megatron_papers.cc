@@ -146,11 +146,10 @@ Result<JobTable> read_seqsel(const std::filesystem::path& path) {
   if (!times && !sizes && !shares)
     if (Status ok = columns->require({"iteration_s"}); !ok) return forward(ok);
   return read_job_table(path, name, [&](const CsvRow& row, JobTable& table) {
-    JobRow job{
-        .name = row.required("model") + " " + row.required("mode"),
-        .model = gpt_shape(row.required_count("hidden"), row.required_count("num_blocks"),
-                           row.required_count("attn_heads"), row.required_count("seq_size")),
-        .implementation = Implementation::kMegatron2022};
+    JobRow job{.name = row.required("model") + " " + row.required("mode"),
+               .model = gpt_shape(row.required_count("hidden"), row.required_count("num_blocks"),
+                                  row.required_count("attn_heads"), row.required_count("seq_size")),
+               .implementation = Implementation::kMegatron2022};
     job.model.feed_forward = row.required_count("feedforward");
     job.model.head_size = row.required_count("attn_size");
     on_selene(job);

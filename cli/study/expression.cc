@@ -1,0 +1,161 @@
+#include "cli/study/expression.h"
+
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+
+#include <fmt/core.h>
+
+#include "sim/base/text.h"
+
+namespace rehearse::cli {
+namespace {
+
+bool is_letter(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_'; }
+bool is_digit(char c) { return c >= '0' && c <= '9'; }
+
+Result<Term> sum(const Term& a, const Term& b, double sign) {
+  if (a.unit != b.unit)
+    return fail(fmt::format("'{}' and '{}' do not add up", a.unit, b.unit), "terms of one unit");
+  const double near = sign > 0 ? b.estimate.low : b.estimate.high;
+  const double far = sign > 0 ? b.estimate.high : b.estimate.low;
+  return Term{
+      {a.estimate.value + sign * b.estimate.value, a.estimate.low + sign * near,
+       a.estimate.high + sign * far, std::max(a.estimate.provenance, b.estimate.provenance)},
+      a.unit};
+}
+
+Term product(const Term& a, const Estimate<double>& b, std::string unit) {
+  const double corners[] = {a.estimate.low * b.low, a.estimate.low * b.high,
+                            a.estimate.high * b.low, a.estimate.high * b.high};
+  const auto [low, high] = std::minmax_element(std::begin(corners), std::end(corners));
+  return {{a.estimate.value * b.value, *low, *high, std::max(a.estimate.provenance, b.provenance)},
+          std::move(unit)};
+}
+
+Result<Term> times(const Term& a, const Term& b) {
+  if (!a.unit.empty() && !b.unit.empty())
+    return fail(fmt::format("'{}' times '{}'", a.unit, b.unit), "one of them a plain number");
+  return product(a, b.estimate, a.unit + b.unit);
+}
+
+Result<Term> quotient(const Term& a, const Term& b) {
+  if (!b.unit.empty() && a.unit != b.unit)
+    return fail(fmt::format("'{}' divided by '{}'", a.unit, b.unit), "the same unit, or none");
+  const Estimate<double>& by = b.estimate;
+  if (by.low <= 0 && by.high >= 0) return fail("division by 0");
+  return product(a, {1 / by.value, 1 / by.high, 1 / by.low, by.provenance},
+                 b.unit.empty() ? a.unit : "");
+}
+
+class Parser {
+ public:
+  Parser(std::string_view text, const Vocabulary& vocabulary)
+      : text_(text), vocabulary_(vocabulary) {}
+
+  Result<Term> all() {
+    Result<Term> term = terms();
+    if (term && next() != '\0') return unexpected("an operator or the end");
+    return term;
+  }
+
+ private:
+  static constexpr int kMostDepth = 64;
+
+  Result<Term> terms() {
+    Result<Term> left = factors();
+    while (left && (next() == '+' || next() == '-')) {
+      const double sign = take() == '+' ? 1 : -1;
+      const Result<Term> right = factors();
+      if (!right) return forward(right);
+      left = sum(*left, *right, sign);
+    }
+    return left;
+  }
+
+  Result<Term> factors() {
+    Result<Term> left = primary();
+    while (left && (next() == '*' || next() == '/')) {
+      const char op = take();
+      const Result<Term> right = primary();
+      if (!right) return forward(right);
+      left = op == '*' ? times(*left, *right) : quotient(*left, *right);
+    }
+    return left;
+  }
+
+  Result<Term> primary() {
+    const char c = next();
+    if (c == '(') {
+      if (++depth_ > kMostDepth) return fail("parentheses within too many parentheses");
+      take();
+      Result<Term> inner = terms();
+      if (inner && next() != ')') return unexpected("')'");
+      take();
+      --depth_;
+      return inner;
+    }
+    if (is_digit(c) || c == '.') return number();
+    if (is_letter(c)) return word();
+    return unexpected("a number or a name");
+  }
+
+  Result<Term> number() {
+    double value = 0;
+    const auto [rest, error] =
+        std::from_chars(text_.data() + at_, text_.data() + text_.size(), value);
+    if (error != std::errc{}) return unexpected("a number");
+    at_ = static_cast<std::size_t>(rest - text_.data());
+    return exact_term(value);
+  }
+
+  Result<Term> word() {
+    const std::string_view name = letters();
+    if (next() != '(') return vocabulary_.name(name);
+    take();
+    if (!is_letter(next())) return unexpected("a name");
+    const std::string_view of = letters();
+    if (next() != ')') return unexpected("')'");
+    take();
+    return vocabulary_.function(name, of);
+  }
+
+  /// REQUIRES: a letter is next.
+  std::string_view letters() {
+    const std::size_t from = at_;
+    while (at_ < text_.size() && (is_letter(text_[at_]) || is_digit(text_[at_]))) ++at_;
+    return text_.substr(from, at_ - from);
+  }
+
+  /// The next character that is no blank; '\0' at the end.
+  char next() {
+    while (at_ < text_.size() && text_[at_] == ' ') ++at_;
+    return at_ < text_.size() ? text_[at_] : '\0';
+  }
+  char take() { return text_[at_++]; }
+
+  tl::unexpected<Error> unexpected(std::string expected) {
+    const std::string_view rest = text_.substr(std::min(at_, text_.size()));
+    return fail(rest.empty() ? fmt::format("'{}' ends too early", text_)
+                             : fmt::format("unexpected '{}' in '{}'", rest, text_),
+                std::move(expected));
+  }
+
+  std::string_view text_;
+  const Vocabulary& vocabulary_;
+  std::size_t at_ = 0;
+  int depth_ = 0;
+};
+
+}  // namespace
+
+Term exact_term(double value) { return {{value, value, value, Provenance::kRecorded}}; }
+
+Result<Term> evaluate(std::string_view expression, const Vocabulary& vocabulary) {
+  Result<Term> term = Parser(expression, vocabulary).all();
+  if (term && !std::isfinite(term->estimate.value))
+    return fail(fmt::format("'{}' is not finite", expression));
+  return term;
+}
+
+}  // namespace rehearse::cli

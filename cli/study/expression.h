@@ -1,0 +1,35 @@
+// Arithmetic in study files: numbers, names, functions of a name, + - * / and parentheses.
+//
+//   step_time(parameter_server) / step_time(separated)
+#pragma once
+
+#include <functional>
+#include <string>
+#include <string_view>
+
+#include "sim/base/estimate.h"
+#include "sim/base/result.h"
+
+namespace rehearse::cli {
+
+/// A number with its interval and its unit; "" of a plain number.
+struct Term {
+  Estimate<double> estimate;
+  std::string unit = {};
+};
+
+Term exact_term(double value);
+
+/// What words in an expression stand for.
+struct Vocabulary {
+  std::function<Result<Term>(std::string_view name)> name;
+  std::function<Result<Term>(std::string_view function, std::string_view of)> function;
+};
+
+/// Units must agree in sums and cancel in quotients. The interval is the widest that the intervals
+/// of the terms allow, as if each erred on its own. Fails with one line: on what is no expression,
+/// units that do not go together, division by an interval with 0 in it, and what the vocabulary
+/// refuses.
+Result<Term> evaluate(std::string_view expression, const Vocabulary& vocabulary);
+
+}  // namespace rehearse::cli

@@ -1,0 +1,272 @@
+#include "cli/study/study.h"
+
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+
+#include <fmt/core.h>
+
+#include "sim/base/text.h"
+
+namespace rehearse::cli {
+namespace {
+
+constexpr std::string_view kStudyFidelities[] = {"closed", "message", "simgrid"};
+
+bool is_name(std::string_view text) {
+  const auto is_word = [](char c) {
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_';
+  };
+  return !text.empty() && !(text[0] >= '0' && text[0] <= '9') &&
+         std::all_of(text.begin(), text.end(), is_word);
+}
+
+std::vector<std::string> names_in(const YamlMap& map) {
+  std::vector<std::string> names = map.keys();
+  for (const std::string& name : names)
+    if (!is_name(name))
+      map.report(name, "is no name", "letters, digits and _, with a letter in front");
+  return names;
+}
+
+/// One axis: a list of values of the parameter it is named for, or of mappings, each of which sets
+/// the same parameters.
+std::vector<Setting> read_axis(const YamlMap& sweep, const std::string& name) {
+  std::vector<Setting> settings;
+  if (!sweep.is_list_of_maps(name)) {
+    for (std::string& value : sweep.list<std::string>(name))
+      settings.push_back({{name, std::move(value)}});
+    if (settings.empty()) sweep.report(name, "has no values", "a list such as [4, 8]");
+    return settings;
+  }
+  for (const YamlMap& map : sweep.maps(name)) {
+    Setting setting;
+    for (const std::string& key : names_in(map))
+      if (auto value = map.optional<std::string>(key)) setting.emplace_back(key, std::move(*value));
+    const auto same_key = [](const auto& a, const auto& b) { return a.first == b.first; };
+    if (!settings.empty() && !std::equal(setting.begin(), setting.end(), settings[0].begin(),
+                                         settings[0].end(), same_key))
+      sweep.report(name, "has mappings of different keys", "the same keys in the same order");
+    map.no_other_keys();
+    settings.push_back(std::move(setting));
+  }
+  return settings;
+}
+
+std::vector<std::vector<Setting>> read_sweep(const YamlMap& sweep) {
+  std::vector<std::vector<Setting>> axes;
+  std::vector<std::string> known;
+  for (const std::string& name : names_in(sweep)) {
+    std::vector<Setting> axis = read_axis(sweep, name);
+    if (axis.empty()) continue;
+    for (const auto& [key, value] : axis[0]) {
+      if (std::find(known.begin(), known.end(), key) != known.end())
+        sweep.report(name, fmt::format("sets '{}', which another axis sets", key));
+      known.push_back(key);
+    }
+    axes.push_back(std::move(axis));
+  }
+  sweep.no_other_keys();
+  return axes;
+}
+
+std::vector<Measure> read_measures(const YamlMap& map, const std::vector<JobTemplate>& jobs) {
+  std::vector<Measure> measures;
+  for (const std::string& name : names_in(map)) {
+    const auto expression = map.optional<std::string>(name);
+    if (!expression) continue;
+    const auto any = [](Quantity, std::size_t) { return exact_term(1).estimate; };
+    if (const Result<Term> ok = measure(*expression, jobs, any); !ok) {
+      const Diagnostic& d = ok.error().diagnostics.front();
+      map.report(name, d.problem, d.expected, d.nearest);
+    }
+    measures.push_back({name, *expression});
+  }
+  map.no_other_keys();
+  if (measures.empty()) map.report("", "measures nothing", "such as speed_up: step_time(a) / …");
+  return measures;
+}
+
+Expectation read_expectation(const YamlMap& map, const std::vector<Measure>& measures) {
+  Expectation e{};
+  std::vector<std::string_view> names;
+  for (const Measure& measure : measures) names.push_back(measure.name);
+  if (const auto index = map.choice("measure", names))
+    e.measure = measures[*index].name;
+  else if (!map.has("measure"))
+    map.report("measure", "is missing", "one of those above");
+  const bool ranged = map.has("range");
+  if (ranged == map.has("value")) {
+    map.report(ranged ? "value" : "range", "one of the two is due",
+               "value: … or range: [from, to]");
+  }
+  if (const auto value = map.optional<double>("value")) e.low = e.high = *value;
+  if (ranged) {
+    const std::vector<double> ends = map.list<double>("range");
+    if (ends.size() != 2 || !(ends[0] < ends[1]))
+      map.report("range", "is no range", "[from, to]");
+    else
+      e.low = ends[0], e.high = ends[1];
+    if (const auto index = map.choice("sweep", kComparisonNames))
+      e.comparison = static_cast<Comparison>(*index);
+    else if (!map.has("sweep"))
+      map.report("sweep", "is missing", "what holds for it: within, covers or spans");
+  }
+  e.tolerance = map.optional<double>("tolerance");
+  if (e.tolerance && !(*e.tolerance >= 0 && *e.tolerance < 1))
+    map.report("tolerance", fmt::format("{:g} is no relative tolerance", *e.tolerance),
+               "from 0 to 1; absent: nothing is claimed");
+  map.no_other_keys();
+  return e;
+}
+
+/// "8" for 8, not "8.0".
+std::string number_text(double value) {
+  if (value == std::round(value) && std::abs(value) < 1e15)
+    return fmt::format("{}", static_cast<std::int64_t>(value));
+  return fmt::format("{}", value);
+}
+
+Result<std::string> parameter(std::string_view name, const Setting& parameters) {
+  std::vector<std::string_view> known;
+  for (const auto& [key, value] : parameters) {
+    if (key == name) return value;
+    known.push_back(key);
+  }
+  if (known.empty()) return fail(fmt::format("no parameter '{}'", name), "one of the sweep");
+  return fail(fmt::format("unknown parameter '{}'", name), suggest(name, known));
+}
+
+Result<std::string> value_of(std::string_view expression, const Setting& parameters) {
+  const Vocabulary vocabulary = {
+      .name = [&](std::string_view name) -> Result<Term> {
+        const Result<std::string> text = parameter(name, parameters);
+        if (!text) return forward(text);
+        double value = 0;
+        const auto [rest, error] =
+            std::from_chars(text->data(), text->data() + text->size(), value);
+        if (error != std::errc{} || rest != text->data() + text->size())
+          return fail(fmt::format("parameter '{}' is '{}'", name, *text),
+                      "a number, to count with");
+        return exact_term(value);
+      },
+      .function = [](std::string_view function, std::string_view) -> Result<Term> {
+        return fail(fmt::format("'{}' is no function of parameters", function), "+ - * /");
+      }};
+  const Result<Term> term = evaluate(expression, vocabulary);
+  if (!term) return forward(term);
+  return number_text(term->estimate.value);
+}
+
+/// The parenthesis that closes the one at `open`; npos where none does.
+std::size_t closing(const std::string& text, std::size_t open) {
+  int depth = 0;
+  for (std::size_t at = open; at < text.size(); ++at) {
+    if (text[at] == '(') ++depth;
+    if (text[at] == ')' && --depth == 0) return at;
+  }
+  return std::string::npos;
+}
+
+}  // namespace
+
+Result<Term> measure(const std::string& expression, const std::vector<JobTemplate>& jobs,
+                     const std::function<Estimate<double>(Quantity, std::size_t job)>& of) {
+  std::vector<std::string_view> known;
+  for (const JobTemplate& job : jobs) known.push_back(job.name);
+  const auto index = [](const auto& names, std::string_view name) {
+    return static_cast<std::size_t>(std::find(std::begin(names), std::end(names), name) -
+                                    std::begin(names));
+  };
+  const Vocabulary vocabulary = {
+      .name = [](std::string_view name) -> Result<Term> {
+        return fail(fmt::format("'{}' stands alone", name), "such as step_time(JOB)");
+      },
+      .function = [&](std::string_view name, std::string_view job) -> Result<Term> {
+        const std::size_t quantity = index(kQuantityNames, name);
+        if (quantity == std::size(kQuantityNames))
+          return fail(fmt::format("unknown quantity '{}'", name), suggest(name, kQuantityNames));
+        if (index(known, job) == known.size())
+          return fail(fmt::format("unknown job '{}'", job), suggest(job, known));
+        return Term{of(static_cast<Quantity>(quantity), index(known, job)),
+                    std::string(kQuantityUnits[quantity])};
+      }};
+  return evaluate(expression, vocabulary);
+}
+
+Result<std::string> fill_in(const std::string& text, const Setting& parameters) {
+  std::string filled;
+  for (std::size_t at = 0; at < text.size();) {
+    if (text[at] != '$') {
+      filled += text[at++];
+      continue;
+    }
+    const std::size_t from = at + 1;
+    std::size_t to = from;
+    Result<std::string> value;
+    if (from < text.size() && text[from] == '(') {
+      to = closing(text, from);
+      if (to == std::string::npos) return fail(fmt::format("'{}' lacks a ')'", text));
+      value = value_of(std::string_view(text).substr(from + 1, to - from - 1), parameters);
+      ++to;
+    } else {
+      while (to < text.size() && is_name(std::string_view(text).substr(from, to + 1 - from))) ++to;
+      value = parameter(std::string_view(text).substr(from, to - from), parameters);
+    }
+    if (!value) return value;
+    filled += *value;
+    at = to;
+  }
+  return filled;
+}
+
+std::vector<Setting> points_of(const Study& study) {
+  std::vector<Setting> points = {{}};
+  for (const std::vector<Setting>& axis : study.axes) {
+    std::vector<Setting> longer;
+    for (const Setting& point : points)
+      for (const Setting& setting : axis) {
+        longer.push_back(point);
+        longer.back().insert(longer.back().end(), setting.begin(), setting.end());
+      }
+    points = std::move(longer);
+  }
+  return points;
+}
+
+Result<Study> load_study(const std::filesystem::path& path) {
+  const Result<YamlFile> file = YamlFile::load(path);
+  if (!file) return forward(file);
+  const YamlMap root = file->root();
+  Study study{.path = path};
+  study.name = root.required<std::string>("name").value_or("");
+  study.source = root.required<std::string>("source").value_or("");
+  study.about = root.optional<std::string>("about").value_or("");
+  study.assumed = root.list<std::string>("assumed");
+  if (const auto index = root.choice("fidelity", kStudyFidelities))
+    study.fidelity = static_cast<step::Fidelity>(*index);
+  const auto section = [&](std::string_view key, std::string_view expected) {
+    std::optional<YamlMap> map = root.map(key);
+    if (!map && !root.has(key)) root.report(key, "is missing", std::string(expected));
+    return map;
+  };
+
+  if (const auto sweep = root.map("sweep")) study.axes = read_sweep(*sweep);
+  const std::optional<YamlMap> base = root.map("base");
+  if (const auto jobs = section("jobs", "jobs: {NAME: {…}}")) {
+    for (const std::string& name : names_in(*jobs))
+      if (const auto job = jobs->map(name))
+        study.jobs.push_back({name, base ? job->over(*base) : *job});
+    jobs->no_other_keys();
+    if (study.jobs.empty()) root.report("jobs", "holds no job", "jobs: {NAME: {…}}");
+  }
+  if (const auto measure = section("measure", "such as {speed_up: step_time(a) / step_time(b)}"))
+    study.measures = read_measures(*measure, study.jobs);
+  if (const auto expect = section("expect", "{measure: …, value: …, tolerance: …}"))
+    study.expectation = read_expectation(*expect, study.measures);
+  root.no_other_keys();
+  if (Status ok = file->status(); !ok) return forward(ok);
+  return study;
+}
+
+}  // namespace rehearse::cli

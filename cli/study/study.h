@@ -1,0 +1,80 @@
+// A published system as a short file over the general concepts: jobs, a sweep, what is measured of
+// them, and what was published (docs/formats/study.md).
+#pragma once
+
+#include <filesystem>
+#include <functional>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "cli/study/expression.h"
+#include "models/step/predict.h"
+#include "sim/base/yaml.h"
+
+namespace rehearse::cli {
+
+/// One value of an axis of the sweep: the parameters that it sets together.
+using Setting = std::vector<std::pair<std::string, std::string>>;
+
+/// How the sweep and the published range are compared.
+enum class Comparison : std::uint8_t {
+  kWithin,  ///< every point lies in the range
+  kCovers,  ///< the sweep reaches both ends, or beyond
+  kSpans,   ///< the least and the most of the sweep are the ends
+};
+inline constexpr std::string_view kComparisonNames[] = {"within", "covers", "spans"};
+
+struct Expectation {
+  std::string measure = {};
+  double low = 0, high = 0;  ///< equal where one value was published
+  Comparison comparison = Comparison::kWithin;
+  /// Relative, of each end; absent: nothing is claimed, both are shown.
+  std::optional<double> tolerance = {};
+
+  bool is_value() const { return low == high; }
+};
+
+struct Measure {
+  std::string name;
+  std::string expression;  ///< over quantities of jobs
+};
+
+struct JobTemplate {
+  std::string name;
+  YamlMap sections;  ///< those of a job file, with parameters in them
+};
+
+struct Study {
+  std::filesystem::path path = {};
+  std::string name = {}, source = {}, about = {};
+  std::vector<std::string> assumed = {};
+  step::Fidelity fidelity = step::Fidelity::kMessage;
+  std::vector<std::vector<Setting>> axes = {};  ///< every combination of them is a point
+  std::vector<JobTemplate> jobs = {};
+  std::vector<Measure> measures = {};
+  Expectation expectation = {};
+};
+
+/// What can be measured of a job, as `step_time(NAME)`.
+enum class Quantity : std::uint8_t { kStepTime, kThroughput, kExposedCommunication, kMemory };
+inline constexpr std::string_view kQuantityNames[] = {"step_time", "throughput",
+                                                      "exposed_communication", "memory"};
+inline constexpr std::string_view kQuantityUnits[] = {"s", "1/s", "s", "B"};
+
+/// The expression, where `of` says what a quantity of a job is, in its unit. Fails with one line.
+Result<Term> measure(const std::string& expression, const std::vector<JobTemplate>& jobs,
+                     const std::function<Estimate<double>(Quantity, std::size_t job)>& of);
+
+/// Fails with every mistake outside of the jobs, one line each; those show once parameters are in.
+Result<Study> load_study(const std::filesystem::path& path);
+
+/// All combinations, the last axis changing quickest.
+std::vector<Setting> points_of(const Study& study);
+
+/// The text with `$name` replaced by the parameter, and `$(expression)` by its value. Fails with
+/// one line.
+Result<std::string> fill_in(const std::string& text, const Setting& parameters);
+
+}  // namespace rehearse::cli
