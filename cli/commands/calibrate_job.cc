@@ -18,11 +18,6 @@ struct Options {
   std::vector<std::string> measured;
 };
 
-struct Row {
-  std::string path;
-  JobFile file;
-};
-
 /// What a calibration says: the rows it came from and what was fitted.
 struct Calibrated {
   std::vector<step::MeasuredStep> rows;
@@ -51,7 +46,7 @@ Result<std::pair<std::string, Seconds>> measurement_of(const Options& options,
 }
 
 Result<Calibrated> calibrate(const Options& options) {
-  std::vector<Row> jobs;
+  std::vector<JobFile> jobs;
   Calibrated calibrated{.rows = {}, .ranks = {}, .fit = {}};
   const step::PredictOptions quick{.counterfactuals = false};
   for (const std::string& text : options.measured) {
@@ -60,22 +55,17 @@ Result<Calibrated> calibrate(const Options& options) {
     Result<JobFile> file = load_job(measurement->first);
     if (!file) return forward(file);
     const Result<step::Step> step = step::predict(file->spec, file->cluster, quick);
-    if (!step) {
-      Error error = step.error();
-      for (Diagnostic& d : error.diagnostics)
-        if (d.file.empty()) d.file = measurement->first;
-      return tl::unexpected(std::move(error));
-    }
+    if (!step) return wrong_in(measurement->first, step.error());
     calibrated.rows.push_back({.name = measurement->first,
                                .measured = measurement->second,
                                .at_peak = step->hardware_flops / step->peak});
     calibrated.ranks.push_back(step->layout.ranks());
-    jobs.push_back({measurement->first, std::move(*file)});
+    jobs.push_back(std::move(*file));
   }
   const auto step_at = [&](std::size_t row, double scale) -> Result<Seconds> {
-    step::Spec spec = jobs[row].file.spec;
+    step::Spec spec = jobs[row].spec;
     spec.conditions.scale = scale;
-    const Result<step::Step> step = step::predict(spec, jobs[row].file.cluster, quick);
+    const Result<step::Step> step = step::predict(spec, jobs[row].cluster, quick);
     if (!step) return forward(step);
     return step->time.value;
   };
@@ -118,9 +108,9 @@ Table row_table(const Calibrated& c) {
 }
 
 std::string to_text(const Calibrated& c, const Globals& globals) {
-  std::string text = fmt::format("scale {:.4f} of compute time ({:.3f} – {:.3f}), residual {:.2f} %\n\n",
-                                 c.fit.scale, c.fit.scale * c.fit.fastest,
-                                 c.fit.scale * c.fit.slowest, c.fit.residual * 100);
+  std::string text = fmt::format(
+      "scale {:.4f} of compute time ({:.3f} – {:.3f}), residual {:.2f} %\n\n", c.fit.scale,
+      c.fit.scale * c.fit.fastest, c.fit.scale * c.fit.slowest, c.fit.residual * 100);
   text += row_table(c).text() + "\n";
   if (globals.output.empty()) return text + to_yaml(c);
   return text + fmt::format("written to {}; a job takes it by `calibration: {}`\n",
@@ -172,15 +162,16 @@ Result<Exit> run(const Options& options, const Globals& globals) {
 void add_calibrate_job(CLI::App& calibrate, Action& action) {
   auto options = std::make_shared<Options>();
   CLI::App* job = calibrate.add_subcommand(
-      "job", "How much longer a framework on a cluster computes than predicted, from measured steps");
+      "job",
+      "How much longer a framework on a cluster computes than predicted, from measured steps");
   job->add_option("JOB", options->job, "job file of the job that was measured")->type_name("FILE");
   job->add_option("--measured", options->measured,
                   "step time of JOB, or FILE=TIME of another job on the same kind of cluster")
       ->type_name("TIME")
       ->required();
   job->footer(
-      "-o FILE writes the calibration, which `calibration: FILE` of a job takes; without it, it is\n"
-      "printed.\n"
+      "-o FILE writes the calibration, which `calibration: FILE` of a job takes; without it, it "
+      "is printed.\n"
       "Example: rehearse calibrate job job.yaml --measured 1.94s -o mine.yaml");
   job->callback([options, &action] {
     for (const std::string& text : options->measured)

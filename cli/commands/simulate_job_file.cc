@@ -33,8 +33,7 @@ std::vector<std::string> remedies_of(const step::Spec& spec, const step::Step& s
                                      const cluster::Gpu& gpu) {
   if (memory::fullest(step.memory).fit == memory::Fit::kFits) return {};
   std::vector<memory::Trial> trials;
-  for (const strategies::MemorySaver& saver :
-       strategies::memory_savers(spec.training, spec.plan))
+  for (const strategies::MemorySaver& saver : strategies::memory_savers(spec.training, spec.plan))
     if (const Result<workload::Layout> layout =
             strategies::lay_out(spec.workload, saver.training, saver.plan))
       trials.push_back({saver.change, memory::memory_of(*layout, memory::device_of(gpu))});
@@ -50,7 +49,7 @@ Result<PredictedJob> predict_job(const SimulateOptions& options) {
   const step::Fidelity fidelity = fidelity_of(options.fidelity);
   Result<step::Step> step =
       step::predict(file->spec, file->cluster, {.fidelity = fidelity, .unfold = options.unfold});
-  if (!step) return forward(step);
+  if (!step) return wrong_in(options.job_file, step.error());
   const std::size_t devices = file->cluster.devices().size();
   if (step->layout.ranks() < devices)
     step->warnings.push_back(fmt::format("{} of {} devices have nothing to do",

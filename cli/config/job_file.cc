@@ -55,12 +55,16 @@ std::vector<std::string> assumed_of(const YamlMap& map, const Implementation& ho
 }
 
 /// What a recording says of the training, as far as the file does not.
-std::vector<std::string> recorded_as(const YamlMap& map, const strategies::Training& training) {
+std::vector<std::string> recorded_as(const YamlMap& map, const RecordedWorkload& recorded,
+                                     const strategies::Training& training) {
   std::vector<std::string> lines;
-  if (!map.has("microbatch"))
+  if (!recorded.batch)
+    lines.push_back(fmt::format("that a microbatch of {:g} was recorded", training.microbatch));
+  else if (!map.has("microbatch"))
     lines.push_back(fmt::format("microbatch {:g}, as recorded", training.microbatch));
   if (!map.has("dtype"))
-    lines.push_back(fmt::format("dtype {}, as recorded", to_string(training.dtype)));
+    lines.push_back(fmt::format("dtype {}{}", to_string(training.dtype),
+                                recorded.dtype ? ", as recorded" : ""));
   return lines;
 }
 
@@ -165,12 +169,12 @@ Result<JobFile> read_job(const YamlMap& root, const std::filesystem::path& folde
   std::vector<std::string> notes;
   if (recorded && cluster && training && plan) {
     if (Status ok = check_shapes(*recorded, *training, *plan); !ok) return forward(ok);
+    assumed = recorded_as(*root.map("training"), *recorded, *training);
     const std::string device = cluster->devices().front().model;
     Result<workload::Workload> placed =
         place_recording(std::move(*recorded), device, *training, conditions, notes);
     if (!placed) return forward(placed);
     workload = std::move(*placed);
-    assumed = recorded_as(*root.map("training"), *training);
   } else if (model && !recorded) {
     workload = workload::read_model(*model, implementation, folder);
     model->no_other_keys();
@@ -206,6 +210,12 @@ Result<JobFile> load_job(const std::filesystem::path& path,
   Result<YamlFile> file = YamlFile::load(path);
   if (!file) return forward(file);
   return read_job(file->root(), path.parent_path(), cluster_file);
+}
+
+tl::unexpected<Error> wrong_in(const std::filesystem::path& path, Error error) {
+  for (Diagnostic& d : error.diagnostics)
+    if (d.file.empty()) d.file = path.string();
+  return tl::unexpected(std::move(error));
 }
 
 }  // namespace rehearse::cli

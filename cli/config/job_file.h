@@ -38,4 +38,7 @@ Result<JobFile> read_job(const YamlMap& root, const std::filesystem::path& folde
 Result<JobFile> load_job(const std::filesystem::path& path,
                          const std::filesystem::path& cluster_file = {});
 
+/// What is wrong with a job as a whole: the error, with the file where it names none.
+tl::unexpected<Error> wrong_in(const std::filesystem::path& path, Error error);
+
 }  // namespace rehearse::cli

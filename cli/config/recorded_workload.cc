@@ -71,6 +71,7 @@ void carry_over(workload::Workload& workload, const compute::OpCost& from,
     if (!op.measured) return;
     const Estimate<Seconds> was = from.predicted(op), is = to.predicted(op);
     const double ratio = is.value / was.value;
+    if (ratio == 1) return;  // a variant that differs in its memory alone
     Estimate<Seconds>& time = *op.measured;
     time = {time.value * ratio, time.low * ratio * std::sqrt(is.low / is.value),
             time.high * ratio * std::sqrt(is.high / is.value), Provenance::kExtrapolated};
@@ -124,10 +125,10 @@ Status check_shapes(const RecordedWorkload& recorded, const strategies::Training
   if (tensor) return workload::needs_shapes(recorded.source, "tensor parallelism");
   if (plan.context > 1) return workload::needs_shapes(recorded.source, "context parallelism");
   if (recorded.batch && training.microbatch != *recorded.batch)
-    return workload::needs_shapes(recorded.source, fmt::format("microbatch {:g} in the place of the "
-                                                               "recorded {:g}",
-                                                               training.microbatch,
-                                                               *recorded.batch));
+    return workload::needs_shapes(recorded.source,
+                                  fmt::format("microbatch {:g} in the place of the "
+                                              "recorded {:g}",
+                                              training.microbatch, *recorded.batch));
   return {};
 }
 
@@ -147,22 +148,24 @@ Result<workload::Workload> place_recording(RecordedWorkload recorded, const std:
         file));
   }
   if (recorded.device.empty()) {
-    notes.push_back(fmt::format("{}: its device is not in the catalog; times are taken as those of "
-                                "{}",
-                                file, device));
+    notes.push_back(
+        fmt::format("{}: its device is not in the catalog; times are taken as those of "
+                    "{}",
+                    file, device));
   } else if (recorded.device != device) {
     if (!recorded.shapes)
       return workload::needs_shapes(
-          recorded.source, fmt::format("{} in the place of the recorded {}", device,
-                                       recorded.device));
+          recorded.source,
+          fmt::format("{} in the place of the recorded {}", device, recorded.device));
     const Result<compute::OpCost> from = compute::OpCost::on(recorded.device, {});
     if (!from) return forward(from);
     const Result<compute::OpCost> to = compute::OpCost::on(device, {});
     if (!to) return forward(to);
     carry_over(workload, *from, *to);
-    notes.push_back(fmt::format("{}: recorded on {}; times are carried over to {} by what the cost "
-                                "model says of both",
-                                file, recorded.device, device));
+    notes.push_back(
+        fmt::format("{}: recorded on {}; times are carried over to {} by what the cost "
+                    "model says of both",
+                    file, recorded.device, device));
   }
   conditions.host_per_kernel = conditions.fixed = Seconds::s(0);
   conditions.idle_per_kernel = recorded.idle_per_kernel;

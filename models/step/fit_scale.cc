@@ -16,17 +16,17 @@ constexpr double kTolerance = 1e-5;  // of the logarithm of the scale
 Status check_row(const MeasuredStep& row, Seconds least, Seconds most) {
   REHEARSE_CHECK(row.measured > Seconds::s(0));
   const auto impossible = [&](std::string why) -> Status {
-    return fail(Diagnostic{.file = row.name,
-                           .problem = fmt::format("measured {} is far off: {}",
-                                                  to_string(row.measured), why),
-                           .expected = "the batch, plan and devices of the job that was measured"});
+    return fail(Diagnostic{
+        .file = row.name,
+        .problem = fmt::format("measured {} is far off: {}", to_string(row.measured), why),
+        .expected = "the batch, plan and devices of the job that was measured"});
   };
   if (row.measured < row.at_peak)
-    return impossible(fmt::format("its FLOPs take {} at the peak of its devices",
-                                  to_string(row.at_peak)));
+    return impossible(
+        fmt::format("its FLOPs take {} at the peak of its devices", to_string(row.at_peak)));
   if (row.measured < least)
-    return impossible(fmt::format("scale {:g}, the least, gives {}", kLeastScale,
-                                  to_string(least)));
+    return impossible(
+        fmt::format("scale {:g}, the least, gives {}", kLeastScale, to_string(least)));
   if (row.measured > most)
     return impossible(fmt::format("scale {:g}, the most, gives {}", kMostScale, to_string(most)));
   return {};

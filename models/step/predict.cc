@@ -152,8 +152,8 @@ Estimate<Seconds> interval(Seconds step, Seconds exposed, bool calibrated, const
   Provenance provenance = std::max(work.provenance, conditions);
   // As for ops: what a hundredth of the time rests on does not mark the whole.
   if (exposed > step * 0.01)
-    provenance = std::max(provenance,
-                          calibrated ? Provenance::kInterpolated : Provenance::kExtrapolated);
+    provenance =
+        std::max(provenance, calibrated ? Provenance::kInterpolated : Provenance::kExtrapolated);
   return {step, Seconds::s(std::max(0.0, step.s() - down)), Seconds::s(step.s() + up), provenance};
 }
 

@@ -99,6 +99,13 @@ TEST_CASE("the page of JSON names every key that a command writes") {
     check({"catalog", kind}, "");
   check({"network", "--device", "h100_sxm5_80", "--sizes", "1MiB"}, "");
   check({"doctor"}, "");
+  const std::string job =
+      test::write_scratch("job.yaml",
+                          "workload: {model: gpt2}\ntraining: {global_batch: 8}\nplan: {data: 8}\n"
+                          "cluster: {instance: p4d.24xlarge, count: 1}\nregion: us-east-1\n")
+          .string();
+  check({"simulate", job}, "");
+  check({"calibrate", "job", job, "--measured", "60 ms"}, "");
   const std::vector<std::string> simulate = {"simulate",
                                              "--chakra",
                                              "examples/chakra/transformer",

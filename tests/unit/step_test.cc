@@ -26,8 +26,8 @@ cluster::Cluster cluster_of(int nodes) {
 
 Spec spec_of(std::string_view model, const strategies::Training& training,
              const strategies::Plan& plan) {
-  Result<workload::Workload> workload =
-      workload::find_model(model, {.dtype = training.dtype, .attention = workload::Attention::kFlash});
+  Result<workload::Workload> workload = workload::find_model(
+      model, {.dtype = training.dtype, .attention = workload::Attention::kFlash});
   REQUIRE(workload);
   return {.workload = std::move(*workload),
           .training = training,
@@ -51,8 +51,7 @@ std::vector<Spec> jobs() {
   const strategies::Training gpt{.global_batch = 64, .microbatch = 2};
   strategies::Training full = gpt;
   full.recompute = strategies::Recompute::kFull;
-  return {spec_of("gpt2_medium", gpt, {}),
-          spec_of("gpt2_medium", gpt, {.data = 8}),
+  return {spec_of("gpt2_medium", gpt, {}), spec_of("gpt2_medium", gpt, {.data = 8}),
           spec_of("gpt2_medium", full, {.data = 2, .tensor = 2, .pipeline = 4}),
           spec_of("gpt2_medium", gpt, {.data = 16, .zero = 3}),
           spec_of("resnet50", {.global_batch = 512, .microbatch = 64}, {.data = 8})};
@@ -145,14 +144,14 @@ TEST_CASE("conditions are read over those of the device; what is out of range is
   CHECK(*conditions.sustained.gemm == gemm);
   CHECK(conditions.source == "given in the job");
 
-  const Result<YamlFile> wrong = YamlFile::parse("scale: 4\nfixed: -1 s\nslow: 2\n", "c.yaml");
+  const Result<YamlFile> wrong = YamlFile::parse("scale: 4\nfixed: -1 s\nslowes: 2\n", "c.yaml");
   REQUIRE(wrong);
   read_conditions(wrong->root(), conditions);
   REQUIRE_FALSE(wrong->status());
   CHECK(to_string(wrong->status().error()) ==
         "c.yaml:1:8: scale: 4 is out of range; a number from 0.5 to 3\n"
         "c.yaml:2:8: fixed: a time is not negative\n"
-        "c.yaml:3:1: slow: unknown key; nearest: slowest");
+        "c.yaml:3:1: slowes: unknown key; did you mean 'slowest'?");
 }
 
 TEST_CASE("plans that the cluster cannot hold are refused") {

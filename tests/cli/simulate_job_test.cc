@@ -1,0 +1,353 @@
+// simulate and calibrate on job files: formats, recordings, measured steps, and what is refused.
+#include <fstream>
+#include <regex>
+
+#include <catch2/catch.hpp>
+#include <fmt/core.h>
+
+#include "tests/support/data.h"
+#include "tests/support/json_check.h"
+#include "tests/support/rehearse.h"
+
+namespace rehearse {
+namespace {
+
+using test::Json;
+using test::Ran;
+
+constexpr char kCluster[] = R"(cluster:
+  device: a100_sxm4_80
+  devices_per_node: 8
+  nodes: 1
+  intra_node: nvswitch
+)";
+
+/// gpt2_medium on eight A100s.
+std::string job(const std::string& training = "", const std::string& plan = "data: 8",
+                const std::string& workload = "model: gpt2_medium") {
+  return fmt::format(
+      "workload: {{{}}}\ntraining: {{global_batch: 64, microbatch: 2{}}}\nplan: {{{}}}\n{}",
+      workload, training, plan, kCluster);
+}
+
+std::string job_file(const std::string& text) {
+  return test::write_scratch("job.yaml", text).string();
+}
+
+Ran simulate(const std::string& text, std::vector<std::string> more = {}) {
+  more.insert(more.begin(), {"simulate", job_file(text)});
+  return test::rehearse(more);
+}
+
+Json json_of(const std::string& text, std::vector<std::string> more = {}) {
+  more.insert(more.end(), {"--format", "json"});
+  const Ran ran = simulate(text, more);
+  INFO(ran.errors);
+  REQUIRE(ran.code == 0);
+  return Json::parse(ran.out);
+}
+
+double value(const Json& json) { return json["value"].get<double>(); }
+
+void refused(const std::string& text, const std::string& line) {
+  const Ran ran = simulate(text);
+  test::check_failed(ran, 1, line);
+}
+
+/// Of the contract (the command-line page), with no more nulls than what a bare device lacks.
+void check_contract(const Json& json) {
+  for (const char* key :
+       {"schema", "command", "step_time.value", "throughput.value", "mfu.value", "hfu.value",
+        "memory_per_device.value", "memory_per_device.fits",
+        "memory_per_device.parts.weights.value", "breakdown.compute.value",
+        "breakdown.exposed_communication.value", "breakdown.bubble.value", "breakdown.input.value",
+        "breakdown.launch.value", "breakdown.idle.value", "energy_per_step.value"})
+    test::check_has(json, key);
+  for (const char* key : {"cost_per_step", "carbon_per_step", "warnings"})
+    CHECK(json.contains(key));
+  CHECK(json["step_time"]["unit"] == "s");
+  CHECK(json["memory_per_device"]["unit"] == "B");
+  CHECK(json["energy_per_step"]["unit"] == "J");
+  double sum = 0;
+  for (const auto& [name, part] : json["breakdown"].items()) {
+    CHECK(part["low"] <= part["value"]);
+    CHECK(part["value"] <= part["high"]);
+    sum += value(part);
+  }
+  CHECK(sum == Approx(value(json["step_time"])).epsilon(1e-6));
+  for (const char* key : {"step_time", "throughput", "mfu", "hfu", "memory_per_device"}) {
+    INFO(key);
+    CHECK(json[key]["low"] < json[key]["value"]);
+    CHECK(json[key]["value"] < json[key]["high"]);
+  }
+}
+
+TEST_CASE("simulate a job file: in each format, and closed near message by message") {
+  const Json message = json_of(job());
+  check_contract(message);
+  test::check_has(message, "tokens_per_s.value");
+  CHECK(message["job"]["ranks"] == 8);
+  CHECK(message["fidelity"] == "message");
+  CHECK(value(message["tokens_per_s"]) == Approx(1024 * value(message["throughput"])));
+  const Json closed = json_of(job(), {"--fidelity", "closed"});
+  check_contract(closed);
+  CHECK(value(closed["step_time"]) == Approx(value(message["step_time"])).epsilon(0.05));
+
+  const Ran table = simulate(job());
+  CHECK(table.code == 0);
+  for (const char* text :
+       {"step time    ", "throughput   ", "utilisation  MFU ", "memory       ",
+        "Where the step goes", "What would help most", "data-parallel communication free"})
+    CHECK(table.out.find(text) != std::string::npos);
+  const Ran csv = simulate(job("", "data: 2, pipeline: 4"), {"--format", "csv"});
+  CHECK(csv.out.starts_with("stage,ranks,layers,parameters (M),peak memory (GiB),fits\n"));
+  CHECK(std::count(csv.out.begin(), csv.out.end(), '\n') == 5);
+}
+
+TEST_CASE("simulate a job file on instances: money and carbon") {
+  const Json json = json_of(
+      "workload: {model: gpt2_medium}\ntraining: {global_batch: 64, microbatch: 2}\n"
+      "plan: {data: 8}\ncluster: {instance: p4d.24xlarge, count: 1}\nregion: us-east-1\n");
+  check_contract(json);
+  test::check_values(json);
+  CHECK(json["cost_per_step"]["unit"] == "USD");
+  CHECK(json["carbon_per_step"]["unit"] == "gCO2e");
+}
+
+TEST_CASE("the job of the command-line contract runs as it stands there") {
+  const Json json = json_of(R"(workload:
+  model: gpt
+  hidden: 12288
+  layers: 96
+  heads: 96
+  sequence: 2048
+  vocabulary: 51200
+training:
+  global_batch: 1536
+  microbatch: 1
+  dtype: bf16
+  optimizer: adam
+  recompute: full
+plan:
+  data: 16
+  tensor: 8
+  pipeline: 12
+  context: 1
+  expert: 1
+  interleave: 1
+  schedule: 1f1b
+  zero: 0
+  sequence_parallel: false
+  synchronization: all_reduce
+cluster:
+  device: a100_sxm4_80
+  devices_per_node: 8
+  nodes: 192
+  intra_node: nvswitch
+  inter_node: {links: 8, rate: 200 Gbit/s, latency: 5 us}
+target: {tokens: 300e9}
+)");
+  check_contract(json);
+  CHECK(json["job"]["ranks"] == 1536);
+  CHECK(json["job"]["parameters"].get<double>() == Approx(175e9).epsilon(0.01));
+  CHECK(value(json["mfu"]) > 0.35);  // published: 0.44 to 0.52 of the peak
+  CHECK(value(json["mfu"]) < 0.6);
+}
+
+TEST_CASE("simulate a job file: a timeline for Perfetto") {
+  const auto path = test::scratch_folder() / "job.json";
+  const Ran ran = simulate(job("", "data: 4, pipeline: 2"), {"--perfetto", path.string()});
+  REQUIRE(ran.code == 0);
+  const Json json = Json::parse(test::text_of(path));
+  CHECK(json["traceEvents"].size() > 100);
+}
+
+TEST_CASE("simulate a job file that fits nowhere: a warning, and what would help") {
+  const std::string text = job("", "data: 8", "model: gpt3_13b");
+  const Ran ran = simulate(text);
+  CHECK(ran.code == 0);
+  CHECK(ran.errors.find("does not fit") != std::string::npos);
+  const auto at = ran.out.find("What would make it fit");
+  REQUIRE(at != std::string::npos);
+  CHECK(ran.out.find("ZeRO-3: ", at) != std::string::npos);
+  const Json json = json_of(text);
+  CHECK(json["memory_per_device"]["fits"] == false);
+  CHECK(json["warnings"].size() == 1);
+  CHECK(json["remedies"].size() >= 4);
+  // The most effective stands first.
+  CHECK(json["remedies"][0].get<std::string>().find("; fits") != std::string::npos);
+  CHECK(json_of(job())["remedies"].empty());
+}
+
+TEST_CASE("simulate a job file: mistakes, one line each") {
+  refused(job("", "data: 1, tensor: 3"),
+          "job.yaml: tensor 3 does not divide 16 heads; nearest: tensor 2 or 4\n");
+  refused(job("", "pipeline: 26"),
+          "job.yaml: pipeline 26 for 24 layers; a layer for every stage; nearest: pipeline 24\n");
+  refused(
+      job("", "data: 64"),
+      "job.yaml: global_batch 64 is not a multiple of data 64 x microbatch 2; nearest: data 32\n");
+  refused(job("", "data: 16"),
+          "job.yaml: the plan takes 16 ranks, and the cluster has 8 devices; data × tensor × "
+          "pipeline × context of at most the devices\n");
+  refused(job("", "data: 8", "model: gpt2_medum"),
+          "job.yaml:1:19: workload.model: unknown model 'gpt2_medum'; did you mean "
+          "'gpt2_medium'?\n");
+  refused(job(", microbach: 2"),
+          "job.yaml:2:45: training.microbach: unknown key; did you mean 'microbatch'?\n");
+  refused(job("", "data: 8, zero: 4"), "job.yaml:3:23: plan.zero: 4 is no stage of ZeRO; 0 to 3\n");
+}
+
+// --- Recordings ---------------------------------------------------------------------------------
+
+/// Two linears, recorded on one device: 8 samples in 1 ms, of which layers take 700 us.
+std::string recorded(
+    const std::string& training, const std::string& plan = "data: 1", const std::string& more = "",
+    const std::string& path = test::source_file("examples/recordings/two_linears.json").string()) {
+  return fmt::format(
+      "workload: {{recording: {}{}}}\ntraining: {{{}}}\nplan: {{{}}}\n"
+      "cluster: {{device: v100_sxm2_32, devices_per_node: 2, nodes: 1, intra_node: nvlink}}\n",
+      path, more, training, plan);
+}
+
+TEST_CASE("a recording on one rank at its batch takes the recorded step") {
+  const Json json = json_of(recorded("global_batch: 8"));
+  check_contract(json);
+  CHECK(value(json["step_time"]) == Approx(1e-3).epsilon(1e-6));
+  CHECK(json["step_time"]["provenance"] == "recorded");
+  CHECK(value(json["breakdown"]["compute"]) == Approx(700e-6).epsilon(1e-6));
+  CHECK(value(json["breakdown"]["launch"]) == Approx(300e-6).epsilon(1e-6));
+  CHECK(value(json["compute_parts"]["optimizer"]) == Approx(45e-6).epsilon(1e-6));
+  CHECK(json["plan"]["microbatch"] == 8);
+  CHECK(json["conditions"]["source"] == "recorded: two_linears.json");
+  CHECK(json["compute_from"]["recorded"] == 1.0);
+  // Twice as many passes: twice all but the optimizer.
+  const Json twice = json_of(recorded("global_batch: 16"));
+  CHECK(value(twice["breakdown"]["compute"]) == Approx((2 * 655 + 45) * 1e-6).epsilon(1e-6));
+}
+
+TEST_CASE("a recording laid out over ranks and batches") {
+  const Json data = json_of(recorded("global_batch: 16", "data: 2"));
+  check_contract(data);
+  CHECK(value(data["breakdown"]["compute"]) == Approx(700e-6).epsilon(1e-6));
+  CHECK(value(data["breakdown"]["exposed_communication"]) > 0);
+  const Json batch = json_of(recorded("global_batch: 16, microbatch: 16"));
+  CHECK(value(batch["compute_parts"]["forward_backward"]) > 655e-6);
+  CHECK(value(batch["compute_parts"]["forward_backward"]) < 2.001 * 655e-6);
+  CHECK(value(batch["compute_parts"]["optimizer"]) == Approx(45e-6).epsilon(1e-6));
+  CHECK(batch["step_time"]["provenance"] == "interpolated");
+  const Json tensor = json_of(recorded("global_batch: 8", "tensor: 2"));
+  CHECK(value(tensor["breakdown"]["compute"]) < 700e-6);
+  CHECK(value(tensor["breakdown"]["compute"]) > 350e-6);
+}
+
+TEST_CASE("a recording without shapes: times alone, and what to record for more") {
+  const std::string text = test::text_of(test::source_file("examples/recordings/two_linears.json"));
+  const std::string bare =
+      test::write_scratch("bare.json",
+                          std::regex_replace(text, std::regex("Input (Dims|type)"), "Left out $1"))
+          .string();
+  const auto with = [&](const std::string& training, const std::string& plan,
+                        const std::string& more = "") {
+    return recorded(training, plan, more, bare);
+  };
+  const Json json = json_of(with("global_batch: 8, microbatch: 8", "data: 1"));
+  CHECK(value(json["step_time"]) == Approx(1e-3).epsilon(1e-6));
+  const std::string needs =
+      "were not recorded; a recording with record_shapes=True, or the execution trace of the same "
+      "run beside it";
+  refused(with("global_batch: 8, microbatch: 8", "tensor: 2"),
+          "bare.json: the shapes of its operators, which tensor parallelism needs, " + needs);
+  refused(
+      with("global_batch: 16, microbatch: 16", "data: 1", ", samples: 8"),
+      "bare.json: the shapes of its operators, which microbatch 16 in the place of the recorded "
+      "8 needs, " +
+          needs);
+}
+
+TEST_CASE("recordings that are none, or not of training") {
+  refused(recorded("global_batch: 8", "data: 1", "", "nowhere.json"), "nowhere.json");
+  refused(recorded("global_batch: 8", "data: 1", ", layers: 3"), "workload.layers: unknown key");
+}
+
+TEST_CASE("ResNet-50, recorded on a V100, takes what was recorded within a few percent") {
+  const auto path = test::shared_data(
+      "kineto-resnet50-v100/resnet50_num_workers_4__worker0.1623212756351.pt.trace.json.gz");
+  SKIP_WITHOUT_DATA(path);
+  const Ran inspected =
+      test::rehearse({"inspect", path->string(), "--workload", "--format", "json"});
+  REQUIRE(inspected.code == 0);
+  const double measured = value(Json::parse(inspected.out)["step"]["time"]);
+  const Json json = json_of(recorded("global_batch: 32", "data: 1", "", path->string()));
+  check_contract(json);
+  CHECK(value(json["step_time"]) == Approx(measured).epsilon(0.02));
+  CHECK(json["job"]["parameters"] == 25'557'032.0);
+}
+
+// --- Measured steps -----------------------------------------------------------------------------
+
+Ran calibrate(std::vector<std::string> arguments) {
+  arguments.insert(arguments.begin(), {"calibrate", "job"});
+  return test::rehearse(std::move(arguments));
+}
+
+TEST_CASE("a measured step becomes a scale, and simulate then predicts it") {
+  const double before = value(json_of(job())["step_time"]);
+  const double measured = before * 1.2;
+  const std::string path = job_file(job());
+  const auto file = std::filesystem::path(path).parent_path() / "mine.yaml";
+  const Ran ran = calibrate({path, "--measured", fmt::format("{:.6f}s", measured), "-o",
+                             file.string(), "--format", "json"});
+  INFO(ran.errors);
+  REQUIRE(ran.code == 0);
+  const Json json = Json::parse(ran.out);
+  for (const char* key : {"rows", "residual", "envelope", "scale", "jobs[].measured.value"})
+    test::check_has(json, key);
+  CHECK(json["rows"] == 1);
+  CHECK(json["residual"] < 1e-3);
+  CHECK(json["scale"] > 1.15);
+  CHECK(json["scale"] < 1.4);
+
+  std::ofstream(path, std::ios::app) << "calibration: mine.yaml\n";
+  const Ran again = test::rehearse({"simulate", path, "--format", "json"});
+  INFO(again.errors);
+  REQUIRE(again.code == 0);
+  const Json after = Json::parse(again.out);
+  CHECK(value(after["step_time"]) == Approx(measured).epsilon(1e-3));
+  CHECK(after["conditions"]["source"] == "calibrated: mine.yaml");
+  const Json& step = after["step_time"];
+  CHECK(step["low"].get<double>() > 0.93 * measured);
+  CHECK(step["high"].get<double>() < 1.1 * measured);
+}
+
+TEST_CASE("measured steps of several jobs, and steps that cannot be") {
+  const std::string one = job_file(job()), other = job_file(job("", "data: 4, tensor: 2"));
+  const double first = value(json_of(job())["step_time"]),
+               second = value(json_of(job("", "data: 4, tensor: 2"))["step_time"]);
+  const Ran ran = calibrate({one, "--measured", fmt::format("{:.6f}s", first * 1.1), "--measured",
+                             fmt::format("{}={:.6f}s", other, second * 1.2), "--format", "json"});
+  INFO(ran.errors);
+  REQUIRE(ran.code == 0);
+  const Json json = Json::parse(ran.out);
+  CHECK(json["rows"] == 2);
+  CHECK(json["residual"] > 0.01);
+  CHECK(json["residual"] < 0.08);
+  // One is predicted too long and the other too short.
+  const auto error = [&](std::size_t i) {
+    return json["jobs"][i]["predicted_s"].get<double>() / value(json["jobs"][i]["measured"]) - 1;
+  };
+  CHECK(error(0) * error(1) < 0);
+
+  test::check_failed(calibrate({one, "--measured", "1 ms"}), 1,
+                     "measured 1.00 ms is far off: its FLOPs take ");
+  test::check_failed(calibrate({one, "--measured", "100 s"}), 1,
+                     "measured 1.67 min is far off: scale 3, the most, gives ");
+  test::check_failed(calibrate({one, "--measured", "2"}), 1,
+                     "rehearse: --measured: '2' has no unit; one of ");
+  const Ran usage = calibrate({"--measured", "2 s"});
+  CHECK(usage.code == 2);
+  CHECK(usage.errors.find("JOB, which is missing") != std::string::npos);
+}
+
+}  // namespace
+}  // namespace rehearse
