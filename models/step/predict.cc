@@ -239,7 +239,10 @@ Result<Step> predict(const Spec& spec, const cluster::Cluster& cluster,
   Result<compute::OpCost> cost = compute::OpCost::on(*device, spec.conditions.sustained);
   if (!cost) return forward(cost);
   const OpPrice price(std::move(*cost), spec.conditions);
-  const Runner runner(spec, cluster, **gpu, price, options);
+  // Pushes of one layer wait for those of others at the servers' ports, which folding does not see.
+  PredictOptions carried = options;
+  carried.unfold |= layout->servers.has_value();
+  const Runner runner(spec, cluster, **gpu, price, carried);
   Result<graph::Job> job = runner.job(*layout);
   if (!job) return forward(job);
   Result<Run> whole = runner.run(*job);

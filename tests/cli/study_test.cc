@@ -1,1 +1,192 @@
-// t
+// study: points, verdicts and exit codes, and what it refuses.
+#include <catch2/catch.hpp>
+
+#include "tests/support/json_check.h"
+#include "tests/support/rehearse.h"
+
+namespace rehearse {
+namespace {
+
+using test::Json;
+using test::Ran;
+
+/// Two layouts of one network on four devices; both sides of a line can be replaced.
+std::string study_text(const std::string& from = "", const std::string& to = "") {
+  std::string text =
+      "name: small\n"
+      "source: made up\n"
+      "fidelity: closed\n"
+      "sweep:\n"
+      "  batch: [8, 16]\n"
+      "  network:\n"
+      "    - {model: alexnet, convolutional: 8}\n"
+      "    - {model: vgg11, convolutional: 13}\n"
+      "base:\n"
+      "  workload: {model: $model}\n"
+      "  training: {global_batch: $(batch * 3), microbatch: $batch, dtype: fp32}\n"
+      "  cluster: {device: v100_sxm2_16, nodes: 4, inter_node: ethernet}\n"
+      "jobs:\n"
+      "  together:\n"
+      "    plan: {data: 3}\n"
+      "  apart:\n"
+      "    plan: {stages: [{name: a, layers: $convolutional, data: 3}, {name: b}]}\n"
+      "measure:\n"
+      "  gain: step_time(together) / step_time(apart)\n"
+      "  same: (throughput(apart) + throughput(apart)) / throughput(apart)\n"
+      "expect:\n"
+      "  measure: same\n"
+      "  value: 2\n"
+      "  tolerance: 0.001\n";
+  if (from.empty()) return text;
+  const std::size_t at = text.find(from);
+  REQUIRE(at != std::string::npos);
+  return text.replace(at, from.size(), to);
+}
+
+Ran run_study(const std::string& text, const std::vector<std::string>& more = {}) {
+  std::vector<std::string> arguments = {"study", test::write_scratch("s.yaml", text).string()};
+  arguments.insert(arguments.end(), more.begin(), more.end());
+  return test::rehearse(arguments);
+}
+
+Json json_of(const std::string& text, int code) {
+  const Ran ran = run_study(text, {"--format", "json"});
+  INFO(ran.errors);
+  REQUIRE(ran.code == code);
+  Json json = Json::parse(ran.out);
+  test::check_values(json, "tolerance");
+  return json;
+}
+
+std::string verdict_of(const std::string& text, int code) {
+  return json_of(text, code)["studies"][0]["verdict"].get<std::string>();
+}
+
+TEST_CASE("study: every combination is a point, the last axis quickest") {
+  const Json json = json_of(study_text(), 0);
+  for (const char* key :
+       {"schema", "command", "studies[].name", "studies[].expected.low", "studies[].expected.high",
+        "studies[].source", "studies[].got.least.value", "studies[].got.most.value",
+        "studies[].tolerance", "studies[].verdict", "studies[].points[].parameters[].name",
+        "studies[].points[].measured[].got.value", "studies[].points[].jobs[].step_time.value",
+        "studies[].points[].jobs[].ranks", "studies[].points[].jobs[].fits"})
+    test::check_has(json, key);
+  const Json& points = json["studies"][0]["points"];
+  REQUIRE(points.size() == 4);
+  const auto value = [&](std::size_t point, std::size_t parameter) {
+    return points[point]["parameters"][parameter]["value"].get<std::string>();
+  };
+  CHECK(value(0, 0) == "8");
+  CHECK(value(0, 1) == "alexnet");
+  CHECK(value(0, 2) == "8");
+  CHECK(value(1, 0) == "8");
+  CHECK(value(1, 1) == "vgg11");
+  CHECK(value(1, 2) == "13");
+  CHECK(value(2, 0) == "16");
+  for (const Json& point : points) {
+    const double together = point["jobs"][0]["step_time"]["value"],
+                 apart = point["jobs"][1]["step_time"]["value"];
+    CHECK(point["measured"][0]["got"]["value"].get<double>() == Approx(together / apart));
+    CHECK(point["measured"][1]["got"]["value"].get<double>() == Approx(2));
+    CHECK(point["jobs"][0]["ranks"] == 3);
+    CHECK(point["jobs"][1]["ranks"] == 4);
+  }
+}
+
+TEST_CASE("study: a job at a point is what simulate makes of it") {
+  const Json json = json_of(study_text(), 0);
+  const std::string job = test::write_scratch("job.yaml",
+                                              "workload: {model: vgg11}\n"
+                                              "training: {global_batch: 48, microbatch: 16, "
+                                              "dtype: fp32}\n"
+                                              "plan: {stages: [{name: a, layers: 13, data: 3}, "
+                                              "{name: b}]}\n"
+                                              "cluster: {device: v100_sxm2_16, nodes: 4, "
+                                              "inter_node: ethernet}\n")
+                              .string();
+  const Ran ran =
+      test::rehearse({"simulate", job, "--fidelity", "closed", "--format", "json", "--quiet"});
+  REQUIRE(ran.code == 0);
+  CHECK(json["studies"][0]["points"][3]["jobs"][1]["step_time"] ==
+        Json::parse(ran.out)["step_time"]);
+}
+
+TEST_CASE("study: verdicts and exit codes") {
+  CHECK(verdict_of(study_text(), 0) == "matched");
+  CHECK(verdict_of(study_text("value: 2", "value: 2.1"), 1) == "missed");
+  CHECK(verdict_of(study_text("  tolerance: 0.001\n", ""), 0) == "shown");
+  CHECK(verdict_of(study_text("value: 2", "range: [1, 3]\n  sweep: within"), 0) == "matched");
+  CHECK(verdict_of(study_text("value: 2", "range: [1, 3]\n  sweep: covers"), 1) == "missed");
+  CHECK(verdict_of(study_text("value: 2", "range: [2, 2.001]\n  sweep: covers"), 0) == "matched");
+  CHECK(verdict_of(study_text("value: 2", "range: [2, 2.001]\n  sweep: spans"), 0) == "matched");
+  CHECK(verdict_of(study_text("value: 2", "range: [2, 3]\n  sweep: spans"), 1) == "missed");
+  const Ran ran = run_study(study_text("value: 2", "value: 2.1"));
+  CHECK(ran.code == 1);
+  CHECK(ran.errors.empty());
+  CHECK(ran.out.find(
+            "same published 2.10, got 2.00: missed (every point is it, tolerance 0.100 %)") !=
+        std::string::npos);
+}
+
+TEST_CASE("study: several files, of which one misses") {
+  const std::string good = test::write_scratch("good.yaml", study_text()).string();
+  const std::string bad =
+      test::write_scratch("bad.yaml", study_text("value: 2", "value: 3")).string();
+  const Ran ran = test::rehearse({"study", good, bad, "--format", "csv"});
+  CHECK(ran.code == 1);
+  CHECK(std::count(ran.out.begin(), ran.out.end(), '\n') == 1 + 2 * 4 * 2);
+  CHECK(ran.out.find("matched") != std::string::npos);
+  CHECK(ran.out.find("missed") != std::string::npos);
+}
+
+/// The only error of a study.
+void check_refused(const std::string& text, const std::string& says) {
+  const Ran ran = run_study(text);
+  INFO(ran.errors);
+  CHECK(ran.code == 1);
+  CHECK(ran.out.empty());
+  CHECK(ran.errors.ends_with("s.yaml:" + says + "\n"));
+  CHECK(std::count(ran.errors.begin(), ran.errors.end(), '\n') == 1);
+}
+
+TEST_CASE("study: what is wrong with a file is said in a line, where it stands") {
+  check_refused(study_text("step_time(apart)", "step_time(apat)"),
+                "19:9: measure.gain: unknown job 'apat'; did you mean 'apart'?");
+  check_refused(study_text("step_time(together)", "step_tim(together)"),
+                "19:9: measure.gain: unknown quantity 'step_tim'; did you mean 'step_time'?");
+  check_refused(study_text("/ step_time(apart)", "+ memory(apart)"),
+                "19:9: measure.gain: 's' and 'B' do not add up; terms of one unit");
+  check_refused(study_text("/ step_time(apart)", "/ "),
+                "19:9: measure.gain: 'step_time(together) /' ends too early; a number or a name");
+  check_refused(study_text("value: 2", "value: 2\n  range: [1, 2]\n  sweep: within"),
+                "23:10: expect.value: one of the two is due; value: … or range: [from, to]");
+  check_refused(study_text("value: 2", "range: [3, 1]\n  sweep: within"),
+                "23:10: expect.range: is no range; [from, to]");
+  check_refused(study_text("value: 2", "range: [1, 2]"),
+                "22:3: expect.sweep: is missing; what holds for it: within, covers or spans");
+  check_refused(study_text("0.001", "1.5"),
+                "24:14: expect.tolerance: 1.5 is no relative tolerance; from 0 to 1; absent: "
+                "nothing is claimed");
+  check_refused(study_text("batch: [8, 16]", "model: [alexnet]"),
+                "7:5: sweep.network: sets 'model', which another axis sets");
+  check_refused(study_text("vgg11, convolutional", "vgg11, layers"),
+                "7:5: sweep.network: has mappings of different keys; the same keys in the same "
+                "order");
+}
+
+TEST_CASE("study: what is wrong with a job shows with its parameters in") {
+  check_refused(study_text("layers: $convolutional", "layers: $convolution"),
+                "17:37: jobs.apart.plan.stages[0].layers: unknown parameter 'convolution'; did you "
+                "mean 'convolutional'?");
+  check_refused(study_text("$(batch * 3)", "$(model * 3)"),
+                "11:28: base.training.global_batch: parameter 'model' is 'alexnet'; a number, to "
+                "count with");
+  check_refused(study_text("plan: {data: 3}", "plan: {dta: 3}"),
+                "15:12: jobs.together.plan.dta: unknown key; did you mean 'data'?");
+  check_refused(study_text("plan: {data: 3}", "plan: {data: 4}"),
+                " jobs.together: global_batch 24 is not a multiple of data 4 x microbatch 8 with "
+                "batch 8, model alexnet, convolutional 8; nearest: data 3 or 6");
+}
+
+}  // namespace
+}  // namespace rehearse

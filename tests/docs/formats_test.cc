@@ -68,6 +68,13 @@ void check_keys(const nlohmann::json& json, const std::string& page) {
   }
 }
 
+/// The study that the page of study files shows.
+std::vector<std::string> study_of_the_page() {
+  const auto blocks = test::blocks_of(test::source_file("docs/formats/study.md"), "yaml");
+  REQUIRE(blocks.size() == 1);
+  return blocks.front().lines;
+}
+
 TEST_CASE("the page of JSON names every key that a command writes") {
   const fs::path page = test::source_file("docs/formats/json.md");
   const std::string text = test::text_of(page);
@@ -106,6 +113,10 @@ TEST_CASE("the page of JSON names every key that a command writes") {
           .string();
   check({"simulate", job}, "");
   check({"calibrate", "job", job, "--measured", "60 ms"}, "");
+
+  const std::string study =
+      test::write_scratch("study.yaml", test::join_lines(study_of_the_page())).string();
+  check({"study", study}, "");
   const std::vector<std::string> simulate = {"simulate",
                                              "--chakra",
                                              "examples/chakra/transformer",

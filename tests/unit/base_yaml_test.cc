@@ -128,5 +128,48 @@ TEST_CASE("what is no mapping is refused with its place") {
         "no_such_file.yaml: cannot be read: No such file or directory");
 }
 
+TEST_CASE(
+    "a mapping over another: keys of both, inner mappings too, what is wrong where it stands") {
+  const YamlFile file = parsed(
+      "base:\n"
+      "  plan: {data: 2, tensor: four}\n"
+      "  links: [1, 2]\n"
+      "  fabric: {kind: ring}\n"
+      "own:\n"
+      "  plan: {data: 8, spare: 1}\n"
+      "  links: [3]\n"
+      "  fabric: switch\n");
+  const YamlMap root = file.root();
+  const YamlMap both = root.map("own")->over(*root.map("base"));
+  CHECK(both.keys() == std::vector<std::string>{"plan", "links", "fabric"});
+  CHECK(both.list<std::int64_t>("links") == std::vector<std::int64_t>{3});
+  CHECK_FALSE(both.is_map("fabric"));
+  CHECK(both.optional<std::string>("fabric") == "switch");
+  const YamlMap plan = *both.map("plan");
+  CHECK(plan.optional<std::int64_t>("data") == 8);
+  CHECK_FALSE(plan.optional<std::int64_t>("tensor"));
+  plan.report("absent", "is missing");
+  plan.no_other_keys();
+  CHECK(errors_of(file) ==
+        "job.yaml:2:27: base.plan.tensor: 'four' is not a number; a whole number\n"
+        "job.yaml:6:9: own.plan.absent: is missing\n"
+        "job.yaml:6:19: own.plan.spare: unknown key; one of data, tensor");
+}
+
+TEST_CASE("scalars are read through what fills them in") {
+  const YamlFile file = parsed(
+      "plan: {data: $n, tensor: $t}\n"
+      "links: [$n, 2]\n");
+  const YamlMap map = file.root().filled([](const std::string& text) -> Result<std::string> {
+    if (text == "$t") return fail("unknown parameter 't'", "n");
+    return text == "$n" ? "7" : text;
+  });
+  CHECK(map.map("plan")->required<std::int64_t>("data") == 7);
+  CHECK(map.list<double>("links") == std::vector<double>{7, 2});
+  CHECK_FALSE(map.is_list_of_maps("links"));
+  CHECK_FALSE(map.map("plan")->required<std::int64_t>("tensor"));
+  CHECK(errors_of(file) == "job.yaml:1:26: plan.tensor: unknown parameter 't'; n");
+}
+
 }  // namespace
 }  // namespace rehearse
