@@ -197,6 +197,7 @@ TEST_CASE("GPUs with MIG whose profiles are not known") {
   CHECK(unknown == Names{
                        "h100_pcie_80",  // 114 SMs: the listed profiles of 80 GB are for 132
                        "h100_sxm5_96",  // no listing seen
+                       "h100_sxm5_96_500w",
                        "b300",
                        "rtx_pro_6000_server",
                    });
