@@ -35,8 +35,8 @@ std::string tolerance_text(const Expectation& e) {
 }
 
 std::string got_text(const StudyResult& result) {
-  if (result.least.estimate.value == result.most.estimate.value) return term_text(result.least);
-  return fmt::format("{} – {}", term_text(result.least), term_text(result.most));
+  const std::string least = term_text(result.least), most = term_text(result.most);
+  return least == most ? least : fmt::format("{} – {}", least, most);
 }
 
 /// What has to hold for the sweep.
@@ -111,7 +111,7 @@ Json study_json(const StudyResult& result) {
     Json one = Json::object();
     one["parameters"] = Json::array();
     for (const auto& [name, value] : point.parameters)
-      one["parameters"].push_back({{"name", name}, {"value", value}});
+      one["parameters"].push_back({{"name", name}, {"setting", value}});
     one["measured"] = Json::array();
     for (std::size_t m = 0; m < point.measured.size(); ++m)
       one["measured"].push_back(
@@ -205,8 +205,8 @@ void add_study(CLI::App& app, Action& action) {
   auto files = std::make_shared<std::vector<std::filesystem::path>>();
   CLI::App* command = app.add_subcommand(
       "study", "Run published systems as short files; what was published beside what comes out");
-  command->add_option("FILE", *files, "study files: jobs, a sweep, what is measured and expected")
-      ->type_name("FILE ...")
+  command->add_option("STUDY", *files, "study files: jobs, a sweep, what is measured and expected")
+      ->type_name("FILE")
       ->required();
   command->footer(
       "Ends with 1 where a study misses what it expects.\n"

@@ -74,7 +74,7 @@ TEST_CASE("study: every combination is a point, the last axis quickest") {
   const Json& points = json["studies"][0]["points"];
   REQUIRE(points.size() == 4);
   const auto value = [&](std::size_t point, std::size_t parameter) {
-    return points[point]["parameters"][parameter]["value"].get<std::string>();
+    return points[point]["parameters"][parameter]["setting"].get<std::string>();
   };
   CHECK(value(0, 0) == "8");
   CHECK(value(0, 1) == "alexnet");
@@ -176,7 +176,7 @@ TEST_CASE("study: what is wrong with a file is said in a line, where it stands")
 
 TEST_CASE("study: what is wrong with a job shows with its parameters in") {
   check_refused(study_text("layers: $convolutional", "layers: $convolution"),
-                "17:37: jobs.apart.plan.stages[0].layers: unknown parameter 'convolution'; did you "
+                "17:39: jobs.apart.plan.stages[0].layers: unknown parameter 'convolution'; did you "
                 "mean 'convolutional'?");
   check_refused(study_text("$(batch * 3)", "$(model * 3)"),
                 "11:28: base.training.global_batch: parameter 'model' is 'alexnet'; a number, to "
@@ -185,7 +185,33 @@ TEST_CASE("study: what is wrong with a job shows with its parameters in") {
                 "15:12: jobs.together.plan.dta: unknown key; did you mean 'data'?");
   check_refused(study_text("plan: {data: 3}", "plan: {data: 4}"),
                 " jobs.together: global_batch 24 is not a multiple of data 4 x microbatch 8 with "
-                "batch 8, model alexnet, convolutional 8; nearest: data 3 or 6");
+                "batch 8, model alexnet, convolutional 8; nearest: data 3");
+}
+
+// docs/concepts/study.md works out the bounds.
+TEST_CASE("study: layer separation against a parameter server, on as many devices") {
+  const Ran ran = test::rehearse({"study", "studies/stanza.yaml", "--format", "json"});
+  INFO(ran.errors);
+  const Json study = Json::parse(ran.out)["studies"][0];
+  CHECK(ran.code == (study["verdict"] == "missed" ? 1 : 0));
+  CHECK(study["expected"]["low"] == 1.34);
+  CHECK(study["expected"]["high"] == 13.9);
+  REQUIRE(study["points"].size() == 6 * 3 * 2);
+  for (const Json& point : study["points"])
+    for (const Json& job : point["jobs"]) {
+      CHECK(job["ranks"] == 10);
+      CHECK(job["fits"] == true);
+    }
+  const Json& vgg = study["points"][6];
+  REQUIRE(vgg["parameters"][0]["setting"] == "vgg16");
+  REQUIRE(vgg["parameters"][2]["setting"] == "1");
+  // At least one way of the server's port, at most both, one after the other.
+  const double served = vgg["jobs"][0]["step_time"]["value"];
+  CHECK(served > 3.98);
+  CHECK(served < 2 * 3.98 + 0.5);
+  const double apart = vgg["jobs"][1]["step_time"]["value"];
+  CHECK(apart > 0.084);
+  CHECK(apart < served / 5);
 }
 
 }  // namespace
