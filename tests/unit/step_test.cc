@@ -32,7 +32,8 @@ Spec spec_of(std::string_view model, const strategies::Training& training,
   return {.workload = std::move(*workload),
           .training = training,
           .plan = plan,
-          .conditions = conditions_for(**cluster::find_gpu("a100_sxm4_80"))};
+          .conditions =
+              conditions_for(**cluster::find_gpu("a100_sxm4_80"), workload::Elementwise::kEager)};
 }
 
 Step predicted(const Spec& spec, const cluster::Cluster& cluster, Fidelity fidelity) {
@@ -130,7 +131,8 @@ TEST_CASE("what a recording idles with its kernels is launch, not compute") {
 }
 
 TEST_CASE("conditions are read over those of the device; what is out of range is said") {
-  Conditions conditions = conditions_for(**cluster::find_gpu("a100_sxm4_80"));
+  Conditions conditions =
+      conditions_for(**cluster::find_gpu("a100_sxm4_80"), workload::Elementwise::kEager);
   const double gemm = *conditions.sustained.gemm;
   const Result<YamlFile> file =
       YamlFile::parse("scale: 1.2\nfixed: 3 ms\nhost_per_kernel: 4 us\nfastest: 0.96\n", "c.yaml");
