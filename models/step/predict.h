@@ -9,7 +9,7 @@ enum class Fidelity : std::uint8_t { kClosed, kMessage, kSimgrid };
 
 struct PredictOptions {
   Fidelity fidelity = Fidelity::kMessage;
-  bool unfold = false;          ///< every rank is run, even where ranks do the same
+  bool unfold = false;  ///< every rank is run, even where ranks do the same; with servers always
   bool counterfactuals = true;  ///< the runs that `Step::counterfactuals` takes
 };
 
