@@ -24,15 +24,17 @@ cluster::Cluster cluster_of(int nodes) {
   return std::move(*cluster);
 }
 
+Conditions usual() {
+  return conditions_for(**cluster::find_gpu("a100_sxm4_80"), workload::Elementwise::kUnfused);
+}
+
 Spec spec_of(std::string_view model, const strategies::Training& training,
              const strategies::Plan& plan) {
   Result<workload::Workload> workload = workload::find_model(
       model, {.dtype = training.dtype, .attention = workload::Attention::kFlash});
   REQUIRE(workload);
-  return {.workload = std::move(*workload),
-          .training = training,
-          .plan = plan,
-          .conditions = conditions_for(**cluster::find_gpu("a100_sxm4_80"))};
+  return {
+      .workload = std::move(*workload), .training = training, .plan = plan, .conditions = usual()};
 }
 
 Step predicted(const Spec& spec, const cluster::Cluster& cluster, Fidelity fidelity) {
@@ -130,7 +132,7 @@ TEST_CASE("what a recording idles with its kernels is launch, not compute") {
 }
 
 TEST_CASE("conditions are read over those of the device; what is out of range is said") {
-  Conditions conditions = conditions_for(**cluster::find_gpu("a100_sxm4_80"));
+  Conditions conditions = usual();
   const double gemm = *conditions.sustained.gemm;
   const Result<YamlFile> file =
       YamlFile::parse("scale: 1.2\nfixed: 3 ms\nhost_per_kernel: 4 us\nfastest: 0.96\n", "c.yaml");
