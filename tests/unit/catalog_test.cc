@@ -103,7 +103,8 @@ TEST_CASE("a name that is not there is answered with the nearest") {
   CHECK(to_string(find_gpu("h100_sxm5").error()) ==
         "unknown GPU 'h100_sxm5'; did you mean 'h100_sxm5_80'?");
   CHECK(to_string(find_gpu("h100").error()) ==
-        "unknown GPU 'h100'; one of h100_pcie_80, h100_sxm5_80, h100_sxm5_96, h100_sxm5_96_500w");
+        "unknown GPU 'h100'; one of h100_pcie_80, h100_sxm5_80, h100_sxm5_96, h100_sxm5_96_500w, "
+        "h100_nvl_94");
   CHECK(to_string(find_gpu("quantum").error()) ==
         "unknown GPU 'quantum'; 'rehearse catalog gpus' lists them");
   CHECK(to_string(find_link("ib_ndr_40").error()) ==

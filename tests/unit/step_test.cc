@@ -25,7 +25,7 @@ cluster::Cluster cluster_of(int nodes) {
 }
 
 Conditions usual() {
-  return conditions_for(**cluster::find_gpu("a100_sxm4_80"), workload::Elementwise::kUnfused);
+  return conditions_for(**cluster::find_gpu("a100_sxm4_80"), workload::Elementwise::kEager);
 }
 
 Spec spec_of(std::string_view model, const strategies::Training& training,
