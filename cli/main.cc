@@ -27,7 +27,8 @@ void add_globals(CLI::App& app, Globals& globals) {
   app.add_flag("--strict", globals.strict, "treat problems of a recording as errors");
   app.add_flag("--quiet", globals.quiet, "no warnings and no progress on stderr");
   app.add_flag("--progress", globals.progress, "progress on stderr also where it is no terminal");
-  app.add_flag_function("--no-color", [](std::int64_t) {}, "accepted; nothing is coloured");
+  app.add_flag_function(
+      "--no-color", [](std::int64_t) {}, "accepted; nothing is coloured");
   app.add_option("--threads", globals.threads, "threads to use (default: one per core)")
       ->check(CLI::Range(1U, 1024U).description(""))
       ->type_name("N");

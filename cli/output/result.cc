@@ -2,7 +2,6 @@
 
 #include <cstdio>
 
-
 #include "sim/base/file.h"
 
 namespace rehearse::cli {

@@ -2,7 +2,8 @@
 
 namespace rehearse::comm {
 
-Seconds ring_time(CollectiveKind kind, std::uint32_t ranks, Bytes size, const cluster::PointToPoint& link) {
+Seconds ring_time(CollectiveKind kind, std::uint32_t ranks, Bytes size,
+                  const cluster::PointToPoint& link) {
   if (ranks <= 1) return Seconds::s(0);
   const double n = ranks;
   const Seconds part = link.latency + size / n / link.rate;  // one step of a ring over n parts

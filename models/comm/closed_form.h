@@ -24,7 +24,8 @@ namespace rehearse::comm {
 ///
 /// One rank alone needs no time. Valid where links are alike and a message's rate does not depend
 /// on its size; protocols that switch with size need a calibration.
-Seconds ring_time(CollectiveKind kind, std::uint32_t ranks, Bytes size, const cluster::PointToPoint& link);
+Seconds ring_time(CollectiveKind kind, std::uint32_t ranks, Bytes size,
+                  const cluster::PointToPoint& link);
 
 /// The graph with the durations of its collectives set by `ring_time`.
 Result<graph::Graph> price(graph::Graph graph, const std::vector<graph::CollectiveOp>& collectives,

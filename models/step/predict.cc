@@ -276,8 +276,8 @@ Result<Step> predict(const Spec& spec, const cluster::Cluster& cluster,
     if (Status ok = compare(step, runner); !ok) return forward(ok);
   const bool calibrated = std::all_of(step.lowered.pricings.begin(), step.lowered.pricings.end(),
                                       [](const job::Pricing& p) { return p.calibrated; });
-  step.time = interval(whole->step, parts.exposed_communication, calibrated, work,
-                       spread_of(spec), spec.conditions.provenance);
+  step.time = interval(whole->step, parts.exposed_communication, calibrated, work, spread_of(spec),
+                       spec.conditions.provenance);
   if (spec.workload.experts > 0)
     step.warnings.push_back(
         "mixture of experts: uneven loads and permutations of tokens are not measured; published "

@@ -77,7 +77,8 @@ void LayerBuilder::linear(const Linear& piece) {
   gradients.push_back(wgrad);
   const double parameters = batch * piece.in * piece.out;
   const bool divided = piece.split != Split::kNone;
-  if (piece.accumulated && !fused_accumulation_) gradients.push_back(accumulation(piece.name, parameters, divided, expert));
+  if (piece.accumulated && !fused_accumulation_)
+    gradients.push_back(accumulation(piece.name, parameters, divided, expert));
   backward_.push_back(std::move(gradients));
 
   if (piece.has_matrix) weights(parameters, divided, expert);

@@ -56,9 +56,10 @@ TEST_CASE("steps that no scale gives are refused, each with why") {
   CHECK(refused({measured(0.9)}) ==
         "job.yaml: measured 900 ms is far off: scale 0.5, the least, gives 1.00 s; the batch, plan "
         "and devices of the job that was measured");
-  CHECK(refused({measured(4)}) ==
-        "job.yaml: measured 4.00 s is far off: scale 3, the most, gives 3.50 s; the batch, plan and "
-        "devices of the job that was measured");
+  CHECK(
+      refused({measured(4)}) ==
+      "job.yaml: measured 4.00 s is far off: scale 3, the most, gives 3.50 s; the batch, plan and "
+      "devices of the job that was measured");
 }
 
 }  // namespace
