@@ -33,16 +33,8 @@ Spec spec_of(std::string_view model, const strategies::Training& training,
   Result<workload::Workload> workload = workload::find_model(
       model, {.dtype = training.dtype, .attention = workload::Attention::kFlash});
   REQUIRE(workload);
-<<<<<<< HEAD
-  return {.workload = std::move(*workload),
-          .training = training,
-          .plan = plan,
-          .conditions =
-              conditions_for(**cluster::find_gpu("a100_sxm4_80"), workload::Elementwise::kEager)};
-=======
   return {
       .workload = std::move(*workload), .training = training, .plan = plan, .conditions = usual()};
->>>>>>> 1237b8d59267389ae264b38b000ae924c92af279
 }
 
 Step predicted(const Spec& spec, const cluster::Cluster& cluster, Fidelity fidelity) {
@@ -140,12 +132,7 @@ TEST_CASE("what a recording idles with its kernels is launch, not compute") {
 }
 
 TEST_CASE("conditions are read over those of the device; what is out of range is said") {
-<<<<<<< HEAD
-  Conditions conditions =
-      conditions_for(**cluster::find_gpu("a100_sxm4_80"), workload::Elementwise::kEager);
-=======
   Conditions conditions = usual();
->>>>>>> 1237b8d59267389ae264b38b000ae924c92af279
   const double gemm = *conditions.sustained.gemm;
   const Result<YamlFile> file =
       YamlFile::parse("scale: 1.2\nfixed: 3 ms\nhost_per_kernel: 4 us\nfastest: 0.96\n", "c.yaml");
