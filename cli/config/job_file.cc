@@ -32,11 +32,15 @@ Implementation usual(const strategies::Training& training, const strategies::Pla
           .fused_accumulation = plan.tensor > 1};
 }
 
-workload::Elementwise elementwise_of(const std::optional<YamlMap>& model,
-                                     const Implementation& usual) {
+/// Whose elementwise kernels run: for the share of the memory rate that they get. Fully sharded
+/// jobs without tensor parallelism are taken for PyTorch as it is.
+workload::Elementwise kernels_of(const std::optional<YamlMap>& model, const Implementation& usual,
+                                 const std::optional<strategies::Plan>& plan) {
   const std::optional<std::size_t> given =
       model ? model->choice("elementwise", workload::kElementwiseNames) : std::nullopt;
-  return given ? static_cast<workload::Elementwise>(*given) : usual.elementwise;
+  if (given) return static_cast<workload::Elementwise>(*given);
+  const bool pytorch = plan && plan->zero == 3 && plan->tensor == 1;
+  return pytorch ? workload::Elementwise::kUnfused : usual.elementwise;
 }
 
 /// How a model is computed, as far as the file does not say.
@@ -165,7 +169,7 @@ Result<JobFile> read_job(const YamlMap& root, const std::filesystem::path& folde
   std::vector<std::string> assumed;
   step::Conditions conditions;
   if (gpu != nullptr)
-    conditions = step::conditions_for(*gpu, elementwise_of(model, implementation));
+    conditions = step::conditions_for(*gpu, kernels_of(model, implementation, plan));
   std::vector<std::string> notes;
   if (recorded && cluster && training && plan) {
     if (Status ok = check_shapes(*recorded, *training, *plan); !ok) return forward(ok);
