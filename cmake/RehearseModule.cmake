@@ -6,7 +6,7 @@ target_compile_features(rehearse_flags INTERFACE cxx_std_20)
 target_compile_options(rehearse_flags INTERFACE -Wall -Wextra -Wshadow -Wconversion
                                                 -Wno-sign-conversion
                          # GCC 12 warns inside std::string and std::vector
-                         "$<$<CXX_COMPILER_ID:GNU>:-Wno-array-bounds;-Wno-restrict;-Wno-stringop-overflow>")
+                         "$<$<CXX_COMPILER_ID:GNU>:-Wno-array-bounds;-Wno-restrict;-Wno-stringop-overflow;-Wno-stringop-overread>")
 if(REHEARSE_WERROR)
   target_compile_options(rehearse_flags INTERFACE -Werror)
 endif()
