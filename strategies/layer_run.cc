@@ -22,9 +22,9 @@ bool takes_part(const Op& op, Which which) {
 /// Adds ops of a phase to a run.
 void add_phase(LayerRun& run, std::span<const Op> ops, Which which, const Price& price,
                Seconds host_per_kernel) {
-  Seconds sum = Seconds::s(0);
+  Seconds sum = Seconds::s(0);  // of kernels
   double kernels = 0;
-  std::vector<std::pair<std::size_t, Seconds>> times;  // of pieces that compute
+  std::vector<std::pair<std::size_t, Seconds>> times;  // of pieces that compute on the device
   bool beside = false;
   bool open = false;  // the last piece may go on
   for (const Op& op : ops) {
@@ -37,16 +37,20 @@ void add_phase(LayerRun& run, std::span<const Op> ops, Which which, const Price&
       continue;
     }
     const Seconds time = price(op);
-    sum += time;
-    if (!op.host) kernels += op.kernels;
-    if (open && run.pieces.back().host == op.host) {
-      times.back().second += time;
+    const bool goes_on = open && run.pieces.back().host == op.host;
+    if (!goes_on) {
+      open = !beside && !run.pieces.empty();
+      beside = false;
+      run.pieces.push_back({.host = op.host});
+    }
+    if (op.host) {
+      run.pieces.back().time += Picoseconds::from(time);
       continue;
     }
-    open = !beside && !run.pieces.empty();
-    beside = false;
-    times.emplace_back(run.pieces.size(), time);
-    run.pieces.push_back({.host = op.host});
+    sum += time;
+    kernels += op.kernels;
+    if (!goes_on) times.emplace_back(run.pieces.size() - 1, Seconds::s(0));
+    times.back().second += time;
   }
   const Seconds least = kernels * host_per_kernel;
   const double longer = sum > Seconds::s(0) && sum < least ? least / sum : 1;

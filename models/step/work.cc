@@ -12,6 +12,7 @@ using workload::Op;
 struct Phase {
   Seconds time = Seconds::s(0), low = Seconds::s(0), high = Seconds::s(0);
   Seconds idle = Seconds::s(0);
+  Seconds device = Seconds::s(0);  ///< of `time`, what kernels take
   double kernels = 0;
   Flops flops = Flops::flop(0);
   std::array<Seconds, 4> by_provenance = {Seconds::s(0), Seconds::s(0), Seconds::s(0),
@@ -27,7 +28,10 @@ Phase phase_of(const std::vector<Op>& ops, const OpPrice& price) {
     phase.low += time.low;
     phase.high += time.high;
     phase.idle += price.idle(op);
-    phase.kernels += op.kernels;
+    if (!op.host) {
+      phase.device += time.value;
+      phase.kernels += op.kernels;
+    }
     phase.flops += flops_of(op);
     phase.by_provenance[static_cast<std::size_t>(time.provenance)] += time.value;
   }
@@ -92,7 +96,7 @@ Work work_of(const workload::Layout& layout, const OpPrice& price, const Conditi
           for (std::size_t p = 0; p < by_provenance.size(); ++p)
             by_provenance[p] += phase.by_provenance[p] * times;
           const Seconds host = conditions.host_per_kernel * phase.kernels;
-          work.launch += std::max(phase.idle, host - phase.time) * times;
+          work.launch += std::max(phase.idle, host - phase.device) * times;
         };
         Flops none = Flops::flop(0);
         add(layer.forward, passes[c], work.compute, work.model);

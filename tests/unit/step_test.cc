@@ -59,6 +59,37 @@ std::vector<Spec> jobs() {
           spec_of("resnet50", {.global_batch = 512, .microbatch = 64}, {.data = 8})};
 }
 
+TEST_CASE("copies between device and host take time that nothing else hides") {
+  const cluster::Cluster cluster = cluster_of(1);
+  const strategies::Training training{.global_batch = 8, .microbatch = 1};
+  const Step plain = predicted(spec_of("gpt2_medium", training, {}), cluster, Fidelity::kClosed);
+  for (const strategies::Offload offload :
+       {strategies::Offload::kOptimizer, strategies::Offload::kWeights,
+        strategies::Offload::kActivations}) {
+    const Step step = predicted(spec_of("gpt2_medium", training, {.offload = offload}), cluster,
+                                Fidelity::kClosed);
+    INFO("offload " << strategies::kOffloadNames[static_cast<std::size_t>(offload)]);
+    CHECK(step.time.value > plain.time.value);
+    CHECK(memory::fullest(step.memory).peak.value < memory::fullest(plain.memory).peak.value);
+    CHECK(sum(step.breakdown).s() == Approx(step.time.value.s()).epsilon(1e-6));
+    REQUIRE(step.counterfactuals.size() == 1);
+    CHECK(step.counterfactuals[0].change == "copies to and from the host free");
+  }
+}
+
+TEST_CASE("links that nothing was measured on widen the interval of a run by messages") {
+  const cluster::Cluster cluster = cluster_of(1);
+  const Spec spec = spec_of("gpt2_medium", {.global_batch = 64, .microbatch = 1}, {.tensor = 8});
+  const Step closed = predicted(spec, cluster, Fidelity::kClosed);
+  const Step message = predicted(spec, cluster, Fidelity::kMessage);
+  REQUIRE(closed.breakdown.exposed_communication > closed.time.value * 0.1);
+  const auto width = [](const Estimate<Seconds>& time) {
+    return (time.high - time.low) / time.value;
+  };
+  CHECK(width(message.time) > width(closed.time) * 1.05);
+  CHECK(message.time.provenance >= Provenance::kExtrapolated);
+}
+
 TEST_CASE("parts add up to the step, at either fidelity, and stay within it") {
   const cluster::Cluster cluster = cluster_of(2);
   for (const Spec& spec : jobs())
