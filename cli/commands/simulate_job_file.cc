@@ -40,12 +40,20 @@ std::vector<std::string> remedies_of(const step::Spec& spec, const step::Step& s
   return memory::remedies(step.memory, trials);
 }
 
+std::optional<double> steps_to(const std::optional<Target>& target,
+                               const workload::Layout& layout) {
+  if (!target) return std::nullopt;
+  if (target->steps) return target->steps;
+  const double samples =
+      target->samples ? *target->samples : *target->tokens / layout.tokens_per_sample;
+  return samples / layout.samples_per_step;
+}
+
 /// Of the devices that the plan uses: those left over are paid for and idle.
 Result<PredictedJob> predict_job(const SimulateOptions& options) {
   Result<JobFile> file = load_job(options.job_file, options.cluster);
   if (!file) return forward(file);
-  if (!file->has_plan)
-    file->assumed.push_back("plan: one rank; `rehearse plan` searches the plans that fit");
+  if (!file->has_plan) file->assumed.push_back("plan: one rank, as the file has none");
   const step::Fidelity fidelity = fidelity_of(options.fidelity);
   Result<step::Step> step =
       step::predict(file->spec, file->cluster, {.fidelity = fidelity, .unfold = options.unfold});
@@ -62,8 +70,9 @@ Result<PredictedJob> predict_job(const SimulateOptions& options) {
   cost::StepAccount account =
       cost::account_of(step->time, busy, **gpu, static_cast<double>(devices), file->place);
   std::vector<std::string> remedies = remedies_of(file->spec, *step, **gpu);
-  return PredictedJob{std::move(*file), std::move(*step), std::move(account), fidelity,
-                      std::move(remedies)};
+  const std::optional<double> steps = steps_to(file->target, step->layout);
+  return PredictedJob{std::move(*file), std::move(*step),    std::move(account),
+                      fidelity,         std::move(remedies), steps};
 }
 
 }  // namespace

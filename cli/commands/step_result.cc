@@ -96,6 +96,19 @@ std::string account_text(const cost::StepAccount& account) {
   return text;
 }
 
+std::string target_text(const PredictedJob& job) {
+  if (!job.steps_to_target) return "";
+  const double n = *job.steps_to_target;
+  const Estimate<Seconds>& step = job.step.time;
+  std::string text =
+      fmt::format("to target    {} steps, {} ({} – {})", significant(n, 4),
+                  to_string(step.value * n), to_string(step.low * n), to_string(step.high * n));
+  if (const auto& money = job.account.money)
+    text += fmt::format(", {} ({} – {})", to_string(money->value * n), to_string(money->low * n),
+                        to_string(money->high * n));
+  return text + "\n";
+}
+
 std::string provenance_text(const std::array<double, 4>& shares) {
   std::string text;
   for (std::size_t p = 0; p < shares.size(); ++p)
@@ -165,6 +178,25 @@ Json plan_json(const step::Spec& spec) {
           {"recompute", named(strategies::kRecomputeNames, spec.training.recompute)}};
 }
 
+/// Of so many steps; null where it is not known.
+Json money_json(const cost::StepAccount& account, double steps) {
+  if (!account.money) return {};
+  const Estimate<Usd>& e = *account.money;
+  return json_predicted(scaled({e.value.usd(), e.low.usd(), e.high.usd(), e.provenance}, steps),
+                        "USD");
+}
+
+Json energy_json(const cost::StepAccount& account, double steps) {
+  if (!account.energy) return {};
+  const Estimate<Joules>& e = *account.energy;
+  return json_predicted(scaled({e.value.j(), e.low.j(), e.high.j(), e.provenance}, steps), "J");
+}
+
+Json carbon_json(const cost::StepAccount& account, double steps) {
+  if (!account.carbon) return {};
+  return json_predicted(scaled(*account.carbon, steps), "gCO2e");
+}
+
 Json breakdown_json(const step::Step& step) {
   const auto part = [&](Seconds time) { return json_predicted(part_of(step.time, time)); };
   const Breakdown& b = step.breakdown;
@@ -215,7 +247,7 @@ std::string step_text(const PredictedJob& job) {
                         significant(samples.value * layout.tokens_per_sample / layout.ranks()));
   text += fmt::format("\nutilisation  MFU {:.1f} %, HFU {:.1f} %\n", step.model_utilization() * 100,
                       step.hardware_utilization() * 100);
-  text += memory_text(job) + account_text(job.account) + "\n";
+  text += memory_text(job) + account_text(job.account) + target_text(job) + "\n";
   text += breakdown_text(step) + changes_text(step) + remedies_text(job);
   text += fmt::format("\ncompute from {}; {}\n", provenance_text(step.share_by_provenance),
                       job.file.spec.conditions.source);
@@ -254,19 +286,19 @@ Json step_json(const PredictedJob& job) {
     json["what_would_help"].push_back(
         {{"change", c.change}, {"step_time", json_predicted(part_of(step.time, c.step))}});
   const cost::StepAccount& account = job.account;
-  json["cost_per_step"] =
-      account.money
-          ? json_predicted(Estimate<double>{account.money->value.usd(), account.money->low.usd(),
-                                            account.money->high.usd(), account.money->provenance},
-                           "USD")
-          : Json();
-  json["energy_per_step"] =
-      account.energy
-          ? json_predicted(Estimate<double>{account.energy->value.j(), account.energy->low.j(),
-                                            account.energy->high.j(), account.energy->provenance},
-                           "J")
-          : Json();
-  json["carbon_per_step"] = account.carbon ? json_predicted(*account.carbon, "gCO2e") : Json();
+  json["cost_per_step"] = money_json(account, 1);
+  json["energy_per_step"] = energy_json(account, 1);
+  json["carbon_per_step"] = carbon_json(account, 1);
+  if (job.steps_to_target) {
+    const double n = *job.steps_to_target;
+    const Estimate<Seconds>& t = step.time;
+    json["to_target"] = {{"steps", n},
+                         {"time", json_predicted(Estimate<Seconds>{t.value * n, t.low * n,
+                                                                   t.high * n, t.provenance})},
+                         {"cost", money_json(account, n)},
+                         {"energy", energy_json(account, n)},
+                         {"carbon", carbon_json(account, n)}};
+  }
   json["stages"] = Json::array();
   for (std::size_t s = 0; s < layout.stages.size(); ++s) {
     const memory::StageMemory& m = step.memory[s];

@@ -18,6 +18,7 @@ struct PredictedJob {
   cost::StepAccount account;
   step::Fidelity fidelity;
   std::vector<std::string> remedies;  ///< what would make it fit; empty where it does
+  std::optional<double> steps_to_target = {};
 };
 
 std::string step_text(const PredictedJob& job);

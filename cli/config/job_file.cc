@@ -190,7 +190,11 @@ Result<JobFile> read_job(const YamlMap& root, const std::filesystem::path& folde
   if (const auto map = root.map("sustained")) step::read_conditions(*map, conditions);
 
   std::optional<Target> target;
-  if (const auto map = root.map("target")) target = read_target(*map);
+  if (const auto map = root.map("target")) {
+    target = read_target(*map);
+    if (target && target->tokens && workload && workload->tokens_per_sample == 0)
+      map->report("tokens", "samples of this workload have no tokens", "samples or steps");
+  }
   cost::Place place = place_of(root);
   root.no_other_keys();
   if (Status ok = root.status(); !ok) return forward(ok);

@@ -148,10 +148,27 @@ cluster:
 target: {tokens: 300e9}
 )");
   check_contract(json);
+  const double steps = 300e9 / 2048 / 1536;
+  CHECK(json["to_target"]["steps"].get<double>() == Approx(steps));
+  CHECK(value(json["to_target"]["time"]) == Approx(value(json["step_time"]) * steps));
+  CHECK(value(json["to_target"]["energy"]) == Approx(value(json["energy_per_step"]) * steps));
+  CHECK(json["to_target"]["cost"].is_null());  // a bare device has no price
   CHECK(json["job"]["ranks"] == 1536);
   CHECK(json["job"]["parameters"].get<double>() == Approx(175e9).epsilon(0.01));
   CHECK(value(json["mfu"]) > 0.35);  // published: 0.44 to 0.52 of the peak
   CHECK(value(json["mfu"]) < 0.6);
+}
+
+TEST_CASE("simulate a job file: what its target takes") {
+  const Ran steps = simulate(job() + "target: {steps: 1000}\n");
+  CHECK(steps.out.find("to target    1000 steps, ") != std::string::npos);
+  const Json json = json_of(
+      "workload: {model: resnet50}\ntraining: {global_batch: 256, microbatch: 32}\n"
+      "plan: {data: 8}\ncluster: {instance: p4d.24xlarge, count: 1}\n"
+      "target: {samples: 115302e3}\n");  // ninety epochs of ImageNet
+  CHECK(json["to_target"]["steps"].get<double>() == Approx(115302e3 / 256));
+  CHECK(value(json["to_target"]["cost"]) == Approx(value(json["cost_per_step"]) * 115302e3 / 256));
+  CHECK_FALSE(json_of(job()).contains("to_target"));
 }
 
 TEST_CASE("simulate a job file: a timeline for Perfetto") {
@@ -195,6 +212,9 @@ TEST_CASE("simulate a job file: mistakes, one line each") {
           "'gpt2_medium'?\n");
   refused(job(", microbach: 2"),
           "job.yaml:2:45: training.microbach: unknown key; did you mean 'microbatch'?\n");
+  refused(job("", "data: 8", "model: resnet50") + "target: {tokens: 1e9}\n",
+          "job.yaml:9:18: target.tokens: samples of this workload have no tokens; samples or "
+          "steps\n");
   refused(job("", "data: 8, zero: 4"), "job.yaml:3:23: plan.zero: 4 is no stage of ZeRO; 0 to 3\n");
 }
 
