@@ -48,10 +48,10 @@ const GridCarbon* grid_of(std::string_view provider, std::string_view region) {
   return nullptr;
 }
 
-double pue_of(std::string_view provider) {
+std::optional<double> pue_of(std::string_view provider) {
   for (const Pue& row : pues())
     if (row.provider == provider && row.region == kAnyRegion) return row.pue;
-  return 1;
+  return std::nullopt;
 }
 
 }  // namespace
@@ -84,14 +84,15 @@ StepAccount account_of(const Estimate<Seconds>& step, double busy, const cluster
     account.notes.push_back("no carbon: no region is given (region: us-east-1)");
   } else if (const GridCarbon* grid = grid_of(provider, place.region);
              grid != nullptr && account.energy) {
-    const double pue = pue_of(provider);
+    const std::optional<double> pue = pue_of(provider);
     const auto grams = [&](Joules energy) {
-      return energy.kwh() * grid->intensity.g_per_kwh() * pue;
+      return energy.kwh() * grid->intensity.g_per_kwh() * pue.value_or(1);
     };
     const Estimate<Joules>& e = *account.energy;
     account.carbon = {grams(e.value), grams(e.low), grams(e.high), Provenance::kDatasheet};
-    account.notes.push_back(fmt::format("carbon: {:.0f} gCO2e/kWh in {}, PUE {:.2f}",
-                                        grid->intensity.g_per_kwh(), place.region, pue));
+    account.notes.push_back(
+        fmt::format("carbon: {:.0f} gCO2e/kWh in {}, {}", grid->intensity.g_per_kwh(), place.region,
+                    pue ? fmt::format("PUE {:.2f}", *pue) : "PUE not known: cooling left out"));
   } else {
     account.notes.push_back(
         fmt::format("no carbon: the catalog knows no grid of region {}", place.region));
