@@ -25,18 +25,26 @@ target_include_directories(rehearse_flags INTERFACE ${PROJECT_SOURCE_DIR})
 set(rehearse_common_headers <algorithm> <filesystem> <functional> <map> <memory> <optional> <string>
                             <string_view> <vector> <fmt/core.h> <tl/expected.hpp>)
 
-# rehearse_module(name SOURCES a.cc... [PUBLIC targets...] [PRIVATE targets...])
+# rehearse_module(name SOURCES a.cc... [PUBLIC targets...] [PRIVATE targets...] [COLD] [OWN_PCH])
 # PUBLIC: modules and libraries that its headers include. PRIVATE: those only its sources include.
-# OWN_PCH: does not share the precompiled headers of rehearse_base, because its flags differ.
+# COLD: reads inputs and shows results, which is no hot path: optimised little, for short builds.
+# OWN_PCH: shares no precompiled headers. Those of cold modules are rehearse_base's, those of others
+# rehearse_graph's: flags must be the same.
 function(rehearse_module name)
-  cmake_parse_arguments(ARG "OWN_PCH" "" "SOURCES;PUBLIC;PRIVATE" ${ARGN})
+  cmake_parse_arguments(ARG "COLD;OWN_PCH" "" "SOURCES;PUBLIC;PRIVATE" ${ARGN})
   add_library(rehearse_${name} STATIC ${ARG_SOURCES})
   add_library(rehearse::${name} ALIAS rehearse_${name})
   target_link_libraries(rehearse_${name} PUBLIC rehearse_flags ${ARG_PUBLIC} PRIVATE ${ARG_PRIVATE})
-  if(name STREQUAL base)
-    target_precompile_headers(rehearse_base PRIVATE ${rehearse_common_headers})
+  if(ARG_COLD)
+    set(owner base)
+    target_compile_options(rehearse_${name} PRIVATE $<$<CONFIG:Release>:-O1>)
+  else()
+    set(owner graph)
+  endif()
+  if(name STREQUAL owner)
+    target_precompile_headers(rehearse_${name} PRIVATE ${rehearse_common_headers})
   elseif(NOT ARG_OWN_PCH)
-    target_precompile_headers(rehearse_${name} REUSE_FROM rehearse_base)
+    target_precompile_headers(rehearse_${name} REUSE_FROM rehearse_${owner})
   endif()
 endfunction()
 
