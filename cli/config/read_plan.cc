@@ -41,13 +41,6 @@ void read_flag(const YamlMap& map, std::string_view key, bool& value) {
   if (const std::optional<bool> given = map.optional<bool>(key)) value = *given;
 }
 
-template <class Enum>
-void read_choice(const YamlMap& map, std::string_view key, std::span<const std::string_view> names,
-                 Enum& value) {
-  if (const std::optional<std::size_t> given = map.choice(key, names))
-    value = static_cast<Enum>(*given);
-}
-
 constexpr double kUnbounded = std::numeric_limits<double>::infinity();
 
 void read_parameter_server(const YamlMap& map, ParameterServer& server) {
@@ -72,7 +65,7 @@ StagePlan read_stage(const YamlMap& map) {
   read_count(map, "tensor", 1, stage.tensor);
   Recompute recompute = Recompute::kNone;
   if (map.has("recompute")) {
-    read_choice(map, "recompute", kRecomputeNames, recompute);
+    map.choose("recompute", kRecomputeNames, recompute);
     stage.recompute = recompute;
   }
   map.no_other_keys();
@@ -85,12 +78,12 @@ std::optional<Training> read_training(const YamlMap& map, Training training) {
   if (!map.required<double>("global_batch")) return std::nullopt;
   read_number(map, "global_batch", 0, false, kUnbounded, training.global_batch);
   read_number(map, "microbatch", 0, false, kUnbounded, training.microbatch);
-  read_choice(map, "dtype", workload::kDtypeNames, training.dtype);
-  read_choice(map, "optimizer", kOptimizerNames, training.optimizer);
-  read_choice(map, "recompute", kRecomputeNames, training.recompute);
+  map.choose("dtype", workload::kDtypeNames, training.dtype);
+  map.choose("optimizer", kOptimizerNames, training.optimizer);
+  map.choose("recompute", kRecomputeNames, training.recompute);
   if (map.has("gradients")) {
     workload::Dtype dtype = workload::Dtype::kFp32;
-    read_choice(map, "gradients", workload::kDtypeNames, dtype);
+    map.choose("gradients", workload::kDtypeNames, dtype);
     training.gradients = dtype;
   }
   map.no_other_keys();
@@ -107,11 +100,11 @@ std::optional<Plan> read_plan(const YamlMap& map) {
   read_count(map, "interleave", 1, plan.interleave);
   // More chunks than one make the interleaved schedule unless another is named.
   if (plan.interleave > 1) plan.schedule = Schedule::kInterleaved;
-  read_choice(map, "schedule", kScheduleNames, plan.schedule);
+  map.choose("schedule", kScheduleNames, plan.schedule);
   read_count(map, "zero", 0, plan.zero);
   if (plan.zero > 3) map.report("zero", fmt::format("{} is no stage of ZeRO", plan.zero), "0 to 3");
   read_flag(map, "sequence_parallel", plan.sequence_parallel);
-  read_choice(map, "synchronization", kSynchronizationNames, plan.synchronization);
+  map.choose("synchronization", kSynchronizationNames, plan.synchronization);
   if (const std::optional<YamlMap> server = map.map("parameter_server"))
     read_parameter_server(*server, plan.parameter_server);
   read_count(map, "local_steps", 1, plan.local_steps);
@@ -124,11 +117,11 @@ std::optional<Plan> read_plan(const YamlMap& map) {
   }
   read_number(map, "compression", 0, false, 1, plan.compression);
   read_flag(map, "asynchronous_tensor", plan.asynchronous_tensor);
-  read_choice(map, "context_exchange", kContextExchangeNames, plan.context_exchange);
+  map.choose("context_exchange", kContextExchangeNames, plan.context_exchange);
   read_flag(map, "context_balanced", plan.context_balanced);
   read_number(map, "capacity_factor", 0, false, kUnbounded, plan.capacity_factor);
   read_number(map, "expert_imbalance", 1, true, kUnbounded, plan.expert_imbalance);
-  read_choice(map, "offload", kOffloadNames, plan.offload);
+  map.choose("offload", kOffloadNames, plan.offload);
   for (const YamlMap& stage : map.maps("stages")) plan.stages.push_back(read_stage(stage));
   map.no_other_keys();
   return plan;

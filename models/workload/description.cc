@@ -45,12 +45,6 @@ void set_flag(const YamlMap& map, std::string_view key, bool& to) {
   to = map.optional<bool>(key).value_or(to);
 }
 
-template <class E>
-void set_choice(const YamlMap& map, std::string_view key, std::span<const std::string_view> names,
-                E& to) {
-  if (const std::optional<std::size_t> i = map.choice(key, names)) to = static_cast<E>(*i);
-}
-
 void set_counts(const YamlMap& map, std::string_view key, std::vector<std::uint32_t>& to) {
   const std::vector<std::int64_t> values = map.list<std::int64_t>(key);
   if (values.empty()) return;
@@ -106,10 +100,10 @@ void read(const YamlMap& map, Transformer& m) {
   set_count(map, "sequence", m.sequence);
   set_count(map, "position_table", m.position_table);
   set_flag(map, "gated", m.gated);
-  set_choice(map, "activation", kActivationNames, m.activation);
-  set_choice(map, "norm", kNormNames, m.norm);
+  map.choose("activation", kActivationNames, m.activation);
+  map.choose("norm", kNormNames, m.norm);
   set_flag(map, "norm_bias", m.norm_bias);
-  set_choice(map, "positions", kPositionsNames, m.positions);
+  map.choose("positions", kPositionsNames, m.positions);
   set_flag(map, "causal", m.causal);
   set_flag(map, "tied_embedding", m.tied_embedding);
   if (const std::optional<bool> all = map.optional<bool>("bias"))
@@ -243,7 +237,7 @@ std::optional<Piece> read_piece(const YamlMap& map) {
     set_flag(map, "relu", p.relu);
   } else if (map.has("branches")) {
     p.kind = PieceKind::kBranches;
-    set_choice(map, "join", kJoinNames, p.join);
+    map.choose("join", kJoinNames, p.join);
     set_flag(map, "relu", p.relu);
     for (const YamlMap& branch : map.maps("branches")) {
       p.branches.push_back(read_pieces(branch, "pieces"));

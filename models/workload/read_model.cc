@@ -9,16 +9,10 @@
 namespace rehearse::workload {
 namespace {
 
-template <class E>
-void set_choice(const YamlMap& map, std::string_view key, std::span<const std::string_view> names,
-                E& to) {
-  if (const std::optional<std::size_t> i = map.choice(key, names)) to = static_cast<E>(*i);
-}
-
 Implementation read_implementation(const YamlMap& map, Implementation how) {
-  set_choice(map, "attention", kAttentionNames, how.attention);
-  set_choice(map, "elementwise", kElementwiseNames, how.elementwise);
-  set_choice(map, "loss", kLossNames, how.loss);
+  map.choose("attention", kAttentionNames, how.attention);
+  map.choose("elementwise", kElementwiseNames, how.elementwise);
+  map.choose("loss", kLossNames, how.loss);
   how.dropout = map.optional<bool>("dropout").value_or(how.dropout);
   how.fused_accumulation =
       map.optional<bool>("fused_accumulation").value_or(how.fused_accumulation);

@@ -44,6 +44,11 @@ class YamlMap {
   /// The index of the value among `names`.
   std::optional<std::size_t> choice(std::string_view key,
                                     std::span<const std::string_view> names) const;
+  /// Sets `to` where the key is there; `names` in the order of the enumerators.
+  template <class E>
+  void choose(std::string_view key, std::span<const std::string_view> names, E& to) const {
+    if (const std::optional<std::size_t> i = choice(key, names)) to = static_cast<E>(*i);
+  }
   std::optional<YamlMap> map(std::string_view key) const;
   /// The mappings of a sequence; empty when the key is absent.
   std::vector<YamlMap> maps(std::string_view key) const;

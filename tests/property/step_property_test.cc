@@ -10,10 +10,10 @@
 #include "models/step/order_times.h"
 #include "sim/cluster/read_cluster.h"
 #include "sim/engine/engine.h"
-#include "strategies/bubble.h"
 #include "strategies/lay_out.h"
 #include "strategies/schedule.h"
 #include "tests/support/layouts.h"
+#include "tests/support/pipeline_run.h"
 #include "tests/support/tiny_models.h"
 
 namespace rehearse::step {
@@ -49,7 +49,7 @@ TEST_CASE("orders: skipping what repeats changes nothing, and both are the longe
     const Layout layout = random_pipeline(random, between(random, 1, 60));
     const auto chain = strategies::chain_of(layout);
     OrderCosts costs;
-    std::vector<std::vector<strategies::PassTimes>> passes(layout.stages.size());
+    std::vector<std::vector<test::PassTimes>> passes(layout.stages.size());
     for (std::size_t s = 0; s < passes.size(); ++s)
       passes[s].resize(layout.stages[s].chunks.size(), {Seconds::s(0), Seconds::s(0)});
     // Stages alike, nearly alike, or not at all.
@@ -61,7 +61,7 @@ TEST_CASE("orders: skipping what repeats changes nothing, and both are the longe
       costs.passes.push_back({time(1000), time(1500), time(700), time(900)});
       costs.transfers.push_back(Picoseconds(1000 * between(random, 0, 300)));
       const auto& c = costs.passes.back();
-      strategies::PassTimes& t = passes[place.stage][place.chunk];
+      test::PassTimes& t = passes[place.stage][place.chunk];
       t.forward = c[0].seconds();
       t.backward = c[1].seconds();
       t.backward_weights = c[2].seconds();
@@ -82,7 +82,7 @@ TEST_CASE("orders: skipping what repeats changes nothing, and both are the longe
     slots += all->slots;
     std::vector<std::span<const workload::Slot>> orders;
     for (const workload::Stage& stage : layout.stages) orders.emplace_back(stage.order);
-    const auto reference = strategies::run_pipeline(orders, passes, layout.microbatches);
+    const auto reference = test::run_pipeline(orders, passes, layout.microbatches);
     REQUIRE(reference);
     CHECK(std::max_element(all->end.begin(), all->end.end())->seconds().s() ==
           Approx(reference->makespan.s()).epsilon(1e-9));

@@ -8,10 +8,10 @@
 #include <fmt/core.h>
 
 #include "models/workload/zoo.h"
-#include "strategies/bubble.h"
 #include "strategies/lay_out.h"
 #include "strategies/schedule.h"
 #include "tests/support/layout_sums.h"
+#include "tests/support/pipeline_run.h"
 #include "tests/support/tiny_models.h"
 
 namespace rehearse::strategies {
@@ -199,12 +199,14 @@ TEST_CASE("every pass stands once in an order, and no order waits for another fo
             if (!complete) CHECK(complete);
           }
           for (const std::vector<Slot>& order : orders) spans.emplace_back(order);
-          const PassTimes times{.forward = Seconds::ms(1),
-                                .backward = Seconds::ms(2),
-                                .backward_weights = Seconds::ms(1),
-                                .recompute = Seconds::ms(1)};
-          const auto run = run_pipeline(
-              spans, std::vector<std::vector<PassTimes>>(p, std::vector<PassTimes>(v, times)), m);
+          const test::PassTimes times{.forward = Seconds::ms(1),
+                                      .backward = Seconds::ms(2),
+                                      .backward_weights = Seconds::ms(1),
+                                      .recompute = Seconds::ms(1)};
+          const auto run = test::run_pipeline(
+              spans,
+              std::vector<std::vector<test::PassTimes>>(p, std::vector<test::PassTimes>(v, times)),
+              m);
           REQUIRE(run);
           CHECK(run->makespan >= *std::max_element(run->busy.begin(), run->busy.end()));
         }
@@ -212,7 +214,7 @@ TEST_CASE("every pass stands once in an order, and no order waits for another fo
 
 /// Ends of all passes, found by going over the orders again and again.
 double slow_makespan(const std::vector<std::vector<Slot>>& orders,
-                     const std::vector<std::vector<PassTimes>>& times) {
+                     const std::vector<std::vector<test::PassTimes>>& times) {
   const std::size_t p = orders.size(), v = times[0].size();
   std::map<std::tuple<Pass, std::size_t, std::uint32_t>, double> ends;
   double last = 0;
@@ -228,10 +230,10 @@ double slow_makespan(const std::vector<std::vector<Slot>>& orders,
           const std::size_t from = forward ? place - 1 : place + 1;
           const auto found = ends.find({slot.pass, from, slot.microbatch});
           if (found == ends.end()) break;
-          const PassTimes& sender = times[from % p][from / p];
+          const test::PassTimes& sender = times[from % p][from / p];
           arrival = found->second + (forward ? sender.send_forward : sender.send_backward).s();
         }
-        const PassTimes& t = times[s][slot.chunk];
+        const test::PassTimes& t = times[s][slot.chunk];
         const Seconds by_pass[] = {t.forward, t.backward, t.backward_weights, t.recompute};
         clock = std::max(clock, arrival) + by_pass[int(slot.pass)].s();
         double& end = ends[{slot.pass, place, slot.microbatch}];
@@ -255,7 +257,7 @@ TEST_CASE("the makespan of uneven stages is the longest path") {
                                     : one_of(random, {Schedule::kGpipe, Schedule::k1f1b,
                                                       Schedule::kZeroBubble, Schedule::kShifted});
     std::uniform_real_distribution<double> time(0, 5);
-    std::vector<std::vector<PassTimes>> times(p);
+    std::vector<std::vector<test::PassTimes>> times(p);
     std::vector<std::vector<Slot>> orders;
     std::vector<std::span<const Slot>> spans;
     for (std::uint32_t s = 0; s < p; ++s) {
@@ -266,7 +268,7 @@ TEST_CASE("the makespan of uneven stages is the longest path") {
       orders.push_back(order_of(schedule, {p, m, v}, s, true));
     }
     for (const std::vector<Slot>& order : orders) spans.emplace_back(order);
-    const auto run = run_pipeline(spans, times, m);
+    const auto run = test::run_pipeline(spans, times, m);
     REQUIRE(run);
     CHECK(run->makespan.s() == Approx(slow_makespan(orders, times)).epsilon(1e-12));
   }

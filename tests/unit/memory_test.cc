@@ -6,6 +6,7 @@
 #include "sim/cluster/catalog.h"
 #include "strategies/lay_out.h"
 #include "strategies/memory_savers.h"
+#include "tests/support/laid_out.h"
 
 namespace rehearse::memory {
 namespace {
@@ -193,10 +194,7 @@ Layout laid_out(const workload::Transformer& model, const workload::Implementati
                 const Training& training, const Plan& plan) {
   const auto w = workload::transformer(model, how);
   REQUIRE(w);
-  auto layout = strategies::lay_out(*w, training, plan);
-  INFO((layout ? "" : to_string(layout.error())));
-  REQUIRE(layout);
-  return std::move(*layout);
+  return test::laid_out(*w, training, plan);
 }
 
 TEST_CASE("memory: bytes per parameter by ZeRO stage") {

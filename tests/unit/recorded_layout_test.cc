@@ -7,10 +7,12 @@
 #include "profiler/ingest/input.h"
 #include "strategies/lay_out.h"
 #include "tests/support/data.h"
+#include "tests/support/laid_out.h"
 
 namespace rehearse {
 namespace {
 
+using test::laid_out;
 using workload::Layer;
 using workload::Layout;
 using workload::Op;
@@ -24,14 +26,6 @@ workload::Workload two_linears() {
   Result<workload::Lifted> lifted = workload::lift(*trace, {});
   REQUIRE(lifted);
   return workload::with_samples(std::move(lifted->workload), 1);
-}
-
-Layout laid_out(const workload::Workload& workload, const strategies::Training& training,
-                const strategies::Plan& plan) {
-  Result<Layout> layout = strategies::lay_out(workload, training, plan);
-  INFO((layout ? "" : to_string(layout.error())));
-  REQUIRE(layout);
-  return std::move(*layout);
 }
 
 template <class Visit>

@@ -2,6 +2,7 @@
 
 #include "models/workload/zoo.h"
 #include "strategies/lay_out.h"
+#include "tests/support/laid_out.h"
 #include "tests/support/layout_sums.h"
 #include "tests/support/tiny_models.h"
 
@@ -9,6 +10,8 @@ namespace rehearse::strategies {
 namespace {
 
 using test::collective_bytes;
+using test::error_of;
+using test::laid_out;
 using test::tiny_gpt;
 using test::tiny_mlp;
 using workload::Axis;
@@ -19,19 +22,6 @@ using workload::Layout;
 using workload::Op;
 using workload::OpKind;
 using workload::StateBytes;
-
-Layout laid_out(const workload::Workload& w, const Training& training, const Plan& plan) {
-  Result<Layout> layout = lay_out(w, training, plan);
-  INFO((layout ? "" : to_string(layout.error())));
-  REQUIRE(layout);
-  return std::move(*layout);
-}
-
-std::string error_of(const workload::Workload& w, const Training& training, const Plan& plan) {
-  const Result<Layout> layout = lay_out(w, training, plan);
-  REQUIRE_FALSE(layout);
-  return to_string(layout.error());
-}
 
 const std::vector<Layer>& layers_of(const Layout& layout) {
   return layout.stages[0].chunks[0].layers;

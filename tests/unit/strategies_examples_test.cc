@@ -3,10 +3,11 @@
 #include <catch2/catch.hpp>
 
 #include "models/workload/zoo.h"
-#include "strategies/bubble.h"
 #include "strategies/lay_out.h"
 #include "strategies/schedule.h"
+#include "tests/support/laid_out.h"
 #include "tests/support/layout_sums.h"
+#include "tests/support/pipeline_run.h"
 
 namespace rehearse::strategies {
 namespace {
@@ -24,10 +25,7 @@ Layout laid_out(std::string_view model, const Training& training, const Plan& pl
                 const Implementation& how = {}) {
   const Result<workload::Workload> w = workload::find_model(model, how);
   REQUIRE(w);
-  Result<Layout> layout = lay_out(*w, training, plan);
-  INFO((layout ? "" : to_string(layout.error())));
-  REQUIRE(layout);
-  return std::move(*layout);
+  return test::laid_out(*w, training, plan);
 }
 
 const Layer& layer_named(const Layout& layout, std::string_view name) {
@@ -90,18 +88,18 @@ TEST_CASE("zero.md") {
 }
 
 TEST_CASE("pipeline.md") {
-  const auto bubble = [](Schedule schedule, std::uint32_t chunks, const PassTimes& times) {
+  const auto bubble = [](Schedule schedule, std::uint32_t chunks, const test::PassTimes& times) {
     std::vector<std::vector<workload::Slot>> orders;
     std::vector<std::span<const workload::Slot>> spans;
     for (std::uint32_t s = 0; s < 4; ++s) orders.push_back(order_of(schedule, {4, 8, chunks}, s));
     for (const auto& order : orders) spans.emplace_back(order);
     const auto run =
-        run_pipeline(spans, std::vector<std::vector<PassTimes>>(4, {chunks, times}), 8);
+        test::run_pipeline(spans, std::vector<std::vector<test::PassTimes>>(4, {chunks, times}), 8);
     REQUIRE(run);
     return run->bubble();
   };
-  const PassTimes whole{.forward = Seconds::ms(1), .backward = Seconds::ms(2)};
-  const PassTimes split{
+  const test::PassTimes whole{.forward = Seconds::ms(1), .backward = Seconds::ms(2)};
+  const test::PassTimes split{
       .forward = Seconds::ms(1), .backward = Seconds::ms(1), .backward_weights = Seconds::ms(1)};
   CHECK(bubble(Schedule::kGpipe, 1, whole) == Approx(0.375));
   CHECK(bubble(Schedule::k1f1b, 1, whole) == Approx(0.375));

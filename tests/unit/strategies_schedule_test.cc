@@ -1,7 +1,7 @@
 #include <catch2/catch.hpp>
 
-#include "strategies/bubble.h"
 #include "strategies/schedule.h"
+#include "tests/support/pipeline_run.h"
 
 namespace rehearse::strategies {
 namespace {
@@ -22,12 +22,12 @@ Orders orders_of(Schedule schedule, const PipelineShape& shape, bool recomputes 
   return orders;
 }
 
-PipelineRun run_of(Schedule schedule, const PipelineShape& shape, const PassTimes& times,
-                   bool recomputes = false) {
+test::PipelineRun run_of(Schedule schedule, const PipelineShape& shape,
+                         const test::PassTimes& times, bool recomputes = false) {
   const Orders orders = orders_of(schedule, shape, recomputes);
-  const std::vector<std::vector<PassTimes>> all(shape.stages,
-                                                std::vector<PassTimes>(shape.chunks, times));
-  const auto run = run_pipeline(orders.spans, all, shape.microbatches);
+  const std::vector<std::vector<test::PassTimes>> all(
+      shape.stages, std::vector<test::PassTimes>(shape.chunks, times));
+  const auto run = test::run_pipeline(orders.spans, all, shape.microbatches);
   REQUIRE(run);
   return *run;
 }
@@ -67,7 +67,7 @@ TEST_CASE("the interleaved order takes groups of microbatches through chunk afte
 
 // Narayanan et al., SC21: bubble (p - 1)/m, and with v chunks (p - 1)/(m v).
 TEST_CASE("equal stages and free messages leave the bubbles of the textbook") {
-  const PassTimes times{.forward = Seconds::ms(1), .backward = Seconds::ms(2)};
+  const test::PassTimes times{.forward = Seconds::ms(1), .backward = Seconds::ms(2)};
   for (const std::uint32_t p : {1u, 2u, 4u, 7u})
     for (const std::uint32_t m : {p, 2 * p, 5 * p}) {
       INFO("p " << p << ", m " << m);
@@ -85,9 +85,9 @@ TEST_CASE("equal stages and free messages leave the bubbles of the textbook") {
 
 // Qi et al., ICLR 2024: (p - 1)(F + B - W) in the place of (p - 1)(F + B + W), here a third.
 TEST_CASE("ZB-H1 leaves a third of the bubble of 1f1b") {
-  const PassTimes times{
+  const test::PassTimes times{
       .forward = Seconds::ms(1), .backward = Seconds::ms(1), .backward_weights = Seconds::ms(1)};
-  const PassTimes whole{.forward = Seconds::ms(1), .backward = Seconds::ms(2)};
+  const test::PassTimes whole{.forward = Seconds::ms(1), .backward = Seconds::ms(2)};
   for (const std::uint32_t p : {2u, 4u, 8u})
     for (const std::uint32_t m : {p, 2 * p, 4 * p}) {
       INFO("p " << p << ", m " << m);
@@ -102,9 +102,10 @@ TEST_CASE("recomputing ahead takes recomputation out of the bubble") {
   const Seconds f = Seconds::ms(1), b = Seconds::ms(2), r = Seconds::ms(1);
   for (const std::uint32_t p : {2u, 4u, 8u}) {
     const std::uint32_t m = 4 * p;
-    const PassTimes times{.forward = f, .backward = b, .recompute = r};
-    const PipelineRun shifted = run_of(Schedule::kShifted, {p, m}, times, true);
-    const PipelineRun plain = run_of(Schedule::k1f1b, {p, m}, {.forward = f, .backward = b + r});
+    const test::PassTimes times{.forward = f, .backward = b, .recompute = r};
+    const test::PipelineRun shifted = run_of(Schedule::kShifted, {p, m}, times, true);
+    const test::PipelineRun plain =
+        run_of(Schedule::k1f1b, {p, m}, {.forward = f, .backward = b + r});
     INFO("p " << p);
     CHECK(plain.makespan.ms() == Approx((m + p - 1) * (f + b + r).ms()));
     CHECK(shifted.makespan <= m * (f + b + r) + (p - 1) * (f + b));
@@ -113,23 +114,23 @@ TEST_CASE("recomputing ahead takes recomputation out of the bubble") {
 }
 
 TEST_CASE("messages between stages lengthen the way of the first microbatch and back") {
-  const PassTimes times{.forward = Seconds::ms(1),
-                        .backward = Seconds::ms(2),
-                        .send_forward = Seconds::ms(0.25),
-                        .send_backward = Seconds::ms(0.5)};
+  const test::PassTimes times{.forward = Seconds::ms(1),
+                              .backward = Seconds::ms(2),
+                              .send_forward = Seconds::ms(0.25),
+                              .send_backward = Seconds::ms(0.5)};
   // One microbatch through three stages: 3 · (1 + 2) + 2 · (0.25 + 0.5).
   CHECK(run_of(Schedule::k1f1b, {3, 1}, times).makespan.ms() == Approx(10.5));
 }
 
 TEST_CASE("orders that wait for each other have no end") {
-  const std::vector<std::vector<PassTimes>> times(
+  const std::vector<std::vector<test::PassTimes>> times(
       2, {{.forward = Seconds::ms(1), .backward = Seconds::ms(1)}});
   const std::vector<Slot> first{{Pass::kForward, 0, 0}, {Pass::kBackward, 0, 0}};
   const std::vector<Slot> reversed{{Pass::kBackward, 0, 0}, {Pass::kForward, 0, 0}};
   const std::vector<Slot> missing{{Pass::kForward, 0, 0}};
   const auto run = [&](const std::vector<Slot>& a, const std::vector<Slot>& b) {
     const std::span<const Slot> orders[] = {a, b};
-    return run_pipeline(orders, times, 1);
+    return test::run_pipeline(orders, times, 1);
   };
   CHECK(run(first, first));
   CHECK_FALSE(run(first, reversed));

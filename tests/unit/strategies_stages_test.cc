@@ -1,6 +1,7 @@
 #include <catch2/catch.hpp>
 
 #include "strategies/lay_out.h"
+#include "tests/support/laid_out.h"
 #include "tests/support/layout_sums.h"
 #include "tests/support/tiny_models.h"
 
@@ -8,6 +9,8 @@ namespace rehearse::strategies {
 namespace {
 
 using test::collective_bytes;
+using test::error_of;
+using test::laid_out;
 using test::tiny_gpt;
 using test::tiny_mlp;
 using workload::Axis;
@@ -16,19 +19,6 @@ using workload::Layer;
 using workload::Layout;
 using workload::Op;
 using workload::Stage;
-
-Layout laid_out(const workload::Workload& w, const Training& training, const Plan& plan) {
-  Result<Layout> layout = lay_out(w, training, plan);
-  INFO((layout ? "" : to_string(layout.error())));
-  REQUIRE(layout);
-  return std::move(*layout);
-}
-
-std::string error_of(const workload::Workload& w, const Training& training, const Plan& plan) {
-  const Result<Layout> layout = lay_out(w, training, plan);
-  REQUIRE_FALSE(layout);
-  return to_string(layout.error());
-}
 
 /// Layers by stage and chunk.
 std::vector<std::vector<std::uint32_t>> counts_of(const Layout& layout) {

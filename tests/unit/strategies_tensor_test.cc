@@ -2,6 +2,7 @@
 
 #include "models/workload/zoo.h"
 #include "strategies/lay_out.h"
+#include "tests/support/laid_out.h"
 #include "tests/support/layout_sums.h"
 #include "tests/support/tiny_models.h"
 
@@ -9,7 +10,9 @@ namespace rehearse::strategies {
 namespace {
 
 using test::collective_bytes;
+using test::error_of;
 using test::flops_over_ranks;
+using test::laid_out;
 using test::tiny_gpt;
 using workload::Axis;
 using workload::Issue;
@@ -17,19 +20,6 @@ using workload::Layer;
 using workload::Layout;
 using workload::Op;
 using workload::OpKind;
-
-Layout laid_out(const workload::Workload& w, const Training& training, const Plan& plan) {
-  Result<Layout> layout = lay_out(w, training, plan);
-  INFO((layout ? "" : to_string(layout.error())));
-  REQUIRE(layout);
-  return std::move(*layout);
-}
-
-std::string error_of(const workload::Workload& w, const Training& training, const Plan& plan) {
-  const Result<Layout> layout = lay_out(w, training, plan);
-  REQUIRE_FALSE(layout);
-  return to_string(layout.error());
-}
 
 const Layer& block_of(const Layout& layout) {
   for (const workload::Chunk& chunk : layout.stages[0].chunks)

@@ -1,10 +1,10 @@
-#include "strategies/bubble.h"
+#include "tests/support/pipeline_run.h"
 
 #include <algorithm>
 
 #include "sim/base/check.h"
 
-namespace rehearse::strategies {
+namespace rehearse::test {
 namespace {
 
 using workload::Pass;
@@ -146,4 +146,4 @@ std::optional<PipelineRun> run_pipeline(std::span<const std::span<const Slot>> o
   return run.result();
 }
 
-}  // namespace rehearse::strategies
+}  // namespace rehearse::test

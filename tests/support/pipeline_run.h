@@ -1,4 +1,5 @@
-// How long a pipeline takes and how long its stages stand idle, from the times of their passes.
+// How long a pipeline takes and how long its stages stand idle, from the times of their passes: a
+// reference to compare schedules and step::order_times with.
 #pragma once
 
 #include <optional>
@@ -8,7 +9,7 @@
 #include "models/workload/layout.h"
 #include "sim/base/units.h"
 
-namespace rehearse::strategies {
+namespace rehearse::test {
 
 /// Of one microbatch through one chunk. Where the order has no slots of its own for recomputation
 /// or for the gradients of weights, `backward` includes them.
@@ -39,4 +40,4 @@ std::optional<PipelineRun> run_pipeline(std::span<const std::span<const workload
                                         std::span<const std::vector<PassTimes>> times,
                                         std::uint32_t microbatches);
 
-}  // namespace rehearse::strategies
+}  // namespace rehearse::test
