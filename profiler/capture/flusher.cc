@@ -1,5 +1,7 @@
 #include "profiler/capture/flusher.h"
 
+#include <algorithm>
+
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
@@ -15,9 +17,11 @@ namespace {
 
 constexpr std::size_t kNamesBuffer = 64 * 1024;
 constexpr std::size_t kRowsBuffer = kFlusherBuffer - kNamesBuffer;
+// Written at once, or lost at once where the disk is too full for it.
+constexpr std::size_t kCommitAt = 32 * 1024;
 // A block of rows of a whole chunk, or the texts in it, and the headers.
 constexpr std::size_t kMaxPiece = std::size_t{kChunkSlots} * kColumns * (kMaxVarint + 1) + 256;
-static_assert(kMaxPiece + kChunkSlots * (sizeof(Slot) + 2 * kMaxVarint) < kRowsBuffer / 4);
+static_assert(kMaxPiece + kChunkSlots * (sizeof(Slot) + 2 * kMaxVarint) < kRowsBuffer - kCommitAt);
 static_assert(kRowsBuffer < kMaxBlockBytes && kChunkSlots <= kMaxBlockRows);
 // What the last blocks take, kept free behind the rows so that a full disk cannot keep them out.
 constexpr std::size_t kReserve = 256;
@@ -210,7 +214,7 @@ class Flusher {
     if (has_names) encode_names(chunk, end);
     if (n > 0) encode_rows(chunk.thread, rows, n);
     chunk.encoded = end;
-    if (rows_.size() > kRowsBuffer / 2) commit(file);
+    if (rows_.size() > kCommitAt) commit(file);
   }
 
   static std::uint32_t slots_behind(const Slot& text) {
@@ -237,6 +241,7 @@ class Flusher {
         if (slot.kind != SlotKind::kThreadName) continue;
         out.varint(slot.row.span);
         out.varint(slot.row.text);
+        last_text_ = std::max(last_text_, slot.row.text);
       }
     });
   }
@@ -252,6 +257,8 @@ class Flusher {
         encode_column(out, values, n);
       }
     });
+    for (std::size_t i = 0; i < n; ++i)
+      last_text_ = std::max({last_text_, rows[i]->text, rows[i]->domain});
     rows_in_buffer_ += n;
   }
 
@@ -275,7 +282,8 @@ class Flusher {
   }
 
   /// Writes the texts that the rows in the buffer need, the rows, and what goes with them. Rows
-  /// that do not get to the file are counted as lost.
+  /// that do not get to the file are counted as lost. Texts of later rows wait for those: on a disk
+  /// that is nearly full they would take the room of rows that could be read.
   void commit(File& file) {
     if (rows_.size() == 0) return;
     rows_.add(BlockType::kClock, [](Encoder& out) {
@@ -295,12 +303,12 @@ class Flusher {
   bool write_texts(File& file) {
     if (!unwritten_.rewind()) return true;
     Text* texts[kNamesBuffer / 32];
-    for (Text* text = unwritten_.next(); text;) {
+    for (Text* text = unwritten_.next(last_text_); text;) {
       std::size_t n = 0;
       names_.add(BlockType::kTexts, [&](Encoder& out) {
         for (; text && n < std::size(texts) &&
                out.size() + text->bytes + 2 * kMaxVarint < kNamesBuffer - sizeof(BlockHeader);
-             text = unwritten_.next()) {
+             text = unwritten_.next(last_text_)) {
           out.varint(text->number);
           out.text(text->view());
           texts[n++] = text;
@@ -346,6 +354,7 @@ class Flusher {
   BlockBuffer names_;
   BlockBuffer rows_;
   std::uint64_t rows_in_buffer_ = 0;
+  std::uint32_t last_text_ = 0;  ///< the highest number of a text that rows so far have
   std::uint64_t rows_written_ = 0;
   std::uint64_t rows_refused_ = 0;
   std::uint64_t rows_reported_ = 0;

@@ -152,10 +152,10 @@ bool UnwrittenTexts::rewind() {
   return begun.load(std::memory_order_acquire) != settled;
 }
 
-Text* UnwrittenTexts::next() {
+Text* UnwrittenTexts::next(std::uint32_t last) {
   for (; slot_ < kSlots; ++slot_) {
     Text* text = slots[slot_].load(std::memory_order_acquire);
-    if (text && text->written_in != recording_) {
+    if (text && text->written_in != recording_ && text->number <= last) {
       ++slot_;
       return text;
     }

@@ -49,8 +49,8 @@ class UnwrittenTexts {
 
   /// Starts over; false when there is certainly none.
   bool rewind();
-  /// The next one, null at the end.
-  Text* next();
+  /// The next one with a number of at most `last`, null at the end.
+  Text* next(std::uint32_t last);
   void written(Text& text) {
     text.written_in = recording_;
     ++written_;
