@@ -129,8 +129,9 @@ Result<JobPrediction> predict_row(const JobRow& row) {
 }
 
 Result<JobAccuracy> measure_job_accuracy(const std::filesystem::path& data) {
-  const Result<std::vector<JobTable>> tables = read_job_tables(data);
+  Result<std::vector<JobTable>> tables = read_job_tables(data);
   if (!tables) return forward(tables);
+  tables->push_back(recalled_jobs());
   JobAccuracy accuracy;
   for (const JobTable& table : *tables) {
     accuracy.left_out.insert(accuracy.left_out.end(), table.left_out.begin(), table.left_out.end());

@@ -95,6 +95,19 @@ TEST_CASE("names of models in any spelling") {
   CHECK(mpt_shape("7b")->hidden == 4096);
 }
 
+TEST_CASE("recalled jobs say where they are from and what was assumed") {
+  const JobTable table = recalled_jobs();
+  CHECK(table.rows.size() >= 20);
+  for (const JobRow& row : table.rows) {
+    INFO(row.name);
+    const strategies::Plan& p = row.plan;
+    CHECK(p.data * p.tensor * p.pipeline * p.context == row.devices());
+    REQUIRE(row.assumed.size() == 1);
+    CHECK_FALSE(row.assumed.front().empty());
+    CHECK(row.step->s() > 1);
+  }
+}
+
 TEST_CASE("the published tables read") {
   const auto data = test::shared_data(".");
   SKIP_WITHOUT_DATA(data);
