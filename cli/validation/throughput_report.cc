@@ -106,10 +106,16 @@ std::string throughput_section(const ThroughputAccuracy& accuracy) {
       "a node, two nodes and three nodes with one device each. *Links of other jobs*: the rates "
       "that the other jobs of the cluster say, and the job's size. *gavel*: steps of five jobs on "
       "K80 and V100, 1 to 8 workers. *lambda*: throughputs of eight models on nine GPUs alone, in "
-      "two precisions, with every GPU left out of all fits; and on two GPUs that were measured in "
-      "servers alone, as one of several. The laws: "
+      "two precisions, with every GPU of the same chip left out of all fits; and on GPUs that were "
+      "measured in servers alone, as one of several. The laws: "
       "[operation costs](concepts/op-cost.md#whole-jobs-without-operations).\n\n";
   text += table_of(by_suite(accuracy)).markdown();
+  if (accuracy.shares)
+    text += fmt::format(
+        "\nShares of a job's time on A100 under which all rows of lambda differ least from one "
+        "constant a job: arithmetic {:.2f}, memory {:.2f}, issue {:.2f}. The shipped ones come "
+        "from here.\n",
+        accuracy.shares->arithmetic, accuracy.shares->memory, accuracy.shares->issue);
   text +=
       "\n- The forms were chosen with all rows in sight, and the intervals set with those of the "
       "T4 "
@@ -119,8 +125,9 @@ std::string throughput_section(const ThroughputAccuracy& accuracy) {
       "- *Nothing measured*: precision is not stated. BERT is taken for FP32, ResNet-50 for half, "
       "since its batches do not fit in a T4 otherwise; input pipelines and what the framework "
       "adds (gradient statistics) are not known.\n"
-      "- rtx: steps of one device at the smallest batch are up to 1.6 times quicker or slower than "
-      "at the next; what is fitted on them errs as much.\n"
+      "- rtx: single devices are measured unevenly (ncf 12 ms at batch 32, 20 ms at 91, 15 ms at "
+      "2051); what is fitted on such rows errs as much. aws_t4 ncf on 16 nodes with 3 devices each "
+      "takes twice as long as with 2 or 4.\n"
       "- gavel, V100 on one server: 4 workers are slower than 2 and 8, as in servers of another "
       "kind. K80: ResNet-18 takes 3.8 times as long at batch 128 as at 64; V100: Transformer 3.5 "
       "times at 256 as at 128. No law of batches has such steps.\n"
@@ -133,7 +140,7 @@ std::string throughput_section(const ThroughputAccuracy& accuracy) {
   text += "\n## Group by group\n\n";
   text += table_of(accuracy.cases).markdown();
   if (!accuracy.left_out.empty()) {
-    text += fmt::format("\nLeft out, {}:\n\n", counted(accuracy.left_out.size(), "row"));
+    text += "\nLeft out:\n\n";
     for (const std::string& line : accuracy.left_out) text += "- " + line + "\n";
   }
   return text;

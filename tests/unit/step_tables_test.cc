@@ -72,8 +72,8 @@ TEST_CASE("steps of Gavel's jobs are of a worker") {
   // 32 steps a second of 4 workers together.
   CHECK(row.step.ms() == Approx(125));
   CHECK(jobs->left_out ==
-        std::vector<std::string>{"physical k80 A3C batch  on 1: its batch is not stated",
-                                 "physical k80 ResNet-50 batch 128 on 1: did not fit"});
+        std::vector<std::string>{"physical k80 A3C, 1 worker: its batch is not stated",
+                                 "physical k80 ResNet-50 batch 128, 1 worker: did not fit"});
 }
 
 TEST_CASE("a wrong row of Gavel's is one line") {

@@ -53,6 +53,12 @@ TEST_CASE("whole jobs from a few measured steps") {
   // Six steps of a job at most: three alone, and one of each kind of links.
   CHECK(fitted["pollux, a few steps of the job"] <= 6 * 14);
   CHECK(fitted["lambda fp16, left out"] == 0);
+  // The shipped shares are those of the rows.
+  REQUIRE(accuracy->shares);
+  const compute::TimeShares shipped;
+  CHECK(accuracy->shares->arithmetic == Approx(shipped.arithmetic).margin(0.001));
+  CHECK(accuracy->shares->memory == Approx(shipped.memory).margin(0.001));
+  CHECK(accuracy->shares->issue == Approx(shipped.issue).margin(0.001));
 }
 
 TEST_CASE("a folder without such tables has nothing to measure") {

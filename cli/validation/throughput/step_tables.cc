@@ -9,6 +9,7 @@
 #include <fmt/core.h>
 
 #include "sim/base/csv.h"
+#include "sim/base/text.h"
 
 namespace rehearse::cli {
 namespace {
@@ -126,9 +127,11 @@ Result<IsolatedJobs> read_isolated_jobs(const std::filesystem::path& path) {
       return fail(table->problem(r, "steps_per_s",
                                  fmt::format("'{}' is no rate", cell("steps_per_s")),
                                  "steps a second, 0 where it did not fit"));
-    const std::string name = fmt::format("{} {} {} batch {} on {}", cell("file"), cell("gpu"),
-                                         cell("job"), cell("batch_size_per_gpu"), *workers);
-    if (cell("batch_size_per_gpu").empty()) {
+    const std::string stated = cell("batch_size_per_gpu");
+    const std::string name =
+        fmt::format("{} {} {}{}, {}", cell("file"), cell("gpu"), cell("job"),
+                    stated.empty() ? "" : " batch " + stated, counted(*workers, "worker"));
+    if (stated.empty()) {
       jobs.left_out.push_back(name + ": its batch is not stated");
       continue;
     }

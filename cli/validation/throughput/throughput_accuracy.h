@@ -3,9 +3,11 @@
 #pragma once
 
 #include <filesystem>
+#include <optional>
 #include <string>
 #include <vector>
 
+#include "models/compute/throughput_scaling.h"
 #include "sim/base/estimate.h"
 #include "sim/base/result.h"
 
@@ -28,6 +30,8 @@ struct ThroughputCase {
 struct ThroughputAccuracy {
   std::vector<ThroughputCase> cases;
   std::vector<std::string> left_out;  ///< what was not predicted, and why
+  /// Fitted to all of Lambda's rows: the shipped ones (models/compute/throughput_scaling.h).
+  std::optional<compute::TimeShares> shares;
 
   /// The case, made where it is not there yet.
   ThroughputCase& of(const std::string& suite, const std::string& group);
