@@ -9,10 +9,8 @@
 #include "cli/validation/throughput/data_parallel_law.h"
 #include "cli/validation/throughput/step_tables.h"
 #include "cli/validation/throughput/throughput_accuracy.h"
-#include "models/step/predict.h"
+#include "cli/validation/throughput/zoo_steps.h"
 #include "models/workload/zoo.h"
-#include "sim/cluster/catalog.h"
-#include "sim/cluster/read_cluster.h"
 
 namespace rehearse::cli {
 namespace {
@@ -25,14 +23,13 @@ enum class Links : std::uint8_t { kWithin, kTwoNodes, kMoreNodes };
 constexpr std::array kLinks = {Links::kWithin, Links::kTwoNodes, Links::kMoreNodes};
 
 struct ClusterFacts {
-  std::string_view folder, device;
-  std::uint32_t devices_per_node;
+  std::string_view folder, device, within;  ///< what joins the devices of a node
   workload::Dtype full;  ///< what FP32 multiplies in: PyTorch then turned TF32 on by itself
 };
-constexpr ClusterFacts kClusters[] = {{"aws_t4", "t4", 4, workload::Dtype::kFp32},
-                                      {"dgx", "a100_sxm4_40", 8, workload::Dtype::kTf32},
-                                      {"quad", "quadro_rtx6000", 4, workload::Dtype::kFp32},
-                                      {"rtx", "rtx2080ti", 8, workload::Dtype::kFp32}};
+constexpr ClusterFacts kClusters[] = {{"aws_t4", "t4", "pcie", workload::Dtype::kFp32},
+                                      {"dgx", "a100_sxm4_40", "nvswitch", workload::Dtype::kTf32},
+                                      {"quad", "quadro_rtx6000", "pcie", workload::Dtype::kFp32},
+                                      {"rtx", "rtx2080ti", "pcie", workload::Dtype::kFp32}};
 
 struct JobFacts {
   std::string_view name;
@@ -164,9 +161,10 @@ class ClusterSuites {
   Status run() {
     for (const Job& job : jobs_) {
       of_its_steps(job);
-      of_other_jobs(job);
+      const std::map<Links, double> of_others = links_of_others(job);
+      of_other_jobs(job, of_others);
       if (facts_.folder == kKnownNetwork) declared(job);
-      if (Status ok = from_zoo(job); !ok) return forward(ok);
+      if (Status ok = from_zoo(job, of_others); !ok) return forward(ok);
     }
     return {};
   }
@@ -200,8 +198,8 @@ class ClusterSuites {
       }
   }
 
-  /// The means of what the other jobs say of the links.
-  void of_other_jobs(const Job& job) {
+  /// The means of what the other jobs say.
+  std::map<Links, double> links_of_others(const Job& job) const {
     std::map<Links, double> known;
     for (const Links links : kLinks) {
       double sum = 0, count = 0;
@@ -213,6 +211,10 @@ class ClusterSuites {
           }
       if (count > 0) known[links] = sum / count;
     }
+    return known;
+  }
+
+  void of_other_jobs(const Job& job, const std::map<Links, double>& known) {
     ThroughputCase& scored = case_of("one device and links of other jobs", job);
     scored.fitted = job.alone_rows.size();
     for (std::size_t i = 0; i < job.rows.size(); ++i)
@@ -230,57 +232,60 @@ class ClusterSuites {
     }
   }
 
-  /// From the model alone; on several devices where the network is known, as many in every node.
-  Status from_zoo(const Job& job) {
+  /// From the model alone, and from three steps of it; on several devices as many in every node.
+  Status from_zoo(const Job& job, const std::map<Links, double>& of_others) {
     if (job.facts->model.empty()) return {};
-    const Result<const cluster::Gpu*> gpu = cluster::find_gpu(facts_.device);
-    if (!gpu) return forward(gpu);
-    for (const PlacedStep& row : job.rows) {
+    const ZooJob zoo{.model = job.facts->model,
+                     .sequence = job.facts->sequence,
+                     .dtype = job.facts->half ? workload::Dtype::kFp16 : facts_.full,
+                     .device = facts_.device,
+                     .within = facts_.within};
+    const Result<step::Conditions> plain = conditions_of(zoo);
+    if (!plain) return forward(plain);
+    std::vector<PlacedStep> known;
+    for (const std::size_t i : job.alone_rows) known.push_back(job.rows[i]);
+    const Result<step::Conditions> anchor = anchored(zoo, known);
+    if (!anchor)
+      accuracy_.left_out.push_back(fmt::format("pollux, {} {} anchored: {}", facts_.folder,
+                                               job.facts->name, to_string(anchor.error())));
+    for (std::size_t i = 0; i < job.rows.size(); ++i) {
+      const PlacedStep& row = job.rows[i];
       if (row.devices.front() != row.devices.back()) continue;
-      if (row.ranks() > 1 && facts_.folder != kKnownNetwork) continue;
-      const Result<Estimate<Seconds>> step = predict_row(job, row, **gpu);
-      if (!step) return forward(step);
-      ThroughputCase& scored = case_of(
-          row.ranks() == 1 ? "nothing measured, one device" : "nothing measured, more devices",
-          job);
-      scored.rows.push_back(
-          compared(fmt::format("{}, {}", scored.group, name_of(row)), *step, row.step));
+      const std::string devices = row.ranks() == 1 ? "one device" : "more devices";
+      // The network is known of one cluster alone.
+      if (row.ranks() == 1 || facts_.folder == kKnownNetwork)
+        if (Status ok = score_zoo("nothing measured, " + devices, job, row, zoo,
+                                  {.within = kDeclaredWithin, .between = kDeclaredBetween}, *plain);
+            !ok)
+          return ok;
+      if (!anchor || job.alone_rows.contains(i)) continue;
+      ThroughputCase& scored = case_of("the zoo and three steps, " + devices, job);
+      scored.fitted = known.size();
+      if (Status ok = score_zoo("the zoo and three steps, " + devices, job, row, zoo,
+                                rates(of_others, links_of(row)), *anchor);
+          !ok)
+        return ok;
     }
     return {};
   }
 
-  Result<Estimate<Seconds>> predict_row(const Job& job, const PlacedStep& row,
-                                        const cluster::Gpu& gpu) const {
-    const workload::Dtype dtype = job.facts->half ? workload::Dtype::kFp16 : facts_.full;
-    Result<workload::Description> description = workload::find_description(job.facts->model);
-    if (!description) return forward(description);
-    if (job.facts->sequence > 0)
-      if (auto* transformer = std::get_if<workload::Transformer>(&*description))
-        transformer->sequence = job.facts->sequence;
-    Result<workload::Workload> model =
-        workload::workload_of(*description, {.dtype = dtype,
-                                             .attention = workload::Attention::kUnfused,
-                                             .elementwise = workload::Elementwise::kUnfused});
-    if (!model) return forward(model);
-    const auto nodes = static_cast<std::uint32_t>(row.devices.size());
-    const Result<cluster::Cluster> cluster = cluster::parse_cluster(
-        fmt::format(
-            "cluster: {{device: {}, devices_per_node: {}, nodes: {}, intra_node: pcie{}}}\n",
-            facts_.device, row.devices.front(), nodes,
-            nodes > 1 ? ", inter_node: {links: 1, rate: 50 Gbit/s, latency: 30 us}" : ""),
-        std::string(facts_.folder));
-    if (!cluster) return forward(cluster);
-    step::Spec spec{.workload = std::move(*model),
-                    .training = {.global_batch = row.batch * row.ranks(),
-                                 .microbatch = row.batch,
-                                 .dtype = dtype},
-                    .plan = {},
-                    .conditions = step::conditions_for(gpu, workload::Elementwise::kUnfused)};
-    spec.plan.data = row.ranks();
-    const Result<step::Step> step = step::predict(
-        spec, *cluster, {.fidelity = step::Fidelity::kClosed, .counterfactuals = false});
+  static LinkRates rates(const std::map<Links, double>& known, Links links) {
+    // What backward always hid is quick enough.
+    constexpr double kQuick = 1e-12;
+    const auto rate = [&](Links l) {
+      return ByteRate::bytes_per_s(1 / std::max(kQuick, nearest(known, l).value_or(0)));
+    };
+    return {.within = rate(Links::kWithin), .between = rate(links)};
+  }
+
+  Status score_zoo(const std::string& suite, const Job& job, const PlacedStep& row,
+                   const ZooJob& zoo, const LinkRates& links, const step::Conditions& conditions) {
+    const Result<Estimate<Seconds>> step = zoo_step(zoo, row, links, conditions);
     if (!step) return forward(step);
-    return step->time;
+    ThroughputCase& scored = case_of(suite, job);
+    scored.rows.push_back(
+        compared(fmt::format("{}, {}", scored.group, name_of(row)), *step, row.step));
+    return {};
   }
 
   const ClusterFacts& facts_;
