@@ -4,12 +4,16 @@
 #include <cmath>
 
 #include "models/comm/closed_form.h"
+#include "models/step/conditions.h"
 #include "sim/base/check.h"
+#include "strategies/data_parallel.h"
 
 namespace rehearse::cli {
 namespace {
 
-constexpr double kBackward = 2.0 / 3, kBeside = 0.1;
+constexpr double kBackward = 2.0 / 3;
+/// As everywhere in this program.
+const double kBeside = step::Conditions().beside;
 
 /// Of the step alone and of the sum: 90 % intervals.
 constexpr double kAloneLow = 0.85, kAloneHigh = 1.2, kSumLow = 0.7, kSumHigh = 1.5;
@@ -39,7 +43,7 @@ Seconds StepAlone::at(double batch) const {
 }
 
 double late_share(Bytes gradients) {
-  const Bytes first = Bytes::mib(1), bucket = Bytes::mib(25);
+  const Bytes first = Bytes::mib(1), bucket = strategies::DataParallelPlan{.ranks = 1}.bucket;
   if (gradients <= first + bucket) return 1;
   const double rest = std::fmod((gradients - first).si(), bucket.si());
   return (rest > 0 ? rest : bucket.si()) / gradients.si();

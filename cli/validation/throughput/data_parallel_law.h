@@ -3,7 +3,7 @@
 //
 //   alone(b)  on one device at batch b: affine between the batches that were measured
 //   sum(n)    of the gradients over n devices: a ring of equal links (models/comm/closed_form.h)
-//   step      alone - backward + max(backward, early) + 0.1 · min(backward, early) + late
+//   step      alone - backward + max(backward, early) + beside · min(backward, early) + late
 //
 // Backward is two thirds of the step alone. The sum runs beside it as gradients become ready,
 // bucket by bucket (`early`); what becomes ready last is summed behind it (`late`). Both are slowed
@@ -42,8 +42,7 @@ class StepAlone {
 /// bucket, where the first holds 1 MiB and all others 25 MiB (its documented defaults).
 double late_share(Bytes gradients);
 
-/// A ring over links of one kind. Nothing hides what a link needs beyond its rate: what `hidden`
-/// steps leave open counts as no time.
+/// A ring over links of one kind.
 struct GradientSum {
   Bytes gradients;
   double late;        ///< share that is summed behind backward, from 0 to 1
