@@ -23,8 +23,9 @@ enum class Links : std::uint8_t { kWithin, kTwoNodes, kMoreNodes };
 constexpr std::array kLinks = {Links::kWithin, Links::kTwoNodes, Links::kMoreNodes};
 
 struct ClusterFacts {
-  std::string_view folder, device, within;  ///< what joins the devices of a node
-  workload::Dtype full;  ///< what FP32 multiplies in: PyTorch then turned TF32 on by itself
+  std::string_view folder, device;
+  std::string_view within;  ///< what joins the devices of a node
+  workload::Dtype full;     ///< what FP32 multiplies in: PyTorch then turned TF32 on by itself
 };
 constexpr ClusterFacts kClusters[] = {{"aws_t4", "t4", "pcie", workload::Dtype::kFp32},
                                       {"dgx", "a100_sxm4_40", "nvswitch", workload::Dtype::kTf32},
