@@ -62,9 +62,11 @@ Result<Calibrated> calibrate(const Options& options) {
     calibrated.ranks.push_back(step->layout.ranks());
     jobs.push_back(std::move(*file));
   }
-  const auto step_at = [&](std::size_t row, double scale) -> Result<Seconds> {
+  const auto step_at = [&](std::size_t row, double scale,
+                           std::optional<Seconds> fixed) -> Result<Seconds> {
     step::Spec spec = jobs[row].spec;
     spec.conditions.scale = scale;
+    spec.conditions.fixed = fixed.value_or(spec.conditions.fixed);
     const Result<step::Step> step = step::predict(spec, jobs[row].cluster, quick);
     if (!step) return forward(step);
     return step->time.value;
@@ -86,8 +88,9 @@ std::string quoted(const std::string& text) {
 
 std::string to_yaml(const Calibrated& c) {
   std::string text = fmt::format(
-      "sustained:\n  scale: {:.4f}\n  fastest: {:.3f}\n  slowest: {:.3f}\n  source: {}\n",
-      c.fit.scale, c.fit.fastest, c.fit.slowest,
+      "sustained:\n  scale: {:.4f}\n{}  fastest: {:.3f}\n  slowest: {:.3f}\n  source: {}\n",
+      c.fit.scale, c.fit.fixed ? fmt::format("  fixed: {:.6g} s\n", c.fit.fixed->s()) : "",
+      c.fit.fastest, c.fit.slowest,
       quoted(fmt::format("rehearse calibrate job: {}", counted(c.rows.size(), "measured step"))));
   text += fmt::format("measured:\n  residual: {:.4f}\n  rows:\n", c.fit.residual);
   for (std::size_t i = 0; i < c.rows.size(); ++i)
@@ -108,9 +111,11 @@ Table row_table(const Calibrated& c) {
 }
 
 std::string to_text(const Calibrated& c, const Globals& globals) {
-  std::string text = fmt::format(
-      "scale {:.4f} of compute time ({:.3f} – {:.3f}), residual {:.2f} %\n\n", c.fit.scale,
-      c.fit.scale * c.fit.fastest, c.fit.scale * c.fit.slowest, c.fit.residual * 100);
+  std::string text =
+      fmt::format("scale {:.4f} of compute time ({:.3f} – {:.3f}){}, residual {:.2f} %\n\n",
+                  c.fit.scale, c.fit.scale * c.fit.fastest, c.fit.scale * c.fit.slowest,
+                  c.fit.fixed ? fmt::format(", {} once a step", to_string(*c.fit.fixed)) : "",
+                  c.fit.residual * 100);
   text += row_table(c).text() + "\n";
   if (globals.output.empty()) return text + to_yaml(c);
   return text + fmt::format("written to {}; a job takes it by `calibration: {}`\n",
@@ -124,6 +129,8 @@ Json to_json(const Calibrated& c) {
   json["scale"] = c.fit.scale;
   json["fastest"] = c.fit.fastest;
   json["slowest"] = c.fit.slowest;
+  json["fixed_s"] = nullptr;
+  if (c.fit.fixed) json["fixed_s"] = c.fit.fixed->s();
   json["envelope"] = {{"ranks", c.ranks}};
   json["jobs"] = Json::array();
   for (std::size_t i = 0; i < c.rows.size(); ++i)

@@ -13,6 +13,7 @@
 #include "cli/validation/memory_report.h"
 #include "cli/validation/operation_report.h"
 #include "cli/validation/replay_report.h"
+#include "cli/validation/throughput_report.h"
 #include "sim/base/text.h"
 
 namespace rehearse::cli {
@@ -70,6 +71,13 @@ Result<std::optional<Finding>> operations(const std::filesystem::path& data, con
   return Finding{summarize(*found), operation_table(*found).text(), operation_section(*found)};
 }
 
+Result<std::optional<Finding>> throughputs(const std::filesystem::path& data, const Globals&) {
+  const Result<ThroughputAccuracy> found = measure_throughput_accuracy(data);
+  if (!found) return forward(found);
+  if (found->cases.empty()) return std::nullopt;
+  return Finding{summarize(*found), throughput_table(*found).text(), throughput_section(*found)};
+}
+
 struct Suite {
   std::string_view name;
   Measure measure;
@@ -78,12 +86,13 @@ struct Suite {
 };
 
 /// All suites, in the order in which they are shown. The first two are measured in one go.
-constexpr std::array<Suite, 6> kSuites = {
+constexpr std::array<Suite, 7> kSuites = {
     {{"replay", replays, "recordings"},
      {"replay-pairs", replays, "recordings of one job"},
      {"collectives", collectives, "tables of collectives"},
      {"memory", memory_of_jobs, "tables of peak memory"},
      {"jobs", jobs, "tables of step times of jobs"},
+     {"throughput", throughputs, "tables of steps by batch, devices or kind of device"},
      {"operations", operations, "tables of operations", false}}};
 
 bool is_wanted(const Options& options, const Suite& suite) {

@@ -10,7 +10,6 @@
 #include "cli/calibrate/device_names.h"
 #include "cli/calibrate/operation_fits.h"
 #include "cli/validation/model_graph.h"
-#include "models/compute/throughput_scaling.h"
 #include "models/compute/transfer.h"
 #include "sim/base/csv.h"
 
@@ -53,8 +52,7 @@ class Validator {
     for (const DealtOperations& d : dealt_)
       score("known", d, shipped_, d.blind, shipped_.timings.find(d.device(), d.table.kind));
     for (const std::string& chip : chips) left_out(chip);
-    if (Status ok = models(); !ok) return ok;
-    return throughputs();
+    return models();
   }
 
  private:
@@ -202,81 +200,6 @@ class Validator {
       }
     }
     return best;
-  }
-
-  /// Throughputs of single GPUs, each from the others.
-  Status throughputs() {
-    const fs::path folder = data_ / "lambda-gpu-benchmark";
-    for (const bool half : {true, false}) {
-      const fs::path path =
-          folder / fmt::format("pytorch-train-throughput-{}.csv", half ? "fp16" : "fp32");
-      if (!fs::exists(path)) continue;
-      const Result<CsvTable> table = CsvTable::load(path);
-      if (!table) return forward(table);
-      if (Status ok = table->require({"system", "num_gpu"}); !ok) return ok;
-      if (Status ok = scale(*table, half); !ok) return ok;
-    }
-    return {};
-  }
-
-  Status scale(const CsvTable& table, bool half) {
-    const workload::Dtype dtype = half ? workload::Dtype::kFp16 : workload::Dtype::kFp32;
-    struct Row {
-      std::string device;
-      compute::ThroughputRow row;
-    };
-    // A device's rows of one model become their mean, per GPU.
-    std::map<std::pair<std::string, std::size_t>, std::pair<double, std::size_t>> sums;
-    std::map<std::string, DeviceFacts> devices;
-    for (std::size_t r = 0; r < table.rows(); ++r) {
-      const Result<const cluster::Gpu*> gpu = device_named(table.cell(r, "system"));
-      const Result<std::optional<double>> gpus = table.number(r, "num_gpu");
-      if (!gpu || !gpus || !*gpus) continue;
-      devices.emplace((*gpu)->name, compute::facts_of(**gpu));
-      for (std::size_t c = 0; c < table.columns().size(); ++c) {
-        const std::string& model = table.columns()[c];
-        // Their input pipelines and batches decide, not the GPU.
-        if (model == "system" || model == "num_gpu" || model == "watt" || model == "price" ||
-            model == "ncf" || model == "tacotron2" || model == "bs")
-          continue;
-        const Result<std::optional<double>> value = table.number(r, model);
-        if (!value || !*value || !(**value > 0)) continue;
-        auto& [sum, count] = sums[{(*gpu)->name, c}];
-        // Scaling inside a server is not this law's: the row with fewest GPUs stands for a device.
-        if (count == 0 || **gpus < static_cast<double>(count)) {
-          sum = **value / **gpus;
-          count = static_cast<std::size_t>(**gpus);
-        }
-      }
-    }
-    std::vector<Row> rows;
-    for (const auto& [key, value] : sums) {
-      const DeviceFacts& facts = devices.at(key.first);
-      rows.push_back({key.first,
-                      {key.second, compute::scaling_flops(facts, dtype),
-                       facts.memory_rate.bytes_per_s(), value.first}});
-    }
-    for (const auto& [name, facts] : devices) {
-      std::vector<compute::ThroughputRow> others;
-      for (const Row& r : rows)
-        if (r.device != name) others.push_back(r.row);
-      const compute::ScalingLaw law = compute::fit_scaling(others);
-      for (const Row& r : rows) {
-        if (r.device != name) continue;
-        double log_sum = 0, count = 0;
-        for (const Row& o : rows)
-          if (o.device != name && o.row.job == r.row.job) {
-            const Estimate<double> ratio =
-                compute::throughput_ratio(devices.at(o.device), facts, dtype, law);
-            log_sum += std::log(o.row.throughput * ratio.value);
-            ++count;
-          }
-        if (count == 0) continue;
-        case_of("throughput, left out", half ? "fp16" : "fp32", name)
-            .rows.push_back(row_of(std::exp(log_sum / count), {1 / 1.4, 1.4}, r.row.throughput));
-      }
-    }
-    return {};
   }
 
   fs::path data_;

@@ -1,6 +1,6 @@
 // How well the laws of operations predict measured rows: shapes that no fit saw on devices with a
-// table, devices whose chip was left out of every fit, with and without twenty rows of theirs,
-// whole models as sums of their kernels, and whole jobs from peaks alone.
+// table, devices whose chip was left out of every fit, with and without twenty rows of theirs, and
+// whole models as sums of their kernels.
 #pragma once
 
 #include <filesystem>

@@ -57,7 +57,7 @@ std::string operation_section(const OperationAccuracy& accuracy) {
       "device; *left out*: the tables of every device of the chip were left out; *twenty rows*: "
       "one "
       "factor from twenty rows of the device; *models*: sums of a model's kernels, FP32, against "
-      "its measured forward and backward; *throughput*: whole jobs from peaks alone.\n\n" +
+      "its measured forward and backward.\n\n" +
       operation_table(accuracy).markdown();
   if (!accuracy.refused.empty()) {
     text += "\nNot predicted:\n\n";

@@ -1,43 +1,60 @@
-// The throughput of a whole job on another device, where nothing is known of its operations:
+// The throughput of a whole job on another device, where nothing is known of its operations.
 //
-//   throughput ∝ FLOPS^a · bandwidth^b,  a = 0.29, b = 0.6
+// A sample takes
 //
-// fitted to seven models trained on eight GPUs from V100 to H100 (Lambda's GPU benchmark), where
-// each GPU is predicted from the others to 13 % in half precision and 15 % in FP32 (with TF32, as
-// that benchmark runs it). From one known GPU alone the median error is 11 %. The exponents are
-// below one, and their sum too: faster devices spend a larger part of a step on what neither speeds
-// up. It does not hold across vendors, for jobs bound by the host, nor where the batch differs by
-// much.
+//   w1 / peak + w2 / memory rate + w3 / (multiprocessors · clock)
+//
+// w1 for what arithmetic bounds, w2 for what memory bounds, w3 for what the issue of instructions
+// bounds: small and elementwise kernels, which gain neither from matrix units nor from faster
+// memory. Each known throughput of the job says something of its three weights, which are not
+// negative; where that is not enough, they are drawn to the shares of a typical job. With one
+// device known they are those shares; with several, the job's own.
+//
+// Fitted to eight models (convolutional, BERT, recurrent, Transformer-XL, WaveGlow) that Lambda's
+// benchmark trained on nine NVIDIA GPUs from Turing to Blackwell, alone, in half precision and in
+// FP32 (TF32 where a device has that), the batch as large as memory allows. Errors of devices left
+// out: docs/accuracy.md. It does not hold for jobs that the host or the input pipeline bounds, nor
+// where batches leave a device idle.
 #pragma once
 
 #include <span>
+#include <string>
+#include <vector>
 
-#include "models/compute/device_facts.h"
+#include "models/workload/op.h"
 #include "sim/base/estimate.h"
+#include "sim/base/result.h"
+#include "sim/cluster/catalog.h"
 
 namespace rehearse::compute {
 
-struct ScalingLaw {
-  double flops = 0.29, bandwidth = 0.6;  ///< exponents
+/// Of a device: how long it takes over what A100 SXM 80 GB does in 1, by what bounds it.
+struct Pace {
+  double arithmetic, memory, issue;
+  std::string vendor;
 };
 
-/// Throughput on `to` ÷ throughput on `from`, as extrapolated; an interval of a factor 1.4 within
-/// one vendor, 2 across. `dtype` says which peaks count: FP32 is TF32 where a device has that.
-Estimate<double> throughput_ratio(const DeviceFacts& from, const DeviceFacts& to,
-                                  workload::Dtype dtype, const ScalingLaw& law = {});
+/// `dtype` is the format in which the job multiplies; FP32 is TF32 where a device has that, and
+/// what a device lacks is done in the next wider format. Fails where the catalog has no clock.
+Result<Pace> pace_of(const cluster::Gpu& gpu, workload::Dtype dtype);
 
-/// A job's throughput on one device.
-struct ThroughputRow {
-  std::size_t job;  ///< rows of one job are compared with each other alone
-  double flops, bandwidth, throughput;
+/// Parts of a job's time on A100; they add up to 1.
+struct TimeShares {
+  double arithmetic = 0.31, memory = 0.47, issue = 0.22;
 };
 
-/// The exponents with the least squares of log throughput over all rows, each job with a constant
-/// of its own. REQUIRES: two rows of a job at least; exponents that the rows cannot tell apart are
-/// 0.
-ScalingLaw fit_scaling(std::span<const ThroughputRow> rows);
+struct KnownThroughput {
+  Pace on;
+  double throughput;  ///< in any unit, above zero
+};
 
-/// The peak that counts, FLOP/s.
-double scaling_flops(const DeviceFacts& facts, workload::Dtype dtype);
+/// In the unit of what is known, as extrapolated: an interval of a factor 1.4 from one device, 1.3
+/// from several, 2 where no known device has the vendor of `to`. REQUIRES: one known at least.
+Estimate<double> throughput_on(const Pace& to, std::span<const KnownThroughput> known,
+                               const TimeShares& typical = {});
+
+/// The shares, to 0.01, under which the throughputs of each job differ least from one constant a
+/// job (squares of logarithms). REQUIRES: throughputs above zero.
+TimeShares fit_shares(std::span<const std::vector<KnownThroughput>> jobs);
 
 }  // namespace rehearse::compute

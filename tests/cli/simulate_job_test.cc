@@ -369,5 +369,34 @@ TEST_CASE("measured steps of several jobs, and steps that cannot be") {
   CHECK(usage.errors.find("JOB, which is missing") != std::string::npos);
 }
 
+TEST_CASE("steps at three batches show what a step takes besides computing") {
+  const auto at = [](int batch, const std::string& sustained) {
+    return fmt::format(
+        "workload: {{model: gpt2_medium}}\ntraining: {{global_batch: {}, microbatch: {}}}\n"
+        "plan: {{data: 8}}\n{}{}",
+        8 * batch, batch, kCluster, sustained);
+  };
+  std::vector<std::string> arguments = {"--format", "json"};
+  for (const int batch : {1, 4, 16}) {
+    const double measured =
+        value(json_of(at(batch, "sustained: {scale: 0.8, fixed: 150 ms}\n"))["step_time"]);
+    arguments.insert(arguments.end(),
+                     {"--measured", fmt::format("{}={:.6f}s", job_file(at(batch, "")), measured)});
+  }
+  const Ran ran = calibrate(arguments);
+  INFO(ran.errors);
+  REQUIRE(ran.code == 0);
+  const Json json = Json::parse(ran.out);
+  CHECK(json["scale"] == Approx(0.8).epsilon(0.02));
+  CHECK(json["fixed_s"] == Approx(0.15).epsilon(0.02));
+  CHECK(json["residual"] < 0.01);
+  // As a file, and in words.
+  arguments.erase(arguments.begin(), arguments.begin() + 2);
+  const Ran text = calibrate(arguments);
+  REQUIRE(text.code == 0);
+  CHECK(text.out.find(" ms once a step, residual 0.") != std::string::npos);
+  CHECK(text.out.find("\n  fixed: 0.1") != std::string::npos);
+}
+
 }  // namespace
 }  // namespace rehearse

@@ -4,7 +4,6 @@
 #include <catch2/catch.hpp>
 
 #include "models/compute/op_cost.h"
-#include "models/compute/throughput_scaling.h"
 #include "models/compute/transfer.h"
 
 namespace rehearse::compute {
@@ -122,23 +121,6 @@ TEST_CASE("the power rule limits a card of 70 W and none of 250") {
         Approx(0.48).epsilon(0.01));
   for (const char* device : {"v100_pcie_32", "a100_pcie_40", "h100_sxm5_80", "p100_pcie_16"})
     CHECK(power_share(facts_of(**cluster::find_gpu(device)), Arithmetic::kFp32) > 0.95);
-}
-
-TEST_CASE("throughput follows powers of peak and bandwidth") {
-  // A100 to H100: (989.4 / 312)^0.29 (3350 / 2039)^0.6 = 1.88.
-  const Estimate<double> ratio =
-      throughput_ratio(facts_of(**cluster::find_gpu("a100_sxm4_80")),
-                       facts_of(**cluster::find_gpu("h100_sxm5_80")), Dtype::kFp16);
-  CHECK(ratio.value == Approx(std::pow(989.4 / 312, 0.29) * std::pow(3350.0 / 2039, 0.6)));
-  CHECK(ratio.low == Approx(ratio.value / 1.4));
-  // Exponents come back from rows that follow them, whatever each job's constant.
-  std::vector<ThroughputRow> rows;
-  for (const std::size_t job : {0U, 1U})
-    for (const auto& [f, b] : {std::pair{1.0, 1.0}, {4.0, 1.5}, {2.0, 3.0}})
-      rows.push_back(
-          {job, f, b, (static_cast<double>(job) + 1) * std::pow(f, 0.3) * std::pow(b, 0.5)});
-  CHECK(fit_scaling(rows).flops == Approx(0.3));
-  CHECK(fit_scaling(rows).bandwidth == Approx(0.5));
 }
 
 }  // namespace
