@@ -85,8 +85,17 @@ std::optional<Target> read_target(const YamlMap& map) {
   read("tokens", target.tokens);
   read("samples", target.samples);
   read("steps", target.steps);
+  std::optional<double> epochs;
+  read("epochs", epochs);
+  if (epochs) {
+    const std::optional<double> each = map.required<double>("samples_per_epoch");
+    if (each && !(std::isfinite(*each) && *each > 0))
+      map.report("samples_per_epoch", fmt::format("{:g} is no amount of training", *each),
+                 "a number above zero");
+    target.samples = *epochs * each.value_or(0);
+  }
   map.no_other_keys();
-  if (given != 1) map.report("tokens", "one amount is due", "tokens, samples or steps");
+  if (given != 1) map.report("tokens", "one amount is due", "tokens, samples, epochs or steps");
   return target;
 }
 

@@ -169,6 +169,10 @@ std::string to_string(ByteRate r) { return print_si(r.bytes_per_s(), kByteRates)
 std::string to_string(FlopRate r) { return print_si(r.flop_per_s(), kFlopRates); }
 std::string to_string(Watts w) { return print_si(w.w(), kWatts); }
 std::string to_string(Joules j) { return print_si(j.j(), kJoules); }
-std::string to_string(Usd u) { return fmt::format("{:.2f} USD", u.usd()); }
+std::string to_string(Usd u) {
+  // A step may cost less than a cent.
+  return std::abs(u.usd()) < 1 ? fmt::format("{:.3g} USD", u.usd())
+                               : fmt::format("{:.2f} USD", u.usd());
+}
 
 }  // namespace rehearse

@@ -165,7 +165,7 @@ TEST_CASE("simulate a job file: what its target takes") {
   const Json json = json_of(
       "workload: {model: resnet50}\ntraining: {global_batch: 256, microbatch: 32}\n"
       "plan: {data: 8}\ncluster: {instance: p4d.24xlarge, count: 1}\n"
-      "target: {samples: 115302e3}\n");  // ninety epochs of ImageNet
+      "target: {epochs: 90, samples_per_epoch: 1281133.33}\n");
   CHECK(json["to_target"]["steps"].get<double>() == Approx(115302e3 / 256));
   CHECK(value(json["to_target"]["cost"]) == Approx(value(json["cost_per_step"]) * 115302e3 / 256));
   CHECK_FALSE(json_of(job()).contains("to_target"));
@@ -212,6 +212,7 @@ TEST_CASE("simulate a job file: mistakes, one line each") {
           "'gpt2_medium'?\n");
   refused(job(", microbach: 2"),
           "job.yaml:2:45: training.microbach: unknown key; did you mean 'microbatch'?\n");
+  refused(job() + "target: {epochs: 90}\n", "samples_per_epoch");
   refused(job("", "data: 8", "model: resnet50") + "target: {tokens: 1e9}\n",
           "job.yaml:9:18: target.tokens: samples of this workload have no tokens; samples or "
           "steps\n");

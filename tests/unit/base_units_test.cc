@@ -79,6 +79,8 @@ TEST_CASE("quantities print three digits in the unit that suits them") {
   CHECK(to_string(Bytes::gib(11.25)) == "11.2 GiB");
   CHECK(to_string(ByteRate::gbit_per_s(400)) == "50.0 GB/s");
   CHECK(to_string(Usd::usd(1234.5)) == "1234.50 USD");
+  CHECK(to_string(Usd::usd(0.0011584)) == "0.00116 USD");
+  CHECK(to_string(Usd::usd(0)) == "0 USD");
 }
 
 TEST_CASE("printing and reading agree to the digits printed") {
