@@ -171,8 +171,7 @@ std::string to_string(Watts w) { return print_si(w.w(), kWatts); }
 std::string to_string(Joules j) { return print_si(j.j(), kJoules); }
 std::string to_string(Usd u) {
   // A step may cost less than a cent.
-  return std::abs(u.usd()) < 1 ? fmt::format("{:.3g} USD", u.usd())
-                               : fmt::format("{:.2f} USD", u.usd());
+  return std::abs(u.usd()) < 1 ? significant(u.usd()) + " USD" : fmt::format("{:.2f} USD", u.usd());
 }
 
 }  // namespace rehearse
