@@ -95,6 +95,9 @@ struct Plan {
   double compression = 1;
   /// Tensor-parallel collectives run beside the matrix operations they belong to, in pieces.
   bool asynchronous_tensor = false;
+  /// Operands of FP8 products are gathered as 8-bit numbers. Not where each row has a scale of its
+  /// own: the rows that ranks hold are not those that are multiplied.
+  bool quantised_gathers = true;
   ContextExchange context_exchange = ContextExchange::kRing;
   /// Each rank of a ring has a part from the beginning and one from the end of the sequence, so
   /// that causal attention is equally much work. Else the last rank sees all keys.

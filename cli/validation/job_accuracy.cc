@@ -71,9 +71,7 @@ workload::Elementwise elementwise_of(const JobRow& row) {
 step::Conditions conditions_of(const JobRow& row, const cluster::Gpu& gpu) {
   step::Conditions conditions = step::conditions_for(gpu, elementwise_of(row));
   if (row.fp8) conditions.fp8 = *row.fp8;
-  // The Triton kernels of 2023, forward; made for A100.
-  if (row.implementation == Implementation::kLlmFoundry)
-    conditions.sustained.attention = gpu.architecture.starts_with("hopper") ? 0.19 : 0.35;
+  if (row.attention) conditions.sustained.attention = row.attention;
   return conditions;
 }
 
