@@ -56,11 +56,13 @@ inline constexpr std::string_view kContextExchangeNames[] = {"ring", "all_to_all
 
 /// What mixture layers with expert parallelism exchange.
 enum class ExpertExchange : std::uint8_t {
-  kTokens,   ///< tokens go to the ranks that hold their experts
-  kWeights,  ///< experts are gathered where the tokens are
-  kCheaper,  ///< by layer, whichever moves fewer bytes in a step
+  kTokens,      ///< a copy of a token goes to each of its experts
+  kWeights,     ///< experts are gathered where the tokens are
+  kCheaper,     ///< by layer, whichever of both moves fewer bytes in a step
+  kTokensOnce,  ///< one copy goes to each rank that holds some of its experts (DeepEP, HybridEP)
 };
-inline constexpr std::string_view kExpertExchangeNames[] = {"tokens", "weights", "cheaper"};
+inline constexpr std::string_view kExpertExchangeNames[] = {"tokens", "weights", "cheaper",
+                                                            "tokens_once"};
 
 enum class Offload : std::uint8_t { kNone, kOptimizer, kWeights, kActivations };
 inline constexpr std::string_view kOffloadNames[] = {"none", "optimizer", "weights", "activations"};

@@ -181,6 +181,9 @@ Result<JobFile> read_job(const YamlMap& root, const std::filesystem::path& folde
     workload = std::move(*placed);
   } else if (model && !recorded) {
     workload = workload::read_model(*model, implementation, folder);
+    if (workload && workload->experts_per_token > 0)
+      conditions.scale = step::mixture_scale(
+          model->optional<bool>("fused_experts").value_or(implementation.fused_experts));
     model->no_other_keys();
     assumed = assumed_of(*model, implementation);
   }

@@ -71,6 +71,7 @@ workload::Elementwise elementwise_of(const JobRow& row) {
 step::Conditions conditions_of(const JobRow& row, const cluster::Gpu& gpu) {
   step::Conditions conditions = step::conditions_for(gpu, elementwise_of(row));
   if (row.fp8) conditions.fp8 = *row.fp8;
+  if (row.model.experts > 0) conditions.scale = step::mixture_scale(row.fused_experts);
   if (row.attention) conditions.sustained.attention = row.attention;
   return conditions;
 }

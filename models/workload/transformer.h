@@ -138,9 +138,10 @@ struct Implementation {
   /// One matrix makes queries, keys and values, and one both halves of a gated input, as in
   /// Megatron-LM; else each has a product of its own, as in Hugging Face's models and torchtitan.
   bool fused_projections = true;
-  /// Clamping, and adding what biases of experts give, weighed by the router, belong to the kernels
-  /// around them; else they are PyTorch's own, as Megatron-LM had them before 2026.
-  bool fused_experts = true;
+  /// What stands between the products of experts belongs to their kernels, and nothing waits for
+  /// the host (DeepSeek-V3, Megatron-LM since the middle of 2026); else clamping, and adding what
+  /// biases give, weighed by the router, are PyTorch's own kernels.
+  bool fused_experts = false;
 };
 
 /// Fails where dimensions are missing or do not divide each other.

@@ -57,7 +57,7 @@ struct JobRow {
   std::optional<double> fp8 = {};
   /// Share of the peak matrix rate that the generation of its attention kernels gets.
   std::optional<double> attention = {};
-  bool fused_experts = true;
+  bool fused_experts = false;
   /// Ops that run again in backward, by name.
   std::vector<std::string_view> recomputed = {};
   /// What the table leaves open: those that are legal; `training` and `plan` hold the first.

@@ -56,10 +56,20 @@ std::optional<Dtype> dtype_of(std::string_view precision) {
   return std::nullopt;
 }
 
-/// Release notes of Megatron-Bridge 0.5.1: fused products of experts came with container 26.06; in
-/// 26.06.01 those of GPT-OSS did not work.
-bool has_fused_experts(std::string_view release, std::string_view model) {
-  return release >= "26.06" && !(release.starts_with("26.06.01") && model.starts_with("GPT OSS"));
+/// What no column says: as the recipes of Megatron-Bridge have it (scripts/performance/configs),
+/// and its release notes (0.5.1: fused products of experts came with container 26.06; in 26.06.01
+/// those of GPT-OSS did not work).
+void follow_recipe(JobRow& job, std::string_view release, std::string_view model,
+                   std::string_view system) {
+  const bool gpt_oss = model.starts_with("GPT OSS");
+  const bool h100 = system == "DGX-H100", gb200 = system == "DGX-GB200";
+  job.attention = kCudnn;
+  job.fused_experts = release >= "26.06" && !(release.starts_with("26.06.01") && gpt_oss);
+  if (model.starts_with("Qwen3_30B") || (model.starts_with("Qwen3_235B") && gb200) ||
+      (gpt_oss && !h100))
+    job.plan.expert_exchange = strategies::ExpertExchange::kTokensOnce;
+  if (gpt_oss && (h100 || gb200))
+    job.recomputed = {"attention_norm", "feed_forward_norm", "expert_clamp", "expert_activation"};
 }
 
 std::string_view base_of(std::string_view model) { return model.substr(0, model.find(" (")); }
@@ -113,11 +123,7 @@ Result<JobTable> read_nemo(const std::filesystem::path& path) {
     const auto data = divided(devices, plan.tensor * plan.pipeline * plan.context);
     if (!data) return leave_out("the degrees do not divide the GPUs");
     plan.data = *data;
-    job.attention = kCudnn;
-    job.fused_experts = has_fused_experts(release, model);
-    // As the recipes of Megatron-Bridge have it.
-    if (model.starts_with("GPT OSS") && (system == "DGX-H100" || system == "DGX-GB200"))
-      job.recomputed = {"attention_norm", "feed_forward_norm", "expert_clamp", "expert_activation"};
+    follow_recipe(job, release, model, system);
     plan.zero = *degrees[5] > 1 ? 3 : 1;
     plan.sequence_parallel = plan.tensor > 1;
     plan.asynchronous_tensor = plan.tensor > 1;
