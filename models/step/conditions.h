@@ -22,8 +22,8 @@ struct Conditions {
   /// Of all compute time, on top of `sustained`: what measured steps of this very cluster and
   /// framework say. 0.5 to 3.
   double scale = 1;
-  /// Time of matrix products in FP8 training ÷ that in half precision: casts and scales included.
-  /// Transformer Engine on H100 takes 0.70. 0.4 to 1.
+  /// Time of matrix products in FP8 training ÷ that in half precision, beside the conversions that
+  /// the workload has. Transformer Engine on H100 takes 0.70. 0.4 to 1.
   double fp8 = 0.70;
   Seconds host_per_kernel = Seconds::us(5);
   Seconds fixed = Seconds::ms(20);  ///< once per step
