@@ -31,8 +31,8 @@ Stretch stretch_from(const std::vector<Op>& ops, std::size_t first) {
   return found;
 }
 
-Op exchange(std::string_view name, double bytes) {
-  Op op = collective(name, CollectiveKind::kAllToAll, Axis::kExpert, bytes);
+Op exchange(std::string_view name, double bytes, Issue issue = Issue::kInline) {
+  Op op = collective(name, CollectiveKind::kAllToAll, Axis::kExpert, bytes, issue);
   op.samples = Extent::kBytes;
   return op;
 }
@@ -45,10 +45,11 @@ Op of_experts(std::string_view name, CollectiveKind kind, double bytes, Issue is
 
 struct Way {
   double degree;
-  double load;           // of the busiest rank's experts
-  bool moves_weights;    // in the place of tokens
-  double weights_bytes;  // of all experts of the layer
-  double copies = 1;     // that are sent, of those that are computed
+  double load;                   // of the busiest rank's experts
+  bool moves_weights;            // in the place of tokens
+  double weights_bytes;          // of all experts of the layer
+  double copies = 1;             // that are sent, of those that are computed
+  Issue issue = Issue::kInline;  // of exchanges of tokens
 };
 
 /// Of one rank: extents of an op that counts tokens of experts, or their weights.
@@ -97,8 +98,9 @@ std::vector<Op> rewritten(const std::vector<Op>& ops, const Way& way, bool backw
     const Op& first = ops[stretch.first];
     const Op& last = ops[stretch.last];
     if (tokens)
-      result.push_back(exchange("tokens to experts", stored_bytes(first.dtype) * way.load *
-                                                         way.copies * input_elements(first)));
+      result.push_back(exchange(
+          "tokens to experts",
+          stored_bytes(first.dtype) * way.load * way.copies * input_elements(first), way.issue));
     if (way.moves_weights)
       result.push_back(of_experts("gather experts", CollectiveKind::kAllGather, way.weights_bytes,
                                   Issue::kPrefetched));
@@ -107,8 +109,9 @@ std::vector<Op> rewritten(const std::vector<Op>& ops, const Way& way, bool backw
       move_to_rank(op, way);
       result.push_back(op);
       if (i == stretch.last && tokens)
-        result.push_back(exchange("tokens from experts", stored_bytes(last.dtype) * way.load *
-                                                             way.copies * output_elements(last)));
+        result.push_back(exchange(
+            "tokens from experts",
+            stored_bytes(last.dtype) * way.load * way.copies * output_elements(last), way.issue));
     }
     if (way.moves_weights && backward)
       result.push_back(of_experts("scatter gradients of experts", CollectiveKind::kReduceScatter,
@@ -151,7 +154,8 @@ Result<workload::Workload> expert_parallel(workload::Workload workload,
         .weights_bytes = weights,
         .copies = plan.expert_exchange == ExpertExchange::kTokensOnce && chosen > 0
                       ? ranks_reached(e, chosen) / chosen
-                      : 1};
+                      : 1,
+        .issue = plan.overlap_experts ? Issue::kBeside : Issue::kInline};
     if (way.moves_weights && plan.capacity_factor == 1) way.load = 1;
     layer.forward = rewritten(layer.forward, way, false);
     layer.backward = rewritten(layer.backward, way, true);

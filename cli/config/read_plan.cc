@@ -129,6 +129,7 @@ std::optional<Plan> read_plan(const YamlMap& map) {
   read_flag(map, "context_balanced", plan.context_balanced);
   read_number(map, "capacity_factor", 0, false, kUnbounded, plan.capacity_factor);
   read_choice(map, "expert_exchange", kExpertExchangeNames, plan.expert_exchange);
+  read_flag(map, "overlap_experts", plan.overlap_experts);
   read_number(map, "expert_imbalance", 1, true, kUnbounded, plan.expert_imbalance);
   read_choice(map, "offload", kOffloadNames, plan.offload);
   for (const YamlMap& stage : map.maps("stages")) plan.stages.push_back(read_stage(stage));

@@ -85,7 +85,7 @@ std::string job_section(const JobAccuracy& accuracy) {
       "Eight constants are fitted: time of matrix products against benchmarks (A100 1.16, H100 "
       "1.30), share of the memory rate of fused and of PyTorch's own elementwise kernels (0.76, "
       "0.52), share of the peak of MPT's Triton attention (A100 0.35, H100 0.19), FP8 against half "
-      "precision (0.70), mixtures of experts against their kernels alone (1.4). They were chosen "
+      "precision (0.70), mixtures of experts against their kernels alone (1.5). They were chosen "
       "by hand on a coarse grid, by every fifth row of vTrain's table, every third of MPT's and "
       "every second of NeMo's mixtures, where they lie in a flat minimum; the FP8 factor by rows "
       "of Transformer Engine on H100. Published or recorded elsewhere are shares of attention by "
@@ -124,8 +124,8 @@ std::string job_section(const JobAccuracy& accuracy) {
       "column's order; no term is added to catch them.\n"
       "- sc21-table2/zero3: DeepSpeed of 2021, which waited for its communication; here it hides.\n"
       "- experts: one configuration was published with 0.6 to 1.8 times the time of the release "
-      "before it; microbatches of one sample waited for the host in the two worst rows, which took "
-      "2.2 and 2.4 times the time predicted.\n"
+      "before it; the four worst rows, 1.9 to 2.3 times the time predicted, have microbatches of "
+      "one sample, whose kernels wait for the host.\n"
       "- dlperf-gpt: on V100 nothing of a whole job was fitted.\n\n"
       "## The worst rows\n\n";
   std::vector<const JobPrediction*> worst = worst_first(accuracy);

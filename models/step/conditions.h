@@ -46,7 +46,7 @@ Conditions conditions_for(const cluster::Gpu& device, workload::Elementwise elem
 /// `scale` of models with mixtures of experts, where nothing was measured: what their exchanges take
 /// of the multiprocessors, waiting for the host to know numbers of tokens, kernels too small for the
 /// laws. Fitted on published jobs; fused: recorded of DeepSeek-V3 (docs/concepts/expert-parallel.md).
-constexpr double mixture_scale(bool fused_experts) { return fused_experts ? 1.15 : 1.4; }
+constexpr double mixture_scale(bool fused_experts) { return fused_experts ? 1.15 : 1.5; }
 
 /// The section `sustained` of a job file, or of a calibration of jobs, over `conditions`. What is
 /// wrong stands in the file's status then.

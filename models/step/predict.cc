@@ -284,7 +284,7 @@ Result<Step> predict(const Spec& spec, const cluster::Cluster& cluster,
   if (spec.workload.experts_per_token > 0)
     step.warnings.push_back(
         "mixture of experts: how fast it is depends on the release of its software; published jobs "
-        "took from 0.8 to 1.4 times as long as predicted, two of 38 up to 2.4 times");
+        "took from 0.8 to 1.4 times as long as predicted, four of 47 about twice");
   const memory::Device usable = memory::device_of(**gpu);
   step.memory = memory::memory_of(step.layout, usable);
   step.usable_memory = usable.usable;

@@ -128,6 +128,22 @@ TEST_CASE("a token may go once to each rank with some of its experts") {
   CHECK(test::flops_over_ranks(once) == 8 * w.model_flops());
 }
 
+TEST_CASE("exchanges of tokens may run beside the next op") {
+  const workload::Workload w = tiny_gpt({.experts = 8});
+  const auto issues = [&](bool overlap) {
+    const Layout layout =
+        laid_out(w, {.global_batch = 8}, {.data = 4, .expert = 4, .overlap_experts = overlap});
+    std::vector<Issue> found;
+    for (const auto* phase : {&block_of(layout).forward, &block_of(layout).backward})
+      for (const Op& op : *phase)
+        if (op.collective == CollectiveKind::kAllToAll && op.communicates())
+          found.push_back(op.issue);
+    return found;
+  };
+  CHECK(issues(false) == std::vector<Issue>(4, Issue::kInline));
+  CHECK(issues(true) == std::vector<Issue>(4, Issue::kBeside));
+}
+
 TEST_CASE("a ring passes keys and values beside attention") {
   const workload::Workload w = tiny_gpt({});
   const Layout layout = laid_out(w, {}, {.context = 4});
