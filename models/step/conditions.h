@@ -43,9 +43,10 @@ struct Conditions {
 /// interval; for elementwise kernels by how they are written.
 Conditions conditions_for(const cluster::Gpu& device, workload::Elementwise elementwise);
 
-/// `scale` of models with mixtures of experts, where nothing was measured: what their exchanges take
-/// of the multiprocessors, waiting for the host to know numbers of tokens, kernels too small for the
-/// laws. Fitted on published jobs; fused: recorded of DeepSeek-V3 (docs/concepts/expert-parallel.md).
+/// `scale` of models with mixtures of experts, where nothing was measured: what their exchanges
+/// take of the multiprocessors, waiting for the host to know numbers of tokens, kernels too small
+/// for the laws. Fitted on published jobs; fused: recorded of DeepSeek-V3
+/// (docs/concepts/expert-parallel.md).
 constexpr double mixture_scale(bool fused_experts) { return fused_experts ? 1.15 : 1.5; }
 
 /// The section `sustained` of a job file, or of a calibration of jobs, over `conditions`. What is
