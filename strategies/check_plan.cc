@@ -114,11 +114,14 @@ Status check_schedule(const Workload& w, const Training& training, const Plan& p
     if (p > shared)
       return fail(fmt::format("pipeline {} for {} layers", p, shared), "a layer for every stage",
                   fmt::format("nearest: pipeline {}", shared));
-    if (v > 1 && !divides(p * v, shared))
+    // With embedding and head, or without.
+    const auto even = [&](std::uint32_t chunks) {
+      return divides(p * chunks, shared) || divides(p * chunks, w.layer_count());
+    };
+    if (v > 1 && !even(v))
       return fail(
           fmt::format("pipeline {} x interleave {} does not divide {} layers", p, v, shared), {},
-          nearest("interleave", v, shared,
-                  [&](std::uint32_t i) { return divides(p * i, shared); }));
+          nearest("interleave", v, shared, even));
   }
   const std::uint32_t m = microbatches_of(training, plan);
   if (v > 1 && m % p != 0)

@@ -1,5 +1,7 @@
 #include "strategies/expert_parallel.h"
 
+#include <cmath>
+
 namespace rehearse::strategies {
 namespace {
 
@@ -29,8 +31,8 @@ Stretch stretch_from(const std::vector<Op>& ops, std::size_t first) {
   return found;
 }
 
-Op exchange(std::string_view name, double bytes) {
-  Op op = collective(name, CollectiveKind::kAllToAll, Axis::kExpert, bytes);
+Op exchange(std::string_view name, double bytes, Issue issue = Issue::kInline) {
+  Op op = collective(name, CollectiveKind::kAllToAll, Axis::kExpert, bytes, issue);
   op.samples = Extent::kBytes;
   return op;
 }
@@ -43,9 +45,11 @@ Op of_experts(std::string_view name, CollectiveKind kind, double bytes, Issue is
 
 struct Way {
   double degree;
-  double load;           // of the busiest rank's experts
-  bool moves_weights;    // in the place of tokens
-  double weights_bytes;  // of all experts of the layer
+  double load;                   // of the busiest rank's experts
+  bool moves_weights;            // in the place of tokens
+  double weights_bytes;          // of all experts of the layer
+  double copies = 1;             // that are sent, of those that are computed
+  Issue issue = Issue::kInline;  // of exchanges of tokens
 };
 
 /// Of one rank: extents of an op that counts tokens of experts, or their weights.
@@ -94,8 +98,9 @@ std::vector<Op> rewritten(const std::vector<Op>& ops, const Way& way, bool backw
     const Op& first = ops[stretch.first];
     const Op& last = ops[stretch.last];
     if (tokens)
-      result.push_back(exchange("tokens to experts",
-                                stored_bytes(first.dtype) * way.load * input_elements(first)));
+      result.push_back(exchange(
+          "tokens to experts",
+          stored_bytes(first.dtype) * way.load * way.copies * input_elements(first), way.issue));
     if (way.moves_weights)
       result.push_back(of_experts("gather experts", CollectiveKind::kAllGather, way.weights_bytes,
                                   Issue::kPrefetched));
@@ -104,14 +109,21 @@ std::vector<Op> rewritten(const std::vector<Op>& ops, const Way& way, bool backw
       move_to_rank(op, way);
       result.push_back(op);
       if (i == stretch.last && tokens)
-        result.push_back(exchange("tokens from experts",
-                                  stored_bytes(last.dtype) * way.load * output_elements(last)));
+        result.push_back(exchange(
+            "tokens from experts",
+            stored_bytes(last.dtype) * way.load * way.copies * output_elements(last), way.issue));
     }
     if (way.moves_weights && backward)
       result.push_back(of_experts("scatter gradients of experts", CollectiveKind::kReduceScatter,
                                   way.weights_bytes, Issue::kDeferred));
   }
   return result;
+}
+
+/// Of a token's experts, spread evenly and apart from each other over ranks: the ranks that hold
+/// some of them.
+double ranks_reached(double ranks, double experts_per_token) {
+  return ranks * (1 - std::pow(1 - 1 / ranks, experts_per_token));
 }
 
 /// Bytes of the tokens that one exchange of the layer moves.
@@ -126,7 +138,7 @@ double token_bytes(const Layer& layer) {
 Result<workload::Workload> expert_parallel(workload::Workload workload,
                                            const RankSetting& setting) {
   const Plan& plan = *setting.plan;
-  const double e = setting.degrees.expert;
+  const double e = setting.degrees.expert, chosen = workload.experts_per_token;
   for (Layer& layer : workload.layers) {
     double weights = 0;
     for (const workload::Weights& w : layer.weights)
@@ -139,7 +151,11 @@ Result<workload::Workload> expert_parallel(workload::Workload workload,
                                           : 1,
         .moves_weights = e > 1 && (plan.expert_exchange == ExpertExchange::kWeights ||
                                    (plan.expert_exchange == ExpertExchange::kCheaper && cheaper)),
-        .weights_bytes = weights};
+        .weights_bytes = weights,
+        .copies = plan.expert_exchange == ExpertExchange::kTokensOnce && chosen > 0
+                      ? ranks_reached(e, chosen) / chosen
+                      : 1,
+        .issue = plan.overlap_experts ? Issue::kBeside : Issue::kInline};
     if (way.moves_weights && plan.capacity_factor == 1) way.load = 1;
     layer.forward = rewritten(layer.forward, way, false);
     layer.backward = rewritten(layer.backward, way, true);

@@ -67,6 +67,11 @@ std::vector<std::uint32_t> shares(const Workload& w, const Plan& plan) {
   const std::uint32_t chunks = plan.pipeline * plan.interleave;
   const std::uint32_t before = is_extra(w, 0), behind = is_extra(w, w.layers.size() - 1);
   const std::uint32_t shared = w.layer_count() - before - behind;
+  // Chunks of an interleaved schedule are even, if need be with embedding and head as layers.
+  if (plan.interleave > 1 && shared % chunks != 0) {
+    counts.assign(chunks, w.layer_count() / chunks);
+    return counts;
+  }
   counts.assign(chunks, shared / chunks);
   std::uint32_t over = shared % chunks;
   for (std::uint32_t c = 1; c + 1 < chunks && over > 0; ++c, --over) ++counts[c];

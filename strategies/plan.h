@@ -56,11 +56,13 @@ inline constexpr std::string_view kContextExchangeNames[] = {"ring", "all_to_all
 
 /// What mixture layers with expert parallelism exchange.
 enum class ExpertExchange : std::uint8_t {
-  kTokens,   ///< tokens go to the ranks that hold their experts
-  kWeights,  ///< experts are gathered where the tokens are
-  kCheaper,  ///< by layer, whichever moves fewer bytes in a step
+  kTokens,      ///< a copy of a token goes to each of its experts
+  kWeights,     ///< experts are gathered where the tokens are
+  kCheaper,     ///< by layer, whichever of both moves fewer bytes in a step
+  kTokensOnce,  ///< one copy goes to each rank that holds some of its experts (DeepEP, HybridEP)
 };
-inline constexpr std::string_view kExpertExchangeNames[] = {"tokens", "weights", "cheaper"};
+inline constexpr std::string_view kExpertExchangeNames[] = {"tokens", "weights", "cheaper",
+                                                            "tokens_once"};
 
 enum class Offload : std::uint8_t { kNone, kOptimizer, kWeights, kActivations };
 inline constexpr std::string_view kOffloadNames[] = {"none", "optimizer", "weights", "activations"};
@@ -95,11 +97,16 @@ struct Plan {
   double compression = 1;
   /// Tensor-parallel collectives run beside the matrix operations they belong to, in pieces.
   bool asynchronous_tensor = false;
+  /// Operands of FP8 products are gathered as 8-bit numbers. Not where each row has a scale of its
+  /// own: the rows that ranks hold are not those that are multiplied.
+  bool quantised_gathers = true;
   ContextExchange context_exchange = ContextExchange::kRing;
   /// Each rank of a ring has a part from the beginning and one from the end of the sequence, so
   /// that causal attention is equally much work. Else the last rank sees all keys.
   bool context_balanced = true;
   ExpertExchange expert_exchange = ExpertExchange::kTokens;
+  /// Exchanges of tokens run beside the op that follows, in the place of another microbatch's.
+  bool overlap_experts = false;
   /// Tokens that every expert is given room for, as a multiple of an even share: missing ones are
   /// padded, further ones dropped. 1: as many as come.
   double capacity_factor = 1;

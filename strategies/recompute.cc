@@ -21,7 +21,11 @@ void drop(Layer& layer, Dropped dropped) {
 Result<workload::Workload> recompute(workload::Workload workload, const RankSetting& setting) {
   for (std::size_t i = 0; i < workload.layers.size(); ++i) {
     Layer& layer = workload.layers[i];
-    if (!layer.recompute.empty()) continue;  // recorded with its checkpoints
+    const auto core = [](const Kept& k) { return k.core && !k.transient; };
+    if (!layer.recompute.empty()) {  // it says itself what runs again
+      drop(layer, core);
+      continue;
+    }
     if (setting.recompute == Recompute::kFull) {
       const bool says_input =
           std::any_of(layer.kept.begin(), layer.kept.end(), [](const Kept& k) { return k.input; });
@@ -29,7 +33,6 @@ Result<workload::Workload> recompute(workload::Workload workload, const RankSett
       drop(layer, [](const Kept& k) { return !k.input && !k.transient; });
       layer.recompute = layer.forward;
     } else {
-      const auto core = [](const Kept& k) { return k.core && !k.transient; };
       if (std::none_of(layer.kept.begin(), layer.kept.end(), core)) continue;
       drop(layer, core);
       for (const Op& op : layer.forward)

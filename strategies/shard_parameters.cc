@@ -1,5 +1,7 @@
 #include "strategies/shard_parameters.h"
 
+#include <algorithm>
+
 namespace rehearse::strategies {
 namespace {
 
@@ -39,6 +41,20 @@ void by_step(Layer& layer, const workload::Degrees& degrees, double weights, dou
                   degrees, issue);
 }
 
+/// What PyTorch's pipeline holds of messages: a buffer for every activation and gradient that a
+/// stage receives in a step (activations in flight count as its layers' inputs), and what it sent
+/// until the gradient of that comes back.
+Bytes messages_of(const Layout& layout, std::size_t s) {
+  const std::size_t stages = layout.stages.size();
+  const double all = layout.microbatches;
+  const double in_flight = std::min(all, static_cast<double>(stages - s));
+  Bytes bytes = Bytes::b(0);
+  if (s > 0) bytes += layout.stages[s - 1].chunks.back().layers.back().output * (all - in_flight);
+  if (s + 1 < stages)
+    bytes += layout.stages[s].chunks.back().layers.back().output * (all + in_flight);
+  return bytes;
+}
+
 }  // namespace
 
 Result<Layout> shard_parameters(Layout layout, const JobSetting& setting) {
@@ -47,7 +63,8 @@ Result<Layout> shard_parameters(Layout layout, const JobSetting& setting) {
   const double each = summed_bytes(*setting.training, plan);
   const double gradient = each * plan.compression;
   const bool pipeline = layout.stages.size() > 1;
-  for (Stage& stage : layout.stages) {
+  for (std::size_t s = 0; s < layout.stages.size(); ++s) {
+    Stage& stage = layout.stages[s];
     const Sharded shards = sharded(stage);
     stage.states.weights *= shards.all;
     stage.states.gradient *= shards.gradients;
@@ -68,7 +85,8 @@ Result<Layout> shard_parameters(Layout layout, const JobSetting& setting) {
     // Gradients as backward leaves them, and the copy that is summed and scattered.
     stage.gathering.gradient = weights + each;
     if (pipeline) {
-      stage.gathered += Bytes::b(parameters_of(stage).summed() * (weights + each));
+      stage.gathered +=
+          Bytes::b(parameters_of(stage).summed() * (weights + each)) + messages_of(layout, s);
     } else {
       stage.gathering.weights = weights;
       stage.gathering.ahead = 1;

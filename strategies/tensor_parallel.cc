@@ -23,10 +23,11 @@ Bytes output_of(const Op& op) { return Bytes::b(stored_bytes(op.dtype) * output_
 /// The ops of one phase, rewritten.
 class Region {
  public:
-  Region(double degree, bool sequence_parallel, bool asynchronous, std::vector<Op>& result)
+  Region(double degree, const Plan& plan, std::vector<Op>& result)
       : degree_(degree),
-        sequence_(sequence_parallel),
-        asynchronous_(asynchronous),
+        sequence_(plan.sequence_parallel),
+        asynchronous_(plan.asynchronous_tensor),
+        quantised_(plan.quantised_gathers),
         result_(result) {}
 
   void rewrite(std::span<const Op> ops) {
@@ -55,8 +56,10 @@ class Region {
   void push(CollectiveKind kind, std::string_view name, Bytes bytes, Issue issue) {
     result_.push_back(collective(name, kind, Axis::kTensor, bytes.b(), issue));
   }
-  void gather(Bytes bytes, Issue issue) {
-    push(CollectiveKind::kAllGather, "gather tokens", bytes, issue);
+  /// Of elements that become an operand of the op.
+  void gather(const Op& op, double elements, Issue issue) {
+    const double element = quantised_ ? workload::bytes_of(op.dtype) : stored_bytes(op.dtype);
+    push(CollectiveKind::kAllGather, "gather tokens", Bytes::b(element * elements), issue);
   }
   void sum(Bytes bytes, Issue issue) {
     if (sequence_)
@@ -76,7 +79,7 @@ class Region {
     const bool gradients_follow = behind < ops.size() && ops[behind].weight_gradient;
     const bool postponed = shares_sum(ops, i);
     // The input was kept as a share; its other parts come beside the gradient of the input.
-    if (sequence_ && gradients_follow && !summing_) gather(output_of(op), Issue::kBeside);
+    if (sequence_ && gradients_follow && !summing_) gather(op, output_elements(op), Issue::kBeside);
     summing_ = postponed;
     const bool ahead = asynchronous_ && !gradients_follow && is_matrix(op) && !postponed;
     if (ahead) sum(output_of(op), Issue::kBeside);
@@ -88,12 +91,11 @@ class Region {
 
   void divided(const Op& op) {
     if (sequence_ && !inside_ && op.kind == OpKind::kGather && op.weight_gradient)
-      gather(output_of(op), Issue::kInline);
+      gather(op, output_elements(op), Issue::kInline);
     if (!op.weight_gradient) {
       const bool product = op.kind == OpKind::kGemm || op.kind == OpKind::kConvolution;
       if (sequence_ && !inside_ && product)
-        gather(Bytes::b(stored_bytes(op.dtype) * input_elements(op)),
-               asynchronous_ ? Issue::kBeside : Issue::kInline);
+        gather(op, input_elements(op), asynchronous_ ? Issue::kBeside : Issue::kInline);
       inside_ = true;
     }
     put(op);
@@ -109,6 +111,7 @@ class Region {
   double degree_;
   bool sequence_;
   bool asynchronous_;
+  bool quantised_;
   std::vector<Op>& result_;
   bool inside_ = false;   // activations are divided by heads or features, not by tokens
   bool summing_ = false;  // some of the ops that share a sum have been
@@ -117,8 +120,7 @@ class Region {
 std::vector<Op> rewritten(const std::vector<Op>& ops, const RankSetting& s) {
   std::vector<Op> result;
   result.reserve(ops.size() + 8);
-  Region(s.degrees.tensor, s.plan->sequence_parallel, s.plan->asynchronous_tensor, result)
-      .rewrite(ops);
+  Region(s.degrees.tensor, *s.plan, result).rewrite(ops);
   return result;
 }
 

@@ -44,7 +44,7 @@ workload::Elementwise kernels_of(const std::optional<YamlMap>& model, const Impl
 }
 
 /// How a model is computed, as far as the file does not say.
-std::vector<std::string> assumed_of(const YamlMap& map, const Implementation& how) {
+std::vector<std::string> assumed_of(const YamlMap& map, const Implementation& how, bool mixture) {
   std::string text;
   const auto add = [&](std::string_view key, std::string_view value) {
     if (!map.has(key)) text += fmt::format("{}{} {}", text.empty() ? "" : ", ", key, value);
@@ -54,6 +54,7 @@ std::vector<std::string> assumed_of(const YamlMap& map, const Implementation& ho
   add("loss", workload::kLossNames[static_cast<int>(how.loss)]);
   add("fused_accumulation", how.fused_accumulation ? "true" : "false");
   add("dropout", how.dropout ? "true" : "false");
+  if (mixture) add("fused_experts", how.fused_experts ? "true" : "false");
   if (text.empty()) return {};
   return {text};
 }
@@ -190,8 +191,12 @@ Result<JobFile> read_job(const YamlMap& root, const std::filesystem::path& folde
     workload = std::move(*placed);
   } else if (model && !recorded) {
     workload = workload::read_model(*model, implementation, folder);
+    const bool mixture = workload && workload->experts_per_token > 0;
+    if (mixture)
+      conditions.scale = step::mixture_scale(
+          model->optional<bool>("fused_experts").value_or(implementation.fused_experts));
     model->no_other_keys();
-    assumed = assumed_of(*model, implementation);
+    assumed = assumed_of(*model, implementation, mixture);
   }
 
   if (const auto calibration = root.optional<std::string>("calibration"))

@@ -117,9 +117,12 @@ std::optional<Plan> read_plan(const YamlMap& map) {
   }
   read_number(map, "compression", 0, false, 1, plan.compression);
   read_flag(map, "asynchronous_tensor", plan.asynchronous_tensor);
+  read_flag(map, "quantised_gathers", plan.quantised_gathers);
   map.choose("context_exchange", kContextExchangeNames, plan.context_exchange);
   read_flag(map, "context_balanced", plan.context_balanced);
   read_number(map, "capacity_factor", 0, false, kUnbounded, plan.capacity_factor);
+  map.choose("expert_exchange", kExpertExchangeNames, plan.expert_exchange);
+  read_flag(map, "overlap_experts", plan.overlap_experts);
   read_number(map, "expert_imbalance", 1, true, kUnbounded, plan.expert_imbalance);
   map.choose("offload", kOffloadNames, plan.offload);
   for (const YamlMap& stage : map.maps("stages")) plan.stages.push_back(read_stage(stage));

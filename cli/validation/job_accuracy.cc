@@ -71,14 +71,14 @@ workload::Elementwise elementwise_of(const JobRow& row) {
 step::Conditions conditions_of(const JobRow& row, const cluster::Gpu& gpu) {
   step::Conditions conditions = step::conditions_for(gpu, elementwise_of(row));
   if (row.fp8) conditions.fp8 = *row.fp8;
-  // The Triton kernels of 2023, forward; made for A100.
-  if (row.implementation == Implementation::kLlmFoundry)
-    conditions.sustained.attention = gpu.architecture.starts_with("hopper") ? 0.19 : 0.35;
+  if (row.model.experts > 0) conditions.scale = step::mixture_scale(row.fused_experts);
+  if (row.attention) conditions.sustained.attention = row.attention;
   return conditions;
 }
 
-bool is_fitted(std::string_view table, std::size_t index) {
+bool is_fitted(std::string_view table, const JobRow& row, std::size_t index) {
   if (table == "vtrain-multi") return index % 5 == 0;
+  if (table == "nemo") return row.model.experts > 0 && index % 2 == 0;
   if (table == "mpt") return index % 3 == 0;
   return false;
 }
@@ -139,7 +139,7 @@ Result<JobAccuracy> measure_job_accuracy(const std::filesystem::path& data) {
     std::size_t index = 0;
     for (const JobRow& row : table.rows) {
       if (!row.step) continue;
-      const bool fitted = is_fitted(table.name, index++);
+      const bool fitted = is_fitted(table.name, row, index++);
       Result<JobPrediction> prediction = predict_row(row);
       if (!prediction) {
         accuracy.left_out.push_back(fmt::format("{}: {}", row.name, to_string(prediction.error())));

@@ -39,7 +39,8 @@ struct JobAccuracy {
 Result<JobPrediction> predict_row(const JobRow& row);
 
 /// Every table of jobs in the folder. The shipped conditions were fitted on every fifth row of
-/// vTrain's and every third of MPT's, by search on a grid; all others are blind.
+/// vTrain's, every third of MPT's and every second of NeMo's mixtures, by search on a grid; all
+/// others are blind.
 Result<JobAccuracy> measure_job_accuracy(const std::filesystem::path& data);
 
 }  // namespace rehearse::cli

@@ -22,8 +22,8 @@ struct Conditions {
   /// Of all compute time, on top of `sustained`: what measured steps of this very cluster and
   /// framework say. 0.5 to 3.
   double scale = 1;
-  /// Time of matrix products in FP8 training ÷ that in half precision: casts and scales included.
-  /// Transformer Engine on H100 takes 0.70. 0.4 to 1.
+  /// Time of matrix products in FP8 training ÷ that in half precision, beside the conversions that
+  /// the workload has. Transformer Engine on H100 takes 0.70. 0.4 to 1.
   double fp8 = 0.70;
   Seconds host_per_kernel = Seconds::us(5);
   Seconds fixed = Seconds::ms(20);  ///< once per step
@@ -42,6 +42,12 @@ struct Conditions {
 /// The shipped ones: for a device by its architecture, else the general ones, with a wider
 /// interval; for elementwise kernels by how they are written.
 Conditions conditions_for(const cluster::Gpu& device, workload::Elementwise elementwise);
+
+/// `scale` of models with mixtures of experts, where nothing was measured: what their exchanges
+/// take of the multiprocessors, waiting for the host to know numbers of tokens, kernels too small
+/// for the laws. Fitted on published jobs; fused: recorded of DeepSeek-V3
+/// (docs/concepts/expert-parallel.md).
+constexpr double mixture_scale(bool fused_experts) { return fused_experts ? 1.15 : 1.5; }
 
 /// The section `sustained` of a job file, or of a calibration of jobs, over `conditions`. What is
 /// wrong stands in the file's status then.

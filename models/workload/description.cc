@@ -63,6 +63,7 @@ void read_mixture(const YamlMap& map, Transformer& m) {
   set_count(map, "expert_feed_forward", x.feed_forward);
   set_count(map, "shared_feed_forward", x.shared, 0);
   set_flag(map, "shared_gate", x.shared_gate);
+  set_flag(map, "clamped_experts", x.clamped);
   set_count(map, "first_dense_layers", x.first_dense, 0);
   set_count(map, "mixture_every", x.every);
   if (x.experts > 0) m.mixture = x;

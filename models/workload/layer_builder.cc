@@ -31,7 +31,7 @@ void LayerBuilder::cast(const Linear& piece, std::vector<Op>& gradients) {
   to_fp8.samples = Extent::kBytes;
   to_fp8.bytes = Bytes::b(tokens * piece.in * (element() + 1));
   to_fp8.tensor = piece.split == Split::kRows ? Extent::kBytes : Extent::kNone;
-  layer_.forward.push_back(to_fp8);
+  if (piece.casts_input) layer_.forward.push_back(to_fp8);
   to_fp8.name = named(piece.name, "cast_gradient");
   to_fp8.bytes = Bytes::b(tokens * piece.out * (element() + 1));
   to_fp8.tensor = piece.split == Split::kColumns ? Extent::kBytes : Extent::kNone;

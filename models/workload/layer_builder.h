@@ -37,6 +37,7 @@ struct Linear {
   bool first = false;       ///< the gradient of its input is not needed: nothing stands before it
   bool has_matrix = true;   ///< else the matrix is another layer's
   bool accumulated = true;  ///< its gradient is added to that of earlier microbatches
+  bool casts_input = true;  ///< in FP8; else the linear before has the same input, and did it
 };
 
 /// Square kernels and others: `kernel` is the number of positions they cover.

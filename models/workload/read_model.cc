@@ -17,6 +17,8 @@ Implementation read_implementation(const YamlMap& map, Implementation how) {
   how.fused_accumulation =
       map.optional<bool>("fused_accumulation").value_or(how.fused_accumulation);
   how.expanded_keys = map.optional<bool>("expanded_keys").value_or(how.expanded_keys);
+  how.fused_projections = map.optional<bool>("fused_projections").value_or(how.fused_projections);
+  how.fused_experts = map.optional<bool>("fused_experts").value_or(how.fused_experts);
   return how;
 }
 

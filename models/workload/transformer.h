@@ -46,6 +46,7 @@ struct Mixture {
   std::uint32_t first_dense = 0;  ///< so many layers before the first mixture
   std::uint32_t every = 1;        ///< then one layer in so many is a mixture, the last of them
   bool shared_gate = false;       ///< a number per token weighs the shared experts (Qwen)
+  bool clamped = false;           ///< both inputs of a gated activation are clamped (GPT-OSS)
 };
 
 /// Attention over low-rank latents (DeepSeek-V2).
@@ -134,6 +135,13 @@ struct Implementation {
   /// Megatron-LM's do since 2022; else a kernel does.
   bool fused_accumulation = false;
   bool expanded_keys = true;  ///< keys and values are kept once per query head, not per its group
+  /// One matrix makes queries, keys and values, and one both halves of a gated input, as in
+  /// Megatron-LM; else each has a product of its own, as in Hugging Face's models and torchtitan.
+  bool fused_projections = true;
+  /// What stands between the products of experts belongs to their kernels, and nothing waits for
+  /// the host (DeepSeek-V3, Megatron-LM since the middle of 2026); else clamping, and adding what
+  /// biases give, weighed by the router, are PyTorch's own kernels.
+  bool fused_experts = false;
 };
 
 /// Fails where dimensions are missing or do not divide each other.

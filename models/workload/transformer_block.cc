@@ -1,6 +1,8 @@
 #include "models/workload/transformer_block.h"
 
 #include <algorithm>
+#include <initializer_list>
+#include <utility>
 
 namespace rehearse::workload {
 namespace {
@@ -62,18 +64,43 @@ class Block {
     layer_.keep({.name = kept, .bytes = layer_.moved(tokens_ * hidden_), .input = input});
   }
 
+  // A matrix that takes the hidden state, divided by its columns.
+  void project(std::string_view name, double out, bool bias, bool first = true) {
+    layer_.linear({.name = name,
+                   .tokens = tokens_,
+                   .out = out,
+                   .in = hidden_,
+                   .split = Split::kColumns,
+                   .bias = bias,
+                   .casts_input = first});
+  }
+
+  // Several matrices of the same input, whose gradients are then added: each read, the sum written;
+  // eager, two by two.
+  void projections(std::initializer_list<std::pair<std::string_view, double>> matrices, bool bias) {
+    const auto count = static_cast<double>(matrices.size());
+    for (const auto& [name, out] : matrices) {
+      const bool first = name == matrices.begin()->first;
+      project(name, out, bias, first);
+      if (first)
+        move("input_gradients", tokens_ * hidden_, {0, eager_ ? 3 * (count - 1) : count + 1}, false,
+             0, eager_ ? count - 1 : 1);
+    }
+  }
+
   void self_attention() {
     norm("attention_norm", "input", true);
     keep("attention input", tokens_ * hidden_, false);
     if (m_.latent)
       latents();
+    else if (how_.fused_projections)
+      project("qkv", (m_.heads + m_.kv_heads) * key_size_ + m_.kv_heads * value_size_,
+              m_.query_bias);
     else
-      layer_.linear({.name = "qkv",
-                     .tokens = tokens_,
-                     .out = (m_.heads + m_.kv_heads) * key_size_ + m_.kv_heads * value_size_,
-                     .in = hidden_,
-                     .split = Split::kColumns,
-                     .bias = m_.query_bias});
+      projections({{"query", m_.heads * key_size_},
+                   {"key", m_.kv_heads * key_size_},
+                   {"value", m_.kv_heads * value_size_}},
+                  m_.query_bias);
     attend(tokens_, kind_.causal);
   }
 
@@ -234,12 +261,10 @@ class Block {
   }
 
   void dense(std::string_view up, std::string_view act, std::string_view down, double width) {
-    layer_.linear({.name = up,
-                   .tokens = tokens_,
-                   .out = (m_.gated ? 2 : 1) * width,
-                   .in = hidden_,
-                   .split = Split::kColumns,
-                   .bias = m_.linear_bias});
+    if (m_.gated && !how_.fused_projections)
+      projections({{"gate", width}, {up, width}}, m_.linear_bias);
+    else
+      project(up, (m_.gated ? 2 : 1) * width, m_.linear_bias);
     activate(act, tokens_ * width);
     keep_activation("activation input", "activation output", tokens_ * width);
     layer_.linear({.name = down,
@@ -274,6 +299,9 @@ class Block {
                    .split = Split::kColumns,
                    .bias = m_.linear_bias,
                    .experts = double(mixture.experts)});
+    // Each half clamped, both put together again; backward two masks and two joined gradients.
+    if (mixture.clamped && !how_.fused_experts)
+      move("expert_clamp", routed * width, {8, 10}, true, 3, 4);
     activate("expert_activation", routed * width);
     keep_activation("expert activation input", "expert activation output", routed * width);
     layer_.linear({.name = "expert_down",
@@ -283,6 +311,10 @@ class Block {
                    .split = Split::kRows,
                    .bias = m_.linear_bias,
                    .experts = double(mixture.experts)});
+    // In FP32, expert by expert: bias times weight, the sum, all joined and rounded. Backward the
+    // gradients of both factors, too.
+    if (m_.linear_bias && !how_.fused_experts)
+      move("expert_bias", routed * hidden_, {14, 20}, false, 4, 8);
     // Weighed by the router and summed by token.
     move("combine", routed * hidden_, {1 + 1 / mixture.per_token, 2 + 1 / mixture.per_token}, false,
          2, 2);

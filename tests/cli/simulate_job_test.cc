@@ -159,6 +159,19 @@ target: {tokens: 300e9}
   CHECK(value(json["mfu"]) < 0.6);
 }
 
+// 1.5 and 1.15 times the kernels alone, which a scale of the file replaces.
+TEST_CASE("simulate a job file: mixtures take longer than their kernels") {
+  const auto compute = [](const std::string& model, const std::string& more) {
+    const Json json = json_of(job("", "data: 8, expert: 8", model) + more);
+    CHECK(json["warnings"].dump().find("mixture of experts") != std::string::npos);
+    return value(json["breakdown"]["compute"]);
+  };
+  const std::string mixtral = "model: mixtral_8x7b", alone = "sustained: {scale: 1}\n";
+  const double kernels = compute(mixtral, alone);
+  CHECK(compute(mixtral, "") == Approx(1.5 * kernels));
+  CHECK(compute(mixtral + ", fused_experts: true", "") == Approx(1.15 * kernels));
+}
+
 TEST_CASE("simulate a job file: what its target takes") {
   const Ran steps = simulate(job() + "target: {steps: 1000}\n");
   CHECK(steps.out.find("to target    1000 steps, ") != std::string::npos);

@@ -49,8 +49,9 @@ Case random_case(Random& random) {
   plan.context_exchange = ContextExchange::kAllToAll;
   if (c.model.flash && random() % 2 == 0) plan.context_exchange = ContextExchange::kRing;
   if (c.model.experts > 0) plan.expert = std::gcd(plan.data, one_of(random, {1u, 2u, 4u}));
-  plan.expert_exchange =
-      one_of(random, {ExpertExchange::kTokens, ExpertExchange::kWeights, ExpertExchange::kCheaper});
+  plan.expert_exchange = one_of(random, {ExpertExchange::kTokens, ExpertExchange::kWeights,
+                                         ExpertExchange::kCheaper, ExpertExchange::kTokensOnce});
+  plan.overlap_experts = random() % 2 == 0;
   plan.schedule = one_of(random, {Schedule::kGpipe, Schedule::k1f1b, Schedule::kZeroBubble});
   plan.zero = static_cast<std::uint32_t>(random() % 4);
   plan.sequence_parallel = random() % 2 == 0;

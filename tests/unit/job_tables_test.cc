@@ -5,6 +5,7 @@
 
 #include <catch2/catch.hpp>
 
+#include "cli/validation/job_tables/job_workload.h"
 #include "cli/validation/job_tables/shapes.h"
 #include "tests/support/data.h"
 
@@ -45,6 +46,49 @@ TEST_CASE("a row of torchtitan becomes a plan") {
   CHECK(row.peak->gib() == Approx(77.1));
   // 16 samples of 131072 tokens on 512 devices at 31 tokens/s each.
   CHECK(row.step->s() == Approx(16.0 * 131072 / (512 * 31)));
+}
+
+TEST_CASE("selective recomputation of torchtitan runs what it did not save") {
+  const auto names = [](const std::string& layout, const std::string& devices) {
+    const auto read =
+        read_torchtitan(table(std::string(kTorchtitan) + "H100-96GB-500W,llama3.1-8B," + devices +
+                              ",,2,8192,bf16,yes," + layout + ",selective,6000,\n"));
+    REQUIRE(read);
+    REQUIRE(read->rows.size() == 1);
+    const auto w = workload_of(read->rows.front());
+    REQUIRE(w);
+    std::vector<std::string> products;
+    for (const workload::Layer& layer : w->layers)
+      for (const workload::Op& op : layer.recompute)
+        if (op.kind == workload::OpKind::kGemm || op.kind == workload::OpKind::kAttention)
+          products.emplace_back(op.name);
+    return products;
+  };
+  CHECK(names("fsdp8", "8") == std::vector<std::string>{"key", "projection", "up"});
+  CHECK(names("fsdp8 tp8", "64") == std::vector<std::string>{"key", "up"});
+}
+
+TEST_CASE("rows of NeMo take from recipes what no column says") {
+  const auto row_of = [](const std::string& release, const std::string& model,
+                         const std::string& system, const std::string& expert) {
+    const auto read = read_nemo(
+        table("release,task,model,system,gpus,precision,gbs,mbs,seq_len,fsdp,tp,pp,cp,vp,ep,etp,ga,"
+              "tokens_per_s_per_gpu,model_tflops_per_gpu\n" +
+              release + " NeMo Container,Pre-Training Performance," + model + "," + system +
+              ",64,BF16,1280,4,4096,0,1,1,1,n/a," + expert + ",,,1000,100\n"));
+    REQUIRE(read);
+    REQUIRE(read->rows.size() == 1);
+    return read->rows.front();
+  };
+  const JobRow before = row_of("26.04.01", "GPT OSS 120B", "DGX-GB200", "64");
+  CHECK_FALSE(before.fused_experts);
+  CHECK(before.recomputed.size() == 4);
+  CHECK(before.plan.expert_exchange == strategies::ExpertExchange::kTokensOnce);
+  CHECK(row_of("26.06", "GPT OSS 120B", "DGX-GB200", "64").fused_experts);
+  CHECK_FALSE(row_of("26.06.01", "GPT OSS 120B", "DGX-GB200", "64").fused_experts);
+  CHECK(row_of("26.06.01", "Qwen3_30B_a3B", "DGX-H100", "8").fused_experts);
+  CHECK(row_of("26.04", "GPT OSS 120B", "DGX-H100", "8").plan.expert_exchange ==
+        strategies::ExpertExchange::kTokens);
 }
 
 TEST_CASE("a row without words is left out, with its reason") {

@@ -282,6 +282,25 @@ TEST_CASE("memory: stages of 1F1B hold fewer microbatches towards the end") {
   }
 }
 
+// Four stages, four microbatches: buffers for all that a stage receives, less what is in flight and
+// counts as an input, and what it sent until its gradient comes: 4 + 4, 4 + 3 + 1, 4 + 2 + 2 and 3.
+TEST_CASE("memory: a sharded pipeline holds messages") {
+  const Training training = {.global_batch = 8, .dtype = workload::Dtype::kFp16};
+  Plan plan;
+  plan.data = 2;
+  plan.pipeline = 4;
+  plan.zero = 3;
+  const Layout layout = laid_out(gpt(1024, 16, 16), {}, training, plan);
+  const double message = layout.stages[0].chunks[0].layers.back().output.b();
+  const double expected[] = {8, 8, 8, 3};
+  for (std::size_t s = 0; s < 4; ++s) {
+    const Stage& stage = layout.stages[s];
+    // Weights in two bytes, their gradients in four.
+    const double parameters = stage.gathered.b() - expected[s] * message;
+    CHECK(parameters / stage.parameters() == Approx(6));
+  }
+}
+
 TEST_CASE("memory savers keep ranks and batch, and lay out") {
   const Training training = {.global_batch = 64, .microbatch = 2};
   Plan plan;

@@ -103,6 +103,37 @@ TEST_CASE("experts move to the tokens where that is cheaper") {
   CHECK(test::flops_over_ranks(weights) == 2 * w.model_flops());
 }
 
+// Two of 8 experts on 4 ranks: 4 (1 - (3/4)²) = 1.75 ranks have some of them.
+TEST_CASE("a token may go once to each rank with some of its experts") {
+  const workload::Workload w = tiny_gpt({.experts = 8});
+  const Training training{.global_batch = 8};
+  const auto bytes = [&](ExpertExchange exchange) {
+    return collective_bytes(
+        laid_out(w, training, {.data = 4, .expert = 4, .expert_exchange = exchange}), Axis::kExpert,
+        CollectiveKind::kAllToAll);
+  };
+  CHECK(bytes(ExpertExchange::kTokensOnce) == Approx(bytes(ExpertExchange::kTokens) * 1.75 / 2));
+  const Layout once = laid_out(
+      w, training, {.data = 4, .expert = 4, .expert_exchange = ExpertExchange::kTokensOnce});
+  CHECK(test::flops_over_ranks(once) == 8 * w.model_flops());
+}
+
+TEST_CASE("exchanges of tokens may run beside the next op") {
+  const workload::Workload w = tiny_gpt({.experts = 8});
+  const auto issues = [&](bool overlap) {
+    const Layout layout =
+        laid_out(w, {.global_batch = 8}, {.data = 4, .expert = 4, .overlap_experts = overlap});
+    std::vector<Issue> found;
+    for (const auto* phase : {&block_of(layout).forward, &block_of(layout).backward})
+      for (const Op& op : *phase)
+        if (op.collective == CollectiveKind::kAllToAll && op.communicates())
+          found.push_back(op.issue);
+    return found;
+  };
+  CHECK(issues(false) == std::vector<Issue>(4, Issue::kInline));
+  CHECK(issues(true) == std::vector<Issue>(4, Issue::kBeside));
+}
+
 TEST_CASE("a ring passes keys and values beside attention") {
   const workload::Workload w = tiny_gpt({});
   const Layout layout = laid_out(w, {}, {.context = 4});

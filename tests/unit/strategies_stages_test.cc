@@ -58,6 +58,14 @@ TEST_CASE("an interleaved stage has chunks from all over the model") {
   CHECK(layout.stages[1].chunks[2].layers.back().name == "head");
 }
 
+TEST_CASE("embedding and head count as layers where chunks are even with them alone") {
+  const Layout layout =
+      laid_out(tiny_gpt({.layers = 10}), {.global_batch = 8}, {.pipeline = 2, .interleave = 3});
+  CHECK(counts_of(layout) == Counts{{2, 2, 2}, {2, 2, 2}});
+  CHECK(layout.stages[0].chunks[0].layers.front().name == "embedding");
+  CHECK(layout.stages[1].chunks[2].layers.back().name == "head");
+}
+
 TEST_CASE("ranks are numbered stage by stage") {
   const Layout layout =
       laid_out(tiny_gpt({}), {.global_batch = 8}, {.data = 2, .tensor = 4, .pipeline = 2});

@@ -153,6 +153,25 @@ TEST_CASE("conversions to 8 bits are divided like their operands") {
   CHECK(casts(laid_out(*w, {}, {.tensor = 4, .sequence_parallel = true})) == Approx(one / 4));
 }
 
+TEST_CASE("operands of 8-bit products are gathered as such, sums are not") {
+  const auto bytes = [](workload::Dtype dtype, bool quantised, CollectiveKind kind) {
+    const Result<workload::Workload> w = workload::find_model("llama3_8b", {.dtype = dtype});
+    REQUIRE(w);
+    Layout layout =
+        laid_out(*w, {.dtype = dtype},
+                 {.tensor = 4, .sequence_parallel = true, .quantised_gathers = quantised});
+    std::erase_if(layout.stages[0].chunks[0].layers,
+                  [](const Layer& l) { return l.name != "block"; });
+    return collective_bytes(layout, Axis::kTensor, kind);
+  };
+  using workload::Dtype;
+  const double half = bytes(Dtype::kBf16, true, CollectiveKind::kAllGather);
+  CHECK(bytes(Dtype::kFp8, true, CollectiveKind::kAllGather) == Approx(half / 2));
+  CHECK(bytes(Dtype::kFp8, false, CollectiveKind::kAllGather) == Approx(half));
+  CHECK(bytes(Dtype::kFp8, true, CollectiveKind::kReduceScatter) ==
+        Approx(bytes(Dtype::kBf16, true, CollectiveKind::kReduceScatter)));
+}
+
 TEST_CASE("sequence parallelism divides the rest too and moves as much") {
   const workload::Workload w = tiny_gpt({});
   const double t = 4;
@@ -214,6 +233,18 @@ TEST_CASE("selective recomputation repeats attention's core where scores are kep
   const Layout flash = laid_out(tiny_gpt({}), {.recompute = Recompute::kSelective}, {});
   CHECK(block_of(flash).recompute.empty());
   CHECK(block_of(flash).kept_bytes() == tiny_gpt({}).layers[1].kept_bytes());
+}
+
+TEST_CASE("a layer that says what runs again keeps that, and drops what is marked") {
+  workload::Workload w = tiny_gpt({.flash = false});
+  for (Layer& layer : w.layers)
+    if (layer.name == "block") layer.recompute = {layer.forward.front()};
+  const Bytes before = w.layers[1].kept_bytes();
+  const Layout layout = laid_out(w, {.recompute = Recompute::kSelective}, {});
+  CHECK(names_of(block_of(layout).recompute) ==
+        std::vector<std::string>{std::string(w.layers[1].forward.front().name)});
+  CHECK(block_of(layout).recomputed > Bytes::b(0));
+  CHECK(block_of(layout).kept_bytes() + block_of(layout).recomputed == before);
 }
 
 TEST_CASE("a tensor degree that does not fit is told with its neighbours") {

@@ -37,6 +37,10 @@ std::optional<std::string> device_of(std::string_view gpu) {
   return std::nullopt;
 }
 
+/// Share of the peak that attention kernels get, forward: the Triton kernels of 2023, made for A100
+/// (fitted, docs/accuracy.md).
+constexpr double kTritonOnA100 = 0.35, kTritonOnH100 = 0.19;
+
 /// The degree behind a prefix: "tp8".
 std::optional<std::uint32_t> degree_of(std::string_view word, std::string_view prefix) {
   if (word.substr(0, prefix.size()) != prefix) return std::nullopt;
@@ -68,6 +72,7 @@ Result<JobTable> read_mpt(const std::filesystem::path& path) {
     const std::optional<std::string> device = device_of(gpu);
     if (!device) return leave_out("a GPU that the catalog lacks");
     job.device = *device;
+    job.attention = gpu.starts_with("h100") ? kTritonOnH100 : kTritonOnA100;
     if (!set_devices(job, devices, 8)) return leave_out("no whole nodes");
     if (const auto rate = gbit_of(section)) {
       job.node_network = ByteRate::gbit_per_s(*rate);
@@ -111,6 +116,7 @@ Result<JobTable> read_torchtitan(const std::filesystem::path& path) {
     if (!device) return leave_out("a GPU that the catalog lacks");
     job.device = *device;
     if (!set_devices(job, devices, 8)) return leave_out("no whole nodes");
+    job.attention = kFlash2OnHopper;  // which PyTorch's SDPA calls
     std::uint32_t fsdp = 1;
     for (const std::string_view word : split(layout, ' ')) {
       if (const auto d = degree_of(word, "fsdp"))
@@ -136,7 +142,10 @@ Result<JobTable> read_torchtitan(const std::filesystem::path& path) {
     job.training.microbatch = local / job.plan.pipeline;
     job.training.global_batch = row.number("global_batch").value_or(local * job.plan.data);
     if (precision != "bf16") job.training.dtype = workload::Dtype::kFp8;
-    if (precision == "float8_rowwise") job.fp8 = 1;
+    if (precision == "float8_rowwise") {
+      job.fp8 = 1;
+      job.plan.quantised_gathers = false;
+    }
     if (job.plan.context > 1) {
       job.plan.context_balanced = false;
       job.assumed.emplace_back("a ring in which the last rank has most of attention");

@@ -38,6 +38,7 @@ struct ModelShape {
   bool biases = false;
   std::uint32_t experts = 0;  ///< of every layer; feed_forward is that of one
   std::uint32_t experts_per_token = 0;
+  bool clamped_experts = false;
 };
 
 struct JobRow {
@@ -54,6 +55,11 @@ struct JobRow {
   /// What runs in FP8, of half precision: 1 where each row has a scale of its own, which gains
   /// nothing.
   std::optional<double> fp8 = {};
+  /// Share of the peak matrix rate that the generation of its attention kernels gets.
+  std::optional<double> attention = {};
+  bool fused_experts = false;
+  /// Ops that run again in backward, by name.
+  std::vector<std::string_view> recomputed = {};
   /// What the table leaves open: those that are legal; `training` and `plan` hold the first.
   struct Choice {
     double microbatch;

@@ -1,5 +1,7 @@
 #include "cli/validation/job_tables/job_workload.h"
 
+#include <algorithm>
+
 #include "strategies/lay_out.h"
 
 namespace rehearse::cli {
@@ -19,8 +21,15 @@ bool is_torchtitan(const JobRow& row) {
 
 /// torchtitan counts the matrix products of a block and saves the first, third, fifth and seventh:
 /// queries, values, the first of two halves of the feed-forward input, the block's output; beside
-/// them attention. 8.5 + 2 f/h bytes per element of a hidden state in all.
-void save_every_second_product(Layer& block, const workload::Transformer& model) {
+/// them attention. 8.5 + 2 f/h bytes per element of a hidden state in all. All else runs again.
+/// Under tensor parallelism the sums over ranks are saved, too, and nobody needs the product before
+/// that of attention's output.
+void save_every_second_product(Layer& block, const workload::Transformer& model, bool sums) {
+  for (const workload::Op& op : block.forward) {
+    const bool saved = op.name == "query" || op.name == "value" || op.name == "attention" ||
+                       op.name == "gate" || op.name == "down" || (sums && op.name == "projection");
+    if (!saved) block.recompute.push_back(op);
+  }
   const double group = static_cast<double>(model.heads) / std::max(1U, model.kv_heads);
   std::vector<Kept> kept;
   Bytes input = Bytes::b(0);
@@ -69,7 +78,8 @@ workload::Transformer transformer_of(const JobRow& row) {
   if (m.experts > 0)
     t.mixture = workload::Mixture{.experts = m.experts,
                                   .per_token = static_cast<double>(m.experts_per_token),
-                                  .feed_forward = m.feed_forward};
+                                  .feed_forward = m.feed_forward,
+                                  .clamped = m.clamped_experts};
   return t;
 }
 
@@ -77,7 +87,7 @@ workload::Implementation implementation_of(const JobRow& row) {
   using workload::Attention;
   using workload::Elementwise;
   using workload::Loss;
-  workload::Implementation how{.dtype = row.training.dtype};
+  workload::Implementation how{.dtype = row.training.dtype, .fused_experts = row.fused_experts};
   switch (row.implementation) {
     case Implementation::kMegatron2021:
       how.attention = Attention::kUnfused;
@@ -98,10 +108,12 @@ workload::Implementation implementation_of(const JobRow& row) {
       break;
     case Implementation::kTorchtitan:
       how.loss = Loss::kEager;
+      how.fused_projections = false;
       break;
     case Implementation::kTorchtitanCompiled:
       how.elementwise = Elementwise::kCompiled;
       how.loss = Loss::kCompiled;
+      how.fused_projections = false;
       break;
     case Implementation::kLlmFoundry:
       how.loss = Loss::kMpt;
@@ -115,11 +127,15 @@ Result<workload::Workload> workload_of(const JobRow& row) {
   const workload::Implementation how = implementation_of(row);
   Result<workload::Workload> w = workload::transformer(model, how);
   if (!w) return forward(w);
+  for (Layer& layer : w->layers)
+    for (const workload::Op& op : layer.forward)
+      if (std::find(row.recomputed.begin(), row.recomputed.end(), op.name) != row.recomputed.end())
+        layer.recompute.push_back(op);
   if (!is_torchtitan(row)) return w;
   for (Layer& layer : w->layers) {
     const bool block = layer.name.find("block") != std::string::npos;
     if (block && row.training.recompute == strategies::Recompute::kSelective)
-      save_every_second_product(layer, model);
+      save_every_second_product(layer, model, row.plan.tensor > 1);
     if (row.plan.tensor == 1) continue;
     for (Kept& k : layer.kept)
       if (k.transient)

@@ -56,6 +56,23 @@ std::optional<Dtype> dtype_of(std::string_view precision) {
   return std::nullopt;
 }
 
+/// What no column says: as the recipes of Megatron-Bridge have it (scripts/performance/configs),
+/// and its release notes (0.5.1: fused products of experts came with container 26.06; in 26.06.01
+/// those of GPT-OSS did not work).
+void follow_recipe(JobRow& job, std::string_view release, std::string_view model,
+                   std::string_view system) {
+  const bool gpt_oss = model.starts_with("GPT OSS");
+  const bool h100 = system == "DGX-H100", gb200 = system == "DGX-GB200";
+  job.attention = kCudnn;
+  job.fused_experts = release >= "26.06" && !(release.starts_with("26.06.01") && gpt_oss);
+  if (model.starts_with("Qwen3_30B") || (model.starts_with("Qwen3_235B") && gb200) ||
+      (gpt_oss && !h100))
+    job.plan.expert_exchange = strategies::ExpertExchange::kTokensOnce;
+  job.plan.overlap_experts = gb200 && (gpt_oss || job.fused_experts);
+  if (gpt_oss && (h100 || gb200))
+    job.recomputed = {"attention_norm", "feed_forward_norm", "expert_clamp", "expert_activation"};
+}
+
 std::string_view base_of(std::string_view model) { return model.substr(0, model.find(" (")); }
 
 }  // namespace
@@ -107,6 +124,7 @@ Result<JobTable> read_nemo(const std::filesystem::path& path) {
     const auto data = divided(devices, plan.tensor * plan.pipeline * plan.context);
     if (!data) return leave_out("the degrees do not divide the GPUs");
     plan.data = *data;
+    follow_recipe(job, release, model, system);
     plan.zero = *degrees[5] > 1 ? 3 : 1;
     plan.sequence_parallel = plan.tensor > 1;
     plan.asynchronous_tensor = plan.tensor > 1;
@@ -131,6 +149,7 @@ Result<JobTable> read_mlperf_gpt(const std::filesystem::path& path) {
     if (model.find("175B") == std::string::npos) return leave_out("a model of unknown shape");
     job.model = gpt_shape(12288, 96, 96, row.required_count("seq_len"));
     job.implementation = Implementation::kMegatronFlash;
+    job.attention = kFlash2OnHopper;  // of June 2023
     const std::optional<Dtype> dtype = dtype_of(precision);
     if (!dtype) return leave_out("its number format");
     job.device = "h100_sxm5_80";

@@ -9,6 +9,11 @@
 
 namespace rehearse::cli {
 
+/// Share of the peak that attention kernels of a generation get: FlashAttention-2 on Hopper (Shah
+/// et al., FlashAttention-3, 2024); the third one and cuDNN's, forward and backward in a recorded
+/// step of DeepSeek-V3 on H800.
+inline constexpr double kFlash2OnHopper = 0.35, kCudnn = 0.50;
+
 /// Reads each row with `read`: a JobRow, several (one per column of measurements), or none and a
 /// line in JobTable::left_out. Errors of cells are collected and fail the table. Names that come
 /// twice get a number.

@@ -27,6 +27,7 @@ struct Named {
   std::string_view name;  ///< plain
   std::uint32_t hidden, layers, heads, kv_heads, head_size, feed_forward, vocabulary;
   std::uint32_t experts, experts_per_token;
+  bool gpt_oss = false;  ///< biases everywhere, activations clamped
 };
 constexpr Named kNamed[] = {
     {"llama38b", 4096, 32, 32, 8, 128, 14336, 128256, 0, 0},
@@ -36,7 +37,7 @@ constexpr Named kNamed[] = {
     {"llama31405b", 16384, 126, 128, 8, 128, 53248, 128256, 0, 0},
     {"qwen330ba3b", 2048, 48, 32, 4, 128, 768, 151936, 128, 8},
     {"qwen3235ba22b", 4096, 94, 64, 4, 128, 1536, 151936, 128, 8},
-    {"gptoss120b", 2880, 36, 64, 8, 64, 2880, 201088, 128, 4},
+    {"gptoss120b", 2880, 36, 64, 8, 64, 2880, 201088, 128, 4, true},
 };
 
 }  // namespace
@@ -74,8 +75,10 @@ std::optional<ModelShape> named_shape(std::string_view name) {
                         .vocabulary = m.vocabulary,
                         .gated = true,
                         .rms_norm = true,
+                        .biases = m.gpt_oss,
                         .experts = m.experts,
-                        .experts_per_token = m.experts_per_token};
+                        .experts_per_token = m.experts_per_token,
+                        .clamped_experts = m.gpt_oss};
   return std::nullopt;
 }
 
