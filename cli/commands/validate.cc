@@ -10,6 +10,7 @@
 #include "cli/output/result.h"
 #include "cli/validation/collective_report.h"
 #include "cli/validation/job_report.h"
+#include "cli/validation/layer_accuracy.h"
 #include "cli/validation/memory_report.h"
 #include "cli/validation/operation_report.h"
 #include "cli/validation/replay_report.h"
@@ -64,6 +65,14 @@ Result<std::optional<Finding>> jobs(const std::filesystem::path& data, const Glo
   return Finding{summarize(*found), job_table(*found).text(48, 40), job_section(*found)};
 }
 
+Result<std::optional<Finding>> layers(const std::filesystem::path& data, const Globals&) {
+  const Result<TimedAccuracy> found = measure_layer_accuracy(data);
+  if (!found) return forward(found);
+  if (found->cases.empty()) return std::nullopt;
+  return Finding{summarize("layers", *found), timed_table(*found).text(48, 48),
+                 layer_section(*found)};
+}
+
 Result<std::optional<Finding>> operations(const std::filesystem::path& data, const Globals&) {
   const Result<OperationAccuracy> found = measure_operation_accuracy(data);
   if (!found) return forward(found);
@@ -78,12 +87,13 @@ struct Suite {
 };
 
 /// All suites, in the order in which they are shown. The first two are measured in one go.
-constexpr std::array<Suite, 6> kSuites = {
+constexpr std::array<Suite, 7> kSuites = {
     {{"replay", replays, "recordings"},
      {"replay-pairs", replays, "recordings of one job"},
      {"collectives", collectives, "tables of collectives"},
      {"memory", memory_of_jobs, "tables of peak memory"},
      {"jobs", jobs, "tables of step times of jobs"},
+     {"layers", layers, "times of layers"},
      {"operations", operations, "tables of operations", false}}};
 
 bool is_wanted(const Options& options, const Suite& suite) {

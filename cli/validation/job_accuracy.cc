@@ -95,9 +95,13 @@ std::string case_of(const std::string& table, const JobRow& row) {
 }  // namespace
 
 Result<JobPrediction> predict_row(const JobRow& row) {
-  if (!row.step) return fail(fmt::format("{}: no measured step", row.name));
   const Result<const cluster::Gpu*> gpu = cluster::find_gpu(row.device);
   if (!gpu) return forward(gpu);
+  return predict_row(row, conditions_of(row, **gpu));
+}
+
+Result<JobPrediction> predict_row(const JobRow& row, const step::Conditions& conditions) {
+  if (!row.step) return fail(fmt::format("{}: no measured step", row.name));
   const Result<cluster::Cluster> cluster = cluster_of(row);
   if (!cluster) return forward(cluster);
   Result<workload::Workload> workload = workload_of(row);
@@ -105,7 +109,7 @@ Result<JobPrediction> predict_row(const JobRow& row) {
   step::Spec spec{.workload = std::move(*workload),
                   .training = row.training,
                   .plan = row.plan,
-                  .conditions = conditions_of(row, **gpu)};
+                  .conditions = conditions};
   std::vector<JobRow::Choice> choices = row.choices;
   if (choices.empty()) choices.push_back({row.training.microbatch, row.plan.interleave});
   std::optional<JobPrediction> best;

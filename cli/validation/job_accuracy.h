@@ -37,6 +37,7 @@ struct JobAccuracy {
 
 /// One row, with closed forms. Of several choices that the table leaves open the quickest.
 Result<JobPrediction> predict_row(const JobRow& row);
+Result<JobPrediction> predict_row(const JobRow& row, const step::Conditions& conditions);
 
 /// Every table of jobs in the folder. The shipped conditions were fitted on every fifth row of
 /// vTrain's and every third of MPT's, by search on a grid; all others are blind.
