@@ -18,12 +18,10 @@ namespace fs = std::filesystem;
 using workload::Layer;
 using workload::Op;
 
-/// As PyTorch multiplies where nothing else is asked for: convolutions in TF32, matrices in FP32;
-/// and with its own kernels.
+/// As PyTorch multiplies where nothing else is asked for: convolutions in TF32, matrices in FP32.
 Result<workload::Workload> described(const std::string& model, double batch) {
   workload::Implementation how;
   how.dtype = workload::Dtype::kTf32;
-  how.elementwise = workload::Elementwise::kUnfused;
   how.dropout = true;
   Result<workload::Workload> one = workload::find_model(model, how);
   if (!one) return forward(one);

@@ -9,6 +9,7 @@
 
 #include "cli/validation/job_tables/job_tables.h"
 #include "cli/validation/job_tables/job_workload.h"
+#include "models/compute/transfer.h"
 #include "models/step/predict.h"
 #include "sim/cluster/catalog.h"
 #include "sim/cluster/read_cluster.h"
@@ -60,20 +61,17 @@ std::optional<double> ordering_of(const std::vector<JobPrediction>& rows) {
   return agree / pairs;
 }
 
-/// Kernels of PyTorch as they are, or fused.
-workload::Elementwise elementwise_of(const JobRow& row) {
-  return row.implementation == Implementation::kLlmFoundry ||
-                 row.implementation == Implementation::kTorchtitan
-             ? workload::Elementwise::kUnfused
-             : workload::Elementwise::kEager;
-}
-
 step::Conditions conditions_of(const JobRow& row, const cluster::Gpu& gpu) {
   step::Conditions conditions = step::conditions_for(gpu, elementwise_of(row));
   if (row.fp8) conditions.fp8 = *row.fp8;
-  // The Triton kernels of 2023, forward; made for A100.
-  if (row.implementation == Implementation::kLlmFoundry)
-    conditions.sustained.attention = gpu.architecture.starts_with("hopper") ? 0.19 : 0.35;
+  // The Triton kernels of 2023, made for A100.
+  if (row.implementation == Implementation::kLlmFoundry) {
+    constexpr double kTriton = 0.35;
+    const Result<const cluster::Gpu*> a100 = cluster::find_gpu("a100_sxm4_80");
+    if (a100)
+      conditions.sustained.attention =
+          compute::same_kernels_share(kTriton, compute::facts_of(**a100), compute::facts_of(gpu));
+  }
   return conditions;
 }
 
@@ -81,6 +79,15 @@ bool is_fitted(std::string_view table, std::size_t index) {
   if (table == "vtrain-multi") return index % 5 == 0;
   if (table == "mpt") return index % 3 == 0;
   return false;
+}
+
+}  // namespace
+
+workload::Elementwise elementwise_of(const JobRow& row) {
+  return row.implementation == Implementation::kLlmFoundry ||
+                 row.implementation == Implementation::kTorchtitan
+             ? workload::Elementwise::kUnfused
+             : workload::Elementwise::kEager;
 }
 
 std::string case_of(const std::string& table, const JobRow& row) {
@@ -92,15 +99,14 @@ std::string case_of(const std::string& table, const JobRow& row) {
   return name;
 }
 
-}  // namespace
-
 Result<JobPrediction> predict_row(const JobRow& row) {
   const Result<const cluster::Gpu*> gpu = cluster::find_gpu(row.device);
   if (!gpu) return forward(gpu);
-  return predict_row(row, conditions_of(row, **gpu));
+  return predict_row(row, conditions_of(row, **gpu), compute::shipped_calibrations());
 }
 
-Result<JobPrediction> predict_row(const JobRow& row, const step::Conditions& conditions) {
+Result<JobPrediction> predict_row(const JobRow& row, const step::Conditions& conditions,
+                                  std::span<const compute::Calibration> calibrations) {
   if (!row.step) return fail(fmt::format("{}: no measured step", row.name));
   const Result<cluster::Cluster> cluster = cluster_of(row);
   if (!cluster) return forward(cluster);
@@ -118,8 +124,10 @@ Result<JobPrediction> predict_row(const JobRow& row, const step::Conditions& con
     spec.training.microbatch = choice.microbatch;
     spec.plan.interleave = choice.interleave;
     if (choice.interleave > 1) spec.plan.schedule = strategies::Schedule::kInterleaved;
-    const Result<step::Step> step = step::predict(
-        spec, *cluster, {.fidelity = step::Fidelity::kClosed, .counterfactuals = false});
+    const Result<step::Step> step = step::predict(spec, *cluster,
+                                                  {.fidelity = step::Fidelity::kClosed,
+                                                   .counterfactuals = false,
+                                                   .calibrations = calibrations});
     if (!step) {
       if (!refusal) refusal = forward(step);
       continue;

@@ -102,7 +102,7 @@ Status galvatron(const fs::path& folder, TimedAccuracy& accuracy) {
 Status triosim(const fs::path& folder, TimedAccuracy& accuracy) {
   const Result<std::vector<ConvnetTimes>> all = read_convnet_times(folder);
   if (!all) return forward(all);
-  const Result<step::OpPrice> price = price_on(kTrioSimDevice, workload::Elementwise::kUnfused);
+  const Result<step::OpPrice> price = price_on(kTrioSimDevice, workload::Elementwise::kEager);
   if (!price) return forward(price);
   for (const ConvnetTimes& net : *all) {
     const auto add = [&](std::string_view name, const std::vector<ConvnetPass>& passes) {

@@ -16,7 +16,8 @@ struct Named {
 std::vector<Named> worst_first(const TimedAccuracy& accuracy) {
   std::vector<Named> all;
   for (const TimedCase& each : accuracy.cases)
-    for (const TimedRow& row : each.rows) all.push_back({&each, &row});
+    if (!each.sum)
+      for (const TimedRow& row : each.rows) all.push_back({&each, &row});
   std::stable_sort(all.begin(), all.end(), [](const Named& a, const Named& b) {
     return std::abs(a.row->error()) > std::abs(b.row->error());
   });

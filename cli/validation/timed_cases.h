@@ -27,6 +27,7 @@ struct TimedCase {
   std::string name;
   std::vector<TimedRow> rows = {};
   std::string reason = {};  ///< why the bad rows are bad, where it is known
+  bool sum = false;         ///< of other cases, which hold its rows too
 };
 
 struct TimedAccuracy {

@@ -57,7 +57,9 @@ Result<OpCost> OpCost::on(const DeviceFacts& facts, const Sustained& sustained,
 
 Estimate<Seconds> OpCost::predicted(const Op& op) const {
   Predicted p = predict(state_->facts, state_->constants, op);
-  if (op.kind == OpKind::kGemm || op.kind == OpKind::kConvolution) p.seconds *= state_->gemm;
+  const bool matrix = op.kind == OpKind::kGemm || op.kind == OpKind::kConvolution;
+  if (matrix && arithmetic_of(state_->facts, op.dtype) != Arithmetic::kFp32)
+    p.seconds *= state_->gemm;
   const Widths& widths =
       p.provenance == Provenance::kInterpolated ? state_->constants.known : state_->constants.other;
   const Width width = widths[static_cast<std::size_t>(p.kind)];

@@ -29,7 +29,8 @@ namespace rehearse::compute {
 /// How a framework on a cluster uses a device, against benchmarks of single operations. Constants
 /// are fitted on whole jobs or measured by the user; each has a physical range.
 struct Sustained {
-  /// Time of matrix operations ÷ that of a benchmark: benchmarks run cool. 1 to 1.6.
+  /// Time of matrix operations ÷ that of a benchmark: benchmarks run cool. 1 to 1.6. Not of those
+  /// in FP32, which heat less: whole models in FP32 take what benchmarks say.
   std::optional<double> gemm = {};
   /// Share of the peak memory rate that elementwise kernels get. 0.3 to 0.95.
   std::optional<double> memory = {};
