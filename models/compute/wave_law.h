@@ -36,8 +36,8 @@ struct WaveShape {
 };
 
 /// What long rows of the operands cost, of which a tile reads pieces that lie far apart: with
-/// x = k / from, the rate falls by 1 + extra x² / (1 + x²). Pascal shows it in FP32 from some 10,000
-/// summed over, Volta hardly; absent where no table does.
+/// x = k / from, the rate falls by 1 + extra x⁴ / (1 + x⁴). Pascal shows it in FP32 from some
+/// 10,000 summed over, Volta hardly; absent where no table does.
 struct Reread {
   double from = 0;  ///< elements of a row; 0: never
   double extra = 0;
