@@ -257,7 +257,8 @@ Result<std::vector<OperationTable>> read_kernel_csv(const fs::path& path) {
     if (products) {
       const auto cells = numbers<4>(*table, r, {"B", "M", "N", "K"});
       if (!cells) return forward(cells);
-      const auto [batch, m, n, k] = *cells;
+      // The grids of the kernels say which is which: N is summed over, K counts columns.
+      const auto [batch, m, k, n] = *cells;
       op = product(Dtype::kFp32, batch, m, n, k);
       kind = name;
     } else {

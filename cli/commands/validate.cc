@@ -8,12 +8,15 @@
 #include "cli/calibrate/measured_tables.h"
 #include "cli/commands/commands.h"
 #include "cli/output/result.h"
+#include "cli/validation/carried_accuracy.h"
 #include "cli/validation/collective_report.h"
 #include "cli/validation/job_report.h"
+#include "cli/validation/layer_accuracy.h"
 #include "cli/validation/memory_report.h"
 #include "cli/validation/operation_report.h"
 #include "cli/validation/replay_report.h"
 #include "cli/validation/throughput_report.h"
+#include "cli/validation/withheld_accuracy.h"
 #include "sim/base/text.h"
 
 namespace rehearse::cli {
@@ -65,6 +68,25 @@ Result<std::optional<Finding>> jobs(const std::filesystem::path& data, const Glo
   return Finding{summarize(*found), job_table(*found).text(48, 40), job_section(*found)};
 }
 
+Result<std::optional<Finding>> timed(std::string_view suite, const Result<TimedAccuracy>& found,
+                                     std::string (*section)(const TimedAccuracy&)) {
+  if (!found) return forward(found);
+  if (found->cases.empty()) return std::nullopt;
+  return Finding{summarize(suite, *found), timed_table(*found).text(48, 48), section(*found)};
+}
+
+Result<std::optional<Finding>> layers(const std::filesystem::path& data, const Globals&) {
+  return timed("layers", measure_layer_accuracy(data), layer_section);
+}
+
+Result<std::optional<Finding>> carried(const std::filesystem::path& data, const Globals&) {
+  return timed("carried", measure_carried_accuracy(data), carried_section);
+}
+
+Result<std::optional<Finding>> withheld(const std::filesystem::path& data, const Globals&) {
+  return timed("withheld", measure_withheld_accuracy(data), withheld_section);
+}
+
 Result<std::optional<Finding>> operations(const std::filesystem::path& data, const Globals&) {
   const Result<OperationAccuracy> found = measure_operation_accuracy(data);
   if (!found) return forward(found);
@@ -86,13 +108,16 @@ struct Suite {
 };
 
 /// All suites, in the order in which they are shown. The first two are measured in one go.
-constexpr std::array<Suite, 7> kSuites = {
+constexpr std::array<Suite, 10> kSuites = {
     {{"replay", replays, "recordings"},
      {"replay-pairs", replays, "recordings of one job"},
      {"collectives", collectives, "tables of collectives"},
      {"memory", memory_of_jobs, "tables of peak memory"},
      {"jobs", jobs, "tables of step times of jobs"},
+     {"withheld", withheld, "tables of step times of jobs"},
      {"throughput", throughputs, "tables of steps by batch, devices or kind of device"},
+     {"layers", layers, "times of layers"},
+     {"carried", carried, "recordings of one script on two GPUs"},
      {"operations", operations, "tables of operations", false}}};
 
 bool is_wanted(const Options& options, const Suite& suite) {

@@ -63,21 +63,6 @@ std::string device_of(const trace::Rank& rank) {
   return "";
 }
 
-/// Times of `from` as they would be on `to`: by the ratio of what the cost model says of both. Half
-/// of the interval that a prediction alone would have comes on top, as in OpCost::rescale.
-void carry_over(workload::Workload& workload, const compute::OpCost& from,
-                const compute::OpCost& to) {
-  for_each_op(workload, [&](Op& op) {
-    if (!op.measured) return;
-    const Estimate<Seconds> was = from.predicted(op), is = to.predicted(op);
-    const double ratio = is.value / was.value;
-    if (ratio == 1) return;  // a variant that differs in its memory alone
-    Estimate<Seconds>& time = *op.measured;
-    time = {time.value * ratio, time.low * ratio * std::sqrt(is.low / is.value),
-            time.high * ratio * std::sqrt(is.high / is.value), Provenance::kExtrapolated};
-  });
-}
-
 }  // namespace
 
 Result<RecordedWorkload> read_recording(const YamlMap& map, const std::filesystem::path& folder) {
@@ -161,7 +146,9 @@ Result<workload::Workload> place_recording(RecordedWorkload recorded, const std:
     if (!from) return forward(from);
     const Result<compute::OpCost> to = compute::OpCost::on(device, {});
     if (!to) return forward(to);
-    carry_over(workload, *from, *to);
+    for_each_op(workload, [&](Op& op) {
+      if (op.measured) op.measured = to->carried(*op.measured, op, *from);
+    });
     notes.push_back(
         fmt::format("{}: recorded on {}; times are carried over to {} by what the cost "
                     "model says of both",

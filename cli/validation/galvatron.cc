@@ -80,6 +80,25 @@ bool complete(Transformer& m, GalvatronFamily& family) {
   return m.hidden > 0 && m.heads > 0;
 }
 
+/// What the name of a file says, before `complete`.
+GalvatronModel named_by(const std::string& file, std::string_view kind) {
+  GalvatronModel named;
+  Transformer& m = named.model;
+  const std::size_t prefix = file.find("__");
+  m.name = file.substr(file.find(kind) + kind.size());
+  m.hidden = count_after(file, "_hidden");
+  m.heads = count_after(file, "_head");
+  m.sequence = count_after(file, "_seqlen");
+  m.layers = 1;
+  named.family.name = m.hidden > 0 && prefix != std::string::npos ? file.substr(0, prefix) : m.name;
+  for (const Known& known : kKnown)
+    if (m.hidden == 0 && m.name.find(known.name) != std::string::npos) {
+      m.hidden = known.hidden;
+      m.heads = known.heads;
+    }
+  return named;
+}
+
 struct Measured {
   std::optional<double> states, activations, above;
 };
@@ -173,24 +192,15 @@ Result<GalvatronProfile> read_galvatron(const std::filesystem::path& path,
     return fail(Diagnostic{.file = path.string(), .problem = "is no JSON object"});
   GalvatronProfile profile{.file = path.stem().string(), .family = {}, .model = {}};
   const std::string& file = profile.file;
-  const std::size_t prefix = file.find("__"), at = file.find("memory_profiling_");
-  if (at == std::string::npos)
+  constexpr std::string_view kKind = "memory_profiling_";
+  if (file.find(kKind) == std::string::npos)
     return fail(Diagnostic{.file = path.string(),
                            .problem = "is named like no memory profile",
                            .expected = "[family__]memory_profiling_DTYPE_MODEL.json"});
+  GalvatronModel named = named_by(file, kKind);
+  profile.family = std::move(named.family);
+  profile.model = std::move(named.model);
   Transformer& m = profile.model;
-  m.name = file.substr(at + std::string_view("memory_profiling_").size());
-  m.hidden = count_after(file, "_hidden");
-  m.heads = count_after(file, "_head");
-  m.sequence = count_after(file, "_seqlen");
-  m.layers = 1;
-  profile.family.name =
-      m.hidden > 0 && prefix != std::string::npos ? file.substr(0, prefix) : m.name;
-  for (const Known& known : kKnown)
-    if (m.hidden == 0 && m.name.find(known.name) != std::string::npos) {
-      m.hidden = known.hidden;
-      m.heads = known.heads;
-    }
   if (const auto described = root.find("model_config"); described != root.end()) {
     m.hidden = config(*described, "dim");
     m.heads = config(*described, "n_heads");
@@ -218,6 +228,13 @@ Result<GalvatronProfile> read_galvatron(const std::filesystem::path& path,
     profile.family.copies = profile.family.copies_sequence_parallel = 0;
   }
   return profile;
+}
+
+std::optional<GalvatronModel> galvatron_model(const std::string& file, std::string_view kind) {
+  if (file.find(kind) == std::string::npos) return std::nullopt;
+  GalvatronModel named = named_by(file, kind);
+  if (!complete(named.model, named.family)) return std::nullopt;
+  return named;
 }
 
 Result<Layer> galvatron_block(const GalvatronProfile& profile, std::uint32_t sequence,

@@ -9,7 +9,9 @@
 #pragma once
 
 #include <filesystem>
+#include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "models/workload/layout.h"
@@ -28,6 +30,11 @@ struct GalvatronFamily {
   /// of their own: copies of 2 bytes an element that stay, of the two.
   std::uint32_t copies = 0;
   std::uint32_t copies_sequence_parallel = 0;
+};
+
+struct GalvatronModel {
+  GalvatronFamily family;
+  workload::Transformer model;
 };
 
 struct GalvatronRow {
@@ -57,6 +64,10 @@ struct GalvatronProfile {
   std::vector<GalvatronLayerRow> layer_rows = {};
   std::optional<Bytes> layer_parameters = {};  ///< at 4 bytes
 };
+
+/// What the name of a file, [family__]KINDDTYPE_MODEL, says of the model; nothing where it is of
+/// another kind, or of a model that is not known.
+std::optional<GalvatronModel> galvatron_model(const std::string& file, std::string_view kind);
 
 /// Fails where the file is no such profile; a profile of a model that is not known has no rows and
 /// says so in `left_out`.

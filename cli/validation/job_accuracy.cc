@@ -9,6 +9,7 @@
 
 #include "cli/validation/job_tables/job_tables.h"
 #include "cli/validation/job_tables/job_workload.h"
+#include "models/compute/transfer.h"
 #include "models/step/predict.h"
 #include "sim/cluster/catalog.h"
 #include "sim/cluster/read_cluster.h"
@@ -60,14 +61,6 @@ std::optional<double> ordering_of(const std::vector<JobPrediction>& rows) {
   return agree / pairs;
 }
 
-/// Kernels of PyTorch as they are, or fused.
-workload::Elementwise elementwise_of(const JobRow& row) {
-  return row.implementation == Implementation::kLlmFoundry ||
-                 row.implementation == Implementation::kTorchtitan
-             ? workload::Elementwise::kUnfused
-             : workload::Elementwise::kEager;
-}
-
 step::Conditions conditions_of(const JobRow& row, const cluster::Gpu& gpu) {
   step::Conditions conditions = step::conditions_for(gpu, elementwise_of(row));
   if (row.fp8) conditions.fp8 = *row.fp8;
@@ -83,6 +76,15 @@ bool is_fitted(std::string_view table, const JobRow& row, std::size_t index) {
   return false;
 }
 
+}  // namespace
+
+workload::Elementwise elementwise_of(const JobRow& row) {
+  return row.implementation == Implementation::kLlmFoundry ||
+                 row.implementation == Implementation::kTorchtitan
+             ? workload::Elementwise::kUnfused
+             : workload::Elementwise::kEager;
+}
+
 std::string case_of(const std::string& table, const JobRow& row) {
   std::string name = table;
   if (row.training.dtype == workload::Dtype::kFp8) name += "/fp8";
@@ -92,12 +94,15 @@ std::string case_of(const std::string& table, const JobRow& row) {
   return name;
 }
 
-}  // namespace
-
 Result<JobPrediction> predict_row(const JobRow& row) {
-  if (!row.step) return fail(fmt::format("{}: no measured step", row.name));
   const Result<const cluster::Gpu*> gpu = cluster::find_gpu(row.device);
   if (!gpu) return forward(gpu);
+  return predict_row(row, conditions_of(row, **gpu), compute::shipped_calibrations());
+}
+
+Result<JobPrediction> predict_row(const JobRow& row, const step::Conditions& conditions,
+                                  std::span<const compute::Calibration> calibrations) {
+  if (!row.step) return fail(fmt::format("{}: no measured step", row.name));
   const Result<cluster::Cluster> cluster = cluster_of(row);
   if (!cluster) return forward(cluster);
   Result<workload::Workload> workload = workload_of(row);
@@ -105,7 +110,7 @@ Result<JobPrediction> predict_row(const JobRow& row) {
   step::Spec spec{.workload = std::move(*workload),
                   .training = row.training,
                   .plan = row.plan,
-                  .conditions = conditions_of(row, **gpu)};
+                  .conditions = conditions};
   std::vector<JobRow::Choice> choices = row.choices;
   if (choices.empty()) choices.push_back({row.training.microbatch, row.plan.interleave});
   std::optional<JobPrediction> best;
@@ -114,8 +119,10 @@ Result<JobPrediction> predict_row(const JobRow& row) {
     spec.training.microbatch = choice.microbatch;
     spec.plan.interleave = choice.interleave;
     if (choice.interleave > 1) spec.plan.schedule = strategies::Schedule::kInterleaved;
-    const Result<step::Step> step = step::predict(
-        spec, *cluster, {.fidelity = step::Fidelity::kClosed, .counterfactuals = false});
+    const Result<step::Step> step = step::predict(spec, *cluster,
+                                                  {.fidelity = step::Fidelity::kClosed,
+                                                   .counterfactuals = false,
+                                                   .calibrations = calibrations});
     if (!step) {
       if (!refusal) refusal = forward(step);
       continue;

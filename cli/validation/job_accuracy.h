@@ -3,6 +3,7 @@
 
 #include <filesystem>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -37,6 +38,16 @@ struct JobAccuracy {
 
 /// One row, with closed forms. Of several choices that the table leaves open the quickest.
 Result<JobPrediction> predict_row(const JobRow& row);
+/// The same under other conditions than those of its framework and device, and other calibrations
+/// than those that ship.
+Result<JobPrediction> predict_row(const JobRow& row, const step::Conditions& conditions,
+                                  std::span<const compute::Calibration> calibrations);
+
+/// Kernels of PyTorch as they are, or fused.
+workload::Elementwise elementwise_of(const JobRow& row);
+
+/// The name of its JobCase.
+std::string case_of(const std::string& table, const JobRow& row);
 
 /// Every table of jobs in the folder. The shipped conditions were fitted on every fifth row of
 /// vTrain's, every third of MPT's and every second of NeMo's mixtures, by search on a grid; all

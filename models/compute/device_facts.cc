@@ -25,6 +25,7 @@ DeviceFacts facts_of(const cluster::Gpu& gpu) {
   facts.stacked_memory = gpu.memory_type.starts_with("HBM");
   facts.l2 = gpu.l2;
   facts.power_limit = gpu.power_limit;
+  facts.boost_hz = gpu.boost_hz;
   return facts;
 }
 

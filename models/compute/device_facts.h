@@ -36,6 +36,7 @@ struct DeviceFacts {
   bool stacked_memory = false;  ///< HBM
   std::optional<Bytes> l2 = {};
   std::optional<Watts> power_limit = {};
+  std::optional<double> boost_hz = {};  ///< highest clock
 
   /// REQUIRES: the device has it.
   FlopRate peak(Arithmetic a) const { return *peaks[static_cast<std::size_t>(a)]; }

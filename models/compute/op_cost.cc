@@ -30,21 +30,23 @@ Status check_range(std::string_view what, const std::optional<double>& value, do
 
 }  // namespace
 
-Result<OpCost> OpCost::on(std::string_view device, const Sustained& sustained) {
+Result<OpCost> OpCost::on(std::string_view device, const Sustained& sustained,
+                          std::span<const Calibration> calibrations) {
   if (device.find(':') != std::string_view::npos)
     return fail(
         fmt::format("'{}' is a partition of a device, of which no operation was measured", device),
         "the name of a whole device");
   const Result<const cluster::Gpu*> gpu = cluster::find_gpu(device);
   if (!gpu) return forward(gpu);
-  return on(facts_of(**gpu), sustained);
+  return on(facts_of(**gpu), sustained, calibrations);
 }
 
-Result<OpCost> OpCost::on(const DeviceFacts& facts, const Sustained& sustained) {
+Result<OpCost> OpCost::on(const DeviceFacts& facts, const Sustained& sustained,
+                          std::span<const Calibration> calibrations) {
   if (Status ok = check_range("gemm", sustained.gemm, 0.8, 2); !ok) return forward(ok);
   if (Status ok = check_range("memory", sustained.memory, 0.1, 1); !ok) return forward(ok);
   if (Status ok = check_range("attention", sustained.attention, 0.02, 1); !ok) return forward(ok);
-  Transferred found = constants_for(facts, shipped_calibrations());
+  Transferred found = constants_for(facts, calibrations);
   if (sustained.memory) found.constants.memory.elementwise = *sustained.memory;
   if (sustained.attention) found.constants.attention = *sustained.attention;
   return OpCost(std::make_shared<State>(State{.facts = facts,
@@ -55,7 +57,9 @@ Result<OpCost> OpCost::on(const DeviceFacts& facts, const Sustained& sustained) 
 
 Estimate<Seconds> OpCost::predicted(const Op& op) const {
   Predicted p = predict(state_->facts, state_->constants, op);
-  if (op.kind == OpKind::kGemm || op.kind == OpKind::kConvolution) p.seconds *= state_->gemm;
+  const bool matrix = op.kind == OpKind::kGemm || op.kind == OpKind::kConvolution;
+  if (matrix && arithmetic_of(state_->facts, op.dtype) != Arithmetic::kFp32)
+    p.seconds *= state_->gemm;
   const Widths& widths =
       p.provenance == Provenance::kInterpolated ? state_->constants.known : state_->constants.other;
   const Width width = widths[static_cast<std::size_t>(p.kind)];
@@ -77,6 +81,15 @@ Estimate<Seconds> OpCost::rescale(const Estimate<Seconds>& measured, const Op& b
   const double low = std::sqrt(is.low / is.value), high = std::sqrt(is.high / is.value);
   return {measured.value * ratio, measured.low * ratio * low, measured.high * ratio * high,
           std::max(measured.provenance, Provenance::kInterpolated)};
+}
+
+Estimate<Seconds> OpCost::carried(const Estimate<Seconds>& measured, const Op& op,
+                                  const OpCost& from) const {
+  const Estimate<Seconds> was = from.predicted(op), is = predicted(op);
+  const double ratio = is.value / was.value;
+  if (ratio == 1) return measured;
+  return {measured.value * ratio, measured.low * ratio * std::sqrt(is.low / is.value),
+          measured.high * ratio * std::sqrt(is.high / is.value), Provenance::kExtrapolated};
 }
 
 const std::vector<std::string>& OpCost::sources() const { return state_->sources; }

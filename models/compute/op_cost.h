@@ -13,10 +13,12 @@
 
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "models/compute/calibration.h"
 #include "models/compute/device_facts.h"
 #include "models/workload/op.h"
 #include "sim/base/estimate.h"
@@ -27,7 +29,8 @@ namespace rehearse::compute {
 /// How a framework on a cluster uses a device, against benchmarks of single operations. Constants
 /// are fitted on whole jobs or measured by the user; each has a physical range.
 struct Sustained {
-  /// Time of matrix operations ÷ that of a benchmark: benchmarks run cool. 1 to 1.6.
+  /// Time of matrix operations ÷ that of a benchmark: benchmarks run cool. 1 to 1.6. Not of those
+  /// in FP32, which heat less: whole models in FP32 take what benchmarks say.
   std::optional<double> gemm = {};
   /// Share of the peak memory rate that elementwise kernels get. 0.3 to 0.95.
   std::optional<double> memory = {};
@@ -39,9 +42,12 @@ class OpCost {
  public:
   /// Fails for a device that is not in the catalog, for a partition of one, and for a value of
   /// `sustained` outside its range.
-  static Result<OpCost> on(std::string_view device, const Sustained& sustained);
+  /// REQUIRES: calibrations as constants_for takes them.
+  static Result<OpCost> on(std::string_view device, const Sustained& sustained,
+                           std::span<const Calibration> calibrations = shipped_calibrations());
   /// The same for a device that need not be in the catalog.
-  static Result<OpCost> on(const DeviceFacts& facts, const Sustained& sustained);
+  static Result<OpCost> on(const DeviceFacts& facts, const Sustained& sustained,
+                           std::span<const Calibration> calibrations = shipped_calibrations());
 
   /// What the op carries as recorded, rescaled where its extents have changed since; else what the
   /// laws say. REQUIRES: the op does not communicate.
@@ -56,6 +62,12 @@ class OpCost {
   /// Equal extents leave it as it is. REQUIRES: neither communicates.
   Estimate<Seconds> rescale(const Estimate<Seconds>& measured, const workload::Op& before,
                             const workload::Op& after) const;
+
+  /// A recording of `op` on the device of `from`, on this one: measured × predicted here ÷
+  /// predicted there. To its interval half of that of a prediction alone is added, as in `rescale`;
+  /// between variants of a device that the laws do not tell apart it stays as it is.
+  Estimate<Seconds> carried(const Estimate<Seconds>& measured, const workload::Op& op,
+                            const OpCost& from) const;
 
   /// How the constants were obtained, one line each; for people.
   const std::vector<std::string>& sources() const;

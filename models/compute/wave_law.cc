@@ -28,8 +28,9 @@ double wave_time(const WaveShape& shape, const WaveDevice& device, const MatrixP
   const double batch = std::max(product.batch, 1.0);
   const double m = std::max(product.m, 1.0), n = std::max(product.n, 1.0),
                k = std::max(product.k, 1.0);
-  const double x = device.reread.from > 0 ? n / device.reread.from : 0;
-  const double slower = 1 + device.reread.extra * x * x / (1 + x * x);
+  const double x = device.reread.from > 0 ? k / device.reread.from : 0;
+  const double x4 = x * x * x * x;
+  const double slower = 1 + device.reread.extra * x4 / (1 + x4);
   const double per_processor = slower * device.multiprocessors / device.rate;
   const double reduced = 8 * batch * m * n / (shape.memory * device.memory_rate);
   double least = HUGE_VAL;

@@ -35,11 +35,11 @@ struct WaveShape {
   double smooth;                   ///< q
 };
 
-/// What reading an operand again costs where the tiles of one wave run along more columns than its
-/// cache holds: with x = n / from, the rate falls by 1 + extra x² / (1 + x²). Pascal and Volta show
-/// it in FP32 from some 10,000 columns on; absent where no table does.
+/// What long rows of the operands cost, of which a tile reads pieces that lie far apart: with
+/// x = k / from, the rate falls by 1 + extra x⁴ / (1 + x⁴). Pascal shows it in FP32 from some
+/// 10,000 summed over, Volta hardly; absent where no table does.
 struct Reread {
-  double from = 0;  ///< columns; 0: never
+  double from = 0;  ///< elements of a row; 0: never
   double extra = 0;
 };
 

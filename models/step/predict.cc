@@ -233,7 +233,8 @@ Result<Step> predict(const Spec& spec, const cluster::Cluster& cluster,
   const std::uint32_t ranks = layout->ranks();
   const Result<std::string> device = device_of(cluster, ranks);
   if (!device) return forward(device);
-  Result<compute::OpCost> cost = compute::OpCost::on(*device, spec.conditions.sustained);
+  Result<compute::OpCost> cost =
+      compute::OpCost::on(*device, spec.conditions.sustained, options.calibrations);
   if (!cost) return forward(cost);
   const Result<const cluster::Gpu*> gpu = cluster::find_gpu(*device);
   if (!gpu) return forward(gpu);

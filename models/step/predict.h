@@ -1,6 +1,9 @@
 // The prediction of a step at a fidelity.
 #pragma once
 
+#include <span>
+
+#include "models/compute/calibration.h"
 #include "models/step/step.h"
 
 namespace rehearse::step {
@@ -11,6 +14,8 @@ struct PredictOptions {
   Fidelity fidelity = Fidelity::kMessage;
   bool unfold = false;  ///< every rank is run, even where ranks do the same; with servers always
   bool counterfactuals = true;  ///< the runs that `Step::counterfactuals` takes
+  /// What ops cost; all that ships, unless a validation withholds some.
+  std::span<const compute::Calibration> calibrations = compute::shipped_calibrations();
 };
 
 /// Fails with one line: a plan that does not suit the workload or the cluster, a device that is not

@@ -61,9 +61,16 @@ Estimate<Seconds> OpPrice::estimate(const Op& op) const {
     time = cost_.time(op);
   }
   time.value = time.value * scale;
-  if (!op.measured)
-    return {time.value, time.value * conditions_.fastest, time.value * conditions_.slowest,
-            time.provenance};
+  if (!op.measured) {
+    Estimate<Seconds> job = {time.value, time.value * conditions_.fastest,
+                             time.value * conditions_.slowest, time.provenance};
+    // Conditions are fitted to products; of convolutions the laws know less than that.
+    if (op.kind == workload::OpKind::kConvolution) {
+      job.low = std::min(job.low, time.low * scale);
+      job.high = std::max(job.high, time.high * scale);
+    }
+    return job;
+  }
   return {time.value, time.low * scale, time.high * scale, time.provenance};
 }
 

@@ -16,7 +16,8 @@ class OpPrice {
 
   /// With what the device idles around it.
   Seconds operator()(const workload::Op& op) const { return estimate(op).value + idle(op); }
-  /// Busy. The interval of what was measured is its own, that of the rest the conditions'.
+  /// Busy. The interval of what was measured is its own, that of the rest the conditions', for
+  /// convolutions not narrower than that of the laws.
   Estimate<Seconds> estimate(const workload::Op& op) const;
   Seconds idle(const workload::Op& op) const;
 

@@ -138,6 +138,27 @@ class ConvNetMaker {
                      .backward = layer.moved(3 * elements)});
   }
 
+  // Eager, a bias is added by a kernel of its own, and summed up in backward. Matrix units take
+  // channels last, and four of them at once, where tensors have them first unless somebody chose
+  // otherwise, which we take whoever computes in TF32 not to have done: forward transposes input
+  // and output, backward the gradient and that of the input, then the input and the gradient again.
+  // A kernel of one position is a product in either order.
+  void add_bias_and_transposes(LayerBuilder& layer, const Piece& p, const Tensor& in,
+                               const Tensor& out) {
+    if (p.bias)
+      layer.traffic({.name = "bias",
+                     .forward = layer.moved(2 * out.elements()),
+                     .backward = layer.moved(out.elements())});
+    if (how_.dtype != Dtype::kTf32 || in.channels % 4 != 0 || p.kernel_height * p.kernel_width == 1)
+      return;
+    const double both = in.elements() + out.elements();
+    layer.traffic({.name = "transposes",
+                   .forward = layer.moved(2 * both),
+                   .backward = layer.moved(4 * both),
+                   .kernels = 2,
+                   .kernels_backward = 4});
+  }
+
   // What the next layer reads, which is also all that checkpoints of each layer would keep.
   static void keep_output(LayerBuilder& layer, const Tensor& out) {
     layer.keep({.name = "output", .bytes = layer.moved(out.elements()), .input = true});
@@ -165,6 +186,7 @@ class ConvNetMaker {
                        .moved = layer.moved(in.elements() + out->elements()),
                        .bias = p.bias,
                        .first = !in.layer});
+    if (eager_) add_bias_and_transposes(layer, p, in, *out);
     add_norm_and_relu(layer, p, *out);
     if (p.norm) layer.keep({.name = "before the norm", .bytes = layer.moved(out->elements())});
     keep_output(layer, *out);

@@ -108,6 +108,10 @@ void split_optimizer(const StepUnits& step, const std::vector<Spread>& spread, W
   }
   if (all.kernels == 0) return;
   const double parameters = workload.parameters();
+  // Kernels over lists of tensors are recorded without shapes: at least a weight and its gradient
+  // are read and a weight written, which decides how the time changes with the device and with
+  // shards.
+  if (all.bytes == Bytes::b(0)) all.bytes = Bytes::b(3 * bytes_of(all.dtype) * parameters);
   for (Layer& layer : workload.layers) {
     const double share = parameters > 0 ? layer.parameters() / parameters
                                         : 1 / static_cast<double>(workload.layers.size());

@@ -15,8 +15,9 @@ struct End {
   Nanoseconds time;
 };
 
-bool is_forward(const HostOp& op) { return op.sequence && !op.forward_thread; }
-bool is_backward(const HostOp& op) { return op.sequence && op.forward_thread; }
+// Recorders write 0, or nothing, for the forward thread of an operator that is forward itself.
+bool is_forward(const HostOp& op) { return op.sequence && op.forward_thread.value_or(0) == 0; }
+bool is_backward(const HostOp& op) { return op.sequence && op.forward_thread.value_or(0) != 0; }
 
 }  // namespace
 

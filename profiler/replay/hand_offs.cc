@@ -12,9 +12,11 @@ using trace::HostOp;
 struct Block {
   std::size_t first;
   std::size_t last;
-  bool backward;  // holds an operator of a backward pass
+  bool backward;  // holds an operator that autograd runs or will run backward
 };
 
+/// Kineto's forward operators (forward thread 0) count too: the thread of backward passes is silent
+/// around them because it waits for the next pass.
 bool is_backward(const Recording& r, const HostOp& op) {
   return (op.sequence && op.forward_thread) || r.name(op).starts_with("autograd::engine");
 }

@@ -299,6 +299,31 @@ TEST_CASE("a recording without shapes: times alone, and what to record for more"
           needs);
 }
 
+TEST_CASE("a recording carried over to a GPU of another vendor") {
+  const std::string named =
+      test::write_scratch(
+          "named.json",
+          std::regex_replace(
+              test::text_of(test::source_file("examples/recordings/two_linears.json")),
+              std::regex("Example GPU"), "Tesla V100-SXM2-32GB"))
+          .string();
+  std::string there = recorded("global_batch: 8", "data: 1", "", named);
+  there = there.substr(0, there.find("cluster:")) +
+          "cluster: {device: mi300x, devices_per_node: 1, nodes: 1}\n";
+  const Json json = json_of(there);
+  check_contract(json);
+  CHECK(json["step_time"]["provenance"] == "extrapolated");
+  CHECK(json["compute_from"]["extrapolated"].get<double>() > 0.99);
+  // FP32 and memory of MI300X against those of V100: 163.4 to 15.7 TFLOP/s, 5300 to 900 GB/s.
+  const double passes = value(json["compute_parts"]["forward_backward"]);
+  CHECK(passes > 655e-6 * 15.7 / 163.4);
+  CHECK(passes < 655e-6 * 0.5);
+  // The optimizer, recorded without shapes, goes by memory alone.
+  CHECK(value(json["compute_parts"]["optimizer"]) < 45e-6 * 0.7);
+  // The host is the recorded one.
+  CHECK(value(json["breakdown"]["launch"]) == Approx(300e-6).epsilon(1e-6));
+}
+
 TEST_CASE("recordings that are none, or not of training") {
   refused(recorded("global_batch: 8", "data: 1", "", "nowhere.json"), "nowhere.json");
   refused(recorded("global_batch: 8", "data: 1", ", layers: 3"), "workload.layers: unknown key");

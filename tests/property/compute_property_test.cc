@@ -80,7 +80,7 @@ TEST_CASE("dividing an op over n ranks saves no more than n times, but for what 
       const Op op = random.product();
       Op part = op;
       workload::divide(part, workload::Extent::kM, 4);
-      // Where columns are many, reading again costs what the law of rereads says of both alike.
+      // Long rows cost both alike.
       CHECK(4.001 * cost.predicted(part).value.s() >= cost.predicted(op).value.s());
     }
   }

@@ -94,12 +94,35 @@ TEST_CASE("a recording follows its extents by the ratio of two predictions") {
   CHECK(scaled.provenance == Provenance::kInterpolated);
 }
 
+TEST_CASE("a recording is carried over to another device by the ratio of two predictions") {
+  const OpCost h100 = on("h100_sxm5_80"), mi300x = on("mi300x");
+  const Estimate<Seconds> measured = {Seconds::ms(2), Seconds::ms(1.9), Seconds::ms(2.1),
+                                      Provenance::kRecorded};
+  for (const Op& op : {gemm(8192, 4096, 4096),
+                       Op{.name = "", .kind = OpKind::kElementwise, .bytes = Bytes::gb(1)}}) {
+    const Estimate<Seconds> is = mi300x.predicted(op);
+    const Estimate<Seconds> there = mi300x.carried(measured, op, h100);
+    CHECK(there.value.s() == Approx(2e-3 * (is.value / h100.predicted(op).value)));
+    CHECK(there.low.s() == Approx(there.value.s() * 0.95 * std::sqrt(is.low / is.value)));
+    CHECK(there.high.s() == Approx(there.value.s() * 1.05 * std::sqrt(is.high / is.value)));
+    CHECK(there.provenance == Provenance::kExtrapolated);
+    // There and back.
+    CHECK(h100.carried(there, op, mi300x).value.s() == Approx(2e-3));
+    CHECK(h100.carried(measured, op, h100).provenance == Provenance::kRecorded);
+  }
+  // What memory bounds goes by the rates, 5300 and 3350 GB/s.
+  const Op move{.name = "", .kind = OpKind::kElementwise, .bytes = Bytes::gb(1)};
+  CHECK(mi300x.carried(measured, move, h100).value.ms() == Approx(2 * 3350. / 5300).epsilon(0.01));
+}
+
 TEST_CASE("what is sustained scales what it says, and nothing else") {
   const Op product = gemm(8192, 8192, 8192);
   const Op move{.name = "", .kind = OpKind::kElementwise, .bytes = Bytes::gb(2)};
   const OpCost plain = on("a100_sxm4_80"), slow = on("a100_sxm4_80", {.gemm = 1.2});
   CHECK(slow.time(product).value / plain.time(product).value == Approx(1.2));
   CHECK(slow.time(move).value == plain.time(move).value);
+  const Op single = gemm(8192, 8192, 8192, Dtype::kFp32);
+  CHECK(slow.time(single).value == plain.time(single).value);
   // 2 GB at 0.5 of 2039 GB/s.
   CHECK(on("a100_sxm4_80", {.memory = 0.5}).time(move).value.s() ==
         Approx(2e9 / (0.5 * 2039e9)).epsilon(0.01));
@@ -113,6 +136,28 @@ TEST_CASE("causal attention counts half, its gradient rules by the share that is
   // 4 · 128 · 4096² · 128 = 1.0995e12 FLOPs at 0.35 of 312 TFLOP/s: 10.07 ms.
   CHECK(cost.time(full).value.ms() == Approx(10.07).epsilon(0.001));
   CHECK(cost.time(causal).value.ms() == Approx(5.035).epsilon(0.002));
+}
+
+TEST_CASE("the same kernels do as much per multiprocessor and clock on another device") {
+  const auto facts = [](const char* device) { return facts_of(**cluster::find_gpu(device)); };
+  // 0.35 · 312 TFLOP/s · (132 · 1980) / (108 · 1410) / 989.4 TFLOP/s.
+  const auto share = same_kernels_share(0.35, facts("a100_sxm4_80"), facts("h100_sxm5_80"));
+  REQUIRE(share);
+  CHECK(*share == Approx(0.189).epsilon(0.01));
+  CHECK(*same_kernels_share(*share, facts("h100_sxm5_80"), facts("a100_sxm4_80")) == Approx(0.35));
+  CHECK_FALSE(same_kernels_share(0.35, facts("a100_sxm4_80"), facts("mi300x")));
+  DeviceFacts unclocked = facts("h100_sxm5_80");
+  unclocked.boost_hz.reset();
+  CHECK_FALSE(same_kernels_share(0.35, facts("a100_sxm4_80"), unclocked));
+}
+
+TEST_CASE("a cost from given calibrations is that of those alone") {
+  std::vector<Calibration> typical = {shipped_calibrations().front()};
+  const Result<OpCost> alone = OpCost::on("h100_sxm5_80", {}, typical);
+  REQUIRE(alone);
+  CHECK(alone->predicted(gemm(8192, 8192, 8192)).provenance == Provenance::kDatasheet);
+  CHECK(on("h100_sxm5_80").predicted(gemm(8192, 8192, 8192)).provenance ==
+        Provenance::kInterpolated);
 }
 
 TEST_CASE("the power rule limits a card of 70 W and none of 250") {

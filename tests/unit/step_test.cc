@@ -2,6 +2,7 @@
 #include <catch2/catch.hpp>
 
 #include "models/step/predict.h"
+#include "models/step/work.h"
 #include "models/workload/zoo.h"
 #include "sim/base/yaml.h"
 #include "sim/cluster/catalog.h"
@@ -147,6 +148,24 @@ TEST_CASE("the scale stretches compute, and nothing else") {
   CHECK(two.breakdown.fixed == one.breakdown.fixed);
   CHECK(two.time.value > one.time.value * 1.8);
   CHECK(two.time.value < one.time.value * 2);
+}
+
+TEST_CASE(
+    "the interval of a convolution is not narrower than the law's, that of a product the job's") {
+  const Conditions conditions = usual();
+  const compute::OpCost cost = *compute::OpCost::on("a100_sxm4_80", conditions.sustained);
+  const OpPrice price(cost, conditions);
+  workload::Op op{.name = "op", .kind = workload::OpKind::kGemm};
+  op.m = op.n = op.k = 4096;
+  const Estimate<Seconds> product = price.estimate(op);
+  CHECK(product.low == product.value * conditions.fastest);
+  CHECK(product.high == product.value * conditions.slowest);
+  op.kind = workload::OpKind::kConvolution;
+  const Estimate<Seconds> law = cost.time(op), convolution = price.estimate(op);
+  CHECK(convolution.value == law.value);
+  CHECK(convolution.low == law.low);
+  CHECK(convolution.high == law.high);
+  CHECK(convolution.high > convolution.value * 2);
 }
 
 TEST_CASE("what a recording idles with its kernels is launch, not compute") {

@@ -54,6 +54,33 @@ TEST_CASE("a convolution is products of positions, channels out and inputs summe
   }
 }
 
+TEST_CASE("eager convolutions add their bias, and transpose for matrix units in TF32") {
+  Piece first = square(PieceKind::kConvolution, 8, 3, 1, 1), second = first;
+  first.bias = second.bias = true;
+  first.norm = second.norm = first.relu = second.relu = false;
+  ConvNet net = {.name = "two", .channels = 3, .height = 4, .width = 4, .pieces = {first, second}};
+  const auto moved = [&](const Implementation& how, std::size_t layer, std::string_view name) {
+    const Result<Workload> w = convnet(net, how);
+    REQUIRE(w);
+    double bytes = 0;
+    for (const auto* ops : {&w->layers[layer].forward, &w->layers[layer].backward})
+      for (const Op& op : *ops)
+        if (op.name.starts_with(name)) bytes += op.bytes.b();
+    return bytes;
+  };
+  const double out = 8 * 16.;
+  const Implementation tf32 = {.dtype = Dtype::kTf32};
+  // Two passes forward and one backward of the result; six of input and result each.
+  CHECK(moved(tf32, 1, "bias") == 4 * 3 * out);
+  CHECK(moved(tf32, 1, "transposes") == 4 * 6 * (out + out));
+  CHECK(moved(tf32, 0, "transposes") == 0);  // three channels
+  CHECK(moved({.dtype = Dtype::kFp32}, 1, "transposes") == 0);
+  CHECK(moved({.dtype = Dtype::kBf16}, 1, "transposes") == 0);
+  CHECK(moved({.dtype = Dtype::kTf32, .elementwise = Elementwise::kCompiled}, 1, "bias") == 0);
+  net.pieces[1].kernel_height = net.pieces[1].kernel_width = 1;
+  CHECK(moved(tf32, 1, "transposes") == 0);
+}
+
 TEST_CASE("pools count positions that are covered in part where they round up") {
   // 3 wide by steps of 2 on 6: 2 positions, 3 when rounded up.
   for (const bool up : {false, true}) {

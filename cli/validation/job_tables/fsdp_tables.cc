@@ -7,7 +7,10 @@
 #include "cli/validation/job_tables/job_tables.h"
 #include "cli/validation/job_tables/reading.h"
 #include "cli/validation/job_tables/shapes.h"
+#include "models/compute/transfer.h"
+#include "sim/base/check.h"
 #include "sim/base/text.h"
+#include "sim/cluster/catalog.h"
 
 namespace rehearse::cli {
 namespace {
@@ -37,9 +40,15 @@ std::optional<std::string> device_of(std::string_view gpu) {
   return std::nullopt;
 }
 
-/// Share of the peak that attention kernels get, forward: the Triton kernels of 2023, made for A100
-/// (fitted, docs/accuracy.md).
-constexpr double kTritonOnA100 = 0.35, kTritonOnH100 = 0.19;
+/// Share of the peak that the Triton kernels of 2023 get, which were made for A100: fitted there
+/// (docs/accuracy.md).
+double triton_share(const std::string& device) {
+  constexpr double kOnA100 = 0.35;
+  const Result<const cluster::Gpu*> a100 = cluster::find_gpu("a100_sxm4_80");
+  const Result<const cluster::Gpu*> gpu = cluster::find_gpu(device);
+  REHEARSE_CHECK(a100 && gpu, "{} is in no catalog", device);
+  return compute::same_kernels_share(kOnA100, compute::facts_of(**a100), compute::facts_of(**gpu));
+}
 
 /// The degree behind a prefix: "tp8".
 std::optional<std::uint32_t> degree_of(std::string_view word, std::string_view prefix) {
@@ -72,7 +81,7 @@ Result<JobTable> read_mpt(const std::filesystem::path& path) {
     const std::optional<std::string> device = device_of(gpu);
     if (!device) return leave_out("a GPU that the catalog lacks");
     job.device = *device;
-    job.attention = gpu.starts_with("h100") ? kTritonOnH100 : kTritonOnA100;
+    job.attention = triton_share(job.device);
     if (!set_devices(job, devices, 8)) return leave_out("no whole nodes");
     if (const auto rate = gbit_of(section)) {
       job.node_network = ByteRate::gbit_per_s(*rate);
