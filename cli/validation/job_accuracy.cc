@@ -9,7 +9,6 @@
 
 #include "cli/validation/job_tables/job_tables.h"
 #include "cli/validation/job_tables/job_workload.h"
-#include "models/compute/transfer.h"
 #include "models/step/predict.h"
 #include "sim/cluster/catalog.h"
 #include "sim/cluster/read_cluster.h"

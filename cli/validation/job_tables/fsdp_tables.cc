@@ -42,7 +42,7 @@ std::optional<std::string> device_of(std::string_view gpu) {
 
 /// Share of the peak that the Triton kernels of 2023 get, which were made for A100: fitted there
 /// (docs/accuracy.md).
-double triton_share(const std::string& device) {
+std::optional<double> triton_share(const std::string& device) {
   constexpr double kOnA100 = 0.35;
   const Result<const cluster::Gpu*> a100 = cluster::find_gpu("a100_sxm4_80");
   const Result<const cluster::Gpu*> gpu = cluster::find_gpu(device);
