@@ -11,6 +11,7 @@
 #include "cli/validation/carried_accuracy.h"
 #include "cli/validation/collective_report.h"
 #include "cli/validation/job_report.h"
+#include "cli/validation/job_tables/job_tables.h"
 #include "cli/validation/layer_accuracy.h"
 #include "cli/validation/memory_report.h"
 #include "cli/validation/operation_report.h"
@@ -62,10 +63,16 @@ Result<std::optional<Finding>> memory_of_jobs(const std::filesystem::path& data,
 }
 
 Result<std::optional<Finding>> jobs(const std::filesystem::path& data, const Globals&) {
-  const Result<JobAccuracy> found = measure_job_accuracy(data);
-  if (!found) return forward(found);
-  if (found->cases.empty()) return std::nullopt;
-  return Finding{summarize(*found), job_table(*found).text(48, 40), job_section(*found)};
+  const Result<std::vector<JobTable>> tables = read_job_tables(data);
+  if (!tables) return forward(tables);
+  const JobAccuracy found = measure_job_accuracy(*tables);
+  if (found.cases.empty()) return std::nullopt;
+  return Finding{summarize("jobs", found), job_table(found).text(48, 40), job_section(found)};
+}
+
+Result<std::optional<Finding>> recalled(const std::filesystem::path&, const Globals&) {
+  const JobAccuracy found = measure_job_accuracy(recalled_jobs());
+  return Finding{summarize("recalled", found), job_table(found).text(48), recalled_section(found)};
 }
 
 Result<std::optional<Finding>> timed(std::string_view suite, const Result<TimedAccuracy>& found,
@@ -103,12 +110,12 @@ Result<std::optional<Finding>> throughputs(const std::filesystem::path& data, co
 struct Suite {
   std::string_view name;
   Measure measure;
-  std::string_view data;  ///< what it takes, for people
+  std::string_view data;  ///< what it takes, for people; empty: nothing
   bool unasked = true;    ///< measured also where no suite is named; else it takes minutes
 };
 
 /// All suites, in the order in which they are shown. The first two are measured in one go.
-constexpr std::array<Suite, 10> kSuites = {
+constexpr std::array<Suite, 11> kSuites = {
     {{"replay", replays, "recordings"},
      {"replay-pairs", replays, "recordings of one job"},
      {"collectives", collectives, "tables of collectives"},
@@ -118,7 +125,8 @@ constexpr std::array<Suite, 10> kSuites = {
      {"throughput", throughputs, "tables of steps by batch, devices or kind of device"},
      {"layers", layers, "times of layers"},
      {"carried", carried, "recordings of one script on two GPUs"},
-     {"operations", operations, "tables of operations", false}}};
+     {"operations", operations, "tables of operations", false},
+     {"recalled", recalled, "", false}}};
 
 bool is_wanted(const Options& options, const Suite& suite) {
   if (options.suites.empty()) return suite.unasked;
@@ -181,6 +189,12 @@ Result<Exit> run(const Options& options, const Globals& globals) {
   return Exit::kSuccess;
 }
 
+bool needs_data(const Options& options) {
+  return std::any_of(kSuites.begin(), kSuites.end(), [&](const Suite& suite) {
+    return is_wanted(options, suite) && !suite.data.empty();
+  });
+}
+
 std::vector<std::string_view> suite_names() {
   std::vector<std::string_view> names;
   for (const Suite& suite : kSuites) names.push_back(suite.name);
@@ -195,7 +209,8 @@ void add_validate(CLI::App& app, Action& action) {
       "validate", "Predict recorded measurements; errors by suite, with the bad cases");
   std::string known;
   for (const std::string_view name : suite_names()) known += fmt::format("{}, ", name);
-  known.replace(known.size() - 2, 2, " (default: all but operations that the folder has data for)");
+  known.replace(known.size() - 2, 2,
+                " (default: all but the last two that the folder has data for)");
   command->add_option("SUITE", options->suites, known)
       ->type_name("NAME")
       ->check(CLI::Validator(
@@ -208,10 +223,10 @@ void add_validate(CLI::App& app, Action& action) {
   command
       ->add_option("--data", options->data,
                    "folder of recordings and of published tables, searched recursively")
-      ->type_name("FOLDER")
-      ->required();
+      ->type_name("FOLDER");
   command->footer("Example: rehearse validate --data recordings --format markdown -o accuracy.md");
   command->callback([options, &action] {
+    if (options->data.empty() && needs_data(*options)) throw CLI::RequiredError("--data");
     action = [options](const Globals& globals) { return run(*options, globals); };
   });
 }

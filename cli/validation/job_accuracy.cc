@@ -134,12 +134,9 @@ Result<JobPrediction> predict_row(const JobRow& row, const step::Conditions& con
   return std::move(*best);
 }
 
-Result<JobAccuracy> measure_job_accuracy(const std::filesystem::path& data) {
-  Result<std::vector<JobTable>> tables = read_job_tables(data);
-  if (!tables) return forward(tables);
-  tables->push_back(recalled_jobs());
+JobAccuracy measure_job_accuracy(const std::vector<JobTable>& tables) {
   JobAccuracy accuracy;
-  for (const JobTable& table : *tables) {
+  for (const JobTable& table : tables) {
     accuracy.left_out.insert(accuracy.left_out.end(), table.left_out.begin(), table.left_out.end());
     std::map<std::string, JobCase> cases;
     std::size_t index = 0;

@@ -1,7 +1,6 @@
 // Whole training jobs of published tables, predicted from their configuration alone.
 #pragma once
 
-#include <filesystem>
 #include <optional>
 #include <span>
 #include <string>
@@ -49,9 +48,9 @@ workload::Elementwise elementwise_of(const JobRow& row);
 /// The name of its JobCase.
 std::string case_of(const std::string& table, const JobRow& row);
 
-/// Every table of jobs in the folder. The shipped conditions were fitted on every fifth row of
+/// Each row of the tables that has a step. The shipped conditions were fitted on every fifth row of
 /// vTrain's, every third of MPT's and every second of NeMo's mixtures, by search on a grid; all
 /// others are blind.
-Result<JobAccuracy> measure_job_accuracy(const std::filesystem::path& data);
+JobAccuracy measure_job_accuracy(const std::vector<JobTable>& tables);
 
 }  // namespace rehearse::cli

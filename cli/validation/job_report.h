@@ -2,6 +2,7 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "cli/output/table.h"
@@ -10,13 +11,14 @@
 
 namespace rehearse::cli {
 
-/// One suite per case, "jobs/NAME", over its blind rows.
-std::vector<SuiteSummary> summarize(const JobAccuracy& accuracy);
+/// One suite per case, "SUITE/NAME", over its blind rows.
+std::vector<SuiteSummary> summarize(std::string_view suite, const JobAccuracy& accuracy);
 
 /// One row per job, the worst first.
 Table job_table(const JobAccuracy& accuracy);
 
-/// The section of docs/accuracy.md.
+/// Sections of docs/accuracy.md: tables beside the source tree; jobs recalled from papers.
 std::string job_section(const JobAccuracy& accuracy);
+std::string recalled_section(const JobAccuracy& accuracy);
 
 }  // namespace rehearse::cli

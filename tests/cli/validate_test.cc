@@ -57,14 +57,29 @@ TEST_CASE("kernel time on MI300X from recordings on H100, nothing fitted") {
 }
 
 TEST_CASE("jobs on a GPU known by its datasheet and a table of products") {
-  const auto data = test::shared_data("vtrain-megatron-a100");
+  const auto data = test::shared_data("llm-foundry-mpt");
   SKIP_WITHOUT_DATA(data);
-  std::map<std::string, Json> cases = cases_of("withheld", data->parent_path());
+  std::map<std::string, Json> cases = cases_of("withheld", *data);
   for (const char* device : {"a100_sxm4_40", "a100_sxm4_80", "h100_sxm5_80"}) {
     INFO(device);
     CHECK(number(cases.at(device), "median_error") < 0.1);
     CHECK(number(cases.at(device), "interval_coverage") > 0.9);
   }
+}
+
+TEST_CASE("recalled jobs need no data, and are mostly in their intervals") {
+  const test::Ran ran = test::rehearse({"validate", "recalled", "--format", "json"});
+  INFO(ran.errors);
+  REQUIRE(ran.code == 0);
+  double inside = 0, rows = 0;
+  for (const Json& each : Json::parse(ran.out)["suites"]) {
+    CHECK(each["fitted_rows"] == 0);
+    rows += number(each, "rows");
+    inside += number(each, "rows") * number(each, "interval_coverage");
+  }
+  CHECK(rows == 20);
+  CHECK(inside >= 18);
+  test::check_failed(test::rehearse({"validate"}), 2, "--data is required");
 }
 
 TEST_CASE("tables of layers that cannot be read are one line") {

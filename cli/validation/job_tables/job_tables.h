@@ -44,7 +44,8 @@ Result<JobTable> read_dlperf_gpt(const std::filesystem::path& path);
 /// Published jobs that stand in no table beside the source tree: recalled from the papers that each
 /// row names, with what they do not say in `assumed`. None was in sight when any constant or form
 /// was chosen.
-JobTable recalled_jobs();
+/// One table per paper.
+std::vector<JobTable> recalled_jobs();
 
 /// All tables at any depth below `data` whose columns are those of one of the above, in the order
 /// of their paths. A folder with other tables is read by the first line of each.

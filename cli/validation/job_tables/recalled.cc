@@ -15,7 +15,7 @@ constexpr std::string_view kImplementationNames[] = {"megatron_2021", "megatron_
 bool yes(const CsvRow& row, std::string_view column) { return row.choice(column, kNoYes) == 1; }
 
 JobRow read(const CsvRow& row) {
-  JobRow job{.table = "recalled", .name = row.required("job")};
+  JobRow job{.table = row.required("table"), .name = row.required("job")};
   job.implementation =
       static_cast<Implementation>(row.choice("implementation", kImplementationNames));
   job.model = {.hidden = row.required_count("hidden"),
@@ -53,10 +53,14 @@ JobRow read(const CsvRow& row) {
 
 }  // namespace
 
-JobTable recalled_jobs() {
-  return {
-      .name = "recalled",
-      .rows = shipped_rows<JobRow>(recalled_files::recalled_jobs_csv, "recalled_jobs.csv", read)};
+std::vector<JobTable> recalled_jobs() {
+  std::vector<JobTable> tables;
+  for (JobRow& job :
+       shipped_rows<JobRow>(recalled_files::recalled_jobs_csv, "recalled_jobs.csv", read)) {
+    if (tables.empty() || tables.back().name != job.table) tables.push_back({.name = job.table});
+    tables.back().rows.push_back(std::move(job));
+  }
+  return tables;
 }
 
 }  // namespace rehearse::cli
