@@ -72,7 +72,8 @@ TEST_CASE("recalled jobs need no data, and are mostly in their intervals") {
   INFO(ran.errors);
   REQUIRE(ran.code == 0);
   double inside = 0, rows = 0;
-  for (const Json& each : Json::parse(ran.out)["suites"]) {
+  const Json json = Json::parse(ran.out);
+  for (const Json& each : json["suites"]) {
     CHECK(each["fitted_rows"] == 0);
     rows += number(each, "rows");
     inside += number(each, "rows") * number(each, "interval_coverage");
