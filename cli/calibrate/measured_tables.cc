@@ -33,17 +33,6 @@ Result<double> number(const CsvTable& table, std::size_t row, std::string_view c
   return **cell;
 }
 
-Result<std::string> inflated(const fs::path& path) {
-  Result<std::unique_ptr<ingest::ByteSource>> source = ingest::open_bytes(path);
-  if (!source) return forward(source);
-  std::string text;
-  std::vector<char> block(1 << 16);
-  while (const std::size_t n = (*source)->read(block)) text.append(block.data(), n);
-  if (const std::string damage = (*source)->damage(); !damage.empty())
-    return fail(Diagnostic{.file = path.string(), .problem = damage});
-  return text;
-}
-
 double median(std::vector<double> values) {
   std::sort(values.begin(), values.end());
   return values[values.size() / 2];
@@ -146,7 +135,7 @@ Result<MeasuredTable> read_lookup_tables(const fs::path& folder, const std::stri
 
 Result<MeasuredTable> read_worker_csv(const fs::path& path, CollectiveKind kind,
                                       const std::string& device, std::uint32_t nodes) {
-  Result<std::string> text = inflated(path);
+  Result<std::string> text = ingest::read_inflated(path);
   if (!text) return forward(text);
   if (text->starts_with(',')) text->insert(0, "row");
   const Result<CsvTable> table = CsvTable::parse(*text, path.string());
@@ -201,7 +190,7 @@ Result<MeasuredTable> read_size_json(const fs::path& path, const std::string& de
 }
 
 Result<MeasuredTable> read_call_log(const fs::path& path, const std::string& device) {
-  const Result<std::string> text = inflated(path);
+  const Result<std::string> text = ingest::read_inflated(path);
   if (!text) return forward(text);
   const Result<CsvTable> table = CsvTable::parse(*text, path.string());
   if (!table) return forward(table);

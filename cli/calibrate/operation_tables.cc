@@ -71,7 +71,7 @@ Result<std::array<double, N>> numbers(const CsvTable& table, std::size_t row,
 }
 
 Result<CsvTable> load(const fs::path& path) {
-  Result<std::string> text = read_inflated(path);
+  Result<std::string> text = ingest::read_inflated(path);
   if (!text) return forward(text);
   return CsvTable::parse(*text, path.string());
 }
@@ -203,17 +203,6 @@ std::optional<std::pair<std::string, Dtype>> named_in(const fs::path& path) {
 
 }  // namespace
 
-Result<std::string> read_inflated(const fs::path& path) {
-  Result<std::unique_ptr<ingest::ByteSource>> source = ingest::open_bytes(path);
-  if (!source) return forward(source);
-  std::string text;
-  std::vector<char> block(1 << 16);
-  while (const std::size_t n = (*source)->read(block)) text.append(block.data(), n);
-  if (const std::string damage = (*source)->damage(); !damage.empty())
-    return fail(Diagnostic{.file = path.string(), .problem = damage});
-  return text;
-}
-
 Result<std::vector<OperationTable>> read_gemm_csv(const fs::path& path) {
   const Result<CsvTable> table = load(path);
   if (!table) return forward(table);
@@ -283,7 +272,7 @@ Result<std::vector<OperationTable>> read_deepbench_csv(const fs::path& path) {
   const auto named = named_in(path);
   if (!named) return std::vector<OperationTable>{};
   const auto& [device, dtype] = *named;
-  const Result<std::string> text = read_inflated(path);
+  const Result<std::string> text = ingest::read_inflated(path);
   if (!text) return forward(text);
   Tables tables(path.filename().string());
   Heading heading;

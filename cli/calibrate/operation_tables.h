@@ -39,7 +39,5 @@ inline constexpr std::string_view kBestOfSearch = "best of a search";
 /// dtype, accelerator, mamf_tflops, best_shape_mnk: one row per device and format.
 Result<std::vector<OperationTable>> read_matmul_csv(const std::filesystem::path& path);
 
-/// The text of a file, inflated where it is gzip.
-Result<std::string> read_inflated(const std::filesystem::path& path);
 
 }  // namespace rehearse::cli

@@ -89,12 +89,6 @@ Table worst_table(const CollectiveAccuracy& accuracy) {
   return table;
 }
 
-std::string list_of(const std::vector<std::string>& items) {
-  std::string text;
-  for (const std::string& item : items) text += "- " + item + "\n";
-  return text.empty() ? "None.\n" : text;
-}
-
 }  // namespace
 
 std::vector<SuiteSummary> summarize(const CollectiveAccuracy& accuracy) {

@@ -16,12 +16,6 @@ std::vector<const JobPrediction*> blind_of(const JobCase& rows) {
   return blind;
 }
 
-double mean_error(const std::vector<const JobPrediction*>& rows) {
-  double sum = 0;
-  for (const JobPrediction* p : rows) sum += std::abs(p->error());
-  return rows.empty() ? 0 : sum / static_cast<double>(rows.size());
-}
-
 std::vector<const JobPrediction*> worst_first(const JobAccuracy& accuracy) {
   std::vector<const JobPrediction*> all;
   for (const JobCase& each : accuracy.cases)
@@ -95,7 +89,7 @@ Table case_table(std::string_view suite_name, const JobAccuracy& accuracy) {
     });
     if (suite == suites.end()) continue;
     const auto percent = [](double share) { return fmt::format("{:.1f}", share * 100); };
-    cases.add({each.name, std::to_string(suite->blind_rows), percent(mean_error(blind_of(each))),
+    cases.add({each.name, std::to_string(suite->blind_rows), percent(suite->mean_error),
                percent(suite->median_error), percent(suite->p90_error),
                fmt::format("{:+.1f}", suite->worst_error * 100),
                fmt::format("{:+.1f}", suite->bias * 100),

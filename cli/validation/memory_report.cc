@@ -23,12 +23,6 @@ SuiteSummary summarize_case(const MemoryCase& c) {
   return s;
 }
 
-double mean_error(const MemoryCase& c) {
-  double sum = 0;
-  for (const MemoryRow& r : c.rows) sum += std::abs(r.error());
-  return sum / static_cast<double>(c.rows.size());
-}
-
 /// The worst rows of each case.
 Table worst_table(const MemoryAccuracy& accuracy) {
   constexpr std::size_t kPerCase = 3;
@@ -56,12 +50,6 @@ Table worst_table(const MemoryAccuracy& accuracy) {
   return table;
 }
 
-std::string list_of(const std::vector<std::string>& items) {
-  std::string text;
-  for (const std::string& item : items) text += "- " + item + "\n";
-  return text.empty() ? "None.\n" : text;
-}
-
 }  // namespace
 
 std::vector<SuiteSummary> summarize(const MemoryAccuracy& accuracy) {
@@ -82,7 +70,7 @@ Table case_table(const MemoryAccuracy& accuracy) {
   for (const MemoryCase& c : accuracy.cases) {
     const SuiteSummary s = summarize_case(c);
     table.add({c.name, c.blind ? "yes" : "no", grouped(s.rows),
-               fmt::format("{:.1f}", mean_error(c) * 100),
+               fmt::format("{:.1f}", s.mean_error * 100),
                fmt::format("{:.1f}", s.median_error * 100),
                fmt::format("{:.1f}", s.p90_error * 100), fmt::format("{:+.1f}", s.bias * 100),
                s.interval_coverage ? fmt::format("{:.0f}", *s.interval_coverage * 100) : "–"});

@@ -5,7 +5,7 @@
 #include <string>
 #include <string_view>
 
-#include "cli/calibrate/operation_tables.h"
+#include "profiler/ingest/byte_source.h"
 #include "sim/base/csv.h"
 
 namespace rehearse::cli {
@@ -228,7 +228,7 @@ class Kernels {
 
 Result<ModelGraph> read_model_graph(const std::filesystem::path& path,
                                     const ModelGraphRequest& request) {
-  const Result<std::string> text = read_inflated(path);
+  const Result<std::string> text = ingest::read_inflated(path);
   if (!text) return forward(text);
   const Result<CsvTable> table = CsvTable::parse(*text, path.string());
   if (!table) return forward(table);

@@ -40,12 +40,6 @@ SuiteSummary summarized(const ThroughputCase& rows) {
   return summary;
 }
 
-double mean_error(const std::vector<ThroughputRow>& rows) {
-  double sum = 0;
-  for (const ThroughputRow& r : rows) sum += std::abs(r.error);
-  return rows.empty() ? 0 : sum / static_cast<double>(rows.size());
-}
-
 Table table_of(std::span<const ThroughputCase> cases) {
   Table table({{"from", Align::kLeft},
                {"rows of", Align::kLeft},
@@ -61,7 +55,7 @@ Table table_of(std::span<const ThroughputCase> cases) {
     if (c.rows.empty()) continue;
     const SuiteSummary s = summarized(c);
     table.add({c.suite, c.group, grouped(s.rows), grouped(s.fitted_rows),
-               fmt::format("{:.1f}", mean_error(c.rows) * 100),
+               fmt::format("{:.1f}", s.mean_error * 100),
                fmt::format("{:.1f}", s.median_error * 100),
                fmt::format("{:.1f}", s.p90_error * 100),
                fmt::format("{:+.1f}", s.worst_error * 100), fmt::format("{:+.1f}", s.bias * 100),

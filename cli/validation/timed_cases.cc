@@ -40,17 +40,6 @@ Table table_of(const std::vector<Named>& rows) {
   return table;
 }
 
-/// Mean of |error| over rows that were not fitted.
-double mean_error(const TimedCase& each) {
-  double sum = 0, count = 0;
-  for (const TimedRow& row : each.rows)
-    if (!row.fitted) {
-      sum += std::abs(row.error());
-      count += 1;
-    }
-  return count > 0 ? sum / count : 0;
-}
-
 }  // namespace
 
 std::vector<SuiteSummary> summarize(std::string_view suite, const TimedAccuracy& accuracy) {
@@ -92,7 +81,7 @@ std::string timed_section(std::string_view title, std::string_view introduction,
     if (!each.reason.empty()) reasons += fmt::format("- {}: {}\n", each.name, each.reason);
     for (const SuiteSummary& s : summarize("", {.cases = {each}, .left_out = {}}))
       cases.add({each.name, fmt::format("{}", s.blind_rows), fmt::format("{}", s.fitted_rows),
-                 fmt::format("{:.1f}", mean_error(each) * 100),
+                 fmt::format("{:.1f}", s.mean_error * 100),
                  fmt::format("{:.1f}", s.median_error * 100),
                  fmt::format("{:.1f}", s.p90_error * 100),
                  fmt::format("{:+.1f}", s.worst_error * 100), fmt::format("{:+.1f}", s.bias * 100),
