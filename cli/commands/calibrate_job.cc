@@ -65,6 +65,7 @@ Result<Calibrated> calibrate(const Options& options) {
   const auto step_at = [&](std::size_t row, double scale) -> Result<Seconds> {
     step::Spec spec = jobs[row].spec;
     spec.conditions.scale = scale;
+    for (auto& [device, conditions] : spec.conditions_on) conditions.scale = scale;
     const Result<step::Step> step = step::predict(spec, jobs[row].cluster, quick);
     if (!step) return forward(step);
     return step->time.value;

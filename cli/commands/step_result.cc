@@ -57,6 +57,14 @@ std::string degrees_text(const PredictedJob& job) {
   return text;
 }
 
+/// "4 × a100_sxm4_80 + 4 × v100_sxm2_32".
+std::string devices_text(const std::vector<step::DeviceUse>& devices) {
+  std::string text;
+  for (const step::DeviceUse& use : devices)
+    text += fmt::format("{}{} × {}", text.empty() ? "" : " + ", grouped(use.ranks), use.name);
+  return text;
+}
+
 std::string range_text(const Estimate<Seconds>& e) {
   return fmt::format("{} ({} – {}, {})", to_string(e.value, 4), to_string(e.low, 4),
                      to_string(e.high, 4), to_string(e.provenance));
@@ -67,7 +75,7 @@ std::string memory_text(const PredictedJob& job) {
   const memory::StageMemory& most = memory::fullest(job.step.memory);
   const auto stage = &most - job.step.memory.data();
   return fmt::format("memory       {} of {} ({} – {}) on {}: {}\n", to_string(most.peak.value),
-                     to_string(job.step.usable_memory), to_string(most.peak.low),
+                     to_string(most.device.usable), to_string(most.peak.low),
                      to_string(most.peak.high),
                      job.step.layout.stages[static_cast<std::size_t>(stage)].name,
                      memory::kFitNames[static_cast<int>(most.fit)]);
@@ -150,7 +158,7 @@ Json memory_json(const PredictedJob& job) {
                              "B");
   json["fits"] = most.fit != memory::Fit::kDoesNotFit;
   json["verdict"] = memory::kFitNames[static_cast<int>(most.fit)];
-  json["usable"] = bytes(job.step.usable_memory);
+  json["usable"] = bytes(most.device.usable);
   json["parts"] = {{"weights", bytes(p.weights)},     {"gradients", bytes(p.gradients)},
                    {"optimizer", bytes(p.optimizer)}, {"activations", bytes(p.activations)},
                    {"loss", bytes(p.loss)},           {"gathered", bytes(p.gathered)},
@@ -216,6 +224,7 @@ Table stage_table(const PredictedJob& job) {
                {"layers"},
                {"parameters (M)"},
                {"peak memory (GiB)"},
+               {"device", Align::kLeft},
                {"fits", Align::kLeft}});
   for (std::size_t s = 0; s < job.step.layout.stages.size(); ++s) {
     const workload::Stage& stage = job.step.layout.stages[s];
@@ -225,7 +234,7 @@ Table stage_table(const PredictedJob& job) {
     const memory::StageMemory& memory = job.step.memory[s];
     table.add({stage.name, grouped(stage.degrees.ranks()), grouped(layers),
                significant(stage.parameters() * 1e-6),
-               fmt::format("{:.1f}", memory.peak.value.gib()),
+               fmt::format("{:.1f}", memory.peak.value.gib()), memory.device.name,
                std::string(memory::kFitNames[static_cast<int>(memory.fit)])});
   }
   return table;
@@ -235,10 +244,9 @@ std::string step_text(const PredictedJob& job) {
   const step::Step& step = job.step;
   const workload::Layout& layout = step.layout;
   const Estimate<double> samples = step.samples_per_s();
-  std::string text = fmt::format("{} on {} × {}: {}, {} × {:g} samples a step\n\n", job.file.name,
-                                 grouped(layout.ranks()), job.file.cluster.devices().front().model,
-                                 degrees_text(job), grouped(layout.microbatches),
-                                 job.file.spec.training.microbatch);
+  std::string text = fmt::format("{} on {}: {}, {} × {:g} samples a step\n\n", job.file.name,
+                                 devices_text(step.devices), degrees_text(job),
+                                 grouped(layout.microbatches), job.file.spec.training.microbatch);
   text += fmt::format("step time    {}\n", range_text(step.time));
   text += fmt::format("throughput   {} samples/s", significant(samples.value));
   if (layout.tokens_per_sample > 0)
@@ -265,7 +273,10 @@ Json step_json(const PredictedJob& job) {
   json["job"] = {{"workload", job.file.name},
                  {"parameters", job.file.spec.workload.parameters()},
                  {"ranks", layout.ranks()},
-                 {"device", job.file.cluster.devices().front().model}};
+                 {"device", step.devices.front().name},
+                 {"devices", Json::array()}};
+  for (const step::DeviceUse& use : step.devices)
+    json["job"]["devices"].push_back({{"device", use.name}, {"ranks", use.ranks}});
   json["plan"] = plan_json(job.file.spec);
   json["fidelity"] = name_of(job.fidelity);
   json["folded"] = step.lowered.folded;
@@ -308,6 +319,7 @@ Json step_json(const PredictedJob& job) {
          {"memory", json_predicted(Estimate<double>{m.peak.value.b(), m.peak.low.b(),
                                                     m.peak.high.b(), m.peak.provenance},
                                    "B")},
+         {"device", m.device.name},
          {"fits", memory::kFitNames[static_cast<int>(m.fit)]}});
   }
   Json provenance = Json::object();

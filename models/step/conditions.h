@@ -5,6 +5,7 @@
 // rows); `rehearse calibrate job` fits the one that decides most, the scale, to measured steps.
 #pragma once
 
+#include <span>
 #include <string>
 #include <string_view>
 
@@ -43,8 +44,8 @@ struct Conditions {
 /// interval; for elementwise kernels by how they are written.
 Conditions conditions_for(const cluster::Gpu& device, workload::Elementwise elementwise);
 
-/// The section `sustained` of a job file, or of a calibration of jobs, over `conditions`. What is
-/// wrong stands in the file's status then.
-void read_conditions(const YamlMap& map, Conditions& conditions);
+/// The section `sustained` of a job file, or of a calibration of jobs, over the conditions on each
+/// kind of device. What is wrong stands in the file's status then.
+void read_conditions(const YamlMap& map, std::span<Conditions> all);
 
 }  // namespace rehearse::step

@@ -113,8 +113,10 @@ VertexId ClusterBuilder::add(Vertex vertex) {
 }
 
 std::uint32_t ClusterBuilder::add(LinkType type) {
-  state_->types.push_back(std::move(type));
-  return static_cast<std::uint32_t>(state_->types.size() - 1);
+  const auto known = std::find(state_->types.begin(), state_->types.end(), type);
+  const auto index = static_cast<std::uint32_t>(known - state_->types.begin());
+  if (known == state_->types.end()) state_->types.push_back(std::move(type));
+  return index;
 }
 
 LinkId ClusterBuilder::connect(VertexId a, VertexId b, std::uint32_t type) {

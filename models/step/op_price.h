@@ -1,0 +1,28 @@
+// OpPrice: the time of ops on a device under conditions, which a job is priced with.
+#pragma once
+
+#include <optional>
+
+#include "models/compute/op_cost.h"
+#include "models/step/conditions.h"
+
+namespace rehearse::step {
+
+class OpPrice {
+ public:
+  /// Without a cost every op runs on the processor of a host.
+  OpPrice(std::optional<compute::OpCost> cost, const Conditions& conditions)
+      : cost_(std::move(cost)), conditions_(conditions) {}
+
+  /// With what the device idles around it.
+  Seconds operator()(const workload::Op& op) const { return estimate(op).value + idle(op); }
+  /// Busy. The interval of what was measured is its own, that of the rest the conditions'.
+  Estimate<Seconds> estimate(const workload::Op& op) const;
+  Seconds idle(const workload::Op& op) const;
+
+ private:
+  std::optional<compute::OpCost> cost_;
+  Conditions conditions_;
+};
+
+}  // namespace rehearse::step
