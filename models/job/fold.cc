@@ -146,7 +146,8 @@ class MessageCosts {
   }
 
  private:
-  /// Behind the sends that go at the same time as this one.
+  /// Behind the sends that go at the same time as this one, and are as large: those of others take
+  /// another time.
   static std::uint32_t end_of_sends(const Program& program, std::uint32_t first) {
     const auto dependencies = [&](std::uint32_t op) {
       return std::vector<std::uint32_t>(
@@ -155,6 +156,7 @@ class MessageCosts {
     };
     std::uint32_t end = first + 1;
     while (end < program.ops.size() && program.ops[end].task == Task::kSend &&
+           program.ops[end].bytes == program.ops[first].bytes &&
            dependencies(end) == dependencies(first))
       ++end;
     return end;

@@ -113,10 +113,15 @@ VertexId ClusterBuilder::add(Vertex vertex) {
 }
 
 std::uint32_t ClusterBuilder::add(LinkType type) {
+  state_->types.push_back(std::move(type));
+  return static_cast<std::uint32_t>(state_->types.size() - 1);
+}
+
+std::uint32_t ClusterBuilder::add_once(LinkType type) {
   const auto known = std::find(state_->types.begin(), state_->types.end(), type);
-  const auto index = static_cast<std::uint32_t>(known - state_->types.begin());
-  if (known == state_->types.end()) state_->types.push_back(std::move(type));
-  return index;
+  if (known != state_->types.end())
+    return static_cast<std::uint32_t>(known - state_->types.begin());
+  return add(std::move(type));
 }
 
 LinkId ClusterBuilder::connect(VertexId a, VertexId b, std::uint32_t type) {

@@ -140,8 +140,9 @@ class ClusterBuilder {
   DeviceId add_device(NodeId node, std::string name, std::string model);
   /// REQUIRES: the kind is not kDevice.
   VertexId add(Vertex vertex);
-  /// Equal types are one.
   std::uint32_t add(LinkType type);
+  /// One that was added where it is equal, else added.
+  std::uint32_t add_once(LinkType type);
   LinkId connect(VertexId a, VertexId b, std::uint32_t type);
   VertexId vertex_of(DeviceId device) const;
   std::span<const Device> devices() const;

@@ -46,7 +46,7 @@ Result<ClusterBuilder> make_cluster(const ClusterTemplate& t) {
     }
     if (!by_nics) continue;
     const LinkType& link = group.nics ? group.nics->link : t.fabric->link;
-    ends.nic_types.insert(ends.nic_types.end(), group.nodes, builder.add(link_of_nic(link)));
+    ends.nic_types.insert(ends.nic_types.end(), group.nodes, builder.add_once(link_of_nic(link)));
   }
   if (t.fabric) add_fabric(builder, *t.fabric, ends);
   return builder;
