@@ -5,7 +5,7 @@
 
 #include <fmt/core.h>
 
-#include "strategies/transform.h"
+#include "strategies/layer_split.h"
 
 namespace rehearse::strategies {
 namespace {
@@ -108,23 +108,33 @@ Status check_schedule(const Workload& w, const Training& training, const Plan& p
       return fail(fmt::format("interleave {} with pipeline 1", v), "pipeline 2 or more",
                   "nearest: interleave 1");
   }
-  std::uint32_t shared = w.layer_count();
-  for (std::size_t i = 0; i < w.layers.size(); ++i) shared -= is_extra(w, i);
+  const std::uint32_t shared = shared_layers(w, plan.split), all = w.layer_count();
+  const bool evenly = plan.split == LayerSplit::kBlocks;  // interleaved; other splits need not be
+  const auto goes = [&](std::uint32_t chunks) {
+    return evenly ? divides(chunks, shared) : chunks <= shared;
+  };
+  if (!plan.stages.empty() && plan.split != LayerSplit::kBlocks)
+    return fail(fmt::format("split {} with stages of their own ranges",
+                            kLayerSplitNames[static_cast<int>(plan.split)]),
+                "one of both");
   if (plan.stages.empty()) {
     if (p > shared)
       return fail(fmt::format("pipeline {} for {} layers", p, shared), "a layer for every stage",
                   fmt::format("nearest: pipeline {}", shared));
-    if (v > 1 && !divides(p * v, shared))
+    if (v > 1 && !goes(p * v))
       return fail(
-          fmt::format("pipeline {} x interleave {} does not divide {} layers", p, v, shared), {},
-          nearest("interleave", v, shared,
-                  [&](std::uint32_t i) { return divides(p * i, shared); }));
+          fmt::format("pipeline {} x interleave {} {} {} layers", p, v,
+                      evenly ? "does not divide" : "is more than", shared),
+          {},
+          shared < all && divides(p * v, all)
+              ? fmt::format("nearest: split layers, for {} with embedding and head", all)
+              : nearest("interleave", v, shared, [&](std::uint32_t i) { return goes(p * i); }));
   }
   const std::uint32_t m = microbatches_of(training, plan);
   if (v > 1 && m % p != 0)
     return fail(fmt::format("interleaved schedule of {} microbatches on pipeline {}", m, p),
                 "a multiple of the stages", nearest("pipeline", p, m, [&](std::uint32_t s) {
-                  return s > 1 && m % s == 0 && divides(s * v, shared);
+                  return s > 1 && m % s == 0 && goes(s * v);
                 }));
   return {};
 }

@@ -178,6 +178,7 @@ Json plan_json(const step::Spec& spec) {
           {"context", plan.context},
           {"expert", plan.expert},
           {"interleave", plan.interleave},
+          {"split", named(strategies::kLayerSplitNames, plan.split)},
           {"schedule", named(strategies::kScheduleNames, plan.schedule)},
           {"zero", plan.zero},
           {"sequence_parallel", plan.sequence_parallel},

@@ -105,6 +105,7 @@ std::optional<Plan> read_plan(const YamlMap& map) {
   read_count(map, "context", 1, plan.context);
   read_count(map, "expert", 1, plan.expert);
   read_count(map, "interleave", 1, plan.interleave);
+  read_choice(map, "split", kLayerSplitNames, plan.split);
   // More chunks than one make the interleaved schedule unless another is named.
   if (plan.interleave > 1) plan.schedule = Schedule::kInterleaved;
   read_choice(map, "schedule", kScheduleNames, plan.schedule);
