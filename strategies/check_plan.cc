@@ -139,6 +139,35 @@ Status check_schedule(const Workload& w, const Training& training, const Plan& p
   return {};
 }
 
+/// Rows of tables, which no token is routed to, go to any number of ranks.
+bool is_routed(const Workload& w) { return w.experts_per_token > 0; }
+
+/// Of experts over the ranks of a stage.
+Status check_expert_degree(const Workload& w, const Plan& plan, std::uint32_t data,
+                           std::uint32_t tensor, std::string_view where) {
+  const std::uint32_t e = plan.expert, all = data * plan.context * tensor;
+  if (const auto within = plan.expert_tensor; within && *within != 1 && *within != tensor)
+    return fail(fmt::format("expert_tensor {} with tensor {}{}", *within, tensor, where),
+                tensor == 1 ? "1" : fmt::format("1 or {}", tensor));
+  if (plan.expert_tensor == 1U && tensor > 1) {
+    if (!plan.sequence_parallel)
+      return fail(fmt::format("expert_tensor 1 with tensor {}{} and all tokens on each rank",
+                              tensor, where),
+                  "sequence_parallel: true, which divides tokens among the ranks");
+    if (divides(e, all)) return {};
+    return fail(fmt::format("expert {} does not divide the {} ranks of data x context x tensor{}",
+                            e, all, where));
+  }
+  if (divides(e, data)) return {};
+  const auto valid = [&](std::uint32_t n) {
+    return (!is_routed(w) || w.experts % n == 0) && data % n == 0;
+  };
+  return fail(fmt::format("expert {} does not divide data {}{}", e, data, where), {},
+              is_routed(w) && tensor > 1 && plan.sequence_parallel && divides(e, all)
+                  ? "nearest: expert_tensor 1"
+                  : nearest("expert", e, w.experts, valid));
+}
+
 Status check_stages(const Workload& w, const Training& training, const Plan& plan) {
   std::uint32_t left = w.layer_count();
   for (std::size_t s = 0; s < plan.stages.size(); ++s) {
@@ -160,9 +189,10 @@ Status check_stages(const Workload& w, const Training& training, const Plan& pla
                   "a multiple of its ranks",
                   nearest("data", stage.data, kMostDegree,
                           [&](std::uint32_t d) { return divides(d, samples); }));
-    if (!divides(plan.expert, stage.data))
-      return fail(fmt::format("expert {} does not divide data {} of stage '{}'", plan.expert,
-                              stage.data, stage.name));
+    if (Status ok = check_expert_degree(w, plan, stage.data, stage.tensor,
+                                        fmt::format(" of stage '{}'", stage.name));
+        !ok)
+      return forward(ok);
   }
   return {};
 }
@@ -171,20 +201,16 @@ Status check_experts(const Workload& w, const Plan& plan) {
   if (!(plan.capacity_factor > 0)) return fail("capacity_factor is not above zero");
   if (!(plan.expert_imbalance >= 1)) return fail("expert_imbalance is below 1");
   const std::uint32_t e = plan.expert;
-  if (e == 1) return {};
-  if (w.experts == 0)
+  if (plan.expert_tensor && w.experts_per_token == 0)
+    return fail(fmt::format("expert_tensor {} for a model without a mixture", *plan.expert_tensor));
+  if (e > 1 && w.experts == 0)
     return fail(fmt::format("expert {} for a model without experts", e), {}, "nearest: expert 1");
-  // Rows of tables, which no token is routed to, go to any number of ranks.
-  const bool routed = w.experts_per_token > 0;
-  const auto valid = [&](std::uint32_t n) {
-    return (!routed || w.experts % n == 0) && (!plan.stages.empty() || plan.data % n == 0);
-  };
-  if (routed && w.experts % e != 0)
+  if (e > 1 && is_routed(w) && w.experts % e != 0)
     return fail(fmt::format("expert {} does not divide {} experts", e, w.experts), {},
-                nearest("expert", e, w.experts, valid));
-  if (plan.stages.empty() && plan.data % e != 0)
-    return fail(fmt::format("expert {} does not divide data {}", e, plan.data), {},
-                nearest("expert", e, w.experts, valid));
+                nearest("expert", e, w.experts, [&](std::uint32_t n) {
+                  return w.experts % n == 0 && (!plan.stages.empty() || plan.data % n == 0);
+                }));
+  if (plan.stages.empty()) return check_expert_degree(w, plan, plan.data, plan.tensor, "");
   return {};
 }
 

@@ -89,6 +89,9 @@ struct Plan {
   std::uint32_t pipeline = 1;
   std::uint32_t context = 1;
   std::uint32_t expert = 1;
+  /// Tensor parallelism within experts, 1 or `tensor` (absent). 1: each rank has whole ones, and
+  /// `expert` divides data x context x tensor.
+  std::optional<std::uint32_t> expert_tensor = {};
   std::uint32_t interleave = 1;  ///< model chunks per stage
   LayerSplit split = LayerSplit::kBlocks;
   Schedule schedule = Schedule::k1f1b;

@@ -177,6 +177,7 @@ Json plan_json(const step::Spec& spec) {
           {"pipeline", plan.pipeline},
           {"context", plan.context},
           {"expert", plan.expert},
+          {"expert_tensor", plan.expert_tensor.value_or(plan.tensor)},
           {"interleave", plan.interleave},
           {"split", named(strategies::kLayerSplitNames, plan.split)},
           {"schedule", named(strategies::kScheduleNames, plan.schedule)},

@@ -104,6 +104,7 @@ std::optional<Plan> read_plan(const YamlMap& map) {
   read_count(map, "pipeline", 1, plan.pipeline);
   read_count(map, "context", 1, plan.context);
   read_count(map, "expert", 1, plan.expert);
+  if (map.has("expert_tensor")) read_count(map, "expert_tensor", 1, plan.expert_tensor.emplace(1));
   read_count(map, "interleave", 1, plan.interleave);
   read_choice(map, "split", kLayerSplitNames, plan.split);
   // More chunks than one make the interleaved schedule unless another is named.
