@@ -57,6 +57,15 @@ std::string degrees_text(const PredictedJob& job) {
   return text;
 }
 
+/// Of what conditions on the kinds of devices rest on, each once.
+std::string conditions_text(const step::Spec& spec) {
+  std::vector<std::string> sources = {spec.conditions.source};
+  for (const auto& [device, conditions] : spec.conditions_on)
+    if (std::find(sources.begin(), sources.end(), conditions.source) == sources.end())
+      sources.push_back(conditions.source);
+  return fmt::format("{}", fmt::join(sources, "; "));
+}
+
 /// "4 × a100_sxm4_80 + 4 × v100_sxm2_32".
 std::string devices_text(const std::vector<step::DeviceUse>& devices) {
   std::string text;
@@ -260,7 +269,7 @@ std::string step_text(const PredictedJob& job) {
   text += memory_text(job) + account_text(job.account) + target_text(job) + "\n";
   text += breakdown_text(step) + changes_text(step) + remedies_text(job);
   text += fmt::format("\ncompute from {}; {}\n", provenance_text(step.share_by_provenance),
-                      job.file.spec.conditions.source);
+                      conditions_text(job.file.spec));
   for (const std::string& line : job.file.assumed) text += "assumed " + line + "\n";
   for (const std::string& line : job.file.notes) text += line + "\n";
   for (const std::string& line : job.account.notes) text += line + "\n";
@@ -328,7 +337,7 @@ Json step_json(const PredictedJob& job) {
   for (std::size_t p = 0; p < step.share_by_provenance.size(); ++p)
     provenance[to_string(static_cast<Provenance>(p))] = step.share_by_provenance[p];
   json["compute_from"] = std::move(provenance);
-  json["conditions"] = {{"source", job.file.spec.conditions.source}};
+  json["conditions"] = {{"source", conditions_text(job.file.spec)}};
   json["applied"] = layout.applied;
   Json notes = Json::array();
   for (const std::string& line : job.file.assumed) notes.push_back("assumed " + line);

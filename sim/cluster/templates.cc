@@ -16,7 +16,9 @@ Result<ClusterBuilder> make_cluster(const ClusterTemplate& t) {
       return fail(Diagnostic{
           .key = "nodes",
           .problem = "out of range",
-          .expected = fmt::format("1 to {}, for {} devices in all", most, kMostDevices)});
+          .expected = fmt::format("{}{} devices in all",
+                                  most > 0 ? fmt::format("1 to {}, for ", most) : "at most ",
+                                  kMostDevices)});
     counts.nodes += group.nodes;
     counts.devices += std::uint64_t{group.nodes} * group.node.devices;
     if (t.fabric)

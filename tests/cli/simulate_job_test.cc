@@ -100,7 +100,7 @@ TEST_CASE("simulate a job file: in each format, and closed near message by messa
         "Where the step goes", "What would help most", "data-parallel communication free"})
     CHECK(table.out.find(text) != std::string::npos);
   const Ran csv = simulate(job("", "data: 2, pipeline: 4"), {"--format", "csv"});
-  CHECK(csv.out.starts_with("stage,ranks,layers,parameters (M),peak memory (GiB),fits\n"));
+  CHECK(csv.out.starts_with("stage,ranks,layers,parameters (M),peak memory (GiB),device,fits\n"));
   CHECK(std::count(csv.out.begin(), csv.out.end(), '\n') == 5);
 }
 
@@ -367,6 +367,30 @@ TEST_CASE("measured steps of several jobs, and steps that cannot be") {
   const Ran usage = calibrate({"--measured", "2 s"});
   CHECK(usage.code == 2);
   CHECK(usage.errors.find("JOB, which is missing") != std::string::npos);
+}
+
+TEST_CASE("the example on two kinds of devices: an even split is far slower") {
+  const std::string text = test::text_of(test::source_file("examples/jobs/gpt2_xl_mixed.yaml"));
+  REQUIRE(text.find("layers: 34") != std::string::npos);
+  const Json uneven = json_of(text, {"--fidelity", "closed"});
+  check_contract(uneven);
+  const Json even = json_of(std::regex_replace(text, std::regex("layers: 34"), "layers: 25"),
+                            {"--fidelity", "closed"});
+  CHECK(value(even["step_time"]) == Approx(1.5 * value(uneven["step_time"])).epsilon(0.1));
+  CHECK(uneven["job"]["devices"] ==
+        Json::parse(
+            R"([{"device": "a100_sxm4_80", "ranks": 4}, {"device": "v100_sxm2_32", "ranks": 4}])"));
+  CHECK(uneven["stages"][0]["device"] == "a100_sxm4_80");
+  CHECK(uneven["stages"][1]["device"] == "v100_sxm2_32");
+  const Ran shown = simulate(text);
+  CHECK(shown.out.starts_with("gpt2_xl on 4 × a100_sxm4_80 + 4 × v100_sxm2_32: "));
+}
+
+TEST_CASE("a stage on a host is refused") {
+  refused(
+      "workload: {model: gpt2_medium}\ntraining: {global_batch: 64}\nplan: {data: 2}\n"
+      "cluster: {nodes: [{device: a100_sxm4_80}, {device: cpu}]}\n",
+      "stage 0 stands on a 'cpu'; a GPU; servers of parameters alone may stand on hosts");
 }
 
 }  // namespace
