@@ -203,15 +203,19 @@ Result<JobFile> read_job(const YamlMap& root, const std::filesystem::path& folde
   const Implementation implementation =
       usual(training.value_or(strategies::Training{}), plan.value_or(strategies::Plan{}), gpus);
   std::optional<workload::Workload> workload;
+  std::string measured_on;
   std::vector<std::string> assumed;
   ConditionsOf conditions(gpus, kernels_of(model, implementation, plan));
   std::vector<std::string> notes;
   if (recorded && cluster && training && plan) {
     if (Status ok = check_shapes(*recorded, *training, *plan); !ok) return forward(ok);
     assumed = recorded_as(*root.map("training"), *recorded, *training);
-    const std::string device = cluster->devices().front().model;
+    std::vector<std::string> devices;
+    for (const cluster::Gpu* gpu : gpus) devices.push_back(gpu->name);
+    if (devices.empty()) devices.push_back(cluster->devices().front().model);
+    measured_on = recorded->device.empty() ? devices.front() : recorded->device;
     Result<workload::Workload> placed =
-        place_recording(std::move(*recorded), device, *training, conditions.all.front(), notes);
+        place_recording(std::move(*recorded), devices, *training, conditions.all, notes);
     if (!placed) return forward(placed);
     workload = std::move(*placed);
   } else if (model && !recorded) {
@@ -236,6 +240,7 @@ Result<JobFile> read_job(const YamlMap& root, const std::filesystem::path& folde
 
   JobFile job{.name = workload->name,
               .spec = {.workload = std::move(*workload),
+                       .measured_on = std::move(measured_on),
                        .training = *training,
                        .plan = *plan,
                        .conditions = conditions.all.front(),

@@ -26,15 +26,24 @@ Status has_devices(const cluster::Cluster& cluster, std::uint32_t ranks) {
               "data × tensor × pipeline × context of at most the devices");
 }
 
-bool has_measured_op(const workload::Layout& layout) {
+/// Whether some operation carries a measured time, and that of a device whose laws know its
+/// extents.
+struct Measured {
+  bool any = false, without_extents = false;
+};
+Measured measured_in(const workload::Layout& layout) {
+  Measured found;
   for (const workload::Stage& stage : layout.stages)
     for (const workload::Chunk& chunk : stage.chunks)
       for (const workload::Layer& layer : chunk.layers)
         for (const std::vector<workload::Op>* ops :
              {&layer.forward, &layer.backward, &layer.recompute, &layer.step})
-          for (const workload::Op& op : *ops)
-            if (op.measured) return true;
-  return false;
+          for (const workload::Op& op : *ops) {
+            if (!op.measured) continue;
+            found.any = true;
+            found.without_extents |= !(bytes_of(op) > Bytes::b(0));
+          }
+  return found;
 }
 
 tl::unexpected<Error> on_a_host(const workload::Stage& stage) {
@@ -52,7 +61,16 @@ Result<DeviceKind> kind_named(const std::string& name, const Spec& spec) {
   if (!cost) return forward(cost);
   const Result<const cluster::Gpu*> gpu = cluster::find_gpu(name);
   if (!gpu) return forward(gpu);
-  return DeviceKind{name, *gpu, conditions, OpPrice(std::move(*cost), conditions)};
+  std::optional<CarriedOver> measured;
+  if (!spec.measured_on.empty() && spec.measured_on != name) {
+    Result<compute::OpCost> from = compute::OpCost::on(spec.measured_on, {}),
+                            to = compute::OpCost::on(name, {});
+    if (!from) return forward(from);
+    if (!to) return forward(to);
+    measured = CarriedOver{std::move(*from), std::move(*to)};
+  }
+  return DeviceKind{name, *gpu, conditions,
+                    OpPrice(std::move(*cost), conditions, std::move(measured))};
 }
 
 }  // namespace
@@ -74,17 +92,19 @@ Result<Devices> Devices::of(const workload::Layout& layout, const cluster::Clust
     ++kind->ranks;
     devices.kind_of_.push_back(static_cast<std::uint32_t>(kind - devices.kinds_.begin()));
   }
-  std::vector<std::uint32_t> computing;
+  // Measured on one kind: on others only where the laws can tell the ratio.
+  const Measured measured = measured_in(layout);
+  std::string on = spec.measured_on;
   for (const workload::Stage& stage : layout.stages)
     for (const Share& share : devices.under(stage)) {
-      if (devices.kinds_[share.kind].gpu == nullptr) return on_a_host(stage);
-      if (std::find(computing.begin(), computing.end(), share.kind) == computing.end())
-        computing.push_back(share.kind);
+      const DeviceKind& kind = devices.kinds_[share.kind];
+      if (kind.gpu == nullptr) return on_a_host(stage);
+      if (on.empty()) on = kind.name;
+      if (kind.name != on && measured.any && (spec.measured_on.empty() || measured.without_extents))
+        return fail(
+            fmt::format("operations measured on one device, and {} on {}", stage.name, kind.name),
+            fmt::format("{}, or a model whose operations are known by their extents", on));
     }
-  if (computing.size() > 1 && has_measured_op(layout))
-    return fail(fmt::format("operations measured on one device, and ranks on {} and {}",
-                            devices.kinds_[computing[0]].name, devices.kinds_[computing[1]].name),
-                "one kind of device, or a model of the zoo");
   return devices;
 }
 

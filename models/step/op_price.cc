@@ -1,8 +1,24 @@
 #include "models/step/op_price.h"
 
+#include <cmath>
+
 namespace rehearse::step {
 
 using workload::Op;
+
+namespace {
+
+/// Half of the interval that a prediction alone would have comes on top, as in OpCost::rescale.
+Estimate<Seconds> carried_over(const Op& op, const CarriedOver& devices) {
+  const Estimate<Seconds> time = devices.from.time(op);
+  const Estimate<Seconds> was = devices.from.predicted(op), is = devices.to.predicted(op);
+  const double ratio = is.value / was.value;
+  if (ratio == 1) return time;  // a variant that differs in its memory alone
+  return {time.value * ratio, time.low * ratio * std::sqrt(is.low / is.value),
+          time.high * ratio * std::sqrt(is.high / is.value), Provenance::kExtrapolated};
+}
+
+}  // namespace
 
 Estimate<Seconds> OpPrice::estimate(const Op& op) const {
   if (op.host || !cost_) {
@@ -22,7 +38,7 @@ Estimate<Seconds> OpPrice::estimate(const Op& op) const {
     time = cost_->time(half);
     if (op.kind == workload::OpKind::kGemm) scale *= conditions_.fp8;
   } else {
-    time = cost_->time(op);
+    time = op.measured && measured_ ? carried_over(op, *measured_) : cost_->time(op);
   }
   time.value = time.value * scale;
   if (!op.measured)

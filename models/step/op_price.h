@@ -8,11 +8,18 @@
 
 namespace rehearse::step {
 
+/// From the device that operations were measured on to another, neither of them sustained: the
+/// ratio of what the laws say of both.
+struct CarriedOver {
+  compute::OpCost from, to;
+};
+
 class OpPrice {
  public:
   /// Without a cost every op runs on the processor of a host.
-  OpPrice(std::optional<compute::OpCost> cost, const Conditions& conditions)
-      : cost_(std::move(cost)), conditions_(conditions) {}
+  OpPrice(std::optional<compute::OpCost> cost, const Conditions& conditions,
+          std::optional<CarriedOver> measured = {})
+      : cost_(std::move(cost)), conditions_(conditions), measured_(std::move(measured)) {}
 
   /// With what the device idles around it.
   Seconds operator()(const workload::Op& op) const { return estimate(op).value + idle(op); }
@@ -23,6 +30,7 @@ class OpPrice {
  private:
   std::optional<compute::OpCost> cost_;
   Conditions conditions_;
+  std::optional<CarriedOver> measured_;
 };
 
 }  // namespace rehearse::step

@@ -26,6 +26,9 @@ namespace rehearse::step {
 
 struct Spec {
   workload::Workload workload;  ///< for one sample
+  /// Of operations that carry a measured time: the device in the catalog. On others they take that
+  /// time by the ratio of what the cost model says of both. Empty: whichever the ranks stand on.
+  std::string measured_on = {};
   strategies::Training training;
   strategies::Plan plan;
   Conditions conditions;

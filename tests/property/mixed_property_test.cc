@@ -120,8 +120,10 @@ Picoseconds unfolded(const Case& c, const Prices& prices, const job::Rules& rule
   return time_of(lowered->graph);
 }
 
-std::optional<Picoseconds> folded(const Case& c, const Prices& prices) {
-  const auto lowered = job::fold(job_from(c.layout, prices), c.cluster, kClosed);
+std::optional<Picoseconds> folded(const Case& c, const Prices& prices,
+                                  const job::Rules& rules = kClosed) {
+  const auto run = [](const graph::Graph& graph) { return engine::run(graph); };
+  const auto lowered = job::fold(job_from(c.layout, prices), c.cluster, rules, run);
   INFO((lowered ? "" : to_string(lowered.error())));
   REQUIRE(lowered);
   if (!*lowered) return std::nullopt;
@@ -161,6 +163,30 @@ TEST_CASE("mixed: one rank of each kind and stage for all gives what all give") 
     CHECK(*one == unfolded(*c, prices));
   }
   CHECK(folds >= 40);
+}
+
+// What families do to each other is left out, as on clusters of one kind (docs/concepts/job.md).
+TEST_CASE("mixed: as messages one rank for all is never longer, and seldom shorter") {
+  const job::Rules messages{.fidelity = job::Fidelity::kMessage};
+  std::vector<double> ratios;
+  for (std::uint64_t seed = 1; seed <= 150; ++seed) {
+    INFO("seed " << seed);
+    Random random(seed);
+    const auto c = random_case(random);
+    if (!c || c->layout.servers) continue;
+    std::vector<double> factors;
+    for (std::size_t s = 0; s <= c->layout.stages.size(); ++s)
+      factors.push_back(0.5 * between(random, 1, 8));
+    const Prices prices = by_stage(c->layout, factors);
+    const auto one = folded(*c, prices, messages);
+    if (!one) continue;
+    ratios.push_back(one->seconds() / unfolded(*c, prices, messages).seconds());
+  }
+  REQUIRE(ratios.size() >= 30);
+  std::sort(ratios.begin(), ratios.end());
+  CHECK(ratios.front() >= 0.99);
+  CHECK(ratios[ratios.size() / 10] >= 0.999);
+  CHECK(ratios.back() <= 1 + 1e-6);
 }
 
 TEST_CASE("mixed: a slower device in the place of another never makes the step shorter") {

@@ -222,13 +222,35 @@ TEST_CASE("servers of parameters may stand on hosts, stages may not") {
         "stage 0 stands on a 'cpu'; a GPU; servers of parameters alone may stand on hosts");
 }
 
-TEST_CASE("what was measured on one device holds for one") {
+TEST_CASE("what was measured on one device is carried over to another by its extents") {
   Spec spec = spec_of({.pipeline = 2});
   for (workload::Op& op : spec.workload.layers[1].forward)
     op.measured = {Seconds::us(10), Seconds::us(9), Seconds::us(11), Provenance::kRecorded};
   CHECK(error_of(spec, cluster_of({kA100, kV100})) ==
-        "operations measured on one device, and ranks on a100_sxm4_80 and v100_sxm2_32; one kind "
-        "of device, or a model of the zoo");
+        "operations measured on one device, and stage 1 on v100_sxm2_32; a100_sxm4_80, or a model "
+        "whose operations are known by their extents");
+  spec.measured_on = kA100;
+  const cluster::Cluster cluster = cluster_of({kA100, kV100});
+  const Step step = predicted(spec, cluster);
+  const auto devices = Devices::of(step.layout, cluster, spec);
+  REQUIRE(devices);
+  const auto a100 = compute::OpCost::on(kA100, {}), v100 = compute::OpCost::on(kV100, {});
+  REQUIRE(a100);
+  REQUIRE(v100);
+  const workload::Op* matrix = nullptr;
+  for (const workload::Op& op : step.layout.stages[1].chunks[0].layers[0].forward)
+    if (op.kind == workload::OpKind::kGemm) matrix = &op;
+  REQUIRE(matrix != nullptr);
+  const OpPrice &on_a100 = devices->kinds()[0].price, &on_v100 = devices->kinds()[1].price;
+  CHECK(on_a100(*matrix).us() == Approx(10));
+  CHECK(on_v100(*matrix).us() ==
+        Approx(10 * (v100->predicted(*matrix).value / a100->predicted(*matrix).value)));
+  CHECK(on_v100.estimate(*matrix).provenance == Provenance::kExtrapolated);
+  // Layers of which nothing but times is known stay where they were measured.
+  for (workload::Op& op : spec.workload.layers[1].forward) {
+    op = {.name = "time", .kind = workload::OpKind::kElementwise, .measured = op.measured};
+  }
+  CHECK_FALSE(predict(spec, cluster, {}));
 }
 
 TEST_CASE("energy is that of each kind at its own power; hosts are outside") {
