@@ -39,9 +39,11 @@ std::vector<std::vector<RankId>> ranks_of(const Job& job, const Symmetry& symmet
 std::vector<const Job::Group*> groups_of(const Job& job, const std::vector<RankId>& ranks,
                                          std::uint32_t local) {
   std::vector<const Job::Group*> groups;
+  std::vector<bool> seen(job.groups.size(), false);
   for (const RankId rank : ranks) {
-    const Job::Group& group = job.groups[job.groups_of[rank.index()][local]];
-    if (group.members.front() == rank) groups.push_back(&group);
+    const std::uint32_t group = job.groups_of[rank.index()][local];
+    if (!seen[group]) groups.push_back(&job.groups[group]);
+    seen[group] = true;
   }
   return groups;
 }

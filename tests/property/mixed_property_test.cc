@@ -55,6 +55,15 @@ Prices by_stage(const Layout& layout, const std::vector<double>& factors) {
   return {std::move(kinds), std::move(kind_of)};
 }
 
+/// Half of the replicas of every stage on another kind, which a rank of each kind then stands for.
+Prices by_replica(const Layout& layout, double one, double other) {
+  std::vector<std::uint32_t> kind_of(layout.ranks(), 0);
+  for (const workload::Stage& stage : layout.stages)
+    for (std::uint32_t r = 0; r < stage.degrees.ranks(); ++r)
+      kind_of[stage.first_rank + r] = 2 * r >= stage.degrees.ranks() ? 1 : 0;
+  return {{{slower(one)}, {slower(other)}}, std::move(kind_of)};
+}
+
 /// Two kinds among the ranks of any stage.
 Prices at_random(Random& random, const Layout& layout, double one, double other) {
   std::vector<std::uint32_t> kind_of;
@@ -163,6 +172,35 @@ TEST_CASE("mixed: one rank of each kind and stage for all gives what all give") 
     CHECK(*one == unfolded(*c, prices));
   }
   CHECK(folds >= 40);
+}
+
+TEST_CASE("mixed: replicas on two kinds meet, one rank of each kind for all") {
+  std::uint32_t folds = 0;
+  for (std::uint64_t seed = 1; seed <= 300; ++seed) {
+    INFO("seed " << seed);
+    Random random(seed);
+    const auto c = random_case(random);
+    if (!c || c->layout.stages.front().degrees.data < 4) continue;
+    const Prices prices = by_replica(c->layout, 1, 0.5 * between(random, 1, 6));
+    // All on one switch, where groups cost the same wherever they stand.
+    const auto flat = cluster::parse_cluster(
+        fmt::format("cluster: {{device: h100_sxm5_80, devices_per_node: {}}}\n", c->layout.ranks()),
+        "cluster");
+    REQUIRE(flat);
+    const Case on_one{c->layout, *flat};
+    const auto one = folded(on_one, prices);
+    if (!one) continue;
+    ++folds;
+    CHECK(*one == unfolded(on_one, prices));
+    if (on_one.layout.servers) continue;
+    const job::Rules messages{.fidelity = job::Fidelity::kMessage};
+    const auto few = folded(on_one, prices, messages);
+    REQUIRE(few);
+    const double ratio = few->seconds() / unfolded(on_one, prices, messages).seconds();
+    CHECK(ratio <= 1 + 1e-6);
+    CHECK(ratio >= 0.84);
+  }
+  CHECK(folds >= 20);
 }
 
 // What families do to each other is left out, as on clusters of one kind (docs/concepts/job.md).
