@@ -108,27 +108,27 @@ Status check_schedule(const Workload& w, const Training& training, const Plan& p
       return fail(fmt::format("interleave {} with pipeline 1", v), "pipeline 2 or more",
                   "nearest: interleave 1");
   }
-  const std::uint32_t shared = shared_layers(w, plan.split), all = w.layer_count();
-  const bool evenly = plan.split == LayerSplit::kBlocks;  // interleaved; other splits need not be
+  const std::uint32_t shared = shared_layers(w, split_for(w, plan)), all = w.layer_count();
+  // Blocks are interleaved evenly, if need be with embedding and head; other splits need not be
+  // even.
+  const bool evenly = plan.split.value_or(LayerSplit::kBlocks) == LayerSplit::kBlocks;
   const auto goes = [&](std::uint32_t chunks) {
-    return evenly ? divides(chunks, shared) : chunks <= shared;
+    return !evenly ? chunks <= all
+                   : divides(chunks, shared) || (!plan.split && divides(chunks, all));
   };
-  if (!plan.stages.empty() && plan.split != LayerSplit::kBlocks)
+  if (!plan.stages.empty() && plan.split)
     return fail(fmt::format("split {} with stages of their own ranges",
-                            kLayerSplitNames[static_cast<int>(plan.split)]),
+                            kLayerSplitNames[static_cast<int>(*plan.split)]),
                 "one of both");
   if (plan.stages.empty()) {
     if (p > shared)
       return fail(fmt::format("pipeline {} for {} layers", p, shared), "a layer for every stage",
                   fmt::format("nearest: pipeline {}", shared));
     if (v > 1 && !goes(p * v))
-      return fail(
-          fmt::format("pipeline {} x interleave {} {} {} layers", p, v,
-                      evenly ? "does not divide" : "is more than", shared),
-          {},
-          shared < all && divides(p * v, all)
-              ? fmt::format("nearest: split layers, for {} with embedding and head", all)
-              : nearest("interleave", v, shared, [&](std::uint32_t i) { return goes(p * i); }));
+      return fail(fmt::format("pipeline {} x interleave {} {} {} layers", p, v,
+                              evenly ? "does not divide" : "is more than", shared),
+                  {},
+                  nearest("interleave", v, shared, [&](std::uint32_t i) { return goes(p * i); }));
   }
   const std::uint32_t m = microbatches_of(training, plan);
   if (v > 1 && m % p != 0)

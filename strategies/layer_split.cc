@@ -64,6 +64,15 @@ std::vector<std::uint32_t> by_flops(const Workload& w, std::uint32_t chunks) {
 
 }  // namespace
 
+LayerSplit split_for(const Workload& w, const Plan& plan) {
+  if (plan.split) return *plan.split;
+  const std::uint32_t chunks = plan.pipeline * plan.interleave;
+  const auto even = [&](LayerSplit split) { return shared_layers(w, split) % chunks == 0; };
+  return plan.interleave > 1 && !even(LayerSplit::kBlocks) && even(LayerSplit::kLayers)
+             ? LayerSplit::kLayers
+             : LayerSplit::kBlocks;
+}
+
 std::uint32_t shared_layers(const Workload& w, LayerSplit split) {
   std::uint32_t layers = w.layer_count();
   for (std::size_t i = 0; split == LayerSplit::kBlocks && i < w.layers.size(); ++i)
@@ -82,9 +91,10 @@ std::vector<std::uint32_t> layers_of_chunks(const Workload& w, const Plan& plan)
     return counts;
   }
   const std::uint32_t chunks = plan.pipeline * plan.interleave;
-  if (plan.split == LayerSplit::kFlops) return by_flops(w, chunks);
-  std::vector<std::uint32_t> counts = evenly(shared_layers(w, plan.split), chunks);
-  if (plan.split == LayerSplit::kBlocks) {
+  const LayerSplit split = split_for(w, plan);
+  if (split == LayerSplit::kFlops) return by_flops(w, chunks);
+  std::vector<std::uint32_t> counts = evenly(shared_layers(w, split), chunks);
+  if (split == LayerSplit::kBlocks) {
     counts.front() += is_extra(w, 0);
     counts.back() += is_extra(w, w.layers.size() - 1);
   }

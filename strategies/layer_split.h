@@ -9,6 +9,9 @@
 
 namespace rehearse::strategies {
 
+/// As the plan says, else what makes chunks of an interleaved schedule even.
+LayerSplit split_for(const workload::Workload& workload, const Plan& plan);
+
 /// Layers that `LayerSplit` shares: with kBlocks all but embedding and head (transform.h), which
 /// come on top of the first and last chunk.
 std::uint32_t shared_layers(const workload::Workload& workload, LayerSplit split);

@@ -93,7 +93,8 @@ struct Plan {
   /// `expert` divides data x context x tensor.
   std::optional<std::uint32_t> expert_tensor = {};
   std::uint32_t interleave = 1;  ///< model chunks per stage
-  LayerSplit split = LayerSplit::kBlocks;
+  /// Absent: blocks; layers where chunks of an interleaved schedule are even with them alone.
+  std::optional<LayerSplit> split = {};
   Schedule schedule = Schedule::k1f1b;
   std::uint32_t zero = 0;  ///< ZeRO stage; 3 is FSDP
   bool sequence_parallel = false;

@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include "sim/base/text.h"
+#include "strategies/layer_split.h"
 
 namespace rehearse::cli {
 namespace {
@@ -181,20 +182,21 @@ Json plan_json(const step::Spec& spec) {
   const auto named = [](std::span<const std::string_view> names, auto value) {
     return Json(names[static_cast<std::size_t>(value)]);
   };
-  return {{"data", plan.data},
-          {"tensor", plan.tensor},
-          {"pipeline", plan.pipeline},
-          {"context", plan.context},
-          {"expert", plan.expert},
-          {"expert_tensor", plan.expert_tensor.value_or(plan.tensor)},
-          {"interleave", plan.interleave},
-          {"split", named(strategies::kLayerSplitNames, plan.split)},
-          {"schedule", named(strategies::kScheduleNames, plan.schedule)},
-          {"zero", plan.zero},
-          {"sequence_parallel", plan.sequence_parallel},
-          {"synchronization", named(strategies::kSynchronizationNames, plan.synchronization)},
-          {"microbatch", spec.training.microbatch},
-          {"recompute", named(strategies::kRecomputeNames, spec.training.recompute)}};
+  return {
+      {"data", plan.data},
+      {"tensor", plan.tensor},
+      {"pipeline", plan.pipeline},
+      {"context", plan.context},
+      {"expert", plan.expert},
+      {"expert_tensor", plan.expert_tensor.value_or(plan.tensor)},
+      {"interleave", plan.interleave},
+      {"split", named(strategies::kLayerSplitNames, strategies::split_for(spec.workload, plan))},
+      {"schedule", named(strategies::kScheduleNames, plan.schedule)},
+      {"zero", plan.zero},
+      {"sequence_parallel", plan.sequence_parallel},
+      {"synchronization", named(strategies::kSynchronizationNames, plan.synchronization)},
+      {"microbatch", spec.training.microbatch},
+      {"recompute", named(strategies::kRecomputeNames, spec.training.recompute)}};
 }
 
 /// Of so many steps; null where it is not known.

@@ -106,7 +106,7 @@ std::optional<Plan> read_plan(const YamlMap& map) {
   read_count(map, "expert", 1, plan.expert);
   if (map.has("expert_tensor")) read_count(map, "expert_tensor", 1, plan.expert_tensor.emplace(1));
   read_count(map, "interleave", 1, plan.interleave);
-  read_choice(map, "split", kLayerSplitNames, plan.split);
+  if (map.has("split")) read_choice(map, "split", kLayerSplitNames, plan.split.emplace());
   // More chunks than one make the interleaved schedule unless another is named.
   if (plan.interleave > 1) plan.schedule = Schedule::kInterleaved;
   read_choice(map, "schedule", kScheduleNames, plan.schedule);

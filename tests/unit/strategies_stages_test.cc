@@ -84,9 +84,14 @@ TEST_CASE("embedding and head may count as layers, and chunks may share FLOPs") 
   CHECK(counts_of(laid_out(tiny_gpt({.layers = 7}), training,
                            {.pipeline = 2, .interleave = 2, .split = LayerSplit::kLayers})) ==
         Counts{{2, 2}, {3, 2}});
-  CHECK(error_of(tiny_gpt({.layers = 6}), training, {.pipeline = 2, .interleave = 2}) ==
-        "pipeline 2 x interleave 2 does not divide 6 layers; nearest: split layers, for 8 with "
-        "embedding and head");
+  // Where the plan does not say, whichever makes interleaved chunks even.
+  CHECK(counts_of(laid_out(tiny_gpt({.layers = 6}), training, {.pipeline = 2, .interleave = 2})) ==
+        counts_of(eight));
+  CHECK(counts_of(laid_out(tiny_gpt({.layers = 4}), training, {.pipeline = 2, .interleave = 2})) ==
+        Counts{{2, 1}, {1, 2}});
+  CHECK(error_of(tiny_gpt({.layers = 6}), training,
+                 {.pipeline = 2, .interleave = 2, .split = LayerSplit::kBlocks}) ==
+        "pipeline 2 x interleave 2 does not divide 6 layers; nearest: interleave 1 or 3");
   CHECK(error_of(tiny_gpt({.layers = 6}), training,
                  {.pipeline = 2, .interleave = 5, .split = LayerSplit::kLayers}) ==
         "pipeline 2 x interleave 5 is more than 8 layers; nearest: interleave 4");

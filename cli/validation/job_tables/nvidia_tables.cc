@@ -104,14 +104,6 @@ Result<JobTable> read_nemo(const std::filesystem::path& path) {
       plan.interleave = *degrees[3];
       plan.schedule = Schedule::kInterleaved;
     }
-    // 126 or 94 blocks over 64, 32 or 24 chunks: Megatron counts embedding and head too where it is
-    // told to (account_for_embedding_in_pipeline_split), as its recipes of these models do.
-    const std::uint32_t chunks = plan.pipeline * plan.interleave;
-    if (plan.interleave > 1 && job.model.layers % chunks != 0 &&
-        (job.model.layers + 2) % chunks == 0) {
-      plan.split = strategies::LayerSplit::kLayers;
-      job.assumed.emplace_back("embedding and head counted as layers of the pipeline");
-    }
     const auto data = divided(devices, plan.tensor * plan.pipeline * plan.context);
     if (!data) return leave_out("the degrees do not divide the GPUs");
     plan.data = *data;
