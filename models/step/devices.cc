@@ -26,24 +26,15 @@ Status has_devices(const cluster::Cluster& cluster, std::uint32_t ranks) {
               "data × tensor × pipeline × context of at most the devices");
 }
 
-/// Whether some operation carries a measured time, and that of a device whose laws know its
-/// extents.
-struct Measured {
-  bool any = false, without_extents = false;
-};
-Measured measured_in(const workload::Layout& layout) {
-  Measured found;
+bool has_measured_op(const workload::Layout& layout) {
   for (const workload::Stage& stage : layout.stages)
     for (const workload::Chunk& chunk : stage.chunks)
       for (const workload::Layer& layer : chunk.layers)
         for (const std::vector<workload::Op>* ops :
              {&layer.forward, &layer.backward, &layer.recompute, &layer.step})
-          for (const workload::Op& op : *ops) {
-            if (!op.measured) continue;
-            found.any = true;
-            found.without_extents |= !(bytes_of(op) > Bytes::b(0));
-          }
-  return found;
+          for (const workload::Op& op : *ops)
+            if (op.measured) return true;
+  return false;
 }
 
 tl::unexpected<Error> on_a_host(const workload::Stage& stage) {
@@ -92,18 +83,16 @@ Result<Devices> Devices::of(const workload::Layout& layout, const cluster::Clust
     ++kind->ranks;
     devices.kind_of_.push_back(static_cast<std::uint32_t>(kind - devices.kinds_.begin()));
   }
-  // Measured on one kind: on others only where the laws can tell the ratio.
-  const Measured measured = measured_in(layout);
-  std::string on = spec.measured_on;
+  const DeviceKind* first = nullptr;
   for (const workload::Stage& stage : layout.stages)
     for (const Share& share : devices.under(stage)) {
       const DeviceKind& kind = devices.kinds_[share.kind];
       if (kind.gpu == nullptr) return on_a_host(stage);
-      if (on.empty()) on = kind.name;
-      if (kind.name != on && measured.any && (spec.measured_on.empty() || measured.without_extents))
-        return fail(
-            fmt::format("operations measured on one device, and {} on {}", stage.name, kind.name),
-            fmt::format("{}, or a model whose operations are known by their extents", on));
+      if (first == nullptr) first = &kind;
+      if (&kind != first && spec.measured_on.empty() && has_measured_op(layout))
+        return fail(fmt::format("operations measured on one device, and ranks on {} and {}",
+                                first->name, kind.name),
+                    "one kind of device, or a model whose operations are known by their extents");
     }
   return devices;
 }

@@ -24,8 +24,8 @@ struct DeviceKind {
 class Devices {
  public:
   /// Fails with one line: more ranks than devices, a device that is not in the catalog, a stage on
-  /// processors of hosts (servers of parameters may be), measured operations on another kind than
-  /// they were measured on, where nothing says on which or their extents are not known.
+  /// processors of hosts (servers of parameters may be), measured operations on several kinds where
+  /// nothing says on which they were measured.
   static Result<Devices> of(const workload::Layout& layout, const cluster::Cluster& cluster,
                             const Spec& spec);
 

@@ -13,7 +13,8 @@ Estimate<Seconds> carried_over(const Op& op, const CarriedOver& devices) {
   const Estimate<Seconds> time = devices.from.time(op);
   const Estimate<Seconds> was = devices.from.predicted(op), is = devices.to.predicted(op);
   const double ratio = is.value / was.value;
-  if (ratio == 1) return time;  // a variant that differs in its memory alone
+  // A variant that differs in its memory alone, or an op of which the laws know nothing.
+  if (ratio == 1 || !(was.value > Seconds::s(0))) return time;
   return {time.value * ratio, time.low * ratio * std::sqrt(is.low / is.value),
           time.high * ratio * std::sqrt(is.high / is.value), Provenance::kExtrapolated};
 }

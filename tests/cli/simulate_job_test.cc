@@ -261,6 +261,38 @@ TEST_CASE("a recording laid out over ranks and batches") {
   CHECK(value(tensor["breakdown"]["compute"]) > 350e-6);
 }
 
+TEST_CASE("a recording on its own device, on another, and on both") {
+  // Its device is in no catalog: the first of the cluster is taken for it.
+  const auto busy = [](const std::string& nodes) {
+    std::string text = recorded("global_batch: 16", "data: 2");
+    text = text.substr(0, text.find("cluster:")) + "cluster: {nodes: [" + nodes + "]}\n";
+    const Json json = json_of(text, {"--fidelity", "closed"});
+    return value(json["breakdown"]["compute"]);
+  };
+  const std::string v100 = "{device: v100_sxm2_32}", a100 = "{device: a100_sxm4_80}";
+  CHECK(busy(v100 + ", " + v100) == Approx(700e-6).epsilon(1e-6));
+  CHECK(busy(v100 + ", " + a100) != Approx(700e-6).epsilon(1e-3));
+
+  const auto path = test::shared_data(
+      "kineto-resnet50-v100/resnet50_num_workers_4__worker0.1623212756351.pt.trace.json.gz");
+  SKIP_WITHOUT_DATA(path);
+  const auto step = [&](const std::string& nodes) {
+    return json_of(fmt::format("workload: {{recording: {}}}\ntraining: {{global_batch: 64}}\n"
+                               "plan: {{data: 2}}\ncluster: {{nodes: [{}]}}\n",
+                               path->string(), nodes),
+                   {"--fidelity", "closed"});
+  };
+  const Json on_v100 = step(v100 + ", " + v100), on_a100 = step(a100 + ", " + a100),
+             mixed = step(a100 + ", " + v100);
+  CHECK(on_v100["compute_from"]["recorded"] == 1.0);
+  CHECK(on_a100["step_time"]["provenance"] == "extrapolated");
+  CHECK(value(on_a100["breakdown"]["compute"]) < value(on_v100["breakdown"]["compute"]));
+  CHECK(value(mixed["breakdown"]["compute"]) ==
+        Approx((value(on_a100["breakdown"]["compute"]) + value(on_v100["breakdown"]["compute"])) /
+               2));
+  CHECK(value(mixed["breakdown"]["bubble"]) > 0);
+}
+
 TEST_CASE("a recording without shapes: times alone, and what to record for more") {
   const std::string text = test::text_of(test::source_file("examples/recordings/two_linears.json"));
   const std::string bare =
