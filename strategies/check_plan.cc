@@ -5,7 +5,7 @@
 
 #include <fmt/core.h>
 
-#include "strategies/transform.h"
+#include "strategies/layer_split.h"
 
 namespace rehearse::strategies {
 namespace {
@@ -108,28 +108,64 @@ Status check_schedule(const Workload& w, const Training& training, const Plan& p
       return fail(fmt::format("interleave {} with pipeline 1", v), "pipeline 2 or more",
                   "nearest: interleave 1");
   }
-  std::uint32_t shared = w.layer_count();
-  for (std::size_t i = 0; i < w.layers.size(); ++i) shared -= is_extra(w, i);
+  const std::uint32_t shared = shared_layers(w, split_for(w, plan)), all = w.layer_count();
+  // Blocks are interleaved evenly, if need be with embedding and head; other splits need not be
+  // even.
+  const bool evenly = plan.split.value_or(LayerSplit::kBlocks) == LayerSplit::kBlocks;
+  const auto goes = [&](std::uint32_t chunks) {
+    return !evenly ? chunks <= all
+                   : divides(chunks, shared) || (!plan.split && divides(chunks, all));
+  };
+  if (!plan.stages.empty() && plan.split)
+    return fail(fmt::format("split {} with stages of their own ranges",
+                            kLayerSplitNames[static_cast<int>(*plan.split)]),
+                "one of both");
   if (plan.stages.empty()) {
     if (p > shared)
       return fail(fmt::format("pipeline {} for {} layers", p, shared), "a layer for every stage",
                   fmt::format("nearest: pipeline {}", shared));
-    // With embedding and head, or without.
-    const auto even = [&](std::uint32_t chunks) {
-      return divides(p * chunks, shared) || divides(p * chunks, w.layer_count());
-    };
-    if (v > 1 && !even(v))
-      return fail(
-          fmt::format("pipeline {} x interleave {} does not divide {} layers", p, v, shared), {},
-          nearest("interleave", v, shared, even));
+    if (v > 1 && !goes(p * v))
+      return fail(fmt::format("pipeline {} x interleave {} {} {} layers", p, v,
+                              evenly ? "does not divide" : "is more than", shared),
+                  {},
+                  nearest("interleave", v, shared, [&](std::uint32_t i) { return goes(p * i); }));
   }
   const std::uint32_t m = microbatches_of(training, plan);
   if (v > 1 && m % p != 0)
     return fail(fmt::format("interleaved schedule of {} microbatches on pipeline {}", m, p),
                 "a multiple of the stages", nearest("pipeline", p, m, [&](std::uint32_t s) {
-                  return s > 1 && m % s == 0 && divides(s * v, shared);
+                  return s > 1 && m % s == 0 && goes(s * v);
                 }));
   return {};
+}
+
+/// Rows of tables, which no token is routed to, go to any number of ranks.
+bool is_routed(const Workload& w) { return w.experts_per_token > 0; }
+
+/// Of experts over the ranks of a stage.
+Status check_expert_degree(const Workload& w, const Plan& plan, std::uint32_t data,
+                           std::uint32_t tensor, std::string_view where) {
+  const std::uint32_t e = plan.expert, all = data * plan.context * tensor;
+  if (const auto within = plan.expert_tensor; within && *within != 1 && *within != tensor)
+    return fail(fmt::format("expert_tensor {} with tensor {}{}", *within, tensor, where),
+                tensor == 1 ? "1" : fmt::format("1 or {}", tensor));
+  if (plan.expert_tensor == 1U && tensor > 1) {
+    if (!plan.sequence_parallel)
+      return fail(fmt::format("expert_tensor 1 with tensor {}{} and all tokens on each rank",
+                              tensor, where),
+                  "sequence_parallel: true, which divides tokens among the ranks");
+    if (divides(e, all)) return {};
+    return fail(fmt::format("expert {} does not divide the {} ranks of data x context x tensor{}",
+                            e, all, where));
+  }
+  if (divides(e, data)) return {};
+  const auto valid = [&](std::uint32_t n) {
+    return (!is_routed(w) || w.experts % n == 0) && data % n == 0;
+  };
+  return fail(fmt::format("expert {} does not divide data {}{}", e, data, where), {},
+              is_routed(w) && tensor > 1 && plan.sequence_parallel && divides(e, all)
+                  ? "nearest: expert_tensor 1"
+                  : nearest("expert", e, w.experts, valid));
 }
 
 Status check_stages(const Workload& w, const Training& training, const Plan& plan) {
@@ -153,9 +189,10 @@ Status check_stages(const Workload& w, const Training& training, const Plan& pla
                   "a multiple of its ranks",
                   nearest("data", stage.data, kMostDegree,
                           [&](std::uint32_t d) { return divides(d, samples); }));
-    if (!divides(plan.expert, stage.data))
-      return fail(fmt::format("expert {} does not divide data {} of stage '{}'", plan.expert,
-                              stage.data, stage.name));
+    if (Status ok = check_expert_degree(w, plan, stage.data, stage.tensor,
+                                        fmt::format(" of stage '{}'", stage.name));
+        !ok)
+      return forward(ok);
   }
   return {};
 }
@@ -164,20 +201,16 @@ Status check_experts(const Workload& w, const Plan& plan) {
   if (!(plan.capacity_factor > 0)) return fail("capacity_factor is not above zero");
   if (!(plan.expert_imbalance >= 1)) return fail("expert_imbalance is below 1");
   const std::uint32_t e = plan.expert;
-  if (e == 1) return {};
-  if (w.experts == 0)
+  if (plan.expert_tensor && w.experts_per_token == 0)
+    return fail(fmt::format("expert_tensor {} for a model without a mixture", *plan.expert_tensor));
+  if (e > 1 && w.experts == 0)
     return fail(fmt::format("expert {} for a model without experts", e), {}, "nearest: expert 1");
-  // Rows of tables, which no token is routed to, go to any number of ranks.
-  const bool routed = w.experts_per_token > 0;
-  const auto valid = [&](std::uint32_t n) {
-    return (!routed || w.experts % n == 0) && (!plan.stages.empty() || plan.data % n == 0);
-  };
-  if (routed && w.experts % e != 0)
+  if (e > 1 && is_routed(w) && w.experts % e != 0)
     return fail(fmt::format("expert {} does not divide {} experts", e, w.experts), {},
-                nearest("expert", e, w.experts, valid));
-  if (plan.stages.empty() && plan.data % e != 0)
-    return fail(fmt::format("expert {} does not divide data {}", e, plan.data), {},
-                nearest("expert", e, w.experts, valid));
+                nearest("expert", e, w.experts, [&](std::uint32_t n) {
+                  return w.experts % n == 0 && (!plan.stages.empty() || plan.data % n == 0);
+                }));
+  if (plan.stages.empty()) return check_expert_degree(w, plan, plan.data, plan.tensor, "");
   return {};
 }
 

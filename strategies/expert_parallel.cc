@@ -133,6 +133,14 @@ double token_bytes(const Layer& layer) {
   return 0;
 }
 
+void leave_whole(Layer& layer) {
+  for (std::vector<Op>* ops : {&layer.forward, &layer.backward, &layer.recompute})
+    for (Op& op : *ops)
+      if (op.expert) op.tensor = Extent::kNone;
+  for (workload::Weights& w : layer.weights)
+    if (w.expert) w.tensor = false;
+}
+
 }  // namespace
 
 Result<workload::Workload> expert_parallel(workload::Workload workload,
@@ -157,6 +165,7 @@ Result<workload::Workload> expert_parallel(workload::Workload workload,
                       : 1,
         .issue = plan.overlap_experts ? Issue::kBeside : Issue::kInline};
     if (way.moves_weights && plan.capacity_factor == 1) way.load = 1;
+    if (setting.degrees.whole_experts) leave_whole(layer);
     layer.forward = rewritten(layer.forward, way, false);
     layer.backward = rewritten(layer.backward, way, true);
     layer.recompute = rewritten(layer.recompute, way, false);

@@ -17,6 +17,9 @@ namespace rehearse::strategies {
 /// each phase; their gradients are scattered behind backward (Liu et al., Janus, 2023). kCheaper
 /// compares what a rank sends in a microbatch: four times its tokens, or three times the weights.
 ///
+/// Degrees::whole_experts: tensor parallelism, which comes later, leaves expert ops and weights as
+/// they are but for its share of the tokens (Megatron-Core's parallel folding).
+///
 /// Tables of rows count as experts that nobody routes to: indices, rows and their gradients travel.
 Result<workload::Workload> expert_parallel(workload::Workload workload, const RankSetting& setting);
 

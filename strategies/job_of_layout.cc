@@ -1,5 +1,8 @@
 #include "strategies/job_of_layout.h"
 
+#include <optional>
+#include <utility>
+
 #include <fmt/core.h>
 
 #include "strategies/server_program.h"
@@ -39,20 +42,31 @@ void add_peers(Job& job, const Layout& layout, const Stage& stage,
   }
 }
 
-/// All servers do the same, with all workers.
-void add_servers(Job& job, const Layout& layout, const Price& price, const JobOptions& options) {
-  job.programs.push_back(server_program(layout, price, options.steps, job.names));
-  for (std::uint32_t i = 0; i < layout.servers->count; ++i) {
-    const std::uint32_t rank = layout.servers->first_rank + i;
-    job.program_of[rank] = static_cast<std::uint32_t>(job.programs.size() - 1);
-    for (std::uint32_t worker = 0; worker < layout.servers->first_rank; ++worker)
+/// A program for the ranks of that kind among `count` from `first` on.
+void add_program(Job& job, graph::Program program, const Prices& prices, std::uint32_t kind,
+                 std::uint32_t first, std::uint32_t count) {
+  const auto number = static_cast<std::uint32_t>(job.programs.size());
+  job.programs.push_back(std::move(program));
+  for (std::uint32_t rank = first; rank < first + count; ++rank)
+    if (prices.kind_of(rank) == kind) job.program_of[rank] = number;
+}
+
+/// All servers of a kind do the same, with all workers.
+void add_servers(Job& job, const Layout& layout, const Prices& prices, const JobOptions& options) {
+  const workload::Servers& servers = *layout.servers;
+  for (const std::uint32_t kind : kinds_of(prices, servers.first_rank, servers.count))
+    add_program(job, server_program(layout, prices.of_kind(kind).op, options.steps, job.names),
+                prices, kind, servers.first_rank, servers.count);
+  for (std::uint32_t i = 0; i < servers.count; ++i) {
+    const std::uint32_t rank = servers.first_rank + i;
+    for (std::uint32_t worker = 0; worker < servers.first_rank; ++worker)
       job.peers_of[rank].push_back(RankId(worker));
   }
 }
 
 }  // namespace
 
-Result<Job> job_of(const Layout& layout, const Price& price, const JobOptions& options) {
+Result<Job> job_of(const Layout& layout, const Prices& prices, const JobOptions& options) {
   const Result<std::vector<Crossing>> crossings = crossings_of(layout);
   if (!crossings) return forward(crossings);
   Job job;
@@ -62,15 +76,20 @@ Result<Job> job_of(const Layout& layout, const Price& price, const JobOptions& o
   job.peers_of.resize(ranks);
   for (std::uint32_t s = 0; s < layout.stages.size(); ++s) {
     const Stage& stage = layout.stages[s];
-    Result<StageProgram> program = stage_program(layout, s, *crossings, price, options, job.names);
-    if (!program) return forward(program);
-    job.programs.push_back(std::move(program->program));
-    for (std::uint32_t r = 0; r < stage.degrees.ranks(); ++r)
-      job.program_of[stage.first_rank + r] = s;
+    // Programs of one stage differ in their durations alone.
+    std::optional<StageProgram> program;
+    for (const std::uint32_t kind : kinds_of(prices, stage.first_rank, stage.degrees.ranks())) {
+      Result<StageProgram> one =
+          stage_program(layout, s, *crossings, prices.of_kind(kind), options, job.names);
+      if (!one) return forward(one);
+      add_program(job, std::move(one->program), prices, kind, stage.first_rank,
+                  stage.degrees.ranks());
+      program = std::move(*one);
+    }
     for (const GroupKind kind : program->groups) add_groups(job, stage, kind);
     add_peers(job, layout, stage, program->stages);
   }
-  if (layout.servers) add_servers(job, layout, price, options);
+  if (layout.servers) add_servers(job, layout, prices, options);
   return job;
 }
 

@@ -1,5 +1,6 @@
-// From a layout to a job: one program per stage, in which compute ops have durations and
-// collectives and sends wait to be priced or carried (models/job/lower.h).
+// From a layout to a job: one program per stage and kind of device that its ranks stand on, in
+// which compute ops have durations and collectives and sends wait to be priced or carried
+// (models/job/lower.h).
 //
 // Collectives have groups by their axis, as layout.h says. Each group has a stream of its own. Axes
 // of one rank leave nothing to communicate.
@@ -15,8 +16,6 @@
 // Pieces of a matrix that first and last stage share are exchanged between their ranks of equal
 // number before the optimizer runs.
 #pragma once
-
-#include <optional>
 
 #include "models/workload/layout.h"
 #include "sim/base/result.h"
@@ -34,13 +33,12 @@ struct JobOptions {
   /// So many steps one after the other: what workers that do not wait for each other settle down to
   /// takes several.
   std::uint32_t steps = 1;
-  /// Between device and host, for copies. Needed where the layout has some.
-  std::optional<ByteRate> host_rate = {};
 };
 
 /// Fails where degrees of neighbouring stages do not divide each other, orders do not have every
 /// pass of every microbatch once, and on copies without a host rate.
-Result<graph::Job> job_of(const workload::Layout& layout, const Price& price,
+/// REQUIRES: `prices` of all ranks of the layout.
+Result<graph::Job> job_of(const workload::Layout& layout, const Prices& prices,
                           const JobOptions& options);
 
 }  // namespace rehearse::strategies

@@ -34,7 +34,9 @@ constexpr RankTransform kRankTransforms[] = {
     {"context_parallel", [](const RankSetting& s) { return s.degrees.context > 1; },
      context_parallel},
     {"expert_parallel",
-     [](const RankSetting& s) { return s.degrees.expert > 1 || s.plan->capacity_factor != 1; },
+     [](const RankSetting& s) {
+       return s.degrees.expert > 1 || s.degrees.whole_experts || s.plan->capacity_factor != 1;
+     },
      expert_parallel},
     {"tensor_parallel", [](const RankSetting& s) { return s.degrees.tensor > 1; }, tensor_parallel},
     {"recompute", [](const RankSetting& s) { return s.recompute != Recompute::kNone; }, recompute},
@@ -104,6 +106,7 @@ std::vector<RankSetting> settings_of(const Training& training, const Plan& plan)
       setting.recompute = stage.recompute.value_or(training.recompute);
       setting.microbatch = training.microbatch * plan.stages[0].data / stage.data;
     }
+    setting.degrees.whole_experts = plan.expert_tensor == 1U && setting.degrees.tensor > 1;
     // Its backward comes right behind its forward: it needs to keep one microbatch.
     if (plan.schedule == Schedule::kShifted && p > 1 && s + 1 == p)
       setting.recompute = Recompute::kNone;

@@ -2,16 +2,13 @@
 // communications stand.
 #pragma once
 
-#include <functional>
 #include <vector>
 
 #include "models/workload/layout.h"
 #include "sim/base/time.h"
+#include "strategies/prices.h"
 
 namespace rehearse::strategies {
-
-/// The time of an op that does not communicate: what a cost model says.
-using Price = std::function<Seconds(const workload::Op&)>;
 
 struct LayerPiece {
   /// Absent: computing for `time`.

@@ -39,7 +39,7 @@ void add_collectives(std::vector<Op>& ops, std::string_view name, CollectiveKind
                      const workload::Degrees& degrees, workload::Issue issue) {
   for (const bool expert : {false, true}) {
     const double count = expert ? parameters.expert : parameters.dense;
-    if (count == 0 || sharers(degrees, expert) <= 1) continue;
+    if (count == 0 || degrees.sharers(expert) <= 1) continue;
     ops.push_back(collective(name, kind, Axis::kData, count * bytes_each, issue));
     ops.back().expert = expert;
   }
@@ -47,7 +47,7 @@ void add_collectives(std::vector<Op>& ops, std::string_view name, CollectiveKind
 
 void add_row_gradients(workload::Layer& layer, double bytes_each, std::uint32_t microbatches,
                        const workload::Degrees& degrees, workload::Issue issue) {
-  const double elements = looked_up(layer), holders = sharers(degrees, true);
+  const double elements = looked_up(layer), holders = degrees.sharers(true);
   if (elements == 0 || holders <= 1) return;
   Op gather = collective("gather gradients of rows", CollectiveKind::kAllGather, Axis::kData,
                          microbatches * elements * holders * bytes_each, issue);

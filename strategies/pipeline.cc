@@ -5,6 +5,7 @@
 #include <fmt/core.h>
 
 #include "strategies/check_plan.h"
+#include "strategies/layer_split.h"
 #include "strategies/states.h"
 
 namespace rehearse::strategies {
@@ -53,34 +54,6 @@ Bytes passed_along(const Workload& w, std::uint32_t at) {
   return sum;
 }
 
-/// Layers of each chunk, in the order in which activations pass them.
-std::vector<std::uint32_t> shares(const Workload& w, const Plan& plan) {
-  std::vector<std::uint32_t> counts;
-  if (!plan.stages.empty()) {
-    std::uint32_t left = w.layer_count();
-    for (const StagePlan& stage : plan.stages) {
-      counts.push_back(stage.layers == 0 ? left : stage.layers);
-      left -= counts.back();
-    }
-    return counts;
-  }
-  const std::uint32_t chunks = plan.pipeline * plan.interleave;
-  const std::uint32_t before = is_extra(w, 0), behind = is_extra(w, w.layers.size() - 1);
-  const std::uint32_t shared = w.layer_count() - before - behind;
-  // Chunks of an interleaved schedule are even, if need be with embedding and head as layers.
-  if (plan.interleave > 1 && shared % chunks != 0) {
-    counts.assign(chunks, w.layer_count() / chunks);
-    return counts;
-  }
-  counts.assign(chunks, shared / chunks);
-  std::uint32_t over = shared % chunks;
-  for (std::uint32_t c = 1; c + 1 < chunks && over > 0; ++c, --over) ++counts[c];
-  if (over > 0) ++counts.front();
-  counts.front() += before;
-  counts.back() += behind;
-  return counts;
-}
-
 /// The first or last of the run at that end, alone, so that ops can be added to it.
 Layer& alone_at_front(std::vector<Layer>& layers) {
   if (layers.front().count > 1) {
@@ -118,7 +91,7 @@ Result<Layout> cut_stages(std::span<const StageSource> sources, const Workload& 
   const Training& training = *sources[0].setting.training;
   const Plan& plan = *sources[0].setting.plan;
   const std::uint32_t p = static_cast<std::uint32_t>(sources.size());
-  const std::vector<std::uint32_t> counts = shares(sample, plan);
+  const std::vector<std::uint32_t> counts = layers_of_chunks(sample, plan);
 
   Layout layout{.names = {},
                 .stages = {},

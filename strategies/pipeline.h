@@ -14,10 +14,7 @@ struct StageSource {
   std::string name;
 };
 
-/// Cuts layers into stages, one per source. With Plan::stages each takes the layers it names.
-/// Else layers are shared as evenly as they go, embedding and head (transform.h) on top of the
-/// first and last share; what is left over goes to shares in the middle, since the first stage
-/// keeps most activations and the last has the head.
+/// Cuts layers into stages, one per source (layer_split.h).
 ///
 /// A stage border with tensor parallelism carries each element once: a rank sends its share, and an
 /// all-gather among the receivers follows, unless tokens are divided anyway (Narayanan et al.,

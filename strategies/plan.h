@@ -34,6 +34,14 @@ enum class Schedule : std::uint8_t { kGpipe, k1f1b, kInterleaved, kZeroBubble, k
 inline constexpr std::string_view kScheduleNames[] = {"gpipe", "1f1b", "interleaved", "zero_bubble",
                                                       "shifted_critical_path"};
 
+/// What the chunks of a pipeline get equally much of.
+enum class LayerSplit : std::uint8_t {
+  kBlocks,  ///< layers; embedding and head on top of the first and the last chunk
+  kLayers,  ///< layers, embedding and head counted too
+  kFlops,   ///< of matrix operations
+};
+inline constexpr std::string_view kLayerSplitNames[] = {"blocks", "layers", "flops"};
+
 enum class Synchronization : std::uint8_t {
   kAllReduce,
   kParameterServer,
@@ -83,7 +91,12 @@ struct Plan {
   std::uint32_t pipeline = 1;
   std::uint32_t context = 1;
   std::uint32_t expert = 1;
+  /// Tensor parallelism within experts, 1 or `tensor` (absent). 1: each rank has whole ones, and
+  /// `expert` divides data x context x tensor.
+  std::optional<std::uint32_t> expert_tensor = {};
   std::uint32_t interleave = 1;  ///< model chunks per stage
+  /// Absent: blocks; layers where chunks of an interleaved schedule are even with them alone.
+  std::optional<LayerSplit> split = {};
   Schedule schedule = Schedule::k1f1b;
   std::uint32_t zero = 0;  ///< ZeRO stage; 3 is FSDP
   bool sequence_parallel = false;

@@ -75,13 +75,13 @@ Result<Layout> shard_parameters(Layout layout, const JobSetting& setting) {
                    setting);
         add_row_gradients(layer, gradient, layout.microbatches, stage.degrees,
                           plan.overlap_gradients ? Issue::kDeferred : Issue::kInline);
-        if (sharers(stage.degrees, false) <= 1) continue;
+        if (stage.degrees.sharers(false) <= 1) continue;
         if (pipeline)
           by_step(layer, stage.degrees, weights, gradient, plan.overlap_gradients);
         else
           by_layer(layer, stage.degrees, weights, gradient, plan.overlap_gradients);
       }
-    if (sharers(stage.degrees, false) <= 1) continue;
+    if (stage.degrees.sharers(false) <= 1) continue;
     // Gradients as backward leaves them, and the copy that is summed and scattered.
     stage.gathering.gradient = weights + each;
     if (pipeline) {

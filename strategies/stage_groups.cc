@@ -22,6 +22,19 @@ GroupKind group_kind(const Op& op) {
 
 namespace {
 
+/// Experts that are whole on each rank: whoever holds others, or the same, among all ranks.
+std::vector<RankId> of_whole_experts(const Stage& stage, GroupKind kind, std::uint32_t first) {
+  const std::uint32_t experts = stage.degrees.expert;
+  const bool same = kind == GroupKind::kExpertData;
+  const std::uint32_t stride = same ? experts : 1;
+  const std::uint32_t count = same ? stage.degrees.ranks() / experts : experts;
+  if (same ? first >= experts : first % experts > 0) return {};
+  std::vector<RankId> members;
+  for (std::uint32_t i = 0; i < count; ++i)
+    members.push_back(RankId(stage.first_rank + first + i * stride));
+  return members;
+}
+
 /// How a kind of group divides the ranks of a stage: it runs through all indices of some axes.
 struct Grid {
   bool tensor = false, context = false;
@@ -49,6 +62,8 @@ Grid grid_of(GroupKind kind, const Degrees& degrees) {
 
 std::vector<RankId> group_from(const Stage& stage, GroupKind kind, std::uint32_t first) {
   const Degrees& d = stage.degrees;
+  if (d.whole_experts && (kind == GroupKind::kExpert || kind == GroupKind::kExpertData))
+    return of_whole_experts(stage, kind, first);
   const Grid grid = grid_of(kind, d);
   const std::uint32_t tensor = first % d.tensor, context = first / d.tensor % d.context,
                       data = first / d.tensor / d.context;

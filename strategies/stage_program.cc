@@ -31,7 +31,7 @@ struct Block {
 class Writer {
  public:
   Writer(const Layout& layout, std::uint32_t stage, std::span<const Crossing> crossings,
-         const Price& price, const JobOptions& options, NamePool& names)
+         const KindPrice& price, const JobOptions& options, NamePool& names)
       : layout_(layout),
         stage_(layout.stages[stage]),
         number_(stage),
@@ -117,8 +117,8 @@ class Writer {
         for (const Pass pass :
              {Pass::kForward, Pass::kBackward, Pass::kBackwardWeights, Pass::kRecompute})
           runs_[c][kPasses * l + static_cast<std::size_t>(pass)] =
-              layer_run(layers[l], pass, split_, price_, options_.host_per_kernel);
-        chunks_[c].steps.push_back(layer_step(layers[l], price_, options_.host_per_kernel));
+              layer_run(layers[l], pass, split_, price_.op, options_.host_per_kernel);
+        chunks_[c].steps.push_back(layer_step(layers[l], price_.op, options_.host_per_kernel));
       }
       const auto add = [&](std::size_t l, Pass pass, std::string_view what) {
         std::vector<Block>& blocks = chunks_[c].of_pass[static_cast<std::size_t>(pass)];
@@ -307,13 +307,13 @@ class Writer {
   std::uint32_t add(const Op& op, const Ops& after) {
     const NameId name = names_.intern(op.name);
     if (op.kind == OpKind::kCopy) {
-      if (!options_.host_rate && !wrong_)
+      if (!price_.host_rate && !wrong_)
         wrong_ = fail(fmt::format("'{}' copies between device and host", op.name),
                       "the rate of the link to the host")
                      .value();
       ProgramOp copy{.name = name, .task = Task::kMemory, .bytes = op.bytes};
       copy.duration =
-          Picoseconds::from(options_.host_rate ? op.bytes / *options_.host_rate : Seconds::s(0));
+          Picoseconds::from(price_.host_rate ? op.bytes / *price_.host_rate : Seconds::s(0));
       return add(copy, after);
     }
     return add(ProgramOp{.name = name,
@@ -455,7 +455,7 @@ class Writer {
   const Stage& stage_;
   const std::uint32_t number_;
   std::span<const Crossing> crossings_;
-  const Price& price_;
+  const KindPrice& price_;
   const JobOptions& options_;
   NamePool& names_;
   const Split split_;
@@ -480,7 +480,7 @@ class Writer {
 }  // namespace
 
 Result<StageProgram> stage_program(const Layout& layout, std::uint32_t stage,
-                                   std::span<const Crossing> crossings, const Price& price,
+                                   std::span<const Crossing> crossings, const KindPrice& price,
                                    const JobOptions& options, NamePool& names) {
   return Writer(layout, stage, crossings, price, options, names).run();
 }

@@ -22,7 +22,7 @@ struct StageProgram {
 /// Crossings of the layout that begin or end on the stage are those that count. Fails as job_of
 /// does.
 Result<StageProgram> stage_program(const workload::Layout& layout, std::uint32_t stage,
-                                   std::span<const Crossing> crossings, const Price& price,
+                                   std::span<const Crossing> crossings, const KindPrice& price,
                                    const JobOptions& options, NamePool& names);
 
 }  // namespace rehearse::strategies

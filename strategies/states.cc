@@ -64,12 +64,8 @@ Parameters parameters_of(const workload::Stage& stage) {
   return sum;
 }
 
-double sharers(const workload::Degrees& degrees, bool expert) {
-  return degrees.data * degrees.context / (expert ? degrees.expert : 1.0);
-}
-
 double shard_of(const Parameters& parameters, const workload::Degrees& degrees) {
-  return parameters.dense / sharers(degrees, false) + parameters.expert / sharers(degrees, true);
+  return parameters.dense / degrees.sharers(false) + parameters.expert / degrees.sharers(true);
 }
 
 Sharded sharded(const workload::Stage& stage) {

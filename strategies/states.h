@@ -32,9 +32,6 @@ struct Parameters {
 Parameters parameters_of(const workload::Layer& layer);  ///< of one of its count
 Parameters parameters_of(const workload::Stage& stage);
 
-/// Ranks that hold the same parameters, which shards divide.
-double sharers(const workload::Degrees& degrees, bool expert);
-
 /// What is left on a rank of the parameters whose gradients are summed, where these are sharded.
 double shard_of(const Parameters& parameters, const workload::Degrees& degrees);
 

@@ -113,7 +113,7 @@ Result<Layout> sum_gradients(Layout layout, const JobSetting& setting) {
     for (Chunk& chunk : stage.chunks)
       for (Layer& layer : chunk.layers) {
         const Parameters parameters = parameters_of(layer);
-        if (plan.compression < 1 && sharers(degrees, false) > 1 && parameters.summed() > 0)
+        if (plan.compression < 1 && degrees.sharers(false) > 1 && parameters.summed() > 0)
           layer.step.push_back(
               traffic("compress and decompress gradients",
                       2 * parameters.summed() * (summed_bytes(*setting.training, plan) + wire)));
@@ -121,7 +121,7 @@ Result<Layout> sum_gradients(Layout layout, const JobSetting& setting) {
                    layout.microbatches, setting);
         add_row_gradients(layer, wire, layout.microbatches, degrees, issue);
       }
-    if (sharers(degrees, false) <= 1) continue;
+    if (degrees.sharers(false) <= 1) continue;
     Buckets(bucket, wire).walk(stage, [&](Layer& layer, const Parameters& parameters) {
       std::vector<workload::Op> sums;
       add_collectives(sums, plan.zero == 0 ? "sum gradients" : "sum and scatter gradients",

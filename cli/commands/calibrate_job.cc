@@ -67,6 +67,10 @@ Result<Calibrated> calibrate(const Options& options) {
     step::Spec spec = jobs[row].spec;
     spec.conditions.scale = scale;
     spec.conditions.fixed = fixed.value_or(spec.conditions.fixed);
+    for (auto& [device, conditions] : spec.conditions_on) {
+      conditions.scale = scale;
+      conditions.fixed = spec.conditions.fixed;
+    }
     const Result<step::Step> step = step::predict(spec, jobs[row].cluster, quick);
     if (!step) return forward(step);
     return step->time.value;

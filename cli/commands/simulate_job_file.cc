@@ -7,6 +7,7 @@
 #include "cli/commands/step_result.h"
 #include "cli/output/job_events.h"
 #include "cli/output/result.h"
+#include "models/step/devices.h"
 #include "sim/base/file.h"
 #include "sim/cluster/catalog.h"
 #include "sim/engine/simgrid.h"
@@ -30,13 +31,14 @@ step::Fidelity fidelity_of(SimulateFidelity fidelity) {
 
 /// What would make the job fit; nothing where it does.
 std::vector<std::string> remedies_of(const step::Spec& spec, const step::Step& step,
-                                     const cluster::Gpu& gpu) {
+                                     const cluster::Cluster& cluster) {
   if (memory::fullest(step.memory).fit == memory::Fit::kFits) return {};
   std::vector<memory::Trial> trials;
   for (const strategies::MemorySaver& saver : strategies::memory_savers(spec.training, spec.plan))
     if (const Result<workload::Layout> layout =
             strategies::lay_out(spec.workload, saver.training, saver.plan))
-      trials.push_back({saver.change, memory::memory_of(*layout, memory::device_of(gpu))});
+      if (Result<std::vector<memory::StageMemory>> memory = step::memory_on(*layout, cluster))
+        trials.push_back({saver.change, std::move(*memory)});
   return memory::remedies(step.memory, trials);
 }
 
@@ -49,7 +51,26 @@ std::optional<double> steps_to(const std::optional<Target>& target,
   return samples / layout.samples_per_step;
 }
 
-/// Of the devices that the plan uses: those left over are paid for and idle.
+/// All devices of the cluster, by kind: those that the plan does not use are paid for and idle.
+std::vector<cost::PoweredDevices> devices_of(const cluster::Cluster& cluster,
+                                             const step::Step& step) {
+  std::vector<cost::PoweredDevices> kinds;
+  for (const cluster::Device& device : cluster.devices()) {
+    auto kind = std::find_if(kinds.begin(), kinds.end(),
+                             [&](const auto& known) { return known.name == device.model; });
+    if (kind == kinds.end()) {
+      const Result<const cluster::Gpu*> gpu = cluster::find_gpu(device.model);
+      kind = kinds.insert(kind, {device.model, gpu ? *gpu : nullptr, 0, 0});
+    }
+    kind->count += 1;
+  }
+  for (cost::PoweredDevices& kind : kinds)
+    for (const step::DeviceUse& use : step.devices)
+      if (use.name == kind.name)
+        kind.busy = std::clamp(use.busy / (step.time.value * kind.count), 0.0, 1.0);
+  return kinds;
+}
+
 Result<PredictedJob> predict_job(const SimulateOptions& options) {
   Result<JobFile> file = load_job(options.job_file, options.cluster);
   if (!file) return forward(file);
@@ -62,14 +83,9 @@ Result<PredictedJob> predict_job(const SimulateOptions& options) {
   if (step->layout.ranks() < devices)
     step->warnings.push_back(fmt::format("{} of {} devices have nothing to do",
                                          devices - step->layout.ranks(), devices));
-  const Result<const cluster::Gpu*> gpu = cluster::find_gpu(file->cluster.devices().front().model);
-  if (!gpu) return forward(gpu);
-  const step::Breakdown& parts = step->breakdown;
-  const double busy =
-      std::clamp((parts.compute + parts.recompute + parts.optimizer) / step->time.value, 0.0, 1.0);
   cost::StepAccount account =
-      cost::account_of(step->time, busy, **gpu, static_cast<double>(devices), file->place);
-  std::vector<std::string> remedies = remedies_of(file->spec, *step, **gpu);
+      cost::account_of(step->time, devices_of(file->cluster, *step), file->place);
+  std::vector<std::string> remedies = remedies_of(file->spec, *step, file->cluster);
   const std::optional<double> steps = steps_to(file->target, step->layout);
   return PredictedJob{std::move(*file), std::move(*step),    std::move(account),
                       fidelity,         std::move(remedies), steps};

@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include "sim/base/text.h"
+#include "strategies/layer_split.h"
 
 namespace rehearse::cli {
 namespace {
@@ -57,6 +58,23 @@ std::string degrees_text(const PredictedJob& job) {
   return text;
 }
 
+/// Of what conditions on the kinds of devices rest on, each once.
+std::string conditions_text(const step::Spec& spec) {
+  std::vector<std::string> sources = {spec.conditions.source};
+  for (const auto& [device, conditions] : spec.conditions_on)
+    if (std::find(sources.begin(), sources.end(), conditions.source) == sources.end())
+      sources.push_back(conditions.source);
+  return fmt::format("{}", fmt::join(sources, "; "));
+}
+
+/// "4 × a100_sxm4_80 + 4 × v100_sxm2_32".
+std::string devices_text(const std::vector<step::DeviceUse>& devices) {
+  std::string text;
+  for (const step::DeviceUse& use : devices)
+    text += fmt::format("{}{} × {}", text.empty() ? "" : " + ", grouped(use.ranks), use.name);
+  return text;
+}
+
 std::string range_text(const Estimate<Seconds>& e) {
   return fmt::format("{} ({} – {}, {})", to_string(e.value, 4), to_string(e.low, 4),
                      to_string(e.high, 4), to_string(e.provenance));
@@ -67,7 +85,7 @@ std::string memory_text(const PredictedJob& job) {
   const memory::StageMemory& most = memory::fullest(job.step.memory);
   const auto stage = &most - job.step.memory.data();
   return fmt::format("memory       {} of {} ({} – {}) on {}: {}\n", to_string(most.peak.value),
-                     to_string(job.step.usable_memory), to_string(most.peak.low),
+                     to_string(most.device.usable), to_string(most.peak.low),
                      to_string(most.peak.high),
                      job.step.layout.stages[static_cast<std::size_t>(stage)].name,
                      memory::kFitNames[static_cast<int>(most.fit)]);
@@ -150,7 +168,7 @@ Json memory_json(const PredictedJob& job) {
                              "B");
   json["fits"] = most.fit != memory::Fit::kDoesNotFit;
   json["verdict"] = memory::kFitNames[static_cast<int>(most.fit)];
-  json["usable"] = bytes(job.step.usable_memory);
+  json["usable"] = bytes(most.device.usable);
   json["parts"] = {{"weights", bytes(p.weights)},     {"gradients", bytes(p.gradients)},
                    {"optimizer", bytes(p.optimizer)}, {"activations", bytes(p.activations)},
                    {"loss", bytes(p.loss)},           {"gathered", bytes(p.gathered)},
@@ -164,18 +182,21 @@ Json plan_json(const step::Spec& spec) {
   const auto named = [](std::span<const std::string_view> names, auto value) {
     return Json(names[static_cast<std::size_t>(value)]);
   };
-  return {{"data", plan.data},
-          {"tensor", plan.tensor},
-          {"pipeline", plan.pipeline},
-          {"context", plan.context},
-          {"expert", plan.expert},
-          {"interleave", plan.interleave},
-          {"schedule", named(strategies::kScheduleNames, plan.schedule)},
-          {"zero", plan.zero},
-          {"sequence_parallel", plan.sequence_parallel},
-          {"synchronization", named(strategies::kSynchronizationNames, plan.synchronization)},
-          {"microbatch", spec.training.microbatch},
-          {"recompute", named(strategies::kRecomputeNames, spec.training.recompute)}};
+  return {
+      {"data", plan.data},
+      {"tensor", plan.tensor},
+      {"pipeline", plan.pipeline},
+      {"context", plan.context},
+      {"expert", plan.expert},
+      {"expert_tensor", plan.expert_tensor.value_or(plan.tensor)},
+      {"interleave", plan.interleave},
+      {"split", named(strategies::kLayerSplitNames, strategies::split_for(spec.workload, plan))},
+      {"schedule", named(strategies::kScheduleNames, plan.schedule)},
+      {"zero", plan.zero},
+      {"sequence_parallel", plan.sequence_parallel},
+      {"synchronization", named(strategies::kSynchronizationNames, plan.synchronization)},
+      {"microbatch", spec.training.microbatch},
+      {"recompute", named(strategies::kRecomputeNames, spec.training.recompute)}};
 }
 
 /// Of so many steps; null where it is not known.
@@ -216,6 +237,7 @@ Table stage_table(const PredictedJob& job) {
                {"layers"},
                {"parameters (M)"},
                {"peak memory (GiB)"},
+               {"device", Align::kLeft},
                {"fits", Align::kLeft}});
   for (std::size_t s = 0; s < job.step.layout.stages.size(); ++s) {
     const workload::Stage& stage = job.step.layout.stages[s];
@@ -225,7 +247,7 @@ Table stage_table(const PredictedJob& job) {
     const memory::StageMemory& memory = job.step.memory[s];
     table.add({stage.name, grouped(stage.degrees.ranks()), grouped(layers),
                significant(stage.parameters() * 1e-6),
-               fmt::format("{:.1f}", memory.peak.value.gib()),
+               fmt::format("{:.1f}", memory.peak.value.gib()), memory.device.name,
                std::string(memory::kFitNames[static_cast<int>(memory.fit)])});
   }
   return table;
@@ -235,10 +257,9 @@ std::string step_text(const PredictedJob& job) {
   const step::Step& step = job.step;
   const workload::Layout& layout = step.layout;
   const Estimate<double> samples = step.samples_per_s();
-  std::string text = fmt::format("{} on {} × {}: {}, {} × {:g} samples a step\n\n", job.file.name,
-                                 grouped(layout.ranks()), job.file.cluster.devices().front().model,
-                                 degrees_text(job), grouped(layout.microbatches),
-                                 job.file.spec.training.microbatch);
+  std::string text = fmt::format("{} on {}: {}, {} × {:g} samples a step\n\n", job.file.name,
+                                 devices_text(step.devices), degrees_text(job),
+                                 grouped(layout.microbatches), job.file.spec.training.microbatch);
   text += fmt::format("step time    {}\n", range_text(step.time));
   text += fmt::format("throughput   {} samples/s", significant(samples.value));
   if (layout.tokens_per_sample > 0)
@@ -250,7 +271,7 @@ std::string step_text(const PredictedJob& job) {
   text += memory_text(job) + account_text(job.account) + target_text(job) + "\n";
   text += breakdown_text(step) + changes_text(step) + remedies_text(job);
   text += fmt::format("\ncompute from {}; {}\n", provenance_text(step.share_by_provenance),
-                      job.file.spec.conditions.source);
+                      conditions_text(job.file.spec));
   for (const std::string& line : job.file.assumed) text += "assumed " + line + "\n";
   for (const std::string& line : job.file.notes) text += line + "\n";
   for (const std::string& line : job.account.notes) text += line + "\n";
@@ -265,7 +286,10 @@ Json step_json(const PredictedJob& job) {
   json["job"] = {{"workload", job.file.name},
                  {"parameters", job.file.spec.workload.parameters()},
                  {"ranks", layout.ranks()},
-                 {"device", job.file.cluster.devices().front().model}};
+                 {"device", step.devices.front().name},
+                 {"devices", Json::array()}};
+  for (const step::DeviceUse& use : step.devices)
+    json["job"]["devices"].push_back({{"device", use.name}, {"ranks", use.ranks}});
   json["plan"] = plan_json(job.file.spec);
   json["fidelity"] = name_of(job.fidelity);
   json["folded"] = step.lowered.folded;
@@ -308,13 +332,14 @@ Json step_json(const PredictedJob& job) {
          {"memory", json_predicted(Estimate<double>{m.peak.value.b(), m.peak.low.b(),
                                                     m.peak.high.b(), m.peak.provenance},
                                    "B")},
+         {"device", m.device.name},
          {"fits", memory::kFitNames[static_cast<int>(m.fit)]}});
   }
   Json provenance = Json::object();
   for (std::size_t p = 0; p < step.share_by_provenance.size(); ++p)
     provenance[to_string(static_cast<Provenance>(p))] = step.share_by_provenance[p];
   json["compute_from"] = std::move(provenance);
-  json["conditions"] = {{"source", job.file.spec.conditions.source}};
+  json["conditions"] = {{"source", conditions_text(job.file.spec)}};
   json["applied"] = layout.applied;
   Json notes = Json::array();
   for (const std::string& line : job.file.assumed) notes.push_back("assumed " + line);

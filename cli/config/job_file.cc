@@ -1,5 +1,6 @@
 #include "cli/config/job_file.h"
 
+#include <algorithm>
 #include <cmath>
 
 #include <fmt/core.h>
@@ -21,11 +22,13 @@ using workload::Implementation;
 /// parallelism, and gradients accumulated by the products, as Megatron does, else with the copies
 /// that PyTorch makes.
 Implementation usual(const strategies::Training& training, const strategies::Plan& plan,
-                     const cluster::Gpu* gpu) {
+                     const std::vector<const cluster::Gpu*>& gpus) {
   const bool half = training.dtype == workload::Dtype::kFp16 ||
                     training.dtype == workload::Dtype::kBf16 ||
                     training.dtype == workload::Dtype::kFp8;
-  const bool fused = half && (gpu == nullptr || gpu->bf16_tensor.has_value());
+  const bool fused = half && std::all_of(gpus.begin(), gpus.end(), [](const cluster::Gpu* gpu) {
+                       return gpu->bf16_tensor.has_value();
+                     });
   return {.dtype = training.dtype,
           .attention = fused ? workload::Attention::kFlash : workload::Attention::kUnfused,
           .loss = plan.tensor > 1 ? workload::Loss::kFused : workload::Loss::kEager,
@@ -73,6 +76,22 @@ std::vector<std::string> recorded_as(const YamlMap& map, const RecordedWorkload&
   return lines;
 }
 
+/// The conditions on each kind of device of the cluster: what a file says holds for all of them.
+struct ConditionsOf {
+  ConditionsOf(const std::vector<const cluster::Gpu*>& kinds, workload::Elementwise elementwise)
+      : gpus(kinds), all(std::max<std::size_t>(1, kinds.size())) {
+    for (std::size_t k = 0; k < gpus.size(); ++k)
+      all[k] = step::conditions_for(*gpus[k], elementwise);
+  }
+  std::map<std::string, step::Conditions, std::less<>> behind_first() const {
+    std::map<std::string, step::Conditions, std::less<>> named;
+    for (std::size_t k = 1; k < gpus.size(); ++k) named.emplace(gpus[k]->name, all[k]);
+    return named;
+  }
+  std::vector<const cluster::Gpu*> gpus;
+  std::vector<step::Conditions> all;  // by kind; one where there is none
+};
+
 std::optional<Target> read_target(const YamlMap& map) {
   Target target;
   int given = 0;
@@ -102,35 +121,53 @@ std::optional<Target> read_target(const YamlMap& map) {
 
 /// Over what ships with the program. A calibration file lies beside the job, unless its path says
 /// otherwise.
-Status read_calibration(const std::filesystem::path& path, step::Conditions& conditions) {
+Status read_calibration(const std::filesystem::path& path, ConditionsOf& conditions) {
   Result<YamlFile> file = YamlFile::load(path);
   if (!file) return forward(file);
   const YamlMap root = file->root();
   if (const std::optional<YamlMap> map = root.map("sustained"))
-    step::read_conditions(*map, conditions);
+    step::read_conditions(*map, conditions.all);
   else if (!root.has("sustained"))
     root.report("sustained", "is missing", "a file that `rehearse calibrate job` wrote");
   root.map("measured");
   root.no_other_keys();
   if (Status ok = file->status(); !ok) return ok;
-  conditions.provenance = Provenance::kInterpolated;
-  conditions.source = fmt::format("calibrated: {}", path.filename().string());
+  for (step::Conditions& each : conditions.all) {
+    each.provenance = Provenance::kInterpolated;
+    each.source = fmt::format("calibrated: {}", path.filename().string());
+  }
   return {};
 }
 
-const cluster::Gpu* gpu_of(const std::optional<cluster::Cluster>& cluster) {
-  if (!cluster) return nullptr;
-  const Result<const cluster::Gpu*> gpu = cluster::find_gpu(cluster->devices().front().model);
-  return gpu ? *gpu : nullptr;
+/// The kinds of GPUs of the cluster that the catalog has, in the order of their first device.
+std::vector<const cluster::Gpu*> gpus_of(const std::optional<cluster::Cluster>& cluster) {
+  std::vector<const cluster::Gpu*> gpus;
+  std::string_view last;
+  for (std::size_t d = 0; cluster && d < cluster->devices().size(); ++d) {
+    const std::string& model = cluster->devices()[d].model;
+    if (std::exchange(last, model) == model) continue;
+    const Result<const cluster::Gpu*> gpu = cluster::find_gpu(model);
+    if (gpu && std::find(gpus.begin(), gpus.end(), *gpu) == gpus.end()) gpus.push_back(*gpu);
+  }
+  return gpus;
 }
 
+/// The instances of the cluster, of each kind that it names.
 cost::Place place_of(const YamlMap& root) {
   cost::Place place;
-  if (const std::optional<YamlMap> section = root.map("cluster"))
-    if (section->has("instance")) {
-      place.instance = section->optional<std::string>("instance").value_or("");
-      place.instances = static_cast<double>(section->optional<std::int64_t>("count").value_or(1));
-    }
+  const auto add = [&](const YamlMap& map) {
+    if (const auto instance = map.optional<std::string>("instance"))
+      place.rented.push_back(
+          {*instance, static_cast<double>(map.optional<std::int64_t>("count").value_or(1))});
+    return map.has("instance");
+  };
+  if (const std::optional<YamlMap> section = root.map("cluster")) {
+    add(*section);
+    bool all = true;
+    if (section->is_list_of_maps("nodes"))
+      for (const YamlMap& map : section->maps("nodes")) all &= add(map);
+    if (!all) place.rented.clear();  // the price of a part is none of the whole
+  }
   if (const auto region = root.optional<std::string>("region")) place.region = *region;
   return place;
 }
@@ -154,7 +191,7 @@ Result<JobFile> read_job(const YamlMap& root, const std::filesystem::path& folde
     if (!other) return forward(other);
     cluster = std::move(*other);
   }
-  const cluster::Gpu* gpu = gpu_of(cluster);
+  const std::vector<const cluster::Gpu*> gpus = gpus_of(cluster);
 
   const std::optional<YamlMap> model = section("workload", "workload: {model: …}");
   std::optional<RecordedWorkload> recorded;
@@ -174,34 +211,37 @@ Result<JobFile> read_job(const YamlMap& root, const std::filesystem::path& folde
   if (const auto map = root.map("plan")) plan = read_plan(*map);
 
   const Implementation implementation =
-      usual(training.value_or(strategies::Training{}), plan.value_or(strategies::Plan{}), gpu);
+      usual(training.value_or(strategies::Training{}), plan.value_or(strategies::Plan{}), gpus);
   std::optional<workload::Workload> workload;
+  std::string measured_on;
   std::vector<std::string> assumed;
-  step::Conditions conditions;
-  if (gpu != nullptr)
-    conditions = step::conditions_for(*gpu, kernels_of(model, implementation, plan));
+  ConditionsOf conditions(gpus, kernels_of(model, implementation, plan));
   std::vector<std::string> notes;
   if (recorded && cluster && training && plan) {
     if (Status ok = check_shapes(*recorded, *training, *plan); !ok) return forward(ok);
     assumed = recorded_as(*root.map("training"), *recorded, *training);
-    const std::string device = cluster->devices().front().model;
+    std::vector<std::string> devices;
+    for (const cluster::Gpu* gpu : gpus) devices.push_back(gpu->name);
+    if (devices.empty()) devices.push_back(cluster->devices().front().model);
+    measured_on = recorded->device.empty() ? devices.front() : recorded->device;
     Result<workload::Workload> placed =
-        place_recording(std::move(*recorded), device, *training, conditions, notes);
+        place_recording(std::move(*recorded), devices, *training, conditions.all, notes);
     if (!placed) return forward(placed);
     workload = std::move(*placed);
   } else if (model && !recorded) {
     workload = workload::read_model(*model, implementation, folder);
     const bool mixture = workload && workload->experts_per_token > 0;
     if (mixture)
-      conditions.scale = step::mixture_scale(
-          model->optional<bool>("fused_experts").value_or(implementation.fused_experts));
+      for (step::Conditions& each : conditions.all)
+        each.scale = step::mixture_scale(
+            model->optional<bool>("fused_experts").value_or(implementation.fused_experts));
     model->no_other_keys();
     assumed = assumed_of(*model, implementation, mixture);
   }
 
   if (const auto calibration = root.optional<std::string>("calibration"))
     if (Status ok = read_calibration(folder / *calibration, conditions); !ok) return forward(ok);
-  if (const auto map = root.map("sustained")) step::read_conditions(*map, conditions);
+  if (const auto map = root.map("sustained")) step::read_conditions(*map, conditions.all);
 
   std::optional<Target> target;
   if (const auto map = root.map("target")) {
@@ -215,9 +255,11 @@ Result<JobFile> read_job(const YamlMap& root, const std::filesystem::path& folde
 
   JobFile job{.name = workload->name,
               .spec = {.workload = std::move(*workload),
+                       .measured_on = std::move(measured_on),
                        .training = *training,
                        .plan = *plan,
-                       .conditions = std::move(conditions)},
+                       .conditions = conditions.all.front(),
+                       .conditions_on = conditions.behind_first()},
               .has_plan = has_plan,
               .cluster = std::move(*cluster),
               .place = std::move(place),

@@ -97,7 +97,9 @@ std::optional<Plan> read_plan(const YamlMap& map) {
   read_count(map, "pipeline", 1, plan.pipeline);
   read_count(map, "context", 1, plan.context);
   read_count(map, "expert", 1, plan.expert);
+  if (map.has("expert_tensor")) read_count(map, "expert_tensor", 1, plan.expert_tensor.emplace(1));
   read_count(map, "interleave", 1, plan.interleave);
+  if (map.has("split")) map.choose("split", kLayerSplitNames, plan.split.emplace());
   // More chunks than one make the interleaved schedule unless another is named.
   if (plan.interleave > 1) plan.schedule = Schedule::kInterleaved;
   map.choose("schedule", kScheduleNames, plan.schedule);

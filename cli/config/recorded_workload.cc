@@ -18,13 +18,6 @@ using workload::Layer;
 using workload::Lifted;
 using workload::Op;
 
-template <class Visit>
-void for_each_op(workload::Workload& workload, Visit visit) {
-  for (Layer& layer : workload.layers)
-    for (std::vector<Op>* ops : {&layer.forward, &layer.backward, &layer.recompute, &layer.step})
-      for (Op& op : *ops) visit(op);
-}
-
 std::optional<workload::Dtype> commonest_dtype(const workload::Workload& workload) {
   std::array<double, std::size(workload::kDtypeNames)> flops = {};
   for (const Layer& layer : workload.layers)
@@ -117,9 +110,10 @@ Status check_shapes(const RecordedWorkload& recorded, const strategies::Training
   return {};
 }
 
-Result<workload::Workload> place_recording(RecordedWorkload recorded, const std::string& device,
+Result<workload::Workload> place_recording(RecordedWorkload recorded,
+                                           std::span<const std::string> devices,
                                            const strategies::Training& training,
-                                           step::Conditions& conditions,
+                                           std::span<step::Conditions> conditions,
                                            std::vector<std::string>& notes) {
   const std::string file = std::filesystem::path(recorded.source).filename().string();
   for (const std::string& note : recorded.notes) notes.push_back(fmt::format("{}: {}", file, note));
@@ -132,32 +126,28 @@ Result<workload::Workload> place_recording(RecordedWorkload recorded, const std:
         "and memory are left out",
         file));
   }
-  if (recorded.device.empty()) {
+  if (recorded.device.empty())
     notes.push_back(
         fmt::format("{}: its device is not in the catalog; times are taken as those of "
                     "{}",
-                    file, device));
-  } else if (recorded.device != device) {
+                    file, devices.front()));
+  const std::string& on = recorded.device.empty() ? devices.front() : recorded.device;
+  for (const std::string& device : devices) {
+    if (device == on) continue;
     if (!recorded.shapes)
-      return workload::needs_shapes(
-          recorded.source,
-          fmt::format("{} in the place of the recorded {}", device, recorded.device));
-    const Result<compute::OpCost> from = compute::OpCost::on(recorded.device, {});
-    if (!from) return forward(from);
-    const Result<compute::OpCost> to = compute::OpCost::on(device, {});
-    if (!to) return forward(to);
-    for_each_op(workload, [&](Op& op) {
-      if (op.measured) op.measured = to->carried(*op.measured, op, *from);
-    });
+      return workload::needs_shapes(recorded.source,
+                                    fmt::format("{} in the place of the recorded {}", device, on));
     notes.push_back(
         fmt::format("{}: recorded on {}; times are carried over to {} by what the cost "
                     "model says of both",
-                    file, recorded.device, device));
+                    file, on, device));
   }
-  conditions.host_per_kernel = conditions.fixed = Seconds::s(0);
-  conditions.idle_per_kernel = recorded.idle_per_kernel;
-  conditions.provenance = Provenance::kRecorded;
-  conditions.source = fmt::format("recorded: {}", file);
+  for (step::Conditions& each : conditions) {
+    each.host_per_kernel = each.fixed = Seconds::s(0);
+    each.idle_per_kernel = recorded.idle_per_kernel;
+    each.provenance = Provenance::kRecorded;
+    each.source = fmt::format("recorded: {}", file);
+  }
   workload.name = file;
   return workload::with_samples(std::move(workload), 1);
 }

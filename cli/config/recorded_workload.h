@@ -3,6 +3,7 @@
 
 #include <filesystem>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -37,11 +38,13 @@ strategies::Training recorded_training(const RecordedWorkload& recorded);
 Status check_shapes(const RecordedWorkload& recorded, const strategies::Training& training,
                     const strategies::Plan& plan);
 
-/// For one sample, on `device`. On another than the recorded one, times are carried over by what
-/// the cost model says of both. `conditions` become those of the recording.
-Result<workload::Workload> place_recording(RecordedWorkload recorded, const std::string& device,
+/// For one sample, on devices of these names. Fails where one is another than the recorded one and
+/// shapes are missing, so that step::Spec::measured_on cannot carry times over. `conditions` become
+/// those of the recording.
+Result<workload::Workload> place_recording(RecordedWorkload recorded,
+                                           std::span<const std::string> devices,
                                            const strategies::Training& training,
-                                           step::Conditions& conditions,
+                                           std::span<step::Conditions> conditions,
                                            std::vector<std::string>& notes);
 
 }  // namespace rehearse::cli

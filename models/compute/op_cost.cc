@@ -86,6 +86,7 @@ Estimate<Seconds> OpCost::rescale(const Estimate<Seconds>& measured, const Op& b
 Estimate<Seconds> OpCost::carried(const Estimate<Seconds>& measured, const Op& op,
                                   const OpCost& from) const {
   const Estimate<Seconds> was = from.predicted(op), is = predicted(op);
+  if (!(was.value > Seconds::s(0))) return measured;
   const double ratio = is.value / was.value;
   if (ratio == 1) return measured;
   return {measured.value * ratio, measured.low * ratio * std::sqrt(is.low / is.value),

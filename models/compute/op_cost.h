@@ -65,7 +65,8 @@ class OpCost {
 
   /// A recording of `op` on the device of `from`, on this one: measured × predicted here ÷
   /// predicted there. To its interval half of that of a prediction alone is added, as in `rescale`;
-  /// between variants of a device that the laws do not tell apart it stays as it is.
+  /// between variants of a device that the laws do not tell apart, and where they know nothing of
+  /// the op, it stays as it is.
   Estimate<Seconds> carried(const Estimate<Seconds>& measured, const workload::Op& op,
                             const OpCost& from) const;
 

@@ -39,9 +39,11 @@ std::vector<std::vector<RankId>> ranks_of(const Job& job, const Symmetry& symmet
 std::vector<const Job::Group*> groups_of(const Job& job, const std::vector<RankId>& ranks,
                                          std::uint32_t local) {
   std::vector<const Job::Group*> groups;
+  std::vector<bool> seen(job.groups.size(), false);
   for (const RankId rank : ranks) {
-    const Job::Group& group = job.groups[job.groups_of[rank.index()][local]];
-    if (group.members.front() == rank) groups.push_back(&group);
+    const std::uint32_t group = job.groups_of[rank.index()][local];
+    if (!seen[group]) groups.push_back(&job.groups[group]);
+    seen[group] = true;
   }
   return groups;
 }
@@ -146,7 +148,8 @@ class MessageCosts {
   }
 
  private:
-  /// Behind the sends that go at the same time as this one.
+  /// Behind the sends that go at the same time as this one, and are as large: those of others take
+  /// another time.
   static std::uint32_t end_of_sends(const Program& program, std::uint32_t first) {
     const auto dependencies = [&](std::uint32_t op) {
       return std::vector<std::uint32_t>(
@@ -155,6 +158,7 @@ class MessageCosts {
     };
     std::uint32_t end = first + 1;
     while (end < program.ops.size() && program.ops[end].task == Task::kSend &&
+           program.ops[end].bytes == program.ops[first].bytes &&
            dependencies(end) == dependencies(first))
       ++end;
     return end;

@@ -97,8 +97,8 @@ class Lowering {
 
   Status join_folded() {
     result_.collectives = std::move(matching_.collectives());
-    if (rules_.fidelity == Fidelity::kClosed)
-      if (Status ok = set_closed_times(); !ok) return forward(ok);
+    for (const Collective& collective : result_.collectives)
+      if (Status ok = set_time(collective); !ok) return forward(ok);
     const auto op = [&](const Symmetry::Place& place) {
       return OpId(result_.first_op[place.run] + place.op);
     };
@@ -197,11 +197,13 @@ class Lowering {
         for (std::uint32_t d = order.first[i]; d < order.first[i + 1]; ++d)
           builder_.add_edge(OpId(base + order.before[d]), id);
         if (op.need > 0) builder_.wait_for_first(id, op.need);
+        const std::size_t run = result_.first_op.size() - 1;
         if (communicates && folded_ && rules_.fidelity == Fidelity::kMessage &&
             op.task != Task::kReceive)
-          builder_.set_duration(id, folded_->times[result_.first_op.size() - 1][i]);
+          builder_.set_duration(id, folded_->times[run][i]);
         if (op.task == Task::kCollective) {
-          const std::uint32_t group = job_.groups_of[r][op.group];
+          const std::uint32_t group =
+              folded_ ? folded_->symmetry.meets_in[run][op.group] : job_.groups_of[r][op.group];
           if (Status ok = matching_.add_collective(group, issued[op.group]++, op, RankId(r), id);
               !ok)
             return forward(ok);
@@ -320,16 +322,29 @@ class Lowering {
     return Picoseconds::from(time);
   }
 
-  Status set_closed_times() {
-    for (const Collective& collective : result_.collectives) {
-      if (job_.groups[collective.group].members.size() < 2) continue;
+  /// Folded: of one run alone the duration of its op; several runs meet first.
+  Status set_time(const Collective& collective) {
+    if (job_.groups[collective.group].members.size() < 2) return {};
+    Picoseconds time = builder_.so_far().duration(collective.members.front());
+    if (rules_.fidelity == Fidelity::kClosed) {
       const auto schedule = schedule_of(collective.group, collective.kind);
       if (!schedule) return forward(schedule);
-      const Result<Picoseconds> time = closed_time(**schedule, collective.bytes);
-      if (!time) return forward(time);
-      builder_.set_duration(collective.members.front(), *time);
+      const Result<Picoseconds> closed = closed_time(**schedule, collective.bytes);
+      if (!closed) return forward(closed);
+      time = *closed;
     }
+    if (collective.members.size() > 1) {
+      meet(collective, time);
+      time = Picoseconds(0);
+    }
+    for (const OpId member : collective.members) builder_.set_duration(member, time);
     return {};
+  }
+
+  void meet(const Collective& collective, Picoseconds time) {
+    auto& lanes = meetings_[static_cast<std::uint32_t>(collective.members.size())];
+    if (!lanes) lanes = meeting(static_cast<std::uint32_t>(collective.members.size()));
+    builder_.add(graph::Transfer{lanes, waits_of(*lanes, time), collective.members, 0});
   }
 
   Status carry_collectives() {
@@ -342,9 +357,7 @@ class Lowering {
       if (rules_.fidelity == Fidelity::kClosed) {
         const Result<Picoseconds> time = closed_time(**schedule, collective.bytes);
         if (!time) return forward(time);
-        auto& lanes = meetings_[n];
-        if (!lanes) lanes = meeting(n);
-        builder_.add(graph::Transfer{lanes, waits_of(*lanes, *time), collective.members, 0});
+        meet(collective, *time);
       } else {
         builder_.add(graph::Transfer{(*schedule)->lanes, ways_of(collective, **schedule),
                                      collective.members, collective.bytes.b()});

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <map>
 #include <tuple>
+#include <utility>
 
 namespace rehearse::job {
 namespace {
@@ -14,24 +15,75 @@ using graph::Task;
 
 constexpr std::uint32_t kNone = UINT32_MAX;
 
-/// Groups of a program's ranks are disjoint sets of such ranks, which number them alike.
-bool groups_are_alike(const Job& job, const Symmetry& symmetry) {
+/// How many ranks of a program are in a group, which all give it one number.
+struct Part {
+  std::uint32_t program, local, count;
+  friend auto operator<=>(const Part&, const Part&) = default;
+};
+using Composition = std::vector<Part>;
+
+/// Nothing where ranks of one program number the group in different ways.
+std::optional<Composition> composition_of(const Job& job, std::uint32_t group) {
+  Composition parts;
+  for (const RankId member : job.groups[group].members) {
+    const std::vector<std::uint32_t>& groups = job.groups_of[member.index()];
+    const auto place = std::find(groups.begin(), groups.end(), group);
+    if (place == groups.end() || std::find(place + 1, groups.end(), group) != groups.end())
+      return std::nullopt;
+    const std::uint32_t program = job.program_of[member.index()];
+    const auto local = static_cast<std::uint32_t>(place - groups.begin());
+    const auto part = std::find_if(parts.begin(), parts.end(),
+                                   [&](const Part& p) { return p.program == program; });
+    if (part == parts.end())
+      parts.push_back({program, local, 1});
+    else if (part->local == local)
+      ++part->count;
+    else
+      return std::nullopt;
+  }
+  std::sort(parts.begin(), parts.end());
+  return parts;
+}
+
+/// What the ranks of a program do in a group, in their order.
+std::vector<std::pair<CollectiveKind, Bytes>> collectives_in(const Program& program,
+                                                             std::uint32_t local) {
+  std::vector<std::pair<CollectiveKind, Bytes>> collectives;
+  for (const ProgramOp& op : program.ops)
+    if (op.task == Task::kCollective && op.group == local)
+      collectives.emplace_back(op.collective, op.bytes);
+  return collectives;
+}
+
+bool groups_are_alike(const Job& job, Symmetry& symmetry) {
+  std::map<Composition, std::uint32_t> numbers;
+  std::vector<std::uint32_t> number_of(job.groups.size());
+  for (std::uint32_t g = 0; g < job.groups.size(); ++g) {
+    std::optional<Composition> parts = composition_of(job, g);
+    const bool folds = symmetry.ranks.size() < job.ranks();
+    if (!parts || (parts->size() > 1 && !folds)) return false;
+    number_of[g] = numbers.emplace(std::move(*parts), static_cast<std::uint32_t>(numbers.size()))
+                       .first->second;
+  }
+  const auto first_of = [&](std::uint32_t program) {
+    return symmetry.ranks[symmetry.run_of_program[program]].index();
+  };
   for (std::uint32_t r = 0; r < job.ranks(); ++r) {
-    const std::uint32_t program = job.program_of[r];
-    const std::uint32_t first = symmetry.ranks[symmetry.run_of_program[program]].index();
-    const std::vector<std::uint32_t>& groups = job.groups_of[r];
-    if (groups.size() != job.groups_of[first].size()) return false;
-    for (std::size_t l = 0; l < groups.size(); ++l) {
-      const std::vector<RankId>& members = job.groups[groups[l]].members;
-      if (members.size() != job.groups[job.groups_of[first][l]].members.size()) return false;
-      const std::uint32_t front = members.front().index();
-      if (job.program_of[front] != program || job.groups_of[front][l] != groups[l]) return false;
-      if (front != r) continue;  // each group once
-      for (const RankId member : members)
-        if (job.program_of[member.index()] != program ||
-            job.groups_of[member.index()].size() <= l ||
-            job.groups_of[member.index()][l] != groups[l])
-          return false;
+    const std::vector<std::uint32_t>&groups = job.groups_of[r],
+          &first = job.groups_of[first_of(job.program_of[r])];
+    if (groups.size() != first.size()) return false;
+    for (std::size_t l = 0; l < groups.size(); ++l)
+      if (number_of[groups[l]] != number_of[first[l]]) return false;
+  }
+  for (const RankId rank : symmetry.ranks) symmetry.meets_in.push_back(job.groups_of[rank.index()]);
+  for (const auto& [parts, number] : numbers) {
+    const Part& one = parts.front();
+    const auto issued = collectives_in(job.programs[one.program], one.local);
+    for (const Part& other : parts) {
+      if (other == one) continue;
+      if (collectives_in(job.programs[other.program], other.local) != issued) return false;
+      symmetry.meets_in[symmetry.run_of_program[other.program]][other.local] =
+          job.groups_of[first_of(one.program)][one.local];
     }
   }
   return true;

@@ -1,8 +1,9 @@
 // Symmetry: which ranks of a job do the same at the same times, by its shape alone.
 //
-// The ranks of a program are alike when each of its groups holds ranks of this program alone, and
-// each of its peers is a rank of one other program that answers with the same ops. One rank per
-// program then stands for all of them; whether they *cost* the same is for fold.cc to say.
+// The ranks of a program are alike when each of its groups holds as many ranks of the same
+// programs, which all issue the same collectives in it, and when each of its peers is a rank of one
+// other program that answers with the same ops. One rank per program then stands for all of them;
+// whether they *cost* the same is for fold.cc to say.
 #pragma once
 
 #include <cstdint>
@@ -26,6 +27,9 @@ struct Symmetry {
 
   std::vector<RankId> ranks;  ///< the first of each program that ranks have, in their order
   std::vector<std::uint32_t> run_of_program;
+  /// By run and its number of a group: the group in which it meets the runs whose ranks are in its
+  /// groups too.
+  std::vector<std::vector<std::uint32_t>> meets_in;
   std::vector<Arrival> arrivals;
 };
 

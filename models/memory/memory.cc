@@ -186,7 +186,7 @@ Device device_of(const cluster::Gpu& gpu) {
                          gpu.form_factor.find("consumer") == std::string::npos &&
                          gpu.form_factor.find("workstation") == std::string::npos;
   const double named = gpu.memory.b() / 1e9;
-  return {Bytes::gib(named * (corrected ? 15.0 / 16 : 0.99)), gpu.multiprocessors};
+  return {Bytes::gib(named * (corrected ? 15.0 / 16 : 0.99)), gpu.multiprocessors, gpu.name};
 }
 
 std::vector<Moment> memory_curve(const workload::Layout& layout, const Stage& stage,
@@ -194,24 +194,29 @@ std::vector<Moment> memory_curve(const workload::Layout& layout, const Stage& st
   return Curve(layout, stage, device, assumptions).moments();
 }
 
+StageMemory memory_of(const workload::Layout& layout, const Stage& stage, const Device& device,
+                      const Assumptions& assumptions) {
+  const std::vector<Moment> moments = memory_curve(layout, stage, device, assumptions);
+  const Moment& peak = *std::max_element(
+      moments.begin(), moments.end(),
+      [](const Moment& a, const Moment& b) { return a.parts.total() < b.parts.total(); });
+  const Bytes total = peak.parts.total();
+  const Bytes half = half_width(peak.parts, assumptions, layout.ranks() > 1);
+  const Provenance provenance = assumptions.implementation == Knowledge::kMeasured
+                                    ? Provenance::kInterpolated
+                                    : Provenance::kExtrapolated;
+  return {.peak = {total, total - half, total + half, provenance},
+          .parts = peak.parts,
+          .phase = peak.phase,
+          .device = device,
+          .fit = fit_of(total, device.usable)};
+}
+
 std::vector<StageMemory> memory_of(const workload::Layout& layout, const Device& device,
                                    const Assumptions& assumptions) {
   std::vector<StageMemory> memory;
-  for (const Stage& stage : layout.stages) {
-    const std::vector<Moment> moments = memory_curve(layout, stage, device, assumptions);
-    const Moment& peak = *std::max_element(
-        moments.begin(), moments.end(),
-        [](const Moment& a, const Moment& b) { return a.parts.total() < b.parts.total(); });
-    const Bytes total = peak.parts.total();
-    const Bytes half = half_width(peak.parts, assumptions, layout.ranks() > 1);
-    const Provenance provenance = assumptions.implementation == Knowledge::kMeasured
-                                      ? Provenance::kInterpolated
-                                      : Provenance::kExtrapolated;
-    memory.push_back({.peak = {total, total - half, total + half, provenance},
-                      .parts = peak.parts,
-                      .phase = peak.phase,
-                      .fit = fit_of(total, device.usable)});
-  }
+  for (const Stage& stage : layout.stages)
+    memory.push_back(memory_of(layout, stage, device, assumptions));
   return memory;
 }
 
@@ -219,7 +224,7 @@ const StageMemory& fullest(const std::vector<StageMemory>& memory) {
   REHEARSE_CHECK(!memory.empty(), "a layout without stages");
   return *std::max_element(
       memory.begin(), memory.end(),
-      [](const StageMemory& a, const StageMemory& b) { return a.peak.value < b.peak.value; });
+      [](const StageMemory& a, const StageMemory& b) { return a.share() < b.share(); });
 }
 
 std::optional<Assumptions> calibrate(const StageMemory& predicted, Bytes measured_reserved,
@@ -245,17 +250,22 @@ std::vector<std::string> remedies(const std::vector<StageMemory>& memory,
   };
   std::vector<Gain> gains;
   for (const Trial& trial : trials)
-    if (const StageMemory& after = fullest(trial.memory); after.peak.value < now.peak.value)
+    if (const StageMemory& after = fullest(trial.memory); after.share() < now.share())
       gains.push_back({&trial, after});
-  std::stable_sort(gains.begin(), gains.end(), [](const Gain& a, const Gain& b) {
-    return a.after.peak.value < b.after.peak.value;
-  });
+  std::stable_sort(gains.begin(), gains.end(),
+                   [](const Gain& a, const Gain& b) { return a.after.share() < b.after.share(); });
   std::vector<std::string> lines;
   for (const Gain& gain : gains)
-    lines.push_back(fmt::format("{}: {} less, {} in all; {}", gain.trial->change,
-                                to_string(now.peak.value - gain.after.peak.value),
-                                to_string(gain.after.peak.value),
-                                kFitNames[static_cast<int>(gain.after.fit)]));
+    // The fullest may stand on a larger device then.
+    lines.push_back(now.device.usable == gain.after.device.usable
+                        ? fmt::format("{}: {} less, {} in all; {}", gain.trial->change,
+                                      to_string(now.peak.value - gain.after.peak.value),
+                                      to_string(gain.after.peak.value),
+                                      kFitNames[static_cast<int>(gain.after.fit)])
+                        : fmt::format("{}: {} of {} on {}; {}", gain.trial->change,
+                                      to_string(gain.after.peak.value),
+                                      to_string(gain.after.device.usable), gain.after.device.name,
+                                      kFitNames[static_cast<int>(gain.after.fit)]));
   return lines;
 }
 

@@ -37,6 +37,7 @@ inline constexpr std::string_view kFitNames[] = {"fits", "borderline", "does not
 struct Device {
   Bytes usable;
   std::uint32_t multiprocessors;  ///< the context grows with them
+  std::string name = {};          ///< in the catalog; for people
 };
 
 /// What a process finds free of what the name of a GPU promises: "80 GB" are 80 GiB less 1 % (A100
@@ -79,14 +80,19 @@ struct StageMemory {
   Estimate<Bytes> peak;
   Parts parts;             ///< at the peak
   std::string_view phase;  ///< in which the peak stands
+  Device device;
   Fit fit;
+  double share() const { return peak.value / device.usable; }  ///< of what is usable
 };
 
-/// By stage. Within 5 % of what is usable the answer is "borderline".
+/// Of a rank of a stage on a device. Within 5 % of what is usable the answer is "borderline".
+StageMemory memory_of(const workload::Layout& layout, const workload::Stage& stage,
+                      const Device& device, const Assumptions& assumptions = {});
+/// By stage, where all ranks stand on one kind of device.
 std::vector<StageMemory> memory_of(const workload::Layout& layout, const Device& device,
                                    const Assumptions& assumptions = {});
 
-/// The stage that needs most. REQUIRES: not empty.
+/// The stage that needs the largest share of its device. REQUIRES: not empty.
 const StageMemory& fullest(const std::vector<StageMemory>& memory);
 
 /// From the peak of one run, as the allocator reports it (reserved): what of `predicted` for that

@@ -141,6 +141,7 @@ class Evaluation {
   Result<StepTime> run() {
     const Result<std::vector<Crossing>> crossings = strategies::crossings_of(layout_);
     if (!crossings) return forward(crossings);
+    if (Status ok = find_kinds(); !ok) return forward(ok);
     chain_ = strategies::chain_of(layout_);
     for (const ChunkPlace& place : chain_)
       if (Status ok = price(place); !ok) return forward(ok);
@@ -151,6 +152,22 @@ class Evaluation {
   }
 
  private:
+  Status find_kinds() {
+    for (const Stage& stage : layout_.stages) {
+      const std::vector<std::uint32_t> kinds =
+          strategies::kinds_of(prices_.op, stage.first_rank, stage.degrees.ranks());
+      if (kinds.size() > 1)
+        return fail(fmt::format("{} stands on {} kinds of devices", stage.name, kinds.size()),
+                    "one kind for a step time by closed form, or a simulation");
+      price_of_.push_back(&prices_.op.of_kind(kinds.front()));
+    }
+    return {};
+  }
+
+  const strategies::KindPrice& price_of(const Stage& stage) const {
+    return *price_of_[static_cast<std::size_t>(&stage - layout_.stages.data())];
+  }
+
   Status price(const ChunkPlace& place) {
     const Stage& stage = layout_.stages[place.stage];
     const Split split = strategies::split_of(stage);
@@ -158,12 +175,13 @@ class Evaluation {
     for (const Layer& layer : stage.chunks[place.chunk].layers) {
       PricedLayer priced{.count = layer.count, .passes = {}, .deferred = {}, .rest = {}};
       for (std::size_t pass = 0; pass < strategies::kPasses; ++pass) {
-        const LayerRun run = strategies::layer_run(layer, static_cast<Pass>(pass), split,
-                                                   prices_.op, options_.job.host_per_kernel);
+        const LayerRun run =
+            strategies::layer_run(layer, static_cast<Pass>(pass), split, price_of(stage).op,
+                                  options_.job.host_per_kernel);
         if (Status ok = price(run, stage, priced.passes[pass]); !ok) return forward(ok);
       }
       const LayerStep step =
-          strategies::layer_step(layer, prices_.op, options_.job.host_per_kernel);
+          strategies::layer_step(layer, price_of(stage).op, options_.job.host_per_kernel);
       if (Status ok = price(step.deferred, stage, priced.deferred); !ok) return forward(ok);
       if (Status ok = price(step.rest, stage, priced.rest); !ok) return forward(ok);
       layers.push_back(std::move(priced));
@@ -202,10 +220,11 @@ class Evaluation {
       }
       const Op& op = *piece.communication;
       if (op.kind == OpKind::kCopy) {
-        if (!options_.job.host_rate)
+        const std::optional<ByteRate>& rate = price_of(stage).host_rate;
+        if (!rate)
           return fail(fmt::format("'{}' copies between device and host", op.name),
                       "the rate of the link to the host");
-        priced.push_back({Picoseconds::from(op.bytes / *options_.job.host_rate), op.issue,
+        priced.push_back({Picoseconds::from(op.bytes / *rate), op.issue,
                           static_cast<std::uint8_t>(strategies::kGroupKinds)});
         continue;
       }
@@ -250,7 +269,12 @@ class Evaluation {
             if (strategies::is_with_servers(layout_, other) && other.collective == op.collective)
               all += other.bytes * layer.count * (s.degrees.tensor * s.degrees.context);
     const double share = op.bytes * (stage.degrees.tensor * stage.degrees.context) / all;
-    return *time + prices_.op(servers.update) * share;
+    // Each has its part of every layer; the slowest counts.
+    Seconds update = Seconds::s(0);
+    for (const std::uint32_t kind :
+         strategies::kinds_of(prices_.op, servers.first_rank, servers.count))
+      update = std::max(update, prices_.op.of_kind(kind).op(servers.update));
+    return *time + update * share;
   }
 
   Status price(const std::vector<Crossing>& crossings) {
@@ -350,6 +374,7 @@ class Evaluation {
   const Layout& layout_;
   const StepPrices& prices_;
   const StepOptions& options_;
+  std::vector<const strategies::KindPrice*> price_of_;  // by stage
   std::vector<ChunkPlace> chain_;
   std::vector<std::vector<PricedLayer>> layers_;  // by place in the chain
   OrderCosts costs_;

@@ -26,7 +26,7 @@ using MessagePrice =
     std::function<Result<Seconds>(const workload::Stage&, const workload::Stage&, Bytes)>;
 
 struct StepPrices {
-  strategies::Price op;
+  strategies::Prices op;
   CollectivePrice collective;
   MessagePrice message;
 };
@@ -50,8 +50,9 @@ struct StepTime {
   Seconds bubble;
 };
 
-/// Fails as job_of (strategies/job_of_layout.h) does, where a price does, and where orders wait for
-/// each other.
+/// Fails as job_of (strategies/job_of_layout.h) does, where a price does, where orders wait for
+/// each other, and where ranks of one stage stand on several kinds of devices: who of them waits
+/// for whom is for a graph to find.
 Result<StepTime> closed_step(const workload::Layout& layout, const StepPrices& prices,
                              const StepOptions& options);
 

@@ -27,7 +27,8 @@ Result<Estimate<Seconds>> CollectivePrices::of(const Op& op, const Stage& stage)
   if (workload::group_size(op, d) < 2)
     return Estimate<Seconds>{Seconds::s(0), Seconds::s(0), Seconds::s(0), Provenance::kRecorded};
   const strategies::GroupKind kind = strategies::group_kind(op);
-  const Key key{op.collective, kind, stage.first_rank, d.tensor, d.context, d.data, d.expert};
+  const Key key{op.collective, kind,   stage.first_rank, d.tensor,
+                d.context,     d.data, d.expert,         d.whole_experts};
   auto known = known_.find(key);
   if (known == known_.end()) {
     if (Status ok = has_devices(stage); !ok) return forward(ok);

@@ -22,33 +22,34 @@ constexpr Row kRows[] = {{"ampere_ga100", 1.16},
 /// those of PyTorch as they are (MPT on A100 and H100).
 constexpr double kFusedShare = 0.76, kEagerShare = 0.52;
 
-void read_factor(const YamlMap& map, std::string_view key, double least, double most,
-                 double& value) {
-  const std::optional<double> given = map.optional<double>(key);
-  if (!given) return;
-  if (!(*given >= least && *given <= most))
-    map.report(key, fmt::format("{:g} is out of range", *given),
-               fmt::format("a number from {:g} to {:g}", least, most));
-  else
-    value = *given;
-}
+/// Takes what stands at a key, where it is in range, into each of the conditions.
+class Reader {
+ public:
+  Reader(const YamlMap& map, std::span<Conditions> all) : map_(map), all_(all) {}
 
-void read_factor(const YamlMap& map, std::string_view key, double least, double most,
-                 std::optional<double>& value) {
-  double factor = value.value_or(0);
-  if (!map.has(key)) return;
-  read_factor(map, key, least, most, factor);
-  value = factor;
-}
+  template <class Member>
+  void factor(std::string_view key, double least, double most, Member member) const {
+    const std::optional<double> given = map_.optional<double>(key);
+    if (!given) return;
+    if (!(*given >= least && *given <= most))
+      map_.report(key, fmt::format("{:g} is out of range", *given),
+                  fmt::format("a number from {:g} to {:g}", least, most));
+    else
+      for (Conditions& conditions : all_) member(conditions) = *given;
+  }
+  void time(std::string_view key, Seconds Conditions::*member) const {
+    const std::optional<Seconds> given = map_.optional<Seconds>(key);
+    if (!given) return;
+    if (*given < Seconds::s(0))
+      map_.report(key, "a time is not negative");
+    else
+      for (Conditions& conditions : all_) conditions.*member = *given;
+  }
 
-void read_time(const YamlMap& map, std::string_view key, Seconds& value) {
-  const std::optional<Seconds> given = map.optional<Seconds>(key);
-  if (!given) return;
-  if (*given < Seconds::s(0))
-    map.report(key, "a time is not negative");
-  else
-    value = *given;
-}
+ private:
+  const YamlMap& map_;
+  std::span<Conditions> all_;
+};
 
 }  // namespace
 
@@ -65,21 +66,29 @@ Conditions conditions_for(const cluster::Gpu& device, workload::Elementwise elem
           .source = "sustained as in published jobs on other architectures"};
 }
 
-void read_conditions(const YamlMap& map, Conditions& conditions) {
-  read_factor(map, "gemm", 0.8, 2, conditions.sustained.gemm);
-  read_factor(map, "memory", 0.1, 1, conditions.sustained.memory);
-  read_factor(map, "attention", 0.02, 1, conditions.sustained.attention);
-  read_factor(map, "scale", 0.5, 3, conditions.scale);
-  read_factor(map, "fp8", 0.4, 1, conditions.fp8);
-  read_factor(map, "beside", 0, 1, conditions.beside);
-  read_time(map, "host_per_kernel", conditions.host_per_kernel);
-  read_time(map, "fixed", conditions.fixed);
-  read_factor(map, "fastest", 0.3, 1, conditions.fastest);
-  read_factor(map, "slowest", 1, 5, conditions.slowest);
-  if (const std::optional<std::string> source = map.optional<std::string>("source"))
-    conditions.source = *source;
-  else
-    conditions.source = "given in the job";
+void read_conditions(const YamlMap& map, std::span<Conditions> all) {
+  const Reader read(map, all);
+  using C = Conditions;
+  read.factor(
+      "gemm", 0.8, 2, [](C & c) -> auto& { return c.sustained.gemm; });
+  read.factor(
+      "memory", 0.1, 1, [](C & c) -> auto& { return c.sustained.memory; });
+  read.factor(
+      "attention", 0.02, 1, [](C & c) -> auto& { return c.sustained.attention; });
+  read.factor(
+      "scale", 0.5, 3, [](C & c) -> auto& { return c.scale; });
+  read.factor(
+      "fp8", 0.4, 1, [](C & c) -> auto& { return c.fp8; });
+  read.factor(
+      "beside", 0, 1, [](C & c) -> auto& { return c.beside; });
+  read.time("host_per_kernel", &C::host_per_kernel);
+  read.time("fixed", &C::fixed);
+  read.factor(
+      "fastest", 0.3, 1, [](C & c) -> auto& { return c.fastest; });
+  read.factor(
+      "slowest", 1, 5, [](C & c) -> auto& { return c.slowest; });
+  const std::string source = map.optional<std::string>("source").value_or("given in the job");
+  for (Conditions& conditions : all) conditions.source = source;
   map.no_other_keys();
 }
 

@@ -5,6 +5,7 @@
 // rows); `rehearse calibrate job` fits the one that decides most, the scale, to measured steps.
 #pragma once
 
+#include <span>
 #include <string>
 #include <string_view>
 
@@ -49,8 +50,8 @@ Conditions conditions_for(const cluster::Gpu& device, workload::Elementwise elem
 /// (docs/concepts/expert-parallel.md).
 constexpr double mixture_scale(bool fused_experts) { return fused_experts ? 1.15 : 1.5; }
 
-/// The section `sustained` of a job file, or of a calibration of jobs, over `conditions`. What is
-/// wrong stands in the file's status then.
-void read_conditions(const YamlMap& map, Conditions& conditions);
+/// The section `sustained` of a job file, or of a calibration of jobs, over the conditions on each
+/// kind of device. What is wrong stands in the file's status then.
+void read_conditions(const YamlMap& map, std::span<Conditions> all);
 
 }  // namespace rehearse::step

@@ -5,8 +5,8 @@
 
 #include <fmt/core.h>
 
+#include "models/step/devices.h"
 #include "models/step/work.h"
-#include "sim/cluster/catalog.h"
 #include "sim/engine/engine.h"
 #include "sim/engine/simgrid.h"
 #include "strategies/job_of_layout.h"
@@ -93,28 +93,6 @@ bool any_op(const workload::Layout& layout, Is is) {
   return false;
 }
 
-Result<std::string> device_of(const cluster::Cluster& cluster, std::uint32_t ranks) {
-  if (ranks > cluster.devices().size())
-    return fail(fmt::format("the plan takes {} ranks, and the cluster has {} devices", ranks,
-                            cluster.devices().size()),
-                "data × tensor × pipeline × context of at most the devices");
-  const std::string& model = cluster.devices().front().model;
-  for (std::uint32_t r = 0; r < ranks; ++r)
-    if (cluster.devices()[r].model != model)
-      return fail(fmt::format("ranks on both {} and {}", model, cluster.devices()[r].model),
-                  "one kind of device");
-  return model;
-}
-
-/// Of pinned copies between device and host: 0.8 of the lanes' rate, as links.csv has of PCIe.
-std::optional<ByteRate> host_rate_of(const cluster::Gpu& gpu) {
-  if (!gpu.pcie) return std::nullopt;
-  constexpr double kLaneGbPerS = 0.985;  // of generation 3; each next one doubles it
-  return ByteRate::gb_per_s(0.8 * kLaneGbPerS *
-                            std::exp2(static_cast<double>(gpu.pcie->generation) - 3) *
-                            gpu.pcie->lanes);
-}
-
 /// Factors on the interval of conditions for what is less well known.
 struct Spread {
   double fastest = 1, slowest = 1;
@@ -152,19 +130,14 @@ Estimate<Seconds> interval(Seconds step, Seconds exposed, bool calibrated, const
 /// How a layout is run: once as it is, and again without one thing.
 class Runner {
  public:
-  Runner(const Spec& spec, const cluster::Cluster& cluster, const cluster::Gpu& gpu,
-         const OpPrice& price, const PredictOptions& options)
-      : spec_(spec),
-        cluster_(cluster),
-        price_(price),
-        options_(options),
-        host_rate_(host_rate_of(gpu)) {}
+  Runner(const Spec& spec, const cluster::Cluster& cluster, const Devices& devices,
+         const PredictOptions& options)
+      : spec_(spec), cluster_(cluster), prices_(devices.prices()), options_(options) {}
 
   Result<graph::Job> job(const workload::Layout& layout) const {
-    return strategies::job_of(layout, price_,
-                              {.host_per_kernel = spec_.conditions.host_per_kernel,
-                               .fixed = spec_.conditions.fixed,
-                               .host_rate = host_rate_});
+    return strategies::job_of(
+        layout, prices_,
+        {.host_per_kernel = spec_.conditions.host_per_kernel, .fixed = spec_.conditions.fixed});
   }
   Result<Run> run(const graph::Job& job) const {
     return carry(job, cluster_, spec_.conditions.beside, options_);
@@ -180,9 +153,8 @@ class Runner {
  private:
   const Spec& spec_;
   const cluster::Cluster& cluster_;
-  const OpPrice& price_;
+  const strategies::Prices prices_;
   const PredictOptions& options_;
-  std::optional<ByteRate> host_rate_;
 };
 
 /// What each kind of communication is worth: the step without it.
@@ -231,24 +203,18 @@ Result<Step> predict(const Spec& spec, const cluster::Cluster& cluster,
   Result<workload::Layout> layout = strategies::lay_out(spec.workload, spec.training, spec.plan);
   if (!layout) return forward(layout);
   const std::uint32_t ranks = layout->ranks();
-  const Result<std::string> device = device_of(cluster, ranks);
-  if (!device) return forward(device);
-  Result<compute::OpCost> cost =
-      compute::OpCost::on(*device, spec.conditions.sustained, options.calibrations);
-  if (!cost) return forward(cost);
-  const Result<const cluster::Gpu*> gpu = cluster::find_gpu(*device);
-  if (!gpu) return forward(gpu);
-  const OpPrice price(std::move(*cost), spec.conditions);
+  const Result<Devices> devices = Devices::of(*layout, cluster, spec, options.calibrations);
+  if (!devices) return forward(devices);
   // Pushes of one layer wait for those of others at the servers' ports, which folding does not see.
   PredictOptions carried = options;
   carried.unfold |= layout->servers.has_value();
-  const Runner runner(spec, cluster, **gpu, price, carried);
+  const Runner runner(spec, cluster, *devices, carried);
   Result<graph::Job> job = runner.job(*layout);
   if (!job) return forward(job);
   Result<Run> whole = runner.run(*job);
   if (!whole) return forward(whole);
 
-  const Work work = work_of(*layout, price, spec.conditions);
+  const Work work = work_of(*layout, *devices);
   const double replicas = ranks;
   Step step{.layout = std::move(*layout),
             .job = std::move(*job),
@@ -258,6 +224,7 @@ Result<Step> predict(const Spec& spec, const cluster::Cluster& cluster,
             .breakdown = {},
             .counterfactuals = {},
             .memory = {},
+            .devices = {},
             .warnings = {}};
   const Result<Seconds> free = runner.time_without(
       step.layout, {.axes = {Axis::kTensor, Axis::kContext, Axis::kExpert, Axis::kData},
@@ -280,24 +247,32 @@ Result<Step> predict(const Spec& spec, const cluster::Cluster& cluster,
   const bool calibrated = options.fidelity == Fidelity::kClosed &&
                           std::all_of(step.lowered.pricings.begin(), step.lowered.pricings.end(),
                                       [](const job::Pricing& p) { return p.calibrated; });
+  Provenance conditions = Provenance::kRecorded;
+  for (const DeviceKind& kind : devices->kinds())
+    conditions = std::max(conditions, kind.conditions.provenance);
   step.time = interval(whole->step, parts.exposed_communication, calibrated, work, spread_of(spec),
-                       spec.conditions.provenance);
+                       conditions);
   if (spec.workload.experts_per_token > 0)
     step.warnings.push_back(
         "mixture of experts: how fast it is depends on the release of its software; published jobs "
         "took from 0.8 to 1.4 times as long as predicted, four of 47 about twice");
-  const memory::Device usable = memory::device_of(**gpu);
-  step.memory = memory::memory_of(step.layout, usable);
-  step.usable_memory = usable.usable;
+  Result<std::vector<memory::StageMemory>> memory = memory_on(step.layout, cluster);
+  if (!memory) return forward(memory);
+  step.memory = std::move(*memory);
   if (const memory::StageMemory& most = memory::fullest(step.memory);
       most.fit != memory::Fit::kFits)
     step.warnings.push_back(fmt::format("memory: {} of {} on {}: {}", to_string(most.peak.value),
-                                        to_string(usable.usable), *device,
+                                        to_string(most.device.usable), most.device.name,
                                         memory::kFitNames[static_cast<int>(most.fit)]));
   step.model_flops = work.model * replicas;
   step.hardware_flops = (work.model + work.recomputed) * replicas;
-  const compute::DeviceFacts facts = compute::facts_of(**gpu);
-  step.peak = facts.peak(compute::arithmetic_of(facts, spec.training.dtype)) * replicas;
+  for (std::size_t k = 0; k < devices->kinds().size(); ++k) {
+    const DeviceKind& kind = devices->kinds()[k];
+    step.devices.push_back({kind.name, kind.ranks, work.busy[k]});
+    if (kind.gpu == nullptr) continue;
+    const compute::DeviceFacts facts = compute::facts_of(*kind.gpu);
+    step.peak += facts.peak(compute::arithmetic_of(facts, spec.training.dtype)) * kind.ranks;
+  }
   step.share_by_provenance = work.share_by_provenance;
   return step;
 }

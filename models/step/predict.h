@@ -18,8 +18,9 @@ struct PredictOptions {
   std::span<const compute::Calibration> calibrations = compute::shipped_calibrations();
 };
 
-/// Fails with one line: a plan that does not suit the workload or the cluster, a device that is not
-/// in the catalog, several kinds of devices within one stage.
+/// Stages, and ranks of one stage, may stand on several kinds of devices (devices.h). Fails with
+/// one line: a plan that does not suit the workload or the cluster, a device that is not in the
+/// catalog.
 Result<Step> predict(const Spec& spec, const cluster::Cluster& cluster,
                      const PredictOptions& options);
 

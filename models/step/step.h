@@ -9,6 +9,7 @@
 #pragma once
 
 #include <array>
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
@@ -25,9 +26,15 @@ namespace rehearse::step {
 
 struct Spec {
   workload::Workload workload;  ///< for one sample
+  /// Of operations that carry a measured time: the device in the catalog. On others they take that
+  /// time by the ratio of what the cost model says of both. Empty: whichever the ranks stand on.
+  std::string measured_on = {};
   strategies::Training training;
   strategies::Plan plan;
   Conditions conditions;
+  /// On devices of these names, in the place of `conditions`. How long the host takes per kernel
+  /// and what a step has once are those of `conditions` for all.
+  std::map<std::string, Conditions, std::less<>> conditions_on = {};
 };
 
 /// A partition of the step, as a mean over ranks.
@@ -36,7 +43,8 @@ struct Breakdown {
   Seconds recompute = Seconds::s(0);  ///< of what forward had computed before
   Seconds optimizer = Seconds::s(0);
   Seconds exposed_communication = Seconds::s(0);
-  Seconds bubble = Seconds::s(0);  ///< waiting for other stages, with free messages
+  /// Waiting with free messages: for other stages, and for slower devices of the own one.
+  Seconds bubble = Seconds::s(0);
   Seconds launch = Seconds::s(0);  ///< the device waits for the host
   Seconds fixed = Seconds::s(0);
 };
@@ -47,6 +55,13 @@ struct Counterfactual {
   Seconds step;
 };
 
+/// A kind of device that ranks stand on.
+struct DeviceUse {
+  std::string name;  ///< in the catalog, or cluster::kCpu
+  std::uint32_t ranks;
+  Seconds busy;  ///< computing, over all of them
+};
+
 struct Step {
   workload::Layout layout;
   graph::Job job;
@@ -55,8 +70,8 @@ struct Step {
   Estimate<Seconds> time;
   Breakdown breakdown;
   std::vector<Counterfactual> counterfactuals;     ///< the most effective first
-  std::vector<memory::StageMemory> memory;         ///< by stage
-  Bytes usable_memory = Bytes::b(0);               ///< of a device
+  std::vector<memory::StageMemory> memory;         ///< by stage, on its fullest kind of device
+  std::vector<DeviceUse> devices;                  ///< in the order of their first rank
   Flops model_flops = Flops::flop(0);              ///< of the step, all ranks
   Flops hardware_flops = Flops::flop(0);           ///< with recomputation
   FlopRate peak = FlopRate::flop_per_s(0);         ///< of all ranks, of the dtype

@@ -40,76 +40,43 @@ Phase phase_of(const std::vector<Op>& ops, const OpPrice& price) {
 
 }  // namespace
 
-Estimate<Seconds> OpPrice::estimate(const Op& op) const {
-  if (op.host) {
-    // Offloaded updates. Half of it, twice of it: hosts differ that much.
-    constexpr ByteRate kHostMemory = ByteRate::gb_per_s(50);
-    const Seconds time = bytes_of(op) / kHostMemory;
-    return {time, time * 0.5, time * 2, Provenance::kDatasheet};
-  }
-  // Training in FP8 pays for scaling and casting, and keeps attention in half precision: a share of
-  // the half-precision time, not the time of the bare product.
-  const bool fp8 = op.dtype == workload::Dtype::kFp8;
-  double scale = conditions_.scale;
-  Estimate<Seconds> time{Seconds::s(0), Seconds::s(0), Seconds::s(0), Provenance::kRecorded};
-  if (fp8 && !op.measured) {
-    Op half = op;
-    half.dtype = workload::Dtype::kBf16;
-    time = cost_.time(half);
-    if (op.kind == workload::OpKind::kGemm) scale *= conditions_.fp8;
-  } else {
-    time = cost_.time(op);
-  }
-  time.value = time.value * scale;
-  if (!op.measured) {
-    Estimate<Seconds> job = {time.value, time.value * conditions_.fastest,
-                             time.value * conditions_.slowest, time.provenance};
-    // Conditions are fitted to products; of convolutions the laws know less than that.
-    if (op.kind == workload::OpKind::kConvolution) {
-      job.low = std::min(job.low, time.low * scale);
-      job.high = std::max(job.high, time.high * scale);
-    }
-    return job;
-  }
-  return {time.value, time.low * scale, time.high * scale, time.provenance};
-}
-
-Seconds OpPrice::idle(const Op& op) const {
-  return op.host ? Seconds::s(0) : conditions_.idle_per_kernel * op.kernels;
-}
-
-Work work_of(const workload::Layout& layout, const OpPrice& price, const Conditions& conditions) {
+Work work_of(const workload::Layout& layout, const Devices& devices) {
   Work work;
+  work.busy.assign(devices.kinds().size(), Seconds::s(0));
   Seconds total = Seconds::s(0), low = Seconds::s(0), high = Seconds::s(0);
   std::array<Seconds, 4> by_provenance = {Seconds::s(0), Seconds::s(0), Seconds::s(0),
                                           Seconds::s(0)};
   const double ranks = layout.ranks();
   for (const workload::Stage& stage : layout.stages) {
-    const double share = stage.degrees.ranks() / ranks;
     std::vector<double> passes(stage.chunks.size(), 0);
     for (const workload::Slot& slot : stage.order)
       if (slot.pass == workload::Pass::kForward) passes[slot.chunk] += 1;
-    for (std::size_t c = 0; c < stage.chunks.size(); ++c) {
-      for (const Layer& layer : stage.chunks[c].layers) {
-        const auto add = [&](const std::vector<Op>& ops, double times, Seconds& part,
-                             Flops& flops) {
-          const Phase phase = phase_of(ops, price);
-          times *= layer.count * share;
-          part += phase.time * times;
-          flops += phase.flops * times;
-          total += phase.time * times;
-          low += phase.low * times;
-          high += phase.high * times;
-          for (std::size_t p = 0; p < by_provenance.size(); ++p)
-            by_provenance[p] += phase.by_provenance[p] * times;
-          const Seconds host = conditions.host_per_kernel * phase.kernels;
-          work.launch += std::max(phase.idle, host - phase.device) * times;
-        };
-        Flops none = Flops::flop(0);
-        add(layer.forward, passes[c], work.compute, work.model);
-        add(layer.backward, passes[c], work.compute, work.model);
-        add(layer.recompute, passes[c], work.recompute, work.recomputed);
-        add(layer.step, 1, work.optimizer, none);
+    for (const Devices::Share& on : devices.under(stage)) {
+      const DeviceKind& kind = devices.kinds()[on.kind];
+      const double share = on.ranks / ranks;
+      for (std::size_t c = 0; c < stage.chunks.size(); ++c) {
+        for (const Layer& layer : stage.chunks[c].layers) {
+          const auto add = [&](const std::vector<Op>& ops, double times, Seconds& part,
+                               Flops& flops) {
+            const Phase phase = phase_of(ops, kind.price);
+            times *= layer.count * share;
+            part += phase.time * times;
+            flops += phase.flops * times;
+            total += phase.time * times;
+            low += phase.low * times;
+            high += phase.high * times;
+            work.busy[on.kind] += phase.time * (times * ranks);
+            for (std::size_t p = 0; p < by_provenance.size(); ++p)
+              by_provenance[p] += phase.by_provenance[p] * times;
+            const Seconds host = kind.conditions.host_per_kernel * phase.kernels;
+            work.launch += std::max(phase.idle, host - phase.device) * times;
+          };
+          Flops none = Flops::flop(0);
+          add(layer.forward, passes[c], work.compute, work.model);
+          add(layer.backward, passes[c], work.compute, work.model);
+          add(layer.recompute, passes[c], work.recompute, work.recomputed);
+          add(layer.step, 1, work.optimizer, none);
+        }
       }
     }
   }

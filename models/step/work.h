@@ -2,29 +2,13 @@
 // for.
 #pragma once
 
-#include "models/compute/op_cost.h"
-#include "models/step/conditions.h"
+#include <array>
+#include <vector>
+
+#include "models/step/devices.h"
 #include "models/workload/layout.h"
 
 namespace rehearse::step {
-
-/// The time of ops under conditions: what a job is priced with.
-class OpPrice {
- public:
-  OpPrice(compute::OpCost cost, const Conditions& conditions)
-      : cost_(std::move(cost)), conditions_(conditions) {}
-
-  /// With what the device idles around it.
-  Seconds operator()(const workload::Op& op) const { return estimate(op).value + idle(op); }
-  /// Busy. The interval of what was measured is its own, that of the rest the conditions', for
-  /// convolutions not narrower than that of the laws.
-  Estimate<Seconds> estimate(const workload::Op& op) const;
-  Seconds idle(const workload::Op& op) const;
-
- private:
-  compute::OpCost cost_;
-  Conditions conditions_;
-};
 
 /// Of one rank and step, as a mean over all ranks of the layout.
 struct Work {
@@ -39,8 +23,10 @@ struct Work {
   Provenance provenance = Provenance::kRecorded;
   /// Of the time, by provenance.
   std::array<double, 4> share_by_provenance = {};
+  /// By kind of device: compute, recompute and optimizer of all its ranks together.
+  std::vector<Seconds> busy = {};
 };
 
-Work work_of(const workload::Layout& layout, const OpPrice& price, const Conditions& conditions);
+Work work_of(const workload::Layout& layout, const Devices& devices);
 
 }  // namespace rehearse::step

@@ -50,7 +50,7 @@ std::uint32_t group_size(const Op& op, const Degrees& degrees) {
     case Axis::kExpert:
       return degrees.expert;
     case Axis::kData:
-      return degrees.data * degrees.context / (op.expert ? degrees.expert : 1);
+      return degrees.sharers(op.expert);
   }
   return 1;
 }

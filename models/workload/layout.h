@@ -6,7 +6,8 @@
 // its own range of layers, cut into chunks where the schedule interleaves. Ranks are numbered stage
 // by stage; within a stage tensor runs fastest, then context, then data:
 //   rank = first_rank + (data · context_degree + context) · tensor_degree + tensor
-// so that tensor groups stand on neighbouring devices. Expert groups are consecutive data ranks.
+// so that tensor groups stand on neighbouring devices. Expert groups are consecutive data ranks; of
+// experts that tensor parallelism leaves whole, consecutive ranks.
 // Servers of parameters come behind all stages.
 //
 // What happens in a step, for whoever lowers or prices it:
@@ -38,8 +39,14 @@ struct Degrees {
   std::uint32_t data = 1;
   std::uint32_t tensor = 1;
   std::uint32_t context = 1;
-  std::uint32_t expert = 1;  ///< divides data
+  std::uint32_t expert = 1;  ///< divides data; where experts are whole, all ranks
+  /// Tensor parallelism does not divide experts: its ranks hold different ones, as data ranks do.
+  bool whole_experts = false;
   std::uint32_t ranks() const { return data * context * tensor; }
+  /// That hold the same weights; those of the experts, the same experts.
+  std::uint32_t sharers(bool of_experts) const {
+    return data * context * (of_experts && whole_experts ? tensor : 1) / (of_experts ? expert : 1);
+  }
   friend bool operator==(const Degrees&, const Degrees&) = default;
 };
 

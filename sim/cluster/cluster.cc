@@ -117,6 +117,13 @@ std::uint32_t ClusterBuilder::add(LinkType type) {
   return static_cast<std::uint32_t>(state_->types.size() - 1);
 }
 
+std::uint32_t ClusterBuilder::add_once(LinkType type) {
+  const auto known = std::find(state_->types.begin(), state_->types.end(), type);
+  if (known != state_->types.end())
+    return static_cast<std::uint32_t>(known - state_->types.begin());
+  return add(std::move(type));
+}
+
 LinkId ClusterBuilder::connect(VertexId a, VertexId b, std::uint32_t type) {
   REHEARSE_CHECK(a.index() < state_->vertices.size() && b.index() < state_->vertices.size());
   REHEARSE_CHECK(type < state_->types.size());

@@ -61,6 +61,8 @@ struct LinkType {
   Duplex duplex = Duplex::kFull;
   Provenance provenance = Provenance::kDatasheet;
   std::string source;  ///< as the catalog's source column, or "given"
+
+  friend bool operator==(const LinkType&, const LinkType&) = default;
 };
 
 /// From `at` on, the link carries `share` of its rate in each direction; 0: it is down.
@@ -75,6 +77,10 @@ struct Link {
   std::uint32_t type;                    ///< index into link_types()
   std::vector<LinkChange> changes = {};  ///< in order of time
 };
+
+/// The model of a device that is the processor of a host, on a node without others: what servers of
+/// parameters may stand on.
+inline constexpr std::string_view kCpu = "cpu";
 
 struct Device {
   VertexId vertex;
@@ -135,6 +141,8 @@ class ClusterBuilder {
   /// REQUIRES: the kind is not kDevice.
   VertexId add(Vertex vertex);
   std::uint32_t add(LinkType type);
+  /// One that was added where it is equal, else added.
+  std::uint32_t add_once(LinkType type);
   LinkId connect(VertexId a, VertexId b, std::uint32_t type);
   VertexId vertex_of(DeviceId device) const;
   std::span<const Device> devices() const;

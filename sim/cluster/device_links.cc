@@ -74,6 +74,7 @@ DeviceLinks card(const Gpu& gpu) {
 Result<DeviceLinks> links_of_device(std::string_view model) {
   const std::size_t colon = model.find(':');
   const std::string_view name = model.substr(0, colon);
+  if (model == kCpu) return DeviceLinks{kCpu, kPcie, "", "pcie4_x16", "tcp_100g", 0};
   const Result<const Gpu*> gpu = find_gpu(name);
   if (!gpu) {
     std::vector<std::string_view> names;

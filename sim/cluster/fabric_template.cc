@@ -36,7 +36,8 @@ class FabricBuilder {
     switch (f_.kind) {
       case FabricKind::kSwitch: {
         const VertexId all = add_switch("switch");
-        for (const auto& nics : ends_.nics) attach(nics, all);
+        for (std::size_t node = 0; node < ends_.nics.size(); ++node)
+          for (const VertexId nic : ends_.nics[node]) attach({nic, node}, all);
         break;
       }
       case FabricKind::kRails:
@@ -67,17 +68,12 @@ class FabricBuilder {
     return added;
   }
 
-  /// A NIC and its switch: half of the latency between two NICs.
-  void attach(VertexId nic, VertexId to) {
-    if (!nic_type_) {
-      LinkType type = f_.link;
-      type.latency = type.latency / 2;
-      nic_type_ = builder_.add(std::move(type));
-    }
-    builder_.connect(nic, to, *nic_type_);
-  }
-  void attach(const std::vector<VertexId>& nics, VertexId to) {
-    for (const VertexId nic : nics) attach(nic, to);
+  struct Nic {
+    VertexId vertex;
+    std::size_t node;
+  };
+  void attach(const Nic& nic, VertexId to) {
+    builder_.connect(nic.vertex, to, ends_.nic_types[nic.node]);
   }
 
   /// Between two switches, as fast as so many links.
@@ -92,16 +88,20 @@ class FabricBuilder {
     builder_.connect(a, b, *trunk_type_);
   }
 
-  std::vector<VertexId> all_nics() const {
-    std::vector<VertexId> all;
-    for (const auto& nics : ends_.nics) all.insert(all.end(), nics.begin(), nics.end());
+  std::vector<Nic> all_nics() const {
+    std::vector<Nic> all;
+    for (std::size_t node = 0; node < ends_.nics.size(); ++node)
+      for (const VertexId nic : ends_.nics[node]) all.push_back({nic, node});
     return all;
   }
 
   void rails() {
-    const std::vector<VertexId> rails = add_switches("rail", f_.links, f_.spines > 0);
-    for (const auto& nics : ends_.nics)
-      for (std::size_t i = 0; i < nics.size(); ++i) attach(nics[i], rails[i]);
+    std::size_t most = 0;
+    for (const auto& nics : ends_.nics) most = std::max(most, nics.size());
+    const std::vector<VertexId> rails = add_switches("rail", most, f_.spines > 0);
+    for (std::size_t node = 0; node < ends_.nics.size(); ++node)
+      for (std::size_t i = 0; i < ends_.nics[node].size(); ++i)
+        attach({ends_.nics[node][i], node}, rails[i]);
     const double links = static_cast<double>(ends_.nics.size()) / f_.spines / f_.oversubscription;
     for (const VertexId spine : add_switches("spine", f_.spines, false))
       for (const VertexId rail : rails) trunk(rail, spine, links);
@@ -111,7 +111,7 @@ class FabricBuilder {
   /// blocks are joined no port up is left free, and few blocks share few switches.
   void fat_tree() {
     using Block = std::vector<VertexId>;  // a switch per free port
-    const std::vector<VertexId> nics = all_nics();
+    const std::vector<Nic> nics = all_nics();
     const LeafPorts ports = leaf_ports(f_);
     std::vector<Block> blocks;
     for (std::size_t i = 0; i < nics.size(); ++i) {
@@ -144,7 +144,7 @@ class FabricBuilder {
   }
 
   void dragonfly() {
-    const std::vector<VertexId> nics = all_nics();
+    const std::vector<Nic> nics = all_nics();
     const std::uint32_t groups = f_.groups, per_group = f_.routers;
     const std::vector<VertexId> routers = add_switches("router", groups * per_group, false);
     const std::size_t share = (nics.size() + routers.size() - 1) / routers.size();
@@ -174,7 +174,8 @@ class FabricBuilder {
       join = [this, type](VertexId a, VertexId b) { builder_.connect(a, b, type); };
     } else {
       places = add_switches("switch", ends_.nics.size(), false);
-      for (std::size_t i = 0; i < places.size(); ++i) attach(ends_.nics[i], places[i]);
+      for (std::size_t i = 0; i < places.size(); ++i)
+        for (const VertexId nic : ends_.nics[i]) attach({nic, i}, places[i]);
       join = [this](VertexId a, VertexId b) { trunk(a, b); };
     }
     std::size_t stride = 1;
@@ -193,7 +194,8 @@ class FabricBuilder {
   void wan() {
     const std::vector<VertexId> regions = add_switches("region", f_.regions, false);
     for (std::size_t i = 0; i < ends_.nics.size(); ++i)
-      attach(ends_.nics[i], regions[i * regions.size() / ends_.nics.size()]);
+      for (const VertexId nic : ends_.nics[i])
+        attach({nic, i}, regions[i * regions.size() / ends_.nics.size()]);
     const std::uint32_t type = builder_.add(*f_.wan);
     for (std::size_t a = 0; a < regions.size(); ++a)
       for (std::size_t b = a + 1; b < regions.size(); ++b)
@@ -203,7 +205,7 @@ class FabricBuilder {
   ClusterBuilder& builder_;
   const FabricTemplate& f_;
   const Ends& ends_;
-  std::optional<std::uint32_t> nic_type_, trunk_type_;
+  std::optional<std::uint32_t> trunk_type_;
 };
 
 tl::unexpected<Error> bad(const char* key, std::string problem, std::string expected) {
@@ -242,12 +244,15 @@ Status check_dragonfly(const FabricTemplate& f, std::uint64_t nics) {
 
 }  // namespace
 
-Result<std::uint32_t> check_fabric(const FabricTemplate& f, std::uint32_t nodes,
-                                   std::uint32_t devices_per_node) {
-  const std::uint64_t devices = std::uint64_t{nodes} * devices_per_node;
+LinkType link_of_nic(LinkType type) {
+  type.latency = type.latency / 2;
+  return type;
+}
+
+Result<bool> check_fabric(const FabricTemplate& f, const EndCounts& counts) {
+  const auto [nodes, devices, nics] = counts;
   if (f.links < 1 || f.links > kMostDevicesPerNode)
     return bad("links", "out of range", fmt::format("1 to {} NICs of a node", kMostDevicesPerNode));
-  const std::uint64_t nics = std::uint64_t{nodes} * f.links;
   if (nics > kMostDevices)
     return bad("links", fmt::format("{} NICs in all", nics), fmt::format("up to {}", kMostDevices));
   if (!(f.oversubscription >= 0.01 && f.oversubscription <= 100))
@@ -269,7 +274,7 @@ Result<std::uint32_t> check_fabric(const FabricTemplate& f, std::uint32_t nodes,
       if (f.dimensions.empty() || f.dimensions.size() > 6)
         return bad("dimensions", "out of range", "1 to 6 sizes");
       const std::uint64_t places = product(f.dimensions);
-      if (places == devices) return 0;
+      if (places == devices) return false;
       if (places != nodes)
         return bad("dimensions", fmt::format("the torus has {} places", places),
                    devices == nodes
@@ -284,7 +289,7 @@ Result<std::uint32_t> check_fabric(const FabricTemplate& f, std::uint32_t nodes,
       break;
   }
   if (!ok) return forward(ok);
-  return f.links;
+  return true;
 }
 
 void add_fabric(ClusterBuilder& builder, const FabricTemplate& fabric, const Ends& ends) {

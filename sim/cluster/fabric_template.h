@@ -9,14 +9,22 @@ namespace rehearse::cluster {
 
 /// What the fabric is to join.
 struct Ends {
-  std::vector<std::vector<VertexId>> nics;  ///< by node
+  std::vector<std::vector<VertexId>> nics;  ///< by node; none where the devices are joined
+  std::vector<std::uint32_t> nic_types;     ///< by node: the link of a NIC to its switch
   std::vector<DeviceId> devices;
 };
 
-/// How many NICs each node needs: none where the devices themselves are joined. Fails where the
-/// numbers of the template do not fit that many nodes and devices.
-Result<std::uint32_t> check_fabric(const FabricTemplate&, std::uint32_t nodes,
-                                   std::uint32_t devices_per_node);
+/// Counts over the whole cluster.
+struct EndCounts {
+  std::uint32_t nodes = 0;
+  std::uint64_t devices = 0, nics = 0;
+};
+
+/// Whether nodes are joined by NICs; else the devices themselves are. Fails where the numbers of
+/// the template do not fit.
+Result<bool> check_fabric(const FabricTemplate&, const EndCounts&);
+/// What joins a NIC and its switch: half of the latency between two NICs.
+LinkType link_of_nic(LinkType type);
 /// REQUIRES: check_fabric succeeded.
 void add_fabric(ClusterBuilder&, const FabricTemplate&, const Ends&);
 

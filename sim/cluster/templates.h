@@ -1,4 +1,4 @@
-// Clusters of known shapes: a kind of node times a kind of fabric.
+// Clusters of known shapes: kinds of nodes times a kind of fabric.
 //
 // Latencies of link types are from end to end. Where a way of that kind crosses a switch (device –
 // NVSwitch – device, device – PCIe switch – host, NIC – switch – NIC), each of its two links has
@@ -56,7 +56,7 @@ inline constexpr std::array<std::string_view, 6> kFabricKindNames = {
 struct FabricTemplate {
   FabricKind kind;
   LinkType link;            ///< of a NIC, and between switches
-  std::uint32_t links = 1;  ///< NICs per node
+  std::uint32_t links = 1;  ///< NICs per node, where its group does not say
   /// Rails: spine switches, to each of which every rail has a trunk of nodes / spines links.
   std::uint32_t spines = 0;
   /// Fat tree: levels of switches, and ports of each.
@@ -75,9 +75,20 @@ struct FabricTemplate {
   std::optional<LinkType> wan = std::nullopt;
 };
 
-struct ClusterTemplate {
+struct NodeNics {
+  LinkType link;
+  std::uint32_t count;
+};
+
+/// Nodes that are alike.
+struct NodeGroup {
   NodeTemplate node;
   std::uint32_t nodes = 1;
+  std::optional<NodeNics> nics = std::nullopt;  ///< of a node; absent: as the fabric has them
+};
+
+struct ClusterTemplate {
+  std::vector<NodeGroup> groups;  ///< in the order in which their nodes are numbered
   std::optional<FabricTemplate> fabric = std::nullopt;
 };
 

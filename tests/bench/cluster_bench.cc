@@ -22,15 +22,14 @@ ClusterTemplate shape(FabricKind kind, std::uint32_t nodes, std::uint32_t device
   fabric.groups = 16;
   fabric.routers = 8;
   if (kind == FabricKind::kTorus) fabric.dimensions = {16, 16, nodes * devices / 256};
-  return {.node = {.kind = NodeKind::kNvswitch,
-                   .device = "h100_sxm5_80",
-                   .devices = devices,
-                   .link = type("nvlink", 370, 2),
-                   .pcie = type("pcie", 52, 1),
-                   .sockets = type("sockets", 10, 0.5),
-                   .forward = kind == FabricKind::kRails},
-          .nodes = nodes,
-          .fabric = std::move(fabric)};
+  const NodeTemplate node{.kind = NodeKind::kNvswitch,
+                          .device = "h100_sxm5_80",
+                          .devices = devices,
+                          .link = type("nvlink", 370, 2),
+                          .pcie = type("pcie", 52, 1),
+                          .sockets = type("sockets", 10, 0.5),
+                          .forward = kind == FabricKind::kRails};
+  return {.groups = {{node, nodes}}, .fabric = std::move(fabric)};
 }
 
 Cluster build(const ClusterTemplate& t) { return *std::move(*make_cluster(t)).build(); }

@@ -100,7 +100,7 @@ TEST_CASE("simulate a job file: in each format, and closed near message by messa
         "Where the step goes", "What would help most", "data-parallel communication free"})
     CHECK(table.out.find(text) != std::string::npos);
   const Ran csv = simulate(job("", "data: 2, pipeline: 4"), {"--format", "csv"});
-  CHECK(csv.out.starts_with("stage,ranks,layers,parameters (M),peak memory (GiB),fits\n"));
+  CHECK(csv.out.starts_with("stage,ranks,layers,parameters (M),peak memory (GiB),device,fits\n"));
   CHECK(std::count(csv.out.begin(), csv.out.end(), '\n') == 5);
 }
 
@@ -275,6 +275,38 @@ TEST_CASE("a recording laid out over ranks and batches") {
   CHECK(value(tensor["breakdown"]["compute"]) > 350e-6);
 }
 
+TEST_CASE("a recording on its own device, on another, and on both") {
+  // Its device is in no catalog: the first of the cluster is taken for it.
+  const auto busy = [](const std::string& nodes) {
+    std::string text = recorded("global_batch: 16", "data: 2");
+    text = text.substr(0, text.find("cluster:")) + "cluster: {nodes: [" + nodes + "]}\n";
+    const Json json = json_of(text, {"--fidelity", "closed"});
+    return value(json["breakdown"]["compute"]);
+  };
+  const std::string v100 = "{device: v100_sxm2_32}", a100 = "{device: a100_sxm4_80}";
+  CHECK(busy(v100 + ", " + v100) == Approx(700e-6).epsilon(1e-6));
+  CHECK(busy(v100 + ", " + a100) != Approx(700e-6).epsilon(1e-3));
+
+  const auto path = test::shared_data(
+      "kineto-resnet50-v100/resnet50_num_workers_4__worker0.1623212756351.pt.trace.json.gz");
+  SKIP_WITHOUT_DATA(path);
+  const auto step = [&](const std::string& nodes) {
+    return json_of(fmt::format("workload: {{recording: {}}}\ntraining: {{global_batch: 64}}\n"
+                               "plan: {{data: 2}}\ncluster: {{nodes: [{}]}}\n",
+                               path->string(), nodes),
+                   {"--fidelity", "closed"});
+  };
+  const Json on_v100 = step(v100 + ", " + v100), on_a100 = step(a100 + ", " + a100),
+             mixed = step(a100 + ", " + v100);
+  CHECK(on_v100["compute_from"]["recorded"] == 1.0);
+  CHECK(on_a100["step_time"]["provenance"] == "extrapolated");
+  CHECK(value(on_a100["breakdown"]["compute"]) < value(on_v100["breakdown"]["compute"]));
+  CHECK(value(mixed["breakdown"]["compute"]) ==
+        Approx((value(on_a100["breakdown"]["compute"]) + value(on_v100["breakdown"]["compute"])) /
+               2));
+  CHECK(value(mixed["breakdown"]["bubble"]) > 0);
+}
+
 TEST_CASE("a recording without shapes: times alone, and what to record for more") {
   const std::string text = test::text_of(test::source_file("examples/recordings/two_linears.json"));
   const std::string bare =
@@ -435,6 +467,30 @@ TEST_CASE("steps at three batches show what a step takes besides computing") {
   REQUIRE(text.code == 0);
   CHECK(text.out.find(" ms once a step, residual 0.") != std::string::npos);
   CHECK(text.out.find("\n  fixed: 0.1") != std::string::npos);
+}
+
+TEST_CASE("the example on two kinds of devices: an even split is far slower") {
+  const std::string text = test::text_of(test::source_file("examples/jobs/gpt2_xl_mixed.yaml"));
+  REQUIRE(text.find("layers: 34") != std::string::npos);
+  const Json uneven = json_of(text, {"--fidelity", "closed"});
+  check_contract(uneven);
+  const Json even = json_of(std::regex_replace(text, std::regex("layers: 34"), "layers: 25"),
+                            {"--fidelity", "closed"});
+  CHECK(value(even["step_time"]) == Approx(1.5 * value(uneven["step_time"])).epsilon(0.1));
+  CHECK(uneven["job"]["devices"] ==
+        Json::parse(
+            R"([{"device": "a100_sxm4_80", "ranks": 4}, {"device": "v100_sxm2_32", "ranks": 4}])"));
+  CHECK(uneven["stages"][0]["device"] == "a100_sxm4_80");
+  CHECK(uneven["stages"][1]["device"] == "v100_sxm2_32");
+  const Ran shown = simulate(text);
+  CHECK(shown.out.starts_with("gpt2_xl on 4 × a100_sxm4_80 + 4 × v100_sxm2_32: "));
+}
+
+TEST_CASE("a stage on a host is refused") {
+  refused(
+      "workload: {model: gpt2_medium}\ntraining: {global_batch: 64}\nplan: {data: 2}\n"
+      "cluster: {nodes: [{device: a100_sxm4_80}, {device: cpu}]}\n",
+      "stage 0 stands on a 'cpu'; a GPU; servers of parameters alone may stand on hosts");
 }
 
 }  // namespace

@@ -157,7 +157,7 @@ TEST_CASE("the page of links has a file that loads, and the times that follow fr
 
 TEST_CASE("the clusters of the page are read") {
   const auto blocks = test::blocks_of(test::source_file("docs/formats/cluster.md"), "yaml");
-  REQUIRE(blocks.size() == 2);
+  REQUIRE(blocks.size() == 3);
   for (const test::Block& block : blocks) {
     const auto read = cluster::parse_cluster(test::join_lines(block.lines), "page");
     INFO((read ? "" : to_string(read.error())));

@@ -24,14 +24,24 @@ Result<ClusterBuilder> random_template(Random& random) {
       static_cast<NodeKind>(between(random, 0, static_cast<std::uint32_t>(NodeKind::kMesh)));
   const auto fabric_kind =
       static_cast<FabricKind>(between(random, 0, static_cast<std::uint32_t>(FabricKind::kWan)));
-  ClusterTemplate t{.node = {.kind = node_kind,
-                             .device = "v100_sxm2_16",
-                             .devices = between(random, 1, 9),
-                             .link = test::link_type("link", 100, 2),
-                             .pcie = test::link_type("pcie", 12, 1),
-                             .sockets = test::link_type("socket", 10, 0.5),
-                             .forward = between(random, 0, 1) == 1},
-                    .nodes = between(random, 1, 9)};
+  const auto group = [&](NodeKind kind, const char* device) {
+    return NodeGroup{.node = {.kind = kind,
+                              .device = device,
+                              .devices = between(random, 1, 9),
+                              .link = test::link_type("link", 100, 2),
+                              .pcie = test::link_type("pcie", 12, 1),
+                              .sockets = test::link_type("socket", 10, 0.5),
+                              .forward = between(random, 0, 1) == 1},
+                     .nodes = between(random, 1, 9)};
+  };
+  ClusterTemplate t{.groups = {group(node_kind, "v100_sxm2_16")}};
+  if (between(random, 0, 2) == 0) {
+    t.groups.push_back(group(NodeKind::kPcie, "t4"));
+    if (between(random, 0, 1) == 0)
+      t.groups.back().nics = NodeNics{test::link_type("slow net", 1, 10), between(random, 1, 3)};
+  }
+  std::uint32_t nodes = 0;
+  for (const NodeGroup& each : t.groups) nodes += each.nodes;
   t.fabric = FabricTemplate{.kind = fabric_kind,
                             .link = test::link_type("net", between(random, 1, 50), 1),
                             .links = between(random, 1, 9),
@@ -41,10 +51,10 @@ Result<ClusterBuilder> random_template(Random& random) {
                             .oversubscription = between(random, 1, 3) / 1.0,
                             .groups = between(random, 2, 5),
                             .routers = between(random, 1, 4),
-                            .dimensions = {t.nodes},
+                            .dimensions = {nodes},
                             .regions = between(random, 2, 3),
                             .wan = test::link_type("wan", 0.1, 20000)};
-  if (between(random, 0, 1) == 1) t.fabric->dimensions = {t.node.devices, t.nodes};
+  if (between(random, 0, 1) == 1) t.fabric->dimensions = {t.groups.front().node.devices, nodes};
   return make_cluster(t);
 }
 

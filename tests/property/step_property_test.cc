@@ -184,8 +184,8 @@ Layout random_layout(Random& random, Overlap overlap) {
 /// Nothing where ranks of a stage stand differently on the cluster.
 std::optional<Seconds> by_engine(const Layout& layout, const cluster::Cluster& cluster,
                                  const job::Rules& rules, const StepOptions& options,
-                                 const strategies::Price& price = test::seconds_price) {
-  const auto job = strategies::job_of(layout, price, options.job);
+                                 const strategies::Prices& prices = test::seconds_price) {
+  const auto job = strategies::job_of(layout, prices, options.job);
   INFO((job ? "" : to_string(job.error())));
   REQUIRE(job);
   const auto folded = job::fold(*job, cluster, rules);
@@ -208,7 +208,7 @@ cluster::Cluster cluster_for(const Layout& layout) {
 }
 
 Seconds by_sums(const Layout& layout, const cluster::Cluster& cluster, const job::Rules& rules,
-                const StepOptions& options, const strategies::Price& price = test::seconds_price) {
+                const StepOptions& options, const strategies::Prices& ops = test::seconds_price) {
   CollectivePrices prices(cluster, rules);
   const auto value = [](Result<Estimate<Seconds>> found) -> Result<Seconds> {
     if (!found) return forward(found);
@@ -216,7 +216,7 @@ Seconds by_sums(const Layout& layout, const cluster::Cluster& cluster, const job
   };
   const auto time = closed_step(
       layout,
-      {.op = price,
+      {.op = ops,
        .collective = [&](const Op& op,
                          const workload::Stage& stage) { return value(prices.of(op, stage)); },
        .message = [&](const workload::Stage& from, const workload::Stage& to,

@@ -119,6 +119,49 @@ TEST_CASE("an instance is a row of the catalog") {
             .find("c.yaml:1:21: cluster.instance: unknown instance 'p4d.24xlrage'") == 0);
 }
 
+TEST_CASE("nodes may be of several kinds, each with its own NICs") {
+  const Cluster c = read(
+      "cluster:\n"
+      "  nodes:\n"
+      "    - {device: a100_sxm4_80, devices_per_node: 4, count: 2, intra_node: nvswitch}\n"
+      "    - {device: v100_sxm2_32, devices_per_node: 8, intra_node: {rate: 20 GB/s, latency: 1 "
+      "us}}\n"
+      "    - {device: cpu, inter_node: {links: 1, rate: 25 Gbit/s, latency: 20 us}}\n"
+      "  inter_node: {links: 2, rate: 100 Gbit/s, latency: 5 us}\n");
+  REQUIRE(c.devices().size() == 2 * 4 + 8 + 1);
+  CHECK(c.nodes().size() == 4);
+  CHECK(c.devices()[7].model == "a100_sxm4_80");
+  CHECK(c.devices()[8].model == "v100_sxm2_32");
+  CHECK(c.devices()[16].model == kCpu);
+  CHECK(c.nodes()[2].nics.size() == 2);
+  CHECK(c.nodes()[3].nics.size() == 1);
+  CHECK(way(c, 0, 1) == "node0/gpu0 node0/nvswitch node0/gpu1");
+  CHECK(type_named(c, "intra_node 2").rate.gb_per_s() == Approx(20));
+  // The slower NIC of two counts, and half of the latency of each.
+  CHECK(c.route(DeviceId(0), DeviceId(8)).path.rate.gb_per_s() == Approx(12));  // PCIe 3
+  CHECK(c.route(DeviceId(0), DeviceId(4)).path.rate.gb_per_s() == Approx(12.5));
+  CHECK(c.route(DeviceId(0), DeviceId(16)).path.rate.gb_per_s() == Approx(3.125));
+  // As usual for each where nobody says: eight HDR, four EDR, and eight NICs of the instance.
+  const Cluster usual = read(
+      "cluster:\n"
+      "  nodes:\n"
+      "    - {device: a100_sxm4_80, devices_per_node: 8}\n"
+      "    - {device: v100_sxm2_16, devices_per_node: 8}\n"
+      "    - {instance: Standard_ND96isr_H100_v5}\n");
+  CHECK(usual.nodes()[0].nics.size() == 8);
+  CHECK(usual.nodes()[1].nics.size() == 4);
+  CHECK(usual.nodes()[2].nics.size() == 8);
+  CHECK(type_named(usual, "ib_edr_100").rate < type_named(usual, "ib_hdr_200").rate);
+  // Kinds that are alike are a cluster of one kind.
+  const Cluster one = read("cluster: {device: h100_sxm5_80, devices_per_node: 8, nodes: 4}\n");
+  const Cluster two = read(
+      "cluster: {nodes: [{device: h100_sxm5_80, devices_per_node: 8, count: 3}, {device: "
+      "h100_sxm5_80, devices_per_node: 8}]}\n");
+  CHECK(one.link_types().size() == two.link_types().size());
+  CHECK(one.links().size() == two.links().size());
+  for (std::uint32_t d = 1; d < 32; ++d) CHECK(way(one, 0, d) == way(two, 0, d));
+}
+
 const std::string kGraph =
     "cluster:\n"
     "  vertices:\n"
@@ -205,6 +248,14 @@ TEST_CASE("each mistake is one clear line") {
            Case{"cluster: {device: t4, devices_per_node: 3, intra_node: {kind: nvlink_pairs, rate: "
                 "1 GB/s, latency: 1 us}}\n",
                 "cluster.devices_per_node: pairs of an odd number of devices"},
+           Case{"cluster: {nodes: [{device: t4}, {device: t5}]}\n",
+                "c.yaml:1:42: cluster.nodes[1].device: unknown device 't5'; did you mean 't4'?"},
+           Case{"cluster: {nodes: [{device: t4, nodes: 2}]}\n",
+                "c.yaml:1:32: cluster.nodes[0].nodes: unknown key"},
+           Case{"cluster: {nodes: [{device: t4}, {device: t4, inter_node: {rate: 5}}]}\n",
+                "cluster.nodes[1].inter_node.rate: '5' has no unit"},
+           Case{"cluster: {nodes: [{device: t4, count: 131072}, {device: t4}]}\n",
+                "cluster.nodes: out of range; at most 131072 devices in all"},
            Case{kGraph + "  routes: [{from: gpu-0, to: gpu-1, links: [gpu-0-leaf, gpu-0-leaf]}]\n",
                 "cluster.routes[0].links: the route has a cycle: it passes 'gpu-0' twice; each "
                 "vertex once"},

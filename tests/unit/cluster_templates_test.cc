@@ -30,11 +30,10 @@ FabricTemplate fabric_of(FabricKind kind, std::uint32_t links) {
   return {.kind = kind, .link = link_type("net", 20, 4), .links = links};
 }
 
-Cluster one_node(NodeTemplate node) { return built(make_cluster({.node = std::move(node)})); }
+Cluster one_node(NodeTemplate node) { return built(make_cluster({.groups = {{std::move(node)}}})); }
 
 Cluster cluster_of(NodeTemplate node, std::uint32_t nodes, FabricTemplate fabric) {
-  return built(
-      make_cluster({.node = std::move(node), .nodes = nodes, .fabric = std::move(fabric)}));
+  return built(make_cluster({.groups = {{std::move(node), nodes}}, .fabric = std::move(fabric)}));
 }
 
 void check_path(const Cluster& c, std::uint32_t from, std::uint32_t to, double latency_us,
@@ -77,7 +76,7 @@ TEST_CASE("NVLink pairs: a bridge within the pair, PCIe between pairs") {
   CHECK(way(c, 2, 3) == "node0/gpu2 node0/gpu3");
   check_path(c, 2, 3, 2, 100);
   CHECK(way(c, 1, 2) == "node0/gpu1 node0/pcie0 node0/cpu0 node0/cpu1 node0/pcie1 node0/gpu2");
-  CHECK(error_of({.node = node_of(NodeKind::kNvlinkPairs, 3)})
+  CHECK(error_of({.groups = {{node_of(NodeKind::kNvlinkPairs, 3)}}})
             .find("pairs of an odd number of devices") != std::string::npos);
 }
 
@@ -246,7 +245,7 @@ TEST_CASE("a full fat tree has no shared link under a shift permutation") {
 TEST_CASE("a fat tree says when it has no room") {
   FabricTemplate fabric = fabric_of(FabricKind::kFatTree, 8);
   fabric.radix = 8;
-  CHECK(error_of({.node = node_of(NodeKind::kNvswitch, 8), .nodes = 5, .fabric = fabric}) ==
+  CHECK(error_of({.groups = {{node_of(NodeKind::kNvswitch, 8), 5}}, .fabric = fabric}) ==
         "levels: the tree has room for 32 NICs of 40; more levels, or switches of a larger radix");
 }
 
@@ -294,7 +293,7 @@ TEST_CASE("a torus of nodes joins their switches") {
   CHECK(trunks(c) == 18);
   CHECK(fabric_hops(c, 0, 4 * 4) == 2);
   fabric.dimensions = {3, 2};
-  CHECK(error_of({.node = node_of(NodeKind::kNvswitch, 4), .nodes = 9, .fabric = fabric}) ==
+  CHECK(error_of({.groups = {{node_of(NodeKind::kNvswitch, 4), 9}}, .fabric = fabric}) ==
         "dimensions: the torus has 6 places; a product of 9 nodes or 36 devices");
 }
 
@@ -310,17 +309,17 @@ TEST_CASE("regions are joined by WAN links") {
 }
 
 TEST_CASE("numbers out of range are named") {
-  CHECK(error_of({.node = node_of(NodeKind::kPcie, 0)}) == "devices: out of range; 1 to 576");
-  CHECK(error_of({.node = node_of(NodeKind::kHybridCubeMesh, 9)})
+  CHECK(error_of({.groups = {{node_of(NodeKind::kPcie, 0)}}}) == "devices: out of range; 1 to 576");
+  CHECK(error_of({.groups = {{node_of(NodeKind::kHybridCubeMesh, 9)}}})
             .find("a hybrid cube mesh has 8 devices at most") != std::string::npos);
-  CHECK(error_of({.node = node_of(NodeKind::kPcie, 8), .nodes = 2}) ==
+  CHECK(error_of({.groups = {{node_of(NodeKind::kPcie, 8), 2}}}) ==
         "fabric: is missing; what joins the 2 nodes");
-  CHECK(error_of({.node = node_of(NodeKind::kPcie, 8), .nodes = 100'000})
+  CHECK(error_of({.groups = {{node_of(NodeKind::kPcie, 8), 100'000}}})
             .find("nodes: out of range; 1 to 16384") == 0);
   FabricTemplate dragonfly = fabric_of(FabricKind::kDragonfly, 1);
   dragonfly.groups = 4;
   dragonfly.routers = 4;
-  CHECK(error_of({.node = node_of(NodeKind::kPcie, 1), .nodes = 8, .fabric = dragonfly}) ==
+  CHECK(error_of({.groups = {{node_of(NodeKind::kPcie, 1), 8}}, .fabric = dragonfly}) ==
         "groups: 16 routers for 8 NICs; a NIC or more for each router");
 }
 

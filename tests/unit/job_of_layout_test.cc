@@ -35,17 +35,18 @@ cluster::Cluster star(std::uint32_t devices) {
   return *cluster;
 }
 
-Job job_from(const Layout& layout, const JobOptions& options = {}) {
-  Result<Job> job = job_of(layout, seconds_price, options);
+Job job_from(const Layout& layout, const JobOptions& options = {},
+             const Prices& prices = seconds_price) {
+  Result<Job> job = job_of(layout, prices, options);
   INFO((job ? "" : to_string(job.error())));
   REQUIRE(job);
   return std::move(*job);
 }
 
 double us(const Layout& layout, const JobOptions& options = {},
-          job::Fidelity fidelity = job::Fidelity::kClosed) {
-  const auto lowered =
-      job::lower(job_from(layout, options), star(layout.ranks() + 1), {.fidelity = fidelity});
+          job::Fidelity fidelity = job::Fidelity::kClosed, const Prices& prices = seconds_price) {
+  const auto lowered = job::lower(job_from(layout, options, prices), star(layout.ranks() + 1),
+                                  {.fidelity = fidelity});
   INFO((lowered ? "" : to_string(lowered.error())));
   REQUIRE(lowered);
   const auto timeline = engine::run(lowered->graph);
@@ -149,7 +150,8 @@ TEST_CASE("a phase takes at least as long as the host needs for its kernels") {
 TEST_CASE("copies go over the link to the host") {
   workload::Op copy{.name = "offload", .kind = workload::OpKind::kCopy, .bytes = Bytes::mb(1)};
   const Layer layer{.name = "a", .forward = {work(10), copy}, .backward = {}};
-  CHECK(us(two_ranks(layer, 1, 1), {.host_rate = ByteRate::gb_per_s(25)}) == Approx(50));
+  CHECK(us(two_ranks(layer, 1, 1), {}, job::Fidelity::kClosed,
+           {seconds_price, ByteRate::gb_per_s(25)}) == Approx(50));
   const auto job = job_of(two_ranks(layer), seconds_price, {});
   REQUIRE_FALSE(job);
   CHECK(to_string(job.error()) ==

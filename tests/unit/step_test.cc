@@ -187,7 +187,7 @@ TEST_CASE("conditions are read over those of the device; what is out of range is
   const Result<YamlFile> file =
       YamlFile::parse("scale: 1.2\nfixed: 3 ms\nhost_per_kernel: 4 us\nfastest: 0.96\n", "c.yaml");
   REQUIRE(file);
-  read_conditions(file->root(), conditions);
+  read_conditions(file->root(), std::span(&conditions, 1));
   REQUIRE(file->status());
   CHECK(conditions.scale == 1.2);
   CHECK(conditions.fixed == Seconds::ms(3));
@@ -198,7 +198,7 @@ TEST_CASE("conditions are read over those of the device; what is out of range is
 
   const Result<YamlFile> wrong = YamlFile::parse("scale: 4\nfixed: -1 s\nslowes: 2\n", "c.yaml");
   REQUIRE(wrong);
-  read_conditions(wrong->root(), conditions);
+  read_conditions(wrong->root(), std::span(&conditions, 1));
   REQUIRE_FALSE(wrong->status());
   CHECK(to_string(wrong->status().error()) ==
         "c.yaml:1:8: scale: 4 is out of range; a number from 0.5 to 3\n"

@@ -1,6 +1,7 @@
 #include <catch2/catch.hpp>
 
 #include "strategies/lay_out.h"
+#include "strategies/stage_groups.h"
 #include "tests/support/laid_out.h"
 #include "tests/support/layout_sums.h"
 #include "tests/support/tiny_models.h"
@@ -13,6 +14,7 @@ using test::error_of;
 using test::laid_out;
 using test::tiny_gpt;
 using workload::Axis;
+using workload::Chunk;
 using workload::Issue;
 using workload::Layer;
 using workload::Layout;
@@ -202,6 +204,65 @@ TEST_CASE("degrees of experts and tokens that do not fit are told") {
   CHECK(error_of(tiny_gpt({.flash = false}), {}, {.context = 2}) ==
         "context 2 by ring around unfused attention of layer 'block'; fused attention; nearest: "
         "context_exchange all_to_all");
+}
+
+// 16 ranks: 4 data x 4 tensor, of which 8 hold the 8 experts once.
+TEST_CASE("experts that tensor parallelism leaves whole stand on tensor ranks too") {
+  const workload::Workload w = tiny_gpt({.experts = 8});
+  const Training training{.global_batch = 4};
+  const Plan whole{
+      .data = 4, .tensor = 4, .expert = 8, .expert_tensor = 1, .sequence_parallel = true};
+  const Layout layout = laid_out(w, training, whole);
+  const workload::Stage& stage = layout.stages[0];
+  CHECK(stage.degrees.sharers(true) == 2);
+  CHECK(stage.degrees.sharers(false) == 4);
+  // Groups: 0 to 7 and 8 to 15 exchange tokens; r and r + 8 hold the same experts.
+  CHECK(group_from(stage, GroupKind::kExpert, 8).size() == 8);
+  CHECK(group_from(stage, GroupKind::kExpert, 4).empty());
+  const std::vector<RankId> same = group_from(stage, GroupKind::kExpertData, 3);
+  REQUIRE(same.size() == 2);
+  CHECK(same[1].index() == 11);
+  CHECK(group_from(stage, GroupKind::kExpertData, 8).empty());
+
+  // As many expert parameters, and as much to compute, as with experts divided by both.
+  const Plan divided{.data = 4, .tensor = 4, .expert = 2, .sequence_parallel = true};
+  const Layout other = laid_out(w, training, divided);
+  const auto of_experts = [](const Layout& of, auto value) {
+    double sum = 0;
+    for (const Chunk& chunk : of.stages[0].chunks)
+      for (const Layer& layer : chunk.layers) sum += layer.count * value(layer);
+    return sum;
+  };
+  const auto parameters = [](const Layer& layer) {
+    double sum = 0;
+    for (const workload::Weights& weights : layer.weights) sum += weights.expert * weights.count;
+    return sum;
+  };
+  const auto flops = [](const Layer& layer) {
+    double sum = 0;
+    for (const auto* ops : {&layer.forward, &layer.backward})
+      for (const Op& op : *ops)
+        if (op.expert && !op.communicates()) sum += workload::flops_of(op).flop();
+    return sum;
+  };
+  CHECK(of_experts(layout, parameters) == Approx(of_experts(other, parameters)));
+  CHECK(of_experts(layout, flops) == Approx(of_experts(other, flops)));
+  // A rank sends its share of the tokens; nothing is gathered for the experts or summed behind.
+  const double tokens = collective_bytes(layout, Axis::kExpert, CollectiveKind::kAllToAll);
+  CHECK(tokens == Approx(collective_bytes(other, Axis::kExpert, CollectiveKind::kAllToAll)));
+  CHECK(collective_bytes(layout, Axis::kTensor) < collective_bytes(other, Axis::kTensor));
+  CHECK(test::parameters_over_ranks(layout) == Approx(w.parameters()));
+  CHECK(test::flops_over_ranks(layout).flop() == Approx(4 * w.model_flops().flop()));
+
+  CHECK(error_of(w, training, {.data = 4, .tensor = 4, .expert = 8, .sequence_parallel = true}) ==
+        "expert 8 does not divide data 4; nearest: expert_tensor 1");
+  CHECK(error_of(w, training, {.data = 4, .tensor = 4, .expert = 8, .expert_tensor = 1}) ==
+        "expert_tensor 1 with tensor 4 and all tokens on each rank; sequence_parallel: true, which "
+        "divides tokens among the ranks");
+  CHECK(error_of(w, training, {.data = 4, .tensor = 4, .expert = 2, .expert_tensor = 2}) ==
+        "expert_tensor 2 with tensor 4; 1 or 4");
+  CHECK(error_of(tiny_gpt({}), training, {.tensor = 2, .expert_tensor = 1}) ==
+        "expert_tensor 1 for a model without a mixture");
 }
 
 }  // namespace

@@ -58,12 +58,64 @@ TEST_CASE("an interleaved stage has chunks from all over the model") {
   CHECK(layout.stages[1].chunks[2].layers.back().name == "head");
 }
 
-TEST_CASE("embedding and head count as layers where chunks are even with them alone") {
+TEST_CASE("embedding and head may count as layers, and chunks may share FLOPs") {
+  const Training training{.global_batch = 8};
+  // Llama-3 405B in small: 6 blocks are 8 layers, two for each of 4 chunks.
+  const Layout eight = laid_out(tiny_gpt({.layers = 6}), training,
+                                {.pipeline = 2, .interleave = 2, .split = LayerSplit::kLayers});
+  CHECK(counts_of(eight) == Counts{{2, 2}, {2, 2}});
+  CHECK(eight.stages[0].chunks[0].layers.front().name == "embedding");
+  CHECK(eight.stages[0].chunks[0].layers.back().name == "block");
+  CHECK(eight.stages[1].chunks[1].layers.back().name == "head");
+  // What is left over goes to the middle; chunks need not be equal.
+  CHECK(counts_of(laid_out(tiny_gpt({.layers = 8}), training,
+                           {.pipeline = 4, .split = LayerSplit::kLayers})) ==
+        Counts{{2}, {3}, {3}, {2}});
+  CHECK(counts_of(laid_out(tiny_gpt({.layers = 7}), training,
+                           {.pipeline = 2, .interleave = 2, .split = LayerSplit::kLayers})) ==
+        Counts{{2, 2}, {3, 2}});
+  // Where the plan does not say, whichever makes interleaved chunks even.
+  CHECK(counts_of(laid_out(tiny_gpt({.layers = 6}), training, {.pipeline = 2, .interleave = 2})) ==
+        counts_of(eight));
+  CHECK(counts_of(laid_out(tiny_gpt({.layers = 4}), training, {.pipeline = 2, .interleave = 2})) ==
+        Counts{{2, 1}, {1, 2}});
+  CHECK(error_of(tiny_gpt({.layers = 6}), training,
+                 {.pipeline = 2, .interleave = 2, .split = LayerSplit::kBlocks}) ==
+        "pipeline 2 x interleave 2 does not divide 6 layers; nearest: interleave 1 or 3");
+  CHECK(error_of(tiny_gpt({.layers = 6}), training,
+                 {.pipeline = 2, .interleave = 5, .split = LayerSplit::kLayers}) ==
+        "pipeline 2 x interleave 5 is more than 8 layers; nearest: interleave 4");
+  CHECK(error_of(tiny_gpt({}), training,
+                 {.split = LayerSplit::kFlops, .stages = {{.layers = 4}, {}}}) ==
+        "split flops with stages of their own ranges; one of both");
+}
+
+TEST_CASE("a split by FLOPs has the least largest chunk of all divisions") {
+  // The head takes as long as six blocks: 2 · 64 · 4608 against 12 · 64² · 2 and scores.
+  const workload::Workload w = tiny_gpt({.vocabulary = 4608, .layers = 8});
+  std::vector<double> flops;
+  for (const Layer& layer : w.layers)
+    for (std::uint32_t i = 0; i < layer.count; ++i) {
+      flops.push_back(0);
+      for (const auto* ops : {&layer.forward, &layer.backward})
+        for (const Op& op : *ops) flops.back() += workload::flops_of(op).flop();
+    }
   const Layout layout =
-      laid_out(tiny_gpt({.layers = 10}), {.global_batch = 8}, {.pipeline = 2, .interleave = 3});
-  CHECK(counts_of(layout) == Counts{{2, 2, 2}, {2, 2, 2}});
-  CHECK(layout.stages[0].chunks[0].layers.front().name == "embedding");
-  CHECK(layout.stages[1].chunks[2].layers.back().name == "head");
+      laid_out(w, {.global_batch = 8}, {.pipeline = 3, .split = LayerSplit::kFlops});
+  const auto largest = [&](std::uint32_t first, std::uint32_t second) {
+    double sums[3] = {0, 0, 0};
+    for (std::size_t l = 0; l < flops.size(); ++l)
+      sums[l < first ? 0 : l < first + second ? 1 : 2] += flops[l];
+    return *std::max_element(sums, sums + 3);
+  };
+  double least = largest(1, 1);
+  for (std::uint32_t first = 1; first + 1 < flops.size(); ++first)
+    for (std::uint32_t second = 1; first + second < flops.size(); ++second)
+      least = std::min(least, largest(first, second));
+  const Counts counts = counts_of(layout);
+  CHECK(largest(counts[0][0], counts[1][0]) == Approx(least));
+  CHECK(counts[2][0] < 3);
+  CHECK(counts[0][0] + counts[1][0] + counts[2][0] == 10);
 }
 
 TEST_CASE("ranks are numbered stage by stage") {

@@ -125,6 +125,11 @@ Result<JobTable> read_nemo(const std::filesystem::path& path) {
     if (!data) return leave_out("the degrees do not divide the GPUs");
     plan.data = *data;
     follow_recipe(job, release, model, system);
+    // More experts' ranks than data ranks: then tensor ranks must hold whole ones.
+    if (plan.data % plan.expert != 0 && plan.tensor > 1) {
+      plan.expert_tensor = 1;
+      job.assumed.emplace_back("experts whole on tensor ranks");
+    }
     plan.zero = *degrees[5] > 1 ? 3 : 1;
     plan.sequence_parallel = plan.tensor > 1;
     plan.asynchronous_tensor = plan.tensor > 1;

@@ -1,0 +1,213 @@
+#include "sim/cluster/read_nodes.h"
+
+#include <algorithm>
+#include <array>
+#include <string>
+
+#include <fmt/core.h>
+
+#include "sim/base/check.h"
+#include "sim/cluster/link_types.h"
+#include "sim/cluster/node_template.h"
+#include "sim/cluster/read_parts.h"
+
+namespace rehearse::cluster {
+namespace {
+
+// "nvlink": whatever NVLink is usual for the device.
+constexpr std::array<std::string_view, kNodeKindNames.size() + 1> kIntraNames = {
+    "pcie", "nvlink_pairs", "hybrid_cube_mesh", "nvswitch", "mesh", "nvlink"};
+
+LinkType must_be_known(std::string_view name) {
+  Result<LinkType> type = link_type_named(name);
+  REHEARSE_CHECK(type, "{} is in no catalog", name);
+  return std::move(*type);
+}
+
+class Reader {
+ public:
+  Reader(const YamlMap& section, const char* nodes_key, std::size_t number)
+      : section_(section), nodes_key_(nodes_key), number_(number) {}
+
+  std::optional<NodeKindRead> read() {
+    const bool by_instance = section_.has("instance");
+    std::optional<std::string> model;
+    std::uint32_t devices = 1;
+    if (by_instance) {
+      instance_ = find_instance();
+      if (instance_) {
+        model = instance_->device;
+        devices = instance_->devices;
+      }
+    } else {
+      model = section_.required<std::string>("device");
+      devices = read_count(section_, "devices_per_node", 1, 1, kMostDevicesPerNode);
+    }
+    const std::uint32_t nodes =
+        read_count(section_, by_instance ? "count" : nodes_key_, 1, 1, kMostDevices);
+    std::optional<DeviceLinks> usual;
+    if (model) {
+      const Result<DeviceLinks> found = links_of_device(*model);
+      if (found)
+        usual = *found;
+      else
+        report(by_instance ? "instance" : "device", found.error());
+    }
+    if (!usual) {  // nothing else can be told of these
+      section_.is_map("intra_node");
+      section_.is_map("inter_node");
+      return std::nullopt;
+    }
+    std::optional<NodeTemplate> node = read_node(*usual, *model, devices);
+    if (const Status ok = node ? check_node(*node) : Status(); !ok) {
+      report(by_instance ? "instance" : "devices_per_node", ok.error());
+      node.reset();
+    }
+    return NodeKindRead{.usual = *usual,
+                        .instance = std::move(instance_),
+                        .devices = devices,
+                        .nodes = nodes,
+                        .node = std::move(node),
+                        .forward_given = forward_given_};
+  }
+
+ private:
+  void report(const char* key, const Error& error) {
+    const Diagnostic& d = error.diagnostics.front();
+    section_.report(key, d.problem, d.expected, d.nearest);
+  }
+
+  std::string numbered(std::string_view name) const {
+    return number_ == 0 ? std::string(name) : fmt::format("{} {}", name, number_);
+  }
+
+  std::optional<InstanceShape> find_instance() {
+    const auto name = section_.optional<std::string>("instance");
+    if (!name) return std::nullopt;
+    Result<InstanceShape> found = shape_of_instance(*name);
+    if (found) return std::move(*found);
+    report("instance", found.error());
+    return std::nullopt;
+  }
+
+  std::optional<NodeTemplate> read_node(const DeviceLinks& usual, const std::string& model,
+                                        std::uint32_t devices) {
+    const Choice choice = read_choice(section_, "intra_node", kIntraNames);
+    if (choice.wrong) return std::nullopt;
+    NodeKind kind = instance_ ? instance_->joined.value_or(usual.joined) : usual.joined;
+    if (kind == NodeKind::kHybridCubeMesh && devices > 8) kind = NodeKind::kNvswitch;
+    if (choice.kind && *choice.kind < kNodeKindNames.size())
+      kind = static_cast<NodeKind>(*choice.kind);
+    else if (choice.kind && kind == NodeKind::kPcie)
+      kind = NodeKind::kNvlinkPairs;
+    NodeTemplate node{.kind = kind,
+                      .device = model,
+                      .devices = devices,
+                      .link = std::nullopt,
+                      .pcie = must_be_known(usual.pcie),
+                      .sockets = must_be_known("qpi_upi_cross_socket_skl")};
+    const std::string_view name = link_of_device(usual, kind);
+    if (choice.map) {
+      const std::optional<bool> forward = choice.map->optional<bool>("forward");
+      forward_given_ = forward.has_value();
+      node.forward = forward.value_or(false);
+    }
+    if (kind == NodeKind::kPcie) {
+      if (choice.map) {
+        const auto pcie = read_link_type(*choice.map, numbered("intra_node"), usual.pcie);
+        choice.map->no_other_keys();
+        if (!pcie) return std::nullopt;
+        node.pcie = *pcie;
+      }
+      return node;
+    }
+    if (choice.map) {
+      node.link = read_link_type(*choice.map, numbered("intra_node"), name);
+      choice.map->no_other_keys();
+      if (!node.link) return std::nullopt;
+    } else if (!name.empty()) {
+      node.link = must_be_known(name);
+    } else if (devices > 1) {
+      section_.report("intra_node",
+                      fmt::format("the catalog has no {} link of '{}'",
+                                  kNodeKindNames[static_cast<std::size_t>(kind)], model),
+                      "intra_node: {kind: …, rate: …, latency: …}");
+      return std::nullopt;
+    }
+    if (node.link && kind == NodeKind::kHybridCubeMesh && has_double_links(usual)) {
+      node.double_link = node.link;
+      node.double_link->name += "_x2";
+      node.double_link->rate = node.link->rate * 2;
+    }
+    return node;
+  }
+
+  const YamlMap& section_;
+  const char* nodes_key_;
+  const std::size_t number_;
+  std::optional<InstanceShape> instance_;
+  bool forward_given_ = false;
+};
+
+std::string_view nic_named(const DeviceLinks& usual, std::string_view word) {
+  return word == "ethernet" && !usual.nic.starts_with("tcp") ? "tcp_100g" : usual.nic;
+}
+
+/// A NIC that is not of the catalog (of an instance), with what is given in its place.
+std::optional<LinkType> over_own(const YamlMap& map, LinkType type, const std::string& name) {
+  const auto rate = map.optional<ByteRate>("rate");
+  const auto latency = map.optional<Seconds>("latency");
+  if (!rate && !latency) return type;
+  if (rate && !(*rate > ByteRate::bytes_per_s(0))) {
+    map.report("rate", "is out of range", "above 0 B/s");
+    return std::nullopt;
+  }
+  type.name = name;
+  type.source =
+      rate && latency ? "given" : type.source + (rate ? ", rate given" : ", latency given");
+  type.rate = rate.value_or(type.rate);
+  type.latency = latency.value_or(type.latency);
+  return type;
+}
+
+}  // namespace
+
+Choice read_choice(const YamlMap& section, const char* key,
+                   std::span<const std::string_view> names) {
+  Choice choice;
+  if (!section.has(key)) return choice;
+  if (section.is_map(key)) choice.map = section.map(key);
+  const YamlMap& in = choice.map ? *choice.map : section;
+  const char* word = choice.map ? "kind" : key;
+  choice.kind = in.choice(word, names);
+  choice.wrong = !choice.kind && in.has(word);
+  return choice;
+}
+
+std::optional<NodeKindRead> read_node_kind(const YamlMap& section, const char* nodes_key,
+                                           std::size_t number) {
+  return Reader(section, nodes_key, number).read();
+}
+
+NodeNics usual_nics(const NodeKindRead& kind, std::string_view word) {
+  const DeviceLinks& usual = kind.usual;
+  if (kind.instance)
+    return {kind.instance->nic ? *kind.instance->nic : must_be_known(nic_named(usual, word)),
+            kind.instance->nics};
+  const bool one = word == "ethernet" || usual.devices_per_nic == 0;
+  return {must_be_known(nic_named(usual, word)),
+          one ? 1 : std::max(1U, kind.devices / usual.devices_per_nic)};
+}
+
+std::optional<NodeNics> read_nics(const YamlMap& map, const NodeKindRead& kind, NodeNics usual,
+                                  const std::string& name) {
+  usual.count = read_count(map, "links", usual.count, 1, kMostDevicesPerNode);
+  const bool of_catalog = !kind.instance && link_type_named(usual.link.name);
+  const std::optional<LinkType> link = map.has("link") || of_catalog
+                                           ? read_link_type(map, name, usual.link.name)
+                                           : over_own(map, usual.link, name);
+  if (!link) return std::nullopt;
+  return NodeNics{*link, usual.count};
+}
+
+}  // namespace rehearse::cluster

@@ -1,0 +1,47 @@
+// Kinds of nodes: the part of a cluster's template that names a device or an instance.
+#pragma once
+
+#include <optional>
+#include <span>
+#include <string_view>
+
+#include "sim/base/yaml.h"
+#include "sim/cluster/device_links.h"
+#include "sim/cluster/instance_shape.h"
+#include "sim/cluster/templates.h"
+
+namespace rehearse::cluster {
+
+/// The mapping at `key`, where one stands; else its kind is the word that stands there.
+struct Choice {
+  std::optional<YamlMap> map;
+  std::optional<std::size_t> kind;
+  bool wrong = false;
+};
+Choice read_choice(const YamlMap& section, const char* key,
+                   std::span<const std::string_view> names);
+
+struct NodeKindRead {
+  DeviceLinks usual;
+  std::optional<InstanceShape> instance;
+  std::uint32_t devices, nodes;
+  std::optional<NodeTemplate> node;  ///< absent where something is wrong with it
+  std::optional<NodeNics> nics = {};
+  bool forward_given = false;
+};
+
+/// `device`, `devices_per_node` and `nodes_key`, or `instance` and `count`; `intra_node`. Of
+/// several kinds each has a number from 1 on; 0: the only one. Nothing where the device is not
+/// known.
+std::optional<NodeKindRead> read_node_kind(const YamlMap& section, const char* nodes_key,
+                                           std::size_t number);
+
+/// Of its usual link, of the kind `word` of fabric.
+NodeNics usual_nics(const NodeKindRead& kind, std::string_view word);
+
+/// `links`, `link`, `rate`, `latency`, `duplex` of a node's NICs, over those that are usual; `name`
+/// is that of the type where something is given.
+std::optional<NodeNics> read_nics(const YamlMap& map, const NodeKindRead& kind, NodeNics usual,
+                                  const std::string& name);
+
+}  // namespace rehearse::cluster

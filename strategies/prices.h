@@ -1,0 +1,48 @@
+// Prices: what ops take on the devices that ranks stand on.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+#include "models/workload/op.h"
+#include "sim/base/units.h"
+
+namespace rehearse::strategies {
+
+/// The time of an op that does not communicate: what a cost model says.
+using Price = std::function<Seconds(const workload::Op&)>;
+
+/// On a kind of device.
+struct KindPrice {
+  Price op;
+  /// Between device and host, for copies. Needed where the layout has some.
+  std::optional<ByteRate> host_rate = {};
+};
+
+class Prices {
+ public:
+  /// All ranks stand on one kind.
+  template <class Function>
+  requires std::is_invocable_r_v<Seconds, const Function&, const workload::Op&> Prices(
+      Function op, std::optional<ByteRate> host_rate = {})  // NOLINT: a price is one for all
+      : kinds_{{Price(std::move(op)), host_rate}} {}
+  /// `kind_of` by rank, an index of `kinds`.
+  Prices(std::vector<KindPrice> kinds, std::vector<std::uint32_t> kind_of)
+      : kinds_(std::move(kinds)), kind_of_(std::move(kind_of)) {}
+
+  std::uint32_t kind_of(std::uint32_t rank) const { return kind_of_.empty() ? 0 : kind_of_[rank]; }
+  const KindPrice& of_kind(std::uint32_t kind) const { return kinds_[kind]; }
+
+ private:
+  std::vector<KindPrice> kinds_;
+  std::vector<std::uint32_t> kind_of_;
+};
+
+/// The kinds that `count` ranks from `first` on stand on, in the order of their first rank.
+std::vector<std::uint32_t> kinds_of(const Prices& prices, std::uint32_t first, std::uint32_t count);
+
+}  // namespace rehearse::strategies
