@@ -39,5 +39,4 @@ inline constexpr std::string_view kBestOfSearch = "best of a search";
 /// dtype, accelerator, mamf_tflops, best_shape_mnk: one row per device and format.
 Result<std::vector<OperationTable>> read_matmul_csv(const std::filesystem::path& path);
 
-
 }  // namespace rehearse::cli
