@@ -163,7 +163,7 @@ Result<workload::Workload> expert_parallel(workload::Workload workload,
         .copies = plan.expert_exchange == ExpertExchange::kTokensOnce && chosen > 0
                       ? ranks_reached(e, chosen) / chosen
                       : 1,
-        .issue = plan.overlap_experts ? Issue::kBeside : Issue::kInline};
+        .issue = plan.overlap_experts ? Issue::kDeferred : Issue::kInline};
     if (way.moves_weights && plan.capacity_factor == 1) way.load = 1;
     if (setting.degrees.whole_experts) leave_whole(layer);
     layer.forward = rewritten(layer.forward, way, false);

@@ -118,7 +118,8 @@ struct Plan {
   /// that causal attention is equally much work. Else the last rank sees all keys.
   bool context_balanced = true;
   ExpertExchange expert_exchange = ExpertExchange::kTokens;
-  /// Exchanges of tokens run beside the op that follows, in the place of another microbatch's.
+  /// Exchanges of tokens run while other microbatches compute: beside everything, and only the step
+  /// waits for them.
   bool overlap_experts = false;
   /// Tokens that every expert is given room for, as a multiple of an even share: missing ones are
   /// padded, further ones dropped. 1: as many as come.

@@ -133,7 +133,7 @@ TEST_CASE("exchanges of tokens may run beside the next op") {
     return found;
   };
   CHECK(issues(false) == std::vector<Issue>(4, Issue::kInline));
-  CHECK(issues(true) == std::vector<Issue>(4, Issue::kBeside));
+  CHECK(issues(true) == std::vector<Issue>(4, Issue::kDeferred));
 }
 
 TEST_CASE("a ring passes keys and values beside attention") {

@@ -68,7 +68,8 @@ void follow_recipe(JobRow& job, std::string_view release, std::string_view model
   if (model.starts_with("Qwen3_30B") || (model.starts_with("Qwen3_235B") && gb200) ||
       (gpt_oss && !h100))
     job.plan.expert_exchange = strategies::ExpertExchange::kTokensOnce;
-  job.plan.overlap_experts = gb200 && (gpt_oss || job.fused_experts);
+  job.plan.overlap_experts =
+      (gb200 && (gpt_oss || job.fused_experts)) || (h100 && model.starts_with("Qwen3_235B"));
   if (gpt_oss && (h100 || gb200))
     job.recomputed = {"attention_norm", "feed_forward_norm", "expert_clamp", "expert_activation"};
 }
