@@ -180,7 +180,7 @@ Result<TimedAccuracy> measure_carried_accuracy(const fs::path& data) {
 
 std::string carried_section(const TimedAccuracy& accuracy) {
   return timed_section(
-      "Accuracy of recordings carried over to another GPU",
+      "Recordings carried over to another GPU",
       "Kernel time of a step of inference, from the recording of the same script on a GPU of the "
       "other vendor: each operation takes what was recorded, times what the cost model says of the "
       "one device over what it says of the other. The model knows datasheets, tables of products "

@@ -105,7 +105,7 @@ Table job_table(const JobAccuracy& accuracy) { return table_of(worst_first(accur
 
 std::string job_section(const JobAccuracy& accuracy) {
   std::string text =
-      "\n# Accuracy of whole jobs\n\n"
+      "\n## Whole jobs\n\n"
       "Step times of published training jobs, predicted from their configuration with closed "
       "forms. "
       "Seven constants are fitted: time of matrix products against benchmarks (A100 1.16, H100 "
@@ -132,19 +132,19 @@ std::string job_section(const JobAccuracy& accuracy) {
       "before it; the four worst rows, 1.9 to 2.3 times the time predicted, have microbatches of "
       "one sample, whose kernels wait for the host.\n"
       "- dlperf-gpt: on V100 nothing of a whole job was fitted.\n\n"
-      "## The worst rows\n\n";
+      "### The worst rows\n\n";
   std::vector<const JobPrediction*> worst = worst_first(accuracy);
   constexpr std::size_t kShown = 30;
   if (worst.size() > kShown) worst.resize(kShown);
   text += table_of(worst).markdown();
-  text += fmt::format("\n## Rows left out: {}\n\n", accuracy.left_out.size());
+  text += fmt::format("\n### Rows left out: {}\n\n", accuracy.left_out.size());
   for (const std::string& line : accuracy.left_out) text += "- " + line + "\n";
   return text;
 }
 
 std::string recalled_section(const JobAccuracy& accuracy) {
   std::string text =
-      "\n# Accuracy of recalled jobs\n\n"
+      "\n## Recalled jobs\n\n"
       "Large jobs from papers, recalled (`cli/validation/job_tables/recalled_jobs.csv` names them, "
       "with what each leaves open and was assumed). They were read after all constants and forms "
       "were settled; no assumption was changed for its error but one: MegaScale's rows are of "
@@ -152,7 +152,7 @@ std::string recalled_section(const JobAccuracy& accuracy) {
       "fast. The rows that miss most ran DeepSpeed's pipeline (mt-nlg, bloom, glm-130b, "
       "gpt-neox).\n\n";
   text += case_table("recalled", accuracy).markdown();
-  text += "\n## All rows\n\n" + job_table(accuracy).markdown();
+  text += "\n### All rows\n\n" + job_table(accuracy).markdown();
   for (const std::string& line : accuracy.left_out) text += "\nLeft out: " + line + "\n";
   return text;
 }

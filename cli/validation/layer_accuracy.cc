@@ -146,7 +146,7 @@ Result<TimedAccuracy> measure_layer_accuracy(const fs::path& data) {
 
 std::string layer_section(const TimedAccuracy& accuracy) {
   return timed_section(
-      "Accuracy of single layers",
+      "Single layers",
       "Layers inside models, from the description of the model, the laws of operations and the "
       "conditions of jobs. Galvatron: forward of a layer, as the difference of runs of two depths; "
       "the GPU is not named and taken for an A100 of 80 GB; the time of the host for a layer is "

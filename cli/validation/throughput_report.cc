@@ -93,7 +93,7 @@ Table throughput_table(const ThroughputAccuracy& accuracy) { return table_of(acc
 
 std::string throughput_section(const ThroughputAccuracy& accuracy) {
   std::string text =
-      "\n# Accuracy of whole jobs from a few measured steps\n\n"
+      "\n## Whole jobs from a few measured steps\n\n"
       "- *pollux*: steps of four jobs on four clusters (T4, A100, Quadro RTX 6000, RTX 2080 Ti), "
       "by "
       "batch and devices. *A few steps of the job*: one device at its smallest, middle and largest "
@@ -136,9 +136,9 @@ std::string throughput_section(const ThroughputAccuracy& accuracy) {
       "batch.\n"
       "- lambda: WaveGlow is as fast in FP32, so that it counts as FP32 in both. One of several "
       "GPUs: scaling in the server is in the row and not in the law.\n\n"
-      "## The worst rows from a few measured steps\n\n";
+      "### The worst rows from a few measured steps\n\n";
   text += worst_table(accuracy).markdown();
-  text += "\n## Group by group\n\n";
+  text += "\n### Group by group\n\n";
   text += table_of(accuracy.cases).markdown();
   if (!accuracy.left_out.empty()) {
     text += "\nLeft out:\n\n";

@@ -87,7 +87,7 @@ std::string timed_section(std::string_view title, std::string_view introduction,
                  fmt::format("{:+.1f}", s.worst_error * 100), fmt::format("{:+.1f}", s.bias * 100),
                  fmt::format("{:.0f}", *s.interval_coverage * 100)});
   }
-  std::string text = fmt::format("\n# {}\n\n{}\n\n{}", title, introduction, cases.markdown());
+  std::string text = fmt::format("\n## {}\n\n{}\n\n{}", title, introduction, cases.markdown());
   if (!reasons.empty()) text += "\n" + reasons;
   std::vector<Named> worst = worst_first(accuracy);
   worst.resize(std::min<std::size_t>(worst.size(), 20));

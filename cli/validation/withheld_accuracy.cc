@@ -140,7 +140,7 @@ Result<TimedAccuracy> measure_withheld_accuracy(const std::filesystem::path& dat
 
 std::string withheld_section(const TimedAccuracy& accuracy) {
   return timed_section(
-      "Accuracy of whole jobs on a GPU known by its datasheet and a table of matrix products",
+      "Whole jobs on a GPU known by its datasheet and a table of matrix products",
       "Dense jobs, by device, and by device and table. Withheld is what jobs and tables of "
       "memory-bound kernels on the architecture gave. In its place: matrix products against "
       "benchmarks, 1.30 of H100 for A100 and 1.16 the other way; 0.48 of the memory rate for "
