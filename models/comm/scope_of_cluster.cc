@@ -40,8 +40,8 @@ bool of_their_own(const LinkType& type) {
   std::string_view name = type.name;
   constexpr std::string_view kDouble = "_x2";  // two links of a kind between a pair
   if (name.ends_with(kDouble)) name.remove_suffix(kDouble.size());
-  const auto row = cluster::find_link(name);
-  return !row || !type.source.starts_with((*row)->origin.source);
+  const cluster::LinkSpec* row = cluster::link_named(name);
+  return row == nullptr || !type.source.starts_with(row->origin.source);
 }
 
 }  // namespace
@@ -77,9 +77,9 @@ Network Scopes::network_of(const Nics& nics, Seconds latency, std::vector<std::s
   const std::string& name = nics.type->name;
   const std::string_view row(name.data(), std::min(name.find(','), name.size()));
   ByteRate nominal = nics.type->rate;
-  if (const auto spec = cluster::find_link(row);
-      spec && (*spec)->achieved && (*spec)->per_direction)
-    nominal = nominal * (*(*spec)->per_direction / *(*spec)->achieved);
+  if (const cluster::LinkSpec* spec = cluster::link_named(row);
+      spec != nullptr && spec->achieved && spec->per_direction)
+    nominal = nominal * (*spec->per_direction / *spec->achieved);
   NetworkKind kind = latency < Seconds::us(10) ? NetworkKind::kRoce : NetworkKind::kTcp;
   if (name.starts_with("ib_"))
     kind = NetworkKind::kInfiniband;

@@ -316,10 +316,12 @@ class Lowering {
   }
 
   Result<Picoseconds> closed_time(const GroupSchedule& schedule, Bytes size) {
+    const auto [known, fresh] = closed_times_.try_emplace({&schedule, size.b()}, Picoseconds(0));
+    if (!fresh) return known->second;
     const Seconds time = take(schedule.price(size));
     constexpr double kLongest = 86400;  // a collective of more than a day is wrong input
     if (!(time.s() < kLongest)) return fail("a collective would last " + to_string(time));
-    return Picoseconds::from(time);
+    return known->second = Picoseconds::from(time);
   }
 
   /// Folded: of one run alone the duration of its op; several runs meet first.
@@ -410,6 +412,7 @@ class Lowering {
   std::map<std::pair<std::uint32_t, CollectiveKind>, GroupSchedule> group_schedules_;
   std::map<std::uint32_t, std::shared_ptr<const Lanes>> meetings_;
   std::map<std::pair<std::uint32_t, std::int64_t>, Ways> waits_;
+  std::map<std::pair<const GroupSchedule*, double>, Picoseconds> closed_times_;
   std::map<std::tuple<std::uint32_t, const Lanes*, std::int32_t>, Ways> ways_;
 };
 

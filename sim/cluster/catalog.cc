@@ -196,6 +196,12 @@ Result<const LinkSpec*> find_link(std::string_view name) {
   return find(links(), name, "link", "links");
 }
 
+const LinkSpec* link_named(std::string_view name) {
+  for (const LinkSpec& row : links())
+    if (row.name == name) return &row;
+  return nullptr;
+}
+
 std::vector<const MigProfile*> mig_profiles_of(const Gpu& gpu) {
   std::vector<const MigProfile*> profiles;
   for (const MigProfile& profile : mig_profiles())

@@ -134,6 +134,8 @@ const std::vector<LinkSpec>& links();
 Result<const Gpu*> find_gpu(std::string_view name);
 Result<const Instance*> find_instance(std::string_view name);
 Result<const LinkSpec*> find_link(std::string_view name);
+/// The same, null where there is none: for what is asked often and need not be in the catalog.
+const LinkSpec* link_named(std::string_view name);
 
 /// Those of its family; empty where there are none.
 std::vector<const MigProfile*> mig_profiles_of(const Gpu& gpu);
