@@ -1,6 +1,5 @@
 // simulate and calibrate on job files: formats, recordings, measured steps, and what is refused.
 #include <fstream>
-#include <regex>
 
 #include <catch2/catch.hpp>
 #include <fmt/core.h>
@@ -21,6 +20,13 @@ constexpr char kCluster[] = R"(cluster:
   nodes: 1
   intra_node: nvswitch
 )";
+
+/// With every `from` as `to`.
+std::string replaced(std::string text, std::string_view from, std::string_view to) {
+  for (std::size_t at = 0; (at = text.find(from, at)) != std::string::npos; at += to.size())
+    text.replace(at, from.size(), to);
+  return text;
+}
 
 /// gpt2_medium on eight A100s.
 std::string job(const std::string& training = "", const std::string& plan = "data: 8",
@@ -310,8 +316,8 @@ TEST_CASE("a recording on its own device, on another, and on both") {
 TEST_CASE("a recording without shapes: times alone, and what to record for more") {
   const std::string text = test::text_of(test::source_file("examples/recordings/two_linears.json"));
   const std::string bare =
-      test::write_scratch("bare.json",
-                          std::regex_replace(text, std::regex("Input (Dims|type)"), "Left out $1"))
+      test::write_scratch("bare.json", replaced(replaced(text, "Input Dims", "Left out Dims"),
+                                                "Input type", "Left out type"))
           .string();
   const auto with = [&](const std::string& training, const std::string& plan,
                         const std::string& more = "") {
@@ -335,9 +341,8 @@ TEST_CASE("a recording carried over to a GPU of another vendor") {
   const std::string named =
       test::write_scratch(
           "named.json",
-          std::regex_replace(
-              test::text_of(test::source_file("examples/recordings/two_linears.json")),
-              std::regex("Example GPU"), "Tesla V100-SXM2-32GB"))
+          replaced(test::text_of(test::source_file("examples/recordings/two_linears.json")),
+                   "Example GPU", "Tesla V100-SXM2-32GB"))
           .string();
   std::string there = recorded("global_batch: 8", "data: 1", "", named);
   there = there.substr(0, there.find("cluster:")) +
@@ -474,8 +479,7 @@ TEST_CASE("the example on two kinds of devices: an even split is far slower") {
   REQUIRE(text.find("layers: 34") != std::string::npos);
   const Json uneven = json_of(text, {"--fidelity", "closed"});
   check_contract(uneven);
-  const Json even = json_of(std::regex_replace(text, std::regex("layers: 34"), "layers: 25"),
-                            {"--fidelity", "closed"});
+  const Json even = json_of(replaced(text, "layers: 34", "layers: 25"), {"--fidelity", "closed"});
   CHECK(value(even["step_time"]) == Approx(1.5 * value(uneven["step_time"])).epsilon(0.1));
   CHECK(uneven["job"]["devices"] ==
         Json::parse(

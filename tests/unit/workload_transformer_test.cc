@@ -211,7 +211,8 @@ TEST_CASE("what a block keeps is what Korthikanti et al. count") {
          {std::pair{Loss::kFused, 2.}, std::pair{Loss::kMpt, 6.}, std::pair{Loss::kCompiled, 14.},
           std::pair{Loss::kEager, 16.}}) {
       double transient = 0;
-      for (const Kept& k : made(m, {.loss = loss}).layers.back().kept)
+      const Workload w = made(m, {.loss = loss});
+      for (const Kept& k : w.layers.back().kept)
         if (k.transient) transient += k.bytes.b();
       CHECK(transient == Approx(bytes * m.sequence * m.vocabulary));
     }
