@@ -250,6 +250,9 @@ TEST_CASE("each mistake is one clear line") {
                 "cluster.devices_per_node: pairs of an odd number of devices"},
            Case{"cluster: {nodes: [{device: t4}, {device: t5}]}\n",
                 "c.yaml:1:42: cluster.nodes[1].device: unknown device 't5'; did you mean 't4'?"},
+           Case{"cluster: {nodes: [1], inter_node: {rate: 1 GB/s}}\n",
+                "c.yaml:1:18: cluster.nodes: is no list of kinds of nodes; [{device: …, count: …}, "
+                "…]"},
            Case{"cluster: {nodes: [{device: t4, nodes: 2}]}\n",
                 "c.yaml:1:32: cluster.nodes[0].nodes: unknown key"},
            Case{"cluster: {nodes: [{device: t4}, {device: t4, inter_node: {rate: 5}}]}\n",
