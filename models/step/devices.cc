@@ -27,14 +27,9 @@ Status has_devices(const cluster::Cluster& cluster, std::uint32_t ranks) {
 }
 
 bool has_measured_op(const workload::Layout& layout) {
-  for (const workload::Stage& stage : layout.stages)
-    for (const workload::Chunk& chunk : stage.chunks)
-      for (const workload::Layer& layer : chunk.layers)
-        for (const std::vector<workload::Op>* ops :
-             {&layer.forward, &layer.backward, &layer.recompute, &layer.step})
-          for (const workload::Op& op : *ops)
-            if (op.measured) return true;
-  return false;
+  return any_op(layout, [](const workload::Op& op, const workload::Stage&) {
+    return op.measured.has_value();
+  });
 }
 
 tl::unexpected<Error> on_a_host(const workload::Stage& stage) {

@@ -80,19 +80,6 @@ workload::Layout without(workload::Layout layout, const Free& free) {
   return layout;
 }
 
-/// Whether some op, with the stage it stands on, is of a kind.
-template <class Is>
-bool any_op(const workload::Layout& layout, Is is) {
-  for (const workload::Stage& stage : layout.stages)
-    for (const workload::Chunk& chunk : stage.chunks)
-      for (const workload::Layer& layer : chunk.layers)
-        for (const std::vector<workload::Op>* ops :
-             {&layer.forward, &layer.backward, &layer.recompute, &layer.step})
-          for (const workload::Op& op : *ops)
-            if (is(op, stage)) return true;
-  return false;
-}
-
 /// Factors on the interval of conditions for what is less well known.
 struct Spread {
   double fastest = 1, slowest = 1;

@@ -140,4 +140,17 @@ struct Layout {
 /// Ranks that take part in the collective `op` on a stage of these degrees.
 std::uint32_t group_size(const Op& op, const Degrees& degrees);
 
+/// Whether `is(op, stage)` holds of some op of the layout, with the stage it stands on.
+template <class Is>
+bool any_op(const Layout& layout, Is is) {
+  for (const Stage& stage : layout.stages)
+    for (const Chunk& chunk : stage.chunks)
+      for (const Layer& layer : chunk.layers)
+        for (const std::vector<Op>* ops :
+             {&layer.forward, &layer.backward, &layer.recompute, &layer.step})
+          for (const Op& op : *ops)
+            if (is(op, stage)) return true;
+  return false;
+}
+
 }  // namespace rehearse::workload
