@@ -38,7 +38,7 @@ Order one_by_one(std::uint32_t m, std::uint32_t ahead, bool recomputes) {
 }
 
 Order interleaved(const PipelineShape& shape, std::uint32_t stage) {
-  const auto [p, m, v] = shape;
+  const std::uint32_t p = shape.stages, m = shape.microbatches, v = shape.chunks;
   REHEARSE_CHECK(m % p == 0, "{} microbatches, {} stages", m, p);
   const std::uint32_t total = m * v;
   const std::uint32_t warmup = m == p ? total : std::min(total, (p - stage - 1) * 2 + (v - 1) * p);

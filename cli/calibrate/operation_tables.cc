@@ -287,7 +287,8 @@ Result<std::vector<OperationTable>> read_deepbench_csv(const fs::path& path) {
       if (next.section != Heading::Section::kNone || !cells[0].empty()) heading = next;
       continue;
     }
-    const auto add = [&](std::string_view kind, const Op& op, std::optional<double> ms) {
+    const auto add = [&, &device = device](std::string_view kind, const Op& op,
+                                           std::optional<double> ms) {
       if (ms) tables.add(device, kind, {op, Seconds::ms(*ms)});
     };
     if (heading.section == Heading::Section::kProducts) {

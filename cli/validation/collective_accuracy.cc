@@ -395,7 +395,7 @@ class Validator {
         low.push_back(std::min(std::abs(a / t - 1), std::abs(b / t - 1)));
         high.push_back(std::abs(simple.seconds(r.size.b()) / t - 1));
       }
-      const auto loss = [&](std::size_t split) {
+      const auto loss = [&, &rows = rows](std::size_t split) {
         double sum = 0;
         for (std::size_t i = 0; i < rows.size(); ++i) sum += i < split ? low[i] : high[i];
         return sum;

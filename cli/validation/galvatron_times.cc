@@ -71,7 +71,7 @@ Result<GalvatronTimes> read_galvatron_times(const std::filesystem::path& path,
   for (auto& [key, runs] : series) {
     const auto [largest, time] = *runs.rbegin();
     const double per_sample = time / largest;
-    std::erase_if(runs, [&, layers = key.first](const auto& run) {
+    std::erase_if(runs, [&, layers = key.first, largest = largest](const auto& run) {
       if (run.second / run.first <= 2 * per_sample) return false;
       left_out.push_back(fmt::format(
           "{} layernum[{}]_bsz{}: {:.1f} ms a sample, against {:.1f} ms in batches of {}",
