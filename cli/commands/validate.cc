@@ -135,6 +135,11 @@ bool is_wanted(const Options& options, const Suite& suite) {
 }
 
 Result<std::vector<Finding>> measure(const Options& options, const Globals& globals) {
+  std::error_code ignored;
+  if (!options.data.empty() && !std::filesystem::is_directory(options.data, ignored))
+    return fail(Diagnostic{.file = options.data.string(),
+                           .problem = "is not a folder",
+                           .expected = "a folder of recordings or tables"});
   std::vector<Finding> findings;
   Measure done = nullptr;
   for (const Suite& suite : kSuites) {

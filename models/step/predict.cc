@@ -242,7 +242,7 @@ Result<Step> predict(const Spec& spec, const cluster::Cluster& cluster,
   if (spec.workload.experts_per_token > 0)
     step.warnings.push_back(
         "mixture of experts: how fast it is depends on the release of its software; published jobs "
-        "took from 0.8 to 1.4 times as long as predicted, four of 47 about twice");
+        "took from 0.8 to 1.4 times as long as predicted, four of 51 about twice");
   Result<std::vector<memory::StageMemory>> memory = memory_on(step.layout, cluster);
   if (!memory) return forward(memory);
   step.memory = std::move(*memory);

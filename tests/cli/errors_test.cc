@@ -121,6 +121,9 @@ TEST_CASE("an edit that matches nothing says what there is") {
 TEST_CASE("validate needs a folder with recordings") {
   test::check_failed(test::rehearse({"validate", "--data", "no_such_folder"}), 1,
                      "no_such_folder: is not a folder");
+  for (const char* suite : {"throughput", "layers", "carried", "jobs"})
+    test::check_failed(test::rehearse({"validate", suite, "--data", "no_such_folder"}), 1,
+                       "no_such_folder: is not a folder");
   const std::string empty = test::scratch_folder().string();
   test::check_failed(test::rehearse({"validate", "--data", empty}), 1,
                      empty + ": holds no recording");

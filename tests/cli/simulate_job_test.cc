@@ -17,7 +17,6 @@ using test::Ran;
 constexpr char kCluster[] = R"(cluster:
   device: a100_sxm4_80
   devices_per_node: 8
-  nodes: 1
   intra_node: nvswitch
 )";
 
@@ -233,7 +232,7 @@ TEST_CASE("simulate a job file: mistakes, one line each") {
           "job.yaml:2:45: training.microbach: unknown key; did you mean 'microbatch'?\n");
   refused(job() + "target: {epochs: 90}\n", "samples_per_epoch");
   refused(job("", "data: 8", "model: resnet50") + "target: {tokens: 1e9}\n",
-          "job.yaml:9:18: target.tokens: samples of this workload have no tokens; samples or "
+          "job.yaml:8:18: target.tokens: samples of this workload have no tokens; samples or "
           "steps\n");
   refused(job("", "data: 8, zero: 4"), "job.yaml:3:23: plan.zero: 4 is no stage of ZeRO; 0 to 3\n");
 }

@@ -42,8 +42,8 @@ Result<JobTable> read_mlperf_gpt(const std::filesystem::path& path);
 Result<JobTable> read_dlperf_gpt(const std::filesystem::path& path);
 
 /// Published jobs that stand in no table beside the source tree: recalled from the papers that each
-/// row names, with what they do not say in `assumed`. None was in sight when any constant or form
-/// was chosen.
+/// row names, with what they do not say in `assumed`. No constant or form was chosen
+/// by them.
 /// One table per paper.
 std::vector<JobTable> recalled_jobs();
 
