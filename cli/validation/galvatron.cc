@@ -179,17 +179,24 @@ double kept_per_logit(const GalvatronFamily& family) { return family.unfused ? 4
 
 }  // namespace
 
+Result<json> read_json_object(const std::filesystem::path& path) {
+  const Result<std::string> text = read_file(path);
+  if (!text) return forward(text);
+  json root = json::parse(*text, nullptr, false);
+  if (!root.is_object())
+    return fail(Diagnostic{.file = path.string(), .problem = "is no JSON object"});
+  return root;
+}
+
 double galvatron_kept_share_of_loss(const GalvatronFamily& family) {
   return kept_per_logit(family) / (kept_per_logit(family) + kGradientPerLogit);
 }
 
 Result<GalvatronProfile> read_galvatron(const std::filesystem::path& path,
                                         std::vector<std::string>& left_out) {
-  const Result<std::string> text = read_file(path);
-  if (!text) return forward(text);
-  const json root = json::parse(*text, nullptr, false);
-  if (!root.is_object())
-    return fail(Diagnostic{.file = path.string(), .problem = "is no JSON object"});
+  const Result<json> read = read_json_object(path);
+  if (!read) return forward(read);
+  const json& root = *read;
   GalvatronProfile profile{.file = path.stem().string(), .family = {}, .model = {}};
   const std::string& file = profile.file;
   constexpr std::string_view kKind = "memory_profiling_";

@@ -14,6 +14,8 @@
 #include <string_view>
 #include <vector>
 
+#include <nlohmann/json_fwd.hpp>
+
 #include "models/workload/layout.h"
 #include "models/workload/transformer.h"
 #include "sim/base/result.h"
@@ -68,6 +70,9 @@ struct GalvatronProfile {
 /// What the name of a file, [family__]KINDDTYPE_MODEL, says of the model; nothing where it is of
 /// another kind, or of a model that is not known.
 std::optional<GalvatronModel> galvatron_model(const std::string& file, std::string_view kind);
+
+/// The whole of a profile; one line where it cannot be read or is no object.
+Result<nlohmann::json> read_json_object(const std::filesystem::path& path);
 
 /// Fails where the file is no such profile; a profile of a model that is not known has no rows and
 /// says so in `left_out`.

@@ -7,8 +7,6 @@
 #include <fmt/core.h>
 #include <nlohmann/json.hpp>
 
-#include "sim/base/file.h"
-
 namespace rehearse::cli {
 namespace {
 
@@ -51,11 +49,9 @@ Series series_of(const json& root, std::uint32_t sequence) {
 
 Result<GalvatronTimes> read_galvatron_times(const std::filesystem::path& path,
                                             std::vector<std::string>& left_out) {
-  const Result<std::string> text = read_file(path);
-  if (!text) return forward(text);
-  const json root = json::parse(*text, nullptr, false);
-  if (!root.is_object())
-    return fail(Diagnostic{.file = path.string(), .problem = "is no JSON object"});
+  const Result<json> read = read_json_object(path);
+  if (!read) return forward(read);
+  const json& root = *read;
   GalvatronTimes times{.file = path.stem().string(), .model = {}};
   if (times.file.find(kKind) == std::string::npos)
     return fail(Diagnostic{.file = path.string(),
