@@ -206,4 +206,22 @@ bool decode_rows(std::span<const unsigned char> payload, RowsBlock& into) {
   return in.done();
 }
 
+bool decode_records(std::span<const unsigned char> payload, RecordsBlock& into) {
+  Decoder in(payload);
+  const std::uint64_t table = in.varint();
+  const auto thread = read_u32(in);
+  const std::uint64_t n = in.varint(), fields = in.varint();
+  if (!thread || table == 0 || table > UINT8_MAX || n > kMaxBlockRows || fields > kMaxFields)
+    return false;
+  into.table = static_cast<TableId>(table);
+  into.thread = *thread;
+  into.count = static_cast<std::size_t>(n);
+  into.fields = static_cast<std::size_t>(fields);
+  into.values.resize(into.count * into.fields);
+  const std::span<std::uint64_t> values(into.values);
+  for (std::size_t field = 0; field < into.fields; ++field)
+    if (!decode_column(in, values.subspan(field * into.count, into.count))) return false;
+  return in.done();
+}
+
 }  // namespace rehearse::capture

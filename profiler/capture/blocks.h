@@ -2,6 +2,9 @@
 // and the launcher; what they make of damage is theirs to say.
 #pragma once
 
+#include <algorithm>
+#include <array>
+#include <bit>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -12,6 +15,7 @@
 #include <vector>
 
 #include "profiler/capture/format.h"
+#include "profiler/capture/records.h"
 
 namespace rehearse::capture {
 
@@ -95,6 +99,24 @@ struct RowsBlock {
   std::vector<Row> rows = {};
 };
 
+/// BlockType::kRecords.
+struct RecordsBlock {
+  TableId table = {};  ///< may be one that this version does not know
+  std::uint32_t thread = 0;
+  std::size_t count = 0;
+  std::size_t fields = 0;                  ///< of each, in the file
+  std::vector<std::uint64_t> values = {};  ///< field by field
+
+  /// Record `i`, with what this version knows of it.
+  template <class Record>
+  Record at(std::size_t i) const {
+    std::array<std::uint64_t, kFieldsOf<Record>> known = {};
+    for (std::size_t f = 0; f < std::min(fields, known.size()); ++f)
+      known[f] = values[f * count + i];
+    return std::bit_cast<Record>(known);
+  }
+};
+
 // Each gives what a payload holds, or nothing when it is not what a writer writes.
 std::optional<ProcessFacts> decode_process(std::span<const unsigned char> payload);
 std::optional<std::vector<NumberedText>> decode_texts(std::span<const unsigned char> payload);
@@ -102,7 +124,8 @@ std::optional<std::vector<ThreadName>> decode_threads(std::span<const unsigned c
 std::optional<ClockPair> decode_clock(std::span<const unsigned char> payload);
 std::optional<std::uint64_t> decode_loss(std::span<const unsigned char> payload);
 std::optional<Trailer> decode_trailer(std::span<const unsigned char> payload);
-/// The same for rows, into memory that is used again. False when the payload is wrong.
+/// The same for rows and records, into memory that is used again. False when the payload is wrong.
 bool decode_rows(std::span<const unsigned char> payload, RowsBlock& into);
+bool decode_records(std::span<const unsigned char> payload, RecordsBlock& into);
 
 }  // namespace rehearse::capture

@@ -19,6 +19,8 @@ enum class SlotKind : std::uint8_t {
   kRow,
   kText,        ///< row.text is the number of a text of row.span bytes in the slots behind this one
   kThreadName,  ///< row.text names the thread row.span
+  kRecord,      ///< a record of row.span bytes in the slots behind; row.category is its TableId,
+                ///< and its first row.peer fields are numbers of texts
 };
 
 struct alignas(64) Slot {
@@ -26,6 +28,13 @@ struct alignas(64) Slot {
   SlotKind kind;
 };
 static_assert(sizeof(Slot) == 64);
+
+/// Slots behind one that carry its bytes.
+constexpr std::uint32_t slots_behind(const Slot& slot) {
+  const bool carries = slot.kind == SlotKind::kText || slot.kind == SlotKind::kRecord;
+  return carries ? static_cast<std::uint32_t>((slot.row.span + sizeof(Slot) - 1) / sizeof(Slot))
+                 : 0;
+}
 
 inline constexpr std::uint32_t kChunkSlots = 255;
 

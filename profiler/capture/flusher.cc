@@ -1,6 +1,7 @@
 #include "profiler/capture/flusher.h"
 
 #include <algorithm>
+#include <bit>
 
 #include <errno.h>
 #include <fcntl.h>
@@ -19,8 +20,11 @@ constexpr std::size_t kNamesBuffer = 64 * 1024;
 constexpr std::size_t kRowsBuffer = kFlusherBuffer - kNamesBuffer;
 // Written at once, or lost at once where the disk is too full for it.
 constexpr std::size_t kCommitAt = 32 * 1024;
-// A block of rows of a whole chunk, or the texts in it, and the headers.
+// A block of rows of a whole chunk, or the texts or the records in it, and the headers.
 constexpr std::size_t kMaxPiece = std::size_t{kChunkSlots} * kColumns * (kMaxVarint + 1) + 256;
+static_assert(kChunkSlots * (sizeof(Slot) / 8) * kMaxVarint +
+                  64 * (sizeof(BlockHeader) + 4 * kMaxVarint) + 256 <
+              kMaxPiece + kChunkSlots * sizeof(Slot));
 static_assert(kMaxPiece + kChunkSlots * (sizeof(Slot) + 2 * kMaxVarint) < kRowsBuffer - kCommitAt);
 static_assert(kRowsBuffer < kMaxBlockBytes && kChunkSlots <= kMaxBlockRows);
 // What the last blocks take, kept free behind the rows so that a full disk cannot keep them out.
@@ -201,48 +205,75 @@ class Flusher {
     const Row* rows[kChunkSlots];
     std::size_t n = 0;
     bool has_texts = false, has_names = false;
-    for (std::uint32_t i = chunk.encoded; i < end; ++i) {
-      const Slot& slot = chunk.slots[i];
+    std::uint64_t tables = 0;  // a bit each
+    each_slot(chunk, end, [&](const Slot& slot) {
       if (slot.kind == SlotKind::kRow) rows[n++] = &slot.row;
       has_names = has_names || slot.kind == SlotKind::kThreadName;
-      if (slot.kind == SlotKind::kText) {
-        has_texts = true;
-        i += slots_behind(slot);
-      }
-    }
+      has_texts = has_texts || slot.kind == SlotKind::kText;
+      if (slot.kind == SlotKind::kRecord) tables |= std::uint64_t{1} << slot.row.category;
+    });
     if (has_texts) encode_texts(chunk, end);
     if (has_names) encode_names(chunk, end);
     if (n > 0) encode_rows(chunk.thread, rows, n);
+    for (; tables != 0; tables &= tables - 1)
+      encode_records(chunk, end, static_cast<std::uint32_t>(std::countr_zero(tables)));
     chunk.encoded = end;
     if (rows_.size() > kCommitAt) commit(file);
   }
 
-  static std::uint32_t slots_behind(const Slot& text) {
-    return static_cast<std::uint32_t>((text.row.span + sizeof(Slot) - 1) / sizeof(Slot));
+  /// Calls visit(slot) for each slot that is new, but not for what they carry.
+  template <class Visit>
+  static void each_slot(const Chunk& chunk, std::uint32_t end, Visit visit) {
+    for (std::uint32_t i = chunk.encoded; i < end; i += 1 + slots_behind(chunk.slots[i]))
+      visit(chunk.slots[i]);
   }
 
   void encode_texts(const Chunk& chunk, std::uint32_t end) {
     rows_.add(BlockType::kTexts, [&](Encoder& out) {
-      for (std::uint32_t i = chunk.encoded; i < end; ++i) {
-        const Slot& slot = chunk.slots[i];
-        if (slot.kind != SlotKind::kText) continue;
+      each_slot(chunk, end, [&](const Slot& slot) {
+        if (slot.kind != SlotKind::kText) return;
         out.varint(slot.row.text);
         out.text({reinterpret_cast<const char*>(&slot + 1), slot.row.span});
-        i += slots_behind(slot);
+      });
+    });
+  }
+
+  /// The records of one table.
+  void encode_records(const Chunk& chunk, std::uint32_t end, std::uint32_t table) {
+    const std::uint64_t* records[kChunkSlots];
+    std::size_t n = 0;
+    const Row* head = nullptr;
+    each_slot(chunk, end, [&](const Slot& slot) {
+      if (slot.kind != SlotKind::kRecord || slot.row.category != table) return;
+      head = &slot.row;
+      records[n++] = reinterpret_cast<const std::uint64_t*>(&slot + 1);
+    });
+    const std::size_t fields = head->span / sizeof(std::uint64_t);
+    rows_.add(BlockType::kRecords, [&](Encoder& out) {
+      out.varint(table);
+      out.varint(chunk.thread);
+      out.varint(n);
+      out.varint(fields);
+      std::uint64_t values[kChunkSlots];
+      for (std::size_t field = 0; field < fields; ++field) {
+        for (std::size_t i = 0; i < n; ++i) values[i] = records[i][field];
+        encode_column(out, values, n);
+        if (field >= head->peer) continue;
+        for (std::size_t i = 0; i < n; ++i)
+          last_text_ = std::max(last_text_, static_cast<std::uint32_t>(values[i]));
       }
     });
+    rows_in_buffer_ += n;
   }
 
   void encode_names(const Chunk& chunk, std::uint32_t end) {
     rows_.add(BlockType::kThreads, [&](Encoder& out) {
-      for (std::uint32_t i = chunk.encoded; i < end; ++i) {
-        const Slot& slot = chunk.slots[i];
-        if (slot.kind == SlotKind::kText) i += slots_behind(slot);
-        if (slot.kind != SlotKind::kThreadName) continue;
+      each_slot(chunk, end, [&](const Slot& slot) {
+        if (slot.kind != SlotKind::kThreadName) return;
         out.varint(slot.row.span);
         out.varint(slot.row.text);
         last_text_ = std::max(last_text_, slot.row.text);
-      }
+      });
     });
   }
 

@@ -45,6 +45,7 @@ enum class BlockType : std::uint32_t {
   kClock = 5,    ///< the wall clock and the monotonic clock at one moment
   kLoss = 6,     ///< how many rows were lost so far
   kTrailer = 7,  ///< the process ended in order; always the last block
+  kRecords = 8,  ///< records of one table (records.h), field by field
 };
 
 struct BlockHeader {

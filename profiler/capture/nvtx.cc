@@ -1,4 +1,5 @@
-// The callbacks of NVTX and the two entry points by which it finds them.
+#include "profiler/capture/nvtx.h"
+
 #include <algorithm>
 #include <string_view>
 
@@ -268,14 +269,8 @@ class Table {
 };
 
 }  // namespace
-}  // namespace rehearse::capture
 
-using namespace rehearse::capture;
-
-/// NVTX calls this for each program and library that uses it. Returns 1 when calls are recorded,
-/// else 0, and NVTX makes them do nothing.
-extern "C" [[gnu::visibility("default")]] int InitializeInjectionNvtx2(
-    nvtx::GetExportTable get_export_table) {
+int initialize_nvtx(nvtx::GetExportTable get_export_table) {
   if (!get_export_table || !attach()) return 0;
   const auto* exports =
       static_cast<const nvtx::CallbackExports*>(get_export_table(nvtx::kExportCallbacks));
@@ -317,9 +312,7 @@ extern "C" [[gnu::visibility("default")]] int InitializeInjectionNvtx2(
   return 1;
 }
 
-/// The same for an extension module; all but that of payloads do nothing.
-extern "C" [[gnu::visibility("default")]] int InitializeInjectionNvtxExtension(
-    nvtx::ExtensionModule* module) {
+int initialize_nvtx_extension(nvtx::ExtensionModule* module) {
   if (!module || !attach()) return 0;
   if (module->module != nvtx::kPayloadModule || module->segments_count == 0 || !module->segments)
     return 1;
@@ -339,10 +332,7 @@ extern "C" [[gnu::visibility("default")]] int InitializeInjectionNvtxExtension(
   return 1;
 }
 
-/// What one push and pop cost the calling thread (median), in nanoseconds: the very code that
-/// records, into a chunk that is emptied instead of written. Needs no recording and starts none.
-/// For the launcher.
-extern "C" [[gnu::visibility("default")]] double rehearse_capture_ns_per_range() {
+double ns_per_range() {
   constexpr int kRounds = 400;
   constexpr int kPairs = 200;
   const std::size_t bytes = sizeof(ThreadState) + sizeof(Chunk);
@@ -369,3 +359,5 @@ extern "C" [[gnu::visibility("default")]] double rehearse_capture_ns_per_range()
   const auto median = took[kRounds / 2];
   return static_cast<double>(median) / kPairs;
 }
+
+}  // namespace rehearse::capture

@@ -262,12 +262,12 @@ Chunk* next_chunk(ThreadState& state) {
 std::uint32_t text_number(ThreadState& state, std::string_view content) {
   if (content.empty()) return 0;
   if (const Text* text = intern(content, false)) return text->number;
-  const auto behind =
-      static_cast<std::uint32_t>((content.size() + sizeof(Slot) - 1) / sizeof(Slot));
+  const Slot head = {.row = {.span = content.size()}, .kind = SlotKind::kText};
+  const std::uint32_t behind = slots_behind(head);
   Slot* slot = room(state, 1 + behind);
   if (!slot) return kLostText;
-  slot->row = {.span = content.size(), .text = new_text_number()};
-  slot->kind = SlotKind::kText;
+  *slot = head;
+  slot->row.text = new_text_number();
   std::memcpy(static_cast<void*>(slot + 1), content.data(), content.size());
   publish(state, 1 + behind);
   return slot->row.text;

@@ -11,6 +11,7 @@
 
 #include "profiler/capture/chunks.h"
 #include "profiler/capture/format.h"
+#include "profiler/capture/records.h"
 #include "profiler/capture/system.h"
 
 namespace rehearse::capture {
@@ -131,6 +132,29 @@ inline bool append(ThreadState& state, const Row& row, SlotKind kind = SlotKind:
   slot->row = row;
   slot->kind = kind;
   publish(state, 1);
+  return true;
+}
+
+/// Adds the record, or counts it as lost.
+template <class Record>
+bool append(ThreadState& state, const Record& record) {
+  static_assert(sizeof(Record) % sizeof(std::uint64_t) == 0 && kFieldsOf<Record> <= kMaxFields);
+  constexpr auto kBehind =
+      static_cast<std::uint32_t>((sizeof(Record) + sizeof(Slot) - 1) / sizeof(Slot));
+  const auto* fields = reinterpret_cast<const std::uint64_t*>(&record);
+  bool whole = true;
+  for (unsigned i = 0; i < Record::kTexts; ++i) whole = whole && fields[i] != kLostText;
+  Slot* slot = whole ? room(state, 1 + kBehind) : nullptr;
+  if (!slot) {
+    count_lost(state);
+    return false;
+  }
+  slot->row = {.span = sizeof record,
+               .category = static_cast<std::uint32_t>(Record::kTable),
+               .peer = Record::kTexts};
+  slot->kind = SlotKind::kRecord;
+  std::memcpy(static_cast<void*>(slot + 1), &record, sizeof record);
+  publish(state, 1 + kBehind);
   return true;
 }
 

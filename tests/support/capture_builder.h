@@ -76,6 +76,21 @@ class CaptureBuilder {
       column([](const Row& row) { return row.reduction; });
     });
   }
+  /// Records that one thread wrote, every field plain.
+  template <class Record>
+  CaptureBuilder& records(std::uint32_t thread, const std::vector<Record>& records) {
+    return block(capture::BlockType::kRecords, [&](capture::Encoder& out) {
+      out.varint(static_cast<std::uint64_t>(Record::kTable));
+      out.varint(thread);
+      out.varint(records.size());
+      out.varint(capture::kFieldsOf<Record>);
+      for (unsigned field = 0; field < capture::kFieldsOf<Record>; ++field) {
+        out.byte(static_cast<unsigned>(capture::Encoding::kPlain));
+        for (const Record& record : records)
+          out.varint(reinterpret_cast<const std::uint64_t*>(&record)[field]);
+      }
+    });
+  }
   template <class Fill>
   CaptureBuilder& block(capture::BlockType type, Fill fill) {
     std::vector<unsigned char> payload(1 << 16);

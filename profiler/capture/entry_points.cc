@@ -1,0 +1,20 @@
+// Where the world comes in: every symbol that the library shows. None lets an exception out, for
+// nothing in it throws.
+#include "profiler/capture/nvtx.h"
+
+#define REHEARSE_ENTRY extern "C" [[gnu::visibility("default")]]
+
+namespace capture = rehearse::capture;
+
+/// NVTX calls this for each program and library that uses it.
+REHEARSE_ENTRY int InitializeInjectionNvtx2(capture::nvtx::GetExportTable get_export_table) {
+  return capture::initialize_nvtx(get_export_table);
+}
+
+/// NVTX calls this for each of its extension modules.
+REHEARSE_ENTRY int InitializeInjectionNvtxExtension(capture::nvtx::ExtensionModule* module) {
+  return capture::initialize_nvtx_extension(module);
+}
+
+/// For the launcher: what one range costs, in nanoseconds.
+REHEARSE_ENTRY double rehearse_capture_ns_per_range() { return capture::ns_per_range(); }
