@@ -20,8 +20,10 @@
 namespace rehearse::capture {
 namespace {
 
-constexpr std::size_t kBufferBytes = 2 << 20;
-constexpr std::size_t kSpareBuffers = 32;
+// CUPTI gives back a buffer only when every record in it is complete, so what a killed process
+// loses grows with it: some 2000 kernels.
+constexpr std::size_t kBufferBytes = 512 << 10;
+constexpr std::size_t kSpareBuffers = 64;
 constexpr std::uint64_t kAskEvery = 1000000000;  // ns between two requests for finished records
 // How long the end of the process waits for the last records: a GPU that hangs must not hold it.
 constexpr std::uint64_t kPatience = 5000000000;
@@ -180,7 +182,7 @@ void buffer_completed(void*, std::uint32_t, std::uint8_t* buffer, std::size_t,
   spare_buffers.give(buffer, valid_bytes);
 }
 
-/// Before a call behind which records would be gone.
+/// Before a call that takes the device's state away, and with it records.
 void before_call(void*, std::uint32_t, std::uint32_t, const void* data) {
   if (data && static_cast<const cupti::ApiCallbackData*>(data)->site == 0 && owner == ::getpid())
     library.flush_all(cupti::kFlushForced);

@@ -57,8 +57,7 @@ bool is_recorded_call(std::string_view plain_name) {
 }
 
 bool ends_records(std::string_view plain_name) {
-  for (const std::string_view call : {"cuCtxDestroy", "cuDevicePrimaryCtxReset", "cuProfilerStop",
-                                      "cudaDeviceReset", "cudaProfilerStop"})
+  for (const std::string_view call : {"cuCtxDestroy", "cuDevicePrimaryCtxReset", "cudaDeviceReset"})
     if (plain_name == call) return true;
   return false;
 }

@@ -12,8 +12,7 @@ std::string_view plain_call_name(const char* name);
 /// many and so short that to record them would cost the program more than they do.
 bool is_recorded_call(std::string_view plain_name);
 
-/// Whether CUPTI's records are to be taken before the call: behind it they may be gone, or it marks
-/// the end of what the program wants profiled.
+/// Whether CUPTI's records are to be taken before the call, for behind it they may be gone.
 bool ends_records(std::string_view plain_name);
 
 }  // namespace rehearse::capture
