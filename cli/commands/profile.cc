@@ -31,15 +31,15 @@ Json to_json(const Options& options, const capture::LaunchReport& report) {
                                  {"command", p.command},
                                  {"recorded", p.recorded},
                                  {"ended_in_order", p.ended},
-                                 {"ranges", p.ranges},
-                                 {"marks", p.marks},
-                                 {"dropped", p.lost},
+                                 {"ranges", p.counts.ranges},
+                                 {"marks", p.counts.marks},
+                                 {"dropped", p.counts.lost},
                                  {"bytes", p.bytes}});
   json["records"] = {"nvtx"};
-  json["ranges"] = report.ranges;
-  json["marks"] = report.marks;
+  json["ranges"] = report.counts.ranges;
+  json["marks"] = report.counts.marks;
   json["kernels"] = 0;
-  json["dropped"] = report.lost;
+  json["dropped"] = report.counts.lost;
   json["wall_time"] = json_measured(report.wall);
   json["overhead"] = {{"per_range", json_measured(report.cost_per_range)},
                       {"total", json_measured(report.recording)},
@@ -56,7 +56,7 @@ Table process_table(const capture::LaunchReport& report) {
                {"ended", Align::kLeft},
                {"command", Align::kLeft}});
   for (const capture::LaunchedProcess& p : report.processes)
-    table.add({p.name, grouped(p.ranges), grouped(p.marks), grouped(p.lost),
+    table.add({p.name, grouped(p.counts.ranges), grouped(p.counts.marks), grouped(p.counts.lost),
                fmt::format("{:.1f}", static_cast<double>(p.bytes) * 1e-3),
                !p.recorded ? "nothing recorded"
                : p.ended   ? "in order"
@@ -75,8 +75,8 @@ std::string to_text(const Options& options, const capture::LaunchReport& report)
              "{}: {} process{}, {} ranges, {} marks, {} dropped\n"
              "recording cost {} a range: {} in all, {:.2f} % of the {} that the run took\n\n",
              options.folder.string(), report.processes.size(),
-             report.processes.size() == 1 ? "" : "es", grouped(report.ranges),
-             grouped(report.marks), grouped(report.lost), to_string(report.cost_per_range),
+             report.processes.size() == 1 ? "" : "es", grouped(report.counts.ranges),
+             grouped(report.counts.marks), grouped(report.counts.lost), to_string(report.cost_per_range),
              to_string(report.recording), overhead(report) * 100, to_string(report.wall, 4)) +
          process_table(report).text();
 }

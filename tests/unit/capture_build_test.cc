@@ -52,7 +52,7 @@ void check_library(const fs::path& library) {
     names += symbols.substr(at + 19, symbols.find('\n', at) - at - 19) + "\n";
   CHECK(names ==
         "InitializeInjectionNvtx2\nInitializeInjectionNvtxExtension\nrehearse_capture_ns_per_"
-        "range\n");
+        "range\nrehearse_capture_pop\nrehearse_capture_push\n");
 }
 
 TEST_CASE("the capture library needs libc alone and shows its entry points only") {
