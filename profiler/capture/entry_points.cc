@@ -1,10 +1,17 @@
 // Where the world comes in: every symbol that the library shows. None lets an exception out, for
 // nothing in it throws.
+#include "profiler/capture/cupti.h"
 #include "profiler/capture/nvtx.h"
 
 #define REHEARSE_ENTRY extern "C" [[gnu::visibility("default")]]
 
 namespace capture = rehearse::capture;
+
+/// The CUDA driver calls this when it has started.
+REHEARSE_ENTRY int InitializeInjection() {
+  capture::start_device_records();
+  return 1;  // the driver goes on whatever came of it
+}
 
 /// NVTX calls this for each program and library that uses it.
 REHEARSE_ENTRY int InitializeInjectionNvtx2(capture::nvtx::GetExportTable get_export_table) {

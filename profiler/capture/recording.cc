@@ -101,18 +101,6 @@ bool say_failure(std::string_view what, std::string_view path) {
   return false;
 }
 
-bool start_flusher(Recording& recording) {
-  sigset_t all, before;
-  ::sigfillset(&all);
-  ::pthread_sigmask(SIG_SETMASK, &all, &before);
-  pthread_t thread;
-  const int error = ::pthread_create(&thread, nullptr, run_flusher, &recording);
-  ::pthread_sigmask(SIG_SETMASK, &before, nullptr);
-  if (error == 0) ::pthread_detach(thread);
-  errno = error;
-  return error == 0;
-}
-
 bool start() {
   const char* named = ::getenv(kFolderVariable);
   if (!named || !*named) {
@@ -142,7 +130,7 @@ bool start() {
     return say_failure("no thread key to record to", folder);
   hooked = true;
   current.store(&recording, std::memory_order_release);
-  if (!start_flusher(recording)) return say_failure("no thread to write to", folder);
+  if (!start_thread(run_flusher, &recording)) return say_failure("no thread to write to", folder);
   return true;
 }
 
@@ -216,6 +204,23 @@ bool attach() {
     phase.store(live ? Phase::kLive : Phase::kOff, std::memory_order_release);
     return live;
   }
+}
+
+bool start_thread(void* (*run)(void*), void* argument) {
+  sigset_t all, before;
+  ::sigfillset(&all);
+  ::pthread_sigmask(SIG_SETMASK, &all, &before);
+  pthread_t thread;
+  const int error = ::pthread_create(&thread, nullptr, run, argument);
+  ::pthread_sigmask(SIG_SETMASK, &before, nullptr);
+  if (error == 0) ::pthread_detach(thread);
+  errno = error;
+  return error == 0;
+}
+
+void count_lost(std::uint64_t rows) {
+  if (Recording* recording = current.load(std::memory_order_acquire))
+    recording->lost.fetch_add(rows, std::memory_order_relaxed);
 }
 
 ThreadState* register_thread() {

@@ -45,7 +45,7 @@ struct Recording {
   ChunkQueue queue;
   std::atomic<ThreadState*> states{nullptr};
   std::atomic<std::uint32_t> idle_states{0};
-  std::atomic<std::uint64_t> lost{0};  ///< rows of threads that got no state
+  std::atomic<std::uint64_t> lost{0};  ///< rows that no thread's state counts
   Futex flusher_sleeps{0};
   Futex closing{0};
   Futex closed{0};
@@ -69,6 +69,13 @@ bool attach();
 /// Makes the state of this thread, and the recording if the process has none. Null when nothing can
 /// be recorded.
 ThreadState* register_thread();
+
+/// Starts a thread of ours, which gets no signals and ends with the process. False when there is
+/// none.
+bool start_thread(void* (*run)(void*), void* argument);
+
+/// Counts what was lost before it came to a thread of ours.
+void count_lost(std::uint64_t rows);
 
 /// Hands the full chunk over and takes an empty one. Null when the pool is empty.
 Chunk* next_chunk(ThreadState& state);
