@@ -22,10 +22,6 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// By each of these one library gets into a program: through NVTX, the CUDA driver, NCCL.
-constexpr const char* kInjections[] = {"NVTX_INJECTION64_PATH", "CUDA_INJECTION64_PATH",
-                                       "NCCL_PROFILER_PLUGIN"};
-
 /// What a range costs, which only our library can tell.
 Result<Seconds> cost_per_range(const fs::path& library) {
   const auto wrong = [&](std::string problem) {

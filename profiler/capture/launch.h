@@ -14,6 +14,11 @@
 
 namespace rehearse::capture {
 
+/// The variables by which a tool gets into programs: through NVTX, the CUDA driver, NCCL. The
+/// launcher sets them all to its library, and refuses where another tool has set one.
+inline constexpr const char* kInjections[] = {"NVTX_INJECTION64_PATH", "CUDA_INJECTION64_PATH",
+                                              "NCCL_PROFILER_PLUGIN"};
+
 struct LaunchOptions {
   std::filesystem::path folder;      ///< where the recording goes: new or empty
   std::vector<std::string> command;  ///< the program, looked up as a shell does, and its arguments

@@ -222,8 +222,7 @@ TEST_CASE("a torch that is another than we know is one line on stderr") {
           {{"PYTHONPATH", other.parent_path().string()}});
   CHECK(hooked.ran.code == 0);
   CHECK(hooked.ran.errors.starts_with("rehearse: PyTorch hook: AttributeError: "));
-  CHECK(hooked.ran.errors.ends_with("'autograd'\n42 exec_module\n") ||
-        hooked.ran.errors.ends_with("import)\n42 exec_module\n"));
+  CHECK(hooked.ran.errors.ends_with("\n42 exec_module\n"));
   CHECK(std::count(hooked.ran.errors.begin(), hooked.ran.errors.end(), '\n') == 2);
 }
 
