@@ -62,6 +62,10 @@ def device(name):
     return name
 
 
+def where(*_):
+    return Tensor(), Tensor()
+
+
 def manual_seed(_):
     pass
 

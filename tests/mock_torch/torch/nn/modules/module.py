@@ -47,7 +47,8 @@ else:
 
 
 class Parameter(Tensor):
-    pass
+    def __init__(self, *_, **__):
+        pass
 
 
 class Module:
