@@ -21,6 +21,15 @@ class Skipped(Exception):
     """What an item says when this machine lacks what it needs."""
 
 
+def _json_lines(text):
+    """The lines that are whole documents; one that was cut off is none."""
+    lines = []
+    for line in text.splitlines():
+        if line.startswith("{") and line.endswith("}"):
+            lines.append(json.loads(line))
+    return lines
+
+
 class Runner:
     def __init__(self, out, library, mock):
         self.out, self.library, self.mock = out, library, mock
@@ -52,11 +61,11 @@ class Runner:
                 timeout=max(1, timeout),
             )
         except subprocess.TimeoutExpired as late:
-            raise Failed(f"{words[0]} did not end within {late.timeout:.0f} s") from None
-        lines = []
-        for line in done.stdout.splitlines():
-            if line.startswith("{"):
-                lines.append(json.loads(line))
+            said = late.stdout or ""
+            error = Failed(f"{words[0]} did not end within {late.timeout:.0f} s")
+            error.lines = _json_lines(said if isinstance(said, str) else said.decode())
+            raise error from None
+        lines = _json_lines(done.stdout)
         if code is not None and done.returncode != code:
             said = (done.stderr.strip().splitlines() or ["no word of why"])[-1]
             error = Failed(f"{words[0]} ended with {done.returncode}: {said[:200]}")

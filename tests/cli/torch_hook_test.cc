@@ -226,6 +226,29 @@ TEST_CASE("a torch that is another than we know is one line on stderr") {
   CHECK(std::count(hooked.ran.errors.begin(), hooked.ran.errors.end(), '\n') == 2);
 }
 
+TEST_CASE("what fails in the hook is one line, once, and the script goes on") {
+  const Hooked no_library = run("import os\nos.environ['NVTX_INJECTION64_PATH'] = '/no/such.so'\n" +
+                                std::string(kModel) + "train(2)\nprint('trained')\n");
+  INFO(no_library.ran.errors);
+  CHECK(no_library.ran.code == 0);
+  CHECK(no_library.ran.errors.starts_with("rehearse: PyTorch hook: OSError: /no/such.so"));
+  CHECK(no_library.ran.errors.ends_with("\ntrained\n"));
+
+  const Hooked odd = run(std::string(kModel) + R"(
+class Odd(Net):
+    def named_modules(self, prefix=""):
+        raise RuntimeError("no names")
+net = Odd()
+train(3)
+print("trained")
+)");
+  INFO(odd.ran.errors);
+  CHECK(odd.ran.code == 0);
+  CHECK(odd.ran.errors.starts_with("rehearse: PyTorch hook: RuntimeError: no names\ntrained\n"));
+  CHECK(count(odd.trace(), "step 2") == 1);
+  CHECK(test::problems(odd.trace(), trace::ProblemKind::kUnbalancedRange) == 0);
+}
+
 TEST_CASE("a sitecustomize that is there runs as it would") {
   const fs::path own = test::write_scratch("sitecustomize.py", "import builtins\nbuiltins.x = 3\n");
   const std::string torch = test::source_file("tests/mock_torch").string();

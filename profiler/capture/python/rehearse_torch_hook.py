@@ -23,6 +23,7 @@ import weakref
 _MODULES = b"rehearse.module"
 _STEPS = b"rehearse.step"
 _AFTER = b"after the last step"
+_NONE = b"no step of an optimizer"
 
 _push = None
 _pop = None
@@ -40,6 +41,10 @@ def _say(text):
         pass
 
 
+def _say_error(error):
+    _say("%s: %s" % (type(error).__name__, error))
+
+
 def _swallowing(function):
     """The function with every failure said instead of raised."""
 
@@ -48,7 +53,7 @@ def _swallowing(function):
         try:
             return function(*arguments, **named)
         except Exception as error:
-            _say("%s: %s" % (type(error).__name__, error))
+            _say_error(error)
             return None
 
     return guarded
@@ -180,16 +185,37 @@ class _Modules:
         self._operators = operators
         self._thread = _Thread()
         self._names = weakref.WeakKeyDictionary()  # per outermost module
-        compiling = _compiling(torch)
+        compiling, thread, push, pop = _compiling(torch), self._thread, _push, _pop
         module = torch.nn.modules.module
 
+        # These run around every module: little is called from them.
         def before(called, inputs):
-            if not compiling():
-                self.enter(called)
+            if compiling():
+                return
+            try:
+                running = thread.open
+                if not running:
+                    self._begin(thread, called)
+                entry = thread.names.get(id(called))
+                if entry is None or entry[0]() is not called:  # made after the outermost was named
+                    entry = None, type(called).__name__.encode()
+                running.append(called)
+                push(_MODULES, entry[1])
+            except Exception as error:
+                _say_error(error)
 
         def after(called, inputs, output):
-            if not compiling():
-                self.leave(called)
+            if compiling():
+                return
+            try:
+                running = thread.open
+                if running and running[-1] is called:
+                    running.pop()
+                    pop(_MODULES, None)
+                else:
+                    self._leave_above(running, called)
+            except Exception as error:
+                _say_error(error)
 
         module.register_module_forward_pre_hook(before)
         try:
@@ -197,26 +223,18 @@ class _Modules:
         except TypeError:
             module.register_module_forward_hook(after)
 
-    @_swallowing
-    def enter(self, called):
-        thread = self._thread
-        if not thread.open:
-            self._operators.enter()
-            thread.names = self._names_below(called)
-        entry = thread.names.get(id(called))
-        if entry is None or entry[0]() is not called:
-            entry = (None, type(called).__name__.encode())  # made after the outermost was named
-        thread.open.append(called)
-        _push(_MODULES, entry[1])
+    def _begin(self, thread, root):
+        self._operators.enter()
+        thread.names = self._names_below(root)
 
-    @_swallowing
-    def leave(self, called):
-        thread = self._thread
-        if not any(module is called for module in thread.open):
+    @staticmethod
+    def _leave_above(running, called):
+        """Leaves a module and those above it, which exceptions have left."""
+        if not any(module is called for module in running):
             return
-        while thread.open:  # those above left by an exception
+        while running:
             _pop(_MODULES, None)
-            if thread.open.pop() is called:
+            if running.pop() is called:
                 break
 
     def close_all(self):
@@ -328,7 +346,7 @@ class _Steps:
     @_swallowing
     def _close(self):
         if self._owner == _here():
-            _pop(_STEPS, _AFTER)
+            _pop(_STEPS, _AFTER if self._number > 0 else _NONE)
 
 
 def _here():
