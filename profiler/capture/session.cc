@@ -97,8 +97,7 @@ class Counter {
       const auto fact = records_.at<FactRecord>(i);
       const auto key = texts_.find(fact.key), value = texts_.find(fact.value);
       if (key == texts_.end()) continue;
-      // Only a process that started the driver has anything to say about devices.
-      process_.device = process_.device || key->second.starts_with("driver");
+      process_.device = process_.device || key->second == "driver.cuda";
       process_.facts.emplace_back(key->second, value == texts_.end() ? "" : value->second);
     }
   }

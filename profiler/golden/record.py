@@ -225,7 +225,7 @@ class Golden:
         share = f", {row['overhead']:+.1%}" if plain else ""
         return [
             f"{row['kernels']} kernels, {row['ranges']} ranges, {result['step_ms']:.3f} ms a "
-            f"step{share}, {total / 1024:.0f} KiB"
+            f"step{share}, {total / 1024:.0f} KiB" + board_text(capture.table("power"))
         ]
 
     def write_meta(self, folder, item, words, options, hook, capture, row, result):
@@ -329,6 +329,18 @@ class Golden:
         if size > 14 * 2**20:
             self.failed.append("size")
             self.say("FAILED: more than 14 MiB: take fewer traces or steps")
+
+
+def board_text(readings):
+    """What the readings of the board say; power and energy are two counters that should agree."""
+    readings = [r for r in readings if r["power"] > 0]
+    if len(readings) < 2:
+        return ""
+    first, last = readings[0], readings[-1]
+    seconds = (last["time"] - first["time"]) / 1e9
+    mean = sum(r["power"] for r in readings) / len(readings) / 1e3
+    by_energy = (last["energy"] - first["energy"]) / 1e3 / seconds
+    return f"; {len(readings)} readings in {seconds:.1f} s, {mean:.0f} W mean, {by_energy:.0f} W by energy"
 
 
 def driver_version():

@@ -133,7 +133,7 @@ class _Operators:
     def __init__(self, torch):
         self._torch = torch
         self._thread = threading.local()
-        self.emitted = False
+        self.asked = self.emitted = False
         profiler = torch.autograd.profiler
         for name in ("_prepare_profiler", "_enable_profiler"):
             if hasattr(profiler, name):
@@ -160,6 +160,7 @@ class _Operators:
 
     def enter(self):
         thread = self._thread
+        self.asked = True
         if getattr(thread, "tried", False) or not self._torch.cuda.is_initialized():
             return
         thread.tried = thread.entering = True
@@ -365,7 +366,7 @@ def install(torch):
     process = os.getpid()
 
     def tell():
-        if not operators.emitted and os.getpid() == process:
+        if operators.asked and not operators.emitted and os.getpid() == process:
             _say("no forward pass used CUDA: modules and steps have names, operators have none")
 
     atexit.register(tell)
