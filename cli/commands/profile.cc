@@ -1,8 +1,12 @@
 // rehearse profile: run a command so that it, and every process it starts, is recorded.
+#include <set>
+
 #include <CLI/CLI.hpp>
 #include <fmt/core.h>
 
 #include "cli/commands/commands.h"
+#include "cli/commands/profile_overhead.h"
+#include "cli/commands/profile_session.h"
 #include "cli/output/result.h"
 #include "profiler/capture/launch.h"
 #include "sim/base/installed.h"
@@ -14,36 +18,91 @@ namespace {
 struct Options {
   std::filesystem::path folder = "rehearse-capture";
   std::vector<std::string> command;
+  capture::Options record;
+  bool torch_ops = false;
+  bool measure_overhead = false;
+  std::size_t pairs = 1;
 };
 
-/// Time spent on recording, as a share of all that its threads could have done meanwhile.
-double overhead(const capture::LaunchReport& report) {
-  return report.wall > Seconds::s(0) ? report.recording / report.wall : 0;
+/// What is shown.
+struct Profiled {
+  std::string folder;
+  capture::LaunchReport report;
+  std::optional<Overhead> overhead;
+
+  /// Time spent on ranges, as a share of all that the threads could have done meanwhile.
+  double share() const { return report.wall > Seconds::s(0) ? report.recording / report.wall : 0; }
+};
+
+std::vector<std::string> kinds_of(const capture::Counts& counts) {
+  std::vector<std::string> kinds;
+  const auto add = [&](std::uint64_t count, const char* kind) {
+    if (count > 0) kinds.emplace_back(kind);
+  };
+  add(counts.ranges + counts.marks, "nvtx");
+  add(counts.kernels, "kernels");
+  add(counts.copies, "copies");
+  add(counts.calls, "calls");
+  add(counts.graphs, "graphs");
+  add(counts.collectives, "collectives");
+  return kinds;
 }
 
-Json to_json(const Options& options, const capture::LaunchReport& report) {
+Json to_json(const capture::LaunchedProcess& p) {
+  Json json = {{"name", p.name},
+               {"command", p.command},
+               {"recorded", p.recorded},
+               {"ended_in_order", p.ended},
+               {"device", p.device},
+               {"ranges", p.counts.ranges},
+               {"marks", p.counts.marks},
+               {"kernels", p.counts.kernels},
+               {"copies", p.counts.copies},
+               {"calls", p.counts.calls},
+               {"graphs", p.counts.graphs},
+               {"collectives", p.counts.collectives},
+               {"dropped", p.counts.lost},
+               {"bytes", p.bytes}};
+  json["facts"] = Json::array();
+  for (const auto& fact : p.facts)
+    json["facts"].push_back({{"name", fact.first}, {"detail", fact.second}});
+  return json;
+}
+
+Json to_json(const Spread& spread) {
+  return {{"value", spread.value}, {"low", spread.low}, {"high", spread.high}};
+}
+
+Json to_json(const Profiled& profiled) {
+  const capture::LaunchReport& report = profiled.report;
   Json json = json_root("profile");
-  json["folder"] = options.folder.string();
+  json["folder"] = profiled.folder;
   json["exit_code"] = report.shell_code();
   json["processes"] = Json::array();
   for (const capture::LaunchedProcess& p : report.processes)
-    json["processes"].push_back({{"name", p.name},
-                                 {"command", p.command},
-                                 {"recorded", p.recorded},
-                                 {"ended_in_order", p.ended},
-                                 {"ranges", p.ranges},
-                                 {"marks", p.marks},
-                                 {"dropped", p.lost},
-                                 {"bytes", p.bytes}});
-  json["records"] = {"nvtx"};
-  json["ranges"] = report.ranges;
-  json["marks"] = report.marks;
-  json["kernels"] = 0;
-  json["dropped"] = report.lost;
+    json["processes"].push_back(to_json(p));
+  json["records"] = kinds_of(report.counts);
+  json["ranges"] = report.counts.ranges;
+  json["marks"] = report.counts.marks;
+  json["kernels"] = report.counts.kernels;
+  json["copies"] = report.counts.copies;
+  json["calls"] = report.counts.calls;
+  json["graphs"] = report.counts.graphs;
+  json["collectives"] = report.counts.collectives;
+  json["dropped"] = report.counts.lost;
   json["wall_time"] = json_measured(report.wall);
   json["overhead"] = {{"per_range", json_measured(report.cost_per_range)},
                       {"total", json_measured(report.recording)},
-                      {"share_of_wall_time", overhead(report)}};
+                      {"share_of_wall_time", profiled.share()}};
+  if (const auto& overhead = profiled.overhead) {
+    Json measured = {{"pairs", overhead->pairs},
+                     {"wall_time", json_measured(overhead->wall_plain)},
+                     {"wall_share", to_json(overhead->wall_share)}};
+    if (overhead->step_plain) measured["step_time"] = json_measured(*overhead->step_plain);
+    if (overhead->step_share) measured["step_share"] = to_json(*overhead->step_share);
+    if (overhead->cost_per_call) measured["per_call"] = json_measured(*overhead->cost_per_call);
+    json["overhead"]["measured"] = std::move(measured);
+  }
   return json;
 }
 
@@ -51,12 +110,16 @@ Table process_table(const capture::LaunchReport& report) {
   Table table({{"process", Align::kLeft},
                {"ranges"},
                {"marks"},
+               {"kernels"},
+               {"copies"},
+               {"collectives"},
                {"dropped"},
                {"size (kB)"},
                {"ended", Align::kLeft},
                {"command", Align::kLeft}});
   for (const capture::LaunchedProcess& p : report.processes)
-    table.add({p.name, grouped(p.ranges), grouped(p.marks), grouped(p.lost),
+    table.add({p.name, grouped(p.counts.ranges), grouped(p.counts.marks), grouped(p.counts.kernels),
+               grouped(p.counts.copies), grouped(p.counts.collectives), grouped(p.counts.lost),
                fmt::format("{:.1f}", static_cast<double>(p.bytes) * 1e-3),
                !p.recorded ? "nothing recorded"
                : p.ended   ? "in order"
@@ -65,57 +128,170 @@ Table process_table(const capture::LaunchReport& report) {
   return table;
 }
 
-std::string to_text(const Options& options, const capture::LaunchReport& report) {
-  if (report.processes.empty())
-    return fmt::format(
-        "{}: nothing was recorded: no process made an NVTX call.\nRanges are what is recorded; "
-        "see docs/profiling.md for how to add them.\n",
-        options.folder.string());
-  return fmt::format(
-             "{}: {} process{}, {} ranges, {} marks, {} dropped\n"
-             "recording cost {} a range: {} in all, {:.2f} % of the {} that the run took\n\n",
-             options.folder.string(), report.processes.size(),
-             report.processes.size() == 1 ? "" : "es", grouped(report.ranges),
-             grouped(report.marks), grouped(report.lost), to_string(report.cost_per_range),
-             to_string(report.recording), overhead(report) * 100, to_string(report.wall, 4)) +
-         process_table(report).text();
+/// What keeps the recording from being all that it could be, a line each.
+std::string notes_on(const capture::LaunchReport& report) {
+  std::string text;
+  std::set<std::string> said;  // each rank has the same trouble
+  for (const capture::LaunchedProcess& p : report.processes)
+    for (const auto& fact : p.facts)
+      if (fact.first == "trouble" && said.insert(fact.second).second)
+        text += fmt::format("{}: {}\n", p.name, fact.second);
+  const bool device = std::any_of(report.processes.begin(), report.processes.end(),
+                                  [](const capture::LaunchedProcess& p) { return p.device; });
+  if (!device)
+    text += "no process started the CUDA driver: there are no kernels to record\n";
+  else if (report.counts.kernels + report.counts.graphs == 0 && said.empty())
+    text += "the CUDA driver was started, but no kernel ran\n";
+  if (report.counts.lost > 0)
+    text += fmt::format("{} records were dropped: they came faster than the disk took them\n",
+                        grouped(report.counts.lost));
+  return text;
+}
+
+std::string percent(const Spread& spread) {
+  return fmt::format("{:+.2f} % ({:+.2f} to {:+.2f} %)", spread.value * 100, spread.low * 100,
+                     spread.high * 100);
+}
+
+std::string overhead_text(const Overhead& overhead) {
+  std::string text;
+  if (overhead.step_share)
+    text += fmt::format("with recording a step takes {} longer than {}",
+                        percent(*overhead.step_share), to_string(*overhead.step_plain, 4));
+  else
+    text += "no steps are marked; with recording";
+  text += fmt::format("{} the run {} longer than {}, in {} pair{} of runs\n",
+                      overhead.step_share ? "," : "", percent(overhead.wall_share),
+                      to_string(overhead.wall_plain, 4), overhead.pairs,
+                      overhead.pairs == 1 ? "" : "s");
+  if (overhead.cost_per_call)
+    text += fmt::format("what ranges do not explain is {} for each CUDA call\n",
+                        to_string(*overhead.cost_per_call));
+  return text;
+}
+
+std::string to_text(const Profiled& profiled) {
+  const capture::LaunchReport& report = profiled.report;
+  std::string text;
+  if (report.processes.empty()) {
+    text = fmt::format(
+        "{}: nothing was recorded: no process started the CUDA driver or made an NVTX call.\n"
+        "`rehearse doctor` says what works here; docs/profiling.md how to name ranges.\n",
+        profiled.folder);
+  } else {
+    const capture::Counts& c = report.counts;
+    text = fmt::format(
+        "{}: {} process{}, {} kernels, {} copies, {} collectives, {} ranges, {} marks, {} dropped\n"
+        "recording ranges cost {} each: {} in all, {:.2f} % of the {} that the run took\n",
+        profiled.folder, report.processes.size(), report.processes.size() == 1 ? "" : "es",
+        grouped(c.kernels), grouped(c.copies), grouped(c.collectives), grouped(c.ranges),
+        grouped(c.marks), grouped(c.lost), to_string(report.cost_per_range),
+        to_string(report.recording), profiled.share() * 100, to_string(report.wall, 4));
+    text += notes_on(report);
+  }
+  if (profiled.overhead) text += overhead_text(*profiled.overhead);
+  return report.processes.empty() ? text : text + "\n" + process_table(report).text();
+}
+
+/// The launcher's options for these.
+Result<capture::LaunchOptions> launch_options(const Options& options, const Globals& globals) {
+  const Result<std::filesystem::path> library = installed_library("librehearse_capture.so");
+  if (!library) return forward(library);
+  capture::LaunchOptions launched{.folder = options.folder,
+                                  .command = options.command,
+                                  .library = *library,
+                                  .record = options.record};
+  // A program that reads our result must not find the command's output in it.
+  launched.output_to_stderr = globals.format != Format::kTable;
+  if (options.torch_ops) {
+    const Result<std::filesystem::path> hook = installed_library("python/sitecustomize.py");
+    if (!hook) return forward(hook);
+    launched.python = hook->parent_path();
+  }
+  return launched;
 }
 
 Result<Exit> run(const Options& options, const Globals& globals) {
-  const Result<std::filesystem::path> library = installed_library("librehearse_capture.so");
-  if (!library) return forward(library);
-  const Result<capture::LaunchReport> report =
-      capture::launch({.folder = options.folder,
-                       .command = options.command,
-                       .library = *library,
-                       // A program that reads our result must not find the command's output in it.
-                       .output_to_stderr = globals.format != Format::kTable});
+  const Result<capture::LaunchOptions> launched = launch_options(options, globals);
+  if (!launched) return forward(launched);
+  for (const std::string& warning : capture::launch_warnings()) globals.warn(warning);
+  Result<capture::LaunchReport> report = capture::launch(*launched);
   if (!report) return forward(report);
   if (report->signal)
     globals.warn(fmt::format("signal {} ended the command; what it did until then is recorded",
                              *report->signal));
-  const Formats formats = {.text = [&] { return to_text(options, *report); },
-                           .json = [&] { return to_json(options, *report); },
-                           .table = [&] { return process_table(*report); }};
+  Profiled profiled{
+      .folder = options.folder.string(), .report = std::move(*report), .overhead = {}};
+  if (options.measure_overhead && profiled.report.shell_code() == 0) {
+    const Result<Overhead> overhead = measure_overhead(*launched, profiled.report, options.pairs);
+    if (overhead)
+      profiled.overhead = *overhead;
+    else  // the recording is there all the same
+      globals.warn("the overhead is not measured: " + to_string(overhead.error()));
+  }
+  if (Status ok = write_session(*launched, profiled.report, profiled.overhead); !ok)
+    globals.warn(to_string(ok.error()));
+  const Formats formats = {.text = [&] { return to_text(profiled); },
+                           .json = [&] { return to_json(profiled); },
+                           .table = [&] { return process_table(profiled.report); }};
   if (Status ok = write_result(globals, formats); !ok) return forward(ok);
-  return static_cast<Exit>(report->shell_code());
+  return static_cast<Exit>(profiled.report.shell_code());
 }
 
 }  // namespace
 
 void add_profile(CLI::App& app, Action& action) {
   auto options = std::make_shared<Options>();
-  CLI::App* command = app.add_subcommand(
-      "profile", "Run a command and record its NVTX ranges (-o FOLDER -- COMMAND ...)");
+  CLI::App* command =
+      app.add_subcommand("profile", "Run a command and record it (-o FOLDER -- COMMAND ...)");
   command
       ->add_option("-o,--output", options->folder,
                    "folder for the recording, new or empty (default: rehearse-capture)")
       ->type_name("FOLDER");
+  command
+      ->add_option("--graph", options->record.graph,
+                   "CUDA graphs: every kernel (node, the default), or each launch as a whole "
+                   "(launch), which costs the program less")
+      ->type_name("HOW")
+      ->transform(CLI::CheckedTransformer(std::map<std::string, capture::Options::Graph>{
+                                              {"node", capture::Options::Graph::kNode},
+                                              {"launch", capture::Options::Graph::kLaunch}})
+                      .description(""));
+  command->add_flag("--memory", options->record.memory,
+                    "also what device memory is taken and freed");
+  command->add_flag("--jit", options->record.jit, "also compilations of kernels while it runs");
+  command->add_flag("--channels", options->record.channels,
+                    "also NCCL's kernels channel by channel");
+  command
+      ->add_option("--power", options->record.power,
+                   "readings of the board's power per second; 0 none (default: 10)")
+      ->type_name("HZ")
+      ->check(CLI::Validator(
+          [](const std::string& text) {
+            const bool digits = !text.empty() && text.size() <= 4 &&
+                                text.find_first_not_of("0123456789") == std::string::npos;
+            return digits && std::stoi(text) <= 1000
+                       ? std::string()
+                       : "'" + text + "': a whole number from 0 to 1000 is expected";
+          },
+          ""));
+  command->add_flag("--torch-ops", options->torch_ops,
+                    "name PyTorch's operators, modules and steps, without a change to the script");
+  CLI::Option* overhead =
+      command
+          ->add_option("--overhead", options->pairs,
+                       "run the command again without recording, N times in turns (1 unless "
+                       "given), and say what recording costs")
+          ->type_name("N")
+          ->expected(0, 1)
+          ->check(CLI::Range(1, 100).description(""));
   command->add_option("COMMAND", options->command, "the program and its arguments, behind --")
       ->type_name("WORD")
       ->required();
-  command->footer("Example: rehearse profile -o recording -- python3 train.py");
-  command->callback([options, &action] {
+  command->footer("Example: rehearse profile --torch-ops -o recording -- python3 train.py");
+  command->callback([options, overhead, &action] {
+    options->measure_overhead = overhead->count() > 0;
+    options->pairs = std::max<std::size_t>(1, options->pairs);  // 0 where no N stands there
     action = [options](const Globals& globals) { return run(*options, globals); };
   });
 }

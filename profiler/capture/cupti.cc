@@ -198,13 +198,10 @@ void each_call(Visit visit) {
 
 /// The toolkit that brought a version of CUPTI, in words.
 std::string_view toolkit_of(std::uint32_t version, char (&into)[32]) {
-  constexpr const char* kOf[] = {"11.0", "11.1", "11.2", "11.5", "11.6", "11.8", "12.0", "12.2",
-                                 "12.3", "12.4", "12.5", "12.6", "12.6", "12.8", "12.9", "12.9"};
+  const unsigned toolkit = toolkit_version(version);
   int n = 0;
-  if (version >= 13 && version - 13 < std::size(kOf))
-    n = ::snprintf(into, sizeof into, "CUDA %s", kOf[version - 13]);
-  else if (version >= cupti::kVersion13_0)
-    n = ::snprintf(into, sizeof into, "CUDA %u.%u", version / 10000, version / 100 % 100);
+  if (toolkit != 0)
+    n = ::snprintf(into, sizeof into, "CUDA %u.%u", toolkit / 1000, toolkit % 1000 / 10);
   else
     n = ::snprintf(into, sizeof into, "version %u", version);
   return {into, static_cast<std::size_t>(n)};

@@ -110,6 +110,17 @@ bool load_cupti(CuptiLibrary& into) {
          into.get_version(&into.version) == cupti::kSuccess;
 }
 
+unsigned toolkit_version(std::uint32_t cupti_version) {
+  // From 13 on, one by one; with CUDA 13 the number began to say it.
+  constexpr std::uint32_t kFirst = 13;
+  constexpr unsigned kOf[] = {11000, 11010, 11020, 11050, 11060, 11080, 12000, 12020,
+                              12030, 12040, 12050, 12060, 12060, 12080, 12090, 12090};
+  if (cupti_version >= cupti::kVersion13_0)
+    return cupti_version / 10000 * 1000 + cupti_version / 100 % 100 * 10;
+  if (cupti_version < kFirst || cupti_version - kFirst >= sizeof kOf / sizeof *kOf) return 0;
+  return kOf[cupti_version - kFirst];
+}
+
 int driver_version() {
   void* handle = ::dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL | RTLD_NOLOAD);
   int (*get)(int*) = nullptr;

@@ -42,6 +42,9 @@ inline constexpr char kCuptiVariable[] = "REHEARSE_CUPTI";
 /// linker's search path. False when there is none, or one that lacks a function.
 bool load_cupti(CuptiLibrary& into);
 
+/// The toolkit that brought a version of CUPTI, as 12040 for CUDA 12.4; 0 when it is not known.
+unsigned toolkit_version(std::uint32_t cupti_version);
+
 /// The CUDA version that the driver supports, as 12040 for 12.4; 0 when no driver is loaded.
 int driver_version();
 

@@ -23,5 +23,13 @@ REHEARSE_ENTRY int InitializeInjectionNvtxExtension(capture::nvtx::ExtensionModu
   return capture::initialize_nvtx_extension(module);
 }
 
+/// For the Python hook: ranges without NVTX.
+REHEARSE_ENTRY int rehearse_capture_push(const char* domain, const char* name) {
+  return capture::push_named(domain, name);
+}
+REHEARSE_ENTRY int rehearse_capture_pop(const char* domain, const char* name) {
+  return capture::pop_named(domain, name);
+}
+
 /// For the launcher: what one range costs, in nanoseconds.
 REHEARSE_ENTRY double rehearse_capture_ns_per_range() { return capture::ns_per_range(); }

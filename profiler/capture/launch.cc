@@ -6,7 +6,6 @@
 #include <chrono>
 #include <cstdlib>
 #include <cstring>
-#include <fstream>
 #include <iterator>
 
 #include <dlfcn.h>
@@ -16,18 +15,12 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "profiler/capture/blocks.h"
 #include "profiler/capture/format.h"
-#include "sim/base/file.h"
-#include "sim/base/text.h"
 
 namespace rehearse::capture {
 namespace {
 
 namespace fs = std::filesystem;
-
-constexpr const char* kInjectNvtx = "NVTX_INJECTION64_PATH";
-constexpr const char* kInjectCuda = "CUDA_INJECTION64_PATH";
 
 /// What a range costs, which only our library can tell.
 Result<Seconds> cost_per_range(const fs::path& library) {
@@ -125,16 +118,37 @@ class PassSignals {
   struct sigaction before_[2];
 };
 
+/// What the program finds in its environment: ours first, in place of what stood there.
+std::vector<std::string> environment_of(const LaunchOptions& options) {
+  std::vector<std::string> variables = options.variables;
+  if (options.inject) {
+    for (const char* injection : kInjections)
+      variables.push_back(fmt::format("{}={}", injection, fs::absolute(options.library).string()));
+    variables.push_back(
+        fmt::format("{}={}", kFolderVariable, fs::absolute(options.folder).string()));
+    variables.push_back(fmt::format("{}={}", kOptionsVariable, option_words(options.record)));
+  }
+  if (!options.python.empty()) {
+    const char* path = std::getenv("PYTHONPATH");
+    variables.push_back(fmt::format("PYTHONPATH={}{}{}", fs::absolute(options.python).string(),
+                                    path && *path ? ":" : "", path ? path : ""));
+  }
+  const std::size_t ours = variables.size();
+  for (char** variable = environ; *variable; ++variable) {
+    const std::string_view text = *variable;
+    const std::string_view name = text.substr(0, text.find('=') + 1);
+    if (std::none_of(variables.begin(), variables.begin() + static_cast<std::ptrdiff_t>(ours),
+                     [&](const std::string& own) { return own.starts_with(name); }))
+      variables.emplace_back(text);
+  }
+  return variables;
+}
+
 /// Starts the command. Fails with the reason, and with nothing started.
 Result<pid_t> start(const LaunchOptions& options, const sigset_t& mask) {
-  std::vector<std::string> variables = {
-      fmt::format("{}={}", kInjectNvtx, fs::absolute(options.library).string()),
-      fmt::format("{}={}", kFolderVariable, fs::absolute(options.folder).string())};
+  std::vector<std::string> variables = environment_of(options);
   std::vector<char*> environment, arguments;
   for (std::string& variable : variables) environment.push_back(variable.data());
-  for (char** variable = environ; *variable; ++variable)
-    if (!std::string_view(*variable).starts_with(fmt::format("{}=", kFolderVariable)))
-      environment.push_back(*variable);
   environment.push_back(nullptr);
   std::vector<std::string> command = options.command;
   for (std::string& argument : command) arguments.push_back(argument.data());
@@ -158,68 +172,45 @@ Result<pid_t> start(const LaunchOptions& options, const sigset_t& mask) {
                          .problem = fmt::format("cannot be started: {}", std::strerror(error))});
 }
 
-/// Counts what a capture holds.
-void count(const fs::path& capture, LaunchedProcess& process) {
-  std::ifstream file(capture, std::ios::binary);
-  BlockReader blocks([&](std::span<char> into) {
-    file.read(into.data(), static_cast<std::streamsize>(into.size()));
-    return static_cast<std::size_t>(file.gcount());
-  });
-  if (blocks.begin() != BlockReader::Begin::kCapture) return;
-  RowsBlock rows;
-  while (const auto block = blocks.next()) {
-    if (block->type == BlockType::kLoss)
-      process.lost = decode_loss(block->payload).value_or(process.lost);
-    if (block->type == BlockType::kTrailer)
-      if (const auto trailer = decode_trailer(block->payload)) {
-        process.lost = trailer->lost;
-        process.ended = true;
-      }
-    if (block->type != BlockType::kRows || !decode_rows(block->payload, rows)) continue;
-    process.recorded = true;
-    for (const Row& row : rows.rows) {
-      process.ranges += row.kind == RowKind::kRange || row.kind == RowKind::kStart;
-      process.marks += row.kind == RowKind::kMark;
-    }
-  }
-}
-
-/// The processes that left a greeting in the folder.
-std::vector<LaunchedProcess> processes_in(const fs::path& folder) {
-  std::vector<LaunchedProcess> processes;
-  std::error_code ignored;
-  for (const auto& entry : fs::directory_iterator(folder, ignored)) {
-    if (entry.path().extension() != kHelloSuffix) continue;
-    LaunchedProcess process{.name = entry.path().stem().string(),
-                            .command = std::string(trim(read_file(entry.path()).value_or(""))),
-                            .recorded = false,
-                            .ended = false,
-                            .ranges = 0,
-                            .marks = 0,
-                            .lost = 0,
-                            .bytes = 0};
-    const fs::path capture = fs::path(entry.path()).replace_extension(kCaptureSuffix);
-    const std::uintmax_t bytes = fs::file_size(capture, ignored);
-    if (!ignored) process.bytes = bytes;
-    count(capture, process);
-    processes.push_back(std::move(process));
-  }
-  std::sort(processes.begin(), processes.end(),
-            [](const auto& a, const auto& b) { return a.name < b.name; });
-  return processes;
-}
-
 }  // namespace
+
+std::string option_words(const Options& options) {
+  std::string words = options.graph == Options::Graph::kNode ? "graph=node" : "graph=launch";
+  words += fmt::format(" power={:.0f}", options.power);
+  if (!options.device) words += " device=off";
+  if (options.memory) words += " memory";
+  if (options.jit) words += " jit";
+  if (options.channels) words += " channels";
+  if (options.first_step != 0 || options.end_step != UINT64_MAX)
+    words += options.end_step == UINT64_MAX
+                 ? fmt::format(" steps={}:", options.first_step)
+                 : fmt::format(" steps={}:{}", options.first_step, options.end_step);
+  if (options.ring != 0) words += fmt::format(" ring={}", options.ring);
+  if (options.trigger[0] != '\0') words += fmt::format(" trigger={}", options.trigger);
+  return words;
+}
+
+std::vector<std::string> launch_warnings() {
+  std::vector<std::string> warnings;
+  const char* daemon = std::getenv("KINETO_USE_DAEMON");
+  if (daemon && *daemon && std::string_view(daemon) != "0")
+    warnings.push_back(fmt::format(
+        "KINETO_USE_DAEMON={}: PyTorch's own profiler may hold CUPTI, which serves one tool at a "
+        "time; unset it if kernels are missing",
+        daemon));
+  return warnings;
+}
 
 Result<LaunchReport> launch(const LaunchOptions& options) {
   if (options.command.empty()) return fail("no command to run");
-  for (const char* variable : {kInjectNvtx, kInjectCuda})
+  for (const char* variable : kInjections)
     if (const char* other = std::getenv(variable); other && *other)
       return fail(fmt::format("{} is set to '{}': another tool is attached", variable, other),
                   "one profiler at a time", fmt::format("unset {}", variable));
   const Result<Seconds> cost = cost_per_range(options.library);
   if (!cost) return forward(cost);
-  if (Status status = make_folder(options.folder); !status) return forward(status);
+  if (options.inject)
+    if (Status status = make_folder(options.folder); !status) return forward(status);
 
   const auto begin = std::chrono::steady_clock::now();
   int status = 0;
@@ -243,19 +234,16 @@ Result<LaunchReport> launch(const LaunchOptions& options) {
   LaunchReport report{.exit_code = {},
                       .signal = {},
                       .wall = Seconds::s(took.count()),
-                      .processes = processes_in(options.folder),
+                      .processes = {},
                       .cost_per_range = *cost,
                       .recording = Seconds::s(0)};
+  if (options.inject) report.processes = processes_in(options.folder);
   if (WIFEXITED(status)) report.exit_code = WEXITSTATUS(status);
   if (WIFSIGNALED(status)) report.signal = WTERMSIG(status);
-  for (const LaunchedProcess& process : report.processes) {
-    report.ranges += process.ranges;
-    report.marks += process.marks;
-    report.lost += process.lost;
-  }
+  for (const LaunchedProcess& process : report.processes) report.counts += process.counts;
   // A mark is half a range: one reading of the clock, not two.
-  report.recording =
-      *cost * (static_cast<double>(report.ranges) + 0.5 * static_cast<double>(report.marks));
+  report.recording = *cost * (static_cast<double>(report.counts.ranges) +
+                              0.5 * static_cast<double>(report.counts.marks));
   return report;
 }
 

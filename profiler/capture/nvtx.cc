@@ -332,6 +332,18 @@ int initialize_nvtx_extension(nvtx::ExtensionModule* module) {
   return 1;
 }
 
+int push_named(const char* domain, const char* name) {
+  return push_range(create_domain(clip(domain)), name);
+}
+
+int pop_named(const char* domain, const char* name) {
+  const Callback callback;
+  if (!callback) return nvtx::kNoPushPopTracking;
+  return pop(callback.thread(), domain_number(create_domain(clip(domain))), [&](Row& row) {
+    if (name) row.text = number_of(callback.thread(), name);
+  });
+}
+
 double ns_per_range() {
   constexpr int kRounds = 400;
   constexpr int kPairs = 200;

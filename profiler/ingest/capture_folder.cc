@@ -19,11 +19,17 @@ struct CaptureFile {
   std::optional<capture::ProcessFacts> facts;
 };
 
+/// NAME.cap, or NAME.cap.gz, as recordings are kept.
+bool is_capture_name(const fs::path& path) {
+  return path.extension() == capture::kCaptureSuffix ||
+         (path.extension() == ".gz" && path.stem().extension() == capture::kCaptureSuffix);
+}
+
 std::vector<fs::path> capture_files(const fs::path& folder) {
   std::vector<fs::path> files;
   std::error_code ignored;
   for (const auto& entry : fs::directory_iterator(folder, ignored))
-    if (entry.path().extension() == capture::kCaptureSuffix && entry.is_regular_file(ignored))
+    if (is_capture_name(entry.path()) && entry.is_regular_file(ignored))
       files.push_back(entry.path());
   std::sort(files.begin(), files.end());
   return files;

@@ -34,9 +34,9 @@ TEST_CASE("a launched program is recorded and reported") {
   CHECK_FALSE(report->signal);
   CHECK(report->shell_code() == 0);
   REQUIRE(report->processes.size() == 2);
-  CHECK(report->ranges == 10 + 1 + 10 + 20);
-  CHECK(report->marks == 0);
-  CHECK(report->lost == 0);
+  CHECK(report->counts.ranges == 10 + 1 + 10 + 20);
+  CHECK(report->counts.marks == 0);
+  CHECK(report->counts.lost == 0);
   for (const LaunchedProcess& process : report->processes) {
     CHECK(process.recorded);
     CHECK(process.ended);
@@ -56,7 +56,7 @@ TEST_CASE("the program's exit code is passed on") {
   CHECK(report->exit_code == 42);
   CHECK(report->shell_code() == 42);
   CHECK(report->processes.empty());  // it never used NVTX
-  CHECK(report->ranges == 0);
+  CHECK(report->counts.ranges == 0);
 }
 
 TEST_CASE("a program that a signal ends is reported so") {
@@ -68,7 +68,7 @@ TEST_CASE("a program that a signal ends is reported so") {
   REQUIRE(report->processes.size() == 1);
   CHECK(report->processes[0].recorded);
   CHECK_FALSE(report->processes[0].ended);
-  CHECK(report->ranges >= 1000);
+  CHECK(report->counts.ranges >= 1000);
 }
 
 TEST_CASE("SIGTERM and SIGINT to the launcher reach the program") {

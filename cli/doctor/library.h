@@ -1,0 +1,44 @@
+// A shared library to look at.
+#pragma once
+
+#include <initializer_list>
+#include <string>
+
+#include <dlfcn.h>
+#include <fmt/core.h>
+
+namespace rehearse::cli::doctor {
+
+/// The first of these names that loads. Most exist only beside a GPU; none is made to be unloaded,
+/// so it stays to the end.
+class Library {
+ public:
+  explicit Library(std::initializer_list<const char*> names) {
+    for (const char* name : names)
+      if ((handle_ = ::dlopen(name, RTLD_LAZY | RTLD_LOCAL))) {
+        name_ = name;
+        return;
+      }
+  }
+  explicit operator bool() const { return handle_ != nullptr; }
+  const char* name() const { return name_; }
+  template <class Function>
+  Function* find(const char* symbol) const {
+    return handle_ ? reinterpret_cast<Function*>(::dlsym(handle_, symbol)) : nullptr;
+  }
+
+ private:
+  void* handle_ = nullptr;
+  const char* name_ = "";
+};
+
+/// "12.4" from the 12040 in which NVIDIA's libraries write versions.
+inline std::string cuda_version(int number) {
+  return fmt::format("{}.{}", number / 1000, number % 1000 / 10);
+}
+
+// The functions that the checks call have had these types since the first versions of their
+// libraries.
+inline constexpr int kSuccess = 0;
+
+}  // namespace rehearse::cli::doctor
