@@ -1,5 +1,6 @@
 // Where the world comes in: every symbol that the library shows. None lets an exception out, for
 // nothing in it throws.
+#include "profiler/capture/nccl.h"
 #include "profiler/capture/nvtx.h"
 
 #define REHEARSE_ENTRY extern "C" [[gnu::visibility("default")]]
@@ -15,6 +16,18 @@ REHEARSE_ENTRY int InitializeInjectionNvtx2(capture::nvtx::GetExportTable get_ex
 REHEARSE_ENTRY int InitializeInjectionNvtxExtension(capture::nvtx::ExtensionModule* module) {
   return capture::initialize_nvtx_extension(module);
 }
+
+// NCCL takes the newest of these that it knows.
+#define REHEARSE_NCCL_PROFILER(version, functions, init)                                     \
+  REHEARSE_ENTRY capture::nccl::Profiler<capture::nccl::init> ncclProfiler_v##version;       \
+  constinit capture::nccl::Profiler<capture::nccl::init> ncclProfiler_v##version = {         \
+      "rehearse",         capture::nccl_init_v##functions, capture::nccl_start_v##functions, \
+      capture::nccl_stop, capture::nccl_record_state,      capture::nccl_finalize}
+
+REHEARSE_NCCL_PROFILER(3, 3, Init3);
+REHEARSE_NCCL_PROFILER(4, 4, Init4);
+REHEARSE_NCCL_PROFILER(5, 5, Init5);
+REHEARSE_NCCL_PROFILER(6, 5, Init5);
 
 /// For the launcher: what one range costs, in nanoseconds.
 REHEARSE_ENTRY double rehearse_capture_ns_per_range() { return capture::ns_per_range(); }
