@@ -1,14 +1,14 @@
 // inspect of a recording with readings of power.
 #include <catch2/catch.hpp>
+#include <nlohmann/json.hpp>
 
-#include "tests/support/json_check.h"
+#include "tests/support/data.h"
+#include "tests/support/pages.h"
 #include "tests/support/power_recording.h"
 #include "tests/support/rehearse.h"
 
 namespace rehearse {
 namespace {
-
-using test::Json;
 
 TEST_CASE("inspect shows the energy of steps, ops and boards where power was recorded") {
   const std::string store = test::power_recording().string();
@@ -45,6 +45,16 @@ TEST_CASE("inspect shows the energy of steps, ops and boards where power was rec
   const test::Ran csv = test::rehearse({"inspect", store, "--format", "csv"});
   CHECK(csv.out.starts_with("kind,op,calls,total (ms),mean (us),energy (J)\n"));
   CHECK(csv.out.find("kernel,A,1,4.000,4000.0,0.587\n") != std::string::npos);
+}
+
+TEST_CASE("inspect prints what the page on energy shows") {
+  const auto blocks = test::blocks_of(test::source_file("docs/concepts/energy.md"), "text");
+  REQUIRE(blocks.size() == 2);
+  const test::Ran ran = test::rehearse({"inspect", test::power_recording().string()});
+  REQUIRE(ran.code == 0);
+  INFO(ran.out);
+  for (const test::Block& block : blocks)
+    CHECK(ran.out.find(test::join_lines(block.lines)) != std::string::npos);
 }
 
 TEST_CASE("inspect says nothing of energy where no power was recorded") {
