@@ -7,6 +7,7 @@
 
 #include "cli/commands/commands.h"
 #include "cli/commands/inspect_cluster.h"
+#include "cli/commands/inspect_energy.h"
 #include "cli/commands/inspect_workload.h"
 #include "cli/commands/replay_job.h"
 #include "cli/output/result.h"
@@ -29,21 +30,30 @@ struct OpSum {
   std::string kind;
   std::size_t calls = 0;
   Seconds total = Seconds::s(0);
+  Joules energy = Joules::j(0);
 };
 
-std::vector<OpSum> sum_ops(const std::vector<replay::Recording>& recordings) {
+std::vector<OpSum> sum_ops(const std::vector<replay::Recording>& recordings,
+                           const std::optional<replay::Energy>& energy) {
   std::map<std::pair<std::string, std::string_view>, OpSum> sums;
-  const auto add = [&](std::string_view kind, std::string_view name, Seconds time, bool call) {
+  const auto add = [&](std::string_view kind, std::string_view name, Seconds time,
+                       bool call) -> OpSum& {
     OpSum& sum =
         sums.try_emplace({std::string(kind), name}, OpSum{std::string(name), std::string(kind)})
             .first->second;
     if (call) ++sum.calls;
     sum.total += time;
+    return sum;
   };
   constexpr std::string_view kGpuKinds[] = {"kernel", "copy", "set"};
-  for (const replay::Recording& r : recordings) {
-    for (const trace::GpuOp& op : r.rank().gpu_ops)
-      add(kGpuKinds[static_cast<std::size_t>(op.kind)], r.name(op), op.duration.seconds(), true);
+  for (std::size_t rank = 0; rank < recordings.size(); ++rank) {
+    const replay::Recording& r = recordings[rank];
+    for (std::size_t i = 0; i < r.rank().gpu_ops.size(); ++i) {
+      const trace::GpuOp& op = r.rank().gpu_ops[i];
+      OpSum& sum = add(kGpuKinds[static_cast<std::size_t>(op.kind)], r.name(op),
+                       op.duration.seconds(), true);
+      if (energy) sum.energy += energy->ops[rank][i];
+    }
     for (const replay::HostThread& thread : r.threads()) {
       const replay::EventSequence sequence = replay::host_events(r, thread);
       for (std::size_t k = 0; k < sequence.events.size(); ++k) {
@@ -63,13 +73,18 @@ std::vector<OpSum> sum_ops(const std::vector<replay::Recording>& recordings) {
   return list;
 }
 
-Table op_table(const std::vector<OpSum>& ops, std::size_t top) {
-  Table table(
-      {{"kind", Align::kLeft}, {"op", Align::kLeft}, {"calls"}, {"total (ms)"}, {"mean (us)"}});
-  for (std::size_t i = 0; i < std::min(top, ops.size()); ++i)
-    table.add({ops[i].kind, ops[i].name, grouped(ops[i].calls),
-               fmt::format("{:.3f}", ops[i].total.ms()),
-               fmt::format("{:.1f}", ops[i].total.us() / static_cast<double>(ops[i].calls))});
+Table op_table(const std::vector<OpSum>& ops, std::size_t top, bool has_energy) {
+  std::vector<Column> columns = {
+      {"kind", Align::kLeft}, {"op", Align::kLeft}, {"calls"}, {"total (ms)"}, {"mean (us)"}};
+  if (has_energy) columns.push_back({"energy (J)"});
+  Table table(std::move(columns));
+  for (std::size_t i = 0; i < std::min(top, ops.size()); ++i) {
+    std::vector<std::string> row = {
+        ops[i].kind, ops[i].name, grouped(ops[i].calls), fmt::format("{:.3f}", ops[i].total.ms()),
+        fmt::format("{:.1f}", ops[i].total.us() / static_cast<double>(ops[i].calls))};
+    if (has_energy) row.push_back(ops[i].kind == "host" ? "" : joules(ops[i].energy));
+    table.add(std::move(row));
+  }
   return table;
 }
 
@@ -95,17 +110,31 @@ struct Findings {
   InputTrace input;
   std::vector<OpSum> ops;
   std::optional<replay::ReplayGraph> graph;  ///< for steps; nothing without times
+  std::optional<replay::Energy> energy;      ///< nothing where no power was recorded
   replay::Breakdown breakdown;
 };
+
+/// Of a step of a rank, where it is known.
+std::optional<replay::StepEnergy> energy_of(const Findings& found, std::size_t rank,
+                                            std::size_t step) {
+  return found.energy ? found.energy->steps[rank][step] : std::nullopt;
+}
 
 Json json_rank(const Findings& found, std::size_t index) {
   const trace::Rank& r = found.input.recordings[index].rank();
   Json steps = Json::array(), devices = Json::array();
   if (found.graph)
-    for (const replay::StepOps& step : found.graph->ranks[index].steps)
-      steps.push_back({{"name", step.step.name},
-                       {"partial", step.step.partial},
-                       {"measured_s", (step.step.end - step.step.start).seconds().s()}});
+    for (std::size_t s = 0; s < found.graph->ranks[index].steps.size(); ++s) {
+      const replay::Step& step = found.graph->ranks[index].steps[s].step;
+      Json row = {{"name", step.name},
+                  {"partial", step.partial},
+                  {"measured_s", (step.end - step.start).seconds().s()}};
+      if (const auto energy = energy_of(found, index, s)) {
+        row["energy_j"] = energy->total().j();
+        row["idle_energy_j"] = energy->idle.j();
+      }
+      steps.push_back(std::move(row));
+    }
   for (const trace::Device& device : r.devices)
     devices.push_back({{"ordinal", device.ordinal}, {"name", device.name}});
   return {{"rank", r.info.rank.value_or(static_cast<std::uint32_t>(index))},
@@ -123,23 +152,37 @@ Json to_json(const Findings& found) {
   for (std::size_t rank = 0; rank < found.input.recordings.size(); ++rank)
     json["ranks"].push_back(json_rank(found, rank));
   json["ops"] = Json::array();
-  for (const OpSum& op : found.ops)
-    json["ops"].push_back({{"name", op.name},
-                           {"kind", op.kind},
-                           {"calls", op.calls},
-                           {"total", json_measured(op.total)}});
+  for (const OpSum& op : found.ops) {
+    Json row = {{"name", op.name},
+                {"kind", op.kind},
+                {"calls", op.calls},
+                {"total", json_measured(op.total)}};
+    if (found.energy && op.kind != "host") row["energy_j"] = op.energy.j();
+    json["ops"].push_back(std::move(row));
+  }
+  if (found.energy) json["energy"] = json_energy(*found.energy);
   json["breakdown"] = json_breakdown(found.breakdown);
   json["problems"] = json_problems(found.input.trace->problems);
   return json;
 }
 
 Table measured_steps(const Findings& found) {
-  Table table({{"rank"}, {"step", Align::kLeft}, {"measured (ms)"}, {"note", Align::kLeft}});
-  for (std::size_t rank = 0; rank < found.graph->ranks.size(); ++rank)
-    for (const replay::StepOps& step : found.graph->ranks[rank].steps)
-      table.add({rank_name(found.input, rank), step.step.name,
-                 fmt::format("{:.3f}", (step.step.end - step.step.start).seconds().ms()),
-                 step.step.partial ? "partial" : ""});
+  Table table({{"rank"},
+               {"step", Align::kLeft},
+               {"measured (ms)"},
+               {"energy (J)"},
+               {"of it idle (J)"},
+               {"note", Align::kLeft}});
+  for (std::size_t rank = 0; rank < found.graph->ranks.size(); ++rank) {
+    const std::vector<replay::StepOps>& steps = found.graph->ranks[rank].steps;
+    for (std::size_t s = 0; s < steps.size(); ++s) {
+      const auto energy = energy_of(found, rank, s);
+      table.add({rank_name(found.input, rank), steps[s].step.name,
+                 fmt::format("{:.3f}", (steps[s].step.end - steps[s].step.start).seconds().ms()),
+                 energy ? joules(energy->total()) : "", energy ? joules(energy->idle) : "",
+                 steps[s].step.partial ? "partial" : ""});
+    }
+  }
   return table;
 }
 
@@ -152,18 +195,18 @@ std::string to_text(const Findings& found, std::size_t top) {
     text += measured_steps(found).text(60, kStepsShown);
     text += "\nWhere an average step goes, measured\n" + breakdown_text(found.breakdown);
   }
+  if (found.energy) text += "\nWhat the boards drew\n" + energy_text(*found.energy);
   return text +
          fmt::format("\nLargest of {} (host: time in the op itself)\n",
                      counted(found.ops.size(), "op")) +
-         op_table(found.ops, top).text();
+         op_table(found.ops, top, found.energy.has_value()).text();
 }
 
 Result<Exit> run(const Options& options, const Globals& globals) {
   Result<InputTrace> input = load_trace(options.request, globals);
   if (!input) return forward(input);
-  Findings found{.input = std::move(*input), .ops = {}, .graph = {}, .breakdown = {}};
+  Findings found{.input = std::move(*input), .ops = {}, .graph = {}, .energy = {}, .breakdown = {}};
   const auto& recordings = found.input.recordings;
-  found.ops = sum_ops(recordings);
   const bool timed = std::all_of(recordings.begin(), recordings.end(),
                                  [](const replay::Recording& r) { return r.rank().info.timed; });
   // Steps and the measured breakdown need the graph's view of the recording.
@@ -173,11 +216,21 @@ Result<Exit> run(const Options& options, const Globals& globals) {
     found.graph = std::move(*lowered);
     found.breakdown =
         replay::break_down(*found.graph, replay::recorded_timeline(recordings, *found.graph));
+    std::vector<std::vector<replay::StepSpan>> steps;
+    for (const replay::RankGraph& rank : found.graph->ranks) {
+      auto& spans = steps.emplace_back();
+      for (const replay::StepOps& step : rank.steps)
+        spans.push_back({step.step.start, step.step.end});
+    }
+    found.energy = replay::measure_energy(recordings, steps);
   }
-  const Formats formats = {.text = [&] { return to_text(found, options.top); },
-                           .json = [&] { return to_json(found); },
-                           .table = [&] { return op_table(found.ops, found.ops.size()); },
-                           .markdown = [&] { return op_table(found.ops, options.top).markdown(); }};
+  found.ops = sum_ops(recordings, found.energy);
+  const Formats formats = {
+      .text = [&] { return to_text(found, options.top); },
+      .json = [&] { return to_json(found); },
+      .table = [&] { return op_table(found.ops, found.ops.size(), found.energy.has_value()); },
+      .markdown =
+          [&] { return op_table(found.ops, options.top, found.energy.has_value()).markdown(); }};
   if (Status ok = write_result(globals, formats); !ok) return forward(ok);
   return Exit::kSuccess;
 }

@@ -29,6 +29,7 @@ enum class TableId : std::uint8_t {
   kCollectiveKernel = 15,
   kPower = 16,
   kFact = 17,
+  kBoard = 18,
 };
 
 /// A kernel that ran.
@@ -162,8 +163,9 @@ struct CommunicatorRecord {
   static constexpr TableId kTable = TableId::kCommunicator;
   static constexpr unsigned kTexts = 1;
   std::uint64_t name;
-  std::uint64_t communicator;  ///< hash that all its ranks have
-  std::uint64_t ranks, rank, nodes;
+  std::uint64_t communicator;  ///< hash that all its ranks have; before NCCL 2.27 it is not known
+  std::uint64_t ranks;         ///< 0 where NCCL does not tell it
+  std::uint64_t rank, nodes;
 };
 
 /// A collective or a send or receive that NCCL was asked for.
@@ -172,15 +174,19 @@ struct CollectiveRecord {
   static constexpr unsigned kTexts = 4;
   std::uint64_t function;  ///< AllReduce, Send, ...
   std::uint64_t datatype, algorithm, protocol;
-  std::uint64_t start, end;  ///< of the enqueueing, on the host
+  std::uint64_t start, end;  ///< of the bookkeeping after its kernel was launched, on the host
   std::uint64_t thread;      ///< system id
   std::uint64_t communicator;
   std::uint64_t sequence;  ///< + 1; counts the communicator's calls of this function
-  std::uint64_t count;     ///< elements, as NCCL counts them
-  std::uint64_t bytes;
-  std::uint64_t peer;  ///< + 1: root, or the other side
+  std::uint64_t count;     ///< elements of one rank's argument, as NCCL counts them
+  std::uint64_t bytes;     ///< of these
+  std::uint64_t peer;      ///< + 1: root, or the other side
   std::uint64_t channels, warps;
   std::uint64_t call;  ///< number in the process; CollectiveKernelRecord names it
+  std::uint64_t launch_start, launch_end;  ///< of the launch of its kernel, on the same thread
+  std::uint64_t asked;     ///< when the program called for it; from NCCL 2.28 on, as what follows
+  std::uint64_t stream;    ///< cudaStream_t
+  std::uint64_t captured;  ///< 1 when it is part of a CUDA graph
 };
 
 /// When the kernel of a collective ran on one channel, by the GPU's clock.
@@ -191,6 +197,20 @@ struct CollectiveKernelRecord {
   std::uint64_t gpu_start, gpu_end;  ///< ns of globaltimer
 };
 
+/// A board that the process may use, or one MIG instance of it.
+struct BoardRecord {
+  static constexpr TableId kTable = TableId::kBoard;
+  static constexpr unsigned kTexts = 3;
+  std::uint64_t uuid;  ///< of the board: "GPU-…", as PowerRecord has it
+  std::uint64_t name;
+  std::uint64_t instance;             ///< of the MIG instance: "MIG-…"; none where MIG is off
+  std::uint64_t index;                ///< of the board, as NVML counts
+  std::uint64_t multiprocessors;      ///< of the instance
+  std::uint64_t all_multiprocessors;  ///< of all instances that the board has
+  std::uint64_t gpu_instance, compute_instance;  ///< + 1
+  std::uint64_t power_limit;                     ///< mW
+};
+
 /// What the board said at one moment.
 struct PowerRecord {
   static constexpr TableId kTable = TableId::kPower;
@@ -198,7 +218,7 @@ struct PowerRecord {
   std::uint64_t uuid;  ///< of the board
   std::uint64_t time;
   std::uint64_t power;                     ///< mW
-  std::uint64_t energy;                    ///< mJ since the driver was loaded
+  std::uint64_t energy;                    ///< mJ since the driver was loaded; not in every record
   std::uint64_t core_clock, memory_clock;  ///< Hz
   std::uint64_t temperature;               ///< degrees Celsius
   std::uint64_t clock_reasons;             ///< NVML's bits for why the clock is not higher

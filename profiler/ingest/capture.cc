@@ -10,6 +10,8 @@
 #include <fmt/core.h>
 
 #include "profiler/capture/blocks.h"
+#include "profiler/ingest/capture_collectives.h"
+#include "profiler/ingest/capture_power.h"
 #include "profiler/ingest/utf8.h"
 #include "profiler/trace/collective_names.h"
 
@@ -50,46 +52,6 @@ std::optional<std::uint64_t> whole_payload(const Row& row) {
   return std::nullopt;
 }
 
-/// NCCL counts the bytes of one rank's argument: of what a reduce-scatter, a scatter and a receive
-/// give, of what every other call takes, and of an all-to-all the part for one peer.
-Collective collective_of(CollectiveKind kind, std::string_view name, std::uint64_t bytes,
-                         std::optional<std::uint32_t> group_size) {
-  Collective collective{.kind = kind, .group_size = group_size};
-  const auto of_all = [&]() -> std::optional<std::uint64_t> {
-    std::uint64_t all = 0;
-    if (!group_size || __builtin_mul_overflow(bytes, std::uint64_t{*group_size}, &all))
-      return std::nullopt;
-    return all;
-  };
-  switch (kind) {
-    case CollectiveKind::kAllReduce:
-    case CollectiveKind::kBroadcast:
-      collective.bytes_in = collective.bytes_out = bytes;
-      break;
-    case CollectiveKind::kAllGather:
-      collective.bytes_in = bytes;
-      collective.bytes_out = of_all();
-      break;
-    case CollectiveKind::kReduceScatter:
-      collective.bytes_in = of_all();
-      collective.bytes_out = bytes;
-      break;
-    case CollectiveKind::kAllToAll:
-      collective.bytes_in = collective.bytes_out = of_all();
-      break;
-    case CollectiveKind::kSendRecv:
-      (name.find("Recv") == std::string_view::npos ? collective.bytes_in : collective.bytes_out) =
-          bytes;
-      break;
-    case CollectiveKind::kReduce:
-      collective.bytes_in = bytes;
-      break;
-    case CollectiveKind::kBarrier:
-      break;
-  }
-  return collective;
-}
-
 /// Whether the wall clock was set between two moments: by how many seconds, if more than drift and
 /// the time it takes to read two clocks can explain.
 std::optional<double> clock_step(const capture::ClockPair& a, const capture::ClockPair& b) {
@@ -109,7 +71,9 @@ class CaptureReader {
         recorder_(recorder),
         progress_(progress),
         file_(recorder.info().source),
-        blocks_([this](std::span<char> into) { return source_.read(into); }) {}
+        blocks_([this](std::span<char> into) { return source_.read(into); }),
+        collectives_(recorder, lookup()),
+        power_(recorder, lookup()) {}
 
   ~CaptureReader() {
     recorder_.set_place([file = file_] { return file; });
@@ -182,6 +146,11 @@ class CaptureReader {
         }
         return trailer.has_value();
       }
+      case capture::BlockType::kRecords:
+        if (!capture::decode_records(block.payload, records_)) return false;
+        if (!collectives_.read(records_) && !power_.read(records_))
+          recorder_.problem(ProblemKind::kUnknownCategory);
+        return true;
     }
     recorder_.problem(ProblemKind::kUnknownCategory);
     return true;
@@ -228,18 +197,29 @@ class CaptureReader {
     return at->second;
   }
 
+  CaptureLookup lookup() {
+    return {.name = [this](std::uint64_t text) -> std::optional<NameId> {
+              return text > UINT32_MAX ? std::nullopt : name_of(static_cast<std::uint32_t>(text));
+            },
+            .time = [this](std::uint64_t time) -> std::optional<Nanoseconds> {
+              if (time >= kLatest) return std::nullopt;
+              return Nanoseconds(static_cast<std::int64_t>(time) - base_);
+            },
+            .thread = [this](std::uint32_t number) { return thread(number); }};
+  }
+
   /// Threads are told apart by number; a name that was known at the first row is for people.
-  ThreadId thread() {
-    if (last_thread_ && last_thread_number_ == rows_.thread) return *last_thread_;
-    auto [at, is_new] = threads_.try_emplace(rows_.thread, ThreadId(0));
+  ThreadId thread(std::uint32_t number) {
+    if (last_thread_ && last_thread_number_ == number) return *last_thread_;
+    auto [at, is_new] = threads_.try_emplace(number, ThreadId(0));
     if (is_new) {
-      std::string label = fmt::format("{}", rows_.thread);
-      if (const auto named = thread_names_.find(rows_.thread); named != thread_names_.end())
+      std::string label = fmt::format("{}", number);
+      if (const auto named = thread_names_.find(number); named != thread_names_.end())
         if (const auto name = name_of(named->second); name && named->second != 0)
           label += fmt::format(" {}", recorder_.names()[*name]);
       at->second = recorder_.thread(process_, label);
     }
-    last_thread_number_ = rows_.thread;
+    last_thread_number_ = number;
     last_thread_ = at->second;
     return at->second;
   }
@@ -270,7 +250,7 @@ class CaptureReader {
         return;  // a trace has no place for categories
       case RowKind::kCommunicator:
         if (row.payload <= UINT32_MAX)
-          group_sizes_[row.group] = static_cast<std::uint32_t>(row.payload);
+          collectives_.note_group(row.group, static_cast<std::uint32_t>(row.payload));
         return;
     }
   }
@@ -282,7 +262,7 @@ class CaptureReader {
       return std::nullopt;
     }
     HostOp op{.name = *name,
-              .thread = thread(),
+              .thread = thread(rows_.thread),
               .kind = HostKind::kAnnotation,
               .start = begin,
               .duration = duration};
@@ -295,11 +275,9 @@ class CaptureReader {
     const std::string_view call = recorder_.names()[name];
     const auto kind = collective_from_framework(call);
     if (!kind) return std::nullopt;
-    const auto size = group_sizes_.find(row.group);
     Collective collective =
-        collective_of(*kind, call, row.payload,
-                      size == group_sizes_.end() ? std::nullopt : std::optional(size->second));
-    if (row.group != 0) collective.group = recorder_.name(fmt::format("{:#018x}", row.group));
+        nccl_collective(*kind, call, row.payload, collectives_.group_size(row.group));
+    if (row.group != 0) collective.group = collectives_.group_name(row.group);
     return recorder_.collective(collective);
   }
 
@@ -364,6 +342,8 @@ class CaptureReader {
               "the process ended without a flush; up to its last second "
               "is missing",
               1);
+    collectives_.finish();
+    power_.finish();
     recorder_.finish();
   }
 
@@ -384,9 +364,11 @@ class CaptureReader {
   std::unordered_map<std::uint32_t, ThreadId> threads_;
   std::optional<ThreadId> last_thread_;
   std::uint32_t last_thread_number_ = 0;
-  std::unordered_map<std::uint64_t, std::uint32_t> group_sizes_;
   std::unordered_map<std::uint64_t, HostOp> starts_;
   std::unordered_map<std::uint64_t, Nanoseconds> ends_;
+  capture::RecordsBlock records_;
+  CaptureCollectives collectives_;
+  CapturePower power_;
   std::uint64_t lost_ = 0;
   bool ended_ = false;
 };

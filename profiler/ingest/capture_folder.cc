@@ -17,6 +17,7 @@ struct CaptureFile {
   double bytes;
   bool is_capture;
   std::optional<capture::ProcessFacts> facts;
+  bool lost_rank = false;  ///< the number is another process's, though the file says so
 };
 
 /// NAME.cap, or NAME.cap.gz, as recordings are kept.
@@ -42,7 +43,8 @@ Result<CaptureFile> look_at(const fs::path& path) {
   CaptureFile file{.path = path,
                    .bytes = static_cast<double>(fs::file_size(path, ignored)),
                    .is_capture = false,
-                   .facts = {}};
+                   .facts = {},
+                   .lost_rank = false};
   BlockReader blocks([&](std::span<char> into) { return (*source)->read(into); });
   const BlockReader::Begin begin = blocks.begin();
   file.is_capture = begin != BlockReader::Begin::kOther;
@@ -56,6 +58,7 @@ Result<CaptureFile> look_at(const fs::path& path) {
 /// Whose number it is, of the processes that say they are one rank: launchers pass the number on by
 /// variables, which what the process starts inherits.
 void settle_ranks(std::vector<CaptureFile>& files) {
+  for (CaptureFile& file : files) file.lost_rank = file.facts && file.facts->rank;
   std::map<std::uint32_t, std::vector<capture::ProcessFacts*>> claims;
   for (CaptureFile& file : files)
     if (file.facts && file.facts->rank && file.facts->forked_from == 0)
@@ -79,6 +82,7 @@ void settle_ranks(std::vector<CaptureFile>& files) {
     for (capture::ProcessFacts* process : claimants)
       if (process != owner) process->rank = process->world_size = std::nullopt;
   }
+  for (CaptureFile& file : files) file.lost_rank = file.lost_rank && !file.facts->rank;
 }
 
 }  // namespace
@@ -116,7 +120,7 @@ Status read_capture_folder(const fs::path& folder, const NewRank& new_rank,
     };
     if (Status status = read_capture(**source, recorder, progress ? share : Progress()); !status)
       return status;
-    if (file.facts && !file.facts->rank) {
+    if (file.lost_rank) {
       recorder.info().rank = std::nullopt;
       recorder.info().world_size = std::nullopt;
     }

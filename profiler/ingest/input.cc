@@ -242,6 +242,7 @@ class CountingRows final : public RowSink {
   }
   void add(const Sync& sync) override { rows_.add(sync); }
   void add(const Dependency& dependency) override { rows_.add(dependency); }
+  void add(const PowerReading& reading) override { rows_.add(reading); }
 
  private:
   RowSink& rows_;
@@ -259,6 +260,7 @@ void write_rows(const Trace& trace, StoreWriter& writer, ImportSummary& summary)
     for (const GpuOp& op : rank.gpu_ops) rows.add(op);
     for (const Sync& sync : rank.syncs) rows.add(sync);
     for (const Dependency& dependency : rank.dependencies) rows.add(dependency);
+    for (const PowerReading& reading : rank.power) rows.add(reading);
   }
 }
 

@@ -85,6 +85,41 @@ std::ptrdiff_t best_shift(const Recording& ra, const Sequence& a, const Recordin
   return best;
 }
 
+/// The ops of a sequence by kind and the number that all ranks give them; nothing where one has no
+/// number or two have the same.
+using ByNumber = std::map<std::pair<CollectiveKind, std::uint64_t>, std::size_t>;
+std::optional<ByNumber> by_number(const Recording& r, const Sequence& ops) {
+  ByNumber numbered;
+  for (std::size_t k = 0; k < ops.size(); ++k) {
+    const auto number = r.gpu(ops[k].op).collective_number;
+    if (!number || !ops[k].what || !numbered.try_emplace({ops[k].what->kind, *number}, k).second)
+      return std::nullopt;
+  }
+  return numbered;
+}
+
+/// Which op of `b` is part of the same collective, for each of `a`.
+std::vector<std::optional<std::size_t>> partners(const Recording& ra, const Sequence& a,
+                                                 const Recording& rb, const Sequence& b) {
+  std::vector<std::optional<std::size_t>> found(a.size());
+  const auto numbered_a = by_number(ra, a), numbered_b = by_number(rb, b);
+  if (numbered_a && numbered_b) {
+    for (const auto& [number, k] : *numbered_a)
+      if (const auto at = numbered_b->find(number); at != numbered_b->end()) found[k] = at->second;
+    return found;
+  }
+  const std::ptrdiff_t shift = best_shift(ra, a, rb, b);
+  for (std::size_t k = 0; k < a.size(); ++k) {
+    const std::ptrdiff_t at = static_cast<std::ptrdiff_t>(k) + shift;
+    if (at < 0 || at >= static_cast<std::ptrdiff_t>(b.size())) continue;
+    const CommunicationOp& partner = b[static_cast<std::size_t>(at)];
+    if (same_kind(a[k], partner) &&
+        distance(ra.gpu(a[k].op).end(), rb.gpu(partner.op).end()) <= kEndsTogether)
+      found[k] = static_cast<std::size_t>(at);
+  }
+  return found;
+}
+
 /// From when the last member had arrived to each member's own end.
 void set_transfers(const std::vector<Recording>& recordings, std::optional<std::size_t> hidden,
                    MatchedCollective& collective) {
@@ -157,20 +192,14 @@ CollectiveMatches match_collectives(const std::vector<Recording>& recordings,
     for (const std::size_t r : ranks) {
       if (r == lead) continue;
       const Sequence& other = by_rank[r][key];
-      const std::ptrdiff_t shift = best_shift(recordings[lead], first, recordings[r], other);
-      std::size_t partners = 0;
+      const auto same = partners(recordings[lead], first, recordings[r], other);
+      std::size_t matched = 0;
       for (std::size_t k = 0; k < first.size(); ++k) {
-        const std::ptrdiff_t at = static_cast<std::ptrdiff_t>(k) + shift;
-        if (at < 0 || at >= static_cast<std::ptrdiff_t>(other.size())) continue;
-        const CommunicationOp& partner = other[static_cast<std::size_t>(at)];
-        if (!same_kind(first[k], partner) ||
-            distance(recordings[lead].gpu(first[k].op).end(), recordings[r].gpu(partner.op).end()) >
-                kEndsTogether)
-          continue;
-        group[k].members.push_back({r, partner.op, Nanoseconds(0)});
-        ++partners;
+        if (!same[k]) continue;
+        group[k].members.push_back({r, other[*same[k]].op, Nanoseconds(0)});
+        ++matched;
       }
-      matches.unmatched += other.size() - partners;
+      matches.unmatched += other.size() - matched;
     }
     for (MatchedCollective& collective : group) {
       if (collective.members.size() < 2) {

@@ -35,9 +35,10 @@ struct CollectiveMatches {
   std::size_t unmatched = 0;  ///< communication ops that found no partner among the given ranks
 };
 
-/// Matches by group and order, checked by the ends, which agree within microseconds where the
-/// clocks do. Where a rank is `hidden`, its own times tell nothing about how long a transfer takes:
-/// that comes from the others. REQUIRES: one entry of `communication` per recording.
+/// Matches by group and, where the recordings number collectives, by number; else by order, checked
+/// by the ends, which agree within microseconds where the clocks do. Where a rank is `hidden`, its
+/// own times tell nothing about how long a transfer takes: that comes from the others. REQUIRES:
+/// one entry of `communication` per recording.
 CollectiveMatches match_collectives(const std::vector<Recording>& recordings,
                                     const std::vector<std::vector<CommunicationOp>>& communication,
                                     std::optional<std::size_t> hidden = {});

@@ -21,6 +21,7 @@ void shift(Rank& rank, Nanoseconds by) {
   for (HostOp& op : rank.host_ops) op.start += by;
   for (GpuOp& op : rank.gpu_ops) op.start += by;
   for (Sync& sync : rank.syncs) sync.start += by;
+  for (PowerReading& reading : rank.power) reading.time += by;
   rank.info.clock_base = rank.info.clock_base - by;
 }
 

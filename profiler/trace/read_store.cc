@@ -20,7 +20,7 @@ class StoreReader {
 
   bool read() {
     return read_names() && read_ranks() && read_tables() && read_host_ops() && read_gpu_ops() &&
-           read_rest();
+           read_rest() && read_power();
   }
   const std::string& why() const { return why_; }
 
@@ -57,6 +57,7 @@ class StoreReader {
   bool read_host_ops();
   bool read_gpu_ops();
   bool read_rest();
+  bool read_power();
 
   sqlite3* db_;
   Trace& trace_;
@@ -145,7 +146,7 @@ bool StoreReader::read_tables() {
   if (!done(shapes, "launch_shape")) return false;
   Query collectives(db_,
                     "SELECT rank_id, kind, bytes_in, bytes_out, group_size, group_name, ranks, "
-                    "dtype FROM collective ORDER BY rank_id, id");
+                    "dtype, algorithm, protocol, channels FROM collective ORDER BY rank_id, id");
   while (collectives.next()) {
     Rank* r = rank(collectives);
     const auto kind = collectives.optional<std::uint8_t>(1);
@@ -158,7 +159,10 @@ bool StoreReader::read_tables() {
                               .group_size = collectives.optional<std::uint32_t>(4),
                               .group = reference<NameId>(collectives, 5, names),
                               .ranks = reference<NameId>(collectives, 6, names),
-                              .dtype = reference<NameId>(collectives, 7, names)});
+                              .dtype = reference<NameId>(collectives, 7, names),
+                              .algorithm = reference<NameId>(collectives, 8, names),
+                              .protocol = reference<NameId>(collectives, 9, names),
+                              .channels = collectives.optional<std::uint32_t>(10)});
   }
   return done(collectives, "collective");
 }
@@ -212,9 +216,46 @@ bool StoreReader::read_gpu_ops() {
          .correlation = query.optional<std::uint32_t>(7),
          .launch_shape = reference<LaunchShapeId>(query, 11, r->launch_shapes.size()),
          .collective = reference<CollectiveId>(query, 12, r->collectives.size()),
-         .bytes = query.optional<std::uint64_t>(8)});
+         .bytes = query.optional<std::uint64_t>(8),
+         .collective_number = query.optional<std::uint64_t>(13)});
   }
   return done(query, "gpu_op");
+}
+
+bool StoreReader::read_power() {
+  Query boards(db_,
+               "SELECT rank_id, uuid, name, instance, device, multiprocessors, all_multiprocessors "
+               "FROM board ORDER BY rank_id, id");
+  while (boards.next()) {
+    Rank* r = rank(boards);
+    if (!r) return bad("table board: a reference points nowhere");
+    r->boards.push_back({.uuid = std::string(boards.text(1)),
+                         .name = std::string(boards.text(2)),
+                         .instance = std::string(boards.text(3)),
+                         .device = boards.optional<std::uint32_t>(4),
+                         .multiprocessors = boards.optional<std::uint32_t>(5),
+                         .all_multiprocessors = boards.optional<std::uint32_t>(6)});
+  }
+  if (!done(boards, "board")) return false;
+  Query power(db_, "SELECT * FROM power ORDER BY rowid");
+  while (power.next()) {
+    Rank* r = rank(power);
+    const auto board = power.optional<std::uint32_t>(1);
+    if (!r || !board || *board >= r->boards.size() || !plausible(Nanoseconds(power.integer(2))))
+      return bad("table power: a reference or time is out of range");
+    PowerReading reading{.board = *board,
+                         .time = Nanoseconds(power.integer(2)),
+                         .core_mhz = power.optional<std::uint32_t>(5),
+                         .memory_mhz = power.optional<std::uint32_t>(6),
+                         .celsius = power.optional<std::uint32_t>(7),
+                         .clock_reasons = power.optional<std::uint64_t>(8)};
+    if (const auto mw = power.optional<std::uint64_t>(3))
+      reading.power = Watts::w(static_cast<double>(*mw) * 1e-3);
+    if (const auto mj = power.optional<std::uint64_t>(4))
+      reading.energy = Joules::j(static_cast<double>(*mj) * 1e-3);
+    r->power.push_back(reading);
+  }
+  return done(power, "power");
 }
 
 bool StoreReader::read_rest() {

@@ -69,6 +69,11 @@ CollectiveId Recorder::collective(const Collective& collective) {
 
 void Recorder::device(Device device) { rank_.devices.push_back(std::move(device)); }
 
+std::uint32_t Recorder::board(Board board) {
+  rank_.boards.push_back(std::move(board));
+  return static_cast<std::uint32_t>(rank_.boards.size() - 1);
+}
+
 void Recorder::problem(ProblemKind kind, std::uint64_t count) {
   problems_.add(kind, problems_.is_first(kind) ? place_() : std::string(), count);
 }
@@ -136,6 +141,18 @@ bool Recorder::add(const Sync& sync) {
 }
 
 void Recorder::add(const Dependency& dependency) { rows_.add(dependency); }
+
+bool Recorder::add(const PowerReading& reading) {
+  if (!sound_times(reading.time, Nanoseconds(0))) return false;
+  rows_.add(reading);
+  return true;
+}
+
+std::optional<Nanoseconds> Recorder::call_start(std::uint32_t correlation) {
+  const Launch& launch = launches_[correlation];
+  if (!launch.is(Launch::kCalled)) return std::nullopt;
+  return launch.start() + *first_start_;
+}
 
 void Recorder::flow(NameId family, std::uint64_t id, bool starts) {
   Flow& flow = flows_[family][id];

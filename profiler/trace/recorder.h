@@ -24,6 +24,7 @@ class RowSink {
   virtual void add(const GpuOp&) = 0;
   virtual void add(const Sync&) = 0;
   virtual void add(const Dependency&) = 0;
+  virtual void add(const PowerReading&) = 0;
 };
 
 /// Appends the rows to a Rank. REQUIRES: the rank outlives it.
@@ -34,6 +35,7 @@ class RankRows final : public RowSink {
   void add(const GpuOp& op) override { rank_.gpu_ops.push_back(op); }
   void add(const Sync& sync) override { rank_.syncs.push_back(sync); }
   void add(const Dependency& dependency) override { rank_.dependencies.push_back(dependency); }
+  void add(const PowerReading& reading) override { rank_.power.push_back(reading); }
 
  private:
   Rank& rank_;
@@ -67,6 +69,9 @@ class Recorder {
   LaunchShapeId launch_shape(const LaunchShape& shape);
   CollectiveId collective(const Collective& collective);
   void device(Device device);
+  /// Its index, to say of readings which board they are of. Boards are in the order of the calls.
+  std::uint32_t board(Board board);
+  std::vector<Board>& boards() { return rank_.boards; }
 
   /// Each adds one row unless a check drops it, and says whether it did.
   /// `launches` tells that the call starts device work, so that missing work is noticed.
@@ -74,6 +79,10 @@ class Recorder {
   bool add(const GpuOp& op);
   bool add(const Sync& sync);
   void add(const Dependency& dependency);
+  bool add(const PowerReading& reading);
+
+  /// When the call with this correlation started, where it is known by now.
+  std::optional<Nanoseconds> call_start(std::uint32_t correlation);
 
   /// One end of a flow arrow of `family` (interned name), which must come in pairs.
   void flow(NameId family, std::uint64_t id, bool starts);

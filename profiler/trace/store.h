@@ -12,7 +12,7 @@
 
 namespace rehearse::trace {
 
-inline constexpr int kStoreVersion = 1;
+inline constexpr int kStoreVersion = 2;
 
 /// Writes a store in one transaction under a temporary name: a killed import leaves the old file.
 class StoreWriter {

@@ -18,17 +18,22 @@ CREATE TABLE launch_shape(rank_id INTEGER, id INTEGER, grid_x INTEGER, grid_y IN
   shared_bytes INTEGER, PRIMARY KEY(rank_id, id)) WITHOUT ROWID;
 CREATE TABLE collective(rank_id INTEGER, id INTEGER, kind INTEGER, bytes_in INTEGER,
   bytes_out INTEGER, group_size INTEGER, group_name INTEGER, ranks INTEGER, dtype INTEGER,
+  algorithm INTEGER, protocol INTEGER, channels INTEGER,
   PRIMARY KEY(rank_id, id)) WITHOUT ROWID;
 CREATE TABLE host_op(rank_id INTEGER, kind INTEGER, name INTEGER, thread INTEGER, start_ns INTEGER,
   duration_ns INTEGER, correlation INTEGER, sequence INTEGER, forward_thread INTEGER,
   record_function INTEGER, inputs INTEGER, collective INTEGER, payload INTEGER);
 CREATE TABLE gpu_op(rank_id INTEGER, kind INTEGER, name INTEGER, device INTEGER, stream INTEGER,
   start_ns INTEGER, duration_ns INTEGER, correlation INTEGER, bytes INTEGER, direction INTEGER,
-  host_memory INTEGER, launch_shape INTEGER, collective INTEGER);
+  host_memory INTEGER, launch_shape INTEGER, collective INTEGER, collective_number INTEGER);
 CREATE TABLE sync(rank_id INTEGER, kind INTEGER, start_ns INTEGER, duration_ns INTEGER,
   correlation INTEGER, stream INTEGER, source_stream INTEGER, event_correlation INTEGER);
 CREATE TABLE dependency(rank_id INTEGER, from_gpu INTEGER, from_row INTEGER, to_gpu INTEGER,
   to_row INTEGER);
+CREATE TABLE board(rank_id INTEGER, id INTEGER, uuid TEXT, name TEXT, instance TEXT, device INTEGER,
+  multiprocessors INTEGER, all_multiprocessors INTEGER, PRIMARY KEY(rank_id, id)) WITHOUT ROWID;
+CREATE TABLE power(rank_id INTEGER, board INTEGER, time_ns INTEGER, power_mw INTEGER,
+  energy_mj INTEGER, core_mhz INTEGER, memory_mhz INTEGER, celsius INTEGER, clock_reasons INTEGER);
 CREATE TABLE problem(kind INTEGER PRIMARY KEY, name TEXT, severity TEXT, count INTEGER, first TEXT);
 CREATE TABLE kind(of TEXT, id INTEGER, name TEXT, PRIMARY KEY(of, id)) WITHOUT ROWID;
 INSERT INTO kind VALUES

@@ -117,6 +117,8 @@ struct GpuOp {
   std::optional<LaunchShapeId> launch_shape = {};
   std::optional<CollectiveId> collective = {};
   std::optional<std::uint64_t> bytes = {};
+  /// Counts the collectives of one kind in their group: the same on all ranks.
+  std::optional<std::uint64_t> collective_number = {};
 
   Nanoseconds end() const { return start + duration; }
 };
@@ -129,6 +131,9 @@ struct Collective {
   std::optional<NameId> group = {};  ///< the process group's name
   std::optional<NameId> ranks = {};  ///< its members, as recorded
   std::optional<NameId> dtype = {};
+  std::optional<NameId> algorithm = {};  ///< as the library names it: "RING", "NVLS"
+  std::optional<NameId> protocol = {};   ///< "SIMPLE", "LL", "LL128"
+  std::optional<std::uint32_t> channels = {};
   friend auto operator<=>(const Collective&, const Collective&) = default;
 };
 
@@ -148,6 +153,28 @@ struct Sync {
   std::optional<std::uint32_t> stream = {};             ///< that waits, or is waited for (kStream)
   std::optional<std::uint32_t> source_stream = {};      ///< where the event was recorded
   std::optional<std::uint32_t> event_correlation = {};  ///< of the call that recorded the event
+};
+
+/// A board that a process may use, or one MIG instance of it.
+struct Board {
+  std::string uuid;  ///< of the whole board, the same for all processes
+  std::string name = {};
+  std::string instance = {};                 ///< UUID of the MIG instance; empty where MIG is off
+  std::optional<std::uint32_t> device = {};  ///< ordinal of it in the process, as GpuOp has it
+  std::optional<std::uint32_t> multiprocessors = {};      ///< of the board or of the instance
+  std::optional<std::uint32_t> all_multiprocessors = {};  ///< of all MIG instances of the board
+};
+
+/// What a board said of itself at one moment.
+struct PowerReading {
+  std::uint32_t board;  ///< index into Rank::boards; of an instance: of the board it is of
+  Nanoseconds time;
+  std::optional<Watts> power = {};
+  std::optional<Joules> energy = {};  ///< since the driver was loaded
+  std::optional<std::uint32_t> core_mhz = {};
+  std::optional<std::uint32_t> memory_mhz = {};
+  std::optional<std::uint32_t> celsius = {};
+  std::optional<std::uint64_t> clock_reasons = {};  ///< NVML's bits: why the clock is not higher
 };
 
 /// A row of a rank: an index into its host or its device ops.
@@ -181,11 +208,13 @@ struct Rank {
   std::vector<Inputs> inputs;
   std::vector<LaunchShape> launch_shapes;
   std::vector<Collective> collectives;
+  std::vector<Board> boards;
 
   std::vector<HostOp> host_ops;
   std::vector<GpuOp> gpu_ops;
   std::vector<Sync> syncs;
   std::vector<Dependency> dependencies;
+  std::vector<PowerReading> power;
 };
 
 struct Trace {

@@ -1,4 +1,5 @@
 #include <array>
+#include <cmath>
 
 #include <fmt/core.h>
 #include <sqlite3.h>
@@ -32,7 +33,7 @@ struct StoreWriter::Database final : RowSink {
   SqlitePtr db;
   std::filesystem::path path;
   std::int64_t rank_id = 0;
-  std::optional<IntegerInserter> hosts, gpus, syncs, dependencies;
+  std::optional<IntegerInserter> hosts, gpus, syncs, dependencies, power;
 
   void add(const HostOp& op) override {
     hosts->add(std::array<Cell, 13>{rank_id, static_cast<std::int64_t>(op.kind), op.name.index(),
@@ -42,11 +43,11 @@ struct StoreWriter::Database final : RowSink {
                                     cell(op.inputs), cell(op.collective), cell(op.payload)});
   }
   void add(const GpuOp& op) override {
-    gpus->add(std::array<Cell, 13>{
+    gpus->add(std::array<Cell, 14>{
         rank_id, static_cast<std::int64_t>(op.kind), op.name.index(), op.device, op.stream,
         op.start.count(), op.duration.count(), cell(op.correlation), cell(op.bytes),
         static_cast<std::int64_t>(op.direction), static_cast<std::int64_t>(op.host_memory),
-        cell(op.launch_shape), cell(op.collective)});
+        cell(op.launch_shape), cell(op.collective), cell(op.collective_number)});
   }
   void add(const Sync& sync) override {
     syncs->add(std::array<Cell, 8>{rank_id, static_cast<std::int64_t>(sync.kind),
@@ -57,6 +58,15 @@ struct StoreWriter::Database final : RowSink {
   void add(const Dependency& d) override {
     dependencies->add(
         std::array<Cell, 5>{rank_id, d.from.on_gpu, d.from.index, d.to.on_gpu, d.to.index});
+  }
+
+  void add(const PowerReading& r) override {
+    const auto thousandths = [](const auto& value) {
+      return value ? Cell(std::llround(value->si() * 1e3)) : std::nullopt;
+    };
+    power->add(std::array<Cell, 9>{rank_id, r.board, r.time.count(), thousandths(r.power),
+                                   thousandths(r.energy), cell(r.core_mhz), cell(r.memory_mhz),
+                                   cell(r.celsius), cell(r.clock_reasons)});
   }
 
   bool execute(const char* sql) {
@@ -123,7 +133,9 @@ bool StoreWriter::Database::write_tables(const Trace& trace) {
   Row devices(db.get(), "INSERT INTO device VALUES (?, ?, ?, ?, ?, ?, ?)", ok);
   Row inputs(db.get(), "INSERT INTO inputs VALUES (?, ?, ?, ?)", ok);
   Row shapes(db.get(), "INSERT INTO launch_shape VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", ok);
-  Row collectives(db.get(), "INSERT INTO collective VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)", ok);
+  Row collectives(db.get(), "INSERT INTO collective VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+                  ok);
+  Row boards(db.get(), "INSERT INTO board VALUES (?, ?, ?, ?, ?, ?, ?, ?)", ok);
   for (std::size_t r = 0; r < trace.ranks.size(); ++r) {
     const Rank& rank = trace.ranks[r];
     const Cell id = static_cast<std::int64_t>(r);
@@ -154,7 +166,15 @@ bool StoreWriter::Database::write_tables(const Trace& trace) {
       const Collective& c = rank.collectives[i];
       (collectives << id << static_cast<std::int64_t>(i) << static_cast<std::int64_t>(c.kind)
                    << cell(c.bytes_in) << cell(c.bytes_out) << cell(c.group_size) << cell(c.group)
-                   << cell(c.ranks) << cell(c.dtype))
+                   << cell(c.ranks) << cell(c.dtype) << cell(c.algorithm) << cell(c.protocol)
+                   << cell(c.channels))
+          .end();
+    }
+    for (std::size_t i = 0; i < rank.boards.size(); ++i) {
+      const Board& b = rank.boards[i];
+      (boards << id << static_cast<std::int64_t>(i) << std::string_view(b.uuid)
+              << std::string_view(b.name) << std::string_view(b.instance) << cell(b.device)
+              << cell(b.multiprocessors) << cell(b.all_multiprocessors))
           .end();
     }
   }
@@ -181,9 +201,10 @@ Result<StoreWriter> StoreWriter::create(const std::filesystem::path& path) {
     return sqlite_error(database->db.get(), path, "cannot be written");
   sqlite3* raw = database->db.get();
   database->hosts.emplace(raw, "host_op", 13);
-  database->gpus.emplace(raw, "gpu_op", 13);
+  database->gpus.emplace(raw, "gpu_op", 14);
   database->syncs.emplace(raw, "sync", 8);
   database->dependencies.emplace(raw, "dependency", 5);
+  database->power.emplace(raw, "power", 9);
   return StoreWriter(std::move(database));
 }
 
@@ -195,7 +216,7 @@ RowSink& StoreWriter::rows(std::size_t rank) {
 Status StoreWriter::finish(const Trace& trace) {
   Database& d = *database_;
   bool ok = true;
-  for (auto* inserter : {&d.hosts, &d.gpus, &d.syncs, &d.dependencies}) {
+  for (auto* inserter : {&d.hosts, &d.gpus, &d.syncs, &d.dependencies, &d.power}) {
     (*inserter)->flush();
     ok = ok && (*inserter)->ok();
     inserter->reset();

@@ -15,6 +15,7 @@
 #include "tests/support/capture_run.h"
 #include "tests/support/data.h"
 #include "tests/support/pages.h"
+#include "tests/support/power_recording.h"
 #include "tests/support/rehearse.h"
 
 namespace rehearse {
@@ -96,6 +97,7 @@ TEST_CASE("the page of JSON names every key that a command writes") {
   check({"import", damaged, "-o", store}, "");
   check({"inspect", kExample}, "");
   check({"inspect", damaged}, "");
+  check({"inspect", test::power_recording().string()}, "");
   check({"inspect", "examples/recordings/two_linears.json", "--workload"}, "");
   check({"inspect", "--cluster", "examples/clusters/ethernet_v100.yaml"}, "");
   check({"replay", kExample}, "");

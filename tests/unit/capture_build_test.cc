@@ -54,6 +54,10 @@ void check_library(const fs::path& library) {
         "InitializeInjection\n"
         "InitializeInjectionNvtx2\n"
         "InitializeInjectionNvtxExtension\n"
+        "ncclProfiler_v3\n"
+        "ncclProfiler_v4\n"
+        "ncclProfiler_v5\n"
+        "ncclProfiler_v6\n"
         "rehearse_capture_ns_per_range\n"
         "rehearse_capture_pop\n"
         "rehearse_capture_push\n");

@@ -238,6 +238,7 @@ struct CountedRows final : RowSink {
   void add(const GpuOp&) override {}
   void add(const Sync&) override {}
   void add(const Dependency&) override {}
+  void add(const PowerReading&) override {}
   std::uint64_t n = 0;
 };
 

@@ -292,6 +292,49 @@ TEST_CASE("a collective ends when the last rank has arrived and its data have mo
   CHECK(r.end_us(0, 0) == Approx(508));
 }
 
+TEST_CASE("collectives that are numbered meet by their numbers, whatever the clocks say") {
+  // Rank 1 has no record of the first, and its clock is 5 ms off.
+  const auto recorded = [](bool numbered) {
+    Trace trace;
+    for (int rank_number = 0; rank_number < 2; ++rank_number) {
+      RankBuilder rank(trace);
+      const double off = 5000.0 * rank_number;
+      rank.step(1, off, 4000);
+      rank.rank().collectives.push_back({.kind = CollectiveKind::kAllReduce});
+      for (int k = rank_number; k < 4; ++k) {
+        const auto correlation = static_cast<std::uint32_t>(k + 1);
+        rank.call("cudaLaunchKernel", off + 1000 * k, 5, correlation);
+        trace::GpuOp& kernel = rank.kernel("ncclDevKernel_AllReduce_Sum_f32_RING_LL",
+                                           off + 1000 * k + 8, 50, correlation);
+        kernel.collective = trace::CollectiveId(0);
+        if (numbered) kernel.collective_number = static_cast<std::uint64_t>(k);
+      }
+    }
+    return trace;
+  };
+  const auto pairs = [](const Trace& of) {
+    std::vector<Recording> recordings;
+    std::vector<std::vector<CommunicationOp>> communication;
+    for (std::size_t r = 0; r < 2; ++r) {
+      recordings.emplace_back(of, r);
+      communication.push_back(find_communication(recordings.back()));
+    }
+    const CollectiveMatches matches = match_collectives(recordings, communication);
+    std::vector<std::pair<GpuIndex, GpuIndex>> found;
+    for (const MatchedCollective& matched : matches.matched)
+      found.emplace_back(matched.members[0].op, matched.members[1].op);
+    CHECK(matches.unmatched == (found.empty() ? 7 : 1));
+    return found;
+  };
+  using Pairs = std::vector<std::pair<GpuIndex, GpuIndex>>;
+  CHECK(pairs(recorded(true)) == Pairs{{1, 0}, {2, 1}, {3, 2}});
+  CHECK(pairs(recorded(false)).empty());
+  // Two of one number: numbers tell nothing.
+  Trace repeated = recorded(true);
+  repeated.ranks[1].gpu_ops[2].collective_number = 1;
+  CHECK(pairs(repeated).empty());
+}
+
 TEST_CASE("a rank alone cannot tell its wait from the transfer") {
   Trace trace = straggler();
   trace.ranks.pop_back();

@@ -40,7 +40,10 @@ Trace small_trace() {
                               .group_size = 8,
                               .group = name("dp"),
                               .ranks = name("[0, 1]"),
-                              .dtype = name("bf16")});
+                              .dtype = name("bf16"),
+                              .algorithm = name("RING"),
+                              .protocol = name("LL128"),
+                              .channels = 24});
   full.host_ops.push_back({.name = name("aten::mm"),
                            .thread = ThreadId(0),
                            .kind = HostKind::kOverhead,
@@ -64,7 +67,8 @@ Trace small_trace() {
                           .correlation = 4'000'000'000,
                           .launch_shape = LaunchShapeId(0),
                           .collective = CollectiveId(0),
-                          .bytes = 1ULL << 40});
+                          .bytes = 1ULL << 40,
+                          .collective_number = 1ULL << 41});
   full.syncs.push_back({.kind = SyncKind::kStreamWaitEvent,
                         .start = Nanoseconds(17),
                         .duration = Nanoseconds(19),
@@ -73,12 +77,28 @@ Trace small_trace() {
                         .source_stream = 22,
                         .event_correlation = 23});
   full.dependencies.push_back({{true, 0}, {false, 0}});
+  full.boards.push_back({.uuid = "GPU-1",
+                         .name = "Example",
+                         .instance = "MIG-1",
+                         .device = 1,
+                         .multiprocessors = 60,
+                         .all_multiprocessors = 120});
+  full.power.push_back({.board = 0,
+                        .time = Nanoseconds(25),
+                        .power = Watts::w(123.456),
+                        .energy = Joules::j(4e9 + 0.007),
+                        .core_mhz = 1980,
+                        .memory_mhz = 3201,
+                        .celsius = 45,
+                        .clock_reasons = 1ULL << 40});
 
   Rank& bare = trace.ranks.emplace_back();
   bare.info = {.source = "b.et", .format = "chakra", .host = "", .timed = false};
   bare.threads.push_back({name(""), name("")});
   bare.devices.push_back({.ordinal = 0, .name = ""});
   bare.collectives.push_back({.kind = CollectiveKind::kAllReduce});
+  bare.boards.push_back({.uuid = ""});
+  bare.power.push_back({.board = 0, .time = Nanoseconds(-1)});
   // More rows than one statement inserts.
   for (int i = 0; i < 150; ++i) {
     bare.host_ops.push_back({.name = name(fmt::format("op {}", i)),
@@ -108,6 +128,7 @@ fs::path stored(const Trace& trace) {
     for (const GpuOp& op : trace.ranks[r].gpu_ops) rows.add(op);
     for (const Sync& sync : trace.ranks[r].syncs) rows.add(sync);
     for (const Dependency& dependency : trace.ranks[r].dependencies) rows.add(dependency);
+    for (const PowerReading& reading : trace.ranks[r].power) rows.add(reading);
   }
   REQUIRE(writer->finish(trace));
   return path;
@@ -143,24 +164,32 @@ std::vector<std::string> lines_of(const Trace& trace) {
       add("{} {} {} {} {} {} {} {}", s.grid[0], s.grid[1], s.grid[2], s.block[0], s.block[1],
           s.block[2], s.registers, s.shared_bytes);
     for (const Collective& c : r.collectives)
-      add("{} {} {} {} {} {} {}", to_string(c.kind), shown(c.bytes_in), shown(c.bytes_out),
-          shown(c.group_size), shown(c.group), shown(c.ranks), shown(c.dtype));
+      add("{} {} {} {} {} {} {} {} {} {}", to_string(c.kind), shown(c.bytes_in), shown(c.bytes_out),
+          shown(c.group_size), shown(c.group), shown(c.ranks), shown(c.dtype), shown(c.algorithm),
+          shown(c.protocol), shown(c.channels));
     for (const HostOp& op : r.host_ops)
       add("{} {} {} {} {} {} {} {} {} {} {} {}", op.name.index(), op.thread.index(),
           static_cast<int>(op.kind), op.start.count(), op.duration.count(), shown(op.correlation),
           shown(op.sequence), shown(op.forward_thread), shown(op.record_function), shown(op.inputs),
           shown(op.collective), shown(op.payload));
     for (const GpuOp& op : r.gpu_ops)
-      add("{} {} {} {} {} {} {} {} {} {} {} {}", op.name.index(), static_cast<int>(op.kind),
+      add("{} {} {} {} {} {} {} {} {} {} {} {} {}", op.name.index(), static_cast<int>(op.kind),
           static_cast<int>(op.direction), static_cast<int>(op.host_memory), op.device, op.stream,
           op.start.count(), op.duration.count(), shown(op.correlation), shown(op.launch_shape),
-          shown(op.collective), shown(op.bytes));
+          shown(op.collective), shown(op.bytes), shown(op.collective_number));
     for (const Sync& s : r.syncs)
       add("{} {} {} {} {} {} {}", static_cast<int>(s.kind), s.start.count(), s.duration.count(),
           shown(s.correlation), shown(s.stream), shown(s.source_stream),
           shown(s.event_correlation));
     for (const Dependency& d : r.dependencies)
       add("{} {} {} {}", d.from.on_gpu, d.from.index, d.to.on_gpu, d.to.index);
+    for (const Board& b : r.boards)
+      add("{} {} {} {} {} {}", b.uuid, b.name, b.instance, shown(b.device),
+          shown(b.multiprocessors), shown(b.all_multiprocessors));
+    for (const PowerReading& p : r.power)
+      add("{} {} {:.3f} {:.3f} {} {} {} {}", p.board, p.time.count(), p.power ? p.power->w() : -1,
+          p.energy ? p.energy->j() : -1, shown(p.core_mhz), shown(p.memory_mhz), shown(p.celsius),
+          shown(p.clock_reasons));
   }
   return lines;
 }
@@ -182,10 +211,10 @@ TEST_CASE("a store holds everything, and what is absent stays absent") {
 
 TEST_CASE("a store of another version is refused, by its version") {
   const fs::path path = stored(small_trace());
-  test::Database(path).run("PRAGMA user_version = 2");
+  test::Database(path).run("PRAGMA user_version = 3");
   CHECK(is_store(path));
   CHECK(error_of(path) == path.string() +
-                              ": is a trace store of version 2; version 1; import the recording "
+                              ": is a trace store of version 3; version 2; import the recording "
                               "again");
 }
 
@@ -215,6 +244,10 @@ TEST_CASE("a reference that points nowhere refuses the whole store") {
         Case{"UPDATE name SET id = 999 WHERE id = 0", "table name: ids are not dense"},
         Case{"UPDATE name SET text = 'gemm'", "table name: a text stands twice"},
         Case{"DELETE FROM rank WHERE id = 0", "table rank: ids are not dense"},
+        Case{"UPDATE power SET board = 1 WHERE rank_id = 0", "table power: a reference or time"},
+        Case{"UPDATE power SET time_ns = 9000000000000000000", "table power: a reference or time"},
+        Case{"UPDATE board SET rank_id = 7 WHERE rank_id = 1",
+             "table board: a reference points nowhere"},
         Case{"DROP TABLE sync", "table sync: no such table: sync"}}) {
     const fs::path path = stored(small_trace());
     test::Database(path).run(c.damage);
