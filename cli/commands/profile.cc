@@ -106,26 +106,48 @@ Json to_json(const Profiled& profiled) {
   return json;
 }
 
-Table process_table(const capture::LaunchReport& report) {
+/// A line per process. For people, a column of nothing but zeros is left out.
+Table process_table(const capture::LaunchReport& report, bool for_people = false) {
   Table table({{"process", Align::kLeft},
-               {"ranges"},
-               {"marks"},
                {"kernels"},
                {"copies"},
+               {"graphs"},
                {"collectives"},
+               {"ranges"},
+               {"marks"},
                {"dropped"},
                {"size (kB)"},
                {"ended", Align::kLeft},
                {"command", Align::kLeft}});
+  const capture::Counts& all = report.counts;
+  const auto cell = [&](std::uint64_t count, std::uint64_t total) {
+    return for_people && total == 0 ? std::string() : grouped(count);
+  };
   for (const capture::LaunchedProcess& p : report.processes)
-    table.add({p.name, grouped(p.counts.ranges), grouped(p.counts.marks), grouped(p.counts.kernels),
-               grouped(p.counts.copies), grouped(p.counts.collectives), grouped(p.counts.lost),
-               fmt::format("{:.1f}", static_cast<double>(p.bytes) * 1e-3),
+    table.add({p.name, cell(p.counts.kernels, all.kernels), cell(p.counts.copies, all.copies),
+               cell(p.counts.graphs, all.graphs), cell(p.counts.collectives, all.collectives),
+               cell(p.counts.ranges, all.ranges), cell(p.counts.marks, all.marks),
+               grouped(p.counts.lost), fmt::format("{:.1f}", static_cast<double>(p.bytes) * 1e-3),
                !p.recorded ? "nothing recorded"
                : p.ended   ? "in order"
                            : "cut short",
                p.command});
   return table;
+}
+
+/// "5 kernels, 2 copies, 4 ranges, 0 dropped"
+std::string counts_text(const capture::Counts& counts) {
+  std::string text;
+  const auto add = [&](std::uint64_t count, std::string_view what) {
+    if (count > 0) text += fmt::format("{} {}, ", grouped(count), what);
+  };
+  add(counts.kernels, "kernels");
+  add(counts.copies, "copies");
+  add(counts.graphs, "launches of graphs");
+  add(counts.collectives, "collectives");
+  add(counts.ranges, "ranges");
+  add(counts.marks, "marks");
+  return text + grouped(counts.lost) + " dropped";
 }
 
 /// What keeps the recording from being all that it could be, a line each.
@@ -179,18 +201,17 @@ std::string to_text(const Profiled& profiled) {
         "`rehearse doctor` says what works here; docs/profiling.md how to name ranges.\n",
         profiled.folder);
   } else {
-    const capture::Counts& c = report.counts;
-    text = fmt::format(
-        "{}: {} process{}, {} kernels, {} copies, {} collectives, {} ranges, {} marks, {} dropped\n"
-        "recording ranges cost {} each: {} in all, {:.2f} % of the {} that the run took\n",
-        profiled.folder, report.processes.size(), report.processes.size() == 1 ? "" : "es",
-        grouped(c.kernels), grouped(c.copies), grouped(c.collectives), grouped(c.ranges),
-        grouped(c.marks), grouped(c.lost), to_string(report.cost_per_range),
-        to_string(report.recording), profiled.share() * 100, to_string(report.wall, 4));
+    text = fmt::format("{}: {} process{}, {}\n", profiled.folder, report.processes.size(),
+                       report.processes.size() == 1 ? "" : "es", counts_text(report.counts));
+    if (report.counts.ranges + report.counts.marks > 0)
+      text += fmt::format(
+          "recording ranges cost {} each: {} in all, {:.2f} % of the {} that the run took\n",
+          to_string(report.cost_per_range), to_string(report.recording), profiled.share() * 100,
+          to_string(report.wall, 4));
     text += notes_on(report);
   }
   if (profiled.overhead) text += overhead_text(*profiled.overhead);
-  return report.processes.empty() ? text : text + "\n" + process_table(report).text();
+  return report.processes.empty() ? text : text + "\n" + process_table(report, true).text();
 }
 
 /// The launcher's options for these.

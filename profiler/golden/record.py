@@ -385,6 +385,11 @@ def main():
         return 1
     runner = Runner(arguments.out, library.resolve(), arguments.mock)
     golden = Golden(arguments, runner)
+    try:
+        golden.machine()
+    except Failed as why:
+        print(f"record-golden: PyTorch cannot use a GPU here: {why}", file=sys.stderr)
+        return 1
     chosen = [item for item in items() if not arguments.only or item[1] in arguments.only]
     golden.run_items(chosen)
     golden.write_results()

@@ -16,6 +16,8 @@ namespace {
 namespace fs = std::filesystem;
 using test::Json;
 
+fs::path mocks() { return test::capture_program("mocks"); }
+
 struct Golden {
   int code;
   std::string said;
@@ -23,12 +25,12 @@ struct Golden {
 
 /// Runs the script with these arguments and variables ("NAME=VALUE ").
 Golden record_golden(const fs::path& out, const std::string& arguments,
-                     const std::string& variables = "") {
+                     const std::string& variables = "", const fs::path& mock = mocks()) {
   const fs::path log = test::scratch_folder() / "log";
   const std::string command = fmt::format(
       "cd '{}' && {} profiler/record-golden --out '{}' --library '{}' --mock '{}' {} >'{}' 2>&1",
       test::source_file("").string(), variables, out.string(), test::capture_library().string(),
-      test::capture_program("mocks").string(), arguments, log.string());
+      mock.string(), arguments, log.string());
   const int status = std::system(command.c_str());
   return {WEXITSTATUS(status), test::text_of(log)};
 }
@@ -93,6 +95,11 @@ TEST_CASE("record-golden says which items failed, and does the others") {
   CHECK(mended.code == 0);
 
   CHECK(record_golden(out, "--only nothing").code == 2);
+  const Golden no_gpu =
+      record_golden(test::scratch_folder() / "golden", "", "", test::scratch_folder());
+  CHECK(no_gpu.code == 1);
+  CHECK(no_gpu.said.find("PyTorch cannot use a GPU here: ") != std::string::npos);
+  CHECK(no_gpu.said.find("Found no NVIDIA driver\n") != std::string::npos);
   const Golden late = record_golden(test::scratch_folder() / "golden", "--only ends --budget 1");
   CHECK(late.code == 1);
   CHECK(late.said.find("no time left; call again to go on") != std::string::npos);

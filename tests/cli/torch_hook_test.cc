@@ -165,6 +165,20 @@ print("profiled")
   CHECK(hooked.ran.errors.find("profiled\n") != std::string::npos);
 }
 
+TEST_CASE("operators are not named first while a CUDA graph is being captured") {
+  const Hooked hooked = run(std::string(kModel) + R"(
+entered = torch.autograd.profiler.emit_nvtx
+with torch.cuda.graph(torch.cuda.CUDAGraph()):
+    net(1)
+print(entered.entered)
+net(1)
+print(entered.entered)
+)",
+                            with_gpu());
+  INFO(hooked.ran.errors);
+  CHECK(hooked.ran.errors == "0\n1\n");
+}
+
 TEST_CASE("processes that the script starts are hooked, and forked ones count anew") {
   const Hooked started =
       run("import subprocess, sys\n"

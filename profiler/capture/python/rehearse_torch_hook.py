@@ -123,8 +123,11 @@ def wait_for_torch():
 
 def _compiling(torch):
     """Whether torch.compile is looking: to it the answer is a constant, so it sees no more of us."""
-    compiler = getattr(torch, "compiler", None) or getattr(torch, "_dynamo", None)
-    return getattr(compiler, "is_compiling", None) or (lambda: False)
+    for home in ("compiler", "_dynamo"):  # since PyTorch 2.3, since 2.1
+        asked = getattr(getattr(torch, home, None), "is_compiling", None)
+        if asked is not None:
+            return asked
+    return lambda: False
 
 
 class _Operators:
@@ -162,6 +165,9 @@ class _Operators:
         thread = self._thread
         self.asked = True
         if getattr(thread, "tried", False) or not self._torch.cuda.is_initialized():
+            return
+        capturing = getattr(self._torch.cuda, "is_current_stream_capturing", None)
+        if capturing is not None and capturing():  # emit_nvtx waits for the device, which ends it
             return
         thread.tried = thread.entering = True
         try:

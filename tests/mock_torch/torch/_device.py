@@ -123,6 +123,8 @@ def _range(function):
 
 
 def _properties(*_):
+    if not initialize():
+        raise RuntimeError("Found no NVIDIA driver")
     return types.SimpleNamespace(multi_processor_count=1, total_memory=1 << 30, major=9, minor=0)
 
 
@@ -141,6 +143,7 @@ def module():
             range_push=_range("rehearse_capture_push"), range_pop=_range("rehearse_capture_pop")
         ),
         current_stream=lambda *_: Stream(),
+        is_current_stream_capturing=lambda: _capturing is not None,
         get_device_name=lambda *_: "Mock GPU",
         get_device_properties=_properties,
         device_count=lambda: 1 if _load() is not None else 0,
