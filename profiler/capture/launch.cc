@@ -3,11 +3,13 @@
 #include <algorithm>
 #include <atomic>
 #include <cerrno>
+#include <charconv>
 #include <chrono>
 #include <cstdlib>
 #include <cstring>
 #include <fstream>
 #include <iterator>
+#include <unordered_map>
 
 #include <dlfcn.h>
 #include <fmt/core.h>
@@ -18,6 +20,7 @@
 
 #include "profiler/capture/blocks.h"
 #include "profiler/capture/format.h"
+#include "profiler/capture/options.h"
 #include "sim/base/file.h"
 #include "sim/base/text.h"
 
@@ -125,15 +128,34 @@ class PassSignals {
   struct sigaction before_[2];
 };
 
+/// What the library is asked for, as the words of its variable.
+std::string option_words(const LaunchOptions& options) {
+  std::string words;
+  if (options.steps.first > 0 || options.steps.end < UINT64_MAX) {
+    words += fmt::format(" steps={}:", options.steps.first);
+    if (options.steps.end < UINT64_MAX) words += fmt::format("{}", options.steps.end);
+  }
+  if (options.ring) words += fmt::format(" ring={:.0f}", options.ring->b());
+  if (!options.trigger.empty()) {
+    std::string trigger = options.trigger;  // a word has no spaces; nor does a trigger need them
+    std::erase(trigger, ' ');
+    words += fmt::format(" trigger={}", trigger);
+  }
+  return words.empty() ? words : words.substr(1);
+}
+
 /// Starts the command. Fails with the reason, and with nothing started.
 Result<pid_t> start(const LaunchOptions& options, const sigset_t& mask) {
   std::vector<std::string> variables = {
       fmt::format("{}={}", kInjectNvtx, fs::absolute(options.library).string()),
-      fmt::format("{}={}", kFolderVariable, fs::absolute(options.folder).string())};
+      fmt::format("{}={}", kFolderVariable, fs::absolute(options.folder).string()),
+      fmt::format("{}={}", kOptionsVariable, option_words(options))};
   std::vector<char*> environment, arguments;
   for (std::string& variable : variables) environment.push_back(variable.data());
   for (char** variable = environ; *variable; ++variable)
-    if (!std::string_view(*variable).starts_with(fmt::format("{}=", kFolderVariable)))
+    if (const std::string_view text = *variable;
+        !text.starts_with(fmt::format("{}=", kFolderVariable)) &&
+        !text.starts_with(fmt::format("{}=", kOptionsVariable)))
       environment.push_back(*variable);
   environment.push_back(nullptr);
   std::vector<std::string> command = options.command;
@@ -158,6 +180,27 @@ Result<pid_t> start(const LaunchOptions& options, const sigset_t& mask) {
                          .problem = fmt::format("cannot be started: {}", std::strerror(error))});
 }
 
+/// The texts of a capture, by number.
+using Texts = std::unordered_map<std::uint64_t, std::string>;
+
+void read_kept_steps(const Block& block, RecordsBlock& into, const Texts& texts,
+                     std::vector<KeptStep>& steps) {
+  if (!decode_records(block.payload, into) || into.table != TableId::kKeptStep) return;
+  for (std::size_t i = 0; i < into.count; ++i) {
+    const auto record = into.at<KeptStepRecord>(i);
+    const auto text = texts.find(record.reason);
+    const auto took = static_cast<std::int64_t>(record.end - record.start);
+    KeptStep step{.number = record.step,
+                  .reason = text == texts.end() ? "?" : text->second,
+                  .time = Seconds::ns(static_cast<double>(std::max<std::int64_t>(took, 0))),
+                  .share = record.recorded == 0 ? 0
+                                                : static_cast<double>(record.kept) /
+                                                      static_cast<double>(record.recorded),
+                  .beside = record.cause == 3};
+    steps.push_back(std::move(step));
+  }
+}
+
 /// Counts what a capture holds.
 void count(const fs::path& capture, LaunchedProcess& process) {
   std::ifstream file(capture, std::ios::binary);
@@ -167,9 +210,17 @@ void count(const fs::path& capture, LaunchedProcess& process) {
   });
   if (blocks.begin() != BlockReader::Begin::kCapture) return;
   RowsBlock rows;
+  RecordsBlock records;
+  Texts texts;
   while (const auto block = blocks.next()) {
     if (block->type == BlockType::kLoss)
       process.lost = decode_loss(block->payload).value_or(process.lost);
+    if (block->type == BlockType::kSteps) process.steps = decode_steps(block->payload);
+    if (block->type == BlockType::kRecords)
+      read_kept_steps(*block, records, texts, process.kept_steps);
+    if (block->type == BlockType::kTexts)
+      if (const auto numbered = decode_texts(block->payload))
+        for (const NumberedText& text : *numbered) texts.insert_or_assign(text.number, text.text);
     if (block->type == BlockType::kTrailer)
       if (const auto trailer = decode_trailer(block->payload)) {
         process.lost = trailer->lost;
@@ -211,6 +262,24 @@ std::vector<LaunchedProcess> processes_in(const fs::path& folder) {
 
 }  // namespace
 
+Result<StepRange> parse_steps(std::string_view text) {
+  const auto wrong = [&] {
+    return fail(Diagnostic{.problem = fmt::format("'{}' names no steps", text),
+                           .expected = "FIRST:END, such as 10:20 for steps 10 to 19, 10: or :20"});
+  };
+  StepRange range;
+  const std::size_t colon = text.find(':');
+  if (colon == std::string_view::npos || text == ":") return wrong();
+  const auto read = [](std::string_view digits, std::uint64_t& into) {
+    const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), into);
+    return digits.empty() || (error == std::errc() && end == digits.data() + digits.size());
+  };
+  if (!read(text.substr(0, colon), range.first) || !read(text.substr(colon + 1), range.end) ||
+      range.first >= range.end)
+    return wrong();
+  return range;
+}
+
 Result<LaunchReport> launch(const LaunchOptions& options) {
   if (options.command.empty()) return fail("no command to run");
   for (const char* variable : {kInjectNvtx, kInjectCuda})
@@ -249,6 +318,13 @@ Result<LaunchReport> launch(const LaunchOptions& options) {
   if (WIFEXITED(status)) report.exit_code = WEXITSTATUS(status);
   if (WIFSIGNALED(status)) report.signal = WTERMSIG(status);
   for (const LaunchedProcess& process : report.processes) {
+    if (process.steps) {
+      if (!report.steps) report.steps = StepCounts{};
+      report.steps->seen += process.steps->seen;
+      report.steps->kept += process.steps->kept;
+      report.steps->in_part += process.steps->in_part;
+      report.steps->gone += process.steps->gone;
+    }
     report.ranges += process.ranges;
     report.marks += process.marks;
     report.lost += process.lost;

@@ -5,18 +5,41 @@
 #include <filesystem>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
+#include "profiler/capture/format.h"
 #include "sim/base/result.h"
 #include "sim/base/units.h"
 
 namespace rehearse::capture {
+
+/// Steps by their numbers, from `first` to the one before `end`; all of them unless set.
+struct StepRange {
+  std::uint64_t first = 0;
+  std::uint64_t end = UINT64_MAX;
+};
+
+/// Reads "10:20", "10:" or ":20".
+Result<StepRange> parse_steps(std::string_view text);
 
 struct LaunchOptions {
   std::filesystem::path folder;      ///< where the recording goes: new or empty
   std::vector<std::string> command;  ///< the program, looked up as a shell does, and its arguments
   std::filesystem::path library;     ///< the capture library
   bool output_to_stderr = false;     ///< what the program prints goes to our stderr
+  StepRange steps = {};              ///< those that are recorded
+  std::optional<Bytes> ring = {};    ///< of each process; all goes to the file without
+  std::string trigger = {};          ///< which steps of the ring go to the file (trigger.h)
+};
+
+/// A step that the ring was asked for.
+struct KeptStep {
+  std::uint64_t number;
+  std::string reason;  ///< for people
+  Seconds time;
+  double share;  ///< of its bytes, that are in the file
+  bool beside;   ///< it is there because of the step beside it
 };
 
 /// A process that loaded the capture library.
@@ -29,6 +52,8 @@ struct LaunchedProcess {
   std::uint64_t marks;
   std::uint64_t lost;
   std::uint64_t bytes;  ///< of the capture
+  std::optional<StepCounts> steps = {};    ///< where steps were chosen
+  std::vector<KeptStep> kept_steps = {};  ///< in order of their numbers
 };
 
 struct LaunchReport {
@@ -39,6 +64,7 @@ struct LaunchReport {
   std::uint64_t ranges = 0;                ///< of all processes, as are the two below
   std::uint64_t marks = 0;
   std::uint64_t lost = 0;
+  std::optional<StepCounts> steps = {};  ///< of all processes, where steps were chosen
   Seconds cost_per_range;  ///< that recording takes, measured on this machine before the start
   Seconds recording;       ///< estimated time that all threads together spent on it
 

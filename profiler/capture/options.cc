@@ -1,7 +1,6 @@
 #include "profiler/capture/options.h"
 
 #include <algorithm>
-#include <cstring>
 #include <string_view>
 
 #include <stdlib.h>
@@ -57,11 +56,7 @@ bool read_word(std::string_view word, Options& into) {
   if (key == "power") return read_power(value, into);
   if (key == "steps") return read_steps(value, into);
   if (key == "ring") return read_number(value, into.ring) && value.empty();
-  if (key == "trigger" && !value.empty() && value.size() < sizeof into.trigger) {
-    std::memcpy(into.trigger, value.data(), value.size());
-    into.trigger[value.size()] = '\0';
-    return true;
-  }
+  if (key == "trigger") return parse_trigger(value, into.trigger);
   return false;
 }
 
