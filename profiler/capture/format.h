@@ -130,7 +130,7 @@ constexpr std::int64_t unzigzag(std::uint64_t value) {
 /// BlockType::kSteps, of a recording of chosen steps.
 struct StepCounts {
   std::uint64_t seen = 0;
-  std::uint64_t kept = 0;     ///< whole; of a ring those that a trigger named, here or on another rank
+  std::uint64_t kept = 0;  ///< whole; of a ring those that a trigger named, here or on another rank
   std::uint64_t in_part = 0;  ///< what the ring still had of them
   std::uint64_t gone = 0;     ///< the ring had nothing of them any more
 };

@@ -148,14 +148,18 @@ std::string option_words(const LaunchOptions& options) {
 Result<pid_t> start(const LaunchOptions& options, const sigset_t& mask) {
   std::vector<std::string> variables = {
       fmt::format("{}={}", kInjectNvtx, fs::absolute(options.library).string()),
-      fmt::format("{}={}", kFolderVariable, fs::absolute(options.folder).string()),
-      fmt::format("{}={}", kOptionsVariable, option_words(options))};
+      fmt::format("{}={}", kFolderVariable, fs::absolute(options.folder).string())};
+  std::vector<std::string> replaced = {fmt::format("{}=", kFolderVariable)};
+  if (const std::string words = option_words(options); !words.empty()) {
+    variables.push_back(fmt::format("{}={}", kOptionsVariable, words));
+    replaced.push_back(fmt::format("{}=", kOptionsVariable));
+  }
   std::vector<char*> environment, arguments;
   for (std::string& variable : variables) environment.push_back(variable.data());
   for (char** variable = environ; *variable; ++variable)
-    if (const std::string_view text = *variable;
-        !text.starts_with(fmt::format("{}=", kFolderVariable)) &&
-        !text.starts_with(fmt::format("{}=", kOptionsVariable)))
+    if (std::none_of(replaced.begin(), replaced.end(), [&](const std::string& ours) {
+          return std::string_view(*variable).starts_with(ours);
+        }))
       environment.push_back(*variable);
   environment.push_back(nullptr);
   std::vector<std::string> command = options.command;

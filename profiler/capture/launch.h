@@ -51,8 +51,8 @@ struct LaunchedProcess {
   std::uint64_t ranges;
   std::uint64_t marks;
   std::uint64_t lost;
-  std::uint64_t bytes;  ///< of the capture
-  std::optional<StepCounts> steps = {};    ///< where steps were chosen
+  std::uint64_t bytes;                    ///< of the capture
+  std::optional<StepCounts> steps = {};   ///< where steps were chosen
   std::vector<KeptStep> kept_steps = {};  ///< in order of their numbers
 };
 
