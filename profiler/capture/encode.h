@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
+#include <utility>
 
 #include "profiler/capture/format.h"
 
@@ -70,19 +71,21 @@ inline std::uint64_t value_of(const Row& row, Column column) {
 
 /// The shortest of the three encodings.
 inline void encode_column(Encoder& out, const std::uint64_t* values, std::size_t n) {
-  bool constant = true;
+  std::size_t same = 1;  // most columns are constant, and cost no more than to see that
+  while (same < n && values[same] == values[0]) ++same;
+  if (same == n) {
+    out.byte(static_cast<unsigned>(Encoding::kConstant));
+    out.varint(values[0]);
+    return;
+  }
   std::size_t plain = 0, delta = 0;
   std::uint64_t before = 0;
   for (std::size_t i = 0; i < n; ++i) {
-    constant = constant && values[i] == values[0];
     plain += varint_bytes(values[i]);
     delta += varint_bytes(zigzag(static_cast<std::int64_t>(values[i] - before)));
     before = values[i];
   }
-  if (constant) {
-    out.byte(static_cast<unsigned>(Encoding::kConstant));
-    out.varint(values[0]);
-  } else if (plain <= delta) {
+  if (plain <= delta) {
     out.byte(static_cast<unsigned>(Encoding::kPlain));
     for (std::size_t i = 0; i < n; ++i) out.varint(values[i]);
   } else {
@@ -95,15 +98,21 @@ inline void encode_column(Encoder& out, const std::uint64_t* values, std::size_t
   }
 }
 
+template <unsigned column>
+void encode_column_of(Encoder& out, const Row* const* rows, std::size_t n) {
+  std::uint64_t values[kMaxBlockRows];
+  for (std::size_t i = 0; i < n; ++i) values[i] = value_of(*rows[i], static_cast<Column>(column));
+  encode_column(out, values, n);
+}
+
 /// A kRows payload. REQUIRES: n <= kMaxBlockRows.
 inline void encode_rows(Encoder& out, std::uint32_t thread, const Row* const* rows, std::size_t n) {
   out.varint(thread);
   out.varint(n);
-  std::uint64_t values[kMaxBlockRows];
-  for (unsigned column = 0; column < kColumns; ++column) {
-    for (std::size_t i = 0; i < n; ++i) values[i] = value_of(*rows[i], static_cast<Column>(column));
-    encode_column(out, values, n);
+  [&]<unsigned... column>(std::integer_sequence<unsigned, column...>) {
+    (encode_column_of<column>(out, rows, n), ...);
   }
+  (std::make_integer_sequence<unsigned, kColumns>());
 }
 
 }  // namespace rehearse::capture
