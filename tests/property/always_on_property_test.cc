@@ -126,6 +126,16 @@ TEST_CASE("a percentile of steps that are all alike names none of them") {
   CHECK(result.bytes_written == 0);
 }
 
+AlwaysOn compared(double slow_share, Trigger trigger) {
+  AlwaysOn job{.ranks = 4, .steps = 20000, .step_s = 0.1, .rate = 1e5, .ring = 1 << 20};
+  job.slow_share = slow_share;
+  job.slow_factor = 1.6;
+  job.announce_s = 1;
+  job.on_one_rank = 0.5;
+  job.trigger = trigger;
+  return job;
+}
+
 /// The rows of the table on the page, as they come out.
 std::string table() {
   struct Way {
@@ -138,14 +148,7 @@ std::string table() {
         Way{"`step_time > 1.5x median`", {Kind::kTimesMedian, 1500}},
         Way{"`every 100` (1 %)", {Kind::kEvery, 100}}, Way{"`every 20` (5 %)", {Kind::kEvery, 20}},
         Way{"`every 10` (10 %)", {Kind::kEvery, 10}}}) {
-    AlwaysOn job{.ranks = 4, .steps = 20000, .step_s = 0.1, .rate = 1e6, .ring = 16 << 20};
-    job.block = 32768;
-    job.slow_share = 0.005;
-    job.slow_factor = 1.6;
-    job.announce_s = 1;
-    job.on_one_rank = 0.5;
-    job.trigger = way.trigger;
-    const AlwaysOnResult result = test::simulate(job);
+    const AlwaysOnResult result = test::simulate(compared(0.005, way.trigger));
     rows += fmt::format(
         "| {} | {:.1f} % | {:.1f} % |\n", way.text,
         100.0 * static_cast<double>(result.slow_whole) / static_cast<double>(result.slow_steps),
@@ -160,6 +163,12 @@ TEST_CASE("retroactive against head sampling: the table of docs/concepts/always-
   const auto page = read_file(test::source_file("docs/concepts/always-on.md"));
   REQUIRE(page);
   CHECK(page->find(rows) != std::string::npos);
+  // A percentile below the share of slow steps keeps but the slowest of them.
+  AlwaysOn job = compared(0.02, {Kind::kPercentile, 99000});
+  job.on_one_rank = 0;
+  const AlwaysOnResult many = test::simulate(job);
+  CHECK(static_cast<double>(many.slow_whole) / static_cast<double>(many.slow_steps) ==
+        Approx(0.5).margin(0.1));
 }
 
 }  // namespace
