@@ -183,8 +183,11 @@ std::optional<std::uint64_t> decode_loss(std::span<const unsigned char> payload)
 
 std::optional<StepCounts> decode_steps(std::span<const unsigned char> payload) {
   Decoder in(payload);
-  const StepCounts counts{
-      .seen = in.varint(), .kept = in.varint(), .in_part = in.varint(), .gone = in.varint()};
+  const StepCounts counts{.seen = in.varint(),
+                          .kept = in.varint(),
+                          .in_part = in.varint(),
+                          .gone = in.varint(),
+                          .rows = in.varint()};
   if (!in.done()) return std::nullopt;
   return counts;
 }

@@ -410,7 +410,8 @@ class Flusher {
     const std::uint64_t done = counts.kept + counts.in_part + counts.gone;
     if (done == steps_reported_ && !last) return;
     names_.add(BlockType::kSteps, [&](Encoder& out) {
-      for (const std::uint64_t number : {counts.seen, counts.kept, counts.in_part, counts.gone})
+      for (const std::uint64_t number :
+           {counts.seen, counts.kept, counts.in_part, counts.gone, counts.rows})
         out.varint(number);
     });
     if (file.append(names_.data(), names_.size())) steps_reported_ = done;

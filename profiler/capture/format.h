@@ -133,6 +133,7 @@ struct StepCounts {
   std::uint64_t kept = 0;  ///< whole; of a ring those that a trigger named, here or on another rank
   std::uint64_t in_part = 0;  ///< what the ring still had of them
   std::uint64_t gone = 0;     ///< the ring had nothing of them any more
+  std::uint64_t rows = 0;     ///< and records that went into the ring, kept or not
 };
 
 inline constexpr std::size_t kMaxVarint = 10;  ///< bytes of the longest

@@ -328,14 +328,17 @@ Result<LaunchReport> launch(const LaunchOptions& options) {
       report.steps->kept += process.steps->kept;
       report.steps->in_part += process.steps->in_part;
       report.steps->gone += process.steps->gone;
+      report.steps->rows += process.steps->rows;
     }
     report.ranges += process.ranges;
     report.marks += process.marks;
     report.lost += process.lost;
   }
-  // A mark is half a range: one reading of the clock, not two.
-  report.recording =
-      *cost * (static_cast<double>(report.ranges) + 0.5 * static_cast<double>(report.marks));
+  // A mark is half a range: one reading of the clock, not two. What went into a ring was recorded
+  // whether or not it was kept; what it was is not known.
+  const double rows = report.steps ? static_cast<double>(report.steps->rows) : 0;
+  report.recording = *cost * std::max(rows, static_cast<double>(report.ranges) +
+                                                0.5 * static_cast<double>(report.marks));
   return report;
 }
 

@@ -87,6 +87,7 @@ bool StepKeeper::announced(std::uint64_t number, std::uint32_t round) {
 void StepKeeper::add(RingBlock block, const void* bytes) {
   block.step = std::max(block.step, oldest());
   known(block.step).added += block.bytes;
+  counts_.rows += block.rows;
   if (ring_.add(block, bytes) && is_kept(block.step)) to_write_ = true;
 }
 

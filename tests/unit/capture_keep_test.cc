@@ -217,6 +217,10 @@ TEST_CASE("what the ring no longer has of a step is reported") {
   CHECK(report.steps->in_part == 1);
   CHECK(report.steps->kept == 0);
   CHECK(report.processes[0].bytes < 1200000);
+  // All that was recorded has cost time, not just what was kept.
+  CHECK(report.ranges < 900000);
+  CHECK(report.steps->rows >= 1000000);
+  CHECK(report.recording.s() >= 1000000 * report.cost_per_range.s());
   const Trace trace = test::read_captures(options.folder);
   CHECK(named(trace, trace.ranks[0], "step 0").size() == 1);
   CHECK(problems(trace, ProblemKind::kMalformed) == 0);
