@@ -29,6 +29,7 @@ static_assert(kMaxPiece + kChunkSlots * (sizeof(Slot) + 2 * kMaxVarint) < kRowsB
 static_assert(kRowsBuffer < kMaxBlockBytes && kChunkSlots <= kMaxBlockRows);
 // The tag of what goes to the file whatever is kept.
 constexpr std::uint64_t kAlways = UINT64_MAX;
+constexpr std::uint64_t kLookEvery = 250000000;  // ns, between two looks for announcements
 
 /// A slot that is new, and the step that it belongs to.
 struct Item {
@@ -307,8 +308,7 @@ class Flusher {
   /// What of the ring goes to the file.
   void keep_steps(CaptureFile& file, bool last) {
     learn_steps();
-    announcements_.each(
-        [&](std::uint64_t number, std::uint32_t round) { keeper_->announced(number, round); });
+    look_for_announcements(last);
     emit(BlockType::kClock, keeper_->current(), 0, 0, encode_clock);
     commit(file);
     bool texts = false;
@@ -319,6 +319,15 @@ class Flusher {
                           return written;
                         });
     keeper_->each_note(last, [&](const KnownStep& step) { note(file, step); });
+  }
+
+  /// Of the other ranks; the folder may be on another machine, and flushes come fast under load.
+  void look_for_announcements(bool last) {
+    const std::uint64_t now = clock_ns(CLOCK_MONOTONIC);
+    if (!last && now < next_look_) return;
+    next_look_ = now + kLookEvery;
+    announcements_.each(
+        [&](std::uint64_t number, std::uint32_t round) { keeper_->announced(number, round); });
   }
 
   void note(CaptureFile& file, const KnownStep& step) {
@@ -441,6 +450,7 @@ class Flusher {
   std::uint64_t rows_refused_ = 0;
   std::uint64_t rows_reported_ = 0;
   std::uint64_t steps_reported_ = 0;
+  std::uint64_t next_look_ = 0;
   std::uint64_t learned_ = 0;  ///< steps that the keeper knows of, or that came too fast for it
 };
 

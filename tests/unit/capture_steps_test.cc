@@ -5,6 +5,7 @@
 
 #include <catch2/catch.hpp>
 
+#include "profiler/capture/recording.h"
 #include "profiler/capture/steps.h"
 #include "profiler/trace/recorder.h"
 
@@ -181,6 +182,49 @@ TEST_CASE("a window that begins with the first step leaves out what was before")
   run_step(3, 10, 20);
   run_step(1000, 30, 40);
   CHECK(recording_now());
+}
+
+TEST_CASE("a record belongs to the window by its time, however late it comes") {
+  static_assert(kIsFact<DeviceRecord> && kIsFact<ContextRecord> && kIsFact<CommunicatorRecord> &&
+                kIsFact<FactRecord>);
+  static_assert(!kIsFact<KernelRecord> && !kIsFact<EventRecord> && !kIsFact<PowerRecord> &&
+                !kIsFact<CollectiveKernelRecord> && !kIsFact<MemoryRecord>);
+  const auto kernel = [](std::uint64_t start, std::uint64_t end) {
+    KernelRecord record = {};
+    record.start = start;
+    record.end = end;
+    return record;
+  };
+  start_steps(window(10, 11));
+  CHECK(wanted(DeviceRecord{}));
+  CHECK(wanted(FactRecord{}));
+  CHECK_FALSE(wanted(EventRecord{}));  // it has no time: when it comes is all that is known
+  CHECK_FALSE(wanted(kernel(0, 0)));
+  run_step(9, 100, 200);
+  run_step(10, 210, 300);
+  run_step(11, 310, 400);
+  CHECK_FALSE(wanted(kernel(150, 160)));
+  CHECK(wanted(kernel(205, 215)));
+  CHECK(wanted(kernel(250, 260)));
+  CHECK(wanted(kernel(290, 350)));
+  CHECK_FALSE(wanted(kernel(300, 350)));
+  CHECK(wanted(kernel(0, 0)));
+  CHECK(wanted(EventRecord{}));
+  PowerRecord power = {};
+  power.time = 305;
+  CHECK_FALSE(wanted(power));
+  power.time = 295;
+  CHECK(wanted(power));
+  CHECK(time_of(power) == 295);
+  CHECK(time_of(kernel(205, 215)) == 215);
+  CHECK(time_of(EventRecord{}) == 0);
+  CHECK(wanted(Row{.time = 320, .span = 30}));  // a range that began within
+  CHECK_FALSE(wanted(Row{.time = 320, .span = 10}));
+  CHECK_FALSE(wanted(Row{.time = 320, .kind = RowKind::kMark}));
+  CHECK(wanted(Row{.time = 320, .kind = RowKind::kEnd}));
+  CHECK(wanted(Row{.time = 320, .kind = RowKind::kCategoryName}));
+  CHECK(wanted(Row{.time = 290, .kind = RowKind::kOpen}));
+  CHECK_FALSE(wanted(Row{.time = 310, .kind = RowKind::kOpen}));
 }
 
 int begun = 0, ended = 0;
