@@ -3,9 +3,9 @@
 #include <fmt/core.h>
 
 #include "cli/commands/commands.h"
+#include "cli/commands/profile_steps.h"
 #include "cli/output/result.h"
 #include "profiler/capture/launch.h"
-#include "profiler/capture/trigger.h"
 #include "sim/base/installed.h"
 #include "sim/base/text.h"
 
@@ -15,54 +15,8 @@ namespace {
 struct Options {
   std::filesystem::path folder = "rehearse-capture";
   std::vector<std::string> command;
-  std::string steps;
-  std::string ring;
-  std::string trigger;
+  capture::Options record;
 };
-
-Json to_json(const capture::StepCounts& steps) {
-  return {{"seen", steps.seen},
-          {"kept", steps.kept},
-          {"kept_in_part", steps.in_part},
-          {"gone", steps.gone}};
-}
-
-Json kept_steps(const capture::LaunchReport& report) {
-  Json json = Json::array();
-  for (const capture::LaunchedProcess& process : report.processes)
-    for (const capture::KeptStep& step : process.kept_steps)
-      json.push_back({{"process", process.name},
-                      {"step", step.number},
-                      {"step_time", json_measured(step.time)},
-                      {"reason", step.reason},
-                      {"kept_share", step.share}});
-  return json;
-}
-
-/// What became of the steps, where they were chosen: a line, and one per step that a trigger named.
-std::string steps_text(const capture::LaunchReport& report) {
-  if (!report.steps) return "";
-  const capture::StepCounts& steps = *report.steps;
-  if (steps.seen == 0)
-    return "no step was seen, so nothing is kept: a step is a range that is called 'step 7'; see "
-           "docs/profiling.md\n";
-  std::string text =
-      fmt::format("steps: {} seen, {} kept", grouped(steps.seen), grouped(steps.kept));
-  if (steps.in_part + steps.gone > 0)
-    text += fmt::format(", {} in part, {} overwritten before they were asked for",
-                        grouped(steps.in_part), grouped(steps.gone));
-  text += "\n";
-  constexpr std::size_t kShown = 20;
-  std::size_t named = 0;
-  for (const capture::LaunchedProcess& process : report.processes)
-    for (const capture::KeptStep& step : process.kept_steps) {
-      if (step.beside || ++named > kShown) continue;
-      text += fmt::format("  {} step {}: {} ({:.0f} % kept)\n", process.name, step.number,
-                          step.reason, step.share * 100);
-    }
-  if (named > kShown) text += fmt::format("  and {} more\n", named - kShown);
-  return text;
-}
 
 /// Time spent on recording, as a share of all that its threads could have done meanwhile.
 double overhead(const capture::LaunchReport& report) {
@@ -86,10 +40,7 @@ Json to_json(const Options& options, const capture::LaunchReport& report) {
   json["records"] = {"nvtx"};
   json["ranges"] = report.ranges;
   json["marks"] = report.marks;
-  if (report.steps) {
-    json["steps"] = to_json(*report.steps);
-    json["kept_steps"] = kept_steps(report);
-  }
+  add_steps(json, report);
   json["kernels"] = 0;
   json["dropped"] = report.lost;
   json["wall_time"] = json_measured(report.wall);
@@ -134,45 +85,16 @@ std::string to_text(const Options& options, const capture::LaunchReport& report)
          process_table(report).text();
 }
 
-/// Refuses, before anything runs, what `read` makes no value of.
-template <class Read>
-CLI::Validator reads_as(Read read) {
-  return CLI::Validator(
-      [read](const std::string& text) {
-        const auto value = read(text);
-        return value ? std::string() : to_string(value.error());
-      },
-      "", "");
-}
-
-Result<Bytes> parse_ring(const std::string& text) {
-  const Result<Bytes> ring = parse_quantity<Bytes>(text);
-  if (!ring) return forward(ring);
-  if (*ring < Bytes::mib(1) || *ring > Bytes::gib(64))
-    return fail(fmt::format("{} is no size for a ring", text), "1 MiB to 64 GiB");
-  return ring;
-}
-
-Result<std::string> parse_trigger(const std::string& text) {
-  capture::Trigger trigger;
-  if (!capture::parse_trigger(text, trigger))
-    return fail(fmt::format("'{}' is no trigger", text), capture::kTriggerGrammar);
-  return text;
-}
-
 Result<Exit> run(const Options& options, const Globals& globals) {
   const Result<std::filesystem::path> library = installed_library("librehearse_capture.so");
   if (!library) return forward(library);
-  capture::LaunchOptions launched = {
-      .folder = options.folder,
-      .command = options.command,
-      .library = *library,
-      // A program that reads our result must not find the command's output in it.
-      .output_to_stderr = globals.format != Format::kTable};
-  if (!options.steps.empty()) launched.steps = *capture::parse_steps(options.steps);
-  if (!options.ring.empty()) launched.ring = *parse_ring(options.ring);
-  launched.trigger = options.trigger;
-  const Result<capture::LaunchReport> report = capture::launch(launched);
+  const Result<capture::LaunchReport> report =
+      capture::launch({.folder = options.folder,
+                       .command = options.command,
+                       .library = *library,
+                       .record = options.record,
+                       // A program that reads our result must not find the command's output in it.
+                       .output_to_stderr = globals.format != Format::kTable});
   if (!report) return forward(report);
   if (report->signal)
     globals.warn(fmt::format("signal {} ended the command; what it did until then is recorded",
@@ -194,29 +116,7 @@ void add_profile(CLI::App& app, Action& action) {
       ->add_option("-o,--output", options->folder,
                    "folder for the recording, new or empty (default: rehearse-capture)")
       ->type_name("FOLDER");
-  CLI::Option* steps =
-      command
-          ->add_option("--steps", options->steps,
-                       "record these steps only: 10:20 is 10 to 19, 10: and :20 leave one end open")
-          ->type_name("FIRST:END")
-          ->check(reads_as(capture::parse_steps));
-  CLI::Option* ring =
-      command
-          ->add_option(
-              "--ring", options->ring,
-              "record into memory, so much in each process, such as 64 MiB; the steps that "
-              "--trigger names are written")
-          ->type_name("SIZE")
-          ->check(reads_as(parse_ring))
-          ->excludes(steps);
-  CLI::Option* trigger =
-      command
-          ->add_option("--trigger", options->trigger,
-                       fmt::format("steps of the ring to write: {}", capture::kTriggerGrammar))
-          ->type_name("RULE")
-          ->check(reads_as(parse_trigger))
-          ->needs(ring);
-  ring->needs(trigger);
+  add_step_options(*command, options->record);
   command->add_option("COMMAND", options->command, "the program and its arguments, behind --")
       ->type_name("WORD")
       ->required();

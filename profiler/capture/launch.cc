@@ -3,13 +3,11 @@
 #include <algorithm>
 #include <atomic>
 #include <cerrno>
-#include <charconv>
 #include <chrono>
 #include <cstdlib>
 #include <cstring>
 #include <fstream>
 #include <iterator>
-#include <unordered_map>
 
 #include <dlfcn.h>
 #include <fmt/core.h>
@@ -128,38 +126,18 @@ class PassSignals {
   struct sigaction before_[2];
 };
 
-/// What the library is asked for, as the words of its variable.
-std::string option_words(const LaunchOptions& options) {
-  std::string words;
-  if (options.steps.first > 0 || options.steps.end < UINT64_MAX) {
-    words += fmt::format(" steps={}:", options.steps.first);
-    if (options.steps.end < UINT64_MAX) words += fmt::format("{}", options.steps.end);
-  }
-  if (options.ring) words += fmt::format(" ring={:.0f}", options.ring->b());
-  if (!options.trigger.empty()) {
-    std::string trigger = options.trigger;  // a word has no spaces; nor does a trigger need them
-    std::erase(trigger, ' ');
-    words += fmt::format(" trigger={}", trigger);
-  }
-  return words.empty() ? words : words.substr(1);
-}
-
 /// Starts the command. Fails with the reason, and with nothing started.
 Result<pid_t> start(const LaunchOptions& options, const sigset_t& mask) {
   std::vector<std::string> variables = {
       fmt::format("{}={}", kInjectNvtx, fs::absolute(options.library).string()),
-      fmt::format("{}={}", kFolderVariable, fs::absolute(options.folder).string())};
-  std::vector<std::string> replaced = {fmt::format("{}=", kFolderVariable)};
-  if (const std::string words = option_words(options); !words.empty()) {
-    variables.push_back(fmt::format("{}={}", kOptionsVariable, words));
-    replaced.push_back(fmt::format("{}=", kOptionsVariable));
-  }
+      fmt::format("{}={}", kFolderVariable, fs::absolute(options.folder).string()),
+      fmt::format("{}={}", kOptionsVariable, option_words(options.record))};
   std::vector<char*> environment, arguments;
   for (std::string& variable : variables) environment.push_back(variable.data());
   for (char** variable = environ; *variable; ++variable)
-    if (std::none_of(replaced.begin(), replaced.end(), [&](const std::string& ours) {
-          return std::string_view(*variable).starts_with(ours);
-        }))
+    if (const std::string_view text = *variable;
+        !text.starts_with(fmt::format("{}=", kFolderVariable)) &&
+        !text.starts_with(fmt::format("{}=", kOptionsVariable)))
       environment.push_back(*variable);
   environment.push_back(nullptr);
   std::vector<std::string> command = options.command;
@@ -184,27 +162,6 @@ Result<pid_t> start(const LaunchOptions& options, const sigset_t& mask) {
                          .problem = fmt::format("cannot be started: {}", std::strerror(error))});
 }
 
-/// The texts of a capture, by number.
-using Texts = std::unordered_map<std::uint64_t, std::string>;
-
-void read_kept_steps(const Block& block, RecordsBlock& into, const Texts& texts,
-                     std::vector<KeptStep>& steps) {
-  if (!decode_records(block.payload, into) || into.table != TableId::kKeptStep) return;
-  for (std::size_t i = 0; i < into.count; ++i) {
-    const auto record = into.at<KeptStepRecord>(i);
-    const auto text = texts.find(record.reason);
-    const auto took = static_cast<std::int64_t>(record.end - record.start);
-    KeptStep step{.number = record.step,
-                  .reason = text == texts.end() ? "?" : text->second,
-                  .time = Seconds::ns(static_cast<double>(std::max<std::int64_t>(took, 0))),
-                  .share = record.recorded == 0 ? 0
-                                                : static_cast<double>(record.kept) /
-                                                      static_cast<double>(record.recorded),
-                  .beside = record.cause == 3};
-    steps.push_back(std::move(step));
-  }
-}
-
 /// Counts what a capture holds.
 void count(const fs::path& capture, LaunchedProcess& process) {
   std::ifstream file(capture, std::ios::binary);
@@ -214,17 +171,11 @@ void count(const fs::path& capture, LaunchedProcess& process) {
   });
   if (blocks.begin() != BlockReader::Begin::kCapture) return;
   RowsBlock rows;
-  RecordsBlock records;
-  Texts texts;
+  ChosenStepsReader steps;
   while (const auto block = blocks.next()) {
+    steps.read(*block);
     if (block->type == BlockType::kLoss)
       process.lost = decode_loss(block->payload).value_or(process.lost);
-    if (block->type == BlockType::kSteps) process.steps = decode_steps(block->payload);
-    if (block->type == BlockType::kRecords)
-      read_kept_steps(*block, records, texts, process.kept_steps);
-    if (block->type == BlockType::kTexts)
-      if (const auto numbered = decode_texts(block->payload))
-        for (const NumberedText& text : *numbered) texts.insert_or_assign(text.number, text.text);
     if (block->type == BlockType::kTrailer)
       if (const auto trailer = decode_trailer(block->payload)) {
         process.lost = trailer->lost;
@@ -237,6 +188,7 @@ void count(const fs::path& capture, LaunchedProcess& process) {
       process.marks += row.kind == RowKind::kMark;
     }
   }
+  process.steps = steps.steps();
 }
 
 /// The processes that left a greeting in the folder.
@@ -266,22 +218,20 @@ std::vector<LaunchedProcess> processes_in(const fs::path& folder) {
 
 }  // namespace
 
-Result<StepRange> parse_steps(std::string_view text) {
-  const auto wrong = [&] {
-    return fail(Diagnostic{.problem = fmt::format("'{}' names no steps", text),
-                           .expected = "FIRST:END, such as 10:20 for steps 10 to 19, 10: or :20"});
-  };
-  StepRange range;
-  const std::size_t colon = text.find(':');
-  if (colon == std::string_view::npos || text == ":") return wrong();
-  const auto read = [](std::string_view digits, std::uint64_t& into) {
-    const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), into);
-    return digits.empty() || (error == std::errc() && end == digits.data() + digits.size());
-  };
-  if (!read(text.substr(0, colon), range.first) || !read(text.substr(colon + 1), range.end) ||
-      range.first >= range.end)
-    return wrong();
-  return range;
+std::string option_words(const Options& options) {
+  std::string words = options.graph == Options::Graph::kNode ? "graph=node" : "graph=launch";
+  words += fmt::format(" power={:.0f}", options.power);
+  if (!options.device) words += " device=off";
+  if (options.memory) words += " memory";
+  if (options.jit) words += " jit";
+  if (options.channels) words += " channels";
+  if (options.first_step != 0 || options.end_step != UINT64_MAX)
+    words += options.end_step == UINT64_MAX
+                 ? fmt::format(" steps={}:", options.first_step)
+                 : fmt::format(" steps={}:{}", options.first_step, options.end_step);
+  if (options.ring != 0) words += fmt::format(" ring={}", options.ring);
+  if (options.trigger[0] != '\0') words += fmt::format(" trigger={}", options.trigger);
+  return words;
 }
 
 Result<LaunchReport> launch(const LaunchOptions& options) {
@@ -322,17 +272,10 @@ Result<LaunchReport> launch(const LaunchOptions& options) {
   if (WIFEXITED(status)) report.exit_code = WEXITSTATUS(status);
   if (WIFSIGNALED(status)) report.signal = WTERMSIG(status);
   for (const LaunchedProcess& process : report.processes) {
-    if (process.steps) {
-      if (!report.steps) report.steps = StepCounts{};
-      report.steps->seen += process.steps->seen;
-      report.steps->kept += process.steps->kept;
-      report.steps->in_part += process.steps->in_part;
-      report.steps->gone += process.steps->gone;
-      report.steps->rows += process.steps->rows;
-    }
     report.ranges += process.ranges;
     report.marks += process.marks;
     report.lost += process.lost;
+    add_counts(report.steps, process.steps.counts);
   }
   // A mark is half a range: one reading of the clock, not two. What went into a ring was recorded
   // whether or not it was kept; what it was is not known.

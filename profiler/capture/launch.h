@@ -5,41 +5,21 @@
 #include <filesystem>
 #include <optional>
 #include <string>
-#include <string_view>
 #include <vector>
 
-#include "profiler/capture/format.h"
+#include "profiler/capture/chosen_steps.h"
+#include "profiler/capture/options.h"
 #include "sim/base/result.h"
 #include "sim/base/units.h"
 
 namespace rehearse::capture {
 
-/// Steps by their numbers, from `first` to the one before `end`; all of them unless set.
-struct StepRange {
-  std::uint64_t first = 0;
-  std::uint64_t end = UINT64_MAX;
-};
-
-/// Reads "10:20", "10:" or ":20".
-Result<StepRange> parse_steps(std::string_view text);
-
 struct LaunchOptions {
   std::filesystem::path folder;      ///< where the recording goes: new or empty
   std::vector<std::string> command;  ///< the program, looked up as a shell does, and its arguments
   std::filesystem::path library;     ///< the capture library
+  Options record = {};               ///< what is recorded
   bool output_to_stderr = false;     ///< what the program prints goes to our stderr
-  StepRange steps = {};              ///< those that are recorded
-  std::optional<Bytes> ring = {};    ///< of each process; all goes to the file without
-  std::string trigger = {};          ///< which steps of the ring go to the file (trigger.h)
-};
-
-/// A step that the ring was asked for.
-struct KeptStep {
-  std::uint64_t number;
-  std::string reason;  ///< for people
-  Seconds time;
-  double share;  ///< of its bytes, that are in the file
-  bool beside;   ///< it is there because of the step beside it
 };
 
 /// A process that loaded the capture library.
@@ -51,9 +31,8 @@ struct LaunchedProcess {
   std::uint64_t ranges;
   std::uint64_t marks;
   std::uint64_t lost;
-  std::uint64_t bytes;                    ///< of the capture
-  std::optional<StepCounts> steps = {};   ///< where steps were chosen
-  std::vector<KeptStep> kept_steps = {};  ///< in order of their numbers
+  std::uint64_t bytes;  ///< of the capture
+  ChosenSteps steps = {};
 };
 
 struct LaunchReport {
@@ -71,6 +50,9 @@ struct LaunchReport {
   /// What a shell calls its exit code: 128 and the signal when one ended it.
   int shell_code() const { return exit_code.value_or(128 + signal.value_or(0)); }
 };
+
+/// The words by which the launcher tells the library what to record (options.h).
+std::string option_words(const Options& options);
 
 /// Runs the command to its end, with our input and output. SIGINT and SIGTERM that this process
 /// gets meanwhile are passed on to it (one from the terminal has reached it already). Fails, having

@@ -1,11 +1,13 @@
 #include "profiler/capture/options.h"
 
 #include <algorithm>
+#include <cstring>
 #include <string_view>
 
 #include <stdlib.h>
 
 #include "profiler/capture/system.h"
+#include "profiler/capture/trigger.h"
 
 namespace rehearse::capture {
 namespace {
@@ -56,7 +58,13 @@ bool read_word(std::string_view word, Options& into) {
   if (key == "power") return read_power(value, into);
   if (key == "steps") return read_steps(value, into);
   if (key == "ring") return read_number(value, into.ring) && value.empty();
-  if (key == "trigger") return parse_trigger(value, into.trigger);
+  if (key == "trigger") {
+    Trigger trigger;
+    if (!parse_trigger(value, trigger) || value.size() >= sizeof into.trigger) return false;
+    std::memcpy(into.trigger, value.data(), value.size());
+    into.trigger[value.size()] = '\0';
+    return true;
+  }
   return false;
 }
 

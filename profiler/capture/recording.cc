@@ -121,7 +121,9 @@ bool open_ring(Recording& recording) {
   void* memory = reserve_memory(sizeof(StepKeeper));
   if (!memory) return false;
   recording.keeper = new (memory) StepKeeper;
-  return recording.keeper->open(options().trigger, options().ring);
+  Trigger trigger;  // none: only what other ranks announce is kept
+  parse_trigger(options().trigger, trigger);
+  return recording.keeper->open(trigger, options().ring);
 }
 
 /// Without a step mark a recording of chosen steps is empty.

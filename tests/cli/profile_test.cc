@@ -113,6 +113,11 @@ TEST_CASE("profile refuses a wrong choice of steps before anything runs") {
   };
   for (const Case& c :
        {Case{{"--steps", "5"}, "'5' names no steps; FIRST:END, such as 10:20"},
+        Case{{"--steps", ":"}, "':' names no steps"},
+        Case{{"--steps", "a:b"}, "'a:b' names no steps"},
+        Case{{"--steps", "5:5"}, "'5:5' names no steps"},
+        Case{{"--steps", "1:2:3"}, "'1:2:3' names no steps"},
+        Case{{"--steps", "1:99999999999999999999"}, "names no steps"},
         Case{{"--ring", "5 MiB"}, "--ring requires --trigger"},
         Case{{"--trigger", "every 5"}, "--trigger requires --ring"},
         Case{{"--ring", "5", "--trigger", "every 5"}, "'5' has no unit"},
