@@ -256,10 +256,16 @@ int pop(ThreadState& state, std::uint32_t domain, Amend amend) {
     return -1;
   }
   Row& row = state.open[at - 1];
+  const std::uint32_t text = row.text;
   amend(row);
   const int level = row.level;
-  if (row.step) [[unlikely]]
-    close_step(now);
+  if (row.step) [[unlikely]] {
+    // Who opens a mark may learn only at its end that it was none, and call it something else.
+    if (row.text == text || state.step.is_mark())
+      close_step(now);
+    else
+      abandon_step();
+  }
   if (!in_window(row.time, now)) {
     // Left out.
   } else if (Slot* slot = row.text == kLostText ? nullptr : room(state, 1)) {

@@ -1,4 +1,5 @@
 // What the capture library knows of steps.
+#include <memory>
 #include <random>
 #include <string>
 #include <vector>
@@ -225,6 +226,40 @@ TEST_CASE("a record belongs to the window by its time, however late it comes") {
   CHECK(wanted(Row{.time = 320, .kind = RowKind::kCategoryName}));
   CHECK(wanted(Row{.time = 290, .kind = RowKind::kOpen}));
   CHECK_FALSE(wanted(Row{.time = 310, .kind = RowKind::kOpen}));
+}
+
+TEST_CASE("a mark that is called something else at its end was no step") {
+  start_steps({});
+  const auto state = std::make_unique<ThreadState>();
+  const auto chunk = std::make_unique<Chunk>();
+  state->chunk = chunk.get();
+  const auto open = [&](std::string_view name) {
+    push(*state, 0, [&](Row& row) { row.text = text_number(*state, name); });
+  };
+  const auto close = [&](std::string_view name) {
+    pop(*state, 0, [&](Row& row) {
+      if (!name.empty()) row.text = text_number(*state, name);
+    });
+  };
+  open("step 1");
+  open("inside");
+  close("");
+  close("");
+  CHECK(steps_ended() == 1);
+  open("step 2");
+  close("after the last step");
+  CHECK(steps_ended() == 1);
+  open("step 3");
+  close("step 4");
+  CHECK(steps_ended() == 2);
+  CHECK(chunk->used == 4);  // all of them are rows
+  step_domain = 77;
+  push(*state, 77, [&](Row& row) { row.text = text_number(*state, "batch 9"); });
+  pop(*state, 77, [](Row&) {});
+  step_domain = UINT32_MAX;
+  Step step;
+  REQUIRE(ended_step(2, step));
+  CHECK(step.number == 9);
 }
 
 int begun = 0, ended = 0;
