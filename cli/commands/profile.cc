@@ -7,6 +7,7 @@
 #include "cli/commands/commands.h"
 #include "cli/commands/profile_overhead.h"
 #include "cli/commands/profile_session.h"
+#include "cli/commands/profile_steps.h"
 #include "cli/output/result.h"
 #include "profiler/capture/launch.h"
 #include "sim/base/installed.h"
@@ -90,6 +91,7 @@ Json to_json(const Profiled& profiled) {
   json["graphs"] = report.counts.graphs;
   json["collectives"] = report.counts.collectives;
   json["dropped"] = report.counts.lost;
+  add_steps(json, report);
   json["wall_time"] = json_measured(report.wall);
   json["overhead"] = {{"per_range", json_measured(report.cost_per_range)},
                       {"total", json_measured(report.recording)},
@@ -209,6 +211,7 @@ std::string to_text(const Profiled& profiled) {
           to_string(report.cost_per_range), to_string(report.recording), profiled.share() * 100,
           to_string(report.wall, 4));
     text += notes_on(report);
+    text += steps_text(report);
   }
   if (profiled.overhead) text += overhead_text(*profiled.overhead);
   return report.processes.empty() ? text : text + "\n" + process_table(report, true).text();
@@ -306,6 +309,7 @@ void add_profile(CLI::App& app, Action& action) {
           ->type_name("N")
           ->expected(0, 1)
           ->check(CLI::Range(1, 100).description(""));
+  add_step_options(*command, options->record);
   command->add_option("COMMAND", options->command, "the program and its arguments, behind --")
       ->type_name("WORD")
       ->required();

@@ -181,6 +181,17 @@ std::optional<std::uint64_t> decode_loss(std::span<const unsigned char> payload)
   return rows;
 }
 
+std::optional<StepCounts> decode_steps(std::span<const unsigned char> payload) {
+  Decoder in(payload);
+  const StepCounts counts{.seen = in.varint(),
+                          .kept = in.varint(),
+                          .in_part = in.varint(),
+                          .gone = in.varint(),
+                          .rows = in.varint()};
+  if (!in.done()) return std::nullopt;
+  return counts;
+}
+
 std::optional<Trailer> decode_trailer(std::span<const unsigned char> payload) {
   Decoder in(payload);
   const Trailer trailer{.rows = in.varint(),

@@ -123,6 +123,7 @@ std::optional<std::vector<NumberedText>> decode_texts(std::span<const unsigned c
 std::optional<std::vector<ThreadName>> decode_threads(std::span<const unsigned char> payload);
 std::optional<ClockPair> decode_clock(std::span<const unsigned char> payload);
 std::optional<std::uint64_t> decode_loss(std::span<const unsigned char> payload);
+std::optional<StepCounts> decode_steps(std::span<const unsigned char> payload);
 std::optional<Trailer> decode_trailer(std::span<const unsigned char> payload);
 /// The same for rows and records, into memory that is used again. False when the payload is wrong.
 bool decode_rows(std::span<const unsigned char> payload, RowsBlock& into);

@@ -20,7 +20,8 @@ enum class SlotKind : std::uint8_t {
   kText,        ///< row.text is the number of a text of row.span bytes in the slots behind this one
   kThreadName,  ///< row.text names the thread row.span
   kRecord,      ///< a record of row.span bytes in the slots behind; row.category is its TableId,
-                ///< and its first row.peer fields are numbers of texts
+                ///< its first row.peer fields are numbers of texts, row.time is when it was (0 not
+                ///< known), and row.reduction says whether it holds for the whole process
 };
 
 struct alignas(64) Slot {

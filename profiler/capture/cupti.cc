@@ -15,6 +15,7 @@
 #include "profiler/capture/facts.h"
 #include "profiler/capture/options.h"
 #include "profiler/capture/recording.h"
+#include "profiler/capture/steps.h"
 #include "profiler/capture/texts.h"
 
 namespace rehearse::capture {
@@ -258,44 +259,55 @@ bool subscribe() {
 
 /// Only the calls that are recorded, where CUPTI can choose (since CUDA 12.5); else all of them,
 /// and take() leaves out the rest.
-void enable_calls() {
+void switch_calls(bool on) {
   if (library.enable_runtime_api && library.enable_driver_api) {
     bool all = true;
     each_call([&](std::uint32_t domain, std::uint32_t callback, const char* name) {
       if (!is_recorded_call(plain_call_name(name))) return;
       const auto enable =
           domain == cupti::kDriverApi ? library.enable_driver_api : library.enable_runtime_api;
-      all = enable(callback, 1) == cupti::kSuccess && all;
+      all = enable(callback, on ? 1 : 0) == cupti::kSuccess && all;
     });
     if (all) return;
   }
-  library.enable(cupti::kRuntime);
-  library.enable(cupti::kDriver);
+  for (const cupti::Kind kind : {cupti::kRuntime, cupti::kDriver})
+    on ? library.enable(kind) : library.disable(kind);
 }
 
-/// False when kernels cannot be recorded, which is said.
-bool enable_kinds() {
-  // Devices and contexts first: their records say what the others' numbers mean.
+/// What says what the others' numbers mean, and when to take records before they are gone.
+void enable_surroundings() {
   library.enable(cupti::kDevice);
   library.enable(cupti::kContext);
-  if (const cupti::Result result = library.enable(cupti::kConcurrentKernel);
-      result != cupti::kSuccess) {
-    say_refused(result, "");
-    return false;
-  }
-  for (const cupti::Kind kind : {cupti::kMemcpy, cupti::kMemcpyPeer, cupti::kMemset,
-                                 cupti::kSynchronization, cupti::kCudaEvent, cupti::kOverhead})
-    library.enable(kind);
-  if (library.enable_all_sync_records) library.enable_all_sync_records(0);
-  if (options().graph == Options::Graph::kLaunch) library.enable(cupti::kGraphTrace);
-  if (options().memory) library.enable(cupti::kMemory2);
-  if (options().jit) library.enable(cupti::kJit);
-  enable_calls();
   each_call([](std::uint32_t domain, std::uint32_t callback, const char* name) {
     if (ends_records(plain_call_name(name)))
       library.enable_callback(1, subscriber, domain, callback);
   });
-  return true;
+}
+
+// Beside kernels, which are enabled first, and calls.
+constexpr cupti::Kind kKinds[] = {cupti::kMemcpy,          cupti::kMemcpyPeer, cupti::kMemset,
+                                  cupti::kSynchronization, cupti::kCudaEvent,  cupti::kOverhead};
+
+/// When the steps that are recorded begin: at once, unless the options name some.
+void enable_work() {
+  if (const cupti::Result result = library.enable(cupti::kConcurrentKernel);
+      result != cupti::kSuccess)
+    return say_refused(result, "");
+  for (const cupti::Kind kind : kKinds) library.enable(kind);
+  if (library.enable_all_sync_records) library.enable_all_sync_records(0);
+  if (options().graph == Options::Graph::kLaunch) library.enable(cupti::kGraphTrace);
+  if (options().memory) library.enable(cupti::kMemory2);
+  if (options().jit) library.enable(cupti::kJit);
+  switch_calls(true);
+}
+
+/// When they have ended. CUPTI stays attached: to detach it is known to hang.
+void disable_work() {
+  for (const cupti::Kind kind : kKinds) library.disable(kind);
+  for (const cupti::Kind kind :
+       {cupti::kConcurrentKernel, cupti::kGraphTrace, cupti::kMemory2, cupti::kJit})
+    library.disable(kind);
+  switch_calls(false);
 }
 
 /// Records that CUPTI had no room for count as lost.
@@ -355,7 +367,8 @@ void start_device_records() {
   if (const cupti::Result result = library.register_callbacks(buffer_requested, buffer_completed);
       result != cupti::kSuccess)
     return say_refused(result, "");
-  if (!enable_kinds()) return;
+  enable_surroundings();
+  on_window(enable_work, disable_work);
   if (!start_thread(run_collector, nullptr))
     trouble({"no thread to collect kernels: the last of them may be missing"});
   else

@@ -3,14 +3,14 @@
 #include <algorithm>
 #include <bit>
 
-#include <errno.h>
-#include <fcntl.h>
 #include <pthread.h>
-#include <sys/resource.h>
-#include <sys/stat.h>
-#include <unistd.h>
+#include <stdio.h>
 
+#include "profiler/capture/announce.h"
+#include "profiler/capture/capture_file.h"
+#include "profiler/capture/encode.h"
 #include "profiler/capture/recording.h"
+#include "profiler/capture/step_keeper.h"
 #include "profiler/capture/texts.h"
 
 namespace rehearse::capture {
@@ -27,159 +27,28 @@ static_assert(kChunkSlots * (sizeof(Slot) / 8) * kMaxVarint +
               kMaxPiece + kChunkSlots * sizeof(Slot));
 static_assert(kMaxPiece + kChunkSlots * (sizeof(Slot) + 2 * kMaxVarint) < kRowsBuffer - kCommitAt);
 static_assert(kRowsBuffer < kMaxBlockBytes && kChunkSlots <= kMaxBlockRows);
-// What the last blocks take, kept free behind the rows so that a full disk cannot keep them out.
-constexpr std::size_t kReserve = 256;
+// The tag of what goes to the file whatever is kept.
+constexpr std::uint64_t kAlways = UINT64_MAX;
+constexpr std::uint64_t kLookEvery = 250000000;  // ns, between two looks for announcements
 
-/// Blocks one behind the other in a piece of memory.
-class BlockBuffer {
- public:
-  explicit BlockBuffer(void* memory) : begin_(static_cast<unsigned char*>(memory)) {}
-
-  /// `fill(Encoder&)` writes the payload.
-  template <class Fill>
-  void add(BlockType type, Fill fill) {
-    unsigned char* payload = begin_ + size_ + sizeof(BlockHeader);
-    Encoder out(payload);
-    fill(out);
-    const auto bytes = static_cast<std::uint32_t>(out.size());
-    const BlockHeader header = {.type = static_cast<std::uint32_t>(type),
-                                .bytes = bytes,
-                                .crc = block_crc(type, payload, bytes)};
-    std::memcpy(begin_ + size_, &header, sizeof header);
-    size_ += sizeof header + bytes;
-  }
-
-  const unsigned char* data() const { return begin_; }
-  std::size_t size() const { return size_; }
-  void clear() { size_ = 0; }
-
- private:
-  unsigned char* begin_;
-  std::size_t size_ = 0;
+/// A slot that is new, and the step that it belongs to.
+struct Item {
+  const Slot* slot;
+  std::uint64_t step;
 };
-
-/// The capture file. It is opened anew for each flush: a program may close descriptors that it did
-/// not open, and what it opens next must not be written to.
-class File {
- public:
-  explicit File(Recording& recording) : recording_(recording) {}
-  ~File() {
-    if (file_ >= 0) ::close(file_);
-  }
-  File(const File&) = delete;
-  File& operator=(const File&) = delete;
-
-  /// Appends `n` bytes or nothing, and leaves kReserve more that can be written.
-  bool append(const void* bytes, std::size_t n) { return reserve(n) && write(bytes, n); }
-  /// The same from the reserve.
-  bool append_last(const void* bytes, std::size_t n) { return is_open() && write(bytes, n); }
-  /// Gives back what was reserved.
-  void trim() {
-    if (file_ >= 0 && ::ftruncate(file_, static_cast<off_t>(recording_.offset)) != 0) errno = 0;
-  }
-
- private:
-  bool is_open() {
-    if (file_ < 0) file_ = ::open(recording_.path, O_WRONLY | O_CLOEXEC);
-    return file_ >= 0;
-  }
-
-  bool reserve(std::size_t n) {
-    if (!is_open()) return false;
-    const std::uint64_t end = recording_.offset + n + kReserve;
-    rlimit limit;
-    if (::getrlimit(RLIMIT_FSIZE, &limit) == 0 && limit.rlim_cur < end) return false;
-    if (::fallocate(file_, FALLOC_FL_KEEP_SIZE, static_cast<off_t>(recording_.offset),
-                    static_cast<off_t>(n + kReserve)) == 0)
-      return true;
-    return errno != ENOSPC && errno != EDQUOT && errno != EFBIG;  // others: it cannot reserve
-  }
-
-  bool write(const void* bytes, std::size_t n) {
-    const auto* from = static_cast<const char*>(bytes);
-    for (std::size_t done = 0; done < n;) {
-      const ssize_t wrote =
-          ::pwrite(file_, from + done, n - done, static_cast<off_t>(recording_.offset + done));
-      if (wrote < 0 && errno == EINTR) continue;
-      if (wrote <= 0) {
-        trim();
-        return false;
-      }
-      done += static_cast<std::size_t>(wrote);
-    }
-    recording_.offset += n;
-    return true;
-  }
-
-  Recording& recording_;
-  int file_ = -1;
-};
-
-std::uint64_t value_of(const Row& row, Column column) {
-  switch (column) {
-    case Column::kKind:
-      return static_cast<std::uint64_t>(row.kind);
-    case Column::kTime:
-      return row.time;
-    case Column::kSpan:
-      return row.span;
-    case Column::kText:
-      return row.text;
-    case Column::kDomain:
-      return row.domain;
-    case Column::kCategory:
-      return row.category;
-    case Column::kPayloadKind:
-      return static_cast<std::uint64_t>(row.payload_kind);
-    case Column::kPayload:
-      return row.payload;
-    case Column::kGroup:
-      return row.group;
-    case Column::kPeer:
-      return row.peer;
-    case Column::kReduction:
-      return row.reduction;
-  }
-  return 0;
-}
-
-/// The shortest of the three encodings.
-void encode_column(Encoder& out, const std::uint64_t* values, std::size_t n) {
-  bool constant = true;
-  std::size_t plain = 0, delta = 0;
-  std::uint64_t before = 0;
-  for (std::size_t i = 0; i < n; ++i) {
-    constant = constant && values[i] == values[0];
-    plain += varint_bytes(values[i]);
-    delta += varint_bytes(zigzag(static_cast<std::int64_t>(values[i] - before)));
-    before = values[i];
-  }
-  if (constant) {
-    out.byte(static_cast<unsigned>(Encoding::kConstant));
-    out.varint(values[0]);
-  } else if (plain <= delta) {
-    out.byte(static_cast<unsigned>(Encoding::kPlain));
-    for (std::size_t i = 0; i < n; ++i) out.varint(values[i]);
-  } else {
-    out.byte(static_cast<unsigned>(Encoding::kDelta));
-    before = 0;
-    for (std::size_t i = 0; i < n; ++i) {
-      out.varint(zigzag(static_cast<std::int64_t>(values[i] - before)));
-      before = values[i];
-    }
-  }
-}
 
 class Flusher {
  public:
   explicit Flusher(Recording& recording)
       : recording_(recording),
+        keeper_(recording.keeper),
+        announcements_(recording.path),
         unwritten_(recording.number),
         names_(recording.buffer),
         rows_(recording.buffer + kNamesBuffer) {}
 
   void flush(bool last) {
-    File file(recording_);
+    CaptureFile file(recording_.path, recording_.offset);
     for (Chunk* chunk = recording_.queue.take_all(); chunk;) {
       Chunk* next = chunk->next.load(std::memory_order_relaxed);
       encode(*chunk, file);
@@ -194,103 +63,163 @@ class Flusher {
       if (chunk && chunk->sequence == state->flushed) encode(*chunk, file);
       if (last) encode_open(*state);
     }
+    if (keeper_) keep_steps(file, last);
     commit(file);
+    report_steps(file, last);
     if (last) finish(file);
   }
 
  private:
   /// The slots of a chunk that are new.
-  void encode(Chunk& chunk, File& file) {
+  void encode(Chunk& chunk, CaptureFile& file) {
     const std::uint32_t end = chunk.used.load(std::memory_order_acquire);
-    const Row* rows[kChunkSlots];
+    learn_steps();
+    Item items[kChunkSlots];
     std::size_t n = 0;
-    bool has_texts = false, has_names = false;
-    std::uint64_t tables = 0;  // a bit each
-    each_slot(chunk, end, [&](const Slot& slot) {
-      if (slot.kind == SlotKind::kRow) rows[n++] = &slot.row;
-      has_names = has_names || slot.kind == SlotKind::kThreadName;
-      has_texts = has_texts || slot.kind == SlotKind::kText;
-      if (slot.kind == SlotKind::kRecord) tables |= std::uint64_t{1} << slot.row.category;
-    });
-    if (has_texts) encode_texts(chunk, end);
-    if (has_names) encode_names(chunk, end);
-    if (n > 0) encode_rows(chunk.thread, rows, n);
-    for (; tables != 0; tables &= tables - 1)
-      encode_records(chunk, end, static_cast<std::uint32_t>(std::countr_zero(tables)));
+    std::uint64_t step = kAlways;  // the earliest of them
+    for (std::uint32_t i = chunk.encoded; i < end; i += 1 + slots_behind(chunk.slots[i])) {
+      items[n] = {&chunk.slots[i], step_of(chunk.slots[i])};
+      step = std::min(step, items[n++].step);
+    }
     chunk.encoded = end;
+    if (n == 0) return;
+    encode_texts(items, n);
+    for (;;) {
+      encode_step(chunk.thread, items, n, step);
+      std::uint64_t next = kAlways;
+      bool more = false;
+      for (std::size_t i = 0; i < n; ++i) {
+        if (items[i].step <= step) continue;
+        more = true;
+        next = std::min(next, items[i].step);
+      }
+      if (!more) break;
+      step = next;
+    }
     if (rows_.size() > kCommitAt) commit(file);
   }
 
-  /// Calls visit(slot) for each slot that is new, but not for what they carry.
-  template <class Visit>
-  static void each_slot(const Chunk& chunk, std::uint32_t end, Visit visit) {
-    for (std::uint32_t i = chunk.encoded; i < end; i += 1 + slots_behind(chunk.slots[i]))
-      visit(chunk.slots[i]);
+  /// Whose blocks a slot goes to. Only a ring tells steps apart.
+  std::uint64_t step_of(const Slot& slot) const {
+    if (!keeper_) return kAlways;
+    switch (slot.kind) {
+      case SlotKind::kThreadName:
+        return kAlways;
+      case SlotKind::kText:
+        return keeper_->current();
+      case SlotKind::kRecord:
+        return slot.row.reduction ? kAlways : keeper_->step_at(slot.row.time);
+      case SlotKind::kRow:
+        break;
+    }
+    const bool is_fact =
+        slot.row.kind == RowKind::kCategoryName || slot.row.kind == RowKind::kCommunicator;
+    return is_fact ? kAlways : keeper_->step_at(slot.row.time);
   }
 
-  void encode_texts(const Chunk& chunk, std::uint32_t end) {
-    rows_.add(BlockType::kTexts, [&](Encoder& out) {
-      each_slot(chunk, end, [&](const Slot& slot) {
-        if (slot.kind != SlotKind::kText) return;
-        out.varint(slot.row.text);
-        out.text({reinterpret_cast<const char*>(&slot + 1), slot.row.span});
-      });
+  /// Encodes a block, for the file or, where it belongs to a step of the ring, for that.
+  template <class Fill>
+  void emit(BlockType type, std::uint64_t step, std::size_t rows, std::uint32_t last_text,
+            Fill fill) {
+    const std::size_t before = rows_.size();
+    rows_.add(type, fill);
+    if (step == kAlways) {
+      rows_in_buffer_ += rows;
+      last_text_ = std::max(last_text_, last_text);
+      return;
+    }
+    RingBlock block = {};
+    block.step = step;
+    block.bytes = static_cast<std::uint32_t>(rows_.size() - before);
+    block.rows = static_cast<std::uint32_t>(rows);
+    block.last_text = last_text;
+    block.texts = type == BlockType::kTexts;
+    keeper_->add(block, rows_.data() + before);
+    rows_.cut(before);
+  }
+
+  /// What belongs to one step.
+  void encode_step(std::uint32_t thread, const Item* items, std::size_t n, std::uint64_t step) {
+    const Row* rows[kChunkSlots];
+    std::size_t count = 0;
+    bool has_names = false;
+    std::uint64_t tables = 0;  // a bit each
+    for (std::size_t i = 0; i < n; ++i) {
+      const Slot& slot = *items[i].slot;
+      if (items[i].step != step) continue;
+      if (slot.kind == SlotKind::kRow) rows[count++] = &slot.row;
+      has_names = has_names || slot.kind == SlotKind::kThreadName;
+      if (slot.kind == SlotKind::kRecord) tables |= std::uint64_t{1} << slot.row.category;
+    }
+    if (has_names) encode_names(items, n);
+    if (count > 0) encode_rows_of(thread, rows, count, step);
+    for (; tables != 0; tables &= tables - 1)
+      encode_records(thread, items, n, step, static_cast<std::uint32_t>(std::countr_zero(tables)));
+  }
+
+  /// The texts that come with their rows: before these, so all at once.
+  void encode_texts(const Item* items, std::size_t n) {
+    const auto is_text = [](const Item& item) { return item.slot->kind == SlotKind::kText; };
+    const Item* first = std::find_if(items, items + n, is_text);
+    if (first == items + n) return;
+    emit(BlockType::kTexts, first->step, 0, 0, [&](Encoder& out) {
+      for (const Item* item = first; item < items + n; ++item) {
+        if (!is_text(*item)) continue;
+        out.varint(item->slot->row.text);
+        out.text({reinterpret_cast<const char*>(item->slot + 1), item->slot->row.span});
+      }
     });
   }
 
   /// The records of one table.
-  void encode_records(const Chunk& chunk, std::uint32_t end, std::uint32_t table) {
+  void encode_records(std::uint32_t thread, const Item* items, std::size_t n, std::uint64_t step,
+                      std::uint32_t table) {
     const std::uint64_t* records[kChunkSlots];
-    std::size_t n = 0;
+    std::size_t count = 0;
     const Row* head = nullptr;
-    each_slot(chunk, end, [&](const Slot& slot) {
-      if (slot.kind != SlotKind::kRecord || slot.row.category != table) return;
+    std::uint32_t last_text = 0;
+    for (std::size_t i = 0; i < n; ++i) {
+      const Slot& slot = *items[i].slot;
+      if (items[i].step != step || slot.kind != SlotKind::kRecord || slot.row.category != table)
+        continue;
       head = &slot.row;
-      records[n++] = reinterpret_cast<const std::uint64_t*>(&slot + 1);
-    });
+      records[count++] = reinterpret_cast<const std::uint64_t*>(&slot + 1);
+      for (std::uint32_t text = 0; text < slot.row.peer; ++text)
+        last_text = std::max(last_text, static_cast<std::uint32_t>(records[count - 1][text]));
+    }
     const std::size_t fields = head->span / sizeof(std::uint64_t);
-    rows_.add(BlockType::kRecords, [&](Encoder& out) {
+    emit(BlockType::kRecords, step, count, last_text, [&](Encoder& out) {
       out.varint(table);
-      out.varint(chunk.thread);
-      out.varint(n);
+      out.varint(thread);
+      out.varint(count);
       out.varint(fields);
       std::uint64_t values[kChunkSlots];
       for (std::size_t field = 0; field < fields; ++field) {
-        for (std::size_t i = 0; i < n; ++i) values[i] = records[i][field];
-        encode_column(out, values, n);
-        if (field >= head->peer) continue;
-        for (std::size_t i = 0; i < n; ++i)
-          last_text_ = std::max(last_text_, static_cast<std::uint32_t>(values[i]));
+        for (std::size_t i = 0; i < count; ++i) values[i] = records[i][field];
+        encode_column(out, values, count);
       }
     });
-    rows_in_buffer_ += n;
   }
 
-  void encode_names(const Chunk& chunk, std::uint32_t end) {
-    rows_.add(BlockType::kThreads, [&](Encoder& out) {
-      each_slot(chunk, end, [&](const Slot& slot) {
-        if (slot.kind != SlotKind::kThreadName) return;
+  void encode_names(const Item* items, std::size_t n) {
+    emit(BlockType::kThreads, kAlways, 0, 0, [&](Encoder& out) {
+      for (std::size_t i = 0; i < n; ++i) {
+        const Slot& slot = *items[i].slot;
+        if (slot.kind != SlotKind::kThreadName) continue;
         out.varint(slot.row.span);
         out.varint(slot.row.text);
         last_text_ = std::max(last_text_, slot.row.text);
-      });
+      }
     });
   }
 
-  void encode_rows(std::uint32_t thread, const Row* const* rows, std::size_t n) {
-    rows_.add(BlockType::kRows, [&](Encoder& out) {
-      out.varint(thread);
-      out.varint(n);
-      std::uint64_t values[kChunkSlots];
-      for (unsigned column = 0; column < kColumns; ++column) {
-        for (std::size_t i = 0; i < n; ++i)
-          values[i] = value_of(*rows[i], static_cast<Column>(column));
-        encode_column(out, values, n);
-      }
-    });
+  void encode_rows_of(std::uint32_t thread, const Row* const* rows, std::size_t n,
+                      std::uint64_t step) {
+    std::uint32_t last_text = 0;
     for (std::size_t i = 0; i < n; ++i)
-      last_text_ = std::max({last_text_, rows[i]->text, rows[i]->domain});
-    rows_in_buffer_ += n;
+      last_text = std::max({last_text, rows[i]->text, rows[i]->domain});
+    emit(BlockType::kRows, step, n, last_text,
+         [&](Encoder& out) { encode_rows(out, thread, rows, n); });
   }
 
   /// The ranges that a thread has open at the end of the process.
@@ -305,41 +234,47 @@ class Flusher {
         if (state.open[i].text == kLostText) continue;
         open[n] = state.open[i];
         open[n].kind = RowKind::kOpen;
+        if (!wanted(open[n])) continue;
         rows[n] = &open[n];
         ++n;
       }
-      if (n > 0) encode_rows(state.thread, rows, n);
+      if (n > 0) encode_rows_of(state.thread, rows, n, keeper_ ? keeper_->current() : kAlways);
     }
+  }
+
+  static void encode_clock(Encoder& out) {
+    out.varint(clock_ns(CLOCK_REALTIME));
+    out.varint(clock_ns(CLOCK_MONOTONIC_RAW));
   }
 
   /// Writes the texts that the rows in the buffer need, the rows, and what goes with them. Rows
   /// that do not get to the file are counted as lost. Texts of later rows wait for those: on a disk
   /// that is nearly full they would take the room of rows that could be read.
-  void commit(File& file) {
-    if (rows_.size() == 0) return;
-    rows_.add(BlockType::kClock, [](Encoder& out) {
-      out.varint(clock_ns(CLOCK_REALTIME));
-      out.varint(clock_ns(CLOCK_MONOTONIC_RAW));
-    });
-    if (write_texts(file) && file.append(rows_.data(), rows_.size())) {
-      rows_written_ += rows_in_buffer_;
-    } else {
-      rows_refused_ += rows_in_buffer_;
+  void commit(CaptureFile& file) {
+    if (rows_.size() != 0) {
+      rows_.add(BlockType::kClock, encode_clock);
+      count_rows(rows_in_buffer_,
+                 write_texts(file, last_text_) && file.append(rows_.data(), rows_.size()));
+      rows_.clear();
+      rows_in_buffer_ = 0;
     }
-    rows_.clear();
-    rows_in_buffer_ = 0;
     report_loss(file);
   }
 
-  bool write_texts(File& file) {
+  void count_rows(std::uint64_t rows, bool written) {
+    (written ? rows_written_ : rows_refused_) += rows;
+  }
+
+  /// Texts with numbers up to `last`.
+  bool write_texts(CaptureFile& file, std::uint32_t last) {
     if (!unwritten_.rewind()) return true;
     Text* texts[kNamesBuffer / 32];
-    for (Text* text = unwritten_.next(last_text_); text;) {
+    for (Text* text = unwritten_.next(last); text;) {
       std::size_t n = 0;
       names_.add(BlockType::kTexts, [&](Encoder& out) {
         for (; text && n < std::size(texts) &&
                out.size() + text->bytes + 2 * kMaxVarint < kNamesBuffer - sizeof(BlockHeader);
-             text = unwritten_.next(last_text_)) {
+             text = unwritten_.next(last)) {
           out.varint(text->number);
           out.text(text->view());
           texts[n++] = text;
@@ -353,6 +288,108 @@ class Flusher {
     return true;
   }
 
+  /// Takes over the steps that ended meanwhile, and tells the other ranks of those that are kept.
+  void learn_steps() {
+    if (!keeper_) return;
+    Step step;
+    for (const std::uint64_t ended = steps_ended(); learned_ < ended; ++learned_) {
+      if (!ended_step(learned_, step)) continue;  // too many of them since
+      if (const KnownStep* old = keeper_->leaving(); old && old->announced)
+        announcements_.remove(old->step.number, old->round);
+      KnownStep& known = keeper_->end(step);
+      if (known.cause != KeepCause::kTrigger || keeper_->trigger().kind == Trigger::Kind::kEvery)
+        continue;  // by their numbers the other ranks keep the same
+      char reason[kReasonBytes];
+      announcements_.make(step.number, known.round, reason_of(known, reason));
+      known.announced = true;
+    }
+  }
+
+  /// What of the ring goes to the file.
+  void keep_steps(CaptureFile& file, bool last) {
+    learn_steps();
+    look_for_announcements(last);
+    emit(BlockType::kClock, keeper_->current(), 0, 0, encode_clock);
+    commit(file);
+    bool texts = false;
+    keeper_->write_kept([&](std::uint32_t last_text) { texts = write_texts(file, last_text); },
+                        [&](const RingBlock& block, const unsigned char* bytes) {
+                          const bool written = texts && file.append(bytes, block.bytes);
+                          count_rows(block.rows, written);
+                          return written;
+                        });
+    keeper_->each_note(last, [&](const KnownStep& step) { note(file, step); });
+  }
+
+  /// Of the other ranks; the folder may be on another machine, and flushes come fast under load.
+  void look_for_announcements(bool last) {
+    const std::uint64_t now = clock_ns(CLOCK_MONOTONIC);
+    if (!last && now < next_look_) return;
+    next_look_ = now + kLookEvery;
+    announcements_.each(
+        [&](std::uint64_t number, std::uint32_t round) { keeper_->announced(number, round); });
+  }
+
+  void note(CaptureFile& file, const KnownStep& step) {
+    char reason[kReasonBytes];
+    const std::string_view text = reason_of(step, reason);
+    const std::uint32_t number = new_text_number();
+    const KeptStepRecord record = {.reason = number,
+                                   .step = step.step.number,
+                                   .start = step.step.begin,
+                                   .end = step.step.end,
+                                   .cause = static_cast<std::uint64_t>(step.cause),
+                                   .recorded = step.added,
+                                   .kept = step.kept};
+    names_.add(BlockType::kTexts, [&](Encoder& out) {
+      out.varint(number);
+      out.text(text);
+    });
+    names_.add(BlockType::kRecords, [&](Encoder& out) {
+      out.varint(static_cast<std::uint64_t>(KeptStepRecord::kTable));
+      out.varint(static_cast<std::uint64_t>(recording_.owner));
+      out.varint(1);
+      out.varint(kFieldsOf<KeptStepRecord>);
+      const auto* values = reinterpret_cast<const std::uint64_t*>(&record);
+      for (unsigned field = 0; field < kFieldsOf<KeptStepRecord>; ++field)
+        encode_column(out, values + field, 1);
+    });
+    count_rows(1, file.append(names_.data(), names_.size()));
+    names_.clear();
+  }
+
+  static constexpr std::size_t kReasonBytes = 128;
+
+  /// Why a step is kept, for people.
+  std::string_view reason_of(const KnownStep& step, char (&into)[kReasonBytes]) const {
+    if (step.cause == KeepCause::kAnnounced) return "another rank keeps it";
+    if (step.cause == KeepCause::kBeside) return "the step beside it is kept";
+    const Trigger& trigger = keeper_->trigger();
+    const double value = static_cast<double>(trigger.value);
+    const double took = static_cast<double>(step.step.end - step.step.begin) * 1e-6;
+    const double limit = static_cast<double>(step.limit) * 1e-6;
+    int n = 0;
+    switch (trigger.kind) {
+      case Trigger::Kind::kNone:
+        break;
+      case Trigger::Kind::kPercentile:
+        n = ::snprintf(into, sizeof into, "step_time %.3f ms > p%g, %.3f ms", took, value * 1e-3,
+                       limit);
+        break;
+      case Trigger::Kind::kLonger:
+        n = ::snprintf(into, sizeof into, "step_time %.3f ms > %g ms", took, limit);
+        break;
+      case Trigger::Kind::kTimesMedian:
+        n = ::snprintf(into, sizeof into, "step_time %.3f ms > %gx median, %.3f ms", took,
+                       value * 1e-3, limit);
+        break;
+      case Trigger::Kind::kEvery:
+        n = ::snprintf(into, sizeof into, "every %g", value);
+        break;
+    }
+    return {into, static_cast<std::size_t>(std::clamp(n, 0, static_cast<int>(sizeof into) - 1))};
+  }
+
   std::uint64_t lost() const {
     std::uint64_t rows = rows_refused_ + recording_.lost.load(std::memory_order_relaxed);
     for (const ThreadState* state = recording_.states.load(std::memory_order_acquire); state;
@@ -361,7 +398,7 @@ class Flusher {
     return rows;
   }
 
-  void report_loss(File& file) {
+  void report_loss(CaptureFile& file) {
     const std::uint64_t rows = lost();
     if (rows == rows_reported_) return;
     names_.add(BlockType::kLoss, [&](Encoder& out) { out.varint(rows); });
@@ -369,26 +406,52 @@ class Flusher {
     names_.clear();
   }
 
-  void finish(File& file) {
+  /// What became of the steps so far: whenever one was kept, and at the end.
+  void report_steps(CaptureFile& file, bool last) {
+    if (!keeper_ && !has_window()) return;
+    StepCounts counts;
+    if (keeper_) {
+      counts = keeper_->counts();
+    } else {
+      counts.kept = steps_in_window();
+      counts.seen = steps_ended();
+    }
+    const std::uint64_t done = counts.kept + counts.in_part + counts.gone;
+    if (done == steps_reported_ && !last) return;
+    names_.add(BlockType::kSteps, [&](Encoder& out) {
+      for (const std::uint64_t number :
+           {counts.seen, counts.kept, counts.in_part, counts.gone, counts.rows})
+        out.varint(number);
+    });
+    if (file.append(names_.data(), names_.size())) steps_reported_ = done;
+    names_.clear();
+  }
+
+  void finish(CaptureFile& file) {
     names_.add(BlockType::kTrailer, [&](Encoder& out) {
       out.varint(rows_written_);
       out.varint(lost());
-      out.varint(clock_ns(CLOCK_REALTIME));
-      out.varint(clock_ns(CLOCK_MONOTONIC_RAW));
+      encode_clock(out);
     });
     file.append_last(names_.data(), names_.size());
     file.trim();
   }
 
   Recording& recording_;
+  StepKeeper* keeper_;  // null where all goes to the file
+  Announcements announcements_;
   UnwrittenTexts unwritten_;
   BlockBuffer names_;
   BlockBuffer rows_;
   std::uint64_t rows_in_buffer_ = 0;
-  std::uint32_t last_text_ = 0;  ///< the highest number of a text that rows so far have
+  std::uint32_t last_text_ =
+      0;  ///< the highest number of a text that rows for the file so far have
   std::uint64_t rows_written_ = 0;
   std::uint64_t rows_refused_ = 0;
   std::uint64_t rows_reported_ = 0;
+  std::uint64_t steps_reported_ = 0;
+  std::uint64_t next_look_ = 0;
+  std::uint64_t learned_ = 0;  ///< steps that the keeper knows of, or that came too fast for it
 };
 
 }  // namespace

@@ -46,6 +46,7 @@ enum class BlockType : std::uint32_t {
   kLoss = 6,     ///< how many rows were lost so far
   kTrailer = 7,  ///< the process ended in order; always the last block
   kRecords = 8,  ///< records of one table (records.h), field by field
+  kSteps = 9,    ///< how many steps were seen and kept so far; of a recording of chosen steps
 };
 
 struct BlockHeader {
@@ -92,7 +93,9 @@ struct Row {
   std::uint32_t reduction = 0;  ///< reduction operation plus one; 0 none
   RowKind kind = RowKind::kRange;
   PayloadKind payload_kind = PayloadKind::kNone;
-  std::uint16_t level = 0;  ///< open ranges of its domain below it; not written
+  // Not written:
+  std::uint16_t level : 15 = 0;  ///< open ranges of its domain below it
+  std::uint16_t step : 1 = 0;    ///< its end is the end of a step (steps.h)
 };
 
 /// Columns of a block of rows, in the order in which they are written.
@@ -123,6 +126,15 @@ constexpr std::uint64_t zigzag(std::int64_t value) {
 constexpr std::int64_t unzigzag(std::uint64_t value) {
   return static_cast<std::int64_t>(value >> 1) ^ -static_cast<std::int64_t>(value & 1);
 }
+
+/// BlockType::kSteps, of a recording of chosen steps.
+struct StepCounts {
+  std::uint64_t seen = 0;
+  std::uint64_t kept = 0;  ///< whole; of a ring those that a trigger named, here or on another rank
+  std::uint64_t in_part = 0;  ///< what the ring still had of them
+  std::uint64_t gone = 0;     ///< the ring had nothing of them any more
+  std::uint64_t rows = 0;     ///< and records that went into the ring, kept or not
+};
 
 inline constexpr std::size_t kMaxVarint = 10;  ///< bytes of the longest
 

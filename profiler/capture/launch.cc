@@ -240,10 +240,15 @@ Result<LaunchReport> launch(const LaunchOptions& options) {
   if (options.inject) report.processes = processes_in(options.folder);
   if (WIFEXITED(status)) report.exit_code = WEXITSTATUS(status);
   if (WIFSIGNALED(status)) report.signal = WTERMSIG(status);
-  for (const LaunchedProcess& process : report.processes) report.counts += process.counts;
-  // A mark is half a range: one reading of the clock, not two.
-  report.recording = *cost * (static_cast<double>(report.counts.ranges) +
-                              0.5 * static_cast<double>(report.counts.marks));
+  for (const LaunchedProcess& process : report.processes) {
+    report.counts += process.counts;
+    add_counts(report.steps, process.steps.counts);
+  }
+  // A mark is half a range: one reading of the clock, not two. What went into a ring was recorded
+  // whether or not it was kept; what it was is not known.
+  const double rows = report.steps ? static_cast<double>(report.steps->rows) : 0;
+  report.recording = *cost * std::max(rows, static_cast<double>(report.counts.ranges) +
+                                                0.5 * static_cast<double>(report.counts.marks));
   return report;
 }
 

@@ -36,6 +36,7 @@ struct LaunchReport {
   Seconds wall;
   std::vector<LaunchedProcess> processes;  ///< by name; empty when none used CUDA or NVTX
   Counts counts = {};                      ///< of all processes
+  std::optional<StepCounts> steps = {};    ///< of all processes, where steps were chosen
   Seconds cost_per_range;  ///< that recording takes, measured on this machine before the start
   Seconds recording;       ///< estimated time that all threads together spent on it
 

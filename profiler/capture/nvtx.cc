@@ -40,6 +40,7 @@ std::uint32_t number_of(ThreadState& thread, std::int32_t type, nvtx::Message me
       return number_of(thread, message.wide);
     case nvtx::kMessageRegistered: {
       const Text* text = as_text(message.registered);
+      if (text) thread.step = text->step;
       return text ? text->number : 0;
     }
     default:
@@ -120,7 +121,10 @@ void mark(DomainHandle domain, What... what) {
 }
 
 /// The number of a range says by which thread it was started, so that threads need no common count.
-/// 0, which no range has, tells range_end that the start was lost.
+/// 0, which no range has, tells range_end that the start was lost or left out; a step that was left
+/// out has to be known at its end all the same.
+constexpr RangeId kLeftOut = RangeId{1} << 63;
+
 template <class... What>
 RangeId start_range(DomainHandle domain, What... what) {
   const Callback callback;
@@ -130,13 +134,24 @@ RangeId start_range(DomainHandle domain, What... what) {
   fill(thread, row, what...);
   row.span = std::uint64_t{thread.thread} << 32 | ++thread.started;
   row.time = realtime_ns();
-  return append(thread, row) ? row.span : 0;
+  const bool step = may_be_step(thread, row.domain) && open_step(thread.step, row);
+  const bool added = append(thread, row);
+  if (!step) return added ? row.span : 0;
+  const RangeId id = added ? row.span : row.span | kLeftOut;
+  started_step.store(id, std::memory_order_relaxed);
+  return id;
 }
 
 void end_range(RangeId id) {
   const Callback callback;
-  if (callback && id != 0)
-    append(callback.thread(), {.time = realtime_ns(), .span = id, .kind = RowKind::kEnd});
+  if (!callback || id == 0) return;
+  const std::uint64_t now = realtime_ns();
+  if (id == started_step.load(std::memory_order_relaxed)) {
+    started_step.store(0, std::memory_order_relaxed);
+    close_step(now);
+  }
+  if ((id & kLeftOut) == 0)
+    append(callback.thread(), {.time = now, .span = id, .kind = RowKind::kEnd});
 }
 
 int pop_range(DomainHandle domain) {
@@ -167,6 +182,7 @@ void name_thread(std::uint32_t thread, const Char* name) {
 
 DomainHandle create_domain(std::string_view name) {
   const Text* text = intern(name, true);
+  if (text && name == kStepDomain) step_domain.store(text->number, std::memory_order_relaxed);
   if (text && name == "NCCL") nccl_domain.store(text->number, std::memory_order_relaxed);
   return reinterpret_cast<DomainHandle>(text);
 }

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 
 #include "profiler/capture/system.h"
+#include "profiler/capture/trigger.h"
 
 namespace rehearse::capture {
 namespace {
@@ -57,7 +58,9 @@ bool read_word(std::string_view word, Options& into) {
   if (key == "power") return read_power(value, into);
   if (key == "steps") return read_steps(value, into);
   if (key == "ring") return read_number(value, into.ring) && value.empty();
-  if (key == "trigger" && !value.empty() && value.size() < sizeof into.trigger) {
+  if (key == "trigger") {
+    Trigger trigger;
+    if (!parse_trigger(value, trigger) || value.size() >= sizeof into.trigger) return false;
     std::memcpy(into.trigger, value.data(), value.size());
     into.trigger[value.size()] = '\0';
     return true;

@@ -22,7 +22,7 @@ struct Options {
   std::uint64_t first_step = 0;  ///< "steps=10:20": the steps that are recorded, from the
   std::uint64_t end_step = UINT64_MAX;  ///< first to the one before the last
   std::uint64_t ring = 0;  ///< "ring=67108864": bytes kept in memory; 0 all goes to the file
-  char trigger[64] = "";   ///< "trigger=p99": what makes the ring's steps go to the file
+  char trigger[64] = "";  ///< "trigger=step_time>p99": which steps of it go to the file (trigger.h)
 };
 
 /// What the words say. A word that is not understood is said on stderr and has no effect.

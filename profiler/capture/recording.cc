@@ -7,12 +7,15 @@
 #include <pthread.h>
 #include <sched.h>
 #include <signal.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
 
 #include "profiler/capture/flusher.h"
+#include "profiler/capture/options.h"
 #include "profiler/capture/process.h"
+#include "profiler/capture/step_keeper.h"
 #include "profiler/capture/texts.h"
 
 namespace rehearse::capture {
@@ -67,6 +70,7 @@ class KeepErrno {
 void append_open(ThreadState& state) {
   const std::uint32_t depth = state.depth.load(std::memory_order_relaxed);
   for (std::uint32_t i = 0; i < depth; ++i) {
+    if (state.open[i].step) abandon_step();
     state.open[i].kind = RowKind::kOpen;
     append(state, state.open[i]);
   }
@@ -101,6 +105,24 @@ bool say_failure(std::string_view what, std::string_view path) {
   return false;
 }
 
+bool open_ring(Recording& recording) {
+  void* memory = reserve_memory(sizeof(StepKeeper));
+  if (!memory) return false;
+  recording.keeper = new (memory) StepKeeper;
+  Trigger trigger;  // none: only what other ranks announce is kept
+  parse_trigger(options().trigger, trigger);
+  return recording.keeper->open(trigger, options().ring);
+}
+
+/// Without a step mark a recording of chosen steps is empty.
+void say_if_no_step(const Recording& recording) {
+  if ((!recording.keeper && !has_window()) || steps_ended() > 0 || recording.forked) return;
+  char pid[16];
+  ::snprintf(pid, sizeof pid, "%d", recording.owner);
+  say({"process ", pid, " marked no step, so none of it is recorded; a step is a range that is ",
+       "called 'step 7'"});
+}
+
 bool start() {
   const char* named = ::getenv(kFolderVariable);
   if (!named || !*named) {
@@ -111,15 +133,23 @@ bool start() {
   if (!::realpath(named, folder)) return say_failure("cannot use", named);
 
   // The memory that a parent's recording took, which is of no use here.
-  if (Recording* parent = current.load(std::memory_order_relaxed)) parent->pool.close();
+  if (Recording* parent = current.load(std::memory_order_relaxed)) {
+    parent->pool.close();
+    if (parent->keeper) parent->keeper->close();
+  }
 
   void* memory = reserve_memory(sizeof(Recording) + kFlusherBuffer);
   if (!memory) return say_failure("no memory to record to", folder);
   auto& recording = *new (memory) Recording;
   recording.buffer = static_cast<unsigned char*>(memory) + sizeof(Recording);
   recording.number = ++recordings;
+  start_steps(options());
   recording.owner = ::getpid();
+  recording.forked = forked_from != 0;
   if (!recording.pool.open(kPoolChunks)) return say_failure("no memory to record to", folder);
+
+  if (options().ring > 0 && !open_ring(recording))
+    return say_failure("no memory for the ring of", folder);
 
   const SizeSignalBlocked blocked;
   if (!create_files(folder, forked_from, recording.path, recording.offset))
@@ -149,6 +179,7 @@ bool start() {
     if (waited >= kPatience) return;
     futex_wait(recording->closed, 0, kPatience - waited);
   }
+  say_if_no_step(*recording);
 }
 
 ThreadState* idle_state(Recording& recording) {
@@ -266,7 +297,11 @@ Chunk* next_chunk(ThreadState& state) {
 
 std::uint32_t text_number(ThreadState& state, std::string_view content) {
   if (content.empty()) return 0;
-  if (const Text* text = intern(content, false)) return text->number;
+  if (const Text* text = intern(content, false)) {
+    state.step = text->step;
+    return text->number;
+  }
+  state.step = StepText::of(content);
   const Slot head = {.row = {.span = content.size()}, .kind = SlotKind::kText};
   const std::uint32_t behind = slots_behind(head);
   Slot* slot = room(state, 1 + behind);

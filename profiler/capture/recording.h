@@ -12,6 +12,7 @@
 #include "profiler/capture/chunks.h"
 #include "profiler/capture/format.h"
 #include "profiler/capture/records.h"
+#include "profiler/capture/steps.h"
 #include "profiler/capture/system.h"
 
 namespace rehearse::capture {
@@ -36,9 +37,12 @@ struct ThreadState {
   std::uint32_t started;   ///< ranges started so far, for their numbers
   std::uint32_t overflow;  ///< open ranges beyond kMaxDepth
   bool busy;               ///< a callback runs: a signal handler must not begin another
+  StepText step;           ///< of the text that was named last
   std::atomic<std::uint32_t> depth;
   Row open[kMaxDepth];  ///< pushed and not popped, of all domains; `time` is the start
 };
+
+class StepKeeper;
 
 struct Recording {
   ChunkPool pool;
@@ -51,8 +55,10 @@ struct Recording {
   Futex closed{0};
   std::uint32_t number = 0;  ///< counts the recordings of this process and those it was forked from
   pid_t owner = 0;
+  bool forked = false;              ///< from a process that records
   unsigned char* buffer = nullptr;  ///< kFlusherBuffer bytes to encode in
   std::uint64_t offset = 0;         ///< bytes of the file that are whole
+  StepKeeper* keeper = nullptr;     ///< of a recording into a ring
   char path[PATH_MAX + 1] = {};
 };
 
@@ -129,8 +135,28 @@ inline void publish(ThreadState& state, std::uint32_t slots) {
   used.store(used.load(std::memory_order_relaxed) + slots, std::memory_order_release);
 }
 
-/// Adds the row, or counts it as lost.
+/// Whether a row of this kind and time goes to the file.
+inline bool wanted(const Row& row) {
+  switch (row.kind) {
+    case RowKind::kMark:
+    case RowKind::kStart:
+    case RowKind::kStrayPop:
+      return in_window(row.time, row.time);
+    case RowKind::kRange:
+      return in_window(row.time - row.span, row.time);
+    case RowKind::kOpen:
+      return in_window(row.time, UINT64_MAX);
+    case RowKind::kEnd:  // only of starts that were recorded
+    case RowKind::kCategoryName:
+    case RowKind::kCommunicator:
+      return true;
+  }
+  return true;
+}
+
+/// Adds the row, or counts it as lost; leaves it out where it is outside of the window.
 inline bool append(ThreadState& state, const Row& row, SlotKind kind = SlotKind::kRow) {
+  if (kind == SlotKind::kRow && !wanted(row)) return false;
   Slot* slot = row.text == kLostText ? nullptr : room(state, 1);
   if (!slot) {
     if (kind == SlotKind::kRow) count_lost(state);
@@ -142,13 +168,33 @@ inline bool append(ThreadState& state, const Row& row, SlotKind kind = SlotKind:
   return true;
 }
 
-/// Adds the record, or counts it as lost.
+/// The same for a record. Device work whose times are lost counts as of now.
+template <class Record>
+bool wanted(const Record& record) {
+  if constexpr (kHasTimes<Record>) {
+    if (record.end != 0) return in_window(record.start, record.end);
+  } else if constexpr (kHasTime<Record>) {
+    if (record.time != 0) return in_window(record.time, record.time);
+  }
+  return kIsFact<Record> || window_begun();
+}
+
+/// When it was, as far as it says so.
+template <class Record>
+std::uint64_t time_of(const Record& record) {
+  if constexpr (kHasTimes<Record>) return record.end;
+  if constexpr (kHasTime<Record>) return record.time;
+  return 0;
+}
+
+/// Adds the record, or counts it as lost; leaves it out where it is outside of the window.
 template <class Record>
 bool append(ThreadState& state, const Record& record) {
   static_assert(sizeof(Record) % sizeof(std::uint64_t) == 0 && kFieldsOf<Record> <= kMaxFields);
   constexpr auto kBehind =
       static_cast<std::uint32_t>((sizeof(Record) + sizeof(Slot) - 1) / sizeof(Slot));
   const auto* fields = reinterpret_cast<const std::uint64_t*>(&record);
+  if (!wanted(record)) return false;
   bool whole = true;
   for (unsigned i = 0; i < Record::kTexts; ++i) whole = whole && fields[i] != kLostText;
   Slot* slot = whole ? room(state, 1 + kBehind) : nullptr;
@@ -156,9 +202,11 @@ bool append(ThreadState& state, const Record& record) {
     count_lost(state);
     return false;
   }
-  slot->row = {.span = sizeof record,
+  slot->row = {.time = time_of(record),
+               .span = sizeof record,
                .category = static_cast<std::uint32_t>(Record::kTable),
-               .peer = Record::kTexts};
+               .peer = Record::kTexts,
+               .reduction = kIsFact<Record>};
   slot->kind = SlotKind::kRecord;
   std::memcpy(static_cast<void*>(slot + 1), &record, sizeof record);
   publish(state, 1 + kBehind);
@@ -168,6 +216,11 @@ bool append(ThreadState& state, const Record& record) {
 /// The number of a text: kept, or written along. kLostText when there is no room for it; 0 for the
 /// empty text.
 std::uint32_t text_number(ThreadState& state, std::string_view content);
+
+/// Whether a range of this domain, with the text that was just named, marks a step.
+inline bool may_be_step(const ThreadState& state, std::uint32_t domain) {
+  return state.step.is_mark() || domain == step_domain.load(std::memory_order_relaxed);
+}
 
 /// Opens a range of `domain`; `fill(Row&)` says what it is. Returns its level: how many ranges of
 /// the domain are open around it.
@@ -181,11 +234,14 @@ int push(ThreadState& state, std::uint32_t domain, Fill fill) {
   // In place: to copy what was just written costs more than to write it.
   Row& row = state.open[depth];
   row = {.domain = domain, .kind = RowKind::kRange};
+  state.step = {};
   fill(row);
   std::uint32_t at = depth;
   while (at > 0 && state.open[at - 1].domain != domain) --at;
   row.level = at == 0 ? std::uint16_t{0} : static_cast<std::uint16_t>(state.open[at - 1].level + 1);
   row.time = realtime_ns();
+  if (may_be_step(state, domain)) [[unlikely]]
+    row.step = open_step(state.step, row);
   state.depth.store(depth + 1, std::memory_order_release);
   return row.level;
 }
@@ -207,9 +263,19 @@ int pop(ThreadState& state, std::uint32_t domain, Amend amend) {
     return -1;
   }
   Row& row = state.open[at - 1];
+  const std::uint32_t text = row.text;
   amend(row);
   const int level = row.level;
-  if (Slot* slot = row.text == kLostText ? nullptr : room(state, 1)) {
+  if (row.step) [[unlikely]] {
+    // Who opens a mark may learn only at its end that it was none, and call it something else.
+    if (row.text == text || state.step.is_mark())
+      close_step(now);
+    else
+      abandon_step();
+  }
+  if (!in_window(row.time, now)) {
+    // Left out.
+  } else if (Slot* slot = row.text == kLostText ? nullptr : room(state, 1)) {
     slot->row = row;
     slot->row.span = now - row.time;
     slot->row.time = now;

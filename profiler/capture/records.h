@@ -30,6 +30,7 @@ enum class TableId : std::uint8_t {
   kPower = 16,
   kFact = 17,
   kBoard = 18,
+  kKeptStep = 20,
 };
 
 /// A kernel that ran.
@@ -231,10 +232,37 @@ struct FactRecord {
   std::uint64_t key, value;
 };
 
+/// A step that was asked to be kept, from a ring or by a window, and what became of it.
+struct KeptStepRecord {
+  static constexpr TableId kTable = TableId::kKeptStep;
+  static constexpr unsigned kTexts = 1;
+  std::uint64_t reason;  ///< for people
+  std::uint64_t step;    ///< its number
+  std::uint64_t start, end;
+  std::uint64_t cause;     ///< 1 the trigger, 2 another rank, 3 it stands beside such a step
+  std::uint64_t recorded;  ///< bytes of it that were encoded
+  std::uint64_t kept;      ///< bytes of these that are in the file
+};
+
 template <class Record>
 inline constexpr unsigned kFieldsOf = sizeof(Record) / sizeof(std::uint64_t);
 
 inline constexpr unsigned kMaxFields =
     64;  ///< no record has more; a reader refuses a block that says so
+
+/// Whether a record says when it was.
+template <class Record>
+inline constexpr bool kHasTimes = requires(const Record& record) {
+  record.start, record.end;
+};
+template <class Record>
+inline constexpr bool kHasTime = requires(const Record& record) {
+  record.time;
+};
+/// Whether a record holds for the whole process, so that it is written whichever steps are.
+template <class Record>
+inline constexpr bool kIsFact =
+    !kHasTimes<Record> && !kHasTime<Record> && Record::kTable != TableId::kEvent &&
+    Record::kTable != TableId::kCollectiveKernel;
 
 }  // namespace rehearse::capture

@@ -20,6 +20,7 @@ class Counter {
   explicit Counter(LaunchedProcess& process) : process_(process) {}
 
   void count(const Block& block) {
+    steps_.read(block);
     switch (block.type) {
       case BlockType::kTexts:
         if (const auto texts = decode_texts(block.payload))
@@ -44,6 +45,8 @@ class Counter {
         break;
     }
   }
+
+  const ChosenSteps& steps() const { return steps_.steps(); }
 
  private:
   // Programs may name millions of ranges; the library notes its facts among the first texts.
@@ -83,6 +86,8 @@ class Counter {
       case TableId::kFact:
         count_facts();
         return;
+      case TableId::kKeptStep:
+        return;
       case TableId::kPower:  // of the boards, whatever the process does
         return;
       default:
@@ -103,6 +108,7 @@ class Counter {
   }
 
   LaunchedProcess& process_;
+  ChosenStepsReader steps_;
   std::map<std::uint64_t, std::string> texts_;
   RowsBlock rows_;
   RecordsBlock records_;
@@ -117,6 +123,7 @@ void count(const fs::path& capture, LaunchedProcess& process) {
   if (blocks.begin() != BlockReader::Begin::kCapture) return;
   Counter counter(process);
   while (const auto block = blocks.next()) counter.count(*block);
+  process.steps = counter.steps();
 }
 
 }  // namespace

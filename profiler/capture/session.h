@@ -7,6 +7,8 @@
 #include <utility>
 #include <vector>
 
+#include "profiler/capture/chosen_steps.h"
+
 namespace rehearse::capture {
 
 /// Counts of records, of a process or of all.
@@ -35,6 +37,7 @@ struct LaunchedProcess {
   /// What the library noted of the process, by key: "driver.cuda" → "13.0". What could not be
   /// recorded, and why, has the key "trouble".
   std::vector<std::pair<std::string, std::string>> facts = {};
+  ChosenSteps steps = {};
 };
 
 /// The processes that left a greeting in the folder, by name.

@@ -98,6 +98,7 @@ const Text* intern(std::string_view content, bool lasting) {
         fresh->hash = hash;
         fresh->number = new_text_number();
         fresh->bytes = static_cast<std::uint32_t>(content.size());
+        fresh->step = StepText::of(content);
         std::memcpy(fresh + 1, content.data(), content.size());
         begun.fetch_add(1, std::memory_order_relaxed);
       }

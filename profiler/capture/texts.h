@@ -13,6 +13,7 @@
 #include <string_view>
 
 #include "profiler/capture/format.h"
+#include "profiler/capture/steps.h"
 
 namespace rehearse::capture {
 
@@ -21,6 +22,7 @@ struct Text {
   std::uint32_t number;
   std::uint32_t bytes;
   std::uint32_t written_in;  ///< the recording whose file has it; only its flusher looks
+  StepText step;
 
   /// The characters stand behind the struct.
   std::string_view view() const { return {reinterpret_cast<const char*>(this + 1), bytes}; }

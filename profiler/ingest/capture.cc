@@ -138,6 +138,8 @@ class CaptureReader {
         lost_ = lost.value_or(lost_);
         return lost.has_value();
       }
+      case capture::BlockType::kSteps:  // for people: the steps themselves are rows
+        return capture::decode_steps(block.payload).has_value();
       case capture::BlockType::kTrailer: {
         const auto trailer = capture::decode_trailer(block.payload);
         if (trailer) {

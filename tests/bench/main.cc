@@ -46,6 +46,10 @@ class RatioReporter final : public benchmark::ConsoleReporter {
     row("import/json_to_store", "reference/simdjson_tokens", "of its speed");
     row("import/json_to_store", "import/json_to_memory", "of its speed");
     row("import/store_rows", "reference/one_insert_per_row", "times as fast");
+    for (const char* where : {"ring", "file"})
+      row(fmt::format("capture/encode_to_{}", where), "reference/memory_copy_of_rows",
+          "of its speed");
+    row("capture/encode_to_ring", "capture/encode_to_file", "times as fast");
     row("replay/lower/ranks/4", "replay/lower/ranks/1", "of the speed per op");
     row("replay/run/ranks/4", "replay/run/ranks/1", "of the speed per op");
   }

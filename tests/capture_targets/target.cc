@@ -363,6 +363,16 @@ int many_texts(long n) {
   return 0;
 }
 
+/// The same in steps.
+int many_steps(long n, long names) {
+  for (long step = 0; step < n; ++step) {
+    nvtxRangePushA(("step " + std::to_string(step)).c_str());
+    for (long i = 0; i < names; ++i) ranges(1, ("op " + std::to_string(step * names + i)).c_str());
+    nvtxRangePop();
+  }
+  return 0;
+}
+
 int deep(long n) {
   for (long i = 0; i < n; ++i) nvtxRangePushA("deep");
   for (long i = 0; i < n; ++i) nvtxRangePop();
@@ -452,6 +462,7 @@ int main(int count, char** arguments) {
   if (what == "exit_inside") return exit_inside();
   if (what == "close_descriptors") return close_descriptors(argument(2));
   if (what == "many_texts") return many_texts(n);
+  if (what == "many_steps") return many_steps(n, atol(argument(3)));
   if (what == "deep") return deep(n);
   if (what == "in_handler") return in_handler();
   if (what == "limited") return limited(static_cast<unsigned long>(n));

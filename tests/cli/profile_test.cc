@@ -1,6 +1,7 @@
 // profile: what it runs is recorded, and stays what it was.
 #include <catch2/catch.hpp>
 
+#include "tests/support/capture_run.h"
 #include "tests/support/data.h"
 #include "tests/support/json_check.h"
 #include "tests/support/rehearse.h"
@@ -54,6 +55,82 @@ TEST_CASE("profile runs nothing where it cannot record") {
   test::check_failed(test::rehearse({"profile", "-o", new_folder(), "--", "no_such_program"}), 1,
                      "cannot be started");
   test::check_failed(test::rehearse({"profile", "-o", new_folder()}), 2, "COMMAND");
+}
+
+std::vector<std::string> training(const std::string& folder, std::vector<std::string> options) {
+  std::vector<std::string> words = {"profile", "-o", folder, "--format", "json"};
+  words.insert(words.end(), options.begin(), options.end());
+  words.insert(words.end(), {"--", (test::program_folder() / "examples/train_cpu").string(),
+                             "--steps", "3", "--width", "32"});
+  return words;
+}
+
+TEST_CASE("profile keeps the steps that it is asked for, and says which") {
+  const std::string folder = new_folder();
+  const Ran window = test::rehearse(training(folder, {"--steps", "1:2"}));
+  INFO(window.errors);
+  REQUIRE(window.code == 0);
+  Json json = Json::parse(window.out);
+  CHECK(json["steps"]["seen"] == 3);
+  CHECK(json["steps"]["kept"] == 1);
+  CHECK(json["kept_steps"].empty());
+  // As many of the two other steps as can be: the range of one step, and what is in it.
+  CHECK(json["ranges"] == 1 + 4 + 4 * 4);
+
+  const std::string ring_folder = new_folder();
+  const Ran ring =
+      test::rehearse(training(ring_folder, {"--ring", "2 MiB", "--trigger", "every 2"}));
+  REQUIRE(ring.code == 0);
+  json = Json::parse(ring.out);
+  for (const char* key : {"steps.seen", "steps.kept", "steps.kept_in_part", "steps.gone",
+                          "kept_steps[].process", "kept_steps[].step", "kept_steps[].reason",
+                          "kept_steps[].step_time.value", "kept_steps[].kept_share"})
+    test::check_has(json, key);
+  CHECK(json["steps"]["kept"] == 2);
+  REQUIRE(json["kept_steps"].size() == 3);
+  CHECK(json["kept_steps"][0]["step"] == 0);
+  CHECK(json["kept_steps"][0]["reason"] == "every 2");
+  CHECK(json["kept_steps"][1]["reason"] == "the step beside it is kept");
+  CHECK(json["kept_steps"][2]["kept_share"] == 1);
+
+  const Ran text = test::rehearse(
+      {"profile", "-o", new_folder(), "--ring", "2 MiB", "--trigger", "every 2", "--",
+       (test::program_folder() / "examples/train_cpu").string(), "--steps", "3", "--width", "32"});
+  CHECK(text.out.find("steps: 3 seen, 2 kept\n") != std::string::npos);
+  CHECK(text.out.find(" step 2: every 2 (100 % kept)\n") != std::string::npos);
+
+  const Ran none = test::rehearse({"profile", "-o", new_folder(), "--steps", "1:2", "--",
+                                   test::capture_program("capture_target"), "ranges", "10"});
+  CHECK(none.code == 0);
+  CHECK(none.out.find("no step was seen, so nothing is kept") != std::string::npos);
+  CHECK(none.errors.find("marked no step") != std::string::npos);
+}
+
+TEST_CASE("profile refuses a wrong choice of steps before anything runs") {
+  struct Case {
+    std::vector<std::string> options;
+    const char* message;
+  };
+  for (const Case& c :
+       {Case{{"--steps", "5"}, "'5' names no steps; FIRST:END, such as 10:20"},
+        Case{{"--steps", ":"}, "':' names no steps"},
+        Case{{"--steps", "a:b"}, "'a:b' names no steps"},
+        Case{{"--steps", "5:5"}, "'5:5' names no steps"},
+        Case{{"--steps", "1:2:3"}, "'1:2:3' names no steps"},
+        Case{{"--steps", "1:99999999999999999999"}, "names no steps"},
+        Case{{"--ring", "5 MiB"}, "--ring requires --trigger"},
+        Case{{"--trigger", "every 5"}, "--trigger requires --ring"},
+        Case{{"--ring", "5", "--trigger", "every 5"}, "'5' has no unit"},
+        Case{{"--ring", "5 kB", "--trigger", "every 5"}, "1 MiB to 64 GiB"},
+        Case{{"--ring", "5 MiB", "--trigger", "every 5", "--steps", "1:2"}, "excludes"},
+        Case{{"--ring", "5 MiB", "--trigger", "step_time > slow"},
+             "'step_time > slow' is no trigger; step_time > p99, step_time > 250 ms (ns, us, ms, "
+             "s), step_time > 1.5x median, or every 100"}}) {
+    INFO(c.message);
+    const std::string folder = new_folder();
+    test::check_failed(test::rehearse(training(folder, c.options)), 2, c.message);
+    CHECK_FALSE(std::filesystem::exists(folder));
+  }
 }
 
 }  // namespace

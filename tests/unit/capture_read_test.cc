@@ -347,5 +347,13 @@ TEST_CASE("any flipped bit is noticed and survived") {
   }
 }
 
+TEST_CASE("what became of chosen steps is for people, and no problem") {
+  CaptureBuilder sound, wrong;
+  sound.process(facts()).numbers(capture::BlockType::kSteps, {100, 2, 1, 0, 5000}).trailer(0, 0);
+  CHECK(read(sound.bytes())->trace.problems.list().empty());
+  wrong.process(facts()).numbers(capture::BlockType::kSteps, {100, 2, 1, 0}).trailer(0, 0);
+  CHECK(problems(read(wrong.bytes())->trace, ProblemKind::kMalformed) == 1);
+}
+
 }  // namespace
 }  // namespace rehearse::ingest

@@ -1,0 +1,137 @@
+#include "cli/commands/profile_steps.h"
+
+#include <algorithm>
+#include <charconv>
+#include <cstring>
+
+#include <CLI/CLI.hpp>
+#include <fmt/core.h>
+
+#include "cli/output/result.h"
+#include "profiler/capture/trigger.h"
+#include "sim/base/text.h"
+
+namespace rehearse::cli {
+namespace {
+
+/// Reads "10:20", "10:" or ":20".
+Status read_steps(std::string_view text, capture::Options& into) {
+  const auto wrong = [&] {
+    return fail(fmt::format("'{}' names no steps", text),
+                "FIRST:END, such as 10:20 for steps 10 to 19, 10: or :20");
+  };
+  std::uint64_t first = 0, end = UINT64_MAX;
+  const std::size_t colon = text.find(':');
+  if (colon == std::string_view::npos || text == ":") return wrong();
+  const auto read = [](std::string_view digits, std::uint64_t& number) {
+    const char* last = digits.data() + digits.size();
+    const auto [stopped, error] = std::from_chars(digits.data(), last, number);
+    return digits.empty() || (error == std::errc() && stopped == last);
+  };
+  if (!read(text.substr(0, colon), first) || !read(text.substr(colon + 1), end) || first >= end)
+    return wrong();
+  into.first_step = first;
+  into.end_step = end;
+  return {};
+}
+
+Status read_ring(const std::string& text, capture::Options& into) {
+  const Result<Bytes> ring = parse_quantity<Bytes>(text);
+  if (!ring) return forward(ring);
+  if (*ring < Bytes::mib(1) || *ring > Bytes::gib(64))
+    return fail(fmt::format("{} is no size for a ring", text), "1 MiB to 64 GiB");
+  into.ring = static_cast<std::uint64_t>(ring->b());
+  return {};
+}
+
+Status read_trigger(std::string text, capture::Options& into) {
+  capture::Trigger trigger;
+  const bool is_one = capture::parse_trigger(text, trigger);
+  const std::string as_given = text;
+  std::erase(text, ' ');  // a word for the library has no spaces; nor does a trigger need them
+  if (!is_one || text.size() >= sizeof into.trigger)
+    return fail(fmt::format("'{}' is no trigger", as_given), capture::kTriggerGrammar);
+  std::memcpy(into.trigger, text.c_str(), text.size() + 1);
+  return {};
+}
+
+/// An option that `read` puts into `record`, or that is refused before anything runs.
+template <class Read>
+CLI::Option* add(CLI::App& command, const char* name, const char* type, std::string description,
+                 capture::Options& record, Read read) {
+  return command
+      .add_option_function<std::string>(
+          name, [&record, read](const std::string& text) { static_cast<void>(read(text, record)); },
+          std::move(description))
+      ->type_name(type)
+      ->check(CLI::Validator(
+          [read](const std::string& text) {
+            capture::Options ignored;
+            const Status status = read(text, ignored);
+            return status ? std::string() : to_string(status.error());
+          },
+          "", ""));
+}
+
+}  // namespace
+
+void add_step_options(CLI::App& command, capture::Options& record) {
+  CLI::Option* steps =
+      add(command, "--steps", "FIRST:END",
+          "record these steps only: 10:20 is 10 to 19, 10: and :20 leave one end open", record,
+          read_steps);
+  CLI::Option* ring =
+      add(command, "--ring", "SIZE",
+          "record into memory, so much in each process, such as 64 MiB; the steps that --trigger "
+          "names are written",
+          record, read_ring)
+          ->excludes(steps);
+  CLI::Option* trigger =
+      add(command, "--trigger", "RULE",
+          fmt::format("steps of the ring to write: {}", capture::kTriggerGrammar), record,
+          read_trigger)
+          ->needs(ring);
+  ring->needs(trigger);
+}
+
+std::string steps_text(const capture::LaunchReport& report) {
+  if (!report.steps) return "";
+  const capture::StepCounts& steps = *report.steps;
+  if (steps.seen == 0)
+    return "no step was seen, so nothing is kept: a step is a range that is called 'step 7'; see "
+           "docs/profiling.md\n";
+  std::string text =
+      fmt::format("steps: {} seen, {} kept", grouped(steps.seen), grouped(steps.kept));
+  if (steps.in_part + steps.gone > 0)
+    text += fmt::format(", {} in part, {} overwritten before they were asked for",
+                        grouped(steps.in_part), grouped(steps.gone));
+  text += "\n";
+  constexpr std::size_t kShown = 20;
+  std::size_t named = 0;
+  for (const capture::LaunchedProcess& process : report.processes)
+    for (const capture::KeptStep& step : process.steps.kept) {
+      if (step.beside || ++named > kShown) continue;
+      text += fmt::format("  {} step {}: {} ({:.0f} % kept)\n", process.name, step.number,
+                          step.reason, step.share * 100);
+    }
+  if (named > kShown) text += fmt::format("  and {} more\n", named - kShown);
+  return text;
+}
+
+void add_steps(Json& json, const capture::LaunchReport& report) {
+  if (!report.steps) return;
+  json["steps"] = {{"seen", report.steps->seen},
+                   {"kept", report.steps->kept},
+                   {"kept_in_part", report.steps->in_part},
+                   {"gone", report.steps->gone}};
+  json["kept_steps"] = Json::array();
+  for (const capture::LaunchedProcess& process : report.processes)
+    for (const capture::KeptStep& step : process.steps.kept)
+      json["kept_steps"].push_back({{"process", process.name},
+                                    {"step", step.number},
+                                    {"step_time", json_measured(step.time)},
+                                    {"reason", step.reason},
+                                    {"kept_share", step.share}});
+}
+
+}  // namespace rehearse::cli

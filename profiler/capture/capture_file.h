@@ -1,0 +1,76 @@
+// The capture file, as the flusher writes it.
+#pragma once
+
+#include <cstdint>
+
+#include <errno.h>
+#include <fcntl.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+namespace rehearse::capture {
+
+/// It is opened anew for each flush: a program may close descriptors that it did not open, and what
+/// it opens next must not be written to.
+class CaptureFile {
+ public:
+  /// `offset` counts the bytes that are whole, and grows.
+  CaptureFile(const char* path, std::uint64_t& offset) : path_(path), offset_(offset) {}
+  ~CaptureFile() {
+    if (file_ >= 0) ::close(file_);
+  }
+  CaptureFile(const CaptureFile&) = delete;
+  CaptureFile& operator=(const CaptureFile&) = delete;
+
+  /// Appends `n` bytes or nothing, and leaves kReserve more that can be written.
+  bool append(const void* bytes, std::size_t n) { return reserve(n) && write(bytes, n); }
+  /// The same from the reserve.
+  bool append_last(const void* bytes, std::size_t n) { return is_open() && write(bytes, n); }
+  /// Gives back what was reserved.
+  void trim() {
+    if (file_ >= 0 && ::ftruncate(file_, static_cast<off_t>(offset_)) != 0) errno = 0;
+  }
+
+ private:
+  // What the last blocks take, kept free behind the rows so that a full disk cannot keep them out.
+  static constexpr std::size_t kReserve = 256;
+
+  bool is_open() {
+    if (file_ < 0) file_ = ::open(path_, O_WRONLY | O_CLOEXEC);
+    return file_ >= 0;
+  }
+
+  bool reserve(std::size_t n) {
+    if (!is_open()) return false;
+    const std::uint64_t end = offset_ + n + kReserve;
+    rlimit limit;
+    if (::getrlimit(RLIMIT_FSIZE, &limit) == 0 && limit.rlim_cur < end) return false;
+    if (::fallocate(file_, FALLOC_FL_KEEP_SIZE, static_cast<off_t>(offset_),
+                    static_cast<off_t>(n + kReserve)) == 0)
+      return true;
+    return errno != ENOSPC && errno != EDQUOT && errno != EFBIG;  // others: it cannot reserve
+  }
+
+  bool write(const void* bytes, std::size_t n) {
+    const auto* from = static_cast<const char*>(bytes);
+    for (std::size_t done = 0; done < n;) {
+      const ssize_t wrote =
+          ::pwrite(file_, from + done, n - done, static_cast<off_t>(offset_ + done));
+      if (wrote < 0 && errno == EINTR) continue;
+      if (wrote <= 0) {
+        trim();
+        return false;
+      }
+      done += static_cast<std::size_t>(wrote);
+    }
+    offset_ += n;
+    return true;
+  }
+
+  const char* path_;
+  std::uint64_t& offset_;
+  int file_ = -1;
+};
+
+}  // namespace rehearse::capture

@@ -1,0 +1,104 @@
+// Ring: encoded blocks in a bounded piece of memory, the newest in the place of the oldest.
+//
+// Invariants:
+//  1. Blocks lie one behind the other, each behind a RingBlock, in the order in which they were
+//     added; none is divided between the end of the memory and its begin.
+//  2. What is in the ring is the newest blocks: adding drops the oldest ones only, and only as many
+//     as are in the way. At most one block's length at the end of the memory lies idle.
+//  3. One thread uses it.
+#pragma once
+
+#include <cstdint>
+#include <cstring>
+
+#include "profiler/capture/system.h"
+
+namespace rehearse::capture {
+
+/// What is known of a block without reading it.
+struct RingBlock {
+  std::uint64_t step;       ///< the ordinal of the step that it belongs to
+  std::uint32_t bytes;      ///< of the block, its header included
+  std::uint32_t rows;       ///< and records that it holds
+  std::uint32_t last_text;  ///< the highest number of a text that they have
+  bool texts;               ///< it holds texts, which blocks behind it may need
+  bool written;             ///< to the file
+  bool filler;              ///< the ring's own
+};
+
+class Ring {
+ public:
+  /// Reserves the memory. False when there is none.
+  bool open(std::uint64_t bytes) {
+    capacity_ = bytes & ~std::uint64_t{7};
+    memory_ = static_cast<unsigned char*>(reserve_memory(capacity_));
+    return memory_ != nullptr;
+  }
+  void close() {
+    if (memory_) ::munmap(memory_, capacity_);
+    memory_ = nullptr;
+  }
+
+  std::uint64_t capacity() const { return capacity_; }
+  /// What a block of so many bytes takes.
+  static std::uint64_t room_of(std::uint32_t bytes) {
+    return (sizeof(RingBlock) + bytes + 7) & ~std::uint64_t{7};
+  }
+
+  /// Adds a block of block.bytes bytes. False when it is longer than the ring.
+  bool add(const RingBlock& block, const void* bytes) {
+    const std::uint64_t room = room_of(block.bytes);
+    if (room > capacity_) return false;
+    const std::uint64_t rest = capacity_ - head_ % capacity_;
+    if (rest < room) {
+      make_room(rest);
+      if (rest >= sizeof(RingBlock)) {
+        RingBlock filler = {};
+        filler.bytes = static_cast<std::uint32_t>(rest - sizeof(RingBlock));
+        filler.filler = true;
+        std::memcpy(at(head_), &filler, sizeof filler);
+      }
+      head_ += rest;
+    }
+    make_room(room);
+    std::memcpy(at(head_), &block, sizeof block);
+    std::memcpy(at(head_) + sizeof block, bytes, block.bytes);
+    head_ += room;
+    return true;
+  }
+
+  /// Calls visit(RingBlock&, bytes) for each block, the oldest first, until it returns false.
+  template <class Visit>
+  void each(Visit visit) {
+    for (std::uint64_t place = tail_; place < head_; place = behind(place)) {
+      RingBlock& block = *reinterpret_cast<RingBlock*>(at(place));
+      if (at_end(place) || block.filler) continue;
+      if (!visit(block, at(place) + sizeof block)) return;
+    }
+  }
+
+ private:
+  unsigned char* at(std::uint64_t place) const { return memory_ + place % capacity_; }
+  /// Whether nothing but less than a RingBlock lies between here and the end of the memory.
+  bool at_end(std::uint64_t place) const {
+    return capacity_ - place % capacity_ < sizeof(RingBlock);
+  }
+  std::uint64_t behind(std::uint64_t place) const {
+    if (at_end(place)) return place + capacity_ - place % capacity_;
+    const auto& block = *reinterpret_cast<const RingBlock*>(at(place));
+    return place + room_of(block.bytes);
+  }
+  /// Drops the oldest blocks until `n` bytes behind the newest are free.
+  void make_room(std::uint64_t n) {
+    while (tail_ < head_ && head_ + n - tail_ > capacity_) tail_ = behind(tail_);
+    if (tail_ > head_) tail_ = head_;
+  }
+
+  unsigned char* memory_ = nullptr;
+  std::uint64_t capacity_ = 0;
+  // They only grow; the remainder by the capacity is the place in memory.
+  std::uint64_t head_ = 0;  // where the next block goes
+  std::uint64_t tail_ = 0;  // where the oldest one is
+};
+
+}  // namespace rehearse::capture

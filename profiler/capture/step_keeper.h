@@ -1,0 +1,143 @@
+// StepKeeper: of what goes into the ring, which steps go to the file.
+//
+// It knows the steps that ended lately, asks the trigger of each, marks the step that fired and the
+// one before and the one behind it as kept, and hands out their blocks: those that the ring still
+// has, and those that are yet to come. No clock, no file, no thread: the flusher brings all three.
+//
+// Invariants:
+//  1. A block is handed out at most once, blocks in the order in which they came.
+//  2. Of a step, `added` counts the bytes that came for it and `kept` those that were written; what
+//     is missing had been overwritten before the step was known to be kept.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+
+#include "profiler/capture/ring.h"
+#include "profiler/capture/steps.h"
+#include "profiler/capture/trigger.h"
+
+namespace rehearse::capture {
+
+/// Why a step is kept. Numbers as in KeptStepRecord::cause.
+enum class KeepCause : std::uint8_t { kNone, kTrigger, kAnnounced, kBeside };
+
+struct KnownStep {
+  Step step;
+  std::uint64_t added;  ///< bytes of blocks
+  std::uint64_t kept;
+  std::uint64_t limit;  ///< what the trigger compared with, ns; 0 for none
+  std::uint32_t round;  ///< how often numbers had begun anew
+  KeepCause cause;
+  bool noted;
+  bool announced;  ///< by this process
+};
+
+class StepKeeper {
+ public:
+  /// Steps whose blocks it can tell apart; a step of another rank that is announced later than so
+  /// many steps is passed over.
+  static constexpr std::uint32_t kKnown = 16384;
+
+  StepKeeper() = default;
+  StepKeeper(const StepKeeper&) = delete;
+  StepKeeper& operator=(const StepKeeper&) = delete;
+
+  /// Reserves the memory. False when there is none.
+  bool open(const Trigger& trigger, std::uint64_t ring_bytes);
+  void close();
+
+  const Trigger& trigger() const { return trigger_; }
+  const Ring& ring() const { return ring_; }
+
+  /// The ordinal of the step that goes on, which is the number of those that ended.
+  std::uint64_t current() const { return current_; }
+  /// The step to which something of this time belongs: the first that ended at it or later. What is
+  /// not timed (0) belongs to the one that goes on.
+  std::uint64_t step_at(std::uint64_t time) const;
+
+  /// The step that will be forgotten when the next one ends; null when none will.
+  const KnownStep* leaving() const {
+    return current_ + 1 >= kKnown ? &known(current_ + 1 - kKnown) : nullptr;
+  }
+  /// The step that goes on has ended, and was this one. Its cause is kTrigger when the trigger
+  /// fired.
+  KnownStep& end(const Step& step);
+  /// Another rank keeps this step. True when that is news.
+  bool announced(std::uint64_t number, std::uint32_t round);
+
+  /// A block of the step block.step.
+  void add(RingBlock block, const void* bytes);
+
+  /// Hands out what is to be written now. First need(last_text): blocks will follow whose texts
+  /// have numbers up to that; then write(block, bytes) of each, which says whether it was written.
+  template <class Need, class Write>
+  void write_kept(Need need, Write write);
+
+  /// Calls note(step) for each step of which all has come: the one behind it has ended too, or it
+  /// is the `last` call.
+  template <class Note>
+  void each_note(bool last, Note note);
+
+  const StepCounts& counts() const { return counts_; }
+
+ private:
+  KnownStep& known(std::uint64_t ordinal) const { return known_[ordinal % kKnown]; }
+  std::uint64_t oldest() const { return current_ < kKnown ? 0 : current_ - kKnown + 1; }
+  bool is_kept(std::uint64_t ordinal) const {
+    return ordinal >= oldest() && known(ordinal).cause != KeepCause::kNone;
+  }
+  void keep(std::uint64_t ordinal, KeepCause cause);
+  void count(const KnownStep& step);
+
+  Trigger trigger_;
+  Ring ring_;
+  KnownStep* known_ = nullptr;
+  std::uint32_t* histogram_memory_ = nullptr;
+  StepHistogram histogram_{nullptr};
+  std::uint64_t current_ = 0;
+  std::uint64_t to_note_ = 0;  // steps before it have been noted, as far as they were kept
+  bool to_write_ = false;      // the ring may have blocks that are to be handed out
+  StepCounts counts_;
+};
+
+template <class Need, class Write>
+void StepKeeper::write_kept(Need need, Write write) {
+  if (!to_write_) return;
+  to_write_ = false;
+  std::uint64_t n = 0, last = 0;
+  std::uint32_t last_text = 0;
+  ring_.each([&](RingBlock& block, const unsigned char*) {
+    ++n;
+    if (!block.written && is_kept(block.step)) {
+      last = n;
+      last_text = std::max(last_text, block.last_text);
+    }
+    return true;
+  });
+  if (last == 0) return;
+  need(last_text);
+  n = 0;
+  ring_.each([&](RingBlock& block, const unsigned char* bytes) {
+    const bool is_due = !block.written && (block.texts || is_kept(block.step));
+    if (is_due) {
+      block.written = true;
+      if (write(block, bytes) && block.step >= oldest()) known(block.step).kept += block.bytes;
+    }
+    return ++n < last;
+  });
+}
+
+template <class Note>
+void StepKeeper::each_note(bool last, Note note) {
+  to_note_ = std::max(to_note_, oldest());
+  for (; to_note_ + (last ? 0 : 1) < current_; ++to_note_) {
+    KnownStep& step = known(to_note_);
+    if (step.cause == KeepCause::kNone || step.noted) continue;
+    step.noted = true;
+    count(step);
+    note(step);
+  }
+}
+
+}  // namespace rehearse::capture

@@ -1,0 +1,59 @@
+// Triggers: which steps of the ring go to the file. The launcher reads the same text to refuse what
+// the library would not understand.
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+
+namespace rehearse::capture {
+
+/// What a trigger may be, in one line for people.
+inline constexpr char kTriggerGrammar[] =
+    "step_time > p99, step_time > 250 ms (ns, us, ms, s), step_time > 1.5x median, or every 100";
+
+struct Trigger {
+  enum class Kind : std::uint8_t {
+    kNone,
+    kPercentile,   ///< a step longer than `value` thousandths of a percent of those before it
+    kLonger,       ///< than `value` ns
+    kTimesMedian,  ///< than `value` thousandths of the median of those before it
+    kEvery,        ///< each step whose number `value` divides
+  };
+  Kind kind = Kind::kNone;
+  std::uint64_t value = 0;
+
+  bool operator==(const Trigger&) const = default;
+};
+
+/// Steps that must have ended before a percentile or a median of them means anything.
+inline constexpr std::uint64_t kWarmUpSteps = 30;
+
+/// Reads a trigger; spaces between its words may be left out. False when it is none.
+bool parse_trigger(std::string_view text, Trigger& into);
+
+/// How long the steps so far took, in bounded memory: counts per bucket, 128 buckets to a doubling,
+/// so that a quantile is at most 1/128 (0.8 %) above the true one and never below it.
+class StepHistogram {
+ public:
+  static constexpr unsigned kPerDoubling = 128;
+  static constexpr unsigned kBuckets = 64 * kPerDoubling;
+
+  /// `counts` are kBuckets zeros that the caller owns.
+  explicit StepHistogram(std::uint32_t* counts) : counts_(counts) {}
+
+  void add(std::uint64_t ns);
+  std::uint64_t count() const { return count_; }
+  /// What at least `thousandths` of a percent of the times do not exceed. REQUIRES: count() > 0.
+  std::uint64_t quantile(std::uint64_t thousandths) const;
+
+ private:
+  std::uint32_t* counts_;
+  std::uint64_t count_ = 0;
+};
+
+/// Whether the trigger names a step that took `ns` and is called `number`. `before` are the steps
+/// that ended before it; `limit` becomes what it was compared with, in ns, 0 for none.
+bool fires(const Trigger& trigger, const StepHistogram& before, std::uint64_t number,
+           std::uint64_t ns, std::uint64_t& limit);
+
+}  // namespace rehearse::capture
