@@ -57,9 +57,9 @@ std::size_t telling_run(std::span<const std::uint32_t> words) {
 
 /// Whether each turn has most runs of words that the one before it has.
 bool are_alike(const std::vector<std::uint64_t>& run_at, const std::vector<std::size_t>& at) {
-  for (std::size_t k = 0; k + 2 < at.size(); ++k) {
+  if (at[2] > run_at.size()) return false;
+  for (std::size_t k = 0; k + 2 < at.size() && at[k + 2] <= run_at.size(); ++k) {
     const std::size_t end = at[k + 2];
-    if (end > run_at.size()) break;
     std::unordered_set<std::uint64_t> next;
     for (std::size_t i = at[k + 1]; i < end; ++i) next.insert(run_at[i]);
     std::size_t same = 0, all = 0;

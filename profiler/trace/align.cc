@@ -45,6 +45,7 @@ void align(Trace& trace) {
   const Nanoseconds origin = earliest->first;
   for (const Timed& t : timed)
     shift(*t.rank, t.rank->info.clock_base - (one_moment ? origin : t.first));
+  if (one_moment) align_hosts(trace);
 }
 
 }  // namespace rehearse::trace

@@ -173,9 +173,9 @@ struct Fact {
 /// t + offset + drift x (t - origin of the trace).
 struct ClockFit {
   Nanoseconds offset;
-  double drift;                 ///< seconds per second
-  Nanoseconds residual;         ///< median distance of the ends of collectives that should coincide
-  std::size_t collectives = 0;  ///< that it rests on
+  double drift;             ///< seconds per second
+  Nanoseconds residual;     ///< median distance of the ends of collectives that should coincide
+  std::size_t samples = 0;  ///< pairs of ends that it rests on
 };
 
 struct RankInfo {
