@@ -41,9 +41,10 @@ double usual_rate(const std::vector<Sample>& samples) {
 
 void smooth(std::vector<Sample>& samples) {
   const std::vector<Sample> raw = samples;
+  const double rate = usual_rate(raw);
+  const auto level = [&](std::size_t i) { return raw[i].ahead - rate * raw[i].at; };
   for (std::size_t i = 1; i + 1 < raw.size(); ++i)
-    samples[i].ahead = median({raw[i - 1].ahead, raw[i].ahead, raw[i + 1].ahead});
-  const double rate = usual_rate(samples);
+    samples[i].ahead = median({level(i - 1), level(i), level(i + 1)}) + rate * raw[i].at;
   const auto mend = [&](Sample& edge, const Sample& next) {
     const double expected = next.ahead + rate * (edge.at - next.at);
     if (std::abs(edge.ahead - expected) < kEdgeNoise) edge.ahead = expected;
