@@ -267,12 +267,11 @@ void CaptureDevice::read(const OverheadRecord& record) {
   const auto known = std::find_if(kOverheads.begin(), kOverheads.end(),
                                   [&](const OverheadKind& k) { return k.number == record.kind; });
   const bool is_known = known != kOverheads.end();
-  recorder_.add(
-      {.name = recorder_.name(is_known ? known->name : "profiler overhead"),
-       .thread = texts_.thread(static_cast<std::uint32_t>(record.thread)),
-       .kind = is_known && !known->of_profiler ? HostKind::kAnnotation : HostKind::kOverhead,
-       .start = when->start,
-       .duration = when->duration});
+  recorder_.add({.name = recorder_.name(is_known ? known->name : "profiler overhead"),
+                 .thread = texts_.thread(static_cast<std::uint32_t>(record.thread)),
+                 .kind = is_known && !known->of_profiler ? HostKind::kDriver : HostKind::kOverhead,
+                 .start = when->start,
+                 .duration = when->duration});
 }
 
 void CaptureDevice::read(const DeviceRecord& record) {

@@ -8,7 +8,12 @@ using trace::HostOp;
 
 void ForwardThreads::add(HostOp op, std::uint32_t thread) {
   if (names_backward_node(recorder_.names()[op.name])) return young_.push_back(op);
-  forward_[*op.sequence].push_back({op.start, thread});
+  constexpr Nanoseconds kNested{1'000'000};
+  Forward& first = first_[*op.sequence];
+  if (first.thread == 0)
+    first = {op.start, thread};
+  else if (first.thread != thread || op.start >= first.start + kNested)
+    others_[*op.sequence].push_back({op.start, thread});
   op.forward_thread = 0;
   recorder_.add(op);
 }
@@ -16,10 +21,14 @@ void ForwardThreads::add(HostOp op, std::uint32_t thread) {
 void ForwardThreads::settle(std::vector<HostOp>& ops) {
   for (HostOp& op : ops) {
     const Forward* latest = nullptr;
-    if (const auto found = forward_.find(*op.sequence); found != forward_.end())
-      for (const Forward& forward : found->second)
-        if (forward.start < op.start && (!latest || forward.start >= latest->start))
-          latest = &forward;
+    const auto consider = [&](const Forward& forward) {
+      if (forward.thread != 0 && forward.start < op.start &&
+          (!latest || forward.start >= latest->start))
+        latest = &forward;
+    };
+    consider(first_[*op.sequence]);
+    if (const auto found = others_.find(*op.sequence); found != others_.end())
+      for (const Forward& forward : found->second) consider(forward);
     if (latest)
       op.forward_thread = latest->thread;
     else

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "profiler/trace/recorder.h"
+#include "sim/base/paged_map.h"
 
 namespace rehearse::ingest {
 
@@ -26,13 +27,16 @@ class ForwardThreads {
 
  private:
   struct Forward {
-    Nanoseconds start;
-    std::uint32_t thread;
+    Nanoseconds start{0};
+    std::uint32_t thread = 0;  ///< 0: none
   };
   void settle(std::vector<trace::HostOp>& ops);
 
   trace::Recorder& recorder_;
-  std::unordered_map<std::uint32_t, std::vector<Forward>> forward_;  ///< by number
+  /// By number. Operators that lie in one another share it; those are one. Other threads, and
+  /// threads that count anew, are rare.
+  PagedMap<Forward> first_;
+  std::unordered_map<std::uint32_t, std::vector<Forward>> others_;
   std::vector<trace::HostOp> young_, old_;  ///< backward ones of the last two turns
 };
 

@@ -145,9 +145,16 @@ std::optional<Steps> from_repetition(const Recording& r, const std::vector<Launc
   return from_starts(StepSource::kRepetition, launches[best->front()].thread, starts, r.last());
 }
 
-/// Without any range or copy: the order of the launches, which repeats from step to step as a
-/// whole.
+/// Without any range or operator: the order of the launches, which repeats from step to step as a
+/// whole. Where a program says what it does and no steps among it, what repeats is more likely the
+/// layers of one pass; of a program that says nothing this is all there is.
 std::optional<Steps> from_kernels(const Recording& r, const std::vector<Launch>& launches) {
+  const auto& ops = r.rank().host_ops;
+  if (std::any_of(ops.begin(), ops.end(), [](const HostOp& op) {
+        return op.kind == HostKind::kOperator || op.kind == HostKind::kFrame ||
+               (op.kind == HostKind::kAnnotation && !op.collective);  // libraries name those
+      }))
+    return std::nullopt;
   std::vector<std::uint32_t> names;
   for (const Launch& launch : launches) names.push_back(launch.name.index());
   const std::vector<std::size_t> turns = find_turns(names);

@@ -380,7 +380,7 @@ TEST_CASE("the profiler's own work is told from the driver's") {
   CHECK(ops[0].duration.count() == 20);
   CHECK(file->thread(ops[0]) == "70");
   CHECK(file->name(ops[1]) == "Lazy Function Loading");
-  CHECK(ops[1].kind == HostKind::kAnnotation);
+  CHECK(ops[1].kind == HostKind::kDriver);
   CHECK(file->name(ops[2]) == "profiler overhead");
 }
 

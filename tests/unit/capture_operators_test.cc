@@ -93,7 +93,7 @@ TEST_CASE("ranges of operators become operators, in any domain") {
 TEST_CASE("a backward operator has the thread of the latest forward one with its number") {
   CaptureBuilder builder;
   const auto row = [](std::uint64_t start, std::uint32_t text) {
-    return Row{.time = kBase + start + 5, .span = 5, .text = text};
+    return Row{.time = kBase + start * 1'000'000 + 5, .span = 5, .text = text};
   };
   builder.process({.host = "h", .process = 1, .realtime_ns = kBase, .monotonic_ns = 500})
       .text(1, "aten::mm, seq = 4")
@@ -102,10 +102,10 @@ TEST_CASE("a backward operator has the thread of the latest forward one with its
   // Threads are written one by one: backward may stand before forward. Number 4 comes on two
   // threads and, of one, in two passes.
   builder.rows(80, {row(100, 2), row(120, 3), row(300, 2)})
-      .clock(kBase + 400, 900)
+      .clock(kBase + 400'000'000, 400'000'500)
       .rows(70, {row(10, 1), row(250, 1)})
       .rows(71, {row(50, 1)})
-      .clock(kBase + 1400, 1900)
+      .clock(kBase + 1'400'000'000, 1'400'000'500)
       .trailer(6, 0);
   const auto file = read(builder.bytes());
   std::vector<HostOp> backward;
@@ -113,7 +113,7 @@ TEST_CASE("a backward operator has the thread of the latest forward one with its
     if (file->name(op) == "MmBackward0") backward.push_back(op);
   REQUIRE(backward.size() == 3);
   CHECK(file->rank().host_ops.size() == 6);
-  CHECK(backward[0].start.count() == 100);
+  CHECK(backward[0].start.seconds().ms() == Approx(100));
   CHECK(backward[0].forward_thread == 71u);
   CHECK(backward[0].sequence == 4u);
   CHECK_FALSE(backward[1].forward_thread);  // forward was not recorded: the number means nothing

@@ -141,6 +141,15 @@ TEST_CASE("a recording of kernels alone has the steps that its kernels repeat in
   CHECK(steps.steps.back().partial);
 }
 
+TEST_CASE("where the program names its work, kernels that repeat are no steps") {
+  trace::Trace trace = launched(repeated(step(4), 5));
+  test::RankBuilder rank(trace);
+  const trace::HostOp named = rank.host("aten::mm", 1, 1);
+  trace.ranks.pop_back();
+  trace.ranks[0].host_ops.push_back(named);
+  CHECK(find_steps(Recording(trace, 0)).source == StepSource::kSpan);
+}
+
 TEST_CASE("kernels without order are one step") {
   Words words;
   std::mt19937_64 random(5);
