@@ -122,21 +122,20 @@ Json json_rank(const Findings& found, std::size_t index) {
   Json facts = Json::array();
   for (const trace::Fact& fact : r.info.facts)
     facts.push_back({{"key", fact.key}, {"value", fact.value}});
-  Json clock = nullptr;
+  Json json = {{"rank", r.info.rank.value_or(static_cast<std::uint32_t>(index))},
+               {"source", r.info.source},
+               {"format", r.info.format},
+               {"host_ops", r.host_ops.size()},
+               {"gpu_ops", r.gpu_ops.size()},
+               {"devices", std::move(devices)},
+               {"facts", std::move(facts)},
+               {"steps", std::move(steps)}};
   if (r.info.clock_fit)
-    clock = {{"offset", json_measured(r.info.clock_fit->offset.seconds())},
-             {"drift", r.info.clock_fit->drift},
-             {"residual", json_measured(r.info.clock_fit->residual.seconds())},
-             {"samples", r.info.clock_fit->samples}};
-  return {{"rank", r.info.rank.value_or(static_cast<std::uint32_t>(index))},
-          {"source", r.info.source},
-          {"format", r.info.format},
-          {"host_ops", r.host_ops.size()},
-          {"gpu_ops", r.gpu_ops.size()},
-          {"devices", std::move(devices)},
-          {"facts", std::move(facts)},
-          {"clock_fit", std::move(clock)},
-          {"steps", std::move(steps)}};
+    json["clock_fit"] = {{"offset", json_measured(r.info.clock_fit->offset.seconds())},
+                         {"drift", r.info.clock_fit->drift},
+                         {"residual", json_measured(r.info.clock_fit->residual.seconds())},
+                         {"samples", r.info.clock_fit->samples}};
+  return json;
 }
 
 Json to_json(const Findings& found) {

@@ -5,6 +5,7 @@
 #include <catch2/catch.hpp>
 #include <fmt/core.h>
 
+#include "models/workload/lift.h"
 #include "profiler/ingest/input.h"
 #include "profiler/replay/lower.h"
 #include "sim/graph/text_form.h"
@@ -132,6 +133,23 @@ TEST_CASE("a job gives the same rows and the same step graph from Kineto and fro
 TEST_CASE("so does one without steps, and one of which only calls and devices were recorded") {
   check_alike({.seed = 11, .step_marks = false});
   check_alike({.seed = 12, .step_marks = false, .operators = false});
+}
+
+TEST_CASE("the layers of a job are the same, but for types that captures do not say") {
+  const Both read = both({.seed = 3, .steps = 3, .layers = 6});
+  const auto a = workload::lift(read.kineto, {}), b = workload::lift(read.capture, {});
+  REQUIRE(a);
+  REQUIRE(b);
+  // Each linear with what follows it; the recording's own modules, which are named by their paths.
+  REQUIRE(b->workload.layers.size() == 6);
+  REQUIRE(a->workload.layers.size() == b->workload.layers.size());
+  for (std::size_t i = 0; i < 6; ++i) {
+    const workload::Layer &x = a->workload.layers[i], &y = b->workload.layers[i];
+    CHECK(x.name == y.name);
+    CHECK(y.name == fmt::format("layers.{}", i));
+    CHECK(x.forward.size() == y.forward.size());
+    CHECK(x.backward.size() == y.backward.size());
+  }
 }
 
 }  // namespace
