@@ -1,6 +1,7 @@
 #include "profiler/ingest/capture_device.h"
 
 #include <algorithm>
+#include <array>
 #include <charconv>
 
 #include <fmt/core.h>

@@ -13,7 +13,6 @@ constexpr std::size_t kLeastTurns = 3;
 constexpr std::size_t kShortest = 4;  // words of a turn
 constexpr double kUneven = 0.05;      // of the usual distance: words missing or too many
 constexpr double kCovered = 0.7;      // of the sequence, by whole turns
-constexpr std::size_t kRun = 6;       // words in a row that a turn is compared by
 constexpr double kAlike = 0.6;        // of the runs of a turn: that the next has too
 
 /// A number for each run of `length` words.

@@ -1,6 +1,8 @@
 // A wall clock that was stepped or slewed while recording, taken back.
 #include "profiler/ingest/capture_clock.h"
 
+#include <algorithm>
+#include <array>
 #include <cmath>
 #include <fstream>
 #include <random>

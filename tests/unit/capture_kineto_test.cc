@@ -1,5 +1,6 @@
 // A job recorded by Kineto and by the capture library is the same job.
 #include <algorithm>
+#include <array>
 #include <fstream>
 
 #include <catch2/catch.hpp>
