@@ -17,7 +17,8 @@ void align(Trace& trace);
 /// collectives: the members of one must end nearly together. Which belong together is told by
 /// group, kind, bytes and order. Says in RankInfo::clock_fit what was done; a host that shares too
 /// few collectives with the others keeps its clock, and has none. Starts and ends are both moved,
-/// so that what nested still does. REQUIRES: the ranks' times have one origin.
-void align_hosts(Trace& trace);
+/// so that what nested still does. Returns whether any was moved. REQUIRES: the ranks' times have
+/// one origin.
+bool align_hosts(Trace& trace);
 
 }  // namespace rehearse::trace

@@ -198,8 +198,8 @@ class Hosts {
     }
   }
 
-  void align() {
-    if (hosts_.size() < 2) return;
+  bool align() {
+    if (hosts_.size() < 2) return false;
     for (const Rank& rank : trace_.ranks) ends_.push_back(ends_of(trace_, rank));
     hosts_.front().line = Line{};
     // Next is always the host that shares most with those that have been placed.
@@ -222,9 +222,13 @@ class Hosts {
       for (std::size_t h = 1; h < hosts_.size(); ++h)
         if (hosts_[h].line)
           if (const auto again = fit(samples_of(h))) hosts_[h].line = again;
-    for (std::size_t h = 1; h < hosts_.size(); ++h)
-      if (hosts_[h].line)
-        for (const std::size_t r : hosts_[h].ranks) move(trace_.ranks[r], *hosts_[h].line);
+    bool any = false;
+    for (std::size_t h = 1; h < hosts_.size(); ++h) {
+      if (!hosts_[h].line) continue;
+      any = true;
+      for (const std::size_t r : hosts_[h].ranks) move(trace_.ranks[r], *hosts_[h].line);
+    }
+    return any;
   }
 
  private:
@@ -273,6 +277,6 @@ class Hosts {
 
 }  // namespace
 
-void align_hosts(Trace& trace) { Hosts(trace).align(); }
+bool align_hosts(Trace& trace) { return Hosts(trace).align(); }
 
 }  // namespace rehearse::trace

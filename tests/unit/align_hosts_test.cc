@@ -113,6 +113,20 @@ TEST_CASE("offsets and drifts of hosts are found again") {
   CHECK(trace.ranks[2].info.clock_fit->offset == trace.ranks[3].info.clock_fit->offset);
 }
 
+TEST_CASE("time zero is the earliest row, however clocks were moved, and clock_base says when") {
+  for (const double offset : {2'500.0, -2'500.0}) {
+    Trace trace = recorded({.hosts = {{0, 0}, {offset, 0}}}, 2);
+    for (Rank& rank : trace.ranks) rank.info.clock_base = Nanoseconds(1'700'000'000'000'000'000);
+    const Nanoseconds end = trace.ranks[0].gpu_ops[9].end() + trace.ranks[0].info.clock_base;
+    align(trace);
+    Nanoseconds first(INT64_MAX);
+    for (const Rank& rank : trace.ranks)
+      for (const HostOp& op : rank.host_ops) first = std::min(first, op.start);
+    CHECK(first == Nanoseconds(0));
+    CHECK(trace.ranks[0].gpu_ops[9].end() + trace.ranks[0].info.clock_base == end);
+  }
+}
+
 TEST_CASE("a quarter of wrong samples does not turn the fit") {
   for (std::uint64_t seed = 1; seed <= 10; ++seed) {
     INFO("seed " << seed);
