@@ -105,6 +105,17 @@ std::string describe_rank(const replay::Recording& r, std::size_t index) {
       info.timed ? to_string((r.last() - r.first()).seconds()) : "no times");
 }
 
+/// How far, and how surely, the clock of a rank was moved to that of the others.
+std::string describe_clock(const replay::Recording& r) {
+  if (!r.rank().info.clock_fit) return "";
+  const trace::ClockFit& fit = *r.rank().info.clock_fit;
+  return fmt::format(
+      "  clock of {} moved by {:+.3f} ms and {:+.2f} ppm; {:.1f} us off over {} ends of "
+      "collectives\n",
+      r.rank().info.host, fit.offset.seconds().ms(), fit.drift * 1e6, fit.residual.seconds().us(),
+      fit.samples);
+}
+
 /// What was read and what follows from it.
 struct Findings {
   InputTrace input;
@@ -137,13 +148,23 @@ Json json_rank(const Findings& found, std::size_t index) {
     }
   for (const trace::Device& device : r.devices)
     devices.push_back({{"ordinal", device.ordinal}, {"name", device.name}});
-  return {{"rank", r.info.rank.value_or(static_cast<std::uint32_t>(index))},
-          {"source", r.info.source},
-          {"format", r.info.format},
-          {"host_ops", r.host_ops.size()},
-          {"gpu_ops", r.gpu_ops.size()},
-          {"devices", std::move(devices)},
-          {"steps", std::move(steps)}};
+  Json facts = Json::array();
+  for (const trace::Fact& fact : r.info.facts)
+    facts.push_back({{"key", fact.key}, {"value", fact.value}});
+  Json json = {{"rank", r.info.rank.value_or(static_cast<std::uint32_t>(index))},
+               {"source", r.info.source},
+               {"format", r.info.format},
+               {"host_ops", r.host_ops.size()},
+               {"gpu_ops", r.gpu_ops.size()},
+               {"devices", std::move(devices)},
+               {"facts", std::move(facts)},
+               {"steps", std::move(steps)}};
+  if (r.info.clock_fit)
+    json["clock_fit"] = {{"offset", json_measured(r.info.clock_fit->offset.seconds())},
+                         {"drift", r.info.clock_fit->drift},
+                         {"residual", json_measured(r.info.clock_fit->residual.seconds())},
+                         {"samples", r.info.clock_fit->samples}};
+  return json;
 }
 
 Json to_json(const Findings& found) {
@@ -189,7 +210,8 @@ Table measured_steps(const Findings& found) {
 std::string to_text(const Findings& found, std::size_t top) {
   std::string text;
   for (std::size_t rank = 0; rank < found.input.recordings.size(); ++rank)
-    text += describe_rank(found.input.recordings[rank], rank);
+    text += describe_rank(found.input.recordings[rank], rank) +
+            describe_clock(found.input.recordings[rank]);
   if (found.graph) {
     text += fmt::format("\nSteps (from {})\n", to_string(found.graph->ranks.front().step_source));
     text += measured_steps(found).text(60, kStepsShown);

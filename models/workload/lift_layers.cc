@@ -41,6 +41,14 @@ std::string_view class_of(std::string_view name) {
   return name;
 }
 
+/// Modules may be named by their path: "layers.3.mlp" within "layers.3" is "mlp" there.
+std::string_view local_name(std::string_view name, std::string_view parent) {
+  if (!parent.empty() && name.size() > parent.size() + 1 && name.starts_with(parent) &&
+      name[parent.size()] == '.')
+    name.remove_prefix(parent.size() + 1);
+  return name;
+}
+
 /// Containers that say nothing of what they hold.
 bool is_container(std::string_view class_name) {
   return class_name == "Sequential" || class_name == "ModuleList" || class_name == "ModuleDict";
@@ -65,6 +73,7 @@ bool begins_layer(const Unit& unit) {
 /// A call of a module or a range of the forward pass, with those inside it.
 struct Node {
   std::string_view name;
+  std::string_view local = {};  ///< in the module that it is called from: "3" of "layers.3"
   std::vector<std::size_t> children = {};
   Nanoseconds time{0};
   bool works = false;  ///< has a unit that begins a layer, or one without an operator
@@ -89,7 +98,7 @@ class Tree {
           std::string_view name = r.name(r.host(i));
           if (name.starts_with(kModule)) name.remove_prefix(kModule.size());
           nodes_[at].children.push_back(nodes_.size());
-          nodes_.push_back({.name = name});
+          nodes_.push_back({.name = name, .local = local_name(name, nodes_[at].name)});
         }
         at = found->second;
         path_[u].push_back(at);
@@ -131,7 +140,7 @@ class Tree {
     for (const std::size_t child : node.children) {
       if (!nodes_[child].works) continue;
       // A container's children are its parent's.
-      if (is_container(class_of(nodes_[child].name))) {
+      if (is_container(class_of(nodes_[child].local)) || numbers_its_parts(nodes_[child])) {
         const std::vector<std::size_t> inner = working_children(nodes_[child]);
         working.insert(working.end(), inner.begin(), inner.end());
       } else {
@@ -141,11 +150,20 @@ class Tree {
     return working;
   }
 
+  /// As a sequence of modules does that are named by their paths: "layer1.0", "layer1.1".
+  bool numbers_its_parts(const Node& node) const {
+    return !node.children.empty() &&
+           std::all_of(node.children.begin(), node.children.end(), [&](std::size_t child) {
+             const std::string_view local = nodes_[child].local;
+             return local.find_first_not_of("0123456789") == std::string_view::npos;
+           });
+  }
+
   /// How often the commonest class of compound modules stands among the children.
   std::size_t blocks_in(const Node& node) const {
     std::map<std::string_view, std::size_t> compound;
     for (const std::size_t child : working_children(node))
-      if (!working_children(nodes_[child]).empty()) ++compound[class_of(nodes_[child].name)];
+      if (!working_children(nodes_[child]).empty()) ++compound[class_of(nodes_[child].local)];
     std::size_t most = 0;
     for (const auto& [name, count] : compound) most = std::max(most, count);
     return most;
@@ -153,7 +171,7 @@ class Tree {
 
   /// The classes of all that works in it.
   std::string structure(const Node& node) const {
-    std::string text(class_of(node.name));
+    std::string text(class_of(node.local));
     text += '(';
     for (const std::size_t child : working_children(node)) text += structure(nodes_[child]);
     return text + ')';
@@ -170,12 +188,12 @@ class Tree {
     };
     std::map<std::string_view, Alike> alike;
     for (const std::size_t child : children) {
-      Alike& of_class = alike[class_of(nodes_[child].name)];
+      Alike& of_class = alike[class_of(nodes_[child].local)];
       ++of_class.count;
       of_class.structures.insert(structure(nodes_[child]));
     }
     for (const std::size_t child : children) {
-      const Alike& of_class = alike[class_of(nodes_[child].name)];
+      const Alike& of_class = alike[class_of(nodes_[child].local)];
       const std::size_t inside = blocks_in(nodes_[child]);
       const bool holds_blocks = inside > 2 || (inside == 2 && of_class.structures.size() > 1);
       const bool compound = !working_children(nodes_[child]).empty();

@@ -107,6 +107,11 @@ std::vector<Operand> parse_operands(std::string_view shapes, std::string_view ty
   const std::vector<std::string_view> type_list = quoted(types);
   std::vector<Operand> operands;
   for (std::size_t i = 0; i < shape_list.size(); ++i) {
+    // Recorders that say shapes alone say none of what is no tensor.
+    if (types.empty()) {
+      operands.push_back({.extents = numbers(shape_list[i])});
+      continue;
+    }
     const std::string_view type = i < type_list.size() ? type_list[i] : std::string_view();
     const std::vector<std::string_view> list = elements(shape_list[i]);
     if (list.empty()) {
@@ -118,6 +123,31 @@ std::vector<Operand> parse_operands(std::string_view shapes, std::string_view ty
     }
   }
   return operands;
+}
+
+std::optional<Operand> type_of_kernel(std::string_view kernel) {
+  struct Known {
+    std::string_view part;
+    Dtype dtype;
+    double element;
+  };
+  // In this order: kernels that compute in a wider type name both.
+  constexpr auto kKnown = std::to_array<Known>({{"e4m3", Dtype::kFp8, 1},
+                                                {"bf16", Dtype::kBf16, 2},
+                                                {"BFloat16", Dtype::kBf16, 2},
+                                                {"bfloat16", Dtype::kBf16, 2},
+                                                {"c10::Half", Dtype::kFp16, 2},
+                                                {"half", Dtype::kFp16, 2},
+                                                {"f16f16", Dtype::kFp16, 2},
+                                                {"fp16", Dtype::kFp16, 2},
+                                                {"hgemm", Dtype::kFp16, 2},
+                                                {"f32f32", Dtype::kFp32, 4},
+                                                {"sgemm", Dtype::kFp32, 4},
+                                                {"float", Dtype::kFp32, 4}});
+  for (const Known& known : kKnown)
+    if (has(kernel, known.part))
+      return Operand{.extents = {}, .element = known.element, .dtype = known.dtype};
+  return std::nullopt;
 }
 
 std::string_view short_name(std::string_view name) {

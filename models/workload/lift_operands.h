@@ -57,6 +57,9 @@ bool keeps_nothing(std::string_view name);
 /// "relu_", "add_": writes where it reads.
 bool in_place(std::string_view name);
 
+/// The type that a kernel computes on, where its name tells: an operand without extents.
+std::optional<Operand> type_of_kernel(std::string_view kernel);
+
 /// Without namespaces: "aten::conv2d" -> "conv2d".
 std::string_view short_name(std::string_view name);
 

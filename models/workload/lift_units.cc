@@ -137,6 +137,8 @@ class Finder {
               .start = host.start};
     set_phase(unit, chain, from, node);
     unit.operands = operands_of(r_, host);
+    if (says_no_types(host))
+      if (const auto type = type_of_kernel(r_.name(op))) typed_ = *type;
     for (Operand& operand : unit.operands) {
       if (operand.is_floating()) typed_ = operand;
       // Lists of tensors do not say their type: that of what was computed before.
@@ -200,6 +202,10 @@ class Finder {
     } else if (!backward_.empty() && unit.start >= end_) {
       unit.phase = Phase::kOptimizer;
     }
+  }
+
+  bool says_no_types(const HostOp& host) const {
+    return host.inputs && r_.name(r_.rank().inputs[host.inputs->index()].types).empty();
   }
 
   std::optional<HostIndex> node_before(Nanoseconds time, const HostOp& on_thread_of) const {

@@ -152,6 +152,7 @@ inline constexpr U32<32> device;
 inline constexpr U32<36> context;
 inline constexpr U32<40> stream;
 inline constexpr U32<44> correlation;
+inline constexpr U16<50> memory;
 inline constexpr U64<64> graph_node;  // 11.1
 inline constexpr U32<72> graph;       // 11.1
 }  // namespace set

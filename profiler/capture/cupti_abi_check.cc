@@ -85,6 +85,7 @@ REHEARSE_FIELD(peer_copy::graph, CUpti_ActivityMemcpyPtoP3, graphId);
   REHEARSE_FIELD(set::context, Record, contextId);         \
   REHEARSE_FIELD(set::stream, Record, streamId);           \
   REHEARSE_FIELD(set::correlation, Record, correlationId); \
+  REHEARSE_FIELD(set::memory, Record, memoryKind);         \
   REHEARSE_FIELD(set::graph_node, Record, graphNodeId);    \
   REHEARSE_FIELD(set::graph, Record, graphId)
 REHEARSE_SET(CUpti_ActivityMemset3);

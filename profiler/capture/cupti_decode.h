@@ -75,7 +75,8 @@ inline SetRecord set_record(const unsigned char* r, std::uint32_t version) {
           .stream = set::stream(r),
           .correlation = set::correlation(r),
           .graph = in_graphs ? set::graph(r) : 0,
-          .graph_node = in_graphs ? set::graph_node(r) : 0};
+          .graph_node = in_graphs ? set::graph_node(r) : 0,
+          .memory = set::memory(r)};
 }
 
 inline CallRecord call_record(const unsigned char* r) {

@@ -69,6 +69,7 @@ struct SetRecord {
   std::uint64_t start, end, bytes, value;
   std::uint64_t device, context, stream, correlation;
   std::uint64_t graph, graph_node;
+  std::uint64_t memory;  ///< CUpti_ActivityMemoryKind
 };
 
 /// A call of the CUDA runtime (`driver` 0) or of the driver (1).

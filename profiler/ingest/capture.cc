@@ -11,8 +11,10 @@
 
 #include "profiler/capture/blocks.h"
 #include "profiler/ingest/capture_collectives.h"
+#include "profiler/ingest/capture_device.h"
 #include "profiler/ingest/capture_power.h"
-#include "profiler/ingest/utf8.h"
+#include "profiler/ingest/capture_texts.h"
+#include "profiler/ingest/forward_threads.h"
 #include "profiler/trace/collective_names.h"
 
 namespace rehearse::ingest {
@@ -24,8 +26,8 @@ using capture::PayloadKind;
 using capture::Row;
 using capture::RowKind;
 
-// Later instants are damage; sums and differences of earlier ones cannot overflow.
-constexpr std::uint64_t kLatest = INT64_MAX / 4;
+// Longer spans are damage; sums of shorter ones cannot overflow.
+constexpr std::uint64_t kLongest = INT64_MAX / 4;
 
 /// The number that a program gave with a range, where it is a whole one.
 std::optional<std::uint64_t> whole_payload(const Row& row) {
@@ -66,14 +68,19 @@ std::optional<double> clock_step(const capture::ClockPair& a, const capture::Clo
 
 class CaptureReader {
  public:
-  CaptureReader(ByteSource& source, Recorder& recorder, const Progress& progress)
+  CaptureReader(ByteSource& source, Recorder& recorder, const Progress& progress,
+                CaptureClock clock)
       : source_(source),
         recorder_(recorder),
         progress_(progress),
         file_(recorder.info().source),
         blocks_([this](std::span<char> into) { return source_.read(into); }),
+        clock_(std::move(clock)),
+        texts_(recorder),
         collectives_(recorder, lookup()),
-        power_(recorder, lookup()) {}
+        power_(recorder, lookup()),
+        device_(recorder, texts_, clock_, collectives_),
+        forward_threads_(recorder) {}
 
   ~CaptureReader() {
     recorder_.set_place([file = file_] { return file; });
@@ -114,14 +121,12 @@ class CaptureReader {
       }
       case capture::BlockType::kTexts: {
         const auto texts = capture::decode_texts(block.payload);
-        for (const capture::NumberedText& text : texts.value_or(kNoTexts))
-          texts_.insert_or_assign(text.number, recorder_.name(sound(text.text)));
+        for (const capture::NumberedText& text : texts.value_or(kNoTexts)) texts_.add(text);
         return texts.has_value();
       }
       case capture::BlockType::kThreads: {
         const auto names = capture::decode_threads(block.payload);
-        for (const capture::ThreadName& name : names.value_or(kNoNames))
-          thread_names_.insert_or_assign(name.thread, name.text);
+        for (const capture::ThreadName& name : names.value_or(kNoNames)) texts_.add(name);
         return names.has_value();
       }
       case capture::BlockType::kRows:
@@ -130,7 +135,12 @@ class CaptureReader {
         return true;
       case capture::BlockType::kClock: {
         const auto clock = capture::decode_clock(block.payload);
-        if (clock) read_clock(*clock);
+        if (clock) {
+          read_clock(*clock);
+          clock_.pass();
+          device_.turn();
+          forward_threads_.turn();
+        }
         return clock.has_value();
       }
       case capture::BlockType::kLoss: {
@@ -138,8 +148,6 @@ class CaptureReader {
         lost_ = lost.value_or(lost_);
         return lost.has_value();
       }
-      case capture::BlockType::kSteps:  // for people: the steps themselves are rows
-        return capture::decode_steps(block.payload).has_value();
       case capture::BlockType::kTrailer: {
         const auto trailer = capture::decode_trailer(block.payload);
         if (trailer) {
@@ -148,10 +156,12 @@ class CaptureReader {
         }
         return trailer.has_value();
       }
+      case capture::BlockType::kSteps:  // for people: the steps themselves are rows
+        return capture::decode_steps(block.payload).has_value();
       case capture::BlockType::kRecords:
         if (!capture::decode_records(block.payload, records_)) return false;
-        if (!collectives_.read(records_) && !power_.read(records_))
-          recorder_.problem(ProblemKind::kUnknownCategory);
+        if (!collectives_.read(records_) && !power_.read(records_) && !device_.read(records_))
+          recorder_.problem(ProblemKind::kUnknownCategory, records_.count);
         return true;
     }
     recorder_.problem(ProblemKind::kUnknownCategory);
@@ -160,83 +170,47 @@ class CaptureReader {
 
   void read_process(const capture::ProcessFacts& facts) {
     RankInfo& info = recorder_.info();
-    info.host = sound(facts.host);
+    info.host = texts_.sound(facts.host);
     // What was forked off is not itself at that position, though it inherited the variables.
     if (facts.forked_from == 0) {
       info.rank = facts.rank;
       info.world_size = facts.world_size;
     }
-    process_ = fmt::format("{}", facts.process);
-    if (facts.realtime_ns < kLatest) {
-      base_ = static_cast<std::int64_t>(facts.realtime_ns);
-      info.clock_base = Nanoseconds(base_);
-    }
+    texts_.set_process(fmt::format("{}", facts.process));
+    clock_.set_base(facts.realtime_ns);
+    info.clock_base = clock_.base();
     read_clock({facts.realtime_ns, facts.monotonic_ns});
   }
 
   void read_clock(const capture::ClockPair& clock) {
-    if (clock_) {
-      if (const auto step = clock_step(*clock_, clock))
+    if (last_clock_) {
+      if (const auto step = clock_step(*last_clock_, clock))
         recorder_.problem(
             ProblemKind::kClockSkew,
             fmt::format("{}: the wall clock was set by {:+.3f} s meanwhile", file_, *step), 1);
     }
-    clock_ = clock;
-  }
-
-  std::string sound(std::string_view text) {
-    std::uint64_t replaced = 0;
-    std::string sound = sound_text(text, replaced);
-    if (replaced > 0) recorder_.problem(ProblemKind::kInvalidText);
-    return sound;
-  }
-
-  /// The name behind a number; nothing when its block was lost.
-  std::optional<NameId> name_of(std::uint32_t text) {
-    if (text == 0) return recorder_.name("(unnamed)");
-    const auto at = texts_.find(text);
-    if (at == texts_.end()) return std::nullopt;
-    return at->second;
+    last_clock_ = clock;
   }
 
   CaptureLookup lookup() {
-    return {.name = [this](std::uint64_t text) -> std::optional<NameId> {
-              return text > UINT32_MAX ? std::nullopt : name_of(static_cast<std::uint32_t>(text));
-            },
-            .time = [this](std::uint64_t time) -> std::optional<Nanoseconds> {
-              if (time >= kLatest) return std::nullopt;
-              return Nanoseconds(static_cast<std::int64_t>(time) - base_);
-            },
-            .thread = [this](std::uint32_t number) { return thread(number); }};
-  }
-
-  /// Threads are told apart by number; a name that was known at the first row is for people.
-  ThreadId thread(std::uint32_t number) {
-    if (last_thread_ && last_thread_number_ == number) return *last_thread_;
-    auto [at, is_new] = threads_.try_emplace(number, ThreadId(0));
-    if (is_new) {
-      std::string label = fmt::format("{}", number);
-      if (const auto named = thread_names_.find(number); named != thread_names_.end())
-        if (const auto name = name_of(named->second); name && named->second != 0)
-          label += fmt::format(" {}", recorder_.names()[*name]);
-      at->second = recorder_.thread(process_, label);
-    }
-    last_thread_number_ = number;
-    last_thread_ = at->second;
-    return at->second;
+    return {.name = [this](std::uint64_t text) { return texts_.name(text); },
+            .time = [this](std::uint64_t time) { return clock_.at(time); },
+            .thread = [this](std::uint32_t thread) { return texts_.thread(thread); }};
   }
 
   void read_row(const Row& row) {
-    if (row.time >= kLatest) return recorder_.problem(ProblemKind::kAbsurdNumber);
-    const Nanoseconds time(static_cast<std::int64_t>(row.time) - base_);
+    const auto at = clock_.at(row.time);
+    if (!at) return recorder_.problem(ProblemKind::kAbsurdNumber);
+    const Nanoseconds time = *at;
     switch (row.kind) {
       case RowKind::kRange: {
         const auto span = static_cast<std::int64_t>(row.span);
         // A clock that was set back gives a negative one, which the recorder counts.
-        constexpr auto kLongest = static_cast<std::int64_t>(kLatest);
-        if (span > kLongest || span < -kLongest)
-          return recorder_.problem(ProblemKind::kAbsurdNumber);
-        return add(row, time - Nanoseconds(span), Nanoseconds(span));
+        constexpr auto kMost = static_cast<std::int64_t>(kLongest);
+        if (span > kMost || span < -kMost) return recorder_.problem(ProblemKind::kAbsurdNumber);
+        const auto begin = clock_.at(row.time - row.span);
+        if (!begin) return recorder_.problem(ProblemKind::kAbsurdNumber);
+        return add(row, *begin, time - *begin);
       }
       case RowKind::kMark:
         return add(row, time, Nanoseconds(0));
@@ -258,16 +232,22 @@ class CaptureReader {
   }
 
   std::optional<HostOp> host_op(const Row& row, Nanoseconds begin, Nanoseconds duration) {
-    const auto name = name_of(row.text);
+    const auto name = texts_.name(row.text);
     if (!name) {
       recorder_.problem(ProblemKind::kMissingField);
       return std::nullopt;
     }
     HostOp op{.name = *name,
-              .thread = thread(rows_.thread),
+              .thread = texts_.thread(rows_.thread),
               .kind = HostKind::kAnnotation,
               .start = begin,
               .duration = duration};
+    if (const CaptureText* text = texts_.find(row.text)) {
+      if (text->is_operator) op.kind = HostKind::kOperator;
+      op.sequence = text->sequence;
+      op.record_function = text->op_id;
+      op.inputs = text->inputs;
+    }
     op.payload = whole_payload(row);
     if (row.payload_kind == PayloadKind::kMessageBytes) op.collective = collective(row, *name);
     return op;
@@ -284,7 +264,12 @@ class CaptureReader {
   }
 
   void add(const Row& row, Nanoseconds begin, Nanoseconds duration) {
-    if (const auto op = host_op(row, begin, duration)) recorder_.add(*op);
+    const auto op = host_op(row, begin, duration);
+    if (!op) return;
+    if (op->kind == HostKind::kOperator && op->sequence)
+      forward_threads_.add(*op, rows_.thread);
+    else
+      recorder_.add(*op);
   }
 
   // The ends of such a range may come in either order: they may be of two threads.
@@ -310,7 +295,7 @@ class CaptureReader {
   }
 
   void count_open(std::uint32_t text) {
-    const auto name = name_of(text);
+    const auto name = texts_.name(text);
     recorder_.problem(ProblemKind::kUnbalancedRange,
                       fmt::format("{}: '{}' was still open at the end", file_,
                                   name ? recorder_.names()[*name] : "?"),
@@ -344,6 +329,8 @@ class CaptureReader {
               "the process ended without a flush; up to its last second "
               "is missing",
               1);
+    device_.finish();
+    forward_threads_.finish();
     collectives_.finish();
     power_.finish();
     recorder_.finish();
@@ -358,27 +345,25 @@ class CaptureReader {
   const std::string file_;
   BlockReader blocks_;
   capture::RowsBlock rows_;
-  std::string process_ = "?";
-  std::int64_t base_ = 0;
-  std::optional<capture::ClockPair> clock_;
-  std::unordered_map<std::uint32_t, NameId> texts_;
-  std::unordered_map<std::uint32_t, std::uint32_t> thread_names_;
-  std::unordered_map<std::uint32_t, ThreadId> threads_;
-  std::optional<ThreadId> last_thread_;
-  std::uint32_t last_thread_number_ = 0;
-  std::unordered_map<std::uint64_t, HostOp> starts_;
-  std::unordered_map<std::uint64_t, Nanoseconds> ends_;
   capture::RecordsBlock records_;
+  CaptureClock clock_;
+  std::optional<capture::ClockPair> last_clock_;
+  CaptureTexts texts_;
   CaptureCollectives collectives_;
   CapturePower power_;
+  CaptureDevice device_;
+  ForwardThreads forward_threads_;
+  std::unordered_map<std::uint64_t, HostOp> starts_;
+  std::unordered_map<std::uint64_t, Nanoseconds> ends_;
   std::uint64_t lost_ = 0;
   bool ended_ = false;
 };
 
 }  // namespace
 
-Status read_capture(ByteSource& source, Recorder& recorder, const Progress& progress) {
-  return CaptureReader(source, recorder, progress).read();
+Status read_capture(ByteSource& source, Recorder& recorder, const Progress& progress,
+                    CaptureClock clock) {
+  return CaptureReader(source, recorder, progress, std::move(clock)).read();
 }
 
 }  // namespace rehearse::ingest

@@ -5,6 +5,7 @@
 #include <filesystem>
 
 #include "profiler/ingest/byte_source.h"
+#include "profiler/ingest/capture_clock.h"
 #include "profiler/ingest/new_rank.h"
 #include "profiler/trace/recorder.h"
 #include "sim/base/progress.h"
@@ -23,8 +24,11 @@ Status read_capture_folder(const std::filesystem::path& folder, const NewRank& n
                            const Progress& progress);
 
 /// Reads one file into `recorder`, whose info().source names it. Ranges and marks become
-/// annotations (marks last no time), calls of NCCL carry their Collective. Fails on an unknown
-/// format version only; what begins as no capture is one malformed part.
-Status read_capture(ByteSource& source, trace::Recorder& recorder, const Progress& progress);
+/// annotations (marks last no time) or, where PyTorch wrote them, operators; calls of NCCL carry
+/// their Collective; records of devices become calls, device ops and synchronisations. Times are as
+/// `clock` says. Fails on an unknown format version only; what begins as no capture is one
+/// malformed part.
+Status read_capture(ByteSource& source, trace::Recorder& recorder, const Progress& progress,
+                    CaptureClock clock = {});
 
 }  // namespace rehearse::ingest

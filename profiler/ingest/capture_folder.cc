@@ -3,6 +3,7 @@
 
 #include "profiler/capture/blocks.h"
 #include "profiler/ingest/capture.h"
+#include "profiler/ingest/session_file.h"
 
 namespace rehearse::ingest {
 namespace {
@@ -11,13 +12,14 @@ namespace fs = std::filesystem;
 using capture::BlockReader;
 using trace::Recorder;
 
-/// A file of a capture folder, and what its first block says.
+/// A file of a capture folder, what its first block says, and how its clock ran.
 struct CaptureFile {
   fs::path path;
   double bytes;
   bool is_capture;
   std::optional<capture::ProcessFacts> facts;
   bool lost_rank = false;  ///< the number is another process's, though the file says so
+  std::vector<capture::ClockPair> clocks;
 };
 
 /// NAME.cap, or NAME.cap.gz, as recordings are kept.
@@ -44,14 +46,20 @@ Result<CaptureFile> look_at(const fs::path& path) {
                    .bytes = static_cast<double>(fs::file_size(path, ignored)),
                    .is_capture = false,
                    .facts = {},
-                   .lost_rank = false};
+                   .lost_rank = false,
+                   .clocks = {}};
   BlockReader blocks([&](std::span<char> into) { return (*source)->read(into); });
   const BlockReader::Begin begin = blocks.begin();
   file.is_capture = begin != BlockReader::Begin::kOther;
   if (begin != BlockReader::Begin::kCapture) return file;
-  const auto block = blocks.next();
-  if (block && block->type == capture::BlockType::kProcess)
-    file.facts = capture::decode_process(block->payload);
+  while (const auto block = blocks.next()) {
+    if (block->type == capture::BlockType::kProcess && !file.facts) {
+      file.facts = capture::decode_process(block->payload);
+      if (file.facts) file.clocks.push_back({file.facts->realtime_ns, file.facts->monotonic_ns});
+    } else if (block->type == capture::BlockType::kClock) {
+      if (const auto clock = capture::decode_clock(block->payload)) file.clocks.push_back(*clock);
+    }
+  }
   return file;
 }
 
@@ -102,12 +110,23 @@ Status read_capture_folder(const fs::path& folder, const NewRank& new_rank,
     return fail(Diagnostic{.file = folder.string(),
                            .problem = "holds no capture",
                            .expected = "files that the profiler wrote (HOST-PID.cap)"});
+  const auto facts = session_facts(folder);
+  if (!facts) return forward(facts);
   settle_ranks(files);
   const auto order = [](const CaptureFile& file) {
     return file.facts && file.facts->rank ? std::uint64_t{*file.facts->rank} : UINT64_MAX;
   };
   std::stable_sort(files.begin(), files.end(),
                    [&](const CaptureFile& a, const CaptureFile& b) { return order(a) < order(b); });
+
+  std::map<std::string, std::vector<capture::ClockPair>> pairs;
+  for (const CaptureFile& file : files)
+    if (file.facts) {
+      std::vector<capture::ClockPair>& of_host = pairs[file.facts->host];
+      of_host.insert(of_host.end(), file.clocks.begin(), file.clocks.end());
+    }
+  std::map<std::string, MachineClock> machines;
+  for (auto& [host, of_host] : pairs) machines.emplace(host, std::move(of_host));
 
   double all = 0, done = 0;
   for (const CaptureFile& file : files) all += file.bytes;
@@ -118,8 +137,13 @@ Status read_capture_folder(const fs::path& folder, const NewRank& new_rank,
     const Progress share = [&](double part) {
       return progress((done + part * file.bytes) / std::max(all, 1.0));
     };
-    if (Status status = read_capture(**source, recorder, progress ? share : Progress()); !status)
+    CaptureClock clock;
+    if (file.facts) clock = CaptureClock(&machines.at(file.facts->host), file.clocks);
+    if (Status status =
+            read_capture(**source, recorder, progress ? share : Progress(), std::move(clock));
+        !status)
       return status;
+    for (const auto& [key, value] : *facts) recorder.info().facts.push_back({key, value});
     if (file.lost_rank) {
       recorder.info().rank = std::nullopt;
       recorder.info().world_size = std::nullopt;

@@ -1,11 +1,31 @@
-// What the name of a runtime or driver call tells a reader.
+// What recorders of CUDA and HIP say of calls and copies, in their words, and what it means here.
 #pragma once
 
+#include <cstdint>
+#include <string>
 #include <string_view>
+
+#include "profiler/trace/trace.h"
 
 namespace rehearse::ingest {
 
 /// Whether a call of the CUDA or HIP runtime or driver starts work on a device.
 bool starts_device_work(std::string_view call);
+
+/// A copy by CUPTI's number for its direction (CUpti_ActivityMemcpyKind); beyond those it knows,
+/// an unknown one.
+struct CopyKind {
+  std::string_view name;  ///< "Memcpy HtoD"
+  trace::CopyDirection direction;
+};
+CopyKind copy_kind(std::uint64_t number);
+
+/// By CUPTI's number (CUpti_ActivityMemoryKind): "Pageable", "Pinned", "Device", ... or "Unknown".
+std::string_view memory_name(std::uint64_t number);
+trace::HostMemory host_memory(std::uint64_t number);
+
+/// Names and classifies `op`, a copy: "Memcpy HtoD (Pageable -> Device)".
+std::string describe_copy(std::uint64_t direction, std::uint64_t from, std::uint64_t to,
+                          trace::GpuOp& op);
 
 }  // namespace rehearse::ingest

@@ -25,33 +25,10 @@ enum NvtxEvent : std::int64_t {
 };
 
 constexpr std::int64_t kFirstMigration = 11;  // pages of unified memory, moved by the driver
-constexpr std::array<std::string_view, 11> kCopyNames = {
-    "Memcpy",      "Memcpy HtoD", "Memcpy DtoH", "Memcpy HtoA", "Memcpy AtoH", "Memcpy AtoA",
-    "Memcpy AtoD", "Memcpy DtoA", "Memcpy DtoD", "Memcpy HtoH", "Memcpy PtoP"};
-constexpr std::array<CopyDirection, 11> kCopyDirections = {CopyDirection::kUnknown,
-                                                           CopyDirection::kHostToDevice,
-                                                           CopyDirection::kDeviceToHost,
-                                                           CopyDirection::kHostToDevice,
-                                                           CopyDirection::kDeviceToHost,
-                                                           CopyDirection::kDeviceToDevice,
-                                                           CopyDirection::kDeviceToDevice,
-                                                           CopyDirection::kDeviceToDevice,
-                                                           CopyDirection::kDeviceToDevice,
-                                                           CopyDirection::kHostToHost,
-                                                           CopyDirection::kPeer};
-constexpr std::array<std::string_view, 7> kMemoryNames = {
-    "Pageable", "Pinned", "Device", "Array", "Managed", "Device Static", "Managed Static"};
 
-std::string_view memory_name(std::optional<std::int64_t> kind) {
-  if (!kind || *kind < 0 || *kind >= static_cast<std::int64_t>(kMemoryNames.size()))
-    return "Unknown";
-  return kMemoryNames[static_cast<std::size_t>(*kind)];
-}
-
-HostMemory host_memory(std::optional<std::int64_t> kind) {
-  if (kind == 0) return HostMemory::kPageable;
-  if (kind == 1) return HostMemory::kPinned;
-  return HostMemory::kUnknown;
+/// Exports number kinds of memory from 0 pageable on, CUPTI from 1.
+std::uint64_t memory_kind(std::optional<std::int64_t> kind) {
+  return !kind || *kind < 0 || *kind >= INT64_MAX ? 0 : static_cast<std::uint64_t>(*kind) + 1;
 }
 
 /// "cudaLaunchKernel_v7000" -> "cudaLaunchKernel"; but "cuMemcpyHtoDAsync_v2" is a name of its own.
@@ -229,28 +206,25 @@ void ProcessRows::read_copy(const Query& row) {
   enum : int { kBytes = kOwnColumns, kKind, kSource, kTarget };
   const std::int64_t kind = number(row, kKind).value_or(0);
   if (kind >= kFirstMigration) return recorder_.problem(ProblemKind::kIgnoredCategory);
-  const std::size_t known = kind < 0 ? 0 : static_cast<std::size_t>(kind);
-  const auto source = number(row, kSource), target = number(row, kTarget);
-  GpuOp op{.name = recorder_.name(fmt::format("{} ({} -> {})", kCopyNames[known],
-                                              memory_name(source), memory_name(target))),
+  GpuOp op{.name = NameId(0),
            .kind = GpuKind::kCopy,
-           .direction = kCopyDirections[known],
            .start = Nanoseconds(0),
            .duration = Nanoseconds(0),
            .bytes = unsigned_number<std::uint64_t>(row, kBytes)};
-  if (op.direction == CopyDirection::kHostToDevice) op.host_memory = host_memory(source);
-  if (op.direction == CopyDirection::kDeviceToHost) op.host_memory = host_memory(target);
+  op.name = recorder_.name(describe_copy(kind < 0 ? 0 : static_cast<std::uint64_t>(kind),
+                                         memory_kind(number(row, kSource)),
+                                         memory_kind(number(row, kTarget)), op));
   add_device_op(row, op);
 }
 
 void ProcessRows::read_set(const Query& row) {
   enum : int { kBytes = kOwnColumns, kMemory };
-  add_device_op(
-      row, {.name = recorder_.name(fmt::format("Memset ({})", memory_name(number(row, kMemory)))),
-            .kind = GpuKind::kSet,
-            .start = Nanoseconds(0),
-            .duration = Nanoseconds(0),
-            .bytes = unsigned_number<std::uint64_t>(row, kBytes)});
+  add_device_op(row, {.name = recorder_.name(fmt::format(
+                          "Memset ({})", memory_name(memory_kind(number(row, kMemory))))),
+                      .kind = GpuKind::kSet,
+                      .start = Nanoseconds(0),
+                      .duration = Nanoseconds(0),
+                      .bytes = unsigned_number<std::uint64_t>(row, kBytes)});
 }
 
 /// A CUDA graph recorded as a whole: one row stands for all its kernels.

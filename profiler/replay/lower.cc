@@ -7,6 +7,7 @@
 
 #include "profiler/replay/backward.h"
 #include "profiler/replay/host_events.h"
+#include "profiler/replay/profiler_cost.h"
 #include "profiler/replay/step_ops.h"
 #include "profiler/replay/waits.h"
 
@@ -140,6 +141,7 @@ void Lowering::add_thread(std::size_t rank, std::size_t t) {
   const EventSequence& sequence = state.events[t];
   const DemandId demand = state.thread_demand[t];
   const Constants& constants = result_.ranks[rank].constants;
+  const ProfilerCost cost = profiler_cost(r.rank().info);
 
   std::vector<char> silent(sequence.events.size(), 0);  // the stretch behind this event is no work
   std::vector<char> joins(sequence.events.size(), 0);   // another thread decides this event
@@ -178,18 +180,24 @@ void Lowering::add_thread(std::size_t rank, std::size_t t) {
     if (wait != wait_of.end()) {
       const CallKind kind = call_kind(r.name(r.host(event.op)));
       const bool copies = kind == CallKind::kCopy || kind == CallKind::kBlockingCopy;
-      const Fitted& cost = copies ? constants.copy_cost : constants.sync_cost;
+      const Fitted& own = copies ? constants.copy_cost : constants.sync_cost;
       const std::string_view name = r.name(r.host(event.op));
       follow(add(Kind::kCall, rank, event.op, name, host_category(r, event.op),
-                 std::min(length, cost.value), demand));
+                 std::min(length, own.value), demand));
       follow(add(Kind::kReturn, rank, event.op, name, Category::kSynchronization, Nanoseconds(0),
                  demand));
       returns_[rank].emplace(event.op, last);
     } else if (length > Nanoseconds(0) && !silent[k]) {
       const auto innermost = sequence.innermost[k];
-      follow(add(Kind::kHost, rank, innermost,
-                 innermost ? r.name(r.host(*innermost)) : std::string_view("between ops"),
-                 host_category(r, innermost), length, demand));
+      // Half of what recording an op cost fell behind its start, half behind its end.
+      const Nanoseconds recording = std::min(length, cost.of(r.host(event.op).kind) * 0.5);
+      if (length > recording)
+        follow(add(Kind::kHost, rank, innermost,
+                   innermost ? r.name(r.host(*innermost)) : std::string_view("between ops"),
+                   host_category(r, innermost), length - recording, demand));
+      if (recording > Nanoseconds(0))
+        follow(
+            add(Kind::kHost, rank, innermost, "recording", Category::kProfiler, recording, demand));
     }
     if (joins[k + 1])
       follow(add(Kind::kHandOff, rank, std::nullopt, "work handed over", Category::kSynchronization,

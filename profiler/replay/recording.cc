@@ -141,14 +141,20 @@ void Recording::index_streams() {
 }
 
 void Recording::index_launches() {
+  // The calls of each id, outermost only: a runtime call and the driver call inside it may share
+  // one, and one that wrapped around comes again.
   std::unordered_map<std::uint32_t, HostIndex> call_of;
+  std::unordered_map<std::uint32_t, std::vector<HostIndex>> again;
   for (const HostThread& thread : threads_)
     for (const HostIndex i : thread.ops) {
       const HostOp& op = host(i);
       if (!is_call(op) || !op.correlation) continue;
-      // The runtime call and the driver call inside it may share an id: the outer one comes first.
       const auto [at, is_new] = call_of.try_emplace(*op.correlation, i);
-      if (!is_new && op.start < host(at->second).start) at->second = i;
+      if (is_new) continue;
+      if (host(at->second).end() <= op.start || op.end() <= host(at->second).start)
+        again[*op.correlation].push_back(i);
+      else if (op.start < host(at->second).start)
+        at->second = i;
     }
   launcher_.assign(rank_->gpu_ops.size(), std::nullopt);
   for (const Stream& stream : streams_)
@@ -156,8 +162,14 @@ void Recording::index_launches() {
       if (!gpu(i).correlation) continue;
       const auto found = call_of.find(*gpu(i).correlation);
       if (found == call_of.end()) continue;
-      launcher_[i] = found->second;
-      launched_[found->second].push_back(i);
+      HostIndex call = found->second;
+      if (const auto others = again.find(*gpu(i).correlation); others != again.end())
+        for (const HostIndex other : others->second) {  // the latest that began before
+          const Nanoseconds at = host(other).start, best = host(call).start;
+          if (at <= gpu(i).start && (at > best || best > gpu(i).start)) call = other;
+        }
+      launcher_[i] = call;
+      launched_[call].push_back(i);
     }
   for (auto& [call, ops] : launched_)
     std::stable_sort(ops.begin(), ops.end(),

@@ -6,6 +6,7 @@
 
 #include <fmt/core.h>
 
+#include "profiler/replay/periods.h"
 #include "profiler/trace/recorder.h"
 
 namespace rehearse::replay {
@@ -89,16 +90,16 @@ std::optional<Steps> from_ranges(const Recording& r) {
   return std::nullopt;
 }
 
-/// A copy between host and device that comes back at even distances in the order of launches: a
-/// step takes in a batch or gives out a result. Kernels tell nothing, since those of a layer come
-/// back within a step as evenly as others do from step to step.
-std::optional<Steps> from_repetition(const Recording& r) {
-  struct Launch {
-    Nanoseconds time;
-    std::size_t thread;
-    NameId name;
-    bool copies;
-  };
+/// A call that started device work, and the first op that it started.
+struct Launch {
+  Nanoseconds time;
+  std::size_t thread;
+  NameId name;
+  bool copies;
+};
+
+/// In order of time.
+std::vector<Launch> launches_of(const Recording& r) {
   std::vector<Launch> launches;
   for (std::size_t t = 0; t < r.threads().size(); ++t)
     for (const HostIndex i : r.threads()[t].ops) {
@@ -111,6 +112,12 @@ std::optional<Steps> from_repetition(const Recording& r) {
     }
   std::stable_sort(launches.begin(), launches.end(),
                    [](const Launch& a, const Launch& b) { return a.time < b.time; });
+  return launches;
+}
+
+/// A copy between host and device that comes back at even distances in the order of launches: a
+/// step takes in a batch or gives out a result.
+std::optional<Steps> from_repetition(const Recording& r, const std::vector<Launch>& launches) {
   std::map<NameId, std::vector<std::size_t>> places;
   for (std::size_t k = 0; k < launches.size(); ++k)
     if (launches[k].copies) places[launches[k].name].push_back(k);
@@ -138,6 +145,25 @@ std::optional<Steps> from_repetition(const Recording& r) {
   return from_starts(StepSource::kRepetition, launches[best->front()].thread, starts, r.last());
 }
 
+/// Without any range or operator: the order of the launches, which repeats from step to step as a
+/// whole. Where a program says what it does and no steps among it, what repeats is more likely the
+/// layers of one pass; of a program that says nothing this is all there is.
+std::optional<Steps> from_kernels(const Recording& r, const std::vector<Launch>& launches) {
+  const auto& ops = r.rank().host_ops;
+  if (std::any_of(ops.begin(), ops.end(), [](const HostOp& op) {
+        return op.kind == HostKind::kOperator || op.kind == HostKind::kFrame ||
+               (op.kind == HostKind::kAnnotation && !op.collective);  // libraries name those
+      }))
+    return std::nullopt;
+  std::vector<std::uint32_t> names;
+  for (const Launch& launch : launches) names.push_back(launch.name.index());
+  const std::vector<std::size_t> turns = find_turns(names);
+  if (turns.empty()) return std::nullopt;
+  std::vector<Nanoseconds> starts;
+  for (const std::size_t turn : turns) starts.push_back(launches[turn].time);
+  return from_starts(StepSource::kKernels, launches[turns.front()].thread, starts, r.last());
+}
+
 /// A last step whose launches have no device op recorded ends outside.
 void mark_partial(const Recording& r, Steps& steps) {
   Step& last = steps.steps.back();
@@ -163,6 +189,8 @@ std::string_view to_string(StepSource source) {
       return "ranges that come once a step";
     case StepSource::kRepetition:
       return "copies that come back at even distances";
+    case StepSource::kKernels:
+      return "kernels that come back in the same order";
     case StepSource::kSpan:
       return "the whole recording";
   }
@@ -178,8 +206,11 @@ Steps find_steps(const Recording& r) {
     steps = from_marks(r, *marks);
   } else if (auto ranges = from_ranges(r)) {
     steps = std::move(*ranges);
-  } else if (auto repetition = from_repetition(r)) {
+  } else if (const std::vector<Launch> launches = launches_of(r);
+             auto repetition = from_repetition(r, launches)) {
     steps = std::move(*repetition);
+  } else if (auto kernels = from_kernels(r, launches)) {
+    steps = std::move(*kernels);
   } else {
     steps.steps.push_back(
         {.name = "whole recording", .start = r.first(), .end = r.last(), .thread = 0});

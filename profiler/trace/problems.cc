@@ -28,6 +28,8 @@ constexpr std::array<ProblemInfo, kProblemKinds> kInfos = {{
     {"unjoined", kInfo, "operators of the execution trace are not in the timed recording"},
     {"dropped_records", kError, "the profiler lost records"},
     {"dangling_dependency", kWarning, "a dependency names an op that is not recorded; dropped"},
+    {"lost_timing", kWarning, "the profiler lost the times of a record; dropped"},
+    {"not_recorded", kWarning, "the profiler could not record a part of the program"},
 }};
 
 }  // namespace

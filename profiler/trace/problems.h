@@ -36,6 +36,8 @@ enum class ProblemKind : std::uint8_t {
   kUnjoined,            ///< operators of an execution trace that the timed recording lacks
   kDroppedRecords,      ///< records that the profiler itself lost
   kDanglingDependency,  ///< a dependency on an op that the recording lacks; dropped
+  kLostTiming,          ///< a record whose times the profiler lost; dropped
+  kNotRecorded,         ///< something the profiler could not record, as it says itself
 };
 
 struct ProblemInfo {
@@ -46,7 +48,7 @@ struct ProblemInfo {
 
 const ProblemInfo& info(ProblemKind kind);
 std::string_view to_string(Severity severity);
-inline constexpr std::size_t kProblemKinds = 20;
+inline constexpr std::size_t kProblemKinds = 22;
 
 struct Problem {
   ProblemKind kind;

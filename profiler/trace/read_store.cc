@@ -20,7 +20,7 @@ class StoreReader {
 
   bool read() {
     return read_names() && read_ranks() && read_tables() && read_host_ops() && read_gpu_ops() &&
-           read_rest() && read_power();
+           read_rest() && read_power() && read_facts();
   }
   const std::string& why() const { return why_; }
 
@@ -58,6 +58,7 @@ class StoreReader {
   bool read_gpu_ops();
   bool read_rest();
   bool read_power();
+  bool read_facts();
 
   sqlite3* db_;
   Trace& trace_;
@@ -256,6 +257,19 @@ bool StoreReader::read_power() {
     r->power.push_back(reading);
   }
   return done(power, "power");
+}
+
+bool StoreReader::read_facts() {
+  // Stores written before recorders said facts lack the table.
+  Query table(db_, "SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = 'fact'");
+  if (!table.next()) return done(table, "sqlite_master");
+  Query query(db_, "SELECT rank_id, key, value FROM fact ORDER BY rowid");
+  while (query.next()) {
+    Rank* r = rank(query);
+    if (!r) return bad("table fact: a reference points nowhere");
+    r->info.facts.push_back({std::string(query.text(1)), std::string(query.text(2))});
+  }
+  return done(query, "fact");
 }
 
 bool StoreReader::read_rest() {

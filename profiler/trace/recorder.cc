@@ -134,6 +134,15 @@ bool Recorder::add(const GpuOp& op) {
   return true;
 }
 
+void Recorder::lost_timing(std::optional<std::uint32_t> correlation) {
+  problem(ProblemKind::kLostTiming);
+  if (!correlation) return;
+  Launch& launch = launches_[*correlation];
+  // Later than any call, so that it cannot seem to precede its own.
+  if (!launch.is(Launch::kCalled) && !launch.is(Launch::kRan)) launch.set_start(kLongest);
+  launch.set(Launch::kRan);
+}
+
 bool Recorder::add(const Sync& sync) {
   if (!sound_times(sync.start, sync.duration)) return false;
   rows_.add(sync);

@@ -86,6 +86,8 @@ class Recorder {
 
   /// One end of a flow arrow of `family` (interned name), which must come in pairs.
   void flow(NameId family, std::uint64_t id, bool starts);
+  /// A device op that ran at a time that nobody knows: no row, but no missing one either.
+  void lost_timing(std::optional<std::uint32_t> correlation);
   void problem(ProblemKind kind, std::uint64_t count = 1);
   void problem(ProblemKind kind, std::string_view place, std::uint64_t count) {
     problems_.add(kind, place, count);

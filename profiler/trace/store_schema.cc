@@ -11,6 +11,7 @@ CREATE TABLE thread(rank_id INTEGER, id INTEGER, process INTEGER, thread INTEGER
   PRIMARY KEY(rank_id, id)) WITHOUT ROWID;
 CREATE TABLE device(rank_id INTEGER, ordinal INTEGER, name TEXT, memory_bytes INTEGER,
   multiprocessors INTEGER, compute_major INTEGER, compute_minor INTEGER);
+CREATE TABLE fact(rank_id INTEGER, key TEXT, value TEXT);
 CREATE TABLE inputs(rank_id INTEGER, id INTEGER, shapes INTEGER, types INTEGER,
   PRIMARY KEY(rank_id, id)) WITHOUT ROWID;
 CREATE TABLE launch_shape(rank_id INTEGER, id INTEGER, grid_x INTEGER, grid_y INTEGER,

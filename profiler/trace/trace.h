@@ -189,6 +189,22 @@ struct Dependency {
   RowRef to;
 };
 
+/// Something the recorder says of a process as a whole: a version, a setting, a measured cost.
+struct Fact {
+  std::string key;
+  std::string value;
+  friend bool operator==(const Fact&, const Fact&) = default;
+};
+
+/// How a rank's clock was brought to that of the others (align): its instant t became
+/// t + offset + drift x (t - origin of the trace).
+struct ClockFit {
+  Nanoseconds offset;
+  double drift;             ///< seconds per second
+  Nanoseconds residual;     ///< median distance of the ends of collectives that should coincide
+  std::size_t samples = 0;  ///< pairs of ends that it rests on
+};
+
 struct RankInfo {
   std::string source;                      ///< the file it was read from
   std::string format;                      ///< "kineto", "nsys", "chakra", ...
@@ -199,6 +215,8 @@ struct RankInfo {
   Nanoseconds clock_base{0};
   /// False for execution traces, whose rows have no start (and perhaps no duration).
   bool timed = true;
+  std::vector<Fact> facts = {};
+  std::optional<ClockFit> clock_fit = {};  ///< of a rank on another host than the first
 };
 
 struct Rank {

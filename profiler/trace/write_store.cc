@@ -131,6 +131,7 @@ bool StoreWriter::Database::write_tables(const Trace& trace) {
   Row ranks(db.get(), "INSERT INTO rank VALUES (?, ?, ?, ?, ?, ?, ?, ?)", ok);
   Row threads(db.get(), "INSERT INTO thread VALUES (?, ?, ?, ?)", ok);
   Row devices(db.get(), "INSERT INTO device VALUES (?, ?, ?, ?, ?, ?, ?)", ok);
+  Row facts(db.get(), "INSERT INTO fact VALUES (?, ?, ?)", ok);
   Row inputs(db.get(), "INSERT INTO inputs VALUES (?, ?, ?, ?)", ok);
   Row shapes(db.get(), "INSERT INTO launch_shape VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", ok);
   Row collectives(db.get(), "INSERT INTO collective VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
@@ -152,6 +153,8 @@ bool StoreWriter::Database::write_tables(const Trace& trace) {
                << (d.memory ? Cell(static_cast<std::int64_t>(d.memory->b())) : std::nullopt)
                << cell(d.multiprocessors) << cell(d.compute_major) << cell(d.compute_minor))
           .end();
+    for (const Fact& fact : rank.info.facts)
+      (facts << id << std::string_view(fact.key) << std::string_view(fact.value)).end();
     for (std::size_t i = 0; i < rank.inputs.size(); ++i)
       (inputs << id << static_cast<std::int64_t>(i) << rank.inputs[i].shapes.index()
               << rank.inputs[i].types.index())

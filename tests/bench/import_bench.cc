@@ -3,6 +3,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <filesystem>
+#include <fstream>
 #include <memory>
 #include <string>
 #include <vector>
@@ -20,6 +21,7 @@
 #include "sim/engine/engine.h"
 #include "tests/bench/peak_memory.h"
 #include "tests/bench/synthetic_kineto.h"
+#include "tests/support/capture_builder.h"
 
 namespace rehearse::bench {
 namespace {
@@ -28,6 +30,36 @@ namespace fs = std::filesystem;
 
 constexpr std::uint64_t kTraceBytes = 100'000'000;
 constexpr std::size_t kRows = 1'000'000;
+constexpr std::uint64_t kKernels = 256 * 4000;
+
+/// A process that launched so many kernels, each from an operator of PyTorch, 64 of them a step.
+std::string capture_of(std::uint64_t kernels) {
+  using namespace capture;
+  constexpr std::uint64_t kBase = 1'700'000'000'000'000'000, kBlock = 256;
+  test::CaptureBuilder out;
+  out.process({.host = "host", .process = 10, .realtime_ns = kBase, .monotonic_ns = 1});
+  out.text(1, "cudaLaunchKernel");
+  for (std::uint32_t k = 0; k < 64; ++k)
+    out.text(10 + k, fmt::format("_ZN2at6native6kernelILi{}EEEvPfi", k));
+  std::uint32_t text = 100;
+  std::vector<Row> rows(kBlock);
+  std::vector<CallRecord> calls(kBlock);
+  std::vector<KernelRecord> records(kBlock);
+  for (std::uint64_t first = 0; first < kernels; first += kBlock) {
+    for (std::uint64_t i = 0; i < kBlock; ++i) {
+      const std::uint64_t k = first + i, at = kBase + 20'000 * k;
+      out.text(text, fmt::format("aten::op{}, seq = {}, op_id = {}, sizes = [[32, 64], [64, 64]]",
+                                 k % 64, k, k));
+      rows[i] = {.time = at + 9'000, .span = 9'000, .text = text++};
+      calls[i] = {1, at + 2'000, at + 6'000, 70, k + 1, 0, 0};
+      records[i] = {10 + k % 64, at + 10'000, at + 25'000, 0, 1, 7,    k + 1, 128, 1, 1, 256,
+                    1,           1,           40,          0, 0, 1024, 0,     0,   0, 0, 0};
+    }
+    out.rows(70, rows).records(70, calls).records(99, records);
+    out.clock(kBase + 20'000 * (first + kBlock), 1 + 20'000 * (first + kBlock));
+  }
+  return out.trailer(kernels, 0).bytes();
+}
 
 /// Files of this run, removed at its end.
 class Scratch {
@@ -37,6 +69,15 @@ class Scratch {
     return scratch;
   }
   fs::path store(std::string_view name) const { return folder_ / fmt::format("{}.rehearse", name); }
+
+  /// A capture folder of one process, written on first use.
+  fs::path capture() const {
+    const fs::path folder = folder_ / "capture";
+    if (fs::exists(folder)) return folder;
+    fs::create_directories(folder);
+    std::ofstream(folder / "host-10.cap", std::ios::binary) << capture_of(kKernels);
+    return folder;
+  }
 
   /// One synthetic trace, written on first use.
   fs::path trace(std::uint32_t rank) const {
@@ -88,6 +129,24 @@ void import_to_store(benchmark::State& state) {
   state.counters["store_bytes"] = static_cast<double>(fs::file_size(store));
 }
 BENCHMARK(import_to_store)->Name("import/json_to_store")->Unit(benchmark::kMillisecond);
+
+/// Items are rows; the file is larger than a real one, whose columns are written as differences.
+void capture_to_store(benchmark::State& state) {
+  const fs::path folder = Scratch::instance().capture();
+  const fs::path store = Scratch::instance().store("capture");
+  std::uint64_t rows = 0;
+  for (auto _ : state) {
+    const ingest::ImportSummary summary = import_trace(folder, store);
+    rows = summary.host_ops + summary.gpu_ops;
+  }
+  REHEARSE_CHECK(rows == 3 * kKernels, "{} rows", rows);
+  state.SetItemsProcessed(state.iterations() * static_cast<std::int64_t>(rows));
+  state.SetBytesProcessed(state.iterations() *
+                          static_cast<std::int64_t>(fs::file_size(folder / "host-10.cap")));
+  if (const auto peak = peak_memory([&] { import_trace(folder, store); }))
+    state.counters["peak_bytes"] = static_cast<double>(*peak);
+}
+BENCHMARK(capture_to_store)->Name("import/capture_to_store")->Unit(benchmark::kMillisecond);
 
 void import_to_memory(benchmark::State& state) {
   const fs::path trace = Scratch::instance().trace(0);

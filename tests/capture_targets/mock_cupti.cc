@@ -175,6 +175,7 @@ void on_set(std::uint64_t bytes, std::uint64_t start, std::uint64_t end, std::ui
             std::uint32_t correlation) {
   add(kMemset, enabled[kMemset], [&](unsigned char* r) {
     put(r, set::bytes, bytes);
+    put(r, set::memory, 3);
     put(r, set::start, start);
     put(r, set::end, end);
     put(r, set::context, 1);

@@ -65,6 +65,7 @@ TEST_CASE("fields are read where every version has them, and no further than it 
 
     const auto set = patterned(kMemset, version);
     CHECK(set_record(set.data(), version).bytes == at<std::uint64_t>(set, 8));
+    CHECK(set_record(set.data(), version).memory == at<std::uint16_t>(set, 50));
     CHECK(set_record(set.data(), version).graph ==
           (version >= 14 ? at<std::uint32_t>(set, 72) : 0));
 

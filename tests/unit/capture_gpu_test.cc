@@ -131,6 +131,7 @@ TEST_CASE("a step on a GPU is recorded as it was") {
   const auto sets = file.all<SetRecord>();
   REQUIRE(sets.size() == 3);
   CHECK(sets[0].bytes == 1024);
+  CHECK(sets[0].memory == 3);
 
   // A stream's wait names the very recording of the event that it waits for.
   const auto syncs = file.all<SyncRecord>();

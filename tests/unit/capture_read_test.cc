@@ -8,6 +8,7 @@
 #include "profiler/ingest/capture.h"
 #include "sim/base/file.h"
 #include "tests/support/capture_builder.h"
+#include "tests/support/capture_reading.h"
 #include "tests/support/capture_run.h"
 #include "tests/support/data.h"
 
@@ -23,29 +24,13 @@ using capture::RowKind;
 using test::CaptureBuilder;
 using test::first_problem;
 using test::problems;
+using test::read;
 
 constexpr std::uint64_t kBase = 1700000000000000000;
 
 ProcessFacts facts(std::uint32_t process = 10) {
   return {
       .host = "host", .process = process, .parent = 1, .realtime_ns = kBase, .monotonic_ns = 500};
-}
-
-struct ReadFile {
-  Trace trace;
-  Status status;
-  const Rank& rank() const { return trace.ranks[0]; }
-};
-
-std::unique_ptr<ReadFile> read(const std::string& bytes) {
-  auto file = std::make_unique<ReadFile>();
-  Rank& rank = file->trace.ranks.emplace_back();
-  rank.info.source = "x.cap";
-  RankRows rows(rank);
-  Recorder recorder(file->trace.names, file->trace.problems, rank, rows);
-  const auto source = bytes_in_memory(bytes);
-  file->status = read_capture(*source, recorder, {});
-  return file;
 }
 
 void write(const fs::path& path, const std::string& bytes) {

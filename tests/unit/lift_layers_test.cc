@@ -195,5 +195,75 @@ TEST_CASE("operands: shapes and types as profilers write them") {
   CHECK(parse_operands("[[1", "").empty());
 }
 
+TEST_CASE("modules that are named by their paths are layers as those named by their classes are") {
+  // A transformer: an embedding, blocks with two attentions each, a head.
+  Trace trace;
+  StepBuilder b(trace);
+  const auto module = [&](const std::string& path, auto inside) {
+    b.around(path, HostKind::kAnnotation, inside);
+  };
+  b.begin_step();
+  module("model", [&] {
+    module("model.embed", [&] { b.op("aten::embedding", "[[100, 32], [2, 8]]", 1); });
+    for (int i = 0; i < 4; ++i) {
+      const std::string path = "model.layers." + std::to_string(i);
+      module(path, [&] {
+        for (const char* part : {".attn1", ".attn2"})
+          module(path + part, [&] {
+            for (const char* matrix : {".q_proj", ".o_proj"})
+              module(path + part + matrix, [&] { b.op("aten::linear", kSquare, 3); });
+          });
+        module(path + ".mlp", [&] { b.op("aten::linear", kSquare, 3); });
+      });
+    }
+  });
+  module("lm_head", [&] { b.op("aten::linear", kSquare, 3); });
+  b.end_step();
+  CHECK(names(lifted(trace)) == std::vector<std::string>{"model.embed", "model.layers.0",
+                                                         "model.layers.1", "model.layers.2",
+                                                         "model.layers.3", "lm_head"});
+}
+
+TEST_CASE("a sequence that numbers its parts is no layer itself") {
+  Trace trace;
+  StepBuilder b(trace);
+  const auto module = [&](const std::string& path, auto inside) {
+    b.around(path, HostKind::kAnnotation, inside);
+  };
+  b.begin_step();
+  module("conv1", [&] { b.op("aten::linear", kSquare, 3); });
+  for (const char* stage : {"layer1", "layer2"})
+    module(stage, [&] {
+      for (int i = 0; i < 2; ++i) {
+        const std::string path = fmt::format("{}.{}", stage, i);
+        module(path, [&] {
+          for (const char* part : {".conv1", ".conv2"})
+            module(path + part, [&] { b.op("aten::linear", kSquare, 3); });
+        });
+      }
+    });
+  b.end_step();
+  CHECK(names(lifted(trace)) ==
+        std::vector<std::string>{"conv1", "layer1.0", "layer1.1", "layer2.0", "layer2.1"});
+}
+
+TEST_CASE("where shapes came without types, the kernels tell them") {
+  for (const auto& [kernel, bytes] : {std::pair("sm90_xmma_gemm_bf16bf16_bf16f32_f32_tn_n", 2.0),
+                                      std::pair("ampere_sgemm_128x64_nn", 4.0)}) {
+    Trace trace;
+    StepBuilder b(trace);
+    b.begin_step();
+    for (int i = 0; i < 3; ++i)
+      b.op("aten::mm", "[[16, 32], [32, 64]]", 5, StepBuilder::kMain, kernel);
+    b.end_step();
+    for (trace::Inputs& inputs : trace.ranks[0].inputs) inputs.types = trace.names.intern("");
+    const Workload w = lifted(trace);
+    REQUIRE(w.layers.size() == 3);
+    CHECK(w.layers[0].forward[0].kind == OpKind::kGemm);
+    CHECK(w.layers[0].forward[0].k == 32);
+    CHECK(w.layers[0].output.b() == 16 * 64 * bytes);
+  }
+}
+
 }  // namespace
 }  // namespace rehearse::workload

@@ -2,6 +2,7 @@
 // telling, an edit moves what it should and nothing else.
 #include <catch2/catch.hpp>
 
+#include "profiler/replay/breakdown.h"
 #include "tests/support/replayed.h"
 #include "tests/support/trace_builder.h"
 
@@ -38,6 +39,32 @@ TEST_CASE("a kernel on an idle stream starts one launch latency after its call")
   r.scale("gpu:1.5");  // the device keeps up, so nothing else moves
   CHECK(r.start_us(3) == Approx(618));
   CHECK(r.host_us(0) == Approx(2000));
+}
+
+TEST_CASE("what recording cost the host, where it was measured, can be left out") {
+  Trace trace = host_bound(10);
+  trace.ranks[0].info.facts = {{"overhead.ns_per_range", "3000"}, {"overhead.ns_per_call", "2000"}};
+  Replayed r(std::move(trace));
+  // As recorded it is what was recorded.
+  CHECK(r.host_us(0) == Approx(2000));
+  const Breakdown parts = break_down(r.graph, r.timeline);
+  CHECK(parts.profiler > Seconds::s(0));
+  const Result<ReplayGraph> without = remove(r.recordings, r.graph, *parse_selector("profiler"));
+  REQUIRE(without);
+  r.run(*without);
+  // Ten calls of 2 us each, and what fell behind the start of the one range; kernels keep theirs.
+  CHECK(r.host_us(0) == Approx(2000 - 10 * 2 - 1.5));
+  CHECK(r.end_us(3) - r.start_us(3) == Approx(100));
+}
+
+TEST_CASE("a cost of recording that is no number, or no cost, is none") {
+  for (const char* value : {"", "about 5", "-3", "nan", "1e9", "12 ns"}) {
+    INFO(value);
+    Trace trace = host_bound(3);
+    trace.ranks[0].info.facts = {{"overhead.ns_per_call", value}};
+    Replayed r(std::move(trace));
+    CHECK(select(r.recordings, r.graph, *parse_selector("profiler")).empty());
+  }
 }
 
 TEST_CASE("ops of one stream follow each other in the order of their launches") {

@@ -24,7 +24,8 @@ Trace small_trace() {
                .rank = 3,
                .world_size = 8,
                .host = "node-1",
-               .clock_base = Nanoseconds(1'700'000'000'000'000'000)};
+               .clock_base = Nanoseconds(1'700'000'000'000'000'000),
+               .facts = {{"cupti.version", "130000"}, {"trouble", "no NVML"}}};
   full.threads.push_back({name("100"), name("101")});
   full.devices.push_back({.ordinal = 1,
                           .name = "Example \"GPU\"",

@@ -1,0 +1,68 @@
+// The clock of the rows of a capture: CLOCK_REALTIME, freed of the times when it was set.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "profiler/capture/blocks.h"
+#include "sim/base/time.h"
+
+namespace rehearse::ingest {
+
+/// The wall clock of one machine, as pairs with a clock that nobody sets tell it.
+///
+/// Between two pairs it may run at its usual rate, which a little noise does not hide; or faster or
+/// slower for a while (slewed); or it may be set (stepped). What it gained or lost beyond its usual
+/// rate is taken back, so that distances are true across such moments and all processes of the
+/// machine have one clock. Where in the interval between two pairs a step fell is not known.
+class MachineClock {
+ public:
+  MachineClock() = default;  ///< never set
+  explicit MachineClock(std::vector<capture::ClockPair> pairs);
+
+  bool was_set() const { return !pieces_.empty(); }
+
+  /// `realtime` as it would have read had nobody set it. Times that came twice, since the clock was
+  /// set back, mean the latest of the moments before `written_by` (monotonic).
+  std::uint64_t steady(std::uint64_t realtime, std::uint64_t written_by) const;
+
+ private:
+  /// A stretch of monotonic time over which the wall clock ran at one rate.
+  struct Piece {
+    double begin, end;
+    double from, ahead, slope;  // realtime - monotonic: `ahead` at `from`
+    double gained, gain_slope;  // what it gained beyond its usual rate: `gained` at `from`
+  };
+  std::vector<Piece> pieces_;
+  std::uint64_t realtime_ = 0;  // of the first pair: doubles count from there
+  std::uint64_t monotonic_ = 0;
+};
+
+/// Times of the rows of one file.
+class CaptureClock {
+ public:
+  /// `own` are the pairs of the file in their order, of which the first is of its first block.
+  CaptureClock(const MachineClock* machine, std::vector<capture::ClockPair> own)
+      : machine_(machine), own_(std::move(own)) {}
+  CaptureClock() = default;
+
+  /// Time zero of the rows, realtime.
+  void set_base(std::uint64_t realtime);
+  Nanoseconds base() const { return Nanoseconds(base_); }
+  /// The reader passed a clock of the file.
+  void pass() { ++passed_; }
+
+  /// From the base; nothing for a time that is damage.
+  std::optional<Nanoseconds> at(std::uint64_t realtime) const;
+
+ private:
+  std::uint64_t steady(std::uint64_t realtime) const;
+
+  const MachineClock* machine_ = nullptr;
+  std::vector<capture::ClockPair> own_;
+  std::size_t passed_ = 0;
+  std::int64_t base_ = 0;
+};
+
+}  // namespace rehearse::ingest

@@ -1,0 +1,43 @@
+// Ties backward operators to the threads of their forward ones, where a recording has nothing but
+// the sequence number that both bear.
+#pragma once
+
+#include <cstdint>
+#include <unordered_map>
+#include <vector>
+
+#include "profiler/trace/recorder.h"
+#include "sim/base/paged_map.h"
+
+namespace rehearse::ingest {
+
+/// Takes operators with a sequence number and hands them on: forward ones at once (forward thread
+/// 0, as other recorders write it), backward ones when every forward one that ran before them must
+/// have been read. A backward operator gets the thread of the latest forward one with its number
+/// that began before it; where there is none, its number means nothing and is left out.
+class ForwardThreads {
+ public:
+  explicit ForwardThreads(trace::Recorder& recorder) : recorder_(recorder) {}
+
+  /// `thread` is the system's number of the thread that it ran on.
+  void add(trace::HostOp op, std::uint32_t thread);
+  /// All threads have been written out once more since the last call.
+  void turn();
+  void finish();
+
+ private:
+  struct Forward {
+    Nanoseconds start{0};
+    std::uint32_t thread = 0;  ///< 0: none
+  };
+  void settle(std::vector<trace::HostOp>& ops);
+
+  trace::Recorder& recorder_;
+  /// By number. Operators that lie in one another share it; those are one. Other threads, and
+  /// threads that count anew, are rare.
+  PagedMap<Forward> first_;
+  std::unordered_map<std::uint32_t, std::vector<Forward>> others_;
+  std::vector<trace::HostOp> young_, old_;  ///< backward ones of the last two turns
+};
+
+}  // namespace rehearse::ingest

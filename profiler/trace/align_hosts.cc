@@ -1,0 +1,283 @@
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <optional>
+#include <tuple>
+#include <unordered_map>
+
+#include "profiler/trace/align.h"
+
+namespace rehearse::trace {
+namespace {
+
+// Fewer collectives fit any two numbers.
+constexpr std::size_t kLeast = 4;
+constexpr std::ptrdiff_t kMaxShift = 16;  // collectives that one recording has before the other
+constexpr double kFastest = 1e-3;         // no clock of a computer drifts faster
+constexpr double kFinest = 1e3;           // ns; ends agree no better than this
+
+// --- where collectives end
+
+/// What a collective has in common on all its ranks. Bytes of the input: what a rank gives.
+using Key = std::tuple<std::string, std::string, CollectiveKind, std::uint64_t, std::uint64_t>;
+/// Ends of the collectives of one rank by key, in order of time; ns.
+using Ends = std::map<Key, std::vector<double>>;
+
+/// Finds the range of the framework around the launch of a kernel: it knows group and bytes.
+class Ranges {
+ public:
+  explicit Ranges(const Rank& rank) : rank_(rank), by_thread_(rank.threads.size()) {
+    for (const HostOp& op : rank.host_ops) {
+      if (op.correlation && (op.kind == HostKind::kRuntime || op.kind == HostKind::kDriver))
+        calls_.try_emplace(*op.correlation, &op);
+      if (op.collective) by_thread_[op.thread.index()].push_back(&op);
+    }
+    for (auto& ranges : by_thread_)
+      std::stable_sort(ranges.begin(), ranges.end(),
+                       [](const HostOp* a, const HostOp* b) { return a->start < b->start; });
+  }
+
+  const Collective* around(const GpuOp& op) const {
+    const auto call = op.correlation ? calls_.find(*op.correlation) : calls_.end();
+    if (call == calls_.end()) return nullptr;
+    const auto& ranges = by_thread_[call->second->thread.index()];
+    const Nanoseconds at = call->second->start;
+    auto behind =
+        std::upper_bound(ranges.begin(), ranges.end(), at,
+                         [](Nanoseconds time, const HostOp* range) { return time < range->start; });
+    for (int looked = 0; behind != ranges.begin() && looked < 8; ++looked)
+      if (const HostOp* range = *--behind; range->end() >= at)
+        return &rank_.collectives[range->collective->index()];
+    return nullptr;
+  }
+
+ private:
+  const Rank& rank_;
+  std::unordered_map<std::uint32_t, const HostOp*> calls_;
+  std::vector<std::vector<const HostOp*>> by_thread_;
+};
+
+Ends ends_of(const Trace& trace, const Rank& rank) {
+  const Ranges ranges(rank);
+  Ends ends;
+  for (const GpuOp& op : rank.gpu_ops) {
+    if (!op.collective) continue;
+    Collective what = rank.collectives[op.collective->index()];
+    // A send ends when its receive does, but on another rank than its own; which, nobody says.
+    const Collective* around = ranges.around(op);
+    if (around && what.kind == CollectiveKind::kSendRecv) what.kind = around->kind;
+    if (what.kind == CollectiveKind::kSendRecv) continue;
+    if (around && !what.group) what.group = around->group;
+    if (around && !what.ranks) what.ranks = around->ranks;
+    if (around && !what.bytes_in) what.bytes_in = around->bytes_in;
+    if (around && !what.bytes_out) what.bytes_out = around->bytes_out;
+    const auto text = [&](std::optional<NameId> name) {
+      return std::string(name ? trace.names[*name] : std::string_view());
+    };
+    ends[{text(what.group), text(what.ranks), what.kind, what.bytes_in.value_or(0),
+          what.bytes_out.value_or(0)}]
+        .push_back(static_cast<double>(op.end().count()));
+  }
+  for (auto& [key, times] : ends) std::sort(times.begin(), times.end());
+  return ends;
+}
+
+// --- a clock against another
+
+/// The same moment on two clocks, ns.
+struct Sample {
+  double at;
+  double reference;
+};
+
+struct Line {
+  double offset = 0;  // at `middle`
+  double drift = 0;
+  double middle = 0;
+  double residual = 0;
+  std::size_t samples = 0;
+  double operator()(double t) const { return t + offset + drift * (t - middle); }
+};
+
+double median(std::vector<double> values) {
+  const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
+  std::nth_element(values.begin(), middle, values.end());
+  return *middle;
+}
+
+/// Least squares on what lies near the line, from a line that a third of wrong samples cannot turn.
+std::optional<Line> fit(std::vector<Sample> samples) {
+  if (samples.size() < kLeast) return std::nullopt;
+  std::sort(samples.begin(), samples.end(),
+            [](const Sample& a, const Sample& b) { return a.at < b.at; });
+  Line line{.middle = (samples.front().at + samples.back().at) / 2};
+  const std::size_t half = samples.size() / 2;
+  const auto distance = [](const Sample& s) { return s.reference - s.at; };
+  std::vector<double> slopes, distances;
+  for (std::size_t i = 0; i + half < samples.size(); ++i)
+    if (const double dt = samples[i + half].at - samples[i].at; dt > 0)
+      slopes.push_back((distance(samples[i + half]) - distance(samples[i])) / dt);
+  if (!slopes.empty()) line.drift = std::clamp(median(slopes), -kFastest, kFastest);
+  for (const Sample& s : samples)
+    distances.push_back(distance(s) - line.drift * (s.at - line.middle));
+  line.offset = median(distances);
+
+  for (int round = 0; round < 10; ++round) {
+    std::vector<double> off;
+    for (const Sample& s : samples) off.push_back(std::abs(line(s.at) - s.reference));
+    line.residual = median(off);
+    const double near = 3 * 1.4826 * std::max(line.residual, kFinest);
+    double n = 0, sx = 0, sy = 0, sxx = 0, sxy = 0;
+    for (const Sample& s : samples) {
+      if (std::abs(line(s.at) - s.reference) > near) continue;
+      const double x = s.at - line.middle, y = distance(s);
+      n += 1;
+      sx += x;
+      sy += y;
+      sxx += x * x;
+      sxy += x * y;
+    }
+    line.samples = static_cast<std::size_t>(n);
+    const double spread = sxx - sx * sx / n;
+    double drift = spread > 0 ? (sxy - sx * sy / n) / spread : 0;
+    // A drift that the noise of so few samples, or so short a time, gives by itself is none.
+    const double noise = std::max(line.residual * 1.4826, kFinest);
+    if (!(spread > 0) || std::abs(drift) < 3 * noise / std::sqrt(spread) ||
+        std::abs(drift) > kFastest)
+      drift = 0;
+    line.drift = drift;
+    line.offset = (sy - drift * sx) / n;
+  }
+  return line;
+}
+
+/// Pairs of ends of two ranks that must be one moment. One recording may begin some collectives
+/// before the other: that shift is right with which the distances agree best.
+void pair_up(const std::vector<double>& at, const std::vector<double>& reference,
+             std::vector<Sample>& samples) {
+  std::vector<Sample> best;
+  double least = 0;
+  for (std::ptrdiff_t step = 0; step <= 2 * kMaxShift; ++step) {
+    const std::ptrdiff_t shift = (step + 1) / 2 * (step % 2 == 0 ? 1 : -1);  // 0, -1, 1, -2, ...
+    std::vector<Sample> found;
+    std::vector<double> distances;
+    for (std::size_t k = 0; k < at.size(); ++k) {
+      const std::ptrdiff_t other = static_cast<std::ptrdiff_t>(k) + shift;
+      if (other < 0 || other >= static_cast<std::ptrdiff_t>(reference.size())) continue;
+      found.push_back({at[k], reference[static_cast<std::size_t>(other)]});
+      distances.push_back(found.back().reference - found.back().at);
+    }
+    if (2 * found.size() < std::min(at.size(), reference.size()) || found.size() < kLeast) continue;
+    const double middle = median(distances);
+    for (double& d : distances) d = std::abs(d - middle);
+    const double spread = median(distances);
+    // Another shift must agree clearly better: equal distances agree with any.
+    if (best.empty() || spread < 0.5 * least) {
+      best = std::move(found);
+      least = spread;
+    }
+  }
+  samples.insert(samples.end(), best.begin(), best.end());
+}
+
+// --- all hosts
+
+struct Host {
+  std::vector<std::size_t> ranks;
+  std::optional<Line> line;  // of hosts that have been brought to the first one's clock
+};
+
+class Hosts {
+ public:
+  explicit Hosts(Trace& trace) : trace_(trace) {
+    for (std::size_t r = 0; r < trace.ranks.size(); ++r) {
+      if (!trace.ranks[r].info.timed) continue;
+      const auto [at, is_new] = index_.try_emplace(trace.ranks[r].info.host, hosts_.size());
+      if (is_new) hosts_.emplace_back();
+      hosts_[at->second].ranks.push_back(r);
+    }
+  }
+
+  bool align() {
+    if (hosts_.size() < 2) return false;
+    for (const Rank& rank : trace_.ranks) ends_.push_back(ends_of(trace_, rank));
+    hosts_.front().line = Line{};
+    // Next is always the host that shares most with those that have been placed.
+    while (true) {
+      std::optional<std::size_t> next;
+      std::vector<Sample> most;
+      for (std::size_t h = 0; h < hosts_.size(); ++h) {
+        if (hosts_[h].line) continue;
+        if (std::vector<Sample> samples = samples_of(h); samples.size() > most.size()) {
+          most = std::move(samples);
+          next = h;
+        }
+      }
+      if (!next) break;
+      hosts_[*next].line = fit(std::move(most));
+      if (!hosts_[*next].line) break;  // nor do the others share more
+    }
+    // Once more, now that each can be compared with all the others.
+    if (hosts_.size() > 2)
+      for (std::size_t h = 1; h < hosts_.size(); ++h)
+        if (hosts_[h].line)
+          if (const auto again = fit(samples_of(h))) hosts_[h].line = again;
+    bool any = false;
+    for (std::size_t h = 1; h < hosts_.size(); ++h) {
+      if (!hosts_[h].line) continue;
+      any = true;
+      for (const std::size_t r : hosts_[h].ranks) move(trace_.ranks[r], *hosts_[h].line);
+    }
+    return any;
+  }
+
+ private:
+  std::vector<Sample> samples_of(std::size_t host) const {
+    std::vector<Sample> samples;
+    for (std::size_t other = 0; other < hosts_.size(); ++other) {
+      if (other == host || !hosts_[other].line) continue;
+      for (const std::size_t r : hosts_[host].ranks)
+        for (const std::size_t q : hosts_[other].ranks)
+          for (const auto& [key, times] : ends_[r]) {
+            const auto same = ends_[q].find(key);
+            if (same == ends_[q].end()) continue;
+            std::vector<double> reference = same->second;
+            for (double& t : reference) t = (*hosts_[other].line)(t);
+            pair_up(times, reference, samples);
+          }
+    }
+    return samples;
+  }
+
+  static void move(Rank& rank, const Line& line) {
+    const auto moved = [&](Nanoseconds t) {
+      return t + Nanoseconds(std::llround(
+                     line.offset + line.drift * (static_cast<double>(t.count()) - line.middle)));
+    };
+    const auto move_row = [&](Nanoseconds& start, Nanoseconds& duration) {
+      const Nanoseconds end = moved(start + duration);
+      start = moved(start);
+      duration = end - start;
+    };
+    for (HostOp& op : rank.host_ops) move_row(op.start, op.duration);
+    for (GpuOp& op : rank.gpu_ops) move_row(op.start, op.duration);
+    for (Sync& sync : rank.syncs) move_row(sync.start, sync.duration);
+    for (PowerReading& reading : rank.power) reading.time = moved(reading.time);
+    rank.info.clock_fit =
+        ClockFit{.offset = Nanoseconds(std::llround(line.offset - line.drift * line.middle)),
+                 .drift = line.drift,
+                 .residual = Nanoseconds(std::llround(line.residual)),
+                 .samples = line.samples};
+  }
+
+  Trace& trace_;
+  std::map<std::string, std::size_t> index_;
+  std::vector<Host> hosts_;
+  std::vector<Ends> ends_;  // by rank
+};
+
+}  // namespace
+
+bool align_hosts(Trace& trace) { return Hosts(trace).align(); }
+
+}  // namespace rehearse::trace
