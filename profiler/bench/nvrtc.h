@@ -1,6 +1,7 @@
 // NVRTC: compiles kernels at run time, so that building this program needs no CUDA compiler.
 #pragma once
 
+#include <cstddef>
 #include <string>
 #include <vector>
 

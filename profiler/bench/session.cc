@@ -18,7 +18,7 @@ constexpr std::size_t kGroup = 4;
 
 std::string one_line(const Error& error) {
   const Diagnostic& d = error.diagnostics.front();
-  return d.expected.empty() ? d.problem : fmt::format("{}; expected {}", d.problem, d.expected);
+  return d.expected.empty() ? d.problem : d.problem + "; " + d.expected;
 }
 
 /// Measures the shapes of one family on one GPU (collectives: on all).
