@@ -34,9 +34,7 @@ Op convolution_of(const Shape& s, Op op) {
   op.m = s.op == "conv_weight" ? filters : positions;
   op.n = s.op == "conv" ? filters : summed;
   op.k = s.op == "conv" ? summed : s.op == "conv_input" ? filters : positions;
-  // Images and results; weights follow from the extents of a forward convolution.
-  const double weights = groups * filters * summed;
-  op.bytes = bench::bytes_of(s) - Bytes::b(weights * bytes_of(op.dtype));
+  op.bytes = bench::bytes_of(s);  // everything, as it names no extent that samples stretch
   return op;
 }
 

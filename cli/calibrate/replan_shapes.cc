@@ -41,51 +41,68 @@ std::string_view stored_as(Dtype dtype) {
   return dtype == Dtype::kFp8 ? "bf16" : workload::to_string(dtype);
 }
 
-/// The convolution of square images and filters with these extents of its product. What it reads
-/// beside them tells the size of its filter and its stride; exactly one fits, or none.
-std::optional<Shape> convolution_of(const Op& op, double samples) {
-  const bool weight = op.weight_gradient, forward = op.name.find("backward") == op.name.npos;
-  const double positions = weight ? op.k : op.m,
-               filters = weight    ? op.m
-                         : forward ? op.n
-                                   : op.k,
-               summed = forward ? op.k : op.n;
-  const std::string_view name = weight ? "conv_weight" : forward ? "conv" : "conv_input";
-  const double out_side = std::sqrt(positions / samples);
-  // Lifted bytes are those of image, filter and result.
-  const double image =
-      op.bytes.b() / bytes_of(op.dtype) - op.batch * filters * (summed + positions);
-  for (const double filter : {1., 2., 3., 4., 5., 7., 9., 11.}) {
-    const double channels = op.batch * summed / (filter * filter);
-    const double side = std::sqrt(image / channels / samples);
-    if (!whole(channels) || !(side >= 1) || !whole(side) || !whole(out_side)) continue;
-    for (const double stride : {1., 2., 3., 4.})
-      for (double padding = 0; padding <= filter / 2; ++padding) {
-        if (std::floor((std::round(side) + 2 * padding - filter) / stride) + 1 !=
-            std::round(out_side))
-          continue;
-        NamedExtents extents = {{"padding", static_cast<std::uint64_t>(padding)}};
-        const std::pair<std::string_view, double> rest[] = {{"images", samples},
-                                                            {"channels", channels},
-                                                            {"height", side},
-                                                            {"width", side},
-                                                            {"filters", op.batch * filters},
-                                                            {"filter_height", filter},
-                                                            {"filter_width", filter},
-                                                            {"stride", stride},
-                                                            {"groups", op.batch}};
-        bool all = true;
-        for (const auto& [extent, value] : rest) {
-          const std::optional<std::uint64_t> number = whole(value);
-          all = all && number;
-          if (number) extents.emplace_back(extent, *number);
-        }
-        if (!all) continue;
-        Result<Shape> shape =
-            bench::make_shape(name, extents, workload::to_string(op.dtype), "nchw");
-        if (shape) return std::move(*shape);
-      }
+/// A convolution as a product: what its operation says.
+struct Product {
+  std::string_view op;
+  std::string_view dtype;
+  double groups, positions, filters, summed;  ///< of a group; as forward has them
+  double samples;
+
+  static Product of(const Op& op, double samples) {
+    const bool weight = op.weight_gradient,
+               forward = op.name.find("backward") == std::string_view::npos;
+    return {.op = weight    ? "conv_weight"
+                  : forward ? "conv"
+                            : "conv_input",
+            .dtype = workload::to_string(op.dtype),
+            .groups = op.batch,
+            .positions = weight ? op.k : op.m,
+            .filters = weight    ? op.m
+                       : forward ? op.n
+                                 : op.k,
+            .summed = forward ? op.k : op.n,
+            .samples = samples};
   }
+};
+
+/// Its shape, where image and filter are square, the filter has this side, and so many elements
+/// were read as images. Exactly one stride and padding fit, or none.
+std::optional<Shape> with_filter(const Product& p, double filter, double image) {
+  const double channels = p.groups * p.summed / (filter * filter);
+  const double side = std::sqrt(image / channels / p.samples),
+               out_side = std::sqrt(p.positions / p.samples);
+  if (!whole(channels) || !whole(side) || !whole(out_side)) return std::nullopt;
+  for (const double stride : {1., 2., 3., 4.})
+    for (double padding = 0; padding <= filter / 2; ++padding) {
+      const double fits = std::floor((std::round(side) + 2 * padding - filter) / stride) + 1;
+      if (fits != std::round(out_side)) continue;
+      NamedExtents extents = {{"padding", static_cast<std::uint64_t>(padding)}};
+      for (const auto& [extent, value] : std::initializer_list<std::pair<std::string_view, double>>{
+               {"images", p.samples},
+               {"channels", channels},
+               {"height", side},
+               {"width", side},
+               {"filters", p.groups * p.filters},
+               {"filter_height", filter},
+               {"filter_width", filter},
+               {"stride", stride},
+               {"groups", p.groups}})
+        if (const std::optional<std::uint64_t> number = whole(value))
+          extents.emplace_back(extent, *number);
+      if (Result<Shape> shape = bench::make_shape(p.op, extents, p.dtype, "nchw"))
+        return std::move(*shape);
+    }
+  return std::nullopt;
+}
+
+/// What an operation reads beside its product tells the size of its filter.
+std::optional<Shape> convolution_of(const Op& op, double samples) {
+  const Product p = Product::of(op, samples);
+  // Of image and result, and mostly of the filter.
+  const double all = op.bytes.b() / bytes_of(op.dtype) - p.groups * p.filters * p.positions;
+  for (const double image : {all - p.groups * p.filters * p.summed, all})
+    for (const double filter : {1., 2., 3., 4., 5., 7., 9., 11.})
+      if (std::optional<Shape> found = with_filter(p, filter, image)) return found;
   return std::nullopt;
 }
 
@@ -99,6 +116,10 @@ class Collector {
 
   void add_variants(const Op& op, double samples, bool backward) {
     if (op.communicates() || op.host) return;
+    if (op.kind == OpKind::kAttention && backward) {  // measured forward alone
+      ++replan_.without_shape;
+      return;
+    }
     if (op.kind == OpKind::kConvolution) {
       const std::optional<Shape> recorded = convolution_of(op, samples);
       if (!recorded) {

@@ -43,10 +43,6 @@ Result<std::vector<bench::Shape>> shapes_of_recording(const Options& options,
   const Result<trace::Trace> trace = ingest::read_inputs(
       options.from, {.strict = globals.strict, .progress = globals.progress_of("reading")});
   if (!trace) return forward(trace);
-  if (trace->ranks.empty())
-    return fail(Diagnostic{.file = options.from.front().string(),
-                           .problem = "holds no recording",
-                           .expected = "a recording of a training step"});
   const Result<workload::Lifted> lifted = workload::lift(*trace, {});
   if (!lifted) return forward(lifted);
   if (!lifted->shapes)

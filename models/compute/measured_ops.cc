@@ -46,6 +46,11 @@ bool reads_alike(const Op& measured, const Op& op) {
   return false;
 }
 
+/// Attention is measured forward; what backward has as its extents are those of twice the work.
+bool is_backward(const Op& op) {
+  return op.effort != 1 || op.name.find("ackward") != std::string_view::npos;
+}
+
 /// Whether operands are in the cache when a job comes to the operation.
 bool finds_operands(const Op& op, const std::optional<Bytes>& l2) {
   return !is_matrix(op.kind) && l2 && bytes_of(op) <= *l2;
@@ -70,6 +75,7 @@ std::optional<Estimate<Seconds>> MeasuredOps::find(const Op& op) const {
   // What consists of several kernels moves its bytes several times.
   if (op.host || (op.kernels > 1 && !is_matrix(op.kind) && op.kind != OpKind::kAttention))
     return std::nullopt;
+  if (op.kind == OpKind::kAttention && is_backward(op)) return std::nullopt;
   const auto found = by_key_.find(key_of(op));
   if (found == by_key_.end()) return std::nullopt;
   std::vector<const Entry*> alike;

@@ -55,10 +55,10 @@ __device__ void elementwise(const Element* a, const Element* b, Element* y, Coun
   for (Count i = packs * kWidth + self; i < n; i += step)
     y[i] = narrow(two ? widen(a[i]) + widen(b[i]) : curve(widen(a[i])));
 }
-extern "C" __global__ void elementwise_1(const Element* a, const Element* b, Element* y, Count n) {
+extern "C" __global__ void rehearse_elementwise_1(const Element* a, const Element* b, Element* y, Count n) {
   elementwise<false>(a, b, y, n);
 }
-extern "C" __global__ void elementwise_2(const Element* a, const Element* b, Element* y, Count n) {
+extern "C" __global__ void rehearse_elementwise_2(const Element* a, const Element* b, Element* y, Count n) {
   elementwise<true>(a, b, y, n);
 }
 
@@ -107,7 +107,7 @@ __device__ float sum(float value) {
   return fold(value, [](float a, float b) { return a + b; });
 }
 
-extern "C" __global__ void reduction(const Element* x, Element* y, Count rows, Count width) {
+extern "C" __global__ void rehearse_reduction(const Element* x, Element* y, Count rows, Count width) {
   for (Count row = blockIdx.x; row < rows; row += gridDim.x) {
     float total = 0;
     each(x + row * width, width, [&](Count, float v) { total += v; });
@@ -116,7 +116,7 @@ extern "C" __global__ void reduction(const Element* x, Element* y, Count rows, C
   }
 }
 
-extern "C" __global__ void norm(const Element* x, Element* y, Count rows, Count width) {
+extern "C" __global__ void rehearse_norm(const Element* x, Element* y, Count rows, Count width) {
   for (Count row = blockIdx.x; row < rows; row += gridDim.x) {
     float total = 0, squares = 0;
     each(x + row * width, width, [&](Count, float v) {
@@ -129,7 +129,7 @@ extern "C" __global__ void norm(const Element* x, Element* y, Count rows, Count 
   }
 }
 
-extern "C" __global__ void softmax(const Element* x, Element* y, Count rows, Count width) {
+extern "C" __global__ void rehearse_softmax(const Element* x, Element* y, Count rows, Count width) {
   for (Count row = blockIdx.x; row < rows; row += gridDim.x) {
     float most = -3.0e38f, total = 0;
     each(x + row * width, width, [&](Count, float v) {

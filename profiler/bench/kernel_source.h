@@ -10,8 +10,8 @@ namespace rehearse::bench {
 /// For operands of a format: bf16, fp16 or fp32.
 std::string kernel_source(std::string_view dtype);
 
-/// The function in it that computes `op`: "elementwise_1", "elementwise_2", "reduction", "norm",
-/// "softmax". Threads of a block, that all of them are launched with.
+/// Its functions: rehearse_elementwise_1, of one operand, rehearse_elementwise_2, of two,
+/// rehearse_reduction, rehearse_norm, rehearse_softmax. Threads of a block, that all of them are launched with.
 inline constexpr unsigned kKernelThreads = 256;
 
 }  // namespace rehearse::bench

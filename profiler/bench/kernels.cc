@@ -79,8 +79,9 @@ class KernelRunner final : public Runner {
   Result<std::unique_ptr<Operation>> prepare(const Shape& shape, std::size_t sets) override {
     const Result<CudaModule> module = module_of(shape.dtype);
     if (!module) return forward(module);
-    const std::string name =
-        shape.op == "elementwise" ? fmt::format("elementwise_{}", shape["inputs"]) : shape.op;
+    const std::string name = shape.op == "elementwise"
+                                 ? fmt::format("rehearse_elementwise_{}", shape["inputs"])
+                                 : "rehearse_" + shape.op;
     CudaFunction function = nullptr;
     if (Status ok =
             gpu_.cuda().check(gpu_.cuda().cuModuleGetFunction(&function, *module, name.c_str()),

@@ -57,8 +57,12 @@ class Run {
     if (samples_.size() >= method_->least_samples) {
       result_.summary = summarize(samples_);
       complete_ = true;
-      done_ = out_of_time || result_.summary.half_width <= method_->half_width ||
-              samples_.size() >= method_->most_samples;
+      const bool known = result_.summary.half_width <= method_->half_width ||
+                         samples_.size() >= method_->most_samples;
+      done_ = out_of_time || (known && !drifts());
+      if (known && !done_)
+        samples_.erase(samples_.begin(),
+                       samples_.begin() + static_cast<std::ptrdiff_t>(samples_.size() / 2));
     } else if (out_of_time) {  // long operations: few samples, and the half width says so
       done_ = true;
       complete_ = !samples_.empty();
@@ -78,6 +82,15 @@ class Run {
   }
 
  private:
+  /// Whether the halves of the samples differ by more than chance and the warm-up would have it.
+  bool drifts() const {
+    const std::span<const Seconds> all(samples_);
+    const Summary early = summarize(all.first(all.size() / 2)),
+                  late = summarize(all.subspan(all.size() / 2));
+    const double apart = std::abs(early.mean / late.mean - 1);
+    return apart > method_->agreement && apart > 2 * (early.half_width + late.half_width);
+  }
+
   std::optional<Batch> run() {
     Result<Batch> batch = subject_->run(launches_);
     if (!batch) {

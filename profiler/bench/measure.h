@@ -5,6 +5,8 @@
 //      of each agree within 2 %.
 //   2. Samples: a batch of each subject in turn (A B A B), so that a drift of the device's clock
 //      falls on all alike, until the mean is known well enough or time is up.
+//      Where the later half of the samples differs from the earlier, the device was not steady yet:
+//      the earlier half is dropped, while there is time.
 //   3. Batches in which the device was throttled are dropped, and counted.
 //
 // docs/concepts/micro-benchmarks.md has the reasons.

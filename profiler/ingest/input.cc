@@ -273,7 +273,12 @@ Result<Trace> read_inputs(std::span<const fs::path> paths, const ReadOptions& op
   const Result<std::vector<Input>> inputs = find_inputs(paths);
   if (!inputs) return forward(inputs);
   Result<Trace> trace = read_to_memory(*inputs, options);
-  if (trace) align(*trace);
+  if (!trace) return trace;
+  if (trace->ranks.empty() && (trace->timings.empty() || !options.timings_suffice))
+    return fail(Diagnostic{.file = paths.front().string(),
+                           .problem = "holds no recording",
+                           .expected = "a store that `rehearse import` wrote"});
+  align(*trace);
   return trace;
 }
 

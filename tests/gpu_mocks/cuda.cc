@@ -230,10 +230,10 @@ int cuLaunchKernel(void* function, unsigned, unsigned, unsigned, unsigned, unsig
     return static_cast<double>(*static_cast<unsigned long long*>(parameters[i]));
   };
   double elements = 0;
-  if (f.name.rfind("elementwise", 0) == 0)
+  if (f.name.rfind("rehearse_elementwise", 0) == 0)
     elements = extent(3) * (f.name.back() == '2' ? 3 : 2);
   else
-    elements = extent(2) * (f.name == "reduction" ? extent(3) + 1 : 2 * extent(3));
+    elements = extent(2) * (f.name == "rehearse_reduction" ? extent(3) + 1 : 2 * extent(3));
   mock_cuda_run(mock::kernel(0, 1, elements * f.element, mock_cuda_held() != 0));
   return 0;
 }

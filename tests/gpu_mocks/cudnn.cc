@@ -18,7 +18,7 @@ using namespace rehearse::bench::cudnn;
 struct Descriptor {
   int kind;
   bool finalized = false;
-  std::map<int, std::vector<std::uint64_t>> values;
+  std::map<int, std::vector<std::uint64_t>> values = {};
 
   Descriptor* at(int attribute) const {
     return reinterpret_cast<Descriptor*>(values.at(attribute).front());
