@@ -168,12 +168,19 @@ Result<MeasuredByDevice> read_measured_ops(const YamlMap& root, const std::files
   }
   MeasuredByDevice measured = measured_ops_of(timings, notes);
   if (!recorded) return measured;
-  if (const auto device = measured.find(recorded->device); device != measured.end())
-    if (const std::size_t both = device->second.learn(recorded->workload); both > 0)
-      notes.push_back(
-          fmt::format("op costs: {} of the recording were measured by themselves too; others take "
-                      "what the job makes of such a measurement",
-                      counted(both, "operation")));
+  const auto device = measured.find(recorded->device);
+  if (device == measured.end()) return measured;
+  const compute::MeasuredOps::Learnt learnt = device->second.learn(recorded->workload);
+  if (learnt.both > 0)
+    notes.push_back(
+        fmt::format("op costs: {} of the recording were measured by themselves too; others take "
+                    "what the job makes of such a measurement",
+                    counted(learnt.both, "operation")));
+  for (const workload::OpKind kind : learnt.unlike)
+    notes.push_back(fmt::format(
+        "op costs: {} took more than three times, or less than a third, of what the recording has "
+        "of the same: left out",
+        workload::to_string(kind)));
   return measured;
 }
 
@@ -285,7 +292,7 @@ Result<JobFile> read_job(const YamlMap& root, const std::filesystem::path& folde
                        .measured_on = std::move(measured_on),
                        .training = *training,
                        .plan = *plan,
-                                              .conditions = conditions.all.front(),
+                       .conditions = conditions.all.front(),
                        .measured_ops = std::move(*measured_ops),
                        .conditions_on = conditions.behind_first()},
               .has_plan = has_plan,

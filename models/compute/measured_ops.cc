@@ -98,26 +98,36 @@ std::optional<Estimate<Seconds>> MeasuredOps::find(const Op& op) const {
   return estimate;
 }
 
-std::size_t MeasuredOps::learn(const workload::Workload& recorded) {
+MeasuredOps::Learnt MeasuredOps::learn(const workload::Workload& recorded) {
   std::array<std::vector<double>, std::size(workload::kOpKindNames)> ratios;
-  std::size_t both = 0;
+  Learnt learnt;
   const auto compare = [&](const std::vector<Op>& ops) {
     for (const Op& op : ops) {
       if (!op.measured || differs_from_measured(op)) continue;
       const std::optional<Estimate<Seconds>> alone = find(op);
       if (!alone) continue;
       ratios[static_cast<std::size_t>(op.kind)].push_back(op.measured->value / alone->value);
-      ++both;
+      ++learnt.both;
     }
   };
   for (const workload::Layer& layer : recorded.layers) {
     compare(layer.forward);
     compare(layer.backward);
   }
-  // Beyond these bounds the two are not the same operation.
-  for (std::size_t kind = 0; kind < ratios.size(); ++kind)
-    if (!ratios[kind].empty()) in_job_[kind] = std::clamp(median(ratios[kind]), 1.0 / 3, 3.0);
-  return both;
+  constexpr double kUnlike = 3;
+  for (std::size_t i = 0; i < ratios.size(); ++i) {
+    if (ratios[i].empty()) continue;
+    const double ratio = median(ratios[i]);
+    const auto kind = static_cast<OpKind>(i);
+    if (ratio <= kUnlike && ratio >= 1 / kUnlike) {
+      in_job_[i] = ratio;
+      continue;
+    }
+    learnt.unlike.push_back(kind);
+    std::erase_if(by_key_,
+                  [&](const auto& entries) { return entries.second.front().op.kind == kind; });
+  }
+  return learnt;
 }
 
 }  // namespace rehearse::compute

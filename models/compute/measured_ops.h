@@ -39,9 +39,14 @@ class MeasuredOps {
   /// the cache. Nothing where no measurement is of these extents.
   std::optional<Estimate<Seconds>> find(const workload::Op& op) const;
 
+  struct Learnt {
+    std::size_t both = 0;                       ///< operations that both know
+    std::vector<workload::OpKind> unlike = {};  ///< kinds that were given up
+  };
   /// Takes, for each kind of operation that both know, the median ratio of the recorded to the
-  /// measured time for what a job makes of a benchmark. Returns how many operations both know.
-  std::size_t learn(const workload::Workload& recorded);
+  /// measured time for what a job makes of a benchmark. A kind in which that is beyond 3, or below
+  /// 1/3, was not the same operation: all of it is forgotten.
+  Learnt learn(const workload::Workload& recorded);
   /// Job ÷ benchmark, where `learn` found it.
   std::optional<double> in_job(workload::OpKind kind) const {
     return in_job_[static_cast<std::size_t>(kind)];

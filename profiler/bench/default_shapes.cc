@@ -94,7 +94,7 @@ void add_elementwise(List& list) {
 void add_copies(List& list) {
   for (const std::string_view way :
        {"h2d_pinned", "h2d_pageable", "d2h_pinned", "d2h_pageable", "d2d", "peer"})
-    for (const Extent power : {12, 16, 20, 24, 28})
+    for (const Extent power : {12, 16, 20, 23, 26})
       list.add("copy", {{"bytes", Extent{1} << power}}, "bytes", way);
   for (const Extent power : {12, 20, 28}) list.add("set", {{"bytes", Extent{1} << power}});
 }

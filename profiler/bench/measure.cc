@@ -88,7 +88,7 @@ class Run {
     const Summary early = summarize(all.first(all.size() / 2)),
                   late = summarize(all.subspan(all.size() / 2));
     const double apart = std::abs(early.mean / late.mean - 1);
-    return apart > method_->agreement && apart > 2 * (early.half_width + late.half_width);
+    return apart > method_->agreement && apart > early.half_width + late.half_width;
   }
 
   std::optional<Batch> run() {

@@ -103,9 +103,10 @@ void read_sweep(const YamlMap& map, std::vector<Shape>& shapes) {
   }
   std::vector<NamedExtents> sweeps = {{}};
   for (const ExtentRule& extent : rule->extents) {
-    if (!map.has(extent.name)) continue;
+    const std::vector<std::uint64_t> values = extents_at(map, extent.name);
+    if (values.empty()) continue;
     std::vector<NamedExtents> longer;
-    for (const std::uint64_t value : extents_at(map, extent.name))
+    for (const std::uint64_t value : values)
       for (NamedExtents sweep : sweeps) {
         sweep.emplace_back(extent.name, value);
         longer.push_back(std::move(sweep));

@@ -23,9 +23,8 @@ struct ReadOptions {
 ///
 /// A path is a recording or a folder of recordings (in order of name, numbers by value). A rank
 /// whose recording does not say its number gets the lowest free one. Execution traces are joined to
-/// the timed ranks they belong to (join.h). Fails on input that cannot be read, and on two
-/// recordings of one rank, and on
-/// stores without any.
+/// the timed ranks they belong to (join.h). Fails on input that cannot be read, on two recordings of
+/// one rank, and on stores without any.
 Result<trace::Trace> read_inputs(std::span<const std::filesystem::path> paths,
                                  const ReadOptions& options);
 

@@ -167,7 +167,8 @@ TEST_CASE("the usual shapes of every operation are measured, in every format of 
   const Ran ran = bench_gpu({"-o", store.string(), "--format", "csv"});
   INFO(ran.errors);
   REQUIRE(ran.code == 0);
-  CHECK(ran.errors.find("shapes on NVIDIA H100 80GB HBM3, 132 multiprocessors: about ") == 0);
+  CHECK(ran.errors.find("shapes on NVIDIA H100 80GB HBM3, 132 multiprocessors: about ") !=
+        std::string::npos);
   CHECK(ran.errors.find("skipped") == std::string::npos);
   for (const char* op : {"gemm", "conv", "conv_input", "conv_weight", "attention", "elementwise",
                          "norm", "softmax", "reduction", "copy", "set", "all_reduce"})
@@ -357,7 +358,7 @@ TEST_CASE("wrong options and files are said before anything is measured") {
   CHECK(test::text_of(file) == "op,bytes\nset,4096\n");
 }
 
-TEST_CASE("the shapes of a recording's other plans are measured, and a job uses them") {
+TEST_CASE("the shapes of a recording's other plans are measured into its store") {
   const fs::path folder = test::scratch_folder();
   const fs::path store = folder / "job.rehearse";
   const std::string recording = "examples/recordings/two_linears.json";
@@ -365,13 +366,50 @@ TEST_CASE("the shapes of a recording's other plans are measured, and a job uses 
   const Ran ran =
       bench_gpu({"--from", recording, "--ops", "gemm", "-o", store.string(), "--format", "json"});
   const json rows = rows_of(ran);
-  CHECK(rows.size() >= 8);
-  for (const json& row : rows) CHECK(row.at("op") == "gemm");
-  // The recording is still there.
+  std::set<std::string> shapes;
+  for (const json& row : rows) {
+    CHECK(row.at("op") == "gemm");
+    shapes.insert(row.at("layout").get<std::string>() + " " + row.at("shape").get<std::string>());
+  }
+  // As recorded, with half of the columns, and of twice as many samples.
+  for (const char* wanted : {"nt m=512 n=1024 k=256 batch=1", "nt m=512 n=512 k=256 batch=1",
+                             "nt m=1024 n=1024 k=256 batch=1"})
+    CHECK(shapes.contains(wanted));
   const json shown =
       json::parse(test::rehearse({"inspect", store.string(), "--format", "json"}).out);
   CHECK(shown.at("ranks").size() == 1);
   CHECK(shown.at("op_costs").size() == rows.size());
+  // A store without a recording is no recording.
+  const fs::path costs = folder / "costs.rehearse";
+  REQUIRE(bench_gpu({"--from", recording, "--ops", "gemm", "-o", costs.string()}).code == 0);
+  test::check_failed(test::rehearse({"replay", costs.string()}), 1, "holds no recording");
+}
+
+TEST_CASE("a job takes what was measured for its operations") {
+  const fs::path folder = test::scratch_folder();
+  const fs::path store = folder / "costs.rehearse";
+  REQUIRE(bench_gpu({"--shapes", "examples/shapes/gpt2.yaml", "-o", store.string()}).code == 0);
+  const auto simulate = [&](const std::string& more) {
+    const fs::path job = test::write_scratch(
+        "job.yaml",
+        "workload: {model: gpt2}\ntraining: {global_batch: 16, microbatch: 8, dtype: bf16}\n"
+        "plan: {tensor: 2}\ncluster: {device: h100_sxm5_80, devices_per_node: 2, nodes: 1}\n" +
+            more);
+    return test::rehearse({"simulate", job.string(), "--fidelity", "closed"});
+  };
+  const Ran without = simulate(""), with = simulate("op_costs: " + store.string() + "\n");
+  REQUIRE(without.code == 0);
+  INFO(with.errors);
+  REQUIRE(with.code == 0);
+  CHECK(without.out.find("% recorded") == std::string::npos);
+  CHECK(with.out.find("% recorded") != std::string::npos);
+  CHECK(with.out != without.out);
+  test::check_failed(simulate("op_costs: nowhere.rehearse\n"), 1, "nowhere.rehearse");
+  test::check_failed(simulate("op_costs: job.yaml\n"), 1,
+                     "is no trace store; what rehearse bench-gpu -o wrote");
+  const fs::path recording = folder / "recording.rehearse";
+  REQUIRE(test::rehearse({"import", test::kExample, "-o", recording.string()}).code == 0);
+  test::check_failed(simulate("op_costs: " + recording.string() + "\n"), 1, "has no op costs");
 }
 
 }  // namespace

@@ -121,7 +121,7 @@ TEST_CASE("what a job makes of a benchmark comes from operations that both know"
     layer.forward.push_back(op);
   }
   recorded_job.layers.push_back(layer);
-  CHECK(ops.learn(recorded_job) == 3);
+  CHECK(ops.learn(recorded_job).both == 3);
   REQUIRE(ops.in_job(OpKind::kGemm));
   CHECK(*ops.in_job(OpKind::kGemm) == Approx(1.2));
   CHECK_FALSE(ops.in_job(OpKind::kNorm));
@@ -135,6 +135,20 @@ TEST_CASE("what a job makes of a benchmark comes from operations that both know"
             ->with(unlearnt)
             .time(product(512, 8, 8))
             .value.us() == Approx(80 * 1.5));
+}
+
+TEST_CASE("what took a multiple of the recorded time is another operation, and is forgotten") {
+  MeasuredOps ops({});
+  ops.add(product(64, 8, 8), sample(10, true));
+  ops.add(moving(OpKind::kNorm, 1000, 10), sample(5, true));
+  workload::Workload recorded_job;
+  Op op = product(64, 8, 8);
+  op.measured = recorded(31);
+  recorded_job.layers.push_back({.name = "l", .forward = {op}});
+  const MeasuredOps::Learnt learnt = ops.learn(recorded_job);
+  CHECK(learnt.unlike == std::vector<OpKind>{OpKind::kGemm});
+  CHECK_FALSE(ops.find(product(64, 8, 8)));
+  CHECK(ops.find(moving(OpKind::kNorm, 1000, 10)));
 }
 
 }  // namespace
