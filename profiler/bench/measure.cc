@@ -59,8 +59,9 @@ class Run {
       complete_ = true;
       const bool known = result_.summary.half_width <= method_->half_width ||
                          samples_.size() >= method_->most_samples;
-      done_ = out_of_time || (known && !drifts());
-      if (known && !done_)
+      const bool unsteady = (known || samples_.size() >= 2 * method_->least_samples) && drifts();
+      done_ = out_of_time || (known && !unsteady);
+      if (unsteady && !done_)
         samples_.erase(samples_.begin(),
                        samples_.begin() + static_cast<std::ptrdiff_t>(samples_.size() / 2));
     } else if (out_of_time) {  // long operations: few samples, and the half width says so
