@@ -16,7 +16,7 @@ class Watchdog {
   explicit Watchdog(const std::vector<Gpu*>& gpus)
       : thread_([this, &gpus] {
           std::unique_lock lock(mutex_);
-          constexpr auto kPatience = std::chrono::seconds(2);
+          constexpr auto kPatience = std::chrono::milliseconds(500);
           if (done_.wait_for(lock, kPatience, [this] { return ended_; })) return;
           barked_ = true;
           for (Gpu* gpu : gpus) gpu->release();

@@ -320,6 +320,15 @@ TEST_CASE("a stream that cannot be held is measured all the same") {
     check_time(row, mock::kernel(0, 1, 2 * 2 * 512 * 1024, held(row)));
 }
 
+TEST_CASE("a launch that waits for a held stream does not wait for ever") {
+  const json rows =
+      measure("  - {op: set, bytes: 4096}\n  - {op: copy, bytes: 4096, layout: d2h_pinned}\n",
+              {{"MOCK_QUEUE", "20"}});
+  CHECK(rows.size() == 3);
+  for (const json& row : rows)
+    if (row.at("op") == "copy") check_time(row, mock::copy(4096, mock::kHostRate));
+}
+
 TEST_CASE("interrupted, it saves what was measured, and says so") {
   // So many that nobody waits for the end.
   std::string text = "shapes:\n  - {op: softmax, width: 1024, rows: [";

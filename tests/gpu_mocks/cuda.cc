@@ -2,7 +2,8 @@
 // Memory is the host's, and not backed until it is touched.
 //
 // Environment: MOCK_DEVICES (2), MOCK_MIG=1, MOCK_INIT (result of cuInit), MOCK_MEMORY (bytes of a
-// device), MOCK_SEED, MOCK_NO_WAIT=1 (streams cannot wait for the host).
+// device), MOCK_SEED, MOCK_NO_WAIT=1 (streams cannot wait for the host), MOCK_QUEUE (launches that
+// a held stream takes before the next one waits for the device).
 #include <cmath>
 #include <cstdint>
 #include <cstdio>
@@ -13,6 +14,7 @@
 #include <string>
 
 #include <sys/mman.h>
+#include <unistd.h>
 
 #include "tests/gpu_mocks/clock.h"
 #include "tests/gpu_mocks/law.h"
@@ -46,6 +48,11 @@ double normal() {
   return std::sqrt(-2 * std::log(1 - uniform())) * std::cos(6.283185307179586 * uniform());
 }
 
+// The flag that the stream waits for, and the launches behind it.
+const volatile std::uint32_t* flag = nullptr;
+std::uint32_t flag_value = 0;
+long queued = 0;
+
 struct Event {
   double at = -1;
 };
@@ -65,6 +72,8 @@ long mock_number(const char* variable, long otherwise) {
   return text ? std::atol(text) : otherwise;
 }
 void mock_cuda_run(double seconds) {
+  if (flag && ++queued > mock_number("MOCK_QUEUE", 1000))
+    while (*flag < flag_value) ::usleep(1000);
   now += seconds * (1 + mock::kNoise * std::max(-3.0, std::min(3.0, normal())));
   flushed = false;
 }
@@ -187,8 +196,12 @@ int cuStreamCreate(void** stream, unsigned) {
 }
 int cuStreamDestroy_v2(void*) { return 0; }
 int cuStreamSynchronize(void*) { return 0; }
-int cuStreamWaitValue32_v2(void*, unsigned long long, std::uint32_t, unsigned) {
-  return mock_number("MOCK_NO_WAIT", 0) ? 801 : 0;
+int cuStreamWaitValue32_v2(void*, unsigned long long address, std::uint32_t value, unsigned) {
+  if (mock_number("MOCK_NO_WAIT", 0)) return 801;
+  flag = reinterpret_cast<const volatile std::uint32_t*>(address);
+  flag_value = value;
+  queued = 0;
+  return 0;
 }
 int cuEventCreate(void** event, unsigned) {
   *event = new Event;
