@@ -85,6 +85,7 @@ int main(int argc, char** argv) {
   add_network(app, action);
   add_study(app, action);
   add_validate(app, action);
+  add_bench_gpu(app, action);
   add_calibrate(app, action);
   add_catalog(app, action);
   add_doctor(app, action);

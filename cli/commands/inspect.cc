@@ -10,6 +10,7 @@
 #include "cli/commands/inspect_energy.h"
 #include "cli/commands/inspect_workload.h"
 #include "cli/commands/replay_job.h"
+#include "cli/output/op_timings.h"
 #include "cli/output/result.h"
 #include "profiler/replay/host_events.h"
 #include "sim/base/text.h"
@@ -184,6 +185,8 @@ Json to_json(const Findings& found) {
   if (found.energy) json["energy"] = json_energy(*found.energy);
   json["breakdown"] = json_breakdown(found.breakdown);
   json["problems"] = json_problems(found.input.trace->problems);
+  if (!found.input.trace->timings.empty())
+    json["op_costs"] = op_timing_json(found.input.trace->timings);
   return json;
 }
 
@@ -221,12 +224,35 @@ std::string to_text(const Findings& found, std::size_t top) {
   return text +
          fmt::format("\nLargest of {} (host: time in the op itself)\n",
                      counted(found.ops.size(), "op")) +
-         op_table(found.ops, top, found.energy.has_value()).text();
+         op_table(found.ops, top, found.energy.has_value()).text() +
+         (found.input.trace->timings.empty()
+              ? ""
+              : fmt::format("\nBy themselves, as bench-gpu measured: {}\n",
+                            counted(found.input.trace->timings.size(), "measurement")) +
+                    op_timing_table(found.input.trace->timings, false).text(60, top));
+}
+
+/// A store that holds no recording, but what bench-gpu measured.
+Result<Exit> run_on_timings(const trace::Trace& trace, const Globals& globals) {
+  const Formats formats = {
+      .text = [&] { return op_timing_table(trace.timings, false).text(76); },
+      .json =
+          [&] {
+            Json json = json_root("inspect");
+            json["op_costs"] = op_timing_json(trace.timings);
+            return json;
+          },
+      .table = [&] { return op_timing_table(trace.timings, true); },
+      .markdown = [&] { return op_timing_table(trace.timings, false).markdown(); }};
+  if (Status ok = write_result(globals, formats); !ok) return forward(ok);
+  return Exit::kSuccess;
 }
 
 Result<Exit> run(const Options& options, const Globals& globals) {
-  Result<InputTrace> input = load_trace(options.request, globals);
+  Result<InputTrace> input = load_trace(options.request, globals, true);
   if (!input) return forward(input);
+  if (input->trace->ranks.empty() && !input->trace->timings.empty())
+    return run_on_timings(*input->trace, globals);
   Findings found{.input = std::move(*input), .ops = {}, .graph = {}, .energy = {}, .breakdown = {}};
   const auto& recordings = found.input.recordings;
   const bool timed = std::all_of(recordings.begin(), recordings.end(),

@@ -65,9 +65,12 @@ void add_replay_options(CLI::App& command, ReplayRequest& request) {
       ->type_name("FILE");
 }
 
-Result<InputTrace> load_trace(const ReplayRequest& request, const Globals& globals) {
-  Result<trace::Trace> trace = ingest::read_inputs(
-      request.inputs, {.strict = globals.strict, .progress = globals.progress_of("reading")});
+Result<InputTrace> load_trace(const ReplayRequest& request, const Globals& globals,
+                              bool timings_suffice) {
+  Result<trace::Trace> trace =
+      ingest::read_inputs(request.inputs, {.strict = globals.strict,
+                                           .progress = globals.progress_of("reading"),
+                                           .timings_suffice = timings_suffice});
   if (!trace) return forward(trace);
   InputTrace input;
   input.trace = std::make_unique<trace::Trace>(std::move(*trace));

@@ -51,8 +51,10 @@ struct ReplayJob : InputTrace {
   ReplayRun recorded;
 };
 
-/// Reads the ranks asked for. Warns of problems of the recording.
-Result<InputTrace> load_trace(const ReplayRequest& request, const Globals& globals);
+/// Reads the ranks asked for. Warns of problems of the recording. With `timings_suffice`, a store
+/// may hold what bench-gpu measured and no rank.
+Result<InputTrace> load_trace(const ReplayRequest& request, const Globals& globals,
+                              bool timings_suffice = false);
 
 /// Reads, lowers and runs.
 Result<ReplayJob> load_job(const ReplayRequest& request, const Globals& globals);

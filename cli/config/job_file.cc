@@ -5,9 +5,11 @@
 
 #include <fmt/core.h>
 
+#include "cli/calibrate/op_timings.h"
 #include "cli/config/read_plan.h"
 #include "cli/config/recorded_workload.h"
 #include "models/workload/read_model.h"
+#include "sim/base/text.h"
 #include "sim/base/yaml.h"
 #include "sim/cluster/catalog.h"
 #include "sim/cluster/read_cluster.h"
@@ -152,6 +154,36 @@ std::vector<const cluster::Gpu*> gpus_of(const std::optional<cluster::Cluster>& 
   return gpus;
 }
 
+/// What was measured of operations by themselves: beside the recording, and in the file that the
+/// job names.
+Result<MeasuredByDevice> read_measured_ops(const YamlMap& root, const std::filesystem::path& folder,
+                                           const std::optional<RecordedWorkload>& recorded,
+                                           std::vector<std::string>& notes) {
+  std::vector<trace::OpTiming> timings;
+  if (recorded) timings = recorded->timings;
+  if (const auto file = root.optional<std::string>("op_costs")) {
+    Result<std::vector<trace::OpTiming>> read = read_op_costs(folder / *file);
+    if (!read) return forward(read);
+    trace::merge(timings, std::move(*read));
+  }
+  MeasuredByDevice measured = measured_ops_of(timings, notes);
+  if (!recorded) return measured;
+  const auto device = measured.find(recorded->device);
+  if (device == measured.end()) return measured;
+  const compute::MeasuredOps::Learnt learnt = device->second.learn(recorded->workload);
+  if (learnt.both > 0)
+    notes.push_back(
+        fmt::format("op costs: {} of the recording were measured by themselves too; others take "
+                    "what the job makes of such a measurement",
+                    counted(learnt.both, "operation")));
+  for (const workload::OpKind kind : learnt.unlike)
+    notes.push_back(fmt::format(
+        "op costs: {} took more than three times, or less than a third, of what the recording has "
+        "of the same: left out",
+        workload::to_string(kind)));
+  return measured;
+}
+
 /// The instances of the cluster, of each kind that it names.
 cost::Place place_of(const YamlMap& root) {
   cost::Place place;
@@ -217,6 +249,8 @@ Result<JobFile> read_job(const YamlMap& root, const std::filesystem::path& folde
   std::vector<std::string> assumed;
   ConditionsOf conditions(gpus, kernels_of(model, implementation, plan));
   std::vector<std::string> notes;
+  Result<MeasuredByDevice> measured_ops = read_measured_ops(root, folder, recorded, notes);
+  if (!measured_ops) return forward(measured_ops);
   if (recorded && cluster && training && plan) {
     if (Status ok = check_shapes(*recorded, *training, *plan); !ok) return forward(ok);
     assumed = recorded_as(*root.map("training"), *recorded, *training);
@@ -259,6 +293,7 @@ Result<JobFile> read_job(const YamlMap& root, const std::filesystem::path& folde
                        .training = *training,
                        .plan = *plan,
                        .conditions = conditions.all.front(),
+                       .measured_ops = std::move(*measured_ops),
                        .conditions_on = conditions.behind_first()},
               .has_plan = has_plan,
               .cluster = std::move(*cluster),

@@ -64,7 +64,7 @@ Result<RecordedWorkload> read_recording(const YamlMap& map, const std::filesyste
   const std::optional<double> samples = map.optional<double>("samples");
   if (samples && !(std::isfinite(*samples) && *samples > 0))
     map.report("samples", fmt::format("{:g} is no batch", *samples), "a number above zero");
-  const Result<trace::Trace> trace = ingest::read_inputs(std::span(&path, 1), {});
+  Result<trace::Trace> trace = ingest::read_inputs(std::span(&path, 1), {});
   if (!trace) return forward(trace);
   Result<Lifted> lifted = workload::lift(*trace, {.samples = samples});
   if (!lifted) return forward(lifted);
@@ -84,6 +84,7 @@ Result<RecordedWorkload> read_recording(const YamlMap& map, const std::filesyste
                           .device = device_of(rank),
                           .dtype = dtype,
                           .idle_per_kernel = idle,
+                          .timings = std::move(trace->timings),
                           .notes = std::move(lifted->notes)};
 }
 

@@ -9,6 +9,7 @@
 
 #include "models/step/conditions.h"
 #include "models/workload/workload.h"
+#include "profiler/trace/op_timing.h"
 #include "sim/base/yaml.h"
 #include "strategies/plan.h"
 
@@ -23,8 +24,9 @@ struct RecordedWorkload {
   std::string device;  ///< in the catalog; empty where unknown
   /// In the order of its operations: what most matrix work was computed in.
   std::optional<workload::Dtype> dtype;
-  Seconds idle_per_kernel;         ///< of the layers' kernels: all that is not in the layers
-  std::vector<std::string> notes;  ///< for people
+  Seconds idle_per_kernel;               ///< of the layers' kernels: all that is not in the layers
+  std::vector<trace::OpTiming> timings;  ///< that stand beside it in its store
+  std::vector<std::string> notes;        ///< for people
 };
 
 /// Reads the keys `recording` (a file or folder, from `folder`) and `samples` of the section. Fails

@@ -17,6 +17,12 @@ struct OpCost::State {
   Constants constants;  // with what is sustained in place of benchmarks' memory and attention
   double gemm;          // time of matrix operations ÷ benchmark
   std::vector<std::string> sources;
+
+  /// Time in a job ÷ that of a benchmark.
+  double sustained(const Op& op) const {
+    const bool matrix = op.kind == OpKind::kGemm || op.kind == OpKind::kConvolution;
+    return matrix && arithmetic_of(facts, op.dtype) != Arithmetic::kFp32 ? gemm : 1;
+  }
 };
 
 namespace {
@@ -57,9 +63,7 @@ Result<OpCost> OpCost::on(const DeviceFacts& facts, const Sustained& sustained,
 
 Estimate<Seconds> OpCost::predicted(const Op& op) const {
   Predicted p = predict(state_->facts, state_->constants, op);
-  const bool matrix = op.kind == OpKind::kGemm || op.kind == OpKind::kConvolution;
-  if (matrix && arithmetic_of(state_->facts, op.dtype) != Arithmetic::kFp32)
-    p.seconds *= state_->gemm;
+  p.seconds *= state_->sustained(op);
   const Widths& widths =
       p.provenance == Provenance::kInterpolated ? state_->constants.known : state_->constants.other;
   const Width width = widths[static_cast<std::size_t>(p.kind)];
@@ -67,9 +71,25 @@ Estimate<Seconds> OpCost::predicted(const Op& op) const {
           Seconds::s(p.seconds * width.high), p.provenance};
 }
 
+OpCost OpCost::with(MeasuredOps measured) const {
+  OpCost cost = *this;
+  cost.measured_ = std::make_shared<const MeasuredOps>(std::move(measured));
+  return cost;
+}
+
+std::optional<Estimate<Seconds>> OpCost::measured(const Op& op) const {
+  std::optional<Estimate<Seconds>> alone;
+  if (measured_) alone = measured_->find(op);
+  if (!alone) return alone;
+  const double factor = measured_->in_job(op.kind).value_or(state_->sustained(op));
+  return Estimate<Seconds>{alone->value * factor, alone->low * factor, alone->high * factor,
+                           alone->provenance};
+}
+
 Estimate<Seconds> OpCost::time(const Op& op) const {
+  if (op.measured && !workload::differs_from_measured(op)) return *op.measured;
+  if (const std::optional<Estimate<Seconds>> alone = measured(op)) return *alone;
   if (!op.measured) return predicted(op);
-  if (!workload::differs_from_measured(op)) return *op.measured;
   return rescale(*op.measured, workload::as_measured(op), op);
 }
 

@@ -20,6 +20,7 @@
 
 #include "models/compute/calibration.h"
 #include "models/compute/device_facts.h"
+#include "models/compute/measured_ops.h"
 #include "models/workload/op.h"
 #include "sim/base/estimate.h"
 #include "sim/base/result.h"
@@ -49,9 +50,17 @@ class OpCost {
   static Result<OpCost> on(const DeviceFacts& facts, const Sustained& sustained,
                            std::span<const Calibration> calibrations = shipped_calibrations());
 
-  /// What the op carries as recorded, rescaled where its extents have changed since; else what the
-  /// laws say. REQUIRES: the op does not communicate.
+  /// The same, which knows what was measured of operations one by one on this device.
+  OpCost with(MeasuredOps measured) const;
+
+  /// What the op carries as recorded for the extents it has; else what was measured of it by
+  /// itself; else the recording, rescaled; else what the laws say. REQUIRES: the op does not
+  /// communicate.
   Estimate<Seconds> time(const workload::Op& op) const;
+
+  /// What was measured of the op by itself, carried over to a job: by what a recording of both
+  /// shows, else by what is sustained. Nothing where it was not.
+  std::optional<Estimate<Seconds>> measured(const workload::Op& op) const;
 
   /// What the laws say, whether or not the op carries a recording. REQUIRES: as `time`.
   Estimate<Seconds> predicted(const workload::Op& op) const;
@@ -76,6 +85,7 @@ class OpCost {
  private:
   struct State;
   std::shared_ptr<const State> state_;
+  std::shared_ptr<const MeasuredOps> measured_ = {};  ///< null where nothing was
   explicit OpCost(std::shared_ptr<const State> state) : state_(std::move(state)) {}
 };
 

@@ -46,6 +46,8 @@ Result<DeviceKind> kind_named(const std::string& name, const Spec& spec,
     return DeviceKind{name, nullptr, conditions, OpPrice(std::nullopt, conditions)};
   Result<compute::OpCost> cost = compute::OpCost::on(name, conditions.sustained, calibrations);
   if (!cost) return forward(cost);
+  if (const auto alone = spec.measured_ops.find(name); alone != spec.measured_ops.end())
+    cost = cost->with(alone->second);
   const Result<const cluster::Gpu*> gpu = cluster::find_gpu(name);
   if (!gpu) return forward(gpu);
   std::optional<CarriedOver> measured;

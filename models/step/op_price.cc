@@ -24,7 +24,11 @@ Estimate<Seconds> OpPrice::estimate(const Op& op) const {
     time = cost_->time(half);
     if (op.kind == workload::OpKind::kGemm) scale *= conditions_.fp8;
   } else {
-    time = op.measured && measured_
+    // Measured on this very device is better than recorded on another.
+    const std::optional<Estimate<Seconds>> alone =
+        op.measured && measured_ ? cost_->measured(op) : std::nullopt;
+    time = alone ? *alone
+           : op.measured && measured_
                ? measured_->to.carried(measured_->from.time(op), op, measured_->from)
                : cost_->time(op);
   }

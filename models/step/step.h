@@ -32,6 +32,8 @@ struct Spec {
   strategies::Training training;
   strategies::Plan plan;
   Conditions conditions;
+  /// What was measured of operations by themselves, by device in the catalog.
+  std::map<std::string, compute::MeasuredOps, std::less<>> measured_ops = {};
   /// On devices of these names, in the place of `conditions`. How long the host takes per kernel
   /// and what a step has once are those of `conditions` for all.
   std::map<std::string, Conditions, std::less<>> conditions_on = {};

@@ -70,7 +70,10 @@ class Ranks {
   Trace take() {
     recorder_.reset();
     rows_.reset();
-    Trace trace{.names = std::move(names_), .ranks = {}, .problems = std::move(problems_)};
+    Trace trace{.names = std::move(names_),
+                .ranks = {},
+                .problems = std::move(problems_),
+                .timings = std::move(timings_)};
     std::move(ranks_.begin(), ranks_.end(), std::back_inserter(trace.ranks));
     return trace;
   }
@@ -96,11 +99,13 @@ class Ranks {
       ranks_.push_back(std::move(rank));
     }
     problems_.add(stored.problems);
+    merge(timings_, std::move(stored.timings));
   }
 
   MakeRows make_rows_;
   NamePool names_;
   Problems problems_;
+  std::vector<OpTiming> timings_;
   std::deque<Rank> ranks_;  // which does not move them
   std::unique_ptr<RowSink> rows_;
   std::optional<Recorder> recorder_;
@@ -270,7 +275,12 @@ Result<Trace> read_inputs(std::span<const fs::path> paths, const ReadOptions& op
   const Result<std::vector<Input>> inputs = find_inputs(paths);
   if (!inputs) return forward(inputs);
   Result<Trace> trace = read_to_memory(*inputs, options);
-  if (trace) align(*trace);
+  if (!trace) return trace;
+  if (trace->ranks.empty() && (trace->timings.empty() || !options.timings_suffice))
+    return fail(Diagnostic{.file = paths.front().string(),
+                           .problem = "holds no recording",
+                           .expected = "a store that `rehearse import` wrote"});
+  align(*trace);
   return trace;
 }
 

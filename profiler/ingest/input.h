@@ -15,14 +15,16 @@ namespace rehearse::ingest {
 struct ReadOptions {
   bool strict = false;  ///< fail on problems of severity warning or error
   Progress progress = {};
+  /// A store that holds nothing but what operations took by themselves is input enough.
+  bool timings_suffice = false;
 };
 
 /// Reads recordings of one job into memory, on one clock (trace::align), in order of rank number.
 ///
 /// A path is a recording or a folder of recordings (in order of name, numbers by value). A rank
 /// whose recording does not say its number gets the lowest free one. Execution traces are joined to
-/// the timed ranks they belong to (join.h). Fails on input that cannot be read, and on two
-/// recordings of one rank.
+/// the timed ranks they belong to (join.h). Fails on input that cannot be read, on two recordings of
+/// one rank, and on stores without any.
 Result<trace::Trace> read_inputs(std::span<const std::filesystem::path> paths,
                                  const ReadOptions& options);
 

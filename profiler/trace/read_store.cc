@@ -1,4 +1,5 @@
 #include <array>
+#include <cmath>
 #include <cstdio>
 #include <cstring>
 
@@ -20,7 +21,7 @@ class StoreReader {
 
   bool read() {
     return read_names() && read_ranks() && read_tables() && read_host_ops() && read_gpu_ops() &&
-           read_rest() && read_power() && read_facts();
+           read_rest() && read_power() && read_facts() && read_timings();
   }
   const std::string& why() const { return why_; }
 
@@ -59,6 +60,7 @@ class StoreReader {
   bool read_rest();
   bool read_power();
   bool read_facts();
+  bool read_timings();
 
   sqlite3* db_;
   Trace& trace_;
@@ -311,6 +313,52 @@ bool StoreReader::read_rest() {
       trace_.problems.add(static_cast<ProblemKind>(*kind), problems.text(2),
                           problems.optional<std::uint64_t>(1).value_or(0));
   return done(problems, "problem");
+}
+
+bool StoreReader::read_timings() {
+  // Stores written before operations were measured by themselves lack the table.
+  Query table(db_, "SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = 'op_cost'");
+  if (!table.next()) return done(table, "sqlite_master");
+  Query query(db_,
+              "SELECT op, shape, dtype, layout, epilogue, cold, device, multiprocessors, "
+              "partition, memory_clock_hz, libraries, median_ns, mean_ns, min_ns, p10_ns, p90_ns, "
+              "samples, half_width, dropped, capped, sm_clock_hz, date, note FROM op_cost "
+              "ORDER BY rowid");
+  bool sound = true;
+  const auto number = [&](int column) {
+    const double value = query.real(column);
+    sound = sound && std::isfinite(value) && value >= 0;
+    return value;
+  };
+  const auto text = [&](int column) { return std::string(query.text(column)); };
+  const auto count = [&](int column) { return query.optional<std::uint64_t>(column).value_or(0); };
+  while (query.next()) {
+    OpTiming& t = trace_.timings.emplace_back();
+    t.op = text(0);
+    t.shape = text(1);
+    t.dtype = text(2);
+    t.layout = text(3);
+    t.epilogue = text(4);
+    t.cold = query.integer(5) != 0;
+    t.device = text(6);
+    t.multiprocessors = query.optional<std::uint32_t>(7).value_or(0);
+    t.partition = text(8);
+    t.memory_clock_hz = number(9);
+    t.libraries = text(10);
+    int column = 11;
+    for (Seconds* time : {&t.median, &t.mean, &t.min, &t.p10, &t.p90})
+      *time = Seconds::ns(number(column++));
+    t.samples = count(16);
+    t.half_width = number(17);
+    t.dropped = count(18);
+    t.capped = number(19);
+    t.sm_clock_hz = number(20);
+    t.date = text(21);
+    t.note = text(22);
+    if (!sound || !(t.median > Seconds::s(0)))
+      return bad("table op_cost: a number is out of range");
+  }
+  return done(query, "op_cost");
 }
 
 }  // namespace

@@ -58,6 +58,7 @@ bool Query::next() {
 std::int64_t Query::integer(int column) const {
   return sqlite3_column_int64(statement_.get(), column);
 }
+double Query::real(int column) const { return sqlite3_column_double(statement_.get(), column); }
 bool Query::is_null(int column) const {
   return sqlite3_column_type(statement_.get(), column) == SQLITE_NULL;
 }

@@ -42,6 +42,7 @@ class Query {
   bool ok() const { return ok_; }
 
   std::int64_t integer(int column) const;
+  double real(int column) const;
   bool is_null(int column) const;
   /// Any type of value may stand in any column, whatever the schema says.
   bool is_integer(int column) const;

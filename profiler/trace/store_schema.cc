@@ -36,6 +36,10 @@ CREATE TABLE board(rank_id INTEGER, id INTEGER, uuid TEXT, name TEXT, instance T
 CREATE TABLE power(rank_id INTEGER, board INTEGER, time_ns INTEGER, power_mw INTEGER,
   energy_mj INTEGER, core_mhz INTEGER, memory_mhz INTEGER, celsius INTEGER, clock_reasons INTEGER);
 CREATE TABLE problem(kind INTEGER PRIMARY KEY, name TEXT, severity TEXT, count INTEGER, first TEXT);
+CREATE TABLE op_cost(op TEXT, shape TEXT, dtype TEXT, layout TEXT, epilogue TEXT, cold INTEGER,
+  device TEXT, multiprocessors INTEGER, partition TEXT, memory_clock_hz REAL, libraries TEXT,
+  median_ns REAL, mean_ns REAL, min_ns REAL, p10_ns REAL, p90_ns REAL, samples INTEGER,
+  half_width REAL, dropped INTEGER, capped REAL, sm_clock_hz REAL, date TEXT, note TEXT);
 CREATE TABLE kind(of TEXT, id INTEGER, name TEXT, PRIMARY KEY(of, id)) WITHOUT ROWID;
 INSERT INTO kind VALUES
   ('host_op', 0, 'operator'), ('host_op', 1, 'runtime'), ('host_op', 2, 'driver'),

@@ -13,6 +13,7 @@
 #include <string>
 #include <vector>
 
+#include "profiler/trace/op_timing.h"
 #include "profiler/trace/problems.h"
 #include "sim/base/collective.h"
 #include "sim/base/ids.h"
@@ -239,6 +240,8 @@ struct Trace {
   NamePool names;
   std::vector<Rank> ranks;
   Problems problems;
+  /// Of operations by themselves; those of a recording are in its rows.
+  std::vector<OpTiming> timings = {};
 };
 
 }  // namespace rehearse::trace

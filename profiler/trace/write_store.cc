@@ -14,6 +14,11 @@ namespace {
 
 using Cell = std::optional<std::int64_t>;
 
+/// No implicit conversion: whole numbers are cells.
+struct Real {
+  double value;
+};
+
 template <class Tag>
 Cell cell(const std::optional<Id<Tag>>& id) {
   return id ? Cell(id->index()) : std::nullopt;
@@ -92,6 +97,10 @@ struct StoreWriter::Database final : RowSink {
                         SQLITE_TRANSIENT);
       return *this;
     }
+    Row& operator<<(Real number) {
+      sqlite3_bind_double(statement_.get(), ++column_, number.value);
+      return *this;
+    }
     void end() {
       ok_ = sqlite3_step(statement_.get()) == SQLITE_DONE && ok_;
       sqlite3_reset(statement_.get());
@@ -105,7 +114,25 @@ struct StoreWriter::Database final : RowSink {
   };
 
   bool write_tables(const Trace& trace);
+  bool write_timings(const Trace& trace);
 };
+
+bool StoreWriter::Database::write_timings(const Trace& trace) {
+  bool ok = true;
+  Row row(db.get(), "INSERT INTO op_cost VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)",
+          ok);
+  const auto ns = [](Seconds time) { return Real{time.us() * 1e3}; };
+  for (const OpTiming& t : trace.timings)
+    (row << std::string_view(t.op) << std::string_view(t.shape) << std::string_view(t.dtype)
+         << std::string_view(t.layout) << std::string_view(t.epilogue) << Cell(t.cold)
+         << std::string_view(t.device) << Cell(t.multiprocessors) << std::string_view(t.partition)
+         << Real{t.memory_clock_hz} << std::string_view(t.libraries) << ns(t.median) << ns(t.mean)
+         << ns(t.min) << ns(t.p10) << ns(t.p90) << Cell(static_cast<std::int64_t>(t.samples))
+         << Real{t.half_width} << Cell(static_cast<std::int64_t>(t.dropped)) << Real{t.capped}
+         << Real{t.sm_clock_hz} << std::string_view(t.date) << std::string_view(t.note))
+        .end();
+  return ok;
+}
 
 bool StoreWriter::Database::write_tables(const Trace& trace) {
   bool ok = true;
@@ -224,7 +251,7 @@ Status StoreWriter::finish(const Trace& trace) {
     ok = ok && (*inserter)->ok();
     inserter->reset();
   }
-  ok = ok && d.write_tables(trace) && d.execute("COMMIT");
+  ok = ok && d.write_tables(trace) && d.write_timings(trace) && d.execute("COMMIT");
   if (!ok) return sqlite_error(d.db.get(), d.path, "cannot be written");
   d.db.reset();
   return d.file.commit();

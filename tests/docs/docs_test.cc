@@ -7,7 +7,7 @@
 //                                          on the page of SimGrid it finds the same ends
 //   ```console … ```                       "$ command" and the lines it prints, run in the source
 //                                          tree; "…" stands for anything within a line, and, alone,
-//                                          for any lines
+//                                          for any lines; $MOCK_GPU is the folder of the mock GPU
 #include <cstdio>
 #include <filesystem>
 
@@ -71,9 +71,10 @@ TEST_CASE("worked examples of graphs give the times that the page states") {
 /// What a command prints, stdout and stderr together, and its exit code on a line of its own where
 /// it is not 0.
 std::vector<std::string> output_of(const std::string& command) {
-  const std::string full =
-      fmt::format("cd '{}' && PATH='{}':\"$PATH\" && {{ {}; }} 2>&1",
-                  test::source_file("").string(), test::program_folder().string(), command);
+  const std::string program = test::program_folder().string();
+  const std::string full = fmt::format(
+      "cd '{}' && PATH='{}':\"$PATH\" && MOCK_GPU='{}/tests/gpu_mocks/all' && {{ {}; }} 2>&1",
+      test::source_file("").string(), program, program, command);
   std::FILE* pipe = ::popen(full.c_str(), "r");
   REQUIRE(pipe);
   std::string text;

@@ -8,6 +8,7 @@
 #include "models/comm/transfer.h"
 #include "models/workload/hugging_face.h"
 #include "models/workload/read_model.h"
+#include "profiler/bench/shape.h"
 #include "profiler/capture/blocks.h"
 #include "sim/base/text.h"
 #include "sim/cluster/point_to_point.h"
@@ -108,6 +109,14 @@ TEST_CASE("the page of JSON names every key that a command writes") {
     check({"catalog", kind}, "");
   check({"network", "--device", "h100_sxm5_80", "--sizes", "1MiB"}, "");
   check({"doctor"}, "");
+  ::setenv("LD_LIBRARY_PATH", (test::program_folder() / "tests/gpu_mocks/all").c_str(), 1);
+  const std::string shapes =
+      test::write_scratch("shapes.csv", "op,rows,width,bytes\nnorm,4,4,\nall_reduce,,,1\n")
+          .string();
+  const std::string costs = (test::scratch_folder() / "costs.rehearse").string();
+  check({"bench-gpu", "--shapes", shapes, "-o", costs}, "");
+  ::unsetenv("LD_LIBRARY_PATH");
+  check({"inspect", costs}, test::section_of(page, "## bench-gpu"));
   const std::string job =
       test::write_scratch("job.yaml",
                           "workload: {model: gpt2}\ntraining: {global_batch: 8}\nplan: {data: 8}\n"
@@ -132,6 +141,42 @@ TEST_CASE("the page of JSON names every key that a command writes") {
   const std::string folder = (test::scratch_folder() / "capture").string();
   check({"profile", "-o", folder, "--", test::capture_program("capture_target"), "ranges", "10"},
         "");
+}
+
+// --- shapes.md
+
+TEST_CASE("the shapes on their page are measured as they stand, and every operation is listed") {
+  const fs::path page = test::source_file("docs/formats/shapes.md");
+  const std::string mocks = (test::program_folder() / "tests/gpu_mocks/all").string();
+  for (const auto& [language, file, rows] :
+       {std::tuple("yaml", "shapes.yaml", 2 * (3 * 2 * 2 + 2 + 1)),
+        std::tuple("csv", "shapes.csv", 4)}) {
+    const auto blocks = test::blocks_of(page, language);
+    REQUIRE(blocks.size() == 1);
+    const std::string shapes =
+        test::write_scratch(file, test::join_lines(blocks.front().lines)).string();
+    const test::Ran ran =
+        test::RunningRehearse({"bench-gpu", "--shapes", shapes, "--format", "json"},
+                              {{"LD_LIBRARY_PATH", mocks}})
+            .wait();
+    INFO(ran.errors);
+    REQUIRE(ran.code == 0);
+    CHECK(nlohmann::json::parse(ran.out).at("rows").size() == static_cast<std::size_t>(rows));
+  }
+  const std::string text = test::text_of(page);
+  for (const bench::OpRule& rule : bench::op_rules()) {
+    INFO(rule.op);
+    std::string line;
+    for (const std::string_view each : split(text, '\n'))
+      if (each.starts_with("|") &&
+          each.find(fmt::format("`{}`", rule.op)) != std::string_view::npos)
+        line = each;
+    for (const bench::ExtentRule& extent : rule.extents)
+      CHECK(line.find(fmt::format("`{}`", extent.name)) != std::string::npos);
+    for (const auto* names : {&rule.dtypes, &rule.layouts, &rule.epilogues})
+      for (const std::string_view name : *names)
+        CHECK(line.find(fmt::format("`{}`", name)) != std::string::npos);
+  }
 }
 
 // --- link.md

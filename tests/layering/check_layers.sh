@@ -23,9 +23,10 @@ BEGIN {
   may["profiler/ingest"] = "sim/base sim/graph profiler/trace profiler/capture"
   may["profiler/replay"] = "sim/base sim/graph profiler/trace"
   may["profiler/capture"] = "sim/base"
+  may["profiler/bench"] = "sim/base profiler/trace"
   may["cli"] = "sim/base sim/graph sim/cluster sim/engine models/comm models/job" \
                " models/workload models/compute models/memory models/step strategies cost profiler/trace" \
-               " profiler/ingest profiler/replay profiler/capture"
+               " profiler/ingest profiler/replay profiler/capture profiler/bench"
   # third-party header: modules whose sources may include it; fmt and tl::expected are everywhere
   owner["yaml-cpp"] = "sim/base"
   owner["sqlite3.h"] = "profiler/trace"

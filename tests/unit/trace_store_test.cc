@@ -257,6 +257,93 @@ TEST_CASE("a reference that points nowhere refuses the whole store") {
   }
 }
 
+OpTiming timing(const std::string& op, double us) {
+  return {.op = op,
+          .shape = "m=1 n=2 k=3 batch=1",
+          .dtype = "bf16",
+          .layout = "nt",
+          .epilogue = "none",
+          .cold = true,
+          .device = "Example \"GPU\"",
+          .multiprocessors = 132,
+          .partition = "1g.10gb",
+          .memory_clock_hz = 2619e6,
+          .libraries = "driver 13.0",
+          .median = Seconds::us(us),
+          .mean = Seconds::us(us * 1.1),
+          .min = Seconds::us(us * 0.9),
+          .p10 = Seconds::us(us * 0.95),
+          .p90 = Seconds::us(us * 1.2),
+          .samples = 17,
+          .half_width = 0.008,
+          .dropped = 3,
+          .capped = 0.25,
+          .sm_clock_hz = 1755e6,
+          .date = "2026-01-31",
+          .note = "a note"};
+}
+
+TEST_CASE("a store holds what operations took by themselves, beside a recording or alone") {
+  for (Trace trace : {small_trace(), Trace{}}) {
+    trace.timings = {timing("gemm", 12.345678), timing("conv", 0.5)};
+    const fs::path path = stored(trace);
+    const Result<Trace> read = read_store(path);
+    INFO(error_of(path));
+    REQUIRE(read);
+    CHECK(lines_of(*read) == lines_of(trace));
+    REQUIRE(read->timings.size() == 2);
+    const OpTiming &a = trace.timings[0], &b = read->timings[0];
+    CHECK(same_key(a, b));
+    CHECK_FALSE(same_key(a, read->timings[1]));
+    for (const auto& [was, is] : {std::pair(a.median, b.median),
+                                  {a.mean, b.mean},
+                                  {a.min, b.min},
+                                  {a.p10, b.p10},
+                                  {a.p90, b.p90}})
+      CHECK(is.s() == Approx(was.s()).epsilon(1e-12));
+    CHECK(b.samples == 17);
+    CHECK(b.dropped == 3);
+    CHECK(b.half_width == a.half_width);
+    CHECK(b.capped == a.capped);
+    CHECK(b.sm_clock_hz == a.sm_clock_hz);
+    CHECK(b.date == a.date);
+    CHECK(b.note == a.note);
+  }
+}
+
+TEST_CASE("a store of before operations were measured by themselves is read without them") {
+  Trace trace = small_trace();
+  trace.timings = {timing("gemm", 1)};
+  const fs::path path = stored(trace);
+  test::Database(path).run("DROP TABLE op_cost");
+  const Result<Trace> read = read_store(path);
+  REQUIRE(read);
+  CHECK(read->timings.empty());
+  CHECK(lines_of(*read) == lines_of(trace));
+}
+
+TEST_CASE("a measured time that is none refuses the store") {
+  for (const char* damage : {"median_ns = -1", "mean_ns = 9e999", "median_ns = 0", "p90_ns = -5"}) {
+    Trace trace;
+    trace.timings = {timing("gemm", 1)};
+    const fs::path path = stored(trace);
+    test::Database(path).run(std::string("UPDATE op_cost SET ") + damage);
+    INFO(damage);
+    CHECK(error_of(path).starts_with(path.string() + ": is damaged: table op_cost: a number"));
+  }
+}
+
+TEST_CASE("measured again, an operation has its new time; others stay") {
+  std::vector<OpTiming> all = {timing("gemm", 1), timing("conv", 2)};
+  OpTiming hot = timing("gemm", 3);
+  hot.cold = false;
+  merge(all, {timing("gemm", 5), hot});
+  REQUIRE(all.size() == 3);
+  CHECK(all[0].median.us() == Approx(5));
+  CHECK(all[1].median.us() == Approx(2));
+  CHECK(all[2].median.us() == Approx(3));
+}
+
 TEST_CASE("a store that is not finished is not there") {
   const fs::path path = test::scratch_folder() / "a.rehearse";
   std::ofstream(path) << "old";

@@ -1,0 +1,47 @@
+// What `bench-gpu` measured, for the cost model; and what it has to measure for a recording.
+#pragma once
+
+#include <filesystem>
+#include <map>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "models/compute/measured_ops.h"
+#include "models/workload/workload.h"
+#include "profiler/bench/shape.h"
+#include "profiler/trace/op_timing.h"
+#include "sim/base/result.h"
+
+namespace rehearse::cli {
+
+using MeasuredByDevice = std::map<std::string, compute::MeasuredOps, std::less<>>;
+
+/// The timings that the cost model uses, by device in the catalog. What it does not (copies,
+/// collectives, products with an epilogue, devices that are partitions or not in the catalog) is
+/// passed over; `notes` says how many.
+MeasuredByDevice measured_ops_of(std::span<const trace::OpTiming> timings,
+                                 std::vector<std::string>& notes);
+
+/// Those of a trace store. Fails where it is none, and where no timing is in it.
+Result<std::vector<trace::OpTiming>> read_op_costs(const std::filesystem::path& store);
+
+/// The operation of a workload that a shape stands for; nothing for copies, collectives and
+/// reductions.
+std::optional<workload::Op> op_of(const bench::Shape& shape);
+
+/// The shape that stands for an op of a workload; nothing where it has none: a gather, bytes that
+/// make no whole rows. `samples` of the workload tell the images of a convolution.
+std::optional<bench::Shape> shape_of(const workload::Op& op, double samples);
+
+struct Replan {
+  std::vector<bench::Shape> shapes;
+  std::size_t without_shape = 0;  ///< operations that no benchmark stands for
+};
+
+/// What other plans of a recorded job compute: its operations as recorded, divided by tensor
+/// parallelism of 2, 4 and 8, in microbatches of half, twice and four times as many samples; and
+/// the collectives that sum its gradients and activations.
+Replan replan_shapes(const workload::Workload& recorded);
+
+}  // namespace rehearse::cli

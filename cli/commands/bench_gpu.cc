@@ -1,0 +1,239 @@
+// rehearse bench-gpu: measure operations on this machine's GPUs.
+#include <algorithm>
+#include <ctime>
+
+#include <CLI/CLI.hpp>
+#include <fmt/core.h>
+
+#include "cli/calibrate/op_timings.h"
+#include "cli/commands/commands.h"
+#include "cli/output/op_timings.h"
+#include "cli/output/result.h"
+#include "models/workload/lift.h"
+#include "profiler/bench/default_shapes.h"
+#include "profiler/bench/session.h"
+#include "profiler/bench/shape_file.h"
+#include "profiler/ingest/input.h"
+#include "profiler/trace/store.h"
+#include "sim/base/text.h"
+
+namespace rehearse::cli {
+namespace {
+
+struct Options {
+  std::vector<std::string> ops;  ///< families; empty: all
+  std::filesystem::path shapes;
+  std::vector<std::filesystem::path> from;
+};
+
+std::string today() {
+  const std::time_t now = std::time(nullptr);
+  std::tm date = {};
+  ::gmtime_r(&now, &date);
+  return fmt::format("{:04}-{:02}-{:02}", date.tm_year + 1900, date.tm_mon + 1, date.tm_mday);
+}
+
+bool wanted(const Options& options, bench::Family family) {
+  return options.ops.empty() || std::find(options.ops.begin(), options.ops.end(),
+                                          bench::to_string(family)) != options.ops.end();
+}
+
+Result<std::vector<bench::Shape>> shapes_of_recording(const Options& options,
+                                                      const Globals& globals) {
+  const Result<trace::Trace> trace = ingest::read_inputs(
+      options.from, {.strict = globals.strict, .progress = globals.progress_of("reading")});
+  if (!trace) return forward(trace);
+  const Result<workload::Lifted> lifted = workload::lift(*trace, {});
+  if (!lifted) return forward(lifted);
+  if (!lifted->shapes)
+    return workload::needs_shapes(trace->ranks.front().info.source, "bench-gpu --from");
+  Replan replan = replan_shapes(lifted->workload);
+  if (replan.without_shape > 0)
+    globals.warn(fmt::format("{} of the recording have no benchmark and are left out",
+                             counted(replan.without_shape, "operation")));
+  return std::move(replan.shapes);
+}
+
+Result<std::vector<bench::Shape>> shapes_of(const Options& options, const Globals& globals) {
+  std::vector<bench::Shape> shapes;
+  if (!options.shapes.empty()) {
+    Result<std::vector<bench::Shape>> read = bench::read_shapes(options.shapes);
+    if (!read) return read;
+    shapes = std::move(*read);
+  } else if (!options.from.empty()) {
+    Result<std::vector<bench::Shape>> lifted = shapes_of_recording(options, globals);
+    if (!lifted) return lifted;
+    shapes = std::move(*lifted);
+  } else {
+    for (std::size_t f = 0; f < bench::kFamilies; ++f)
+      for (bench::Shape& shape : bench::default_shapes(static_cast<bench::Family>(f)))
+        shapes.push_back(std::move(shape));
+  }
+  std::erase_if(shapes,
+                [&](const bench::Shape& shape) { return !wanted(options, shape.rule().family); });
+  if (shapes.empty())
+    return fail("no shape of the operations asked for", "--ops that the shapes have");
+  return shapes;
+}
+
+/// Adds to the store that is there, a recording's too, or makes one.
+Status save(const std::filesystem::path& path, const std::vector<trace::OpTiming>& timings) {
+  trace::Trace trace;
+  if (std::error_code none; std::filesystem::exists(path, none)) {
+    Result<trace::Trace> before = trace::read_store(path);
+    if (!before) return forward(before);
+    trace = std::move(*before);
+  }
+  trace::merge(trace.timings, timings);
+  Result<trace::StoreWriter> writer = trace::StoreWriter::create(path);
+  if (!writer) return forward(writer);
+  for (std::size_t r = 0; r < trace.ranks.size(); ++r) {
+    trace::RowSink& rows = writer->rows(r);
+    for (const trace::HostOp& op : trace.ranks[r].host_ops) rows.add(op);
+    for (const trace::GpuOp& op : trace.ranks[r].gpu_ops) rows.add(op);
+    for (const trace::Sync& sync : trace.ranks[r].syncs) rows.add(sync);
+    for (const trace::Dependency& d : trace.ranks[r].dependencies) rows.add(d);
+  }
+  return writer->finish(trace);
+}
+
+std::string reason(const Error& error) {
+  const Diagnostic& d = error.diagnostics.front();
+  return d.expected.empty() ? d.problem : d.problem + "; " + d.expected;
+}
+
+std::string name_of(const bench::GpuInfo& gpu) {
+  return fmt::format("{}{}, {} multiprocessors", gpu.name,
+                     gpu.partition.empty() ? "" : " (MIG " + gpu.partition + ")",
+                     gpu.multiprocessors);
+}
+
+Json to_json(const bench::Outcome& outcome, const std::filesystem::path& store) {
+  Json json = json_root("bench-gpu");
+  json["store"] = store.empty() ? Json() : Json(store.string());
+  json["gpus"] = Json::array();
+  for (const bench::GpuInfo& gpu : outcome.gpus)
+    json["gpus"].push_back({{"name", gpu.name},
+                            {"partition", gpu.partition},
+                            {"multiprocessors", gpu.multiprocessors}});
+  json["rows"] = op_timing_json(outcome.timings);
+  json["skipped"] = Json::array();
+  for (const bench::Skipped& skipped : outcome.skipped)
+    json["skipped"].push_back({{"op", skipped.shape.op},
+                               {"shape", skipped.shape.text()},
+                               {"dtype", skipped.shape.dtype},
+                               {"why", skipped.why}});
+  json["left_out"] = Json::array();
+  for (const bench::LeftOut& left : outcome.left_out)
+    json["left_out"].push_back({{"ops", bench::to_string(left.family)},
+                                {"shapes", left.shapes},
+                                {"why", reason(left.why)}});
+  json["interrupted"] = outcome.interrupted;
+  return json;
+}
+
+std::string to_text(const bench::Outcome& outcome, const std::filesystem::path& store) {
+  std::string text;
+  for (const bench::GpuInfo& gpu : outcome.gpus) text += name_of(gpu) + "\n";
+  text += op_timing_table(outcome.timings, false).text(76);
+  if (!store.empty())
+    text +=
+        fmt::format("{} in {}\n", counted(outcome.timings.size(), "measurement"), store.string());
+  return text;
+}
+
+void warn_of(const bench::Outcome& outcome, const Globals& globals) {
+  if (!outcome.clocks.empty())
+    globals.warn(outcome.clocks + ": clocks and throttling are not known");
+  for (const bench::LeftOut& left : outcome.left_out)
+    globals.warn(fmt::format("--ops {} left out ({}): {}", bench::to_string(left.family),
+                             counted(left.shapes, "shape"), reason(left.why)));
+  for (const bench::Skipped& skipped : outcome.skipped)
+    globals.warn(fmt::format("{} {} {} skipped: {}", skipped.shape.op, skipped.shape.text(),
+                             skipped.shape.dtype, skipped.why));
+  std::uint64_t dropped = 0;
+  for (const trace::OpTiming& t : outcome.timings) dropped += t.dropped;
+  if (dropped > 0)
+    globals.warn(fmt::format("{} measured while the device was throttled: dropped",
+                             dropped == 1 ? "1 batch was" : grouped(dropped) + " batches were"));
+}
+
+Result<Exit> run(const Options& options, const Globals& globals) {
+  Result<std::vector<bench::Shape>> shapes = shapes_of(options, globals);
+  if (!shapes) return forward(shapes);
+  const std::filesystem::path& store = globals.output;
+  if (std::error_code none; !store.empty() && std::filesystem::is_regular_file(store, none) &&
+                            std::filesystem::file_size(store, none) > 0 && !trace::is_store(store))
+    return fail(Diagnostic{.file = store.string(),
+                           .problem = "is there, and no trace store",
+                           .expected = "a new file, or a store to add to"});
+  Result<bench::Session> session = bench::Session::open();
+  if (!session) return forward(session);
+  if (!globals.quiet)
+    fmt::print(stderr, "{} on {}: about {:.0f} s\n", counted(shapes->size(), "shape"),
+               name_of(session->gpu(0)), std::max(1.0, bench::estimated_time(*shapes).s()));
+  const bench::Outcome outcome = session->measure({.shapes = std::move(*shapes),
+                                                   .date = today(),
+                                                   .progress = globals.progress_of("measuring")});
+  warn_of(outcome, globals);
+  if (!store.empty() && !outcome.timings.empty())
+    if (Status ok = save(store, outcome.timings); !ok) return forward(ok);
+  Globals to_stdout = globals;  // -o names the store
+  to_stdout.output.clear();
+  const Formats formats = {
+      .text = [&] { return to_text(outcome, store); },
+      .json = [&] { return to_json(outcome, store); },
+      .table = [&] { return op_timing_table(outcome.timings, true); },
+      .markdown = [&] { return op_timing_table(outcome.timings, false).markdown(); }};
+  if (Status ok = write_result(to_stdout, formats); !ok) return forward(ok);
+  if (outcome.interrupted)
+    return fail(fmt::format("stopped; {} {}", counted(outcome.timings.size(), "measurement"),
+                            store.empty() ? "shown" : "saved"));
+  if (outcome.timings.empty()) return fail("nothing could be measured");
+  return Exit::kSuccess;
+}
+
+}  // namespace
+
+void add_bench_gpu(CLI::App& app, Action& action) {
+  auto options = std::make_shared<Options>();
+  CLI::App* command = app.add_subcommand(
+      "bench-gpu", "Measure operations on this machine's GPUs, for jobs that were not recorded");
+  command
+      ->add_option("--ops", options->ops,
+                   "gemm, conv, attention, elementwise, copy, collective (default: all)")
+      ->delimiter(',')
+      ->type_name("NAME,...")
+      ->allow_extra_args(false)
+      ->check(CLI::Validator(
+          [](const std::string& name) {
+            if (std::find(std::begin(bench::kFamilyNames), std::end(bench::kFamilyNames), name) !=
+                std::end(bench::kFamilyNames))
+              return std::string();
+            return fmt::format("unknown operations '{}'; {}", name,
+                               suggest(name, bench::kFamilyNames));
+          },
+          "", ""));
+  CLI::Option* shapes =
+      command
+          ->add_option("--shapes", options->shapes,
+                       "these shapes: CSV, or YAML with sweeps (default: those of usual models)")
+          ->type_name("FILE");
+  command
+      ->add_option("--from", options->from,
+                   "the shapes that other plans of this recording compute: sharded by tensor "
+                   "parallelism, in other microbatches")
+      ->type_name("FILE")
+      ->expected(1, -1)
+      ->excludes(shapes);
+  command->footer(
+      "-o STORE adds the measurements to a trace store, which a job takes with `op_costs: STORE`.\n"
+      "Examples:\n"
+      "  rehearse bench-gpu --ops gemm,attention --shapes shapes.yaml -o costs.rehearse\n"
+      "  rehearse bench-gpu --from job.rehearse -o job.rehearse");
+  command->callback([options, &action] {
+    action = [options](const Globals& globals) { return run(*options, globals); };
+  });
+}
+
+}  // namespace rehearse::cli

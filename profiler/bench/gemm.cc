@@ -1,0 +1,259 @@
+// Products by cuBLASLt. Matrices are stored by rows, as frameworks do; the library wants columns,
+// and computes the transposed product: C' = B' A'.
+#include <array>
+
+#include <fmt/core.h>
+
+#include "profiler/bench/cublaslt.h"
+#include "profiler/bench/library.h"
+#include "profiler/bench/operation.h"
+
+namespace rehearse::bench {
+namespace {
+
+int data_type(std::string_view dtype) {
+  if (dtype == "bf16") return cublaslt::kReal16Bf;
+  if (dtype == "fp16") return cublaslt::kReal16F;
+  if (dtype == "fp8") return cublaslt::kReal8E4M3;
+  return cublaslt::kReal32F;
+}
+
+int epilogue_of(std::string_view name) {
+  if (name == "bias") return cublaslt::kEpilogueBias;
+  if (name == "relu_bias") return cublaslt::kEpilogueReluBias;
+  if (name == "gelu_bias") return cublaslt::kEpilogueGeluBias;
+  return cublaslt::kEpilogueDefault;
+}
+
+class GemmRunner;
+
+/// A descriptor of the library, destroyed at the end.
+class Descriptor {
+ public:
+  Descriptor() = default;
+  Descriptor(void* object, int (*destroy)(void*)) : object_(object), destroy_(destroy) {}
+  Descriptor(Descriptor&& other) noexcept
+      : object_(std::exchange(other.object_, nullptr)), destroy_(other.destroy_) {}
+  Descriptor& operator=(Descriptor&& other) noexcept {
+    std::swap(object_, other.object_);
+    std::swap(destroy_, other.destroy_);
+    return *this;
+  }
+  ~Descriptor() {
+    if (object_) destroy_(object_);
+  }
+  void* get() const { return object_; }
+
+ private:
+  void* object_ = nullptr;
+  int (*destroy_)(void*) = nullptr;
+};
+
+class Gemm final : public Operation {
+ public:
+  Gemm(Gpu& gpu, const CublasLt& library, void* handle, const Buffer& workspace)
+      : Operation({&gpu}), library_(library), handle_(handle), workspace_(workspace) {}
+
+  Status prepare(const Shape& shape, std::size_t sets);
+  Status launch(std::size_t turn) override {
+    const Operands& o = operands_[turn % operands_.size()];
+    constexpr float kOne = 1, kZero = 0;
+    // B stands first: by columns it is the transposed left factor.
+    return check(library_.cublasLtMatmul(
+                     handle_, desc_.get(), &kOne, o.b.pointer(), b_.get(), o.a.pointer(), a_.get(),
+                     &kZero, o.c.pointer(), c_.get(), o.c.pointer(), c_.get(), found_.algorithm,
+                     workspace_.pointer(), workspace_.bytes(), gpus().front()->stream()),
+                 "running the product");
+  }
+
+ private:
+  struct Operands {
+    Buffer a, b, c;
+  };
+  Status check(int code, std::string_view what) const {
+    if (code == 0) return {};
+    return fail(fmt::format("{}: cuBLASLt error {}", what, code));
+  }
+  Status describe(const Shape& shape);
+  Result<Descriptor> matrix(int type, std::uint64_t rows, std::uint64_t columns,
+                            std::uint64_t batch) const;
+
+  const CublasLt& library_;
+  void* handle_;
+  const Buffer& workspace_;
+  Descriptor desc_, a_, b_, c_;
+  cublaslt::HeuristicResult found_ = {};
+  std::vector<Operands> operands_;
+  Buffer bias_;
+};
+
+/// By columns, so that `rows` is what lies next to each other.
+Result<Descriptor> Gemm::matrix(int type, std::uint64_t rows, std::uint64_t columns,
+                                std::uint64_t batch) const {
+  void* raw = nullptr;
+  if (Status ok = check(library_.cublasLtMatrixLayoutCreate(&raw, type, rows, columns,
+                                                            static_cast<std::int64_t>(rows)),
+                        "describing a matrix");
+      !ok)
+    return forward(ok);
+  Descriptor layout(raw, library_.cublasLtMatrixLayoutDestroy);
+  if (batch > 1) {
+    const auto count = static_cast<std::int32_t>(batch);
+    const auto stride = static_cast<std::int64_t>(rows * columns);
+    int code = library_.cublasLtMatrixLayoutSetAttribute(raw, cublaslt::kLayoutBatchCount, &count,
+                                                         sizeof count);
+    if (code == 0)
+      code = library_.cublasLtMatrixLayoutSetAttribute(raw, cublaslt::kLayoutBatchStride, &stride,
+                                                       sizeof stride);
+    if (Status ok = check(code, "describing a batch"); !ok) return forward(ok);
+  }
+  return layout;
+}
+
+Status Gemm::describe(const Shape& s) {
+  const std::uint64_t m = s["m"], n = s["n"], k = s["k"], batch = s["batch"];
+  const int type = data_type(s.dtype);
+  const int result = s.dtype == "fp8" ? cublaslt::kReal16Bf : type;
+  void* raw = nullptr;
+  const int compute = s.dtype == "tf32" ? cublaslt::kComputeTf32 : cublaslt::kCompute32F;
+  if (Status ok = check(library_.cublasLtMatmulDescCreate(&raw, compute, cublaslt::kReal32F),
+                        "describing a product");
+      !ok)
+    return ok;
+  desc_ = Descriptor(raw, library_.cublasLtMatmulDescDestroy);
+  // A stored by rows as m x k is, by columns, k x m: the second factor as it stands.
+  const bool a_turned = s.layout[0] == 't', b_turned = s.layout[1] == 't';
+  const std::int32_t first = b_turned ? 1 : 0, second = a_turned ? 1 : 0;
+  const std::int32_t epilogue = epilogue_of(s.epilogue);
+  struct Setting {
+    int attribute;
+    const void* value;
+    std::size_t bytes;
+  };
+  void* bias = nullptr;
+  std::vector<Setting> settings = {{cublaslt::kDescTransposeA, &first, sizeof first},
+                                   {cublaslt::kDescTransposeB, &second, sizeof second},
+                                   {cublaslt::kDescEpilogue, &epilogue, sizeof epilogue}};
+  if (s.epilogue != "none") {
+    Result<Buffer> buffer = gpus().front()->random(n * 4, s.dtype == "fp8" ? "bf16" : s.dtype);
+    if (!buffer) return forward(buffer);
+    bias_ = std::move(*buffer);
+    bias = bias_.pointer();
+    settings.push_back({cublaslt::kDescBiasPointer, &bias, sizeof bias});
+  }
+  for (const Setting& each : settings)
+    if (Status ok = check(library_.cublasLtMatmulDescSetAttribute(desc_.get(), each.attribute,
+                                                                  each.value, each.bytes),
+                          "describing a product");
+        !ok)
+      return ok;
+  Result<Descriptor> a = matrix(type, a_turned ? m : k, a_turned ? k : m, batch),
+                     b = matrix(type, b_turned ? k : n, b_turned ? n : k, batch),
+                     c = matrix(result, n, m, batch);
+  for (Result<Descriptor>* each : {&a, &b, &c})
+    if (!*each) return forward(*each);
+  a_ = std::move(*a);
+  b_ = std::move(*b);
+  c_ = std::move(*c);
+  return {};
+}
+
+Status Gemm::prepare(const Shape& s, std::size_t sets) {
+  if (Status ok = describe(s); !ok) return ok;
+  void* raw = nullptr;
+  if (Status ok = check(library_.cublasLtMatmulPreferenceCreate(&raw), "choosing an algorithm");
+      !ok)
+    return ok;
+  const Descriptor preference(raw, library_.cublasLtMatmulPreferenceDestroy);
+  const std::uint64_t most = workspace_.bytes();
+  int code = library_.cublasLtMatmulPreferenceSetAttribute(raw, cublaslt::kPreferenceWorkspace,
+                                                           &most, sizeof most);
+  int count = 0;
+  if (code == 0)
+    code = library_.cublasLtMatmulAlgoGetHeuristic(handle_, desc_.get(), b_.get(), a_.get(),
+                                                   c_.get(), c_.get(), raw, 1, &found_, &count);
+  if (code == cublaslt::kNotSupported || (code == 0 && (count == 0 || found_.state != 0)))
+    return fail("cuBLASLt has no algorithm for it on this device");
+  if (Status ok = check(code, "choosing an algorithm"); !ok) return ok;
+  const std::uint64_t m = s["m"], n = s["n"], k = s["k"], batch = s["batch"];
+  const std::uint64_t element = element_bytes(s.dtype),
+                      result = std::max<std::uint64_t>(2, element);
+  for (std::size_t i = 0; i < sets; ++i) {
+    Gpu& gpu = *gpus().front();
+    Result<Buffer> a = gpu.random(batch * m * k * element, s.dtype),
+                   b = gpu.random(batch * k * n * element, s.dtype),
+                   c = gpu.allocate(batch * m * n * result);
+    for (Result<Buffer>* each : {&a, &b, &c})
+      if (!*each) return forward(*each);
+    operands_.push_back({std::move(*a), std::move(*b), std::move(*c)});
+  }
+  return {};
+}
+
+class GemmRunner final : public Runner {
+ public:
+  GemmRunner(Gpu& gpu, CublasLt library, void* handle, Buffer workspace)
+      : gpu_(gpu),
+        library_(std::move(library)),
+        handle_(handle),
+        workspace_(std::move(workspace)) {}
+  ~GemmRunner() override {
+    gpu_.make_current();
+    library_.cublasLtDestroy(handle_);
+  }
+
+  Result<std::unique_ptr<Operation>> prepare(const Shape& shape, std::size_t sets) override {
+    auto gemm = std::make_unique<Gemm>(gpu_, library_, handle_, workspace_);
+    if (Status ok = gemm->prepare(shape, sets); !ok) return forward(ok);
+    return gemm;
+  }
+  std::string library() const override { return library_.name(); }
+
+ private:
+  Gpu& gpu_;
+  CublasLt library_;
+  void* handle_;
+  Buffer workspace_;
+};
+
+}  // namespace
+
+Result<CublasLt> CublasLt::open() {
+  CublasLt library;
+  const Symbol symbols[] = {
+#define X(name, result, parameters) {#name, reinterpret_cast<void**>(&library.name)},
+      REHEARSE_CUBLASLT_FUNCTIONS(X)
+#undef X
+  };
+  const Result<std::string> found = open_library(
+      "cuBLASLt",
+      {"libcublasLt.so.13", "libcublasLt.so.12", "libcublasLt.so.11", "libcublasLt.so",
+       "/usr/local/cuda/lib64/libcublasLt.so"},
+      symbols, "install the CUDA toolkit, or add the folder of PyTorch's to LD_LIBRARY_PATH");
+  if (!found) return forward(found);
+  const std::size_t version = library.cublasLtGetVersion();
+  // 130002 is 13.0.2.
+  library.name_ =
+      fmt::format("cuBLASLt {}.{}.{}", version / 10000, version % 10000 / 100, version % 100);
+  return library;
+}
+
+Result<std::unique_ptr<Runner>> open_gemm(Gpu& gpu) {
+  Result<CublasLt> library = CublasLt::open();
+  if (!library) return forward(library);
+  gpu.make_current();
+  void* handle = nullptr;
+  if (const int code = library->cublasLtCreate(&handle); code != 0)
+    return fail(fmt::format("cuBLASLt does not start (error {})", code),
+                "a driver that is new enough for it: rehearse doctor");
+  // What PyTorch gives it on Hopper; less elsewhere changes few choices.
+  constexpr std::size_t kWorkspace = std::size_t{32} << 20;
+  Result<Buffer> workspace = gpu.allocate(kWorkspace);
+  if (!workspace) {
+    library->cublasLtDestroy(handle);
+    return forward(workspace);
+  }
+  return std::make_unique<GemmRunner>(gpu, std::move(*library), handle, std::move(*workspace));
+}
+
+}  // namespace rehearse::bench

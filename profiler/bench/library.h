@@ -1,0 +1,31 @@
+// Libraries of NVIDIA, which stand beside a GPU or nowhere: opened where they are found, never
+// linked. Each binding declares what it calls itself; nvidia_abi_check.cc holds that against
+// NVIDIA's headers where they are installed.
+#pragma once
+
+#include <initializer_list>
+#include <span>
+#include <string>
+
+#include "sim/base/result.h"
+
+namespace rehearse::bench {
+
+/// A function of a library, and where its address goes.
+struct Symbol {
+  const char* name;
+  void** to;
+  const char* older = nullptr;  ///< its name in older versions, of the same type
+  bool optional = false;        ///< left null where the library lacks it
+};
+
+/// Opens the first of `files` that is found and fills in the symbols; the library stays loaded to
+/// the end. Fails, with one line, where no file is found, none can be loaded, or a symbol is
+/// missing: the library is of another version. Returns the name under which it was found.
+Result<std::string> open_library(std::string_view what, std::initializer_list<const char*> files,
+                                 std::span<const Symbol> symbols, std::string_view remedy);
+
+/// "12.4" from 12040.
+std::string cuda_version(int number);
+
+}  // namespace rehearse::bench

@@ -1,0 +1,151 @@
+#include "profiler/bench/measure.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include <fmt/core.h>
+
+namespace rehearse::bench {
+namespace {
+
+Seconds mean_of(const std::vector<Seconds>& samples) {
+  Seconds sum = Seconds::s(0);
+  for (const Seconds s : samples) sum += s;
+  return sum / static_cast<double>(samples.size());
+}
+
+/// One subject on its way to a measurement.
+class Run {
+ public:
+  Run(Subject& subject, const Method& method) : subject_(&subject), method_(&method) {}
+
+  bool failed() const { return !result_.status; }
+  bool warm() const { return failed() || agrees_ || busy_ >= method_->longest_warm_up; }
+  bool done() const { return failed() || done_; }
+
+  void warm_up() {
+    const std::optional<Batch> batch = run();
+    if (!batch) return;
+    const Seconds each = mean_of(batch->samples);
+    agrees_ = last_ > Seconds::s(0) && std::abs(each / last_ - 1) <= method_->agreement &&
+              !batch->throttled;
+    last_ = each;
+    // What a launch takes with what is between two of them decides how many make a batch.
+    const double fits = method_->batch / (batch->busy / static_cast<double>(launches_));
+    launches_ = static_cast<std::size_t>(
+        std::clamp(fits, 1.0, static_cast<double>(method_->most_launches)));
+  }
+
+  void begin() { busy_ = Seconds::s(0); }
+
+  void sample() {
+    const std::optional<Batch> batch = run();
+    if (!batch) return;
+    if (batch->throttled) {
+      ++result_.dropped;
+    } else {
+      samples_.insert(samples_.end(), batch->samples.begin(), batch->samples.end());
+      ++batches_;
+      if (batch->capped) ++capped_;
+      if (batch->sm_clock_hz > 0) {
+        clocks_ += batch->sm_clock_hz;
+        ++clocked_;
+      }
+    }
+    // What takes longer than all of the time is measured three times all the same.
+    const bool out_of_time = busy_ >= method_->longest && batches_ + result_.dropped >= 3;
+    if (samples_.size() >= method_->least_samples) {
+      result_.summary = summarize(samples_);
+      complete_ = true;
+      const bool known = result_.summary.half_width <= method_->half_width ||
+                         samples_.size() >= method_->most_samples;
+      const bool unsteady = (known || samples_.size() >= 2 * method_->least_samples) && drifts();
+      done_ = out_of_time || (known && !unsteady);
+      if (unsteady && !done_)
+        samples_.erase(samples_.begin(),
+                       samples_.begin() + static_cast<std::ptrdiff_t>(samples_.size() / 2));
+    } else if (out_of_time) {  // long operations: few samples, and the half width says so
+      done_ = true;
+      complete_ = !samples_.empty();
+      if (complete_) result_.summary = summarize(samples_);
+    }
+  }
+
+  Measurement take() {
+    if (result_.status && !complete_)
+      result_.status = done_
+                           ? Status(fail("the device was throttled throughout",
+                                         "a cool device: look at its cooling, then measure again"))
+                           : Status(fail("stopped before its time was known"));
+    if (batches_ > 0) result_.capped = static_cast<double>(capped_) / static_cast<double>(batches_);
+    if (clocked_ > 0) result_.sm_clock_hz = clocks_ / static_cast<double>(clocked_);
+    return std::move(result_);
+  }
+
+ private:
+  /// Whether the halves of the samples differ by more than chance and the warm-up would have it.
+  bool drifts() const {
+    const std::span<const Seconds> all(samples_);
+    const Summary early = summarize(all.first(all.size() / 2)),
+                  late = summarize(all.subspan(all.size() / 2));
+    const double apart = std::abs(early.mean / late.mean - 1);
+    return apart > method_->agreement && apart > early.half_width + late.half_width;
+  }
+
+  std::optional<Batch> run() {
+    Result<Batch> batch = subject_->run(launches_);
+    if (!batch) {
+      result_.status = forward(batch);
+      return std::nullopt;
+    }
+    const auto wrong = [](Seconds s) { return !(std::isfinite(s.s()) && s > Seconds::s(0)); };
+    if (batch->samples.empty() ||
+        std::any_of(batch->samples.begin(), batch->samples.end(), wrong) || wrong(batch->busy)) {
+      result_.status = fail("the device gave no time that is above zero");
+      return std::nullopt;
+    }
+    busy_ += batch->busy;
+    return std::move(*batch);
+  }
+
+  Subject* subject_;
+  const Method* method_;
+  Measurement result_;
+  std::size_t launches_ = 1;
+  Seconds busy_ = Seconds::s(0), last_ = Seconds::s(0);
+  bool agrees_ = false, done_ = false, complete_ = false;
+  std::vector<Seconds> samples_;
+  std::uint64_t batches_ = 0, capped_ = 0, clocked_ = 0;
+  double clocks_ = 0;
+
+ public:
+  Seconds busy() const { return busy_; }
+};
+
+}  // namespace
+
+std::vector<Measurement> measure(std::span<Subject* const> subjects, const Method& method,
+                                 const std::function<bool()>& stop) {
+  std::vector<Run> runs;
+  for (Subject* subject : subjects) runs.emplace_back(*subject, method);
+  const auto stopped = [&] { return stop && stop(); };
+  const auto all = [&](auto holds) { return std::all_of(runs.begin(), runs.end(), holds); };
+  const auto busy = [&] {
+    Seconds sum = Seconds::s(0);
+    for (const Run& run : runs) sum += run.busy();
+    return sum;
+  };
+  while (!stopped() && !all([](const Run& r) { return r.failed(); }) &&
+         (busy() < method.warm_up || !all([](const Run& r) { return r.warm(); })))
+    for (Run& run : runs)
+      if (!run.failed()) run.warm_up();
+  for (Run& run : runs) run.begin();
+  while (!stopped() && !all([](const Run& r) { return r.done(); }))
+    for (Run& run : runs)
+      if (!run.done()) run.sample();
+  std::vector<Measurement> results;
+  for (Run& run : runs) results.push_back(run.take());
+  return results;
+}
+
+}  // namespace rehearse::bench

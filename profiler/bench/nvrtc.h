@@ -1,0 +1,41 @@
+// NVRTC: compiles kernels at run time, so that building this program needs no CUDA compiler.
+#pragma once
+
+#include <cstddef>
+#include <string>
+#include <vector>
+
+#include "sim/base/result.h"
+
+namespace rehearse::bench {
+
+// name in the library, return type, parameters
+#define REHEARSE_NVRTC_FUNCTIONS(X)                                                  \
+  X(nvrtcVersion, int, (int*, int*))                                                 \
+  X(nvrtcGetErrorString, const char*, (int))                                         \
+  X(nvrtcCreateProgram, int,                                                         \
+    (void**, const char*, const char*, int, const char* const*, const char* const*)) \
+  X(nvrtcDestroyProgram, int, (void**))                                              \
+  X(nvrtcCompileProgram, int, (void*, int, const char* const*))                      \
+  X(nvrtcGetCUBINSize, int, (void*, std::size_t*))                                   \
+  X(nvrtcGetCUBIN, int, (void*, char*))                                              \
+  X(nvrtcGetProgramLogSize, int, (void*, std::size_t*))                              \
+  X(nvrtcGetProgramLog, int, (void*, char*))
+
+class Nvrtc {
+ public:
+  static Result<Nvrtc> open();
+#define X(name, result, parameters) result(*name) parameters = nullptr;
+  REHEARSE_NVRTC_FUNCTIONS(X)
+#undef X
+  const std::string& name() const { return name_; }  ///< with its version
+
+  /// The code of a source for devices of a compute capability. Fails with what the compiler says
+  /// first. Needs no GPU.
+  Result<std::vector<char>> compile(const std::string& source, int major, int minor) const;
+
+ private:
+  std::string name_;
+};
+
+}  // namespace rehearse::bench

@@ -1,0 +1,131 @@
+#include "profiler/bench/operation.h"
+
+#include <algorithm>
+#include <chrono>
+#include <condition_variable>
+#include <mutex>
+#include <thread>
+
+namespace rehearse::bench {
+namespace {
+
+/// Lets held streams go if launching takes too long: a launch that waits for the device would wait
+/// for ever. A stream holds about a thousand commands; a library may enqueue more than we count.
+class Watchdog {
+ public:
+  explicit Watchdog(const std::vector<Gpu*>& gpus)
+      : thread_([this, &gpus] {
+          std::unique_lock lock(mutex_);
+          constexpr auto kPatience = std::chrono::milliseconds(500);
+          if (done_.wait_for(lock, kPatience, [this] { return ended_; })) return;
+          barked_ = true;
+          for (Gpu* gpu : gpus) gpu->release();
+        }) {}
+  Watchdog(const Watchdog&) = delete;
+  Watchdog& operator=(const Watchdog&) = delete;
+  ~Watchdog() { end(); }
+
+  /// Whether it had to let the streams go.
+  bool end() {
+    {
+      const std::lock_guard lock(mutex_);
+      ended_ = true;
+    }
+    done_.notify_one();
+    if (thread_.joinable()) thread_.join();
+    return barked_;
+  }
+
+ private:
+  std::mutex mutex_;
+  std::condition_variable done_;
+  bool ended_ = false, barked_ = false;
+  std::thread thread_;
+};
+
+}  // namespace
+
+template <class Enqueue>
+Status StreamSubject::enqueue(Enqueue enqueue) {
+  const std::vector<Gpu*>& gpus = operation_.gpus();
+  if (!held_ || !operation_.asynchronous()) return enqueue();
+  for (Gpu* gpu : gpus) {
+    gpu->make_current();
+    held_ = gpu->hold() && held_;
+  }
+  Watchdog watchdog(gpus);
+  const Status status = enqueue();
+  if (watchdog.end()) held_ = false;
+  for (Gpu* gpu : gpus) gpu->release();
+  return status;
+}
+
+Result<Batch> StreamSubject::run(std::size_t launches) {
+  timed().make_current();
+  const ClockState before = timed().clocks();
+  const bool was_held = held_;
+  const bool separate = cold_ || !operation_.asynchronous();
+  Result<Batch> batch = separate ? one_by_one(launches) : back_to_back(launches);
+  if (!batch) return batch;
+  for (Gpu* gpu : operation_.gpus())
+    if (Status ok = gpu->synchronize(); !ok) return forward(ok);
+  // Launched while the device ran: gaps of the host may be among the times.
+  if (was_held && !held_) return run(launches);
+  const ClockState after = timed().clocks();
+  batch->throttled = before.throttled || after.throttled;
+  batch->capped = before.capped || after.capped;
+  batch->sm_clock_hz =
+      before.sm_hz > 0 && after.sm_hz > 0 ? (before.sm_hz + after.sm_hz) / 2 : after.sm_hz;
+  return batch;
+}
+
+Result<Batch> StreamSubject::back_to_back(std::size_t launches) {
+  const Result<CudaEvent> from = timed().event(0), to = timed().event(1);
+  if (!from) return forward(from);
+  if (!to) return forward(to);
+  const Status status = enqueue([&]() -> Status {
+    if (Status ok = timed().record(*from); !ok) return ok;
+    for (std::size_t i = 0; i < launches; ++i)
+      if (Status ok = launch(); !ok) return ok;
+    timed().make_current();
+    return timed().record(*to);
+  });
+  if (!status) return forward(status);
+  const Result<Seconds> busy = timed().between(*from, *to);
+  if (!busy) return forward(busy);
+  return Batch{.samples = {*busy / static_cast<double>(launches)}, .busy = *busy};
+}
+
+Result<Batch> StreamSubject::one_by_one(std::size_t launches) {
+  // With a flush and two events for each launch, a stream is full sooner.
+  launches = std::min<std::size_t>(launches, 32);
+  std::vector<CudaEvent> events;
+  for (std::size_t i = 0; i < 2 * launches; ++i) {
+    const Result<CudaEvent> event = timed().event(i);
+    if (!event) return forward(event);
+    events.push_back(*event);
+  }
+  const Status status = enqueue([&]() -> Status {
+    for (std::size_t i = 0; i < launches; ++i) {
+      if (cold_)
+        if (Status ok = timed().flush(); !ok) return ok;
+      if (Status ok = timed().record(events[2 * i]); !ok) return ok;
+      if (Status ok = launch(); !ok) return ok;
+      if (Status ok = timed().record(events[2 * i + 1]); !ok) return ok;
+    }
+    return {};
+  });
+  if (!status) return forward(status);
+  Batch batch;
+  for (std::size_t i = 0; i < launches; ++i) {
+    const Result<Seconds> time = timed().between(events[2 * i], events[2 * i + 1]);
+    if (!time) return forward(time);
+    batch.samples.push_back(*time);
+  }
+  const Result<Seconds> busy = timed().between(events.front(), events.back());
+  if (!busy) return forward(busy);
+  batch.busy = *busy;
+  return batch;
+}
+
+}  // namespace rehearse::bench

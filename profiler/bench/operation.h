@@ -1,0 +1,83 @@
+// What is measured: an Operation enqueues one run of a shape; a Runner, one library on a GPU, makes
+// operations of shapes.
+#pragma once
+
+#include <cstddef>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "profiler/bench/gpu.h"
+#include "profiler/bench/measure.h"
+#include "profiler/bench/shape.h"
+#include "sim/base/result.h"
+
+namespace rehearse::bench {
+
+class Operation {
+ public:
+  explicit Operation(std::vector<Gpu*> gpus) : gpus_(std::move(gpus)) {}
+  Operation(const Operation&) = delete;
+  Operation& operator=(const Operation&) = delete;
+  virtual ~Operation() = default;
+
+  /// Enqueues one run. Runs of consecutive turns use the sets of operands in turn, so that none
+  /// finds in the cache exactly what the one before left.
+  virtual Status launch(std::size_t turn) = 0;
+  /// Whether `launch` returns before the device has run it. Else streams cannot be held meanwhile.
+  virtual bool asynchronous() const { return true; }
+  /// What to know before using its time; mostly empty.
+  virtual std::string note() const { return ""; }
+  /// Those it runs on; the first one's stream is timed.
+  const std::vector<Gpu*>& gpus() const { return gpus_; }
+
+ private:
+  std::vector<Gpu*> gpus_;
+};
+
+class Runner {
+ public:
+  virtual ~Runner() = default;
+  /// Takes memory for so many sets of operands. Fails (lacks_memory) where they do not fit, and on
+  /// a shape that the library does not do on this device.
+  virtual Result<std::unique_ptr<Operation>> prepare(const Shape& shape, std::size_t sets) = 0;
+  /// What it calls, with versions: "cuBLASLt 13.0.2".
+  virtual std::string library() const = 0;
+};
+
+/// Products by cuBLASLt, with the first algorithm of its heuristic: what frameworks get.
+Result<std::unique_ptr<Runner>> open_gemm(Gpu& gpu);
+/// Convolutions and attention by cuDNN's graphs, with the first engine of its heuristic that runs.
+Result<std::unique_ptr<Runner>> open_cudnn(Gpu& gpu);
+/// Elementwise, reduction, norm and softmax kernels of our own, compiled by NVRTC.
+Result<std::unique_ptr<Runner>> open_kernels(Gpu& gpu);
+/// Copies and sets, by the driver. Peer copies go from the first GPU to the second.
+Result<std::unique_ptr<Runner>> open_copies(std::span<const std::unique_ptr<Gpu>> gpus);
+/// Collectives over these GPUs, by NCCL.
+Result<std::unique_ptr<Runner>> open_collectives(std::span<const std::unique_ptr<Gpu>> gpus);
+
+/// An operation on its streams, launched back to back (hot), or with L2 flushed before each launch
+/// (cold).
+class StreamSubject final : public Subject {
+ public:
+  /// REQUIRES: the operation outlives it.
+  StreamSubject(Operation& operation, bool cold) : operation_(operation), cold_(cold) {}
+  Result<Batch> run(std::size_t launches) override;
+
+ private:
+  Gpu& timed() { return *operation_.gpus().front(); }
+  Result<Batch> back_to_back(std::size_t launches);
+  Result<Batch> one_by_one(std::size_t launches);
+  Status launch() { return operation_.launch(turn_++); }
+  /// Enqueues while the streams are held, and lets them go.
+  template <class Enqueue>
+  Status enqueue(Enqueue enqueue);
+
+  Operation& operation_;
+  bool cold_;
+  bool held_ = true;  ///< false once a launch waited for the device
+  std::size_t turn_ = 0;
+};
+
+}  // namespace rehearse::bench

@@ -1,0 +1,13 @@
+// Operands that take as much power as those of a real job.
+#pragma once
+
+#include <string_view>
+#include <vector>
+
+namespace rehearse::bench {
+
+/// 4 MiB of numbers between -1 and 1 in a format; the same at every call. Bytes of no format are
+/// random bits.
+const std::vector<unsigned char>& random_block(std::string_view dtype);
+
+}  // namespace rehearse::bench

@@ -1,0 +1,84 @@
+// Shape: one operation to measure, by the extents, format and layout that decide what it takes.
+// docs/formats/shapes.md lists the operations with their extents.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "sim/base/result.h"
+#include "sim/base/units.h"
+
+namespace rehearse::bench {
+
+/// What `--ops` chooses among: the operations that one library runs.
+enum class Family : std::uint8_t { kGemm, kConv, kAttention, kElementwise, kCopy, kCollective };
+inline constexpr std::string_view kFamilyNames[] = {"gemm",        "conv", "attention",
+                                                    "elementwise", "copy", "collective"};
+constexpr std::string_view to_string(Family f) { return kFamilyNames[static_cast<int>(f)]; }
+inline constexpr std::size_t kFamilies = std::size(kFamilyNames);
+
+struct ExtentRule {
+  std::string_view name;
+  std::optional<std::uint64_t> otherwise;  ///< where a shape does not say; absent: it has to
+};
+
+struct OpRule {
+  std::string_view op;
+  Family family;
+  std::vector<ExtentRule> extents;
+  std::vector<std::string_view> dtypes;     ///< the first holds where a shape does not say
+  std::vector<std::string_view> layouts;    ///< likewise; empty: none
+  std::vector<std::string_view> epilogues;  ///< likewise
+};
+
+/// All operations that can be measured.
+std::span<const OpRule> op_rules();
+const OpRule* rule_of(std::string_view op);
+
+struct Shape {
+  std::string op, dtype, layout = {}, epilogue = {};
+  std::vector<std::uint64_t> extents;  ///< in the order of the rule
+
+  bool operator==(const Shape&) const = default;
+  const OpRule& rule() const { return *rule_of(op); }
+  /// REQUIRES: the operation has it.
+  std::uint64_t operator[](std::string_view extent) const;
+  /// "m=4096 n=4096 k=1024 batch=1".
+  std::string text() const;
+};
+
+using NamedExtents = std::vector<std::pair<std::string_view, std::uint64_t>>;
+
+/// A shape by its rule, with what is not given. Fails, with one line, on an unknown operation,
+/// format, layout or epilogue, on an extent that is missing, unknown or zero, and on extents that
+/// do not go together.
+Result<Shape> make_shape(std::string_view op, const NamedExtents& extents,
+                         std::string_view dtype = {}, std::string_view layout = {},
+                         std::string_view epilogue = {});
+
+/// Reads back what `text` wrote.
+Result<Shape> parse_shape(std::string_view op, std::string_view text, std::string_view dtype,
+                          std::string_view layout, std::string_view epilogue);
+
+/// Of an element of the operands: 4 for fp32 and tf32, 2 for fp16 and bf16, 1 for fp8.
+std::uint64_t element_bytes(std::string_view dtype);
+
+/// What a shape computes and moves: for bounds of its time, and to judge a measured one.
+Flops flops_of(const Shape& shape);
+Bytes bytes_of(const Shape& shape);
+
+/// The extents of a convolution's result. REQUIRES: an operation of the family conv.
+struct ConvResult {
+  std::uint64_t height, width;
+};
+ConvResult conv_result(const Shape& shape);
+
+/// Without those that stand before.
+std::vector<Shape> without_repeats(const std::vector<Shape>& shapes);
+
+}  // namespace rehearse::bench

@@ -1,0 +1,16 @@
+// A file of shapes to measure, as CSV or YAML (docs/formats/shapes.md).
+#pragma once
+
+#include <filesystem>
+#include <vector>
+
+#include "profiler/bench/shape.h"
+#include "sim/base/result.h"
+
+namespace rehearse::bench {
+
+/// CSV where the name ends with ".csv", else YAML. Fails with every mistake of the file, one line
+/// each; on a file without a shape; and on more shapes than anybody waits for.
+Result<std::vector<Shape>> read_shapes(const std::filesystem::path& path);
+
+}  // namespace rehearse::bench

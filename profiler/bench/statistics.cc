@@ -1,0 +1,48 @@
+#include "profiler/bench/statistics.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <vector>
+
+namespace rehearse::bench {
+
+double student_95(std::size_t samples) {
+  const double freedom = static_cast<double>(samples) - 1;
+  if (freedom <= 1) return 12.706;
+  if (freedom <= 2) return 4.303;
+  // Cornish and Fisher's expansion around the normal quantile, to the third order of 1 / freedom.
+  const double z = 1.959964, z3 = z * z * z, z5 = z3 * z * z, z7 = z5 * z * z;
+  return z + (z3 + z) / (4 * freedom) + (5 * z5 + 16 * z3 + 3 * z) / (96 * freedom * freedom) +
+         (3 * z7 + 19 * z5 + 17 * z3 - 15 * z) / (384 * freedom * freedom * freedom);
+}
+
+Seconds quantile(std::span<const Seconds> sorted, double share) {
+  const double place = share * static_cast<double>(sorted.size() - 1);
+  const auto below = static_cast<std::size_t>(place);
+  const std::size_t above = std::min(below + 1, sorted.size() - 1);
+  return sorted[below] + (sorted[above] - sorted[below]) * (place - static_cast<double>(below));
+}
+
+Summary summarize(std::span<const Seconds> samples) {
+  std::vector<Seconds> sorted(samples.begin(), samples.end());
+  std::sort(sorted.begin(), sorted.end());
+  const auto n = static_cast<double>(sorted.size());
+  double sum = 0;
+  for (const Seconds s : sorted) sum += s.s();
+  const double mean = sum / n;
+  double squares = 0;  // around the mean: the samples differ little
+  for (const Seconds s : sorted) squares += (s.s() - mean) * (s.s() - mean);
+  const double half_width =
+      sorted.size() < 2 ? std::numeric_limits<double>::infinity()
+                        : student_95(sorted.size()) * std::sqrt(squares / (n - 1) / n) / mean;
+  return {.median = quantile(sorted, 0.5),
+          .mean = Seconds::s(mean),
+          .min = sorted.front(),
+          .p10 = quantile(sorted, 0.1),
+          .p90 = quantile(sorted, 0.9),
+          .samples = sorted.size(),
+          .half_width = half_width};
+}
+
+}  // namespace rehearse::bench
