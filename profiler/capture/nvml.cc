@@ -5,11 +5,11 @@
 
 #include <dlfcn.h>
 #include <pthread.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "profiler/capture/facts.h"
 #include "profiler/capture/nvml_abi.h"
 #include "profiler/capture/options.h"
 #include "profiler/capture/recording.h"
@@ -95,17 +95,11 @@ bool find_functions(void* library, nvml::Functions& f) {
          look_up(library, f.uuid, "nvmlDeviceGetUUID");
 }
 
-void note_fact(std::string_view key, std::string_view value) {
-  if (const Callback callback; callback)
-    append(callback.thread(), FactRecord{.key = text_number(callback.thread(), key),
-                                         .value = text_number(callback.thread(), value)});
-}
-
 void note_failure(std::string_view what, Result result) {
   char text[160];
   ::snprintf(text, sizeof text, "%.*s gave NVML's error %d; no power is recorded",
              static_cast<int>(what.size()), what.data(), result);
-  note_fact("nvml", text);
+  note("nvml", text);
 }
 
 bool has_instances(const nvml::Functions& f, Device board) {
@@ -313,11 +307,11 @@ bool read_board(const nvml::Functions& f, Board& board, bool last) {
 bool prepare(Sampler& s) {
   s.library = ::dlopen(kLibrary, RTLD_NOW | RTLD_LOCAL);
   if (!s.library) {
-    note_fact("nvml", "libnvidia-ml.so.1 was not found; no power is recorded");
+    note("nvml", "libnvidia-ml.so.1 was not found; no power is recorded");
     return false;
   }
   if (!find_functions(s.library, s.nvml)) {
-    note_fact("nvml", "libnvidia-ml.so.1 lacks a function; no power is recorded");
+    note("nvml", "libnvidia-ml.so.1 lacks a function; no power is recorded");
     return false;
   }
   if (const Result result = s.nvml.init(); result != nvml::kSuccess) {
@@ -327,7 +321,7 @@ bool prepare(Sampler& s) {
   s.initialized = true;
   char version[kTextBytes] = {};
   if (s.nvml.driver_version && s.nvml.driver_version(version, kTextBytes) == nvml::kSuccess)
-    note_fact("driver", clip(version));
+    note("driver", clip(version));
   find_parts(s);
   std::size_t used = 0;
   for (std::size_t i = 0; i < s.part_count; ++i) {
@@ -337,7 +331,7 @@ bool prepare(Sampler& s) {
     s.boards[part.board].used = true;
     ++used;
   }
-  if (used == 0) note_fact("nvml", "no board is visible; no power is recorded");
+  if (used == 0) note("nvml", "no board is visible; no power is recorded");
   return used > 0;
 }
 
@@ -355,7 +349,7 @@ void* run_sampler(void* argument) {
         if (!board.used) continue;
         board.used = read_board(s.nvml, board, last);
         any = any || board.used;
-        if (!board.used) note_fact("nvml", "a board does not tell its power");
+        if (!board.used) note("nvml", "a board does not tell its power");
       }
       if (!any) break;
       next += period;
@@ -387,17 +381,10 @@ void start_power() {
     ::munmap(sampler, sizeof(Sampler));
     return;
   }
-  sigset_t all, before;
-  ::sigfillset(&all);
-  ::pthread_sigmask(SIG_SETMASK, &all, &before);
-  pthread_t thread;
-  const int error = ::pthread_create(&thread, nullptr, run_sampler, sampler);
-  ::pthread_sigmask(SIG_SETMASK, &before, nullptr);
-  if (error != 0) {
+  if (!start_thread(run_sampler, sampler)) {
     sampler->stopped.store(1, std::memory_order_release);
     return;
   }
-  ::pthread_detach(thread);
   // Before NVML's own end of the process.
   ::atexit(stop_power);
 }

@@ -223,7 +223,7 @@ TEST_CASE("what the ring no longer has of a step is reported") {
   CHECK(report.steps->kept == 0);
   CHECK(report.processes[0].bytes < 1200000);
   // All that was recorded has cost time, not just what was kept.
-  CHECK(report.ranges < 900000);
+  CHECK(report.counts.ranges < 900000);
   CHECK(report.steps->rows >= 1000000);
   CHECK(report.recording.s() >= 1000000 * report.cost_per_range.s());
   const Trace trace = test::read_captures(options.folder);
@@ -303,12 +303,12 @@ TEST_CASE("on a full disk the program runs to its end and the loss of kept steps
   options.record.ring = 4 << 20;
   set_trigger(options, "every1");
   const LaunchReport report = launched(options);
-  CHECK(report.lost > 1000);
+  CHECK(report.counts.lost > 1000);
   CHECK(report.processes[0].ended);
   CHECK(report.processes[0].bytes <= 60 * 1024);
   const Trace trace = test::read_captures(options.folder);
   CHECK(insides(trace, trace.ranks[0]) > 1000);
-  CHECK(problems(trace, ProblemKind::kDroppedRecords) == report.lost);
+  CHECK(problems(trace, ProblemKind::kDroppedRecords) == report.counts.lost);
   CHECK(problems(trace, ProblemKind::kMalformed) == 0);
 }
 
