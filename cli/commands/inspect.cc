@@ -151,7 +151,7 @@ Json json_rank(const Findings& found, std::size_t index) {
     devices.push_back({{"ordinal", device.ordinal}, {"name", device.name}});
   Json facts = Json::array();
   for (const trace::Fact& fact : r.info.facts)
-    facts.push_back({{"key", fact.key}, {"value", fact.value}});
+    facts.push_back({{"name", fact.key}, {"detail", fact.value}});
   Json json = {{"rank", r.info.rank.value_or(static_cast<std::uint32_t>(index))},
                {"source", r.info.source},
                {"format", r.info.format},

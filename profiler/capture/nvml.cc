@@ -369,7 +369,9 @@ void* run_sampler(void* argument) {
 }  // namespace
 
 void start_power() {
-  if (options().power <= 0 || running.load(std::memory_order_acquire) || !attach()) return;
+  if (!options().device || options().power <= 0 || running.load(std::memory_order_acquire) ||
+      !attach())
+    return;
   auto* sampler = static_cast<Sampler*>(reserve_memory(sizeof(Sampler)));
   if (!sampler) return;
   const char* visible = ::getenv("CUDA_VISIBLE_DEVICES");

@@ -112,7 +112,7 @@ TEST_CASE("another tool that is attached is named, and nothing runs") {
   CHECK(warned.ran.errors.find("KINETO_USE_DAEMON=1") != std::string::npos);
 }
 
-TEST_CASE("--overhead runs the command with and without, and says what recording costs") {
+TEST_CASE("profile --overhead runs the command with and without, and says what recording costs") {
   const Profiled profiled =
       profile({"--overhead", "2", "--format", "json"}, {"init", "steps", "30"});
   const Json json = json_of(profiled);
@@ -144,7 +144,7 @@ TEST_CASE("--overhead runs the command with and without, and says what recording
   CHECK(file->status());
 }
 
-TEST_CASE("--overhead of what fails or marks no steps") {
+TEST_CASE("profile --overhead of what fails or marks no steps") {
   const Profiled fails = profile({"--overhead", "--format", "json"}, {"init", "exit_code", "5"});
   CHECK(fails.ran.code == 5);
   CHECK_FALSE(Json::parse(fails.ran.out)["overhead"].contains("measured"));

@@ -171,9 +171,11 @@ TEST_CASE("without NVML or without a wish for power nothing is read") {
   CHECK(only(absent).of<PowerRecord>().empty());
   CHECK(only(absent).facts("nvml") == "libnvidia-ml.so.1 was not found; no power is recorded\n");
   CHECK(absent.errors.empty());
-  const Run off = run({{"REHEARSE_CAPTURE_OPTIONS", "power=0"}}, {"exit", "60"});
-  REQUIRE(WEXITSTATUS(off.status) == 7);
-  CHECK(off.files.empty());
+  for (const char* options : {"power=0", "device=off power=10"}) {
+    const Run off = run({{"REHEARSE_CAPTURE_OPTIONS", options}}, {"exit", "60"});
+    REQUIRE(WEXITSTATUS(off.status) == 7);
+    CHECK(off.files.empty());
+  }
 }
 
 TEST_CASE("reading ends with the process, when it is stopped, and in no forked child") {
