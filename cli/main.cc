@@ -87,6 +87,7 @@ int main(int argc, char** argv) {
   add_validate(app, action);
   add_calibrate(app, action);
   add_catalog(app, action);
+  add_mig(app, action);
   add_doctor(app, action);
   for (CLI::App* command : app.get_subcommands({}))
     command->footer("rehearse --help lists the options that every command takes.\n" +
