@@ -170,7 +170,7 @@ SliceConstants shipped_constants() {
           .beta_inference = 0.14,
           .beta_training = 0.20,
           .kappa = 1.02,
-          .spread = {0.06, 0.14, 0.10}};
+          .spread = {0.06, 0.32, 0.08}};
 }
 
 SliceRatio ratio_of(const cluster::MigDevice& device, std::uint32_t profile) {
@@ -216,7 +216,7 @@ Result<SequenceLaw> fit_sequence(const std::vector<SweepPoint>& whole, WorkKind 
     std::vector<SweepPoint> sizes = whole;
     for (SweepPoint& p : sizes) p.size *= 1 + quadratic * p.size;
     const std::vector<Step> steps = steps_of(sizes, {});
-    SequenceLaw tried = {.law = fit_sweep(law_of(sizes, kind, training, constants), steps, training),
+    SequenceLaw tried = {.law = fit_sweep(law_of(sizes, kind, training, constants), steps, false),
                          .quadratic = quadratic};
     tried.law.identified = tells(steps);
     tried.law.residual = std::sqrt(squares(tried.law, steps) / static_cast<double>(steps.size()));

@@ -105,7 +105,7 @@ Result<JobLaw> fit_whole(const std::vector<SweepPoint>& whole, WorkKind kind, bo
 /// Of a job timed over sequence lengths at one batch: what grows with the sequence, and with its
 /// square (attention), is one size.
 struct SequenceLaw {
-  JobLaw law;        ///< over size_of(sequence); fixed work in training alone, the optimizer
+  JobLaw law;        ///< over size_of(sequence); without fixed work
   double quadratic;  ///< per length
 
   double size_of(double sequence) const { return sequence * (1 + quadratic * sequence); }
