@@ -5,6 +5,7 @@
 #include "cli/commands/commands.h"
 #include "cli/commands/networking.h"
 #include "cli/commands/replay_job.h"
+#include "cli/commands/whatif_slice.h"
 #include "cli/output/result.h"
 #include "profiler/replay/edit.h"
 #include "profiler/replay/interval.h"
@@ -21,6 +22,14 @@ struct Options {
   std::string input_pipeline;
   std::string network;
   std::uint32_t data_parallel = 0;  ///< ranks; 0: as recorded
+  std::string slice;                ///< a MIG profile; empty: the GPU as recorded
+};
+
+/// An edited run, and the ends between which its simulated step lies for what a slice makes of
+/// kernels.
+struct EditedRun {
+  ReplayRun run;
+  Seconds low, high;
 };
 
 /// The edits in the order in which they are applied: as groups, not as typed.
@@ -95,16 +104,23 @@ Table change_table(const ReplayJob& job, const ReplayRun& edited) {
   return table;
 }
 
-Estimate<Seconds> estimate(const Options& options, const ReplayJob& job, const ReplayRun& edited) {
-  return replay::estimate_step(job.recorded.comparison, edited.comparison.step_time.simulated,
-                               options.network.empty() ? 0 : replay::kNetworkError);
+Estimate<Seconds> estimate(const Options& options, const ReplayJob& job, const EditedRun& edited) {
+  const Seconds step = edited.run.comparison.step_time.simulated;
+  Estimate<Seconds> estimate = replay::estimate_step(
+      job.recorded.comparison, step, options.network.empty() ? 0 : replay::kNetworkError);
+  if (options.slice.empty() || !(step > Seconds::s(0))) return estimate;
+  estimate.low = estimate.low * (edited.low / step);
+  estimate.high = estimate.high * (edited.high / step);
+  estimate.provenance = Provenance::kExtrapolated;
+  return estimate;
 }
 
-Json to_json(const Options& options, const ReplayJob& job, const ReplayRun& edited) {
+Json to_json(const Options& options, const ReplayJob& job, const EditedRun& with) {
+  const ReplayRun& edited = with.run;
   const replay::Comparison& c = job.recorded.comparison;
   Json json = json_root("whatif");
   json["ranks"] = json_ranks(job, edited);
-  const Estimate<Seconds> step = estimate(options, job, edited);
+  const Estimate<Seconds> step = estimate(options, job, with);
   json["step_time"] = json_predicted(step);
   json["baseline"] = {{"measured", json_measured(c.step_time.measured)},
                       {"simulated", json_predicted(replay::estimate_step(c))},
@@ -121,10 +137,11 @@ Json to_json(const Options& options, const ReplayJob& job, const ReplayRun& edit
   return json;
 }
 
-std::string to_text(const Options& options, const ReplayJob& job, const ReplayRun& edited) {
+std::string to_text(const Options& options, const ReplayJob& job, const EditedRun& with) {
+  const ReplayRun& edited = with.run;
   const replay::Comparison& c = job.recorded.comparison;
   const Estimate<Seconds> before = replay::estimate_step(c);
-  const Estimate<Seconds> after = estimate(options, job, edited);
+  const Estimate<Seconds> after = estimate(options, job, with);
   std::string text = describe_input(job) + "\n\n";
   text +=
       fmt::format("step time   as recorded {} ({} measured)   with the edit {} ({} – {})   {}\n",
@@ -139,6 +156,30 @@ std::string to_text(const Options& options, const ReplayJob& job, const ReplayRu
   return text;
 }
 
+Result<EditedRun> run_edited(const Options& options, const ReplayJob& job,
+                             replay::ReplayGraph graph) {
+  if (options.slice.empty()) {
+    Result<ReplayRun> run = run_graph(job, std::move(graph));
+    if (!run) return forward(run);
+    const Seconds step = run->comparison.step_time.simulated;
+    return EditedRun{std::move(*run), step, step};
+  }
+  const Result<RecordedSlice> slice = slice_of_recording(job, options.slice);
+  if (!slice) return forward(slice);
+  const auto at = [&](SliceBound bound) -> Result<ReplayRun> {
+    Result<replay::ReplayGraph> scaled = on_slice(job, graph, *slice, bound);
+    if (!scaled) return forward(scaled);
+    return run_graph(job, std::move(*scaled));
+  };
+  Result<ReplayRun> run = at(SliceBound::kValue), low = at(SliceBound::kLow),
+                    high = at(SliceBound::kHigh);
+  if (!run) return forward(run);
+  if (!low) return forward(low);
+  if (!high) return forward(high);
+  return EditedRun{std::move(*run), low->comparison.step_time.simulated,
+                   high->comparison.step_time.simulated};
+}
+
 Result<Exit> run(const Options& options, const Globals& globals) {
   std::optional<cluster::PointToPoint> link;
   if (!options.network.empty()) {  // before long work: is it one?
@@ -150,12 +191,12 @@ Result<Exit> run(const Options& options, const Globals& globals) {
   if (!job) return forward(job);
   Result<replay::ReplayGraph> graph = apply(options, link, *job, globals);
   if (!graph) return forward(graph);
-  const Result<ReplayRun> edited = run_graph(*job, std::move(*graph));
+  const Result<EditedRun> edited = run_edited(options, *job, std::move(*graph));
   if (!edited) return forward(edited);
-  if (Status ok = draw(options.request, *job, *edited); !ok) return forward(ok);
+  if (Status ok = draw(options.request, *job, edited->run); !ok) return forward(ok);
   const Formats formats = {.text = [&] { return to_text(options, *job, *edited); },
                            .json = [&] { return to_json(options, *job, *edited); },
-                           .table = [&] { return change_table(*job, *edited); }};
+                           .table = [&] { return change_table(*job, edited->run); }};
   if (Status ok = write_result(globals, formats); !ok) return forward(ok);
   return Exit::kSuccess;
 }
@@ -221,10 +262,16 @@ void add_whatif(CLI::App& app, Action& action) {
       ->type_name("N")
       ->check(CLI::Range(1U, 1000000U).description(""))
       ->needs(network);
+  command
+      ->add_option(
+          "--slice", options->slice,
+          "the recorded rank on an instance of this MIG profile, such as 2g.20gb; behind all "
+          "other edits")
+      ->type_name("PROFILE");
   command->footer("Example: rehearse whatif trace.json.gz --scale 'kernel=*gemm*:0.5'");
   command->callback([options, &action] {
     if (options->scale.empty() && options->remove.empty() && options->insert.empty() &&
-        options->input_pipeline.empty() && options->network.empty())
+        options->input_pipeline.empty() && options->network.empty() && options->slice.empty())
       throw CLI::RequiredError("an edit", CLI::ExitCodes::RequiredError);
     action = [options](const Globals& globals) { return run(*options, globals); };
   });

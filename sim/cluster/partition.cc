@@ -4,6 +4,8 @@
 #include <array>
 #include <cstdlib>
 #include <functional>
+#include <map>
+#include <mutex>
 #include <numeric>
 
 #include <fmt/core.h>
@@ -198,7 +200,8 @@ Gpu slice_of(const MigDevice& device, std::uint32_t profile) {
         &slice.bf16_tensor, &slice.fp8_tensor})
     if (*rate) **rate = **rate * share.multiprocessors;
   slice.fp32 = slice.fp32 * share.multiprocessors;
-  slice.memory = p.usable_memory.value_or(slice.memory * share.memory);
+  // "80 GB" are 80 GiB less 1 %, as of whole GPUs.
+  slice.memory = p.usable_memory.value_or(Bytes::gib(slice.memory.b() / 1e9 * 0.99) * share.memory);
   slice.memory_rate = slice.memory_rate * share.bandwidth;
   if (slice.l2) *slice.l2 = *slice.l2 * share.l2;
   if (slice.power_limit) *slice.power_limit = *slice.power_limit * share.power;
@@ -206,7 +209,20 @@ Gpu slice_of(const MigDevice& device, std::uint32_t profile) {
   slice.link = std::nullopt;
   slice.mig_instances = std::nullopt;
   slice.mig_family.clear();
+  slice.partition_of = device.gpu->name;
   return slice;
+}
+
+Result<const Gpu*> find_partition(const Gpu& gpu, std::string_view profile) {
+  static std::mutex mutex;
+  static std::map<std::string, Gpu> known;
+  const Result<MigDevice> device = mig_device(gpu);
+  if (!device) return forward(device);
+  const Result<std::uint32_t> index = find_profile(*device, profile);
+  if (!index) return forward(index);
+  Gpu slice = slice_of(*device, *index);
+  const std::lock_guard lock(mutex);
+  return &known.try_emplace(slice.name, slice).first->second;
 }
 
 Status check_layout(const MigDevice& device, const MigLayout& layout) {

@@ -68,10 +68,12 @@ std::uint32_t multiprocessors_of(const MigDevice& device, std::uint32_t profile)
 DeviceShare share_of(const MigDevice& device, std::uint32_t profile);
 
 /// The instance as a device of its own: its multiprocessors and peaks, memory (what the listing
-/// says is usable, else its slices of the device's), bandwidth, L2, share of power; no links, as
-/// MIG has none between instances. Its name is that of the device and the profile:
-/// "a100_sxm4_80:2g.20gb".
+/// says is usable, else its slices of what a job finds on the whole GPU), bandwidth, L2, share of
+/// power; no links, as MIG has none between instances. Its name is "a100_sxm4_80:2g.20gb".
 Gpu slice_of(const MigDevice& device, std::uint32_t profile);
+/// The same, kept for the life of the program; safe from any thread. Fails as mig_device and
+/// find_profile do.
+Result<const Gpu*> find_partition(const Gpu& gpu, std::string_view profile);
 
 /// Fails with the rule that the layout breaks.
 Status check_layout(const MigDevice& device, const MigLayout& layout);

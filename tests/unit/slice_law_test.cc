@@ -66,6 +66,27 @@ TEST_CASE("slice law: the worked example") {
   CHECK(collocation_gain(law, {}, 1, 32) == 1);
 }
 
+TEST_CASE("slice law: another table of one job on slices of A100, from its 1g alone") {
+  // Speeds against the whole GPU, published without the job: 1g 0.365, 2g 0.685, 3g 0.974. A whole
+  // GPU at the host's floor and a GPU part such that 1g is right say the others.
+  JobLaw law = example();
+  law.host = Seconds::ms(1);
+  law.fixed = Seconds::s(0);
+  law.alpha = 0.5;
+  law.kappa = 1.02;
+  const auto speed = [&](const char* profile) {
+    return law.time({}, 1) / law.time(ratio("a100_sxm4_80", profile), 1);
+  };
+  double low = 0, high = 1;
+  for (int i = 0; i < 50; ++i) {
+    law.per_size = Seconds::ms((low + high) / 2);
+    (speed("1g.10gb") > 0.365 ? low : high) = (low + high) / 2;
+  }
+  CHECK(speed("1g.10gb") == Approx(0.365).epsilon(1e-3));
+  CHECK(speed("2g.20gb") == Approx(0.685).epsilon(0.06));
+  CHECK(speed("3g.40gb") == Approx(0.974).epsilon(0.02));
+}
+
 TEST_CASE("slice law: equal memory makes 4g less than 4/3 of 3g") {
   const JobLaw law = example();
   const double faster = law.time(ratio("a100_sxm4_40", "3g.20gb"), 512) /
