@@ -69,7 +69,7 @@ TEST_CASE("mig layouts: what is wrong is one line") {
 std::string job_on(const std::string& device, const std::string& plan = "") {
   return test::write_scratch("job.yaml",
                              "workload: {model: resnet50}\n"
-                             "training: {global_batch: 16, microbatch: 16, dtype: tf32}\n" +
+                             "training: {global_batch: 16, microbatch: 8, dtype: tf32}\n" +
                                  plan + "cluster: {device: \"" + device +
                                  "\", devices_per_node: 1, nodes: 2}\n")
       .string();
