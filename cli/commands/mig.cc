@@ -1,12 +1,22 @@
-// rehearse mig layouts: how a GPU can be partitioned.
+// rehearse mig: how a GPU can be partitioned, and what a job takes on its partitions.
+#include <algorithm>
+#include <array>
+
 #include <CLI/CLI.hpp>
+#include <fmt/core.h>
 
 #include "cli/commands/commands.h"
 #include "cli/commands/mig_layouts.h"
+#include "cli/commands/mig_predict.h"
 #include "cli/output/result.h"
+#include "sim/base/text.h"
 
 namespace rehearse::cli {
 namespace {
+
+/// By sharing::WorkKind.
+constexpr std::array<std::string_view, sharing::kWorkKinds> kWorkNames = {
+    "fp32_matmul", "transformer", "convolutional", "unknown"};
 
 struct Options {
   std::string device;
@@ -39,6 +49,51 @@ Result<Exit> run(const Options& options, const Globals& globals) {
   return Exit::kSuccess;
 }
 
+Result<Exit> run_predict(const MigQuestion& question, const Globals& globals) {
+  const Result<MigAnswer> answer = predict_slices(question);
+  if (!answer) return forward(answer);
+  for (const std::string& warning : answer->warnings) globals.warn(warning);
+  const Formats formats = {.text = [&] { return slices_text(*answer); },
+                           .json = [&] { return slices_json(*answer); },
+                           .table = [&] { return slices_table(*answer); }};
+  if (Status ok = write_result(globals, formats); !ok) return forward(ok);
+  return Exit::kSuccess;
+}
+
+void add_predict(CLI::App& mig, Action& action) {
+  auto question = std::make_shared<MigQuestion>();
+  CLI::App* command = mig.add_subcommand(
+      "predict", "Steps on every slice of a GPU, from steps timed over batches on the whole of it");
+  command
+      ->add_option("STEPS", question->steps,
+                   "CSV with columns profile, batch, step_time_ms, and perhaps memory_mib: a sweep "
+                   "on all slices (7g), and perhaps steps on one smaller profile")
+      ->type_name("FILE")
+      ->required();
+  command->add_option("--device", question->device, "name of the GPU in the catalog")
+      ->type_name("NAME")
+      ->required();
+  command
+      ->add_option_function<std::string>(
+          "--work",
+          [question](const std::string& name) {
+            const auto at = std::find(kWorkNames.begin(), kWorkNames.end(), name);
+            if (at == kWorkNames.end())
+              throw CLI::ValidationError(
+                  "--work", fmt::format("unknown kind '{}'; {}", name, suggest(name, kWorkNames)));
+            question->kind = static_cast<sharing::WorkKind>(at - kWorkNames.begin());
+          },
+          "what the job mostly computes: fp32_matmul, transformer (in matrix units), "
+          "convolutional, unknown (default)")
+      ->type_name("NAME");
+  command->add_flag("--inference", question->inference, "the steps are inference, not training");
+  command->footer(
+      "Example: rehearse mig predict steps.csv --device a100_sxm4_40 --work transformer");
+  command->callback([question, &action] {
+    action = [question](const Globals& globals) { return run_predict(*question, globals); };
+  });
+}
+
 }  // namespace
 
 void add_mig(CLI::App& app, Action& action) {
@@ -61,6 +116,7 @@ void add_mig(CLI::App& app, Action& action) {
   layouts->callback([options, &action] {
     action = [options](const Globals& globals) { return run(*options, globals); };
   });
+  add_predict(*command, action);
 }
 
 }  // namespace rehearse::cli

@@ -66,6 +66,86 @@ TEST_CASE("mig layouts: what is wrong is one line") {
   test::check_failed(test::rehearse({"mig"}), 2, "");
 }
 
+const std::string kSweep =
+    "profile,batch,step_time_ms,memory_mib\n7g.40gb,1,10.0,2600\n7g.40gb,4,10.0,2600\n"
+    "7g.40gb,16,11.0,2700\n7g.40gb,32,18.0,2900\n7g.40gb,64,34.0,9000\n";
+
+Ran predicted(const std::string& steps, std::vector<std::string> more = {},
+              const std::string& device = "a100_sxm4_40") {
+  more.insert(more.begin(), {"mig", "predict", test::write_scratch("steps.csv", steps).string(),
+                             "--device", device});
+  return test::rehearse(more);
+}
+
+const Json& point(const Json& answer, const std::string& profile, std::size_t index) {
+  for (const Json& slice : answer["slices"])
+    if (slice["profile"] == profile) return slice["points"][index];
+  FAIL("no " << profile);
+  return answer;
+}
+
+TEST_CASE("mig predict: every slice from a sweep on the whole GPU") {
+  const Ran ran = predicted(kSweep, {"--work", "transformer", "--inference", "--format", "json"});
+  INFO(ran.errors);
+  REQUIRE(ran.code == 0);
+  CHECK(ran.errors.empty());
+  const Json json = Json::parse(ran.out);
+  test::check_values(json);
+  CHECK(json["law"]["identified"] == true);
+  CHECK(json["warnings"].empty());
+  // The host decides at batch 1 on every slice, the GPU at batch 64.
+  const Json& small = point(json, "1g.5gb", 0);
+  CHECK(small["step_time"]["value"].get<double>() == Approx(0.0102).epsilon(0.01));
+  CHECK(small["gain"].get<double>() == Approx(6.87).epsilon(0.01));
+  CHECK(point(json, "1g.5gb", 4)["gain"].get<double>() == Approx(1).epsilon(0.05));
+  CHECK(point(json, "7g.40gb", 4)["slowdown"] == 1.0);
+  // 9000 MiB at batch 64, less 84 multiprocessors' context.
+  CHECK(point(json, "1g.5gb", 4)["memory"]["value"].get<double>() / 1048576 ==
+        Approx(9000 - 84 * 4.27));
+  CHECK(point(json, "1g.5gb", 4)["fits"] == false);
+  CHECK(point(json, "3g.20gb", 4)["fits"] == true);
+}
+
+TEST_CASE("mig predict: steps on a slice decide what the whole GPU hides") {
+  const std::string flat = kSweep.substr(0, kSweep.find("7g.40gb,32"));
+  const Ran alone = predicted(flat, {"--format", "json"});
+  REQUIRE(alone.code == 0);
+  CHECK(alone.errors.find("time one step at the largest batch on 1g.5gb") != std::string::npos);
+  const Json before = Json::parse(alone.out);
+  CHECK(before["law"]["identified"] == false);
+  const Ran both = predicted(flat + "1g.5gb,16,60.0,\n", {"--format", "json"});
+  REQUIRE(both.code == 0);
+  CHECK(both.errors.empty());
+  const Json after = Json::parse(both.out);
+  CHECK(after["law"]["identified"] == true);
+  CHECK(point(after, "1g.5gb", 2)["step_time"]["value"].get<double>() ==
+        Approx(0.060).epsilon(0.1));
+  const auto width = [](const Json& p) {
+    return p["step_time"]["high"].get<double>() / p["step_time"]["low"].get<double>();
+  };
+  CHECK(width(point(after, "2g.10gb", 2)) < width(point(before, "2g.10gb", 2)));
+}
+
+TEST_CASE("mig predict: what is wrong is one line") {
+  test::check_failed(predicted("profile,batch\n"), 1, "step_time_ms");
+  test::check_failed(predicted("profile,batch,step_time_ms\n7g.40g,1,1\n"), 1,
+                     ":2: profile: a100_sxm4_40 has no profile '7g.40g'; did you mean '7g.40gb'?");
+  test::check_failed(predicted("profile,batch,step_time_ms\n7g.40gb,1,0\n"), 1,
+                     ":2: step_time_ms: is no measurement; a number above zero");
+  test::check_failed(predicted("profile,batch,step_time_ms\n1g.5gb,1,1\n"), 1,
+                     "has no steps on 7g.40gb");
+  test::check_failed(predicted("profile,batch,step_time_ms\n7g.40gb,1,1\n7g.40gb,2,1\n"), 1,
+                     "steps at 2 batch sizes");
+  test::check_failed(predicted(kSweep + "1g.5gb,1,10.0,\n2g.10gb,1,10.0,\n"), 1,
+                     "has steps on 3 profiles");
+  test::check_failed(predicted(kSweep, {}, "t4"), 1, "it has no MIG");
+  test::check_failed(predicted(kSweep, {"--work", "transf"}), 2, "unknown kind 'transf'");
+  const Ran other = predicted(
+      "profile,batch,step_time_ms\n7g.80gb,1,1\n7g.80gb,8,2\n7g.80gb,64,9\n", {}, "h100_sxm5_80");
+  CHECK(other.code == 0);
+  CHECK(other.errors.find("those of A100") != std::string::npos);
+}
+
 std::string job_on(const std::string& device, const std::string& plan = "") {
   return test::write_scratch("job.yaml",
                              "workload: {model: resnet50}\n"

@@ -106,6 +106,7 @@ TEST_CASE("the page of JSON names every key that a command writes") {
     check({"catalog", kind}, "");
   check({"network", "--device", "h100_sxm5_80", "--sizes", "1MiB"}, "");
   check({"mig", "layouts", "--device", "a30"}, "");
+  check({"mig", "predict", "examples/sharing/steps.csv", "--device", "a100_sxm4_40"}, "");
   check({"doctor"}, "");
   const std::string job =
       test::write_scratch("job.yaml",
