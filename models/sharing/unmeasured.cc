@@ -21,7 +21,7 @@ UnmeasuredConstants shipped_unmeasured() {
           .updates_per_tensor = 5,
           .host = Seconds::us(32),
           .host_in_training = 0.45,
-          .spread = 0.096};
+          .spread = 0.115};
 }
 
 JobLaw describe(const DescribedJob& job, const cluster::Gpu& gpu,

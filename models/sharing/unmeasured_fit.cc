@@ -41,9 +41,7 @@ void scale(UnmeasuredFit& fit, std::size_t which, double by) {
   host = host * by;
 }
 
-}  // namespace
-
-UnmeasuredFit fit_unmeasured(const std::vector<DescribedRuns>& runs) {
+UnmeasuredFit without_spread(const std::vector<DescribedRuns>& runs) {
   std::size_t hosts = 1;
   for (const DescribedRuns& r : runs) hosts = std::max(hosts, r.host + 1);
   UnmeasuredFit fit = {.constants = shipped_unmeasured(),
@@ -69,17 +67,28 @@ UnmeasuredFit fit_unmeasured(const std::vector<DescribedRuns>& runs) {
       }
     if (!moved) step /= 2;
   }
+  fit.constants.host = fit.hosts.front();
+  return fit;
+}
+
+}  // namespace
+
+UnmeasuredFit fit_unmeasured(const std::vector<DescribedRuns>& runs) {
+  UnmeasuredFit fit = without_spread(runs);
   std::vector<double> missed;
-  for (const DescribedRuns& r : runs) {
-    const JobLaw law = law_of(r, fit);
-    for (const DescribedStep& s : r.steps) {
+  for (std::size_t out = 0; out < runs.size(); ++out) {
+    std::vector<DescribedRuns> others = runs;
+    if (runs.size() > 1) others.erase(others.begin() + static_cast<std::ptrdiff_t>(out));
+    UnmeasuredFit of_others = without_spread(others);
+    of_others.hosts.resize(fit.hosts.size(), fit.constants.host);
+    const JobLaw law = law_of(runs[out], of_others);
+    for (const DescribedStep& s : runs[out].steps) {
       const double ratio = law.time(s.ratio, s.size) / s.time;
       missed.push_back(std::max(ratio, 1 / ratio) - 1);
     }
   }
   std::sort(missed.begin(), missed.end());
   fit.constants.spread = missed[(missed.size() * 9 + 9) / 10 - 1];
-  fit.constants.host = fit.hosts.front();
   return fit;
 }
 

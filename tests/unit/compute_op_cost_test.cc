@@ -58,6 +58,16 @@ TEST_CASE("an op on a partition takes from what the whole device takes to what i
   }
 }
 
+TEST_CASE("a partition of all slices costs what the whole GPU costs") {
+  // MIG takes no multiprocessors of an H100.
+  const OpCost whole = on("h100_sxm5_80"), all = on("h100_sxm5_80:7g.80gb");
+  Op norm{.name = "", .kind = OpKind::kNorm, .bytes = Bytes::mb(64), .width = 4096};
+  Op attention{.name = "", .kind = OpKind::kAttention, .batch = 64, .m = 2048, .n = 2048, .k = 128};
+  for (const Op& op : {gemm(4096, 4096, 4096), gemm(128, 4096, 512),
+                       gemm(512, 512, 512, Dtype::kFp32), norm, attention})
+    CHECK(all.time(op).value / whole.time(op).value == Approx(1).epsilon(1e-9));
+}
+
 TEST_CASE("every device of the catalog has a finite cost for every kind of op") {
   Op norm{.name = "", .kind = OpKind::kNorm, .bytes = Bytes::mb(64), .width = 4096};
   Op softmax = norm, elementwise = norm;
