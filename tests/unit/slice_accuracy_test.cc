@@ -2,7 +2,9 @@
 // goals, or what docs/accuracy.md shows where that is more.
 #include "cli/validation/sharing/slice_accuracy.h"
 
+#include <algorithm>
 #include <cmath>
+#include <fstream>
 
 #include <catch2/catch.hpp>
 
@@ -66,9 +68,25 @@ TEST_CASE("slices of A100 from the whole GPU, from one slice more, from nothing 
 }
 
 TEST_CASE("slices: a folder without the tables gives no jobs, a wrong table one line") {
-  const auto none = read_sliced_jobs(test::scratch_folder());
+  const std::filesystem::path folder = test::scratch_folder();
+  const auto none = read_sliced_jobs(folder);
   REQUIRE(none);
   CHECK(none->empty());
+  const auto wrong = [&](const std::string& heading, const std::string& row) {
+    std::ofstream(folder / "A100-40g__infer_bsz__x__x_infer_05g_bsz.csv") << heading << "\n" << row;
+    const auto jobs = read_sliced_jobs(folder);
+    REQUIRE_FALSE(jobs);
+    CHECK(jobs.error().diagnostics.size() == 1);
+    return to_string(jobs.error());
+  };
+  CHECK(wrong(",model_name,batch_size,latency", "0,resnet50,1,2").find("fb_used_mean") !=
+        std::string::npos);
+  const std::string heading = ",model_name,batch_size,latency,fb_used_mean";
+  CHECK(wrong(heading, "0,alexnet,1,2,3").find(":2: model_name: is no model that is known") !=
+        std::string::npos);
+  CHECK(wrong(heading, "0,resnet50,1,,3").find(":2: latency: is empty; a number") !=
+        std::string::npos);
+  CHECK(wrong(heading, "0,resnet50,one,2,3").find(":2: batch_size") != std::string::npos);
 }
 
 }  // namespace

@@ -24,6 +24,8 @@ std::string row_name(const SlicedJob& job, const SlicedStep& step) {
 SliceRow compared(const SlicedJob& job, const SlicedStep& step,
                   const Estimate<Seconds>& predicted) {
   return {.name = row_name(job, step),
+          .job = job.name,
+          .profile = job.device.profile(step.profile).name,
           .error = predicted.value / *step.time - 1,
           .covered = predicted.low <= *step.time && *step.time <= predicted.high};
 }
@@ -194,11 +196,15 @@ void add_memory(const std::vector<SlicedJob>& jobs, SliceAccuracy& accuracy) {
       if (s.profile == job.device.whole || !used) continue;
       const sharing::SliceMemory on_slice =
           sharing::memory_on_slice(job.device, s.profile, *used, whole);
-      fits.rows.push_back(
-          {.name = row_name(job, s), .error = on_slice.fits == s.time.has_value() ? 0.0 : 1.0});
+      fits.rows.push_back({.name = row_name(job, s),
+                           .job = job.name,
+                           .profile = job.device.profile(s.profile).name,
+                           .error = on_slice.fits == s.time.has_value() ? 0.0 : 1.0});
       if (!s.used) continue;
       memory.rows.push_back(
           {.name = row_name(job, s),
+           .job = job.name,
+           .profile = job.device.profile(s.profile).name,
            .error = on_slice.used.value / *s.used - 1,
            .covered = on_slice.used.low <= *s.used && *s.used <= on_slice.used.high});
     }

@@ -13,6 +13,8 @@ namespace rehearse::cli {
 
 struct SliceRow {
   std::string name;     ///< "MISO bert on 3g.20gb, batch 4"
+  std::string job;      ///< "MISO bert"
+  std::string profile;  ///< "3g.20gb"
   double error;         ///< predicted ÷ measured - 1; of runs or fails 1 where it is wrong
   bool covered = true;  ///< measured inside the 90 % interval
 };

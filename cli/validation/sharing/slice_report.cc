@@ -2,6 +2,9 @@
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
+#include <map>
+#include <utility>
 
 #include <fmt/core.h>
 
@@ -42,6 +45,33 @@ Table case_table(const SliceAccuracy& accuracy) {
                                          static_cast<double>(std::max<std::size_t>(s.rows, 1))),
                fmt::format("{:+.1f}", s.bias * 100),
                s.interval_coverage ? fmt::format("{:.0f}", *s.interval_coverage * 100) : "–"});
+  }
+  return table;
+}
+
+/// Mean errors of the cases that predict times, by what `key` says of a row.
+Table table_by(const SliceAccuracy& accuracy, const std::string& heading,
+               const std::function<std::string(const SliceRow&)>& key) {
+  constexpr std::size_t kTimes = 6;  // the cases before memory
+  const std::size_t cases = std::min(kTimes, accuracy.cases.size());
+  std::vector<Column> columns = {{heading, Align::kLeft}};
+  std::map<std::string, std::vector<std::pair<double, double>>>
+      sums;  // of errors and rows, by case
+  for (std::size_t c = 0; c < cases; ++c) {
+    columns.push_back({accuracy.cases[c].name + " (%)"});
+    for (const SliceRow& r : accuracy.cases[c].rows) {
+      auto& of_key = sums[key(r)];
+      of_key.resize(cases);
+      of_key[c].first += std::abs(r.error);
+      of_key[c].second += 1;
+    }
+  }
+  Table table(columns);
+  for (const auto& [name, of_key] : sums) {
+    std::vector<std::string> row = {name};
+    for (const auto& [error, rows] : of_key)
+      row.push_back(rows > 0 ? fmt::format("{:.1f}", error / rows * 100) : "");
+    table.add(std::move(row));
   }
   return table;
 }
@@ -95,6 +125,11 @@ std::string slice_section(const SliceAccuracy& accuracy) {
       accuracy.unmeasured.hosts[0].us(),
       accuracy.unmeasured.hosts.size() > 1 ? accuracy.unmeasured.hosts[1].us() : 0.0,
       u.host_in_training);
+  text += "\nMean errors by size of the slice, and by job:\n\n" +
+          table_by(accuracy, "compute slices",
+                   [](const SliceRow& r) { return r.profile.substr(0, r.profile.find('.')); })
+              .markdown() +
+          "\n" + table_by(accuracy, "job", [](const SliceRow& r) { return r.job; }).markdown();
   text +=
       "\n- The forms were chosen with all rows in sight, the constants of each row without its "
       "job.\n"
