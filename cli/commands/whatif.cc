@@ -4,8 +4,8 @@
 
 #include "cli/commands/commands.h"
 #include "cli/commands/networking.h"
+#include "cli/commands/recorded_slice.h"
 #include "cli/commands/replay_job.h"
-#include "cli/commands/whatif_slice.h"
 #include "cli/output/result.h"
 #include "profiler/replay/edit.h"
 #include "profiler/replay/interval.h"
@@ -25,11 +25,12 @@ struct Options {
   std::string slice;                ///< a MIG profile; empty: the GPU as recorded
 };
 
-/// An edited run, and the ends between which its simulated step lies for what a slice makes of
-/// kernels.
+/// An edited run; on a slice, with the ends between which it lies.
 struct EditedRun {
-  ReplayRun run;
-  Seconds low, high;
+  std::optional<ReplayRun> whole;
+  std::optional<SlicedRun> sliced;
+
+  const ReplayRun& run() const { return sliced ? sliced->run : *whole; }
 };
 
 /// The edits in the order in which they are applied: as groups, not as typed.
@@ -105,18 +106,14 @@ Table change_table(const ReplayJob& job, const ReplayRun& edited) {
 }
 
 Estimate<Seconds> estimate(const Options& options, const ReplayJob& job, const EditedRun& edited) {
-  const Seconds step = edited.run.comparison.step_time.simulated;
-  Estimate<Seconds> estimate = replay::estimate_step(
-      job.recorded.comparison, step, options.network.empty() ? 0 : replay::kNetworkError);
-  if (options.slice.empty() || !(step > Seconds::s(0))) return estimate;
-  estimate.low = estimate.low * (edited.low / step);
-  estimate.high = estimate.high * (edited.high / step);
-  estimate.provenance = Provenance::kExtrapolated;
-  return estimate;
+  const Estimate<Seconds> step =
+      replay::estimate_step(job.recorded.comparison, edited.run().comparison.step_time.simulated,
+                            options.network.empty() ? 0 : replay::kNetworkError);
+  return edited.sliced ? edited.sliced->widened(step) : step;
 }
 
 Json to_json(const Options& options, const ReplayJob& job, const EditedRun& with) {
-  const ReplayRun& edited = with.run;
+  const ReplayRun& edited = with.run();
   const replay::Comparison& c = job.recorded.comparison;
   Json json = json_root("whatif");
   json["ranks"] = json_ranks(job, edited);
@@ -138,7 +135,7 @@ Json to_json(const Options& options, const ReplayJob& job, const EditedRun& with
 }
 
 std::string to_text(const Options& options, const ReplayJob& job, const EditedRun& with) {
-  const ReplayRun& edited = with.run;
+  const ReplayRun& edited = with.run();
   const replay::Comparison& c = job.recorded.comparison;
   const Estimate<Seconds> before = replay::estimate_step(c);
   const Estimate<Seconds> after = estimate(options, job, with);
@@ -161,23 +158,11 @@ Result<EditedRun> run_edited(const Options& options, const ReplayJob& job,
   if (options.slice.empty()) {
     Result<ReplayRun> run = run_graph(job, std::move(graph));
     if (!run) return forward(run);
-    const Seconds step = run->comparison.step_time.simulated;
-    return EditedRun{std::move(*run), step, step};
+    return EditedRun{std::move(*run), std::nullopt};
   }
-  const Result<RecordedSlice> slice = slice_of_recording(job, options.slice);
-  if (!slice) return forward(slice);
-  const auto at = [&](SliceBound bound) -> Result<ReplayRun> {
-    Result<replay::ReplayGraph> scaled = on_slice(job, graph, *slice, bound);
-    if (!scaled) return forward(scaled);
-    return run_graph(job, std::move(*scaled));
-  };
-  Result<ReplayRun> run = at(SliceBound::kValue), low = at(SliceBound::kLow),
-                    high = at(SliceBound::kHigh);
+  Result<SlicedRun> run = run_on_slice(job, graph, options.slice);
   if (!run) return forward(run);
-  if (!low) return forward(low);
-  if (!high) return forward(high);
-  return EditedRun{std::move(*run), low->comparison.step_time.simulated,
-                   high->comparison.step_time.simulated};
+  return EditedRun{std::nullopt, std::move(*run)};
 }
 
 Result<Exit> run(const Options& options, const Globals& globals) {
@@ -193,10 +178,10 @@ Result<Exit> run(const Options& options, const Globals& globals) {
   if (!graph) return forward(graph);
   const Result<EditedRun> edited = run_edited(options, *job, std::move(*graph));
   if (!edited) return forward(edited);
-  if (Status ok = draw(options.request, *job, edited->run); !ok) return forward(ok);
+  if (Status ok = draw(options.request, *job, edited->run()); !ok) return forward(ok);
   const Formats formats = {.text = [&] { return to_text(options, *job, *edited); },
                            .json = [&] { return to_json(options, *job, *edited); },
-                           .table = [&] { return change_table(*job, edited->run); }};
+                           .table = [&] { return change_table(*job, edited->run()); }};
   if (Status ok = write_result(globals, formats); !ok) return forward(ok);
   return Exit::kSuccess;
 }

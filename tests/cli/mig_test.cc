@@ -223,6 +223,21 @@ TEST_CASE("whatif --slice: kernels take as long as the slice makes them") {
   CHECK(one["step_time"]["value"] <= one["step_time"]["high"]);
   test::check_failed(test::rehearse({"whatif", recording, "--slice", "1g.10g"}), 1,
                      "did you mean '1g.10gb'?");
+  // A replay on the slice is the same run, beside what was measured; its error is that of the
+  // replay.
+  const Ran replayed =
+      test::rehearse({"replay", recording, "--slice", "1g.10gb", "--format", "json"});
+  REQUIRE(replayed.code == 0);
+  const Json replay = Json::parse(replayed.out);
+  test::check_values(replay);
+  CHECK(replay["slice"] == "a100_sxm4_80:1g.10gb");
+  CHECK(replay["step_time"]["simulated"] == one["step_time"]);
+  CHECK(replay["error"] == one["error"]);
+  CHECK(replay["step_time"]["measured"] == one["baseline"]["measured"]);
+  test::check_failed(test::rehearse({"replay", recording, "--slice", "1g.10g"}), 1,
+                     "did you mean '1g.10gb'?");
+  CHECK(test::rehearse({"replay", recording, "--slice", "1g.10gb"})
+            .out.find("on a100_sxm4_80:1g.10gb") != std::string::npos);
 }
 
 }  // namespace

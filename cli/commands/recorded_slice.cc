@@ -1,13 +1,22 @@
-#include "cli/commands/whatif_slice.h"
+#include "cli/commands/recorded_slice.h"
 
 #include <fmt/core.h>
 
 #include "cli/calibrate/device_names.h"
+#include "models/sharing/kernel_law.h"
 #include "profiler/replay/edit.h"
 #include "sim/cluster/partition.h"
 
 namespace rehearse::cli {
 namespace {
+
+struct RecordedSlice {
+  std::string name;
+  sharing::KernelSlice slice;
+};
+
+/// Which end of the kernels' slowdowns.
+enum class SliceBound : std::uint8_t { kLow, kValue, kHigh };
 
 std::optional<sharing::KernelLaunch> launch_of(const trace::Rank& rank, const trace::GpuOp& op) {
   if (!op.launch_shape) return std::nullopt;
@@ -35,8 +44,6 @@ double factor_of(const replay::Recording& recording, const trace::GpuOp& op,
   return bound == SliceBound::kHigh ? slowdown.high : slowdown.value;
 }
 
-}  // namespace
-
 Result<RecordedSlice> slice_of_recording(const ReplayJob& job, const std::string& profile) {
   if (job.recordings.size() > 1)
     return fail(fmt::format("a recording of {} ranks on one slice", job.recordings.size()),
@@ -61,12 +68,37 @@ Result<RecordedSlice> slice_of_recording(const ReplayJob& job, const std::string
   return slice;
 }
 
-Result<replay::ReplayGraph> on_slice(const ReplayJob& job, const replay::ReplayGraph& graph,
-                                     const RecordedSlice& slice, SliceBound bound) {
-  return replay::scale_each(job.recordings, graph,
-                            [&](const replay::Recording& recording, const trace::GpuOp& op) {
-                              return factor_of(recording, op, slice, bound);
-                            });
+Result<ReplayRun> run_at(const ReplayJob& job, const replay::ReplayGraph& graph,
+                         const RecordedSlice& slice, SliceBound bound) {
+  Result<replay::ReplayGraph> scaled = replay::scale_each(
+      job.recordings, graph, [&](const replay::Recording& recording, const trace::GpuOp& op) {
+        return factor_of(recording, op, slice, bound);
+      });
+  if (!scaled) return forward(scaled);
+  return run_graph(job, std::move(*scaled));
+}
+
+}  // namespace
+
+Estimate<Seconds> SlicedRun::widened(Estimate<Seconds> step) const {
+  const Seconds simulated = run.comparison.step_time.simulated;
+  if (!(simulated > Seconds::s(0)) || !(step.value > Seconds::s(0))) return step;
+  return {simulated, low * (step.low / step.value), high * (step.high / step.value),
+          Provenance::kExtrapolated};
+}
+
+Result<SlicedRun> run_on_slice(const ReplayJob& job, const replay::ReplayGraph& graph,
+                               const std::string& profile) {
+  const Result<RecordedSlice> slice = slice_of_recording(job, profile);
+  if (!slice) return forward(slice);
+  Result<ReplayRun> run = run_at(job, graph, *slice, SliceBound::kValue);
+  const Result<ReplayRun> low = run_at(job, graph, *slice, SliceBound::kLow),
+                          high = run_at(job, graph, *slice, SliceBound::kHigh);
+  if (!run) return forward(run);
+  if (!low) return forward(low);
+  if (!high) return forward(high);
+  return SlicedRun{slice->name, std::move(*run), low->comparison.step_time.simulated,
+                   high->comparison.step_time.simulated};
 }
 
 }  // namespace rehearse::cli
