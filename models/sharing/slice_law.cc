@@ -159,6 +159,7 @@ JobLaw law_of(const std::vector<SweepPoint>& whole, WorkKind kind, bool training
 
 std::vector<Step> steps_of(const std::vector<SweepPoint>& points, SliceRatio slice) {
   std::vector<Step> steps;
+  steps.reserve(points.size());
   for (const SweepPoint& p : points) steps.push_back({slice, p.size, p.time.s()});
   return steps;
 }

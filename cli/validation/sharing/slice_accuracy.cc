@@ -13,7 +13,6 @@ namespace {
 
 using sharing::JobLaw;
 using sharing::SliceConstants;
-using sharing::SliceRatio;
 using sharing::TimedJob;
 
 std::string row_name(const SlicedJob& job, const SlicedStep& step) {
