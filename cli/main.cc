@@ -88,6 +88,7 @@ int main(int argc, char** argv) {
   add_bench_gpu(app, action);
   add_calibrate(app, action);
   add_catalog(app, action);
+  add_mig(app, action);
   add_doctor(app, action);
   for (CLI::App* command : app.get_subcommands({}))
     command->footer("rehearse --help lists the options that every command takes.\n" +

@@ -5,6 +5,7 @@
 #include <fmt/core.h>
 
 #include "cli/commands/commands.h"
+#include "cli/commands/recorded_slice.h"
 #include "cli/commands/replay_job.h"
 #include "cli/output/result.h"
 #include "profiler/replay/edit.h"
@@ -17,6 +18,7 @@ namespace {
 
 struct Options {
   ReplayRequest request;
+  std::string slice;  ///< a MIG profile; empty: the GPU as recorded
 };
 
 /// The step without the work of the profiler that recorded it, where it recorded that too.
@@ -34,24 +36,39 @@ Result<std::optional<Estimate<Seconds>>> without_profiler(const ReplayJob& job) 
 struct Findings {
   std::vector<replay::Advice> advice;
   std::optional<Estimate<Seconds>> without_profiler;
+  std::optional<SlicedRun> sliced;  ///< then `advice` is for the slice
 };
+
+/// What is shown: the recording's own replay, or that on a slice.
+const ReplayRun& shown(const ReplayJob& job, const Findings& findings) {
+  return findings.sliced ? findings.sliced->run : job.recorded;
+}
+
+Estimate<Seconds> step_of(const ReplayJob& job, const Findings& findings) {
+  const replay::Comparison& c = job.recorded.comparison;
+  if (!findings.sliced) return replay::estimate_step(c);
+  const Seconds on_slice = findings.sliced->run.comparison.step_time.simulated;
+  return findings.sliced->widened(replay::estimate_step(c, on_slice));
+}
 
 Json to_json(const ReplayJob& job, const Findings& findings) {
   const replay::Comparison& c = job.recorded.comparison;
-  const Estimate<Seconds> step = replay::estimate_step(c);
+  const Estimate<Seconds> step = step_of(job, findings);
+  const ReplayRun& run = shown(job, findings);
   Json json = json_root("replay");
-  json["ranks"] = json_ranks(job, job.recorded);
+  json["ranks"] = json_ranks(job, run);
   json["step_time"] = {{"measured", json_measured(c.step_time.measured)},
                        {"simulated", json_predicted(step)}};
+  if (findings.sliced) json["slice"] = findings.sliced->name;
+  // Of the replay as it was recorded, also where a slice is asked for.
   json["error"] = {{"median", c.median_error}, {"worst", c.worst_error}};
   json["kernel_start_error"] = c.start_error;
   json["residual_share"] = c.residual_share;
   json["matched_collectives"] = job.recorded.graph.collectives.matched.size();
   json["unmatched_collectives"] = job.recorded.graph.collectives.unmatched;
-  json["breakdown"] =
-      json_breakdown(replay::break_down(job.recorded.graph, job.recorded.timeline), step);
-  json["critical_path"] = json_critical_path(
-      replay::find_critical_path(job.recorded.graph, job.recorded.timeline, 200), step);
+  json["breakdown"] = json_breakdown(replay::break_down(run.graph, run.timeline), step);
+  json["critical_path"] =
+      json_critical_path(replay::find_critical_path(run.graph, run.timeline, 200), step);
   json["advice"] = Json::array();
   for (const replay::Advice& a : findings.advice)
     json["advice"].push_back({{"edit", a.edit},
@@ -72,6 +89,7 @@ bool has_device_work(const ReplayJob& job) {
 std::string to_text(const ReplayJob& job, const Findings& findings) {
   const replay::Comparison& c = job.recorded.comparison;
   const Estimate<Seconds> step = replay::estimate_step(c);
+  const ReplayRun& run = shown(job, findings);
   std::string text = describe_input(job) + "\n\n";
   text += fmt::format("step time   measured {}   simulated {} ({} – {})   error {}\n",
                       to_string(c.step_time.measured, 4), to_string(step.value, 4),
@@ -89,24 +107,35 @@ std::string to_text(const ReplayJob& job, const Findings& findings) {
     text += fmt::format("            without the profiler's own work {} ({} – {})\n",
                         to_string(step_alone->value, 4), to_string(step_alone->low, 4),
                         to_string(step_alone->high, 4));
+  if (findings.sliced) {
+    const Estimate<Seconds> there = step_of(job, findings);
+    text += fmt::format("            on {} {} ({} – {}); below, all that is simulated is there\n",
+                        findings.sliced->name, to_string(there.value, 4), to_string(there.low, 4),
+                        to_string(there.high, 4));
+  }
   text += "\nWhere an average step goes\n" +
-          breakdown_text(replay::break_down(job.recorded.graph, job.recorded.timeline));
+          breakdown_text(replay::break_down(run.graph, run.timeline));
   text += "\nWhat decides its length (critical path, with the largest of each kind)\n" +
-          critical_path_text(
-              replay::find_critical_path(job.recorded.graph, job.recorded.timeline, 200));
+          critical_path_text(replay::find_critical_path(run.graph, run.timeline, 200));
   text += "\nWhat would help most (each change alone, simulated)\n" + advice_text(findings.advice);
-  text += "\n" + step_table(job, job.recorded).text(60, kStepsShown);
+  text += "\n" + step_table(job, run).text(60, kStepsShown);
   return text;
 }
 
 Result<Exit> run(const Options& options, const Globals& globals) {
   const Result<ReplayJob> job = load_job(options.request, globals);
   if (!job) return forward(job);
-  if (Status ok = draw(options.request, *job, job->recorded); !ok) return forward(ok);
   Findings findings;
+  if (!options.slice.empty()) {
+    Result<SlicedRun> sliced = run_on_slice(*job, job->recorded.graph, options.slice);
+    if (!sliced) return forward(sliced);
+    findings.sliced = std::move(*sliced);
+  }
+  const ReplayRun& run = shown(*job, findings);
+  if (Status ok = draw(options.request, *job, run); !ok) return forward(ok);
   if (globals.format == Format::kTable || globals.format == Format::kJson) {
     findings.advice = replay::find_advice(
-        job->recordings, job->recorded.graph, job->recorded.timeline,
+        job->recordings, run.graph, run.timeline,
         [](const graph::Graph& graph) { return engine::run(graph); }, 3, globals.thread_count());
     Result<std::optional<Estimate<Seconds>>> without = without_profiler(*job);
     if (!without) return forward(without);
@@ -114,7 +143,7 @@ Result<Exit> run(const Options& options, const Globals& globals) {
   }
   const Formats formats = {.text = [&] { return to_text(*job, findings); },
                            .json = [&] { return to_json(*job, findings); },
-                           .table = [&] { return step_table(*job, job->recorded); }};
+                           .table = [&] { return step_table(*job, run); }};
   if (Status ok = write_result(globals, formats); !ok) return forward(ok);
   return Exit::kSuccess;
 }
@@ -126,6 +155,10 @@ void add_replay(CLI::App& app, Action& action) {
   CLI::App* command = app.add_subcommand(
       "replay", "Simulate a recording as it was; measured beside simulated, and what would help");
   add_replay_options(*command, options->request);
+  command
+      ->add_option("--slice", options->slice,
+                   "the recorded rank on an instance of this MIG profile, such as 2g.20gb")
+      ->type_name("PROFILE");
   command->footer("Example: rehearse replay trace.json.gz --perfetto timeline.json");
   command->callback([options, &action] {
     action = [options](const Globals& globals) { return run(*options, globals); };

@@ -72,7 +72,7 @@ std::vector<cost::PoweredDevices> devices_of(const cluster::Cluster& cluster,
 }
 
 Result<PredictedJob> predict_job(const SimulateOptions& options) {
-  Result<JobFile> file = load_job(options.job_file, options.cluster);
+  Result<JobFile> file = load_job(options.job_file, options.cluster, options.slice);
   if (!file) return forward(file);
   if (!file->has_plan) file->assumed.push_back("plan: one rank, as the file has none");
   const step::Fidelity fidelity = fidelity_of(options.fidelity);

@@ -139,6 +139,12 @@ void add_simulate_options(CLI::App& command, SimulateOptions& options) {
       ->check(CLI::Validator(check_algorithm, "", ""));
   add_network_options(command, options);
   add_astra_options(command, options);
+  command
+      .add_option(
+          "--slice", options.slice,
+          "run on one instance of this MIG profile of the first device, such as 2g.20gb, in the "
+          "place of the cluster")
+      ->type_name("PROFILE");
   command.add_flag("--unfold", options.unfold,
                    "run every rank also where all do the same (closed)");
   command.add_option("--perfetto", options.perfetto, "write the timeline for ui.perfetto.dev")
@@ -154,6 +160,8 @@ void check_simulate_options(const SimulateOptions& options) {
       refuse(
           "--ranks, --comm-groups, --algorithm, --semantics, --division, --on-link-failure and "
           "--interference need --chakra");
+  } else if (!options.slice.empty()) {
+    refuse("--slice needs a job file");
   } else if (options.chakra.empty() || options.cluster.empty()) {
     refuse("simulate needs a job file, or --chakra PREFIX and --cluster FILE");
   }

@@ -16,6 +16,7 @@
 #include "cli/validation/memory_report.h"
 #include "cli/validation/operation_report.h"
 #include "cli/validation/replay_report.h"
+#include "cli/validation/sharing/slice_report.h"
 #include "cli/validation/throughput_report.h"
 #include "cli/validation/withheld_accuracy.h"
 #include "sim/base/text.h"
@@ -107,6 +108,15 @@ Result<std::optional<Finding>> throughputs(const std::filesystem::path& data, co
   return Finding{summarize(*found), throughput_table(*found).text(), throughput_section(*found)};
 }
 
+Result<std::optional<Finding>> slices(const std::filesystem::path& data, const Globals&) {
+  const Result<std::vector<SlicedJob>> jobs = read_sliced_jobs(data);
+  if (!jobs) return forward(jobs);
+  if (jobs->empty()) return std::nullopt;
+  const Result<SliceAccuracy> found = measure_slice_accuracy(*jobs);
+  if (!found) return forward(found);
+  return Finding{summarize(*found), slice_table(*found).text(72), slice_section(*found)};
+}
+
 struct Suite {
   std::string_view name;
   Measure measure;
@@ -115,7 +125,7 @@ struct Suite {
 };
 
 /// All suites, in the order in which they are shown. The first two are measured in one go.
-constexpr std::array<Suite, 11> kSuites = {
+constexpr std::array<Suite, 12> kSuites = {
     {{"replay", replays, "recordings"},
      {"replay-pairs", replays, "recordings of one job"},
      {"collectives", collectives, "tables of collectives"},
@@ -125,6 +135,7 @@ constexpr std::array<Suite, 11> kSuites = {
      {"throughput", throughputs, "tables of steps by batch, devices or kind of device"},
      {"layers", layers, "times of layers"},
      {"carried", carried, "recordings of one script on two GPUs"},
+     {"sharing", slices, "tables of steps on slices"},
      {"operations", operations, "tables of operations", false},
      {"recalled", recalled, "", false}}};
 

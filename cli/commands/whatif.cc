@@ -4,6 +4,7 @@
 
 #include "cli/commands/commands.h"
 #include "cli/commands/networking.h"
+#include "cli/commands/recorded_slice.h"
 #include "cli/commands/replay_job.h"
 #include "cli/output/result.h"
 #include "profiler/replay/edit.h"
@@ -21,6 +22,15 @@ struct Options {
   std::string input_pipeline;
   std::string network;
   std::uint32_t data_parallel = 0;  ///< ranks; 0: as recorded
+  std::string slice;                ///< a MIG profile; empty: the GPU as recorded
+};
+
+/// An edited run; on a slice, with the ends between which it lies.
+struct EditedRun {
+  std::optional<ReplayRun> whole;
+  std::optional<SlicedRun> sliced;
+
+  const ReplayRun& run() const { return sliced ? sliced->run : *whole; }
 };
 
 /// The edits in the order in which they are applied: as groups, not as typed.
@@ -95,16 +105,19 @@ Table change_table(const ReplayJob& job, const ReplayRun& edited) {
   return table;
 }
 
-Estimate<Seconds> estimate(const Options& options, const ReplayJob& job, const ReplayRun& edited) {
-  return replay::estimate_step(job.recorded.comparison, edited.comparison.step_time.simulated,
-                               options.network.empty() ? 0 : replay::kNetworkError);
+Estimate<Seconds> estimate(const Options& options, const ReplayJob& job, const EditedRun& edited) {
+  const Estimate<Seconds> step =
+      replay::estimate_step(job.recorded.comparison, edited.run().comparison.step_time.simulated,
+                            options.network.empty() ? 0 : replay::kNetworkError);
+  return edited.sliced ? edited.sliced->widened(step) : step;
 }
 
-Json to_json(const Options& options, const ReplayJob& job, const ReplayRun& edited) {
+Json to_json(const Options& options, const ReplayJob& job, const EditedRun& with) {
+  const ReplayRun& edited = with.run();
   const replay::Comparison& c = job.recorded.comparison;
   Json json = json_root("whatif");
   json["ranks"] = json_ranks(job, edited);
-  const Estimate<Seconds> step = estimate(options, job, edited);
+  const Estimate<Seconds> step = estimate(options, job, with);
   json["step_time"] = json_predicted(step);
   json["baseline"] = {{"measured", json_measured(c.step_time.measured)},
                       {"simulated", json_predicted(replay::estimate_step(c))},
@@ -121,10 +134,11 @@ Json to_json(const Options& options, const ReplayJob& job, const ReplayRun& edit
   return json;
 }
 
-std::string to_text(const Options& options, const ReplayJob& job, const ReplayRun& edited) {
+std::string to_text(const Options& options, const ReplayJob& job, const EditedRun& with) {
+  const ReplayRun& edited = with.run();
   const replay::Comparison& c = job.recorded.comparison;
   const Estimate<Seconds> before = replay::estimate_step(c);
-  const Estimate<Seconds> after = estimate(options, job, edited);
+  const Estimate<Seconds> after = estimate(options, job, with);
   std::string text = describe_input(job) + "\n\n";
   text +=
       fmt::format("step time   as recorded {} ({} measured)   with the edit {} ({} – {})   {}\n",
@@ -139,6 +153,18 @@ std::string to_text(const Options& options, const ReplayJob& job, const ReplayRu
   return text;
 }
 
+Result<EditedRun> run_edited(const Options& options, const ReplayJob& job,
+                             replay::ReplayGraph graph) {
+  if (options.slice.empty()) {
+    Result<ReplayRun> run = run_graph(job, std::move(graph));
+    if (!run) return forward(run);
+    return EditedRun{std::move(*run), std::nullopt};
+  }
+  Result<SlicedRun> run = run_on_slice(job, graph, options.slice);
+  if (!run) return forward(run);
+  return EditedRun{std::nullopt, std::move(*run)};
+}
+
 Result<Exit> run(const Options& options, const Globals& globals) {
   std::optional<cluster::PointToPoint> link;
   if (!options.network.empty()) {  // before long work: is it one?
@@ -150,12 +176,12 @@ Result<Exit> run(const Options& options, const Globals& globals) {
   if (!job) return forward(job);
   Result<replay::ReplayGraph> graph = apply(options, link, *job, globals);
   if (!graph) return forward(graph);
-  const Result<ReplayRun> edited = run_graph(*job, std::move(*graph));
+  const Result<EditedRun> edited = run_edited(options, *job, std::move(*graph));
   if (!edited) return forward(edited);
-  if (Status ok = draw(options.request, *job, *edited); !ok) return forward(ok);
+  if (Status ok = draw(options.request, *job, edited->run()); !ok) return forward(ok);
   const Formats formats = {.text = [&] { return to_text(options, *job, *edited); },
                            .json = [&] { return to_json(options, *job, *edited); },
-                           .table = [&] { return change_table(*job, *edited); }};
+                           .table = [&] { return change_table(*job, edited->run()); }};
   if (Status ok = write_result(globals, formats); !ok) return forward(ok);
   return Exit::kSuccess;
 }
@@ -221,10 +247,16 @@ void add_whatif(CLI::App& app, Action& action) {
       ->type_name("N")
       ->check(CLI::Range(1U, 1000000U).description(""))
       ->needs(network);
+  command
+      ->add_option(
+          "--slice", options->slice,
+          "the recorded rank on an instance of this MIG profile, such as 2g.20gb; behind all "
+          "other edits")
+      ->type_name("PROFILE");
   command->footer("Example: rehearse whatif trace.json.gz --scale 'kernel=*gemm*:0.5'");
   command->callback([options, &action] {
     if (options->scale.empty() && options->remove.empty() && options->insert.empty() &&
-        options->input_pipeline.empty() && options->network.empty())
+        options->input_pipeline.empty() && options->network.empty() && options->slice.empty())
       throw CLI::RequiredError("an edit", CLI::ExitCodes::RequiredError);
     action = [options](const Globals& globals) { return run(*options, globals); };
   });

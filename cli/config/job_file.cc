@@ -184,6 +184,15 @@ Result<MeasuredByDevice> read_measured_ops(const YamlMap& root, const std::files
   return measured;
 }
 
+/// A cluster of one instance of that profile.
+Result<cluster::Cluster> one_slice(const std::string& device, std::string_view profile) {
+  const std::string name = fmt::format("{}:{}", device, profile);
+  const Result<const cluster::Gpu*> slice = cluster::find_gpu(name);
+  if (!slice) return forward(slice);
+  return cluster::parse_cluster(
+      fmt::format("cluster: {{device: \"{}\", devices_per_node: 1, nodes: 1}}", name), name);
+}
+
 /// The instances of the cluster, of each kind that it names.
 cost::Place place_of(const YamlMap& root) {
   cost::Place place;
@@ -207,7 +216,7 @@ cost::Place place_of(const YamlMap& root) {
 }  // namespace
 
 Result<JobFile> read_job(const YamlMap& root, const std::filesystem::path& folder,
-                         const std::filesystem::path& cluster_file) {
+                         const std::filesystem::path& cluster_file, std::string_view slice) {
   const auto section = [&](std::string_view key, std::string_view expected) {
     std::optional<YamlMap> map = root.map(key);
     if (!map && !root.has(key)) root.report(key, "is missing", std::string(expected));
@@ -222,6 +231,11 @@ Result<JobFile> read_job(const YamlMap& root, const std::filesystem::path& folde
     Result<cluster::Cluster> other = cluster::load_cluster(cluster_file);
     if (!other) return forward(other);
     cluster = std::move(*other);
+  }
+  if (cluster && !slice.empty()) {
+    Result<cluster::Cluster> one = one_slice(cluster->devices().front().model, slice);
+    if (!one) return forward(one);
+    cluster = std::move(*one);
   }
   const std::vector<const cluster::Gpu*> gpus = gpus_of(cluster);
 
@@ -284,6 +298,7 @@ Result<JobFile> read_job(const YamlMap& root, const std::filesystem::path& folde
       map->report("tokens", "samples of this workload have no tokens", "samples or steps");
   }
   cost::Place place = place_of(root);
+  if (!slice.empty()) place.rented.clear();  // the price of a part is none of the whole
   root.no_other_keys();
   if (Status ok = root.status(); !ok) return forward(ok);
 
@@ -305,10 +320,10 @@ Result<JobFile> read_job(const YamlMap& root, const std::filesystem::path& folde
 }
 
 Result<JobFile> load_job(const std::filesystem::path& path,
-                         const std::filesystem::path& cluster_file) {
+                         const std::filesystem::path& cluster_file, std::string_view slice) {
   Result<YamlFile> file = YamlFile::load(path);
   if (!file) return forward(file);
-  return read_job(file->root(), path.parent_path(), cluster_file);
+  return read_job(file->root(), path.parent_path(), cluster_file, slice);
 }
 
 tl::unexpected<Error> wrong_in(const std::filesystem::path& path, Error error) {

@@ -30,13 +30,16 @@ struct JobFile {
 
 /// The sections of a job, which may stand in a file with other things; paths in it count from
 /// `folder`. Fails with every mistake of the file, one line each. A cluster file takes the place of
-/// the section `cluster`.
+/// the section `cluster`. With the profile of a `slice`, one such instance of the cluster's first
+/// device takes the place of the cluster, and it has no price of its own.
 Result<JobFile> read_job(const YamlMap& root, const std::filesystem::path& folder,
-                         const std::filesystem::path& cluster_file = {});
+                         const std::filesystem::path& cluster_file = {},
+                         std::string_view slice = {});
 
 /// The same of a file that holds a job alone.
 Result<JobFile> load_job(const std::filesystem::path& path,
-                         const std::filesystem::path& cluster_file = {});
+                         const std::filesystem::path& cluster_file = {},
+                         std::string_view slice = {});
 
 /// What is wrong with a job as a whole: the error, with the file where it names none.
 tl::unexpected<Error> wrong_in(const std::filesystem::path& path, Error error);

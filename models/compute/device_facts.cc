@@ -16,7 +16,10 @@ FlopRate fp32_of(const cluster::Gpu& gpu) {
 }  // namespace
 
 DeviceFacts facts_of(const cluster::Gpu& gpu) {
-  DeviceFacts facts{.name = gpu.name, .vendor = gpu.vendor, .architecture = gpu.architecture};
+  DeviceFacts facts{.name = gpu.name,
+                    .vendor = gpu.vendor,
+                    .architecture = gpu.architecture,
+                    .partition_of = gpu.partition_of};
   facts.multiprocessors = std::max(1.0, static_cast<double>(gpu.multiprocessors));
   const std::optional<FlopRate> half = gpu.bf16_tensor ? gpu.bf16_tensor : gpu.fp16_tensor;
   facts.peaks = {fp32_of(gpu), gpu.tf32_tensor, half ? half : gpu.fp16, gpu.fp8_tensor};

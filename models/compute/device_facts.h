@@ -26,6 +26,7 @@ struct DeviceFacts {
   std::string name;
   std::string vendor;
   std::string architecture;
+  std::string partition_of = {};  ///< as cluster::Gpu::partition_of
   double multiprocessors = 1;
   /// Of matrix operations, by Arithmetic; absent where the device has no unit for it. FP32 is the
   /// matrix peak where a vendor has one (AMD), else that of ordinary cores.

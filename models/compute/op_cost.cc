@@ -38,10 +38,6 @@ Status check_range(std::string_view what, const std::optional<double>& value, do
 
 Result<OpCost> OpCost::on(std::string_view device, const Sustained& sustained,
                           std::span<const Calibration> calibrations) {
-  if (device.find(':') != std::string_view::npos)
-    return fail(
-        fmt::format("'{}' is a partition of a device, of which no operation was measured", device),
-        "the name of a whole device");
   const Result<const cluster::Gpu*> gpu = cluster::find_gpu(device);
   if (!gpu) return forward(gpu);
   return on(facts_of(**gpu), sustained, calibrations);

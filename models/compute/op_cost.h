@@ -41,9 +41,9 @@ struct Sustained {
 
 class OpCost {
  public:
-  /// Fails for a device that is not in the catalog, for a partition of one, and for a value of
-  /// `sustained` outside its range.
-  /// REQUIRES: calibrations as constants_for takes them.
+  /// Fails for a device that is not in the catalog and for a value of `sustained` outside its
+  /// range. Of a partition the shares of peaks are those of its device, its peaks and
+  /// multiprocessors its own. REQUIRES: calibrations as constants_for takes them.
   static Result<OpCost> on(std::string_view device, const Sustained& sustained,
                            std::span<const Calibration> calibrations = shipped_calibrations());
   /// The same for a device that need not be in the catalog.

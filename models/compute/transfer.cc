@@ -34,12 +34,14 @@ const Calibration* own_of(const DeviceFacts& facts, std::span<const Calibration>
   return nullptr;
 }
 
-/// That of another device of its chip, of two the one that `better` holds for.
+/// That of another device of its chip: of a partition its own device, else of two the one that
+/// `better` holds for.
 const Calibration* chip_of(const DeviceFacts& facts, std::span<const Calibration> calibrations,
                            const std::function<bool(const Calibration&)>& has,
                            const std::function<bool(const Calibration&)>& better) {
   const Calibration* found = nullptr;
   for (const Calibration& c : calibrations) {
+    if (c.device == facts.partition_of && has(c)) return &c;
     if (c.device == kTypical || c.device == facts.name || !has(c)) continue;
     const Result<const cluster::Gpu*> gpu = cluster::find_gpu(c.device);
     if (!gpu || facts.architecture.empty() || (*gpu)->architecture != facts.architecture) continue;

@@ -182,6 +182,7 @@ Bytes Parts::total() const {
 }
 
 Device device_of(const cluster::Gpu& gpu) {
+  if (!gpu.partition_of.empty()) return {gpu.memory, gpu.multiprocessors, gpu.name};
   const bool corrected = gpu.memory_type.starts_with("GDDR") &&
                          gpu.form_factor.find("consumer") == std::string::npos &&
                          gpu.form_factor.find("workstation") == std::string::npos;

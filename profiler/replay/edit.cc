@@ -207,6 +207,20 @@ Result<ReplayGraph> scale(const std::vector<Recording>& recordings, const Replay
   return built(replay, std::move(builder), replay.origins);
 }
 
+Result<ReplayGraph> scale_each(
+    const std::vector<Recording>& recordings, const ReplayGraph& replay,
+    const std::function<double(const Recording& recording, const trace::GpuOp& op)>& factor) {
+  GraphBuilder builder(replay.graph);
+  for (std::size_t i = 0; i < replay.origins.size(); ++i) {
+    const Origin& origin = replay.origins[i];
+    if (origin.kind != Kind::kDevice || !origin.row) continue;
+    const Recording& recording = recordings[origin.rank];
+    builder.set_duration(OpId(i), replay.graph.duration(OpId(i)) *
+                                      factor(recording, recording.gpu(GpuIndex(*origin.row))));
+  }
+  return built(replay, std::move(builder), replay.origins);
+}
+
 Result<ReplayGraph> remove(const std::vector<Recording>& recordings, const ReplayGraph& replay,
                            const Selector& edit) {
   const auto ops = select_some(recordings, replay, edit);

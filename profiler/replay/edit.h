@@ -1,6 +1,7 @@
 // Edits: what-if questions asked of a recording, as rewrites of its graph.
 #pragma once
 
+#include <functional>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -57,6 +58,10 @@ Result<InputPipeline> parse_input_pipeline(std::string_view text);
 /// that matches no op is an error that names what there is.
 Result<ReplayGraph> scale(const std::vector<Recording>& recordings, const ReplayGraph& replay,
                           const Scale& edit);
+/// Every device op takes so many times as long as `factor` says of it.
+Result<ReplayGraph> scale_each(
+    const std::vector<Recording>& recordings, const ReplayGraph& replay,
+    const std::function<double(const Recording& recording, const trace::GpuOp& op)>& factor);
 /// Ops of no duration, whose launching calls cost nothing either.
 Result<ReplayGraph> remove(const std::vector<Recording>& recordings, const ReplayGraph& replay,
                            const Selector& edit);

@@ -7,6 +7,7 @@
 
 #include "sim/base/text.h"
 #include "sim/cluster/catalog_files.h"
+#include "sim/cluster/partition.h"
 
 namespace rehearse::cluster {
 namespace {
@@ -188,7 +189,12 @@ const std::vector<LinkSpec>& links() {
   return kRows;
 }
 
-Result<const Gpu*> find_gpu(std::string_view name) { return find(gpus(), name, "GPU", "gpus"); }
+Result<const Gpu*> find_gpu(std::string_view name) {
+  const std::size_t colon = name.find(':');
+  const Result<const Gpu*> whole = find(gpus(), name.substr(0, colon), "GPU", "gpus");
+  if (!whole || colon == std::string_view::npos) return whole;
+  return find_partition(**whole, name.substr(colon + 1));
+}
 Result<const Instance*> find_instance(std::string_view name) {
   return find(instances(), name, "instance", "instances");
 }

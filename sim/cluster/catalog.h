@@ -63,6 +63,8 @@ struct Gpu {
   std::string compute_capability;              ///< or another vendor's name of it; may be empty
   std::optional<std::uint32_t> mig_instances;  ///< at most at once; absent: no MIG
   std::string mig_family;  ///< of its rows in mig_profiles(); empty: no MIG, or profiles not known
+  /// Of a partition, the device that it is of (partition.h); then `memory` is what a job can use.
+  std::string partition_of = {};
   Origin origin;
 };
 
@@ -130,7 +132,8 @@ const std::vector<MigProfile>& mig_profiles();
 const std::vector<Instance>& instances();
 const std::vector<LinkSpec>& links();
 
-/// The row of that name, never null; or an error with the nearest name.
+/// The row of that name, never null; or an error with the nearest name. "a100_sxm4_80:3g.40gb" is
+/// that partition of the GPU, and fails as mig_device and find_profile do.
 Result<const Gpu*> find_gpu(std::string_view name);
 Result<const Instance*> find_instance(std::string_view name);
 Result<const LinkSpec*> find_link(std::string_view name);

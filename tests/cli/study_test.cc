@@ -188,6 +188,28 @@ TEST_CASE("study: what is wrong with a job shows with its parameters in") {
                 "batch 8, model alexnet, convolutional 8; nearest: data 3");
 }
 
+TEST_CASE(
+    "study: collocation on slices gains where the host decides, and nothing where the GPU is "
+    "busy") {
+  const Ran ran = test::rehearse({"study", "studies/mig-collocation.yaml", "--format", "json"});
+  INFO(ran.errors);
+  REQUIRE(ran.code == 0);
+  const Json study = Json::parse(ran.out)["studies"][0];
+  CHECK(study["verdict"] == "matched");
+  REQUIRE(study["points"].size() == 2 * 7);
+  double before = 7;
+  for (std::size_t p = 0; p < 7; ++p) {
+    const Json& point = study["points"][p];
+    const double whole = point["jobs"][0]["step_time"]["value"],
+                 slice = point["jobs"][1]["step_time"]["value"];
+    const double gain = 7 * whole / slice;
+    CHECK(gain < before);
+    before = gain;
+    CHECK(point["jobs"][1]["fits"] == true);
+  }
+  CHECK(before < 1.05);
+}
+
 // docs/concepts/study.md works out the bounds.
 TEST_CASE("study: layer separation against a parameter server, on as many devices") {
   const Ran ran = test::rehearse({"study", "studies/stanza.yaml", "--format", "json"});

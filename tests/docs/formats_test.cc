@@ -108,6 +108,8 @@ TEST_CASE("the page of JSON names every key that a command writes") {
                            "storage", "functions", "sources"})
     check({"catalog", kind}, "");
   check({"network", "--device", "h100_sxm5_80", "--sizes", "1MiB"}, "");
+  check({"mig", "layouts", "--device", "a30"}, "");
+  check({"mig", "predict", "examples/sharing/steps.csv", "--device", "a100_sxm4_40"}, "");
   check({"doctor"}, "");
   ::setenv("LD_LIBRARY_PATH", (test::program_folder() / "tests/gpu_mocks/all").c_str(), 1);
   const std::string shapes =

@@ -15,6 +15,7 @@ BEGIN {
   may["models/job"] = "sim/base sim/graph sim/cluster models/comm"
   may["models/workload"] = "sim/base profiler/trace profiler/replay"
   may["models/compute"] = "sim/base sim/cluster models/workload"
+  may["models/sharing"] = "sim/base sim/cluster"
   may["models/memory"] = "sim/base sim/cluster models/workload"
   may["strategies"] = "sim/base sim/graph models/workload"
   may["models/step"] = "sim/base sim/graph sim/cluster sim/engine models/comm models/job models/workload" \
@@ -25,7 +26,7 @@ BEGIN {
   may["profiler/capture"] = "sim/base"
   may["profiler/bench"] = "sim/base profiler/trace"
   may["cli"] = "sim/base sim/graph sim/cluster sim/engine models/comm models/job" \
-               " models/workload models/compute models/memory models/step strategies cost profiler/trace" \
+               " models/workload models/compute models/memory models/sharing models/step strategies cost profiler/trace" \
                " profiler/ingest profiler/replay profiler/capture profiler/bench"
   # third-party header: modules whose sources may include it; fmt and tl::expected are everywhere
   owner["yaml-cpp"] = "sim/base"

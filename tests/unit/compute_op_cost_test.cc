@@ -2,9 +2,11 @@
 #include <cmath>
 
 #include <catch2/catch.hpp>
+#include <fmt/core.h>
 
 #include "models/compute/op_cost.h"
 #include "models/compute/transfer.h"
+#include "sim/cluster/partition.h"
 
 namespace rehearse::compute {
 namespace {
@@ -23,14 +25,47 @@ OpCost on(std::string_view device, const Sustained& sustained = {}) {
   return *cost;
 }
 
-TEST_CASE("a device that is not known, a partition and an impossible share are refused") {
-  CHECK(
-      to_string(OpCost::on("a100_sxm4_40:3g.20gb", {}).error()) ==
-      "'a100_sxm4_40:3g.20gb' is a partition of a device, of which no operation was measured; the "
-      "name of a whole device");
+TEST_CASE("a device that is not known and an impossible share are refused") {
   CHECK_FALSE(OpCost::on("quantum", {}));
+  CHECK(to_string(OpCost::on("a100_sxm4_40:3g.20g", {}).error()) ==
+        "a100_sxm4_40 has no profile '3g.20g'; did you mean '3g.20gb'?");
   CHECK(to_string(OpCost::on("t4", {.memory = 1.5}).error()) ==
         "sustained memory 1.5 is out of range; a number from 0.1 to 1");
+}
+
+TEST_CASE("an op on a partition takes from what the whole device takes to what its slices say") {
+  for (const char* gpu : {"a100_sxm4_80", "h100_sxm5_80", "b200_sxm_180"}) {
+    const OpCost whole = on(gpu);
+    const auto device = cluster::mig_device(**cluster::find_gpu(gpu));
+    REQUIRE(device);
+    for (std::uint32_t p = 0; p < device->profiles.size(); ++p) {
+      const OpCost slice = on(fmt::format("{}:{}", gpu, device->profile(p).name));
+      const cluster::DeviceShare share = cluster::share_of(*device, p);
+      const double least = std::min(share.multiprocessors, share.bandwidth);
+      for (const Op& op : {gemm(8192, 8192, 8192), gemm(64, 64, 64), gemm(16384, 128, 4096),
+                           gemm(4096, 4096, 4096, Dtype::kFp32)}) {
+        INFO(gpu << ":" << device->profile(p).name << " " << op.m << " " << op.n);
+        const double slower = slice.time(op).value / whole.time(op).value;
+        CHECK(slower > 0.9);
+        CHECK(slower < 1.35 / least);
+      }
+      // A large product takes as much longer as there are fewer multiprocessors.
+      const double large =
+          slice.time(gemm(8192, 8192, 8192)).value / whole.time(gemm(8192, 8192, 8192)).value;
+      CHECK(large == Approx(1 / share.multiprocessors).epsilon(0.15));
+      CHECK(slice.time(gemm(8192, 8192, 8192)).provenance == Provenance::kExtrapolated);
+    }
+  }
+}
+
+TEST_CASE("a partition of all slices costs what the whole GPU costs") {
+  // MIG takes no multiprocessors of an H100.
+  const OpCost whole = on("h100_sxm5_80"), all = on("h100_sxm5_80:7g.80gb");
+  Op norm{.name = "", .kind = OpKind::kNorm, .bytes = Bytes::mb(64), .width = 4096};
+  Op attention{.name = "", .kind = OpKind::kAttention, .batch = 64, .m = 2048, .n = 2048, .k = 128};
+  for (const Op& op : {gemm(4096, 4096, 4096), gemm(128, 4096, 512),
+                       gemm(512, 512, 512, Dtype::kFp32), norm, attention})
+    CHECK(all.time(op).value / whole.time(op).value == Approx(1).epsilon(1e-9));
 }
 
 TEST_CASE("every device of the catalog has a finite cost for every kind of op") {

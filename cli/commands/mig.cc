@@ -1,0 +1,122 @@
+// rehearse mig: how a GPU can be partitioned, and what a job takes on its partitions.
+#include <algorithm>
+#include <array>
+
+#include <CLI/CLI.hpp>
+#include <fmt/core.h>
+
+#include "cli/commands/commands.h"
+#include "cli/commands/mig_layouts.h"
+#include "cli/commands/mig_predict.h"
+#include "cli/output/result.h"
+#include "sim/base/text.h"
+
+namespace rehearse::cli {
+namespace {
+
+/// By sharing::WorkKind.
+constexpr std::array<std::string_view, sharing::kWorkKinds> kWorkNames = {
+    "fp32_matmul", "transformer", "convolutional", "unknown"};
+
+struct Options {
+  std::string device;
+  std::string profiles;  ///< empty: all layouts to which nothing can be added
+};
+
+Result<MigLayouts> find_layouts(const Options& options) {
+  const Result<const cluster::Gpu*> gpu = cluster::find_gpu(options.device);
+  if (!gpu) return forward(gpu);
+  Result<cluster::MigDevice> device = cluster::mig_device(**gpu);
+  if (!device) return forward(device);
+  if (options.profiles.empty()) {
+    std::vector<cluster::MigLayout> layouts = cluster::maximal_layouts(*device);
+    return MigLayouts{std::move(*device), std::move(layouts)};
+  }
+  const Result<cluster::MigSet> set = cluster::parse_profiles(*device, options.profiles);
+  if (!set) return forward(set);
+  Result<std::vector<cluster::MigLayout>> layouts = cluster::placements(*device, *set);
+  if (!layouts) return forward(layouts);
+  return MigLayouts{std::move(*device), std::move(*layouts)};
+}
+
+Result<Exit> run(const Options& options, const Globals& globals) {
+  const Result<MigLayouts> found = find_layouts(options);
+  if (!found) return forward(found);
+  const Formats formats = {.text = [&] { return layouts_text(*found); },
+                           .json = [&] { return layouts_json(*found); },
+                           .table = [&] { return layouts_table(*found); }};
+  if (Status ok = write_result(globals, formats); !ok) return forward(ok);
+  return Exit::kSuccess;
+}
+
+Result<Exit> run_predict(const MigQuestion& question, const Globals& globals) {
+  const Result<MigAnswer> answer = predict_slices(question);
+  if (!answer) return forward(answer);
+  for (const std::string& warning : answer->warnings) globals.warn(warning);
+  const Formats formats = {.text = [&] { return slices_text(*answer); },
+                           .json = [&] { return slices_json(*answer); },
+                           .table = [&] { return slices_table(*answer); }};
+  if (Status ok = write_result(globals, formats); !ok) return forward(ok);
+  return Exit::kSuccess;
+}
+
+void add_predict(CLI::App& mig, Action& action) {
+  auto question = std::make_shared<MigQuestion>();
+  CLI::App* command = mig.add_subcommand(
+      "predict", "Steps on every slice of a GPU, from steps timed over batches on the whole of it");
+  command
+      ->add_option("STEPS", question->steps,
+                   "CSV with columns profile, batch, step_time_ms, and perhaps memory_mib: a sweep "
+                   "on all slices (7g), and perhaps steps on one smaller profile")
+      ->type_name("FILE")
+      ->required();
+  command->add_option("--device", question->device, "name of the GPU in the catalog")
+      ->type_name("NAME")
+      ->required();
+  command
+      ->add_option_function<std::string>(
+          "--work",
+          [question](const std::string& name) {
+            const auto at = std::find(kWorkNames.begin(), kWorkNames.end(), name);
+            if (at == kWorkNames.end())
+              throw CLI::ValidationError(
+                  "--work", fmt::format("unknown kind '{}'; {}", name, suggest(name, kWorkNames)));
+            question->kind = static_cast<sharing::WorkKind>(at - kWorkNames.begin());
+          },
+          "what the job mostly computes: fp32_matmul, transformer (in matrix units), "
+          "convolutional, unknown (default)")
+      ->type_name("NAME");
+  command->add_flag("--inference", question->inference, "the steps are inference, not training");
+  command->footer(
+      "Example: rehearse mig predict steps.csv --device a100_sxm4_40 --work transformer");
+  command->callback([question, &action] {
+    action = [question](const Globals& globals) { return run_predict(*question, globals); };
+  });
+}
+
+}  // namespace
+
+void add_mig(CLI::App& app, Action& action) {
+  CLI::App* command = app.add_subcommand("mig", "Partitions of a GPU (MIG)");
+  command->require_subcommand(1);
+  auto options = std::make_shared<Options>();
+  CLI::App* layouts = command->add_subcommand(
+      "layouts",
+      "Valid placements of instances on a GPU, drawn by memory slice, and what is wasted");
+  layouts->add_option("--device", options->device, "name of the GPU in the catalog")
+      ->type_name("NAME")
+      ->required();
+  layouts
+      ->add_option("--profiles", options->profiles,
+                   "the instances to place (default: every layout to which nothing can be added)")
+      ->type_name("NAME,NAME,...");
+  layouts->footer(
+      "Fails where they cannot be on one GPU, with the rule that forbids it and the nearest set.\n"
+      "Example: rehearse mig layouts --device h100_sxm5_80 --profiles 3g.40gb,2g.20gb,1g.10gb");
+  layouts->callback([options, &action] {
+    action = [options](const Globals& globals) { return run(*options, globals); };
+  });
+  add_predict(*command, action);
+}
+
+}  // namespace rehearse::cli

@@ -1,0 +1,104 @@
+#include "cli/commands/recorded_slice.h"
+
+#include <fmt/core.h>
+
+#include "cli/calibrate/device_names.h"
+#include "models/sharing/kernel_law.h"
+#include "profiler/replay/edit.h"
+#include "sim/cluster/partition.h"
+
+namespace rehearse::cli {
+namespace {
+
+struct RecordedSlice {
+  std::string name;
+  sharing::KernelSlice slice;
+};
+
+/// Which end of the kernels' slowdowns.
+enum class SliceBound : std::uint8_t { kLow, kValue, kHigh };
+
+std::optional<sharing::KernelLaunch> launch_of(const trace::Rank& rank, const trace::GpuOp& op) {
+  if (!op.launch_shape) return std::nullopt;
+  const trace::LaunchShape& shape = rank.launch_shapes[op.launch_shape->index()];
+  const auto product = [](const std::uint32_t(&sizes)[3]) {
+    return static_cast<double>(sizes[0]) * sizes[1] * sizes[2];
+  };
+  if (product(shape.grid) == 0 || product(shape.block) == 0) return std::nullopt;
+  return sharing::KernelLaunch{.blocks = product(shape.grid),
+                               .threads_per_block = product(shape.block),
+                               .registers_per_thread = static_cast<double>(shape.registers),
+                               .shared_bytes = static_cast<double>(shape.shared_bytes)};
+}
+
+double factor_of(const replay::Recording& recording, const trace::GpuOp& op,
+                 const RecordedSlice& slice, SliceBound bound) {
+  if (op.kind != trace::GpuKind::kKernel) {
+    const bool host =
+        op.direction != trace::CopyDirection::kDeviceToDevice && op.kind == trace::GpuKind::kCopy;
+    return host || bound == SliceBound::kLow ? 1 : slice.slice.memory;
+  }
+  const sharing::Slowdown slowdown = sharing::slowdown_on(
+      slice.slice, recording.name(op), op.duration.seconds(), launch_of(recording.rank(), op));
+  if (bound == SliceBound::kLow) return slowdown.low;
+  return bound == SliceBound::kHigh ? slowdown.high : slowdown.value;
+}
+
+Result<RecordedSlice> slice_of_recording(const ReplayJob& job, const std::string& profile) {
+  if (job.recordings.size() > 1)
+    return fail(fmt::format("a recording of {} ranks on one slice", job.recordings.size()),
+                "one rank: --ranks 0");
+  const trace::Rank& rank = job.recordings.front().rank();
+  for (const trace::GpuOp& op : rank.gpu_ops)
+    if (op.collective)
+      return fail("a recording with collectives on a slice, which has no link to others",
+                  "a recording of one rank alone");
+  if (rank.devices.empty() || rank.devices.front().name.empty())
+    return fail("the recording does not say on which GPU it was made", "a GPU with MIG");
+  const Result<const cluster::Gpu*> gpu = device_named(rank.devices.front().name);
+  if (!gpu) return forward(gpu);
+  const Result<cluster::MigDevice> device = cluster::mig_device(**gpu);
+  if (!device) return forward(device);
+  const Result<std::uint32_t> index = cluster::find_profile(*device, profile);
+  if (!index) return forward(index);
+  RecordedSlice slice = {.name = fmt::format("{}:{}", (*gpu)->name, profile),
+                         .slice = sharing::kernel_slice(*device, *index)};
+  if (rank.devices.front().multiprocessors)
+    slice.slice.multiprocessors_before = *rank.devices.front().multiprocessors;
+  return slice;
+}
+
+Result<ReplayRun> run_at(const ReplayJob& job, const replay::ReplayGraph& graph,
+                         const RecordedSlice& slice, SliceBound bound) {
+  Result<replay::ReplayGraph> scaled = replay::scale_each(
+      job.recordings, graph, [&](const replay::Recording& recording, const trace::GpuOp& op) {
+        return factor_of(recording, op, slice, bound);
+      });
+  if (!scaled) return forward(scaled);
+  return run_graph(job, std::move(*scaled));
+}
+
+}  // namespace
+
+Estimate<Seconds> SlicedRun::widened(Estimate<Seconds> step) const {
+  const Seconds simulated = run.comparison.step_time.simulated;
+  if (!(simulated > Seconds::s(0)) || !(step.value > Seconds::s(0))) return step;
+  return {simulated, low * (step.low / step.value), high * (step.high / step.value),
+          Provenance::kExtrapolated};
+}
+
+Result<SlicedRun> run_on_slice(const ReplayJob& job, const replay::ReplayGraph& graph,
+                               const std::string& profile) {
+  const Result<RecordedSlice> slice = slice_of_recording(job, profile);
+  if (!slice) return forward(slice);
+  Result<ReplayRun> run = run_at(job, graph, *slice, SliceBound::kValue);
+  const Result<ReplayRun> low = run_at(job, graph, *slice, SliceBound::kLow),
+                          high = run_at(job, graph, *slice, SliceBound::kHigh);
+  if (!run) return forward(run);
+  if (!low) return forward(low);
+  if (!high) return forward(high);
+  return SlicedRun{slice->name, std::move(*run), low->comparison.step_time.simulated,
+                   high->comparison.step_time.simulated};
+}
+
+}  // namespace rehearse::cli

@@ -1,0 +1,28 @@
+// A recording as it would be on a slice of the GPU on which it was made.
+#pragma once
+
+#include <string>
+
+#include "cli/commands/replay_job.h"
+#include "sim/base/estimate.h"
+
+namespace rehearse::cli {
+
+/// Simulated with the kernels' slowdowns as they are expected, and the steps at either end of them.
+struct SlicedRun {
+  std::string name;  ///< "a100_sxm4_80:2g.20gb"
+  ReplayRun run;
+  Seconds low, high;
+
+  /// The step with the interval that a replay's step of that length has, and as much more as the
+  /// kernels' slowdowns leave open.
+  Estimate<Seconds> widened(Estimate<Seconds> step) const;
+};
+
+/// The graph, as recorded or edited, with every kernel as long as an instance of this profile makes
+/// it. Copies between host and device stay. Fails with one line: no name of a GPU in the recording,
+/// a GPU without MIG, an unknown profile, more than one rank, collectives (instances have no link).
+Result<SlicedRun> run_on_slice(const ReplayJob& job, const replay::ReplayGraph& graph,
+                               const std::string& profile);
+
+}  // namespace rehearse::cli

@@ -1,0 +1,50 @@
+// How much longer a recorded kernel takes on a slice of the GPU on which it was recorded, from how
+// it was launched.
+//
+//  - Launch and latency stay: 2 µs of every kernel.
+//  - A kernel that computes takes as long as its fullest multiprocessor: blocks ÷ multiprocessors,
+//  rounded
+//    up, there and on the slice. Few blocks fit on a slice as well as on the whole GPU.
+//  - A kernel that moves data takes the bandwidth that its blocks ask for: on the whole GPU at most
+//    what the multiprocessors with a block draw; on the slice no more than its share, L2 included.
+//
+// At least, waves of blocks that run side by side are as many as there have to be; at most, it is
+// bound by whichever is scarcer. Where the launch is not known, it is taken for one of many blocks.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string_view>
+
+#include "models/sharing/slice_law.h"
+
+namespace rehearse::sharing {
+
+struct KernelLaunch {
+  double blocks;
+  double threads_per_block;
+  double registers_per_thread;
+  double shared_bytes;  ///< of a block
+};
+
+struct KernelSlice {
+  double multiprocessors_before;
+  double multiprocessors;
+  double memory;        ///< memory slices before ÷ of the slice, as SliceRatio::memory
+  double shared_bytes;  ///< that a multiprocessor has
+};
+/// Of a GPU that was recorded without MIG.
+KernelSlice kernel_slice(const cluster::MigDevice& device, std::uint32_t profile);
+
+/// Factors of the recorded time, none below 1.
+struct Slowdown {
+  double value, low, high;
+};
+
+/// Whether a kernel of this name mostly computes: matrix products, convolutions, attention.
+bool computes(std::string_view kernel);
+
+Slowdown slowdown_on(const KernelSlice& slice, std::string_view kernel, Seconds recorded,
+                     const std::optional<KernelLaunch>& launch);
+
+}  // namespace rehearse::sharing

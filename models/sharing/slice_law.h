@@ -1,0 +1,130 @@
+// The law of a slice: how long a step takes on an instance of a partitioned GPU, from how long it
+// takes on the whole one.
+//
+//   gpu_g(b) = A · [(1 − β) + β · m] + w · b · ρ        m: memory slices of the whole ÷ of the
+//   slice ρ        = [α · c + (1 − α) · m] / κ                c: multiprocessors, likewise T_g(b)
+//   = (H^p + gpu_g(b)^p)^(1/p)
+//
+// H is the host's time, the same on every slice; A the GPU's work whatever the size of the batch
+// (tails of small kernels, the optimizer), of which β waits for memory; w its work per sample, of
+// which α waits for arithmetic. Host and GPU work side by side, so the longer of the two decides,
+// with a soft knee (p = 8). H, A and w are a job's own; α, β and κ come from other jobs or from a
+// slice that was measured. Source of the form and of the shipped constants: runs of 14 jobs on
+// slices of A100-40 and A100-80 (MIGProfiler and MISO, boringlee24/socc22-miso),
+// docs/concepts/sharing.md.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "sim/base/estimate.h"
+#include "sim/base/result.h"
+#include "sim/base/units.h"
+#include "sim/cluster/partition.h"
+
+namespace rehearse::sharing {
+
+/// How much less of its device a slice has than where the job was measured: 7 and 8 for 1g of 7g.
+struct SliceRatio {
+  double compute = 1;  ///< multiprocessors there ÷ of the slice
+  double memory = 1;   ///< memory slices there ÷ of the slice
+
+  bool is_whole() const { return compute == 1 && memory == 1; }
+};
+
+/// Of a profile against the instance of all slices.
+SliceRatio ratio_of(const cluster::MigDevice& device, std::uint32_t profile);
+
+/// What the work of a job mostly is, which decides α.
+enum class WorkKind : std::uint8_t { kFp32Matmul, kTensorTransformer, kConvolutional, kUnknown };
+inline constexpr std::size_t kWorkKinds = 4;
+
+/// Where a prediction stands on the law, which decides how sure it is.
+enum class Regime : std::uint8_t {
+  kFloor,    ///< the host decides there, as it did on the whole GPU
+  kCrossed,  ///< the host decided on the whole GPU, and no longer does
+  kBusy,     ///< the GPU decided already there
+};
+inline constexpr std::size_t kRegimes = 3;
+
+struct SliceConstants {
+  std::array<double, kWorkKinds> alpha = {};
+  double beta_inference = 0;
+  double beta_training = 0;
+  double kappa = 1;
+  /// Half of a 90 % interval, relative, by Regime.
+  std::array<double, kRegimes> spread = {};
+
+  double alpha_of(WorkKind kind) const { return alpha[static_cast<std::size_t>(kind)]; }
+  double beta(bool training) const { return training ? beta_training : beta_inference; }
+};
+
+/// Fitted on the 13 jobs whose sweep on the whole GPU at least doubles; spreads from predictions of
+/// jobs left out.
+SliceConstants shipped_constants();
+
+/// A step that was timed. `size` is what the GPU's work grows with: the batch.
+struct SweepPoint {
+  double size;
+  Seconds time;
+};
+
+struct JobLaw {
+  Seconds host;      ///< H
+  Seconds fixed;     ///< A
+  Seconds per_size;  ///< w
+  double alpha;
+  double beta;
+  double kappa;
+  double sharpness;  ///< p
+  double residual;   ///< root mean square of relative errors on the measured steps
+  /// Whether the sweep says what the GPU takes: its longest step is at least twice its shortest, or
+  /// a slice was measured too. Without, w and A are next to unknown: time one run on the smallest
+  /// slice.
+  bool identified;
+  double smallest, largest;  ///< sizes that were measured
+  std::array<double, kRegimes> spread;
+  /// Of predictions for slices: extrapolated from measured steps, or datasheet.
+  Provenance provenance = Provenance::kExtrapolated;
+
+  Seconds gpu(SliceRatio slice, double size) const;
+  Seconds time(SliceRatio slice, double size) const;
+  Regime regime(SliceRatio slice, double size) const;
+};
+
+/// The law of a job timed on the whole GPU alone. Fails with one line on fewer than three sizes,
+/// and on sizes and times that are not above zero.
+Result<JobLaw> fit_whole(const std::vector<SweepPoint>& whole, WorkKind kind, bool training,
+                         const SliceConstants& constants);
+
+/// Of a job timed over sequence lengths at one batch: what grows with the sequence, and with its
+/// square (attention), is one size.
+struct SequenceLaw {
+  JobLaw law;        ///< over size_of(sequence); without fixed work
+  double quadratic;  ///< per length
+
+  double size_of(double sequence) const { return sequence * (1 + quadratic * sequence); }
+};
+/// Sizes are sequence lengths. Fails as fit_whole.
+Result<SequenceLaw> fit_sequence(const std::vector<SweepPoint>& whole, WorkKind kind, bool training,
+                                 const SliceConstants& constants);
+
+/// The same as fit_whole of a job timed also on one slice: α, β and p are then its own, drawn to
+/// what the constants say as far as the measured steps leave them open. Fails likewise; one step on
+/// the slice is enough.
+Result<JobLaw> fit_with_slice(const std::vector<SweepPoint>& whole, SliceRatio slice,
+                              const std::vector<SweepPoint>& on_slice, WorkKind kind, bool training,
+                              const SliceConstants& constants);
+
+/// The time with its interval. Of a law that is not identified the interval reaches from the time
+/// on the whole GPU to that of a GPU that was busy all along. Its provenance is interpolated on the
+/// whole GPU within what was measured, and extrapolated elsewhere.
+Estimate<Seconds> predict(const JobLaw& law, SliceRatio slice, double size);
+
+/// How much sooner `count` equal slices finish as many steps of this size, all at a time, than the
+/// whole GPU does one after another. Below 1 where slices are busy.
+double collocation_gain(const JobLaw& law, SliceRatio slice, std::uint32_t count, double size);
+
+}  // namespace rehearse::sharing

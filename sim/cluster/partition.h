@@ -1,0 +1,110 @@
+// Partitions of a device: the instances into which NVIDIA's MIG divides a GPU, where they may lie,
+// and what of the device each of them has. The rules are rows of mig_profiles.csv (starts, sizes,
+// most instances, slices), the same for every family:
+//  1. Of one profile there are at most MigProfile::max_instances; of those with media engines
+//     ("+me"), at most one altogether.
+//  2. Compute slices add up to at most those of the device.
+//  3. An instance takes placement_size positions from one of its placement_starts; no two overlap.
+// Source: NVIDIA, Multi-Instance GPU User Guide (MIGDOC in sources.csv).
+#pragma once
+
+#include <compare>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "sim/cluster/catalog.h"
+
+namespace rehearse::cluster {
+
+/// What of a device one instance has, as fractions of the whole.
+struct DeviceShare {
+  double multiprocessors;
+  double memory;     ///< by memory slices, as are the next two
+  double bandwidth;  ///< of the device's memory
+  double l2;
+  double copy_engines;
+  /// Of the power limit, by multiprocessors. An attribution: MIG does not limit an instance.
+  double power;
+};
+
+/// An instance at its place.
+struct MigInstance {
+  std::uint32_t profile;  ///< an index in MigDevice::profiles
+  std::uint32_t start;    ///< its first position
+
+  auto operator<=>(const MigInstance&) const = default;
+};
+using MigLayout = std::vector<MigInstance>;  ///< by start
+
+/// How many instances of each of MigDevice::profiles.
+using MigSet = std::vector<std::uint32_t>;
+
+/// A GPU with MIG and what it divides into. Keeps pointers into the catalog.
+struct MigDevice {
+  const Gpu* gpu;
+  std::vector<const MigProfile*> profiles;
+  std::uint32_t whole;  ///< the profile of all slices
+  std::uint32_t compute_slices;
+  std::uint32_t positions;  ///< memory slices
+
+  const MigProfile& profile(std::uint32_t index) const { return *profiles[index]; }
+  std::string name_of(const MigSet& set) const;  ///< "3g.40gb,2g.20gb,2g.20gb", largest first
+  MigSet set_of(const MigLayout& layout) const;
+};
+
+/// Fails with one line on a GPU without MIG, and on one whose profiles are not known.
+Result<MigDevice> mig_device(const Gpu& gpu);
+
+/// The index of a profile. Fails with the nearest name.
+Result<std::uint32_t> find_profile(const MigDevice& device, std::string_view name);
+
+/// A set from "3g.40gb,2g.20gb". Fails as find_profile, and on an empty name.
+Result<MigSet> parse_profiles(const MigDevice& device, std::string_view names);
+
+/// As the listing has it; where that has none, as many as so many instances of one slice.
+std::uint32_t multiprocessors_of(const MigDevice& device, std::uint32_t profile);
+DeviceShare share_of(const MigDevice& device, std::uint32_t profile);
+
+/// The instance as a device of its own: its multiprocessors and peaks, memory (what the listing
+/// says is usable, else its slices of what a job finds on the whole GPU), bandwidth, L2, share of
+/// power; no links, as MIG has none between instances. Its name is "a100_sxm4_80:2g.20gb".
+Gpu slice_of(const MigDevice& device, std::uint32_t profile);
+/// The same, kept for the life of the program; safe from any thread. Fails as mig_device and
+/// find_profile do.
+Result<const Gpu*> find_partition(const Gpu& gpu, std::string_view profile);
+
+/// Fails with the rule that the layout breaks.
+Status check_layout(const MigDevice& device, const MigLayout& layout);
+
+/// Every way to place the set, in the order of positions; instances of one profile are alike. Fails
+/// where there is none, with the rule that forbids it and the nearest set that can be placed.
+Result<std::vector<MigLayout>> placements(const MigDevice& device, const MigSet& set);
+
+/// The set that can be placed and has most instances in common with this one, then most instances
+/// up to as many, then the sums of slices that differ least. REQUIRES: an instance in the set.
+MigSet nearest_placeable(const MigDevice& device, const MigSet& set);
+
+/// Layouts to which nothing can be added, without profiles of media engines: each of those takes
+/// the place of the one without.
+std::vector<MigLayout> maximal_layouts(const MigDevice& device);
+
+/// What a layout leaves unused, in slices.
+struct MigWaste {
+  std::uint32_t unused_compute;
+  std::uint32_t unused_memory;
+  /// Of the unused, those that stay so however the rest is filled up: with most compute slices in
+  /// use, and of such fillings with most memory slices.
+  std::uint32_t wasted_compute;
+  std::uint32_t wasted_memory;
+  std::vector<std::uint32_t> still_fit;  ///< profiles of which one more could be placed
+  /// Profiles for which enough slices are unused, and which may have one more, but have no place:
+  /// what fragmentation costs.
+  std::vector<std::uint32_t> kept_out;
+};
+
+/// REQUIRES: the layout keeps the rules.
+MigWaste waste_of(const MigDevice& device, const MigLayout& layout);
+
+}  // namespace rehearse::cluster
