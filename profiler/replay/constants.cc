@@ -1,6 +1,7 @@
 #include "profiler/replay/constants.h"
 
 #include <algorithm>
+#include <map>
 
 namespace rehearse::replay {
 namespace {
@@ -20,6 +21,16 @@ constexpr Nanoseconds kDefaultCopyCost{8000};
 
 constexpr std::size_t kEnough = 5;  // samples for a median of its own
 
+/// When each stream was told to wait for an event: an op behind may start late for that reason.
+std::map<std::uint32_t, std::vector<Nanoseconds>> told_to_wait(const Recording& r) {
+  std::map<std::uint32_t, std::vector<Nanoseconds>> times;
+  for (const trace::Sync& sync : r.rank().syncs)
+    if (sync.kind == trace::SyncKind::kStreamWaitEvent && sync.stream)
+      times[*sync.stream].push_back(sync.start);
+  for (auto& [stream, of_stream] : times) std::sort(of_stream.begin(), of_stream.end());
+  return times;
+}
+
 Fitted median(std::vector<Nanoseconds> samples, Nanoseconds otherwise) {
   if (samples.empty()) return {otherwise, 0};
   const auto middle = samples.begin() + static_cast<std::ptrdiff_t>(samples.size() / 2);
@@ -30,14 +41,23 @@ Fitted median(std::vector<Nanoseconds> samples, Nanoseconds otherwise) {
 }  // namespace
 
 Constants fit_constants(const Recording& r, const std::vector<HostWait>& waits) {
+  const std::map<std::uint32_t, std::vector<Nanoseconds>> waits_of = told_to_wait(r);
   std::vector<Nanoseconds> launch, copy_launch, gap;
   for (const Stream& stream : r.streams()) {
-    Nanoseconds idle_since(INT64_MIN);
+    Nanoseconds idle_since(INT64_MIN), called_before(INT64_MIN);
+    const auto told =
+        stream.ops.empty() ? waits_of.end() : waits_of.find(r.gpu(stream.ops.front()).stream);
+    const auto waits_between = [&](Nanoseconds from, Nanoseconds to) {
+      if (told == waits_of.end()) return false;
+      const auto at = std::upper_bound(told->second.begin(), told->second.end(), from);
+      return at != told->second.end() && *at < to;
+    };
     for (std::size_t k = 0; k < stream.ops.size(); ++k) {
       const GpuIndex i = stream.ops[k];
       const GpuOp& op = r.gpu(i);
       const auto call = r.launcher(i);
-      if (call && r.launched(*call).front() == i && idle_since < r.host(*call).start) {
+      if (call && r.launched(*call).front() == i && idle_since < r.host(*call).start &&
+          !waits_between(called_before, r.host(*call).start)) {
         const Nanoseconds latency = op.start - r.host(*call).start;
         if (latency >= Nanoseconds(0) && latency < Nanoseconds(1000000))
           (op.kind == GpuKind::kKernel ? launch : copy_launch).push_back(latency);
@@ -51,6 +71,7 @@ Constants fit_constants(const Recording& r, const std::vector<HostWait>& waits) 
           gap.push_back(std::max(between, Nanoseconds(0)));
       }
       idle_since = std::max(idle_since, op.end());
+      if (call) called_before = r.host(*call).start;
     }
   }
 
