@@ -137,7 +137,7 @@ TEST_CASE("kernels of our own, copies and sets are measured as they take") {
   }
 }
 
-TEST_CASE("collectives run over the visible GPUs; over one they are a lower bound") {
+TEST_CASE("collectives run over the visible GPUs, over one they are a lower bound") {
   const std::string shapes =
       "  - {op: all_reduce, bytes: 4000000}\n"
       "  - {op: all_gather, bytes: 4000000}\n"
@@ -286,7 +286,7 @@ TEST_CASE("shapes that a library does not do are skipped, with what it says") {
         std::string::npos);
 }
 
-TEST_CASE("throttled batches are dropped and counted; the power limit is told") {
+TEST_CASE("throttled batches are dropped and counted, the power limit is told") {
   const std::string shape = "  - {op: norm, rows: 4096, width: 4096}\n";
   std::uint64_t dropped = 0;
   for (const json& row : measure(shape, {{"MOCK_THROTTLE", "5"}})) {

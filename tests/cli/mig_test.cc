@@ -2,6 +2,7 @@
 #include <catch2/catch.hpp>
 
 #include "sim/base/csv.h"
+#include "tests/support/data.h"
 #include "tests/support/json_check.h"
 #include "tests/support/rehearse.h"
 
@@ -198,7 +199,7 @@ TEST_CASE("simulate --slice: what does not go is one line") {
 }
 
 TEST_CASE("whatif --slice: kernels take as long as the slice makes them") {
-  std::string text = test::text_of(test::kExample);
+  std::string text = test::text_of(test::source_file(test::kExample));
   const std::string name = "Example GPU";
   REQUIRE(text.find(name) != std::string::npos);
   // Another GPU than the recording's.

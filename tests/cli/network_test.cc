@@ -32,7 +32,7 @@ TEST_CASE("data-parallel: the second all-reduce cannot hide") {
   CHECK(json["breakdown"]["exposed_communication"]["value"].get<double>() == Approx(340e-6));
 }
 
-TEST_CASE("data-parallel: one rank is the recording; a faster network never hurts") {
+TEST_CASE("data-parallel: one rank is the recording, a faster network never hurts") {
   const auto step = [](const char* ranks, const std::string& network) {
     return whatif(
                {kGradients, "--data-parallel", ranks, "--network", network})["step_time"]["value"]

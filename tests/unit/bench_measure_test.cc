@@ -166,7 +166,7 @@ TEST_CASE("a drift of the clock falls on subjects measured in turn alike") {
   CHECK(ratio(false) > 2.3);  // one after the other
 }
 
-TEST_CASE("throttled batches are dropped and counted; capped ones count") {
+TEST_CASE("throttled batches are dropped and counted, capped ones count") {
   FakeDevice device;
   FakeSubject subject(device,
                       {.mean = 2e-3,

@@ -236,7 +236,7 @@ TEST_CASE("times that CUPTI lost are counted and never become a row") {
   CHECK(problems(file->trace, ProblemKind::kClockSkew) == 0);
 }
 
-TEST_CASE("a kernel before its call makes the clock suspect; at the edges calls may be missing") {
+TEST_CASE("a kernel before its call makes the clock suspect, at the edges calls may be missing") {
   const auto file = read(begun()
                              .records<CallRecord>(1, {call(100, 150, 9), call(900, 950, 11)})
                              .records<KernelRecord>(1, {kernel(90, 95, 9), kernel(20, 30, 8)})

@@ -256,7 +256,7 @@ TEST_CASE("the last step is kept too, and an open one is none") {
   CHECK(report.steps->kept == kept_of(report.processes[0]).size());
 }
 
-TEST_CASE("what is in the ring goes with a process that is killed; what was written stays") {
+TEST_CASE("what is in the ring goes with a process that is killed, what was written stays") {
   for (const char* end : {"kill", "term"}) {
     INFO(end);
     LaunchOptions options =

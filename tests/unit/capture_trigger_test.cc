@@ -94,7 +94,7 @@ TEST_CASE("a quantile is at most 0.8 % above the true one, and never below") {
   }
 }
 
-TEST_CASE("percentiles and medians wait for 30 steps; a step is compared with those before it") {
+TEST_CASE("percentiles and medians wait for 30 steps, a step is compared with those before it") {
   std::vector<std::uint32_t> counts(StepHistogram::kBuckets);
   StepHistogram before(counts.data());
   const Trigger p99{Kind::kPercentile, 99000}, median{Kind::kTimesMedian, 1500};

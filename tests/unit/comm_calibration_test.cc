@@ -243,7 +243,7 @@ TEST_CASE("to another generation neither NVLS nor the copy of all_gather is carr
   CHECK(other.provenance == Provenance::kDatasheet);
 }
 
-TEST_CASE("a call inside a framework costs its overhead; half-widths add by squares") {
+TEST_CASE("a call inside a framework costs its overhead, half-widths add by squares") {
   const FrameworkTiming timing{.call = Seconds::us(40), .high = Seconds::us(80)};
   const Price bare{{Seconds::us(100), Seconds::us(70), Seconds::us(130), Provenance::kInterpolated},
                    Algorithm::kRing,

@@ -173,7 +173,7 @@ TEST_CASE("what nothing is known about is refused with the reason") {
 }
 
 TEST_CASE(
-    "random inputs: positive, finite, inside their interval; more bytes never cost less of one "
+    "random inputs: positive, finite, inside their interval, more bytes never cost less of one "
     "protocol") {
   const std::uint64_t seed = 4711;
   INFO("seed " << seed);
@@ -210,7 +210,7 @@ TEST_CASE(
   CHECK(priced > 1000);
 }
 
-TEST_CASE("the root of the size counts to the largest measured size; from there the rate stays") {
+TEST_CASE("the root of the size counts to the largest measured size, from there the rate stays") {
   // all_reduce of S on 2 ranks sends S: at 350 GB/s, 20 us of fill:
   // 64 MiB: 191.74 us + sqrt(20 us x 191.74 us) = 61.93 us.
   Calibration c = round_numbers();

@@ -37,7 +37,7 @@ TEST_CASE("what would be negative is zero, and the rest is solved anew") {
   CHECK(nnls(none, ones(none))[0] == 0);
 }
 
-TEST_CASE("weights count squared; columns may differ in scale by 1e12") {
+TEST_CASE("weights count squared, columns may differ in scale by 1e12") {
   // (w=3)(x - 1), (w=1)(x - 2): (9 * 1 + 2) / 10.
   Equations e(1);
   e.add({1e-12}, 1);

@@ -128,7 +128,7 @@ TEST_CASE("processes on one board share it, and say that they do") {
   CHECK(measure(trace)->boards.size() == 2);
 }
 
-TEST_CASE("a MIG instance has its part of the board; the rest is nobody's who was recorded") {
+TEST_CASE("a MIG instance has its part of the board, the rest is nobody's who was recorded") {
   Trace trace;
   RankBuilder rank(trace);
   trace::Board& board = add_board(rank.rank());

@@ -207,7 +207,7 @@ TEST_CASE("a capacity may change over time") {
         5'000'000'000'000);
 }
 
-TEST_CASE("a transfer takes its latency and then its share; its server waits for both") {
+TEST_CASE("a transfer takes its latency and then its share, its server waits for both") {
   // Latency 1 s, 10 B at 10 B/s: ends at 2 s; the copy engine serves the second one then.
   const Timeline t = run_text(R"(server 0 "copy engine" slots 1 policy fifo turnaround 0ps
 capacity 0 "pcie" 10

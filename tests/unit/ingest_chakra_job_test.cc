@@ -129,7 +129,7 @@ TEST_CASE("a Chakra file that cannot be simulated is refused in one line") {
   CHECK(to_string(cut.error()).find("ends in the middle of a message") != std::string::npos);
 }
 
-TEST_CASE("one file for all ranks, or one per rank; ranks that do the same share a program") {
+TEST_CASE("one file for all ranks, or one per rank, ranks that do the same share a program") {
   const std::string file = test::chakra_file({{0, "x", kCompute, 1}, all_reduce(1, 64, {0})});
   const auto prefix = test::write_chakra({file, file, file});
   const auto job = read_chakra_job({.prefix = prefix});

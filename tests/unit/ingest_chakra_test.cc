@@ -159,7 +159,7 @@ TEST_CASE("Chakra sends and receives are point to point, whatever their comm_typ
   CHECK(ranks[0].collectives[0].bytes_in == 131072u);
 }
 
-TEST_CASE("Chakra dependencies point both ways in the file; dangling ones are counted") {
+TEST_CASE("Chakra dependencies point both ways in the file, dangling ones are counted") {
   std::string file = metadata();
   chakra::Op first = op(0, "first", chakra::COMPUTE, 1);
   first.add_data_dependencies(2);   // stands further on

@@ -184,7 +184,7 @@ TEST_CASE("strict reading lets information pass") {
   CHECK(read_inputs(std::vector{file}, {.strict = true}));
 }
 
-TEST_CASE("ranks come in order of their number; those without one get the lowest free") {
+TEST_CASE("ranks come in order of their number, those without one get the lowest free") {
   const fs::path folder = test::scratch_folder();
   const std::vector<fs::path> files = {
       write(folder / "a.json", kineto(1, 2)), write(folder / "b.json", kineto(2)),

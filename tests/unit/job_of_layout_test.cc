@@ -287,7 +287,7 @@ TEST_CASE("a parameter server: workers that do not wait, bounded staleness, back
   CHECK(us(with_server(0, 1)) == Approx(174));
 }
 
-TEST_CASE("groups: tensor runs fastest, then context, then data; experts on consecutive ranks") {
+TEST_CASE("groups: tensor runs fastest, then context, then data, experts on consecutive ranks") {
   const auto on = [](Axis axis, bool expert) {
     workload::Op op = collective_op(CollectiveKind::kAllReduce, axis, Bytes::mb(1));
     op.expert = expert;

@@ -248,7 +248,7 @@ TEST_CASE("what was measured on one device is carried over to another by its ext
   CHECK(on_v100.estimate(*matrix).provenance == Provenance::kExtrapolated);
 }
 
-TEST_CASE("energy is that of each kind at its own power; hosts are outside") {
+TEST_CASE("energy is that of each kind at its own power, hosts are outside") {
   const Estimate<Seconds> step{Seconds::s(10), Seconds::s(9), Seconds::s(12),
                                Provenance::kExtrapolated};
   const cluster::Gpu &a = **cluster::find_gpu(kA100), &v = **cluster::find_gpu(kV100);

@@ -181,7 +181,7 @@ TEST_CASE("what a recording idles with its kernels is launch, not compute") {
   CHECK((idle.time.value - busy.time.value).s() == Approx(idle.breakdown.launch.s()).epsilon(1e-6));
 }
 
-TEST_CASE("conditions are read over those of the device; what is out of range is said") {
+TEST_CASE("conditions are read over those of the device, what is out of range is said") {
   Conditions conditions = usual();
   const double gemm = *conditions.sustained.gemm;
   const Result<YamlFile> file =

@@ -333,7 +333,7 @@ TEST_CASE("a measured time that is none refuses the store") {
   }
 }
 
-TEST_CASE("measured again, an operation has its new time; others stay") {
+TEST_CASE("measured again, an operation has its new time, others stay") {
   std::vector<OpTiming> all = {timing("gemm", 1), timing("conv", 2)};
   OpTiming hot = timing("gemm", 3);
   hot.cold = false;

@@ -289,7 +289,7 @@ TEST_CASE("a mixture computes as much as its tokens are sent to, and holds all e
 }
 
 TEST_CASE(
-    "32-bit activations take twice the bytes, masks the same; 8-bit operands are stored wider") {
+    "32-bit activations take twice the bytes, masks the same, 8-bit operands are stored wider") {
   const Transformer m = gpt();
   const auto bytes = [&](Dtype dtype) {
     return layer(made(m, {.dtype = dtype}), "block").kept_bytes().b() - 4. * m.heads * m.sequence;
