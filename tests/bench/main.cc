@@ -46,6 +46,12 @@ class RatioReporter final : public benchmark::ConsoleReporter {
     row("import/json_to_store", "reference/simdjson_tokens", "of its speed");
     row("import/json_to_store", "import/json_to_memory", "of its speed");
     row("import/store_rows", "reference/one_insert_per_row", "times as fast");
+    for (const char* policy : {"fifo", "backfill", "shortest", "fair"}) {
+      const std::string name = fmt::format("fleet/{}/", policy);
+      row(name + "5000/1000", "fleet/sort_events/5000", "of the speed per job");
+      row(name + "40000/1000", name + "5000/1000", "of the speed per job");
+      row(name + "40000/8000", name + "40000/1000", "of the speed per job");
+    }
     row("replay/lower/ranks/4", "replay/lower/ranks/1", "of the speed per op");
     row("replay/run/ranks/4", "replay/run/ranks/1", "of the speed per op");
   }

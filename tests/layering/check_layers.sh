@@ -10,6 +10,7 @@ BEGIN {
   may["sim/graph"] = "sim/base"
   may["sim/cluster"] = "sim/base"
   may["sim/engine"] = "sim/base sim/graph"
+  may["sim/fleet"] = "sim/base"
   may["models/comm"] = "sim/base sim/graph sim/cluster"
   may["cost"] = "sim/base sim/cluster"
   may["models/job"] = "sim/base sim/graph sim/cluster models/comm"
