@@ -18,6 +18,7 @@ BEGIN {
   may["models/compute"] = "sim/base sim/cluster models/workload"
   may["models/memory"] = "sim/base sim/cluster models/workload"
   may["strategies"] = "sim/base sim/graph models/workload"
+  may["models/sharing"] = "sim/base sim/graph sim/engine"
   may["models/step"] = "sim/base sim/graph sim/cluster sim/engine models/comm models/job models/workload" \
                        " models/compute models/memory strategies"
   may["profiler/trace"] = "sim/base"
@@ -26,7 +27,7 @@ BEGIN {
   may["profiler/capture"] = "sim/base"
   may["cli"] = "sim/base sim/graph sim/cluster sim/engine models/comm models/job" \
                " models/workload models/compute models/memory models/step strategies cost profiler/trace" \
-               " profiler/ingest profiler/replay profiler/capture"
+               " profiler/ingest profiler/replay profiler/capture sim/fleet models/sharing"
   # third-party header: modules whose sources may include it; fmt and tl::expected are everywhere
   owner["yaml-cpp"] = "sim/base"
   owner["sqlite3.h"] = "profiler/trace"
