@@ -52,7 +52,10 @@ std::string slice_name(const FleetRun& run, const fleet::JobRun& job) {
   return job.slice ? run.fleet.slices[*job.slice].name : "";
 }
 
-std::string s(Nanoseconds time) { return fmt::format("{:.3f}", time.seconds().s()); }
+/// Divided, not scaled: whole seconds stay whole.
+double seconds_of(Nanoseconds time) { return static_cast<double>(time.count()) / 1e9; }
+
+std::string s(Nanoseconds time) { return fmt::format("{:.3f}", seconds_of(time)); }
 
 }  // namespace
 
@@ -92,7 +95,7 @@ Json fleet_json(const FleetRun& run) {
   json["gpus"] = run.fleet.gpus();
   json["policy"] = fleet::kPolicyNames[static_cast<int>(run.options.policy)];
   json["placement"] = fleet::kPlacementNames[static_cast<int>(run.options.placement)];
-  json["makespan_s"] = o.makespan.seconds().s();
+  json["makespan_s"] = seconds_of(o.makespan);
   json["utilization"] = o.utilization;
   json["fragmentation"] = o.fragmentation;
   json["preemptions"] = o.preemptions;
@@ -104,11 +107,11 @@ Json fleet_json(const FleetRun& run) {
     const std::optional<fleet::JobRun>& r = o.jobs[j];
     Json one = {{"job", job.name}, {"user", job.user}, {"ran", r.has_value()}};
     if (r) {
-      one["submit_s"] = job.submit.seconds().s();
-      one["start_s"] = r->start.seconds().s();
-      one["end_s"] = r->end.seconds().s();
-      one["held_s"] = r->held.seconds().s();
-      one["wait_s"] = fleet::queued(job, *r).seconds().s();
+      one["submit_s"] = seconds_of(job.submit);
+      one["start_s"] = seconds_of(r->start);
+      one["end_s"] = seconds_of(r->end);
+      one["held_s"] = seconds_of(r->held);
+      one["wait_s"] = seconds_of(fleet::queued(job, *r));
       one["slowdown"] = fleet::slowdown_of(job, *r);
       one["preemptions"] = r->preemptions;
       one["nodes"] = r->nodes;

@@ -38,7 +38,7 @@ BEGIN {
   owner["CLI"] = "cli"
   owner["simgrid"] = "sim/engine"
   owner["catch2"] = ""
-  owner["Eigen"] = "models/comm models/compute"
+  owner["Eigen"] = "models/comm models/compute models/sharing"
 }
 function module_of(path,   parts, two) {
   split(path, parts, "/")
