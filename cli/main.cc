@@ -84,6 +84,7 @@ int main(int argc, char** argv) {
   add_simulate(app, action);
   add_network(app, action);
   add_fleet(app, action);
+  add_pack(app, action);
   add_study(app, action);
   add_validate(app, action);
   add_calibrate(app, action);

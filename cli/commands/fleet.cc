@@ -4,6 +4,7 @@
 
 #include "cli/commands/commands.h"
 #include "cli/commands/fleet_result.h"
+#include "cli/config/gpu_slices.h"
 #include "cli/output/result.h"
 #include "sim/base/text.h"
 #include "sim/cluster/catalog.h"
@@ -17,26 +18,6 @@ struct Options {
   std::string device, policy = "fifo", placement = "packed", restart, checkpoint;
   bool slices = false, preempt = false;
 };
-
-/// MIG profiles as slices, the smallest first; media extensions are no larger.
-Result<std::vector<fleet::SliceKind>> slices_of(const cluster::Gpu& gpu, std::uint32_t& positions) {
-  std::vector<fleet::SliceKind> kinds;
-  for (const cluster::MigProfile* p : cluster::mig_profiles_of(gpu)) {
-    positions = p->memory_slices_total;
-    if (p->media_extensions || p->placement_size == p->memory_slices_total) continue;
-    kinds.push_back({p->name, p->usable_memory.value_or(p->memory), p->placement_size,
-                     p->placement_starts,
-                     static_cast<double>(p->compute_slices) / p->compute_slices_total});
-  }
-  if (kinds.empty())
-    return fail(fmt::format("'{}' has no MIG profiles in the catalog", gpu.name), {},
-                "rehearse catalog mig lists them");
-  std::stable_sort(kinds.begin(), kinds.end(),
-                   [](const fleet::SliceKind& a, const fleet::SliceKind& b) {
-                     return std::pair(a.size, a.rate) < std::pair(b.size, b.rate);
-                   });
-  return kinds;
-}
 
 Result<Nanoseconds> time_of(const std::string& text) {
   if (text.empty()) return Nanoseconds(0);
@@ -61,9 +42,10 @@ Result<Exit> run(const Options& options, const Globals& globals) {
     if (!gpu) return forward(gpu);
     result.fleet.memory = (*gpu)->memory;
     if (options.slices) {
-      Result<std::vector<fleet::SliceKind>> slices = slices_of(**gpu, result.fleet.positions);
+      Result<GpuSlices> slices = slices_of(**gpu);
       if (!slices) return forward(slices);
-      result.fleet.slices = std::move(*slices);
+      result.fleet.positions = slices->positions;
+      result.fleet.slices = std::move(slices->kinds);
     }
   }
   result.options.policy = index_of<fleet::Policy>(fleet::kPolicyNames, options.policy);

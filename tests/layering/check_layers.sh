@@ -18,7 +18,7 @@ BEGIN {
   may["models/compute"] = "sim/base sim/cluster models/workload"
   may["models/memory"] = "sim/base sim/cluster models/workload"
   may["strategies"] = "sim/base sim/graph models/workload"
-  may["models/sharing"] = "sim/base sim/graph sim/engine"
+  may["models/sharing"] = "sim/base sim/graph sim/engine sim/fleet"
   may["models/step"] = "sim/base sim/graph sim/cluster sim/engine models/comm models/job models/workload" \
                        " models/compute models/memory strategies"
   may["profiler/trace"] = "sim/base"
