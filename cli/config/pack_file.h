@@ -11,11 +11,11 @@
 namespace rehearse::cli {
 
 struct PackFile {
-  std::string device;
+  std::string device = {};
   sharing::Site site;  ///< its pairs refer to nothing of this struct
   sharing::Goal goal = sharing::Goal::kThroughput;
-  std::optional<double> usd_per_gpu_hour;
-  std::vector<sharing::PackJob> jobs;
+  std::optional<double> usd_per_gpu_hour = {};
+  std::vector<sharing::PackJob> jobs = {};
   std::size_t measured_pairs = 0;
 };
 
