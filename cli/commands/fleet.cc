@@ -23,8 +23,8 @@ Result<Nanoseconds> time_of(const std::string& text) {
   if (text.empty()) return Nanoseconds(0);
   const Result<Seconds> time = parse_quantity<Seconds>(text);
   if (!time) return forward(time);
-  if (time->s() < 0 || time->s() > 5e9)
-    return fail(fmt::format("'{}' is out of range", text), "0 s to 5e9 s");
+  if (time->s() < 0 || time->s() > 3e8)
+    return fail(fmt::format("'{}' is out of range", text), "0 s to 3e8 s");
   return Nanoseconds(std::llround(time->s() * 1e9));
 }
 
@@ -97,7 +97,7 @@ void add_fleet(CLI::App& app, Action& action) {
         ->check(CLI::Range(1U, most).description(""))
         ->type_name("N");
   };
-  count("--nodes", options->nodes, 1'000'000, "nodes")->required();
+  count("--nodes", options->nodes, 100'000, "nodes")->required();
   count("--gpus-per-node", options->gpus_per_node, 64, "GPUs of a node (default: 8)");
   count("--pod", options->pod, 1'000'000, "nodes of a pod, for --placement rail (default: all)");
   command->add_option("--device", options->device, "GPU of the catalog: bounds memory, has slices")

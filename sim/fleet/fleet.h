@@ -130,8 +130,13 @@ struct Outcome {
   std::uint32_t preemptions = 0;
 };
 
-/// Fails on a fleet without GPUs, slices that do not lie on a GPU, and options that do not go
-/// together.
+/// Nanoseconds of 64 bits hold arrivals up to this and runs that last a few times longer.
+inline constexpr Nanoseconds kLatestSubmit(5'000'000'000'000'000'000);
+inline constexpr Nanoseconds kLongestWork(300'000'000'000'000'000);   ///< 9.5 years
+inline constexpr Nanoseconds kLongestRun(1'000'000'000'000'000'000);  ///< from the first arrival
+
+/// Fails on jobs that arrive later, or take longer, than the above, on a fleet without GPUs, slices
+/// that do not lie on a GPU, and options that do not go together.
 Result<Outcome> run(const Fleet& fleet, std::span<const Job> jobs, const Options& options);
 
 /// End minus arrival, against the work alone; 1 for a job without work.

@@ -14,8 +14,7 @@
 namespace rehearse::fleet {
 namespace {
 
-/// 292 years are the most that whole nanoseconds hold; lists stay well below it.
-constexpr double kMostSeconds = 5e9;
+constexpr double kLatest = 5e9, kLongest = 3e8;  // seconds: kLatestSubmit, kLongestWork
 
 /// How a table of a public trace says what a job is. Times are seconds.
 struct Layout {
@@ -86,7 +85,7 @@ std::optional<double> time_in(const CsvTable& table, const CsvRow& row, std::siz
   }
   if (text.empty()) return std::nullopt;
   const std::optional<double> time = row.number(column);
-  if (time && *time > kMostSeconds) {
+  if (time && *time > kLatest) {
     row.report(column, fmt::format("{} s is too far away", text), "at most 5e9 s");
     return std::nullopt;
   }
@@ -105,6 +104,7 @@ Job own_row(const CsvTable& table, const CsvRow& row, std::size_t index) {
   };
   job.submit = time("submit_s");
   job.work = time("duration_s");
+  if (job.work > kLongestWork) row.report("duration_s", "is too long", "at most 3e8 s");
   job.gpus = row.required_count("gpus");
   if (job.gpus == 0 && row.text("gpus") == "0") row.report("gpus", "is 0", "1 or more");
   if (table.has("memory_gib"))
@@ -134,9 +134,9 @@ std::optional<Job> trace_row(const Layout& layout, const CsvTable& table, const 
     row.report(layout.gpus, fmt::format("{} GPUs", all), "a whole number");
     return std::nullopt;
   }
-  if (*duration > kMostSeconds) {
+  if (*duration > kLongest) {
     row.report(layout.duration.empty() ? layout.end : layout.duration, "is too long",
-               "at most 5e9 s");
+               "at most 3e8 s");
     return std::nullopt;
   }
   return Job{.name = row.text(layout.job),
@@ -198,8 +198,8 @@ Result<JobList> read_yaml(const YamlFile& file) {
     const auto gpus = map.optional<std::int64_t>("gpus");
     Job job{.name = name.value_or(""), .user = map.optional<std::string>("user").value_or("")};
     const auto time = [&](std::string_view key, std::optional<Seconds> value) {
-      if (value && (value->s() < 0 || value->s() > kMostSeconds)) {
-        map.report(key, "is out of range", "0 s to 5e9 s");
+      if (value && (value->s() < 0 || value->s() > kLongest)) {
+        map.report(key, "is out of range", "0 s to 3e8 s");
       } else if (value) {
         return nanoseconds(value->s());
       }

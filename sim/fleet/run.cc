@@ -41,12 +41,14 @@ class Scheduler {
     sort_demands();
   }
 
-  Outcome run() {
+  Result<Outcome> run() {
     Rank arrived = 0;
     while (arrived < order_.size() || !running_.ends().empty()) {
       const Nanoseconds next =
           std::min(arrived < order_.size() ? job(arrived).submit : kForever,
                    running_.ends().empty() ? kForever : running_.ends().begin()->first);
+      if (next - job(0).submit > kLongestRun)
+        return fail("the jobs take more than 31 years", {}, "more GPUs, or fewer jobs");
       measure(next);
       now_ = next;
       while (!running_.ends().empty() && running_.ends().begin()->first == now_)
@@ -372,6 +374,12 @@ Status check(const Fleet& fleet, std::span<const Job> jobs, const Options& optio
                 "it takes off who has longer to go");
   if (options.restart.count() < 0 || options.checkpoint.count() < 0)
     return fail("a negative time to restart, or between checkpoints", "0 or more");
+  for (const Job& job : jobs)
+    if (job.work > kLongestWork || job.submit > kLatestSubmit || job.submit.count() < 0)
+      return fail(fmt::format("job '{}' takes too long, or arrives too late", job.name),
+                  "work of 3e8 s at most, arrival from 0 s to 5e9 s");
+  if (options.restart > kLongestWork || options.checkpoint > kLongestWork)
+    return fail("a time to restart, or between checkpoints, that is too long", "3e8 s at most");
   for (const Job& job : jobs)
     if (job.work.count() < 0)
       return fail(fmt::format("job '{}' takes less than no time", job.name));

@@ -11,7 +11,7 @@ namespace {
 Nanoseconds time_of(Nanoseconds work, double rate) {
   if (rate == 1) return work;
   const double time = std::ceil(static_cast<double>(work.count()) / rate);
-  REHEARSE_CHECK(std::isfinite(time) && time < 9e18, "a rate of {} is no rate", rate);
+  REHEARSE_CHECK(std::isfinite(time) && time < 3e18, "a rate of {} is no rate", rate);
   return Nanoseconds(static_cast<std::int64_t>(time));
 }
 

@@ -246,6 +246,10 @@ TEST_CASE("what cannot be run is refused") {
              Contains("slice x has no"));
   CHECK_THAT(refused({}, {}, {.preempt = true}), Contains("'shortest'"));
   CHECK_THAT(refused({}, {}, {.restart = seconds(-1)}), Contains("negative"));
+  CHECK_THAT(refused({}, {job(0, 400'000'000, 1)}, {}), Contains("too long"));
+  // Ten jobs of nine years, one after another.
+  CHECK_THAT(refused({.gpus_per_node = 1}, std::vector<Job>(10, job(0, 290'000'000, 1)), {}),
+             Contains("more than 31 years"));
   CHECK_THAT(refused({}, {job(0, -1, 1)}, {}), Contains("less than no time"));
 }
 
