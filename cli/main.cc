@@ -83,6 +83,8 @@ int main(int argc, char** argv) {
   add_whatif(app, action);
   add_simulate(app, action);
   add_network(app, action);
+  add_fleet(app, action);
+  add_pack(app, action);
   add_study(app, action);
   add_validate(app, action);
   add_bench_gpu(app, action);

@@ -15,6 +15,7 @@
 #include "cli/validation/layer_accuracy.h"
 #include "cli/validation/memory_report.h"
 #include "cli/validation/operation_report.h"
+#include "cli/validation/pair_accuracy.h"
 #include "cli/validation/replay_report.h"
 #include "cli/validation/sharing/slice_report.h"
 #include "cli/validation/throughput_report.h"
@@ -101,6 +102,13 @@ Result<std::optional<Finding>> operations(const std::filesystem::path& data, con
   return Finding{summarize(*found), operation_table(*found).text(), operation_section(*found)};
 }
 
+Result<std::optional<Finding>> pairs(const std::filesystem::path& data, const Globals&) {
+  const Result<PairAccuracy> found = measure_pair_accuracy(data);
+  if (!found) return forward(found);
+  if (found->cases.empty()) return std::nullopt;
+  return Finding{summarize(*found), pair_table(*found).text(), pair_section(*found)};
+}
+
 Result<std::optional<Finding>> throughputs(const std::filesystem::path& data, const Globals&) {
   const Result<ThroughputAccuracy> found = measure_throughput_accuracy(data);
   if (!found) return forward(found);
@@ -133,6 +141,7 @@ constexpr std::array<Suite, 12> kSuites = {
      {"jobs", jobs, "tables of step times of jobs"},
      {"withheld", withheld, "tables of step times of jobs"},
      {"throughput", throughputs, "tables of steps by batch, devices or kind of device"},
+     {"pairs", pairs, "pairs of jobs on one GPU"},
      {"layers", layers, "times of layers"},
      {"carried", carried, "recordings of one script on two GPUs"},
      {"sharing", slices, "tables of steps on slices"},

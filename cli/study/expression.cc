@@ -113,8 +113,11 @@ class Parser {
     const std::string_view name = letters();
     if (next() != '(') return vocabulary_.name(name);
     take();
-    if (!is_letter(next())) return unexpected("a name");
-    const std::string_view of = letters();
+    std::vector<std::string_view> of;
+    do {
+      if (!is_letter(next())) return unexpected("a name");
+      of.push_back(letters());
+    } while (next() == ',' && take() == ',');
     if (next() != ')') return unexpected("')'");
     take();
     return vocabulary_.function(name, of);

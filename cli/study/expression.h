@@ -1,9 +1,10 @@
-// Arithmetic in study files: numbers, names, functions of a name, + - * / and parentheses.
+// Arithmetic in study files: numbers, names, functions of names, + - * / and parentheses.
 //
 //   step_time(parameter_server) / step_time(separated)
 #pragma once
 
 #include <functional>
+#include <span>
 #include <string>
 #include <string_view>
 
@@ -23,7 +24,8 @@ Term exact_term(double value);
 /// What words in an expression stand for.
 struct Vocabulary {
   std::function<Result<Term>(std::string_view name)> name;
-  std::function<Result<Term>(std::string_view function, std::string_view of)> function;
+  std::function<Result<Term>(std::string_view function, std::span<const std::string_view> of)>
+      function;  ///< of one name or several
 };
 
 /// Units must agree in sums and cancel in quotients. The interval is the widest that the intervals

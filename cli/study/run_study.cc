@@ -6,6 +6,7 @@
 #include <fmt/core.h>
 
 #include "cli/config/job_file.h"
+#include "models/sharing/crossover.h"
 #include "sim/engine/simgrid.h"
 
 namespace rehearse::cli {
@@ -56,6 +57,33 @@ Estimate<double> quantity_of(const step::Step& step, Quantity quantity) {
   return {peak.value.b(), peak.low.b(), peak.high.b(), peak.provenance};
 }
 
+/// What jobs gain that take turns on the devices; each communicates for what its step does not
+/// hide.
+Result<Estimate<double>> crossover_of(const Study& study, const std::vector<step::Step>& steps,
+                                      std::span<const std::size_t> jobs) {
+  std::vector<sharing::TurnTaker> takers;
+  std::optional<Bytes> usable;
+  Provenance provenance = Provenance::kRecorded;
+  for (const std::size_t job : jobs) {
+    const step::Step& step = steps[job];
+    if (step.layout.ranks() != steps[jobs.front()].layout.ranks())
+      return fail(fmt::format("'{}' and '{}' have not as many ranks", study.jobs[jobs.front()].name,
+                              study.jobs[job].name),
+                  "jobs that take turns on the same devices");
+    const memory::StageMemory& fullest = memory::fullest(step.memory);
+    const Bytes here = fullest.device.usable;
+    usable = usable ? std::min(*usable, here) : here;
+    const Seconds exposed = step.breakdown.exposed_communication;
+    takers.push_back(
+        {study.jobs[job].name, step.time.value - exposed, exposed, fullest.peak.value});
+    provenance = std::max(provenance, step.time.provenance);
+  }
+  const Result<sharing::Turns> turns = sharing::take_turns(takers, usable);
+  if (!turns) return forward(turns);
+  // Steps that err alike gain the same; no interval says more.
+  return Estimate<double>{turns->gain, turns->gain, turns->gain, provenance};
+}
+
 Result<StudyPoint> point_at(const Study& study, const Setting& parameters) {
   StudyPoint point{.parameters = parameters};
   std::vector<step::Step> steps;
@@ -66,11 +94,12 @@ Result<StudyPoint> point_at(const Study& study, const Setting& parameters) {
     point.jobs.push_back({job.name, step->time, step->layout.ranks(), fits});
     steps.push_back(std::move(*step));
   }
-  const auto of = [&](Quantity quantity, std::size_t job) {
-    return quantity_of(steps[job], quantity);
-  };
+  const Measured measured = {
+      .of = [&](Quantity quantity, std::size_t job) { return quantity_of(steps[job], quantity); },
+      .crossover =
+          [&](std::span<const std::size_t> jobs) { return crossover_of(study, steps, jobs); }};
   for (const Measure& m : study.measures) {
-    const Result<Term> term = measure(m.expression, study.jobs, of);
+    const Result<Term> term = measure(m.expression, study.jobs, measured);
     if (!term) {
       const Diagnostic& d = term.error().diagnostics.front();
       return fail(Diagnostic{.file = study.path.string(),

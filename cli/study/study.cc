@@ -75,7 +75,11 @@ std::vector<Measure> read_measures(const YamlMap& map, const std::vector<JobTemp
   for (const std::string& name : names_in(map)) {
     const auto expression = map.optional<std::string>(name);
     if (!expression) continue;
-    const auto any = [](Quantity, std::size_t) { return exact_term(1).estimate; };
+    const Measured any = {
+        .of = [](Quantity, std::size_t) { return exact_term(1).estimate; },
+        .crossover = [](std::span<const std::size_t>) -> Result<Estimate<double>> {
+          return exact_term(1).estimate;
+        }};
     if (const Result<Term> ok = measure(*expression, jobs, any); !ok) {
       const Diagnostic& d = ok.error().diagnostics.front();
       map.report(name, d.problem, d.expected, d.nearest);
@@ -150,7 +154,7 @@ Result<std::string> value_of(std::string_view expression, const Setting& paramet
                       "a number, to count with");
         return exact_term(value);
       },
-      .function = [](std::string_view function, std::string_view) -> Result<Term> {
+      .function = [](std::string_view function, std::span<const std::string_view>) -> Result<Term> {
         return fail(fmt::format("'{}' is no function of parameters", function), "+ - * /");
       }};
   const Result<Term> term = evaluate(expression, vocabulary);
@@ -171,7 +175,7 @@ std::size_t closing(const std::string& text, std::size_t open) {
 }  // namespace
 
 Result<Term> measure(const std::string& expression, const std::vector<JobTemplate>& jobs,
-                     const std::function<Estimate<double>(Quantity, std::size_t job)>& of) {
+                     const Measured& measured) {
   std::vector<std::string_view> known;
   for (const JobTemplate& job : jobs) known.push_back(job.name);
   const auto index = [](const auto& names, std::string_view name) {
@@ -182,13 +186,28 @@ Result<Term> measure(const std::string& expression, const std::vector<JobTemplat
       .name = [](std::string_view name) -> Result<Term> {
         return fail(fmt::format("'{}' stands alone", name), "such as step_time(JOB)");
       },
-      .function = [&](std::string_view name, std::string_view job) -> Result<Term> {
+      .function = [&](std::string_view name, std::span<const std::string_view> of) -> Result<Term> {
+        constexpr std::string_view kCrossover = "crossover";
         const std::size_t quantity = index(kQuantityNames, name);
-        if (quantity == std::size(kQuantityNames))
-          return fail(fmt::format("unknown quantity '{}'", name), suggest(name, kQuantityNames));
-        if (index(known, job) == known.size())
-          return fail(fmt::format("unknown job '{}'", job), suggest(job, known));
-        return Term{of(static_cast<Quantity>(quantity), index(known, job)),
+        if (quantity == std::size(kQuantityNames) && name != kCrossover) {
+          std::vector<std::string_view> names(std::begin(kQuantityNames), std::end(kQuantityNames));
+          names.push_back(kCrossover);
+          return fail(fmt::format("unknown quantity '{}'", name), suggest(name, names));
+        }
+        std::vector<std::size_t> of_jobs;
+        for (const std::string_view job : of) {
+          of_jobs.push_back(index(known, job));
+          if (of_jobs.back() == known.size())
+            return fail(fmt::format("unknown job '{}'", job), suggest(job, known));
+        }
+        if (name == kCrossover) {
+          const Result<Estimate<double>> gain = measured.crossover(of_jobs);
+          if (!gain) return forward(gain);
+          return Term{*gain};
+        }
+        if (of_jobs.size() != 1)
+          return fail(fmt::format("'{}' of {} jobs", name, of_jobs.size()), "one job");
+        return Term{measured.of(static_cast<Quantity>(quantity), of_jobs[0]),
                     std::string(kQuantityUnits[quantity])};
       }};
   return evaluate(expression, vocabulary);

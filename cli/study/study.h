@@ -63,9 +63,16 @@ inline constexpr std::string_view kQuantityNames[] = {"step_time", "throughput",
                                                       "exposed_communication", "memory"};
 inline constexpr std::string_view kQuantityUnits[] = {"s", "1/s", "s", "B"};
 
-/// The expression, where `of` says what a quantity of a job is, in its unit. Fails with one line.
+/// What the jobs of a point are measured to be, by their indices.
+struct Measured {
+  std::function<Estimate<double>(Quantity, std::size_t job)> of;  ///< in its unit
+  /// What jobs do together that take turns on the same devices, against one after another.
+  std::function<Result<Estimate<double>>(std::span<const std::size_t> jobs)> crossover;
+};
+
+/// The value of an expression over the jobs. Fails with one line.
 Result<Term> measure(const std::string& expression, const std::vector<JobTemplate>& jobs,
-                     const std::function<Estimate<double>(Quantity, std::size_t job)>& of);
+                     const Measured& measured);
 
 /// Fails with every mistake outside of the jobs, one line each; those show once parameters are in.
 Result<Study> load_study(const std::filesystem::path& path);

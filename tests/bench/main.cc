@@ -50,6 +50,12 @@ class RatioReporter final : public benchmark::ConsoleReporter {
       row(fmt::format("capture/encode_to_{}", where), "reference/memory_copy_of_rows",
           "of its speed");
     row("capture/encode_to_ring", "capture/encode_to_file", "times as fast");
+    for (const char* policy : {"fifo", "backfill", "shortest", "fair"}) {
+      const std::string name = fmt::format("fleet/{}/", policy);
+      row(name + "5000/1000", "fleet/sort_events/5000", "of the speed per job");
+      row(name + "40000/1000", name + "5000/1000", "of the speed per job");
+      row(name + "40000/8000", name + "40000/1000", "of the speed per job");
+    }
     row("replay/lower/ranks/4", "replay/lower/ranks/1", "of the speed per op");
     row("replay/run/ranks/4", "replay/run/ranks/1", "of the speed per op");
   }

@@ -236,5 +236,48 @@ TEST_CASE("study: layer separation against a parameter server, on as many device
   CHECK(apart < served / 5);
 }
 
+/// Two equal jobs of three ranks, that take turns.
+std::string turns_text(const std::string& measure, const std::string& second = "{data: 3}") {
+  return "name: turns\nsource: made up\nfidelity: closed\n"
+         "base:\n"
+         "  workload: {model: alexnet}\n"
+         "  cluster: {device: v100_sxm2_16, nodes: 4, inter_node: ethernet}\n"
+         "jobs:\n"
+         "  a:\n    plan: {data: 3}\n"
+         "    training: {global_batch: 24, microbatch: 8, dtype: fp32}\n"
+         "  b:\n    plan: " +
+         second +
+         "\n    training: {global_batch: 24, microbatch: 8, dtype: fp32}\n"
+         "measure:\n  gain: " +
+         measure + "\nexpect: {measure: gain, range: [1, 2], sweep: within, tolerance: 0}\n";
+}
+
+TEST_CASE("study: jobs that take turns gain between nothing and their number") {
+  const Json study = json_of(turns_text("crossover(a, b)"), 0)["studies"][0];
+  CHECK(study["got"]["least"]["value"] > 1);
+  // A job alone gains nothing.
+  const Json alone = json_of(turns_text("crossover(a)"), 0)["studies"][0];
+  CHECK(alone["got"]["least"]["value"] == Approx(1));
+}
+
+TEST_CASE("study: turns that cannot be taken are refused") {
+  const auto refused = [](const std::string& text) {
+    const Ran ran = run_study(text);
+    CHECK(ran.code == 1);
+    CHECK(ran.out.empty());
+    return ran.errors;
+  };
+  using Catch::Contains;
+  CHECK_THAT(refused(turns_text("crossover(a, c)")), Contains("unknown job 'c'"));
+  CHECK_THAT(refused(turns_text("crossover(a, )")), Contains("a name"));
+  CHECK_THAT(refused(turns_text("crosover(a, b)")), Contains("did you mean 'crossover'?"));
+  CHECK_THAT(refused(turns_text("step_time(a, b)")), Contains("one job"));
+  CHECK_THAT(refused(turns_text("crossover(a, b)", "{data: 1}")), Contains("not as many ranks"));
+  // More jobs than fit in 16 GB.
+  std::string many = "crossover(a";
+  for (int i = 0; i < 40; ++i) many += ", b";
+  CHECK_THAT(refused(turns_text(many + ")")), Contains("together"));
+}
+
 }  // namespace
 }  // namespace rehearse

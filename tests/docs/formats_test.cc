@@ -130,6 +130,8 @@ TEST_CASE("the page of JSON names every key that a command writes") {
   const std::string study =
       test::write_scratch("study.yaml", test::join_lines(study_of_the_page())).string();
   check({"study", study}, "");
+  check({"pack", "examples/fleets/pack.yaml"}, "");
+  check({"fleet", "examples/fleets/four_jobs.csv", "--nodes", "1"}, "");
   const std::vector<std::string> simulate = {"simulate",
                                              "--chakra",
                                              "examples/chakra/transformer",

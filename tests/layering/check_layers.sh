@@ -10,14 +10,15 @@ BEGIN {
   may["sim/graph"] = "sim/base"
   may["sim/cluster"] = "sim/base"
   may["sim/engine"] = "sim/base sim/graph"
+  may["sim/fleet"] = "sim/base"
   may["models/comm"] = "sim/base sim/graph sim/cluster"
   may["cost"] = "sim/base sim/cluster"
   may["models/job"] = "sim/base sim/graph sim/cluster models/comm"
   may["models/workload"] = "sim/base profiler/trace profiler/replay"
   may["models/compute"] = "sim/base sim/cluster models/workload"
-  may["models/sharing"] = "sim/base sim/cluster"
   may["models/memory"] = "sim/base sim/cluster models/workload"
   may["strategies"] = "sim/base sim/graph models/workload"
+  may["models/sharing"] = "sim/base sim/graph sim/cluster sim/engine sim/fleet"
   may["models/step"] = "sim/base sim/graph sim/cluster sim/engine models/comm models/job models/workload" \
                        " models/compute models/memory strategies"
   may["profiler/trace"] = "sim/base"
@@ -27,7 +28,7 @@ BEGIN {
   may["profiler/bench"] = "sim/base profiler/trace"
   may["cli"] = "sim/base sim/graph sim/cluster sim/engine models/comm models/job" \
                " models/workload models/compute models/memory models/sharing models/step strategies cost profiler/trace" \
-               " profiler/ingest profiler/replay profiler/capture profiler/bench"
+               " profiler/ingest profiler/replay profiler/capture profiler/bench sim/fleet"
   # third-party header: modules whose sources may include it; fmt and tl::expected are everywhere
   owner["yaml-cpp"] = "sim/base"
   owner["sqlite3.h"] = "profiler/trace"
@@ -38,7 +39,7 @@ BEGIN {
   owner["CLI"] = "cli"
   owner["simgrid"] = "sim/engine"
   owner["catch2"] = ""
-  owner["Eigen"] = "models/comm models/compute"
+  owner["Eigen"] = "models/comm models/compute models/sharing"
 }
 function module_of(path,   parts, two) {
   split(path, parts, "/")

@@ -170,9 +170,6 @@ TEST_CASE("a send goes at once, a receive waits, streams of compute are one op a
   REQUIRE(folded);
   REQUIRE(*folded);
   CHECK(engine::run((*folded)->graph)->makespan().seconds().us() == Approx(52));
-  const auto messages = fold(two, star(3), {.fidelity = Fidelity::kMessage});
-  REQUIRE(messages);
-  if (*messages) CHECK(engine::run((*messages)->graph)->makespan().seconds().us() == Approx(102));
 }
 
 TEST_CASE("other algorithms, and kinds that they cannot do") {

@@ -1,0 +1,134 @@
+// rehearse fleet: many jobs on many GPUs, under a policy.
+#include <CLI/CLI.hpp>
+#include <fmt/core.h>
+
+#include "cli/commands/commands.h"
+#include "cli/commands/fleet_result.h"
+#include "cli/config/gpu_slices.h"
+#include "cli/output/result.h"
+#include "sim/base/text.h"
+#include "sim/cluster/catalog.h"
+
+namespace rehearse::cli {
+namespace {
+
+struct Options {
+  std::filesystem::path jobs;
+  std::uint32_t nodes = 1, gpus_per_node = 8, pod = 0;
+  std::string device, policy = "fifo", placement = "packed", restart, checkpoint;
+  bool slices = false, preempt = false;
+};
+
+Result<Nanoseconds> time_of(const std::string& text) {
+  if (text.empty()) return Nanoseconds(0);
+  const Result<Seconds> time = parse_quantity<Seconds>(text);
+  if (!time) return forward(time);
+  if (time->s() < 0 || time->s() > 3e8)
+    return fail(fmt::format("'{}' is out of range", text), "0 s to 3e8 s");
+  return Nanoseconds(std::llround(time->s() * 1e9));
+}
+
+template <class E>
+E index_of(std::span<const std::string_view> names, const std::string& name) {
+  return static_cast<E>(std::find(names.begin(), names.end(), name) - names.begin());
+}
+
+Result<Exit> run(const Options& options, const Globals& globals) {
+  FleetRun result;
+  result.fleet = {
+      .nodes = options.nodes, .gpus_per_node = options.gpus_per_node, .nodes_per_pod = options.pod};
+  if (!options.device.empty()) {
+    const Result<const cluster::Gpu*> gpu = cluster::find_gpu(options.device);
+    if (!gpu) return forward(gpu);
+    result.fleet.memory = (*gpu)->memory;
+    if (options.slices) {
+      Result<GpuSlices> slices = slices_of(**gpu);
+      if (!slices) return forward(slices);
+      result.fleet.positions = slices->positions;
+      result.fleet.slices = std::move(slices->kinds);
+    }
+  }
+  result.options.policy = index_of<fleet::Policy>(fleet::kPolicyNames, options.policy);
+  result.options.placement = index_of<fleet::Placement>(fleet::kPlacementNames, options.placement);
+  result.options.preempt = options.preempt;
+  const Result<Nanoseconds> restart = time_of(options.restart);
+  if (!restart) return forward(restart);
+  const Result<Nanoseconds> checkpoint = time_of(options.checkpoint);
+  if (!checkpoint) return forward(checkpoint);
+  result.options.restart = *restart;
+  result.options.checkpoint = *checkpoint;
+  Result<fleet::JobList> list = fleet::load_jobs(options.jobs);
+  if (!list) return forward(list);
+  result.list = std::move(*list);
+  if (result.list.jobs.empty())
+    return fail(Diagnostic{.file = options.jobs.string(), .problem = "holds no job"});
+  Result<fleet::Outcome> outcome = fleet::run(result.fleet, result.list.jobs, result.options);
+  if (!outcome) return forward(outcome);
+  result.outcome = std::move(*outcome);
+  const Formats formats = {.text = [&] { return fleet_text(result); },
+                           .json = [&] { return fleet_json(result); },
+                           .table = [&] { return fleet_table(result); }};
+  if (Status ok = write_result(globals, formats); !ok) return forward(ok);
+  return Exit::kSuccess;
+}
+
+CLI::Validator one_of(std::span<const std::string_view> names) {
+  return CLI::Validator(
+      [names](const std::string& name) {
+        if (std::find(names.begin(), names.end(), name) != names.end()) return std::string();
+        return fmt::format("unknown '{}'; {}", name, suggest(name, names));
+      },
+      "", "");
+}
+
+}  // namespace
+
+void add_fleet(CLI::App& app, Action& action) {
+  auto options = std::make_shared<Options>();
+  CLI::App* command = app.add_subcommand(
+      "fleet", "Many jobs on many GPUs: who waits, who runs where, how full it all is");
+  command
+      ->add_option("JOBS", options->jobs, "list of jobs: CSV, YAML, or the table of a public trace")
+      ->type_name("FILE")
+      ->required();
+  const auto count = [&](const char* option, std::uint32_t& value, std::uint32_t most,
+                         const char* what) {
+    return command->add_option(option, value, what)
+        ->check(CLI::Range(1U, most).description(""))
+        ->type_name("N");
+  };
+  count("--nodes", options->nodes, 100'000, "nodes")->required();
+  count("--gpus-per-node", options->gpus_per_node, 64, "GPUs of a node (default: 8)");
+  count("--pod", options->pod, 1'000'000, "nodes of a pod, for --placement rail (default: all)");
+  command->add_option("--device", options->device, "GPU of the catalog: bounds memory, has slices")
+      ->type_name("NAME");
+  command->add_option("--policy", options->policy, "fifo (default), backfill, shortest or fair")
+      ->type_name("NAME")
+      ->check(one_of(fleet::kPolicyNames));
+  command->add_option("--placement", options->placement, "packed (default), spread or rail")
+      ->type_name("NAME")
+      ->check(one_of(fleet::kPlacementNames));
+  CLI::Option* device = command->get_option("--device");
+  command->add_flag("--slices", options->slices, "jobs that fit a MIG slice of the device take one")
+      ->needs(device);
+  command->add_flag("--preempt", options->preempt,
+                    "with shortest: who has longer to go makes room");
+  command->add_option("--restart", options->restart, "what a preempted job takes before it goes on")
+      ->type_name("TIME");
+  command
+      ->add_option("--checkpoint", options->checkpoint,
+                   "work between checkpoints (default: one when it is preempted)")
+      ->type_name("TIME");
+  command->footer(
+      "Example: rehearse fleet examples/fleets/four_jobs.csv --nodes 1 --gpus-per-node 4 "
+      "--policy backfill");
+  for (const char* option : {"--restart", "--checkpoint"})
+    command->get_option(option)->needs(command->get_option("--preempt"));
+  command->callback([options, &action] {
+    if (options->preempt && options->policy != "shortest")
+      throw CLI::ValidationError("--preempt", "goes with --policy shortest");
+    action = [options](const Globals& globals) { return run(*options, globals); };
+  });
+}
+
+}  // namespace rehearse::cli

@@ -1,0 +1,343 @@
+#include "models/sharing/pack.h"
+
+#include <algorithm>
+#include <cmath>
+#include <tuple>
+
+#include <fmt/core.h>
+
+#include "models/sharing/crossover.h"
+
+namespace rehearse::sharing {
+namespace {
+
+constexpr std::size_t kMostInTurns = 4;
+constexpr std::size_t kMostSlices = 7;
+/// A join has to be worth something.
+constexpr double kWorth = 1e-6;
+
+/// Jobs that share, and how it goes from their common start.
+struct Group {
+  Sharing how = Sharing::kAlone;
+  std::vector<std::size_t> jobs = {};
+  std::vector<std::string> slices = {};
+  std::vector<double> rates = {};
+  std::vector<Seconds> ends = {};
+  Seconds length = Seconds::s(0);
+};
+
+class Packer {
+ public:
+  Packer(std::span<const PackJob> jobs, const Site& site, Goal goal)
+      : jobs_(jobs), site_(site), goal_(goal) {}
+
+  Packing run() {
+    std::vector<Group> groups;
+    for (std::size_t j = 0; j < jobs_.size(); ++j)
+      groups.push_back({Sharing::kAlone, {j}, {}, {1}, {jobs_[j].work}, jobs_[j].work});
+    Packing best = schedule(groups);
+    const Packing alone = best;
+    for (;;) {
+      std::optional<std::vector<Group>> better;
+      for (const std::vector<std::size_t>& members : candidates(groups))
+        for (const Group& joined : joins(groups, members)) {
+          std::vector<Group> tried = {joined};
+          for (std::size_t g = 0; g < groups.size(); ++g)
+            if (std::find(members.begin(), members.end(), g) == members.end())
+              tried.push_back(groups[g]);
+          Packing packing = schedule(tried);
+          if (!improves(packing, best)) continue;
+          best = std::move(packing);
+          better = std::move(tried);
+        }
+      if (!better) break;
+      groups = std::move(*better);
+    }
+    best.makespan_alone = alone.makespan;
+    best.held_alone = alone.held;
+    best.late_alone = alone.late;
+    return best;
+  }
+
+ private:
+  using Worth = std::tuple<double, double, double>;
+
+  Worth worth(const Packing& p) const {
+    double ends = 0;
+    for (const Seconds end : p.finish) ends += end.s();
+    switch (goal_) {
+      case Goal::kThroughput:
+        return {p.makespan.s(), ends, p.held.s()};
+      case Goal::kDeadline:
+        return {p.late.s(), p.makespan.s(), ends};
+      case Goal::kCost:
+        return {p.held.s(), p.makespan.s(), ends};
+    }
+    return {};
+  }
+
+  bool improves(const Packing& a, const Packing& b) const {
+    const auto [a1, a2, a3] = worth(a);
+    const auto [b1, b2, b3] = worth(b);
+    const auto less = [](double x, double y) { return x < y - kWorth * y; };
+    if (less(a1, b1) || less(b1, a1)) return less(a1, b1);
+    if (less(a2, b2) || less(b2, a2)) return less(a2, b2);
+    return less(a3, b3);
+  }
+
+  /// Groups to join: all pairs; and several jobs alone that take about as long as each other, since
+  /// two small slices may gain nothing where seven do.
+  std::vector<std::vector<std::size_t>> candidates(const std::vector<Group>& groups) const {
+    std::vector<std::vector<std::size_t>> found;
+    std::vector<std::size_t> alone;
+    for (std::size_t a = 0; a < groups.size(); ++a) {
+      for (std::size_t b = a + 1; b < groups.size(); ++b) found.push_back({a, b});
+      if (groups[a].how == Sharing::kAlone) alone.push_back(a);
+    }
+    std::stable_sort(alone.begin(), alone.end(), [&](std::size_t a, std::size_t b) {
+      return groups[a].length > groups[b].length;
+    });
+    for (std::size_t count = 3; count <= std::min(kMostSlices, alone.size()); ++count)
+      for (std::size_t at = 0; at + count <= alone.size(); ++at)
+        found.emplace_back(alone.begin() + static_cast<std::ptrdiff_t>(at),
+                           alone.begin() + static_cast<std::ptrdiff_t>(at + count));
+    return found;
+  }
+
+  const std::vector<Group>& joins(const std::vector<Group>& groups,
+                                  const std::vector<std::size_t>& members) {
+    std::vector<std::size_t> jobs;
+    for (const std::size_t g : members)
+      jobs.insert(jobs.end(), groups[g].jobs.begin(), groups[g].jobs.end());
+    std::sort(jobs.begin(), jobs.end());
+    const auto [at, fresh] = known_.try_emplace(jobs);
+    if (fresh) {
+      for (const auto way : {&Packer::on_slices, &Packer::together, &Packer::in_turns})
+        if (std::optional<Group> group = (this->*way)(jobs))
+          at->second.push_back(std::move(*group));
+    }
+    return at->second;
+  }
+
+  std::optional<Bytes> memory_of(const std::vector<std::size_t>& jobs) const {
+    Bytes sum = Bytes::b(0);
+    for (const std::size_t j : jobs) {
+      if (!jobs_[j].memory) return std::nullopt;
+      sum += *jobs_[j].memory;
+    }
+    return sum;
+  }
+
+  bool fit_together(const std::vector<std::size_t>& jobs) const {
+    const std::optional<Bytes> memory = memory_of(jobs);
+    return memory && *memory <= site_.memory;
+  }
+
+  std::optional<Group> together(const std::vector<std::size_t>& jobs) {
+    if (jobs.size() != 2 || !site_.pair || !fit_together(jobs)) return std::nullopt;
+    if (jobs_[jobs[0]].gpus != 1 || jobs_[jobs[1]].gpus != 1) return std::nullopt;
+    const auto shares = site_.pair(jobs[0], jobs[1]);
+    if (!shares) return std::nullopt;
+    const std::vector<double> rates = {shares->first, shares->second};
+    return shared(Sharing::kTogether, jobs, rates, [&](const std::vector<std::size_t>& left) {
+      return left.size() == 2 ? rates : std::vector<double>{1};
+    });
+  }
+
+  std::optional<std::vector<double>> turn_rates(const std::vector<std::size_t>& jobs) const {
+    std::vector<TurnTaker> takers;
+    for (const std::size_t j : jobs) {
+      const PackJob& job = jobs_[j];
+      if (!job.exposed || !job.like) return std::nullopt;
+      takers.push_back({job.name, job.like->step - *job.exposed, *job.exposed});
+    }
+    const Result<Turns> turns = take_turns(takers);
+    if (!turns) return std::nullopt;  // iterations that are too unequal
+    return turns->rates;
+  }
+
+  std::optional<Group> in_turns(const std::vector<std::size_t>& jobs) {
+    if (jobs.size() > kMostInTurns || !fit_together(jobs)) return std::nullopt;
+    for (const std::size_t j : jobs)
+      if (jobs_[j].gpus != jobs_[jobs.front()].gpus) return std::nullopt;
+    const auto rates = turn_rates(jobs);
+    if (!rates) return std::nullopt;
+    return shared(Sharing::kCrossover, jobs, *rates, [&](const std::vector<std::size_t>& left) {
+      return turn_rates(left).value_or(std::vector<double>(left.size(), 0));
+    });
+  }
+
+  /// Runs a group whose rates change when a job of it ends.
+  template <class RatesOf>
+  std::optional<Group> shared(Sharing how, const std::vector<std::size_t>& jobs,
+                              const std::vector<double>& rates, const RatesOf& rates_of) const {
+    Group group{how, jobs, {}, rates, std::vector<Seconds>(jobs.size(), Seconds::s(0))};
+    std::vector<std::size_t> left = jobs;
+    std::map<std::size_t, double> work;
+    for (const std::size_t j : jobs) work[j] = jobs_[j].work.s();
+    double now = 0;
+    while (!left.empty()) {
+      const std::vector<double> speed = left.size() == jobs.size() ? rates : rates_of(left);
+      std::size_t first = 0;
+      for (std::size_t i = 0; i < left.size(); ++i) {
+        if (!(speed[i] > 0)) return std::nullopt;
+        if (work[left[i]] / speed[i] < work[left[first]] / speed[first]) first = i;
+      }
+      const double passed = work[left[first]] / speed[first];
+      now += passed;
+      for (std::size_t i = 0; i < left.size(); ++i) work[left[i]] -= passed * speed[i];
+      const auto at = std::find(jobs.begin(), jobs.end(), left[first]) - jobs.begin();
+      group.ends[static_cast<std::size_t>(at)] = Seconds::s(now);
+      left.erase(left.begin() + static_cast<std::ptrdiff_t>(first));
+    }
+    group.length = Seconds::s(now);
+    return group;
+  }
+
+  double slice_rate(std::size_t job, std::size_t kind) const {
+    const auto& own = jobs_[job].slice_rates;
+    const auto found = own.find(site_.slices[kind].name);
+    return found == own.end() ? site_.slices[kind].rate : found->second;
+  }
+
+  /// Whether instances of these kinds have places on one GPU; REQUIRES: the largest first.
+  bool placeable(const std::vector<std::size_t>& kinds, std::size_t at, std::uint32_t taken) const {
+    if (at == kinds.size()) return true;
+    const fleet::SliceKind& kind = site_.slices[kinds[at]];
+    for (const std::uint32_t start : kind.starts) {
+      const std::uint32_t bits = ((1U << kind.size) - 1) << start;
+      if ((bits & taken) == 0 && placeable(kinds, at + 1, taken | bits)) return true;
+    }
+    return false;
+  }
+
+  bool lie_on_a_gpu(std::vector<std::size_t> kinds) const {
+    std::sort(kinds.begin(), kinds.end(), [&](std::size_t a, std::size_t b) {
+      return std::pair(site_.slices[b].size, b) < std::pair(site_.slices[a].size, a);
+    });
+    return placeable(kinds, 0, 0);
+  }
+
+  /// Each on the smallest slice that it fits; then the last to end gets a faster one, while there
+  /// is one.
+  std::optional<Group> on_slices(const std::vector<std::size_t>& jobs) {
+    if (site_.slices.empty() || jobs.size() > kMostSlices) return std::nullopt;
+    std::vector<std::size_t> kinds;
+    for (const std::size_t j : jobs) {
+      if (jobs_[j].gpus != 1 || !jobs_[j].memory) return std::nullopt;
+      std::size_t kind = 0;
+      while (kind < site_.slices.size() && *jobs_[j].memory > site_.slices[kind].memory) ++kind;
+      if (kind == site_.slices.size()) return std::nullopt;
+      kinds.push_back(kind);
+    }
+    if (!lie_on_a_gpu(kinds)) return std::nullopt;
+    const auto end = [&](std::size_t i) {
+      return jobs_[jobs[i]].work / slice_rate(jobs[i], kinds[i]);
+    };
+    for (;;) {
+      std::size_t last = 0;
+      for (std::size_t i = 1; i < jobs.size(); ++i)
+        if (end(i) > end(last)) last = i;
+      const std::size_t before = kinds[last];
+      const Seconds slow = end(last);
+      do ++kinds[last];
+      while (kinds[last] < site_.slices.size() &&
+             !(site_.slices[kinds[last]].memory >= *jobs_[jobs[last]].memory && end(last) < slow &&
+               lie_on_a_gpu(kinds)));
+      if (kinds[last] < site_.slices.size()) continue;
+      kinds[last] = before;
+      break;
+    }
+    Group group{Sharing::kSlices, jobs};
+    for (std::size_t i = 0; i < jobs.size(); ++i) {
+      group.slices.push_back(site_.slices[kinds[i]].name);
+      group.rates.push_back(slice_rate(jobs[i], kinds[i]));
+      group.ends.push_back(end(i));
+      group.length = std::max(group.length, group.ends.back());
+    }
+    return group;
+  }
+
+  Packing schedule(const std::vector<Group>& groups) const {
+    std::vector<std::size_t> order(groups.size());
+    for (std::size_t g = 0; g < order.size(); ++g) order[g] = g;
+    const auto due = [&](const Group& g) {
+      double first = std::numeric_limits<double>::infinity();
+      for (const std::size_t j : g.jobs)
+        if (jobs_[j].deadline) first = std::min(first, jobs_[j].deadline->s());
+      return first;
+    };
+    std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
+      if (goal_ == Goal::kDeadline && due(groups[a]) != due(groups[b]))
+        return due(groups[a]) < due(groups[b]);
+      return groups[a].length > groups[b].length;
+    });
+    Packing packing;
+    packing.finish.assign(jobs_.size(), Seconds::s(0));
+    packing.started = packing.finish;
+    std::vector<std::pair<Seconds, std::uint32_t>> free;
+    for (std::uint32_t gpu = 0; gpu < site_.gpus; ++gpu) free.emplace_back(Seconds::s(0), gpu);
+    for (const std::size_t g : order) {
+      const Group& group = groups[g];
+      std::sort(free.begin(), free.end());
+      const std::uint32_t count = jobs_[group.jobs.front()].gpus;
+      Placed placed{.how = group.how,
+                    .jobs = group.jobs,
+                    .slices = group.slices,
+                    .rates = group.rates,
+                    .start = free[count - 1].first};
+      placed.end = placed.start + group.length;
+      for (std::uint32_t i = 0; i < count; ++i) {
+        free[i].first = placed.end;
+        placed.gpus.push_back(free[i].second);
+      }
+      std::sort(placed.gpus.begin(), placed.gpus.end());
+      Seconds work = Seconds::s(0);
+      for (std::size_t i = 0; i < group.jobs.size(); ++i) {
+        const std::size_t j = group.jobs[i];
+        packing.started[j] = placed.start;
+        packing.finish[j] = placed.start + group.ends[i];
+        if (jobs_[j].deadline)
+          packing.late += std::max(Seconds::s(0), packing.finish[j] - *jobs_[j].deadline);
+        work += jobs_[j].work;
+      }
+      if (group.length.s() > 0) placed.gain = work / group.length;
+      packing.held += group.length * static_cast<double>(count);
+      packing.makespan = std::max(packing.makespan, placed.end);
+      packing.placements.push_back(std::move(placed));
+    }
+    std::stable_sort(packing.placements.begin(), packing.placements.end(),
+                     [](const Placed& a, const Placed& b) { return a.start < b.start; });
+    return packing;
+  }
+
+  std::span<const PackJob> jobs_;
+  const Site& site_;
+  Goal goal_;
+  std::map<std::vector<std::size_t>, std::vector<Group>> known_ = {};  // what sets of jobs can do
+};
+
+}  // namespace
+
+Result<Packing> pack(std::span<const PackJob> jobs, const Site& site, Goal goal) {
+  if (jobs.empty()) return fail("no job to place");
+  if (jobs.size() > kMostPacked)
+    return fail(fmt::format("{} jobs to place", jobs.size()),
+                fmt::format("{} at most", kMostPacked),
+                "rehearse fleet runs longer lists under a policy");
+  for (const PackJob& job : jobs) {
+    if (job.gpus == 0 || job.gpus > site.gpus)
+      return fail(fmt::format("job '{}' asks for {} GPUs", job.name, job.gpus),
+                  fmt::format("1 to {}", site.gpus));
+    if (job.memory && *job.memory > site.memory)
+      return fail(fmt::format("job '{}' needs {}, and a GPU has {}", job.name,
+                              to_string(*job.memory), to_string(site.memory)));
+    if (!(job.work.s() >= 0) || !std::isfinite(job.work.s()))
+      return fail(fmt::format("job '{}' takes no time that could be counted", job.name));
+    if (job.exposed && job.like && *job.exposed > job.like->step)
+      return fail(fmt::format("job '{}' exposes more than its step", job.name));
+  }
+  return Packer(jobs, site, goal).run();
+}
+
+}  // namespace rehearse::sharing

@@ -1,0 +1,77 @@
+// Where to put a set of jobs: alone, on slices, two on a GPU, or in turns, and when.
+//
+// Jobs that share GPUs are a group; groups are put on GPUs one after another, the first in line on
+// those that are free first. From every job alone, those groups are joined that help the goal most
+// (two, or several jobs of like length), in the best way that their jobs can share, until no join
+// helps. That is no proof of the
+// best: of few jobs it is near, and every placement says what it gains.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "models/sharing/pairs.h"
+#include "sim/base/result.h"
+#include "sim/base/units.h"
+#include "sim/fleet/fleet.h"
+
+namespace rehearse::sharing {
+
+struct PackJob {
+  std::string name;
+  Seconds work;                         ///< alone on whole GPUs
+  std::uint32_t gpus = 1;               ///< more than one: alone, or in turns with jobs of as many
+  std::optional<Bytes> memory = {};     ///< of a GPU; of unknown memory it shares nothing
+  std::optional<Resident> like = {};    ///< what the law of pairs knows it by
+  std::optional<Seconds> exposed = {};  ///< communication of a step that it does not hide
+  std::optional<Seconds> deadline = {};
+  std::map<std::string, double> slice_rates = {};  ///< by kind; else the kind's own
+};
+
+enum class Sharing : std::uint8_t { kAlone, kSlices, kTogether, kCrossover };
+inline constexpr std::string_view kSharingNames[] = {"alone", "slices", "together", "crossover"};
+
+enum class Goal : std::uint8_t {
+  kThroughput,  ///< the last end is early
+  kDeadline,    ///< lateness adds up to little, then the last end is early
+  kCost,        ///< GPUs are held for little time, then the last end is early
+};
+inline constexpr std::string_view kGoalNames[] = {"throughput", "deadline", "cost"};
+
+struct Site {
+  std::uint32_t gpus;
+  Bytes memory;
+  std::uint32_t positions = 1;
+  std::vector<fleet::SliceKind> slices = {};
+  /// Shares of two jobs on one GPU, by index; nothing: not known, so they do not share so.
+  std::function<std::optional<std::pair<double, double>>(std::size_t, std::size_t)> pair = {};
+};
+
+struct Placed {
+  Sharing how = Sharing::kAlone;
+  std::vector<std::size_t> jobs = {};
+  std::vector<std::uint32_t> gpus = {};
+  std::vector<std::string> slices = {};  ///< of each job; empty without slices
+  std::vector<double> rates = {};        ///< of each job while all run
+  Seconds start = Seconds::s(0), end = Seconds::s(0);
+  double gain = 1;  ///< against the same jobs one after another on the same GPUs
+};
+
+struct Packing {
+  std::vector<Placed> placements;        ///< in the order of their starts
+  std::vector<Seconds> finish, started;  ///< by job
+  Seconds makespan = Seconds::s(0), held = Seconds::s(0), late = Seconds::s(0);
+  Seconds makespan_alone = Seconds::s(0), held_alone = Seconds::s(0), late_alone = Seconds::s(0);
+};
+
+inline constexpr std::size_t kMostPacked = 64;
+
+/// Fails on no job or more than kMostPacked, and on jobs that do not fit.
+Result<Packing> pack(std::span<const PackJob> jobs, const Site& site, Goal goal);
+
+}  // namespace rehearse::sharing

@@ -1,0 +1,120 @@
+#include "sim/fleet/running.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "sim/base/check.h"
+
+namespace rehearse::fleet {
+namespace {
+
+Nanoseconds time_of(Nanoseconds work, double rate) {
+  if (rate == 1) return work;
+  const double time = std::ceil(static_cast<double>(work.count()) / rate);
+  REHEARSE_CHECK(std::isfinite(time) && time < 3e18, "a rate of {} is no rate", rate);
+  return Nanoseconds(static_cast<std::int64_t>(time));
+}
+
+Nanoseconds work_of(Nanoseconds time, double rate) {
+  if (rate == 1) return time;
+  return Nanoseconds(static_cast<std::int64_t>(static_cast<double>(time.count()) * rate));
+}
+
+}  // namespace
+
+Running::Running(const Fleet& fleet, const std::vector<std::uint32_t>& order,
+                 const Options& options, const Places& places)
+    : fleet_(fleet),
+      order_(order),
+      options_(options),
+      places_(places),
+      states_(order.size()),
+      tenants_(fleet.slices.empty() ? 0 : fleet.gpus()) {}
+
+std::uint32_t Running::nodes_of(const Spot& spot) const {
+  // GPUs of a node stand together.
+  std::uint32_t nodes = 0;
+  for (std::size_t i = 0; i < spot.gpus.size(); ++i)
+    nodes += i == 0 || places_.node_of(spot.gpus[i]) != places_.node_of(spot.gpus[i - 1]);
+  return nodes;
+}
+
+double Running::rate_on(Rank rank, const Spot& spot) const {
+  if (!options_.rate) return spot.slice ? fleet_.slices[*spot.slice].rate : 1;
+  std::vector<Tenant> beside;
+  if (spot.slice)
+    for (const Rank other : tenants_[spot.gpus.front()])
+      if (other != rank) beside.push_back(tenant(other));
+  std::set<std::uint32_t> pods;
+  for (const std::uint32_t gpu : spot.gpus) pods.insert(places_.pod_of_node(places_.node_of(gpu)));
+  const double rate = options_.rate({.self = {order_[rank], spot.slice},
+                                     .beside = beside,
+                                     .nodes = nodes_of(spot),
+                                     .pods = static_cast<std::uint32_t>(pods.size())});
+  REHEARSE_CHECK(std::isfinite(rate) && rate > 0, "a rate of {} is no rate", rate);
+  return rate;
+}
+
+Nanoseconds Running::time_on(Rank rank, const Spot& spot, Nanoseconds work,
+                             Nanoseconds overhead) const {
+  return overhead + time_of(work, rate_on(rank, spot));
+}
+
+void Running::advance(State& s, Nanoseconds now) const {
+  const Nanoseconds passed = now - s.since;
+  const Nanoseconds overhead = std::min(s.overhead, passed);
+  s.overhead = s.overhead - overhead;
+  s.restarting += overhead;
+  s.held += passed;
+  s.work = now >= s.end ? Nanoseconds(0)
+                        : std::max(Nanoseconds(0), s.work - work_of(passed - overhead, s.rate));
+  s.since = now;
+}
+
+Nanoseconds Running::work_left(Rank rank, Nanoseconds now) const {
+  const State& s = states_[rank];
+  const Nanoseconds working = std::max(Nanoseconds(0), now - s.since - s.overhead);
+  return std::max(Nanoseconds(0), s.work - work_of(working, s.rate));
+}
+
+void Running::rate_anew(std::uint32_t gpu, Nanoseconds now) {
+  if (!options_.rate) return;
+  for (const Rank rank : tenants_[gpu]) {
+    State& s = states_[rank];
+    const double rate = rate_on(rank, s.spot);
+    if (rate == s.rate) continue;
+    advance(s, now);
+    ends_.erase({s.end, rank});
+    s.rate = rate;
+    s.end = now + s.overhead + time_of(s.work, rate);
+    ends_.emplace(s.end, rank);
+    moved_ = true;
+  }
+}
+
+void Running::start(Rank rank, Spot spot, Nanoseconds work, Nanoseconds overhead, Nanoseconds now) {
+  State& s = states_[rank];
+  s = State{.work = work, .overhead = overhead, .since = now, .spot = std::move(spot)};
+  s.rate = rate_on(rank, s.spot);
+  s.end = now + overhead + time_of(work, s.rate);
+  ends_.emplace(s.end, rank);
+  if (!s.spot.slice) return;
+  tenants_[s.spot.gpus.front()].push_back(rank);
+  rate_anew(s.spot.gpus.front(), now);
+}
+
+Running::Left Running::stop(Rank rank, Nanoseconds now) {
+  State& s = states_[rank];
+  advance(s, now);
+  ends_.erase({s.end, rank});
+  Left left{s.work, s.overhead, s.held, s.restarting, std::move(s.spot)};
+  if (left.spot.slice) {
+    std::erase(tenants_[left.spot.gpus.front()], rank);
+    rate_anew(left.spot.gpus.front(), now);
+  }
+  return left;
+}
+
+bool Running::moved() { return std::exchange(moved_, false); }
+
+}  // namespace rehearse::fleet

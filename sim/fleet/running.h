@@ -1,0 +1,64 @@
+// Jobs that run: where, how fast, and when they end.
+#pragma once
+
+#include <set>
+#include <utility>
+#include <vector>
+
+#include "sim/fleet/places.h"
+#include "sim/fleet/waiting.h"
+
+namespace rehearse::fleet {
+
+/// Invariant: `ends()` holds each running job once, at the instant at which it ends if no neighbour
+/// comes or goes.
+class Running {
+ public:
+  /// `order` are indices of jobs by rank. Keeps references to all.
+  Running(const Fleet& fleet, const std::vector<std::uint32_t>& order, const Options& options,
+          const Places& places);
+
+  /// How long `work` would take there, after `overhead`.
+  Nanoseconds time_on(Rank rank, const Spot& spot, Nanoseconds work, Nanoseconds overhead) const;
+
+  void start(Rank rank, Spot spot, Nanoseconds work, Nanoseconds overhead, Nanoseconds now);
+  struct Left {
+    Nanoseconds work, overhead, held, restarting;
+    Spot spot;
+  };
+  /// Takes the job off; what it has not done, and what it took since its start.
+  Left stop(Rank rank, Nanoseconds now);
+
+  const std::set<std::pair<Nanoseconds, Rank>>& ends() const { return ends_; }
+  const Spot& spot(Rank rank) const { return states_[rank].spot; }
+  Nanoseconds work_left(Rank rank, Nanoseconds now) const;
+  std::uint32_t nodes_of(const Spot& spot) const;
+  /// Whether an end has moved since the last question.
+  bool moved();
+
+ private:
+  struct State {
+    Nanoseconds work{0}, overhead{0};  // left
+    Nanoseconds since{0};
+    Nanoseconds held{0}, restarting{0};
+    Nanoseconds end{0};
+    double rate = 1;
+    Spot spot = {};
+  };
+
+  Tenant tenant(Rank rank) const { return {order_[rank], states_[rank].spot.slice}; }
+  double rate_on(Rank rank, const Spot& spot) const;
+  void advance(State& state, Nanoseconds now) const;
+  void rate_anew(std::uint32_t gpu, Nanoseconds now);
+
+  const Fleet& fleet_;
+  const std::vector<std::uint32_t>& order_;
+  const Options& options_;
+  const Places& places_;
+  std::vector<State> states_;
+  std::vector<std::vector<Rank>> tenants_;  // by GPU; of shared ones only
+  std::set<std::pair<Nanoseconds, Rank>> ends_;
+  bool moved_ = false;
+};
+
+}  // namespace rehearse::fleet

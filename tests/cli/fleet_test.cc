@@ -1,0 +1,82 @@
+// fleet: the numbers of the example, traces, and what it refuses.
+#include <catch2/catch.hpp>
+
+#include "tests/support/json_check.h"
+#include "tests/support/rehearse.h"
+
+namespace rehearse {
+namespace {
+
+using Catch::Contains;
+using test::Json;
+using test::Ran;
+
+const std::string kJobs = "examples/fleets/four_jobs.csv";
+
+Json json_of(std::vector<std::string> arguments) {
+  arguments.insert(arguments.begin(), "fleet");
+  arguments.insert(arguments.end(), {"--format", "json"});
+  const Ran ran = test::rehearse(arguments);
+  INFO(ran.errors);
+  REQUIRE(ran.code == 0);
+  return Json::parse(ran.out);
+}
+
+TEST_CASE("fleet: starts and ends by policy") {
+  const auto starts = [](const std::vector<std::string>& more) {
+    std::vector<std::string> arguments = {kJobs, "--nodes", "1", "--gpus-per-node", "4"};
+    arguments.insert(arguments.end(), more.begin(), more.end());
+    std::vector<double> found;
+    const Json json = json_of(arguments);
+    for (const Json& job : json["jobs"]) found.push_back(job["start_s"]);
+    return found;
+  };
+  using Times = std::vector<double>;
+  CHECK(starts({}) == Times{0, 10, 15, 15});
+  CHECK(starts({"--policy", "backfill"}) == Times{0, 10, 2, 15});
+  CHECK(starts({"--policy", "shortest", "--preempt", "--restart", "2 s"}) == Times{0, 1, 6, 14});
+  CHECK(starts({"--policy", "fair"}).size() == 4);
+}
+
+TEST_CASE("fleet: slices of a device, and jobs that never fit") {
+  const std::string list = test::write_scratch("jobs.csv",
+                                               "job,submit_s,duration_s,gpus,memory_gib\n"
+                                               "small,0,10,1,3\nbig,0,10,1,300\nwide,0,10,9,\n")
+                               .string();
+  const Json json = json_of({list, "--nodes", "1", "--device", "a100_sxm4_80", "--slices"});
+  CHECK(json["never_fits"] == 2);
+  CHECK(json["jobs"][0]["slice"] == "1g.10gb");
+  CHECK(json["jobs"][0]["end_s"].get<double>() == Approx(70));
+  CHECK(json["jobs"][1]["ran"] == false);
+}
+
+TEST_CASE("fleet: wrong input is one line each") {
+  const auto refused = [](const std::vector<std::string>& arguments, int code) {
+    std::vector<std::string> all = {"fleet"};
+    all.insert(all.end(), arguments.begin(), arguments.end());
+    const Ran ran = test::rehearse(all);
+    CHECK(ran.code == code);
+    CHECK(ran.out.empty());
+    return ran.errors;
+  };
+  CHECK_THAT(refused({kJobs}, 2), Contains("--nodes"));
+  CHECK_THAT(refused({kJobs, "--nodes", "0"}, 2), Contains("--nodes"));
+  CHECK_THAT(refused({kJobs, "--nodes", "1", "--policy", "backfil"}, 2),
+             Contains("did you mean 'backfill'?"));
+  CHECK_THAT(refused({kJobs, "--nodes", "1", "--preempt"}, 2), Contains("--policy shortest"));
+  CHECK_THAT(refused({kJobs, "--nodes", "1", "--restart", "2 s"}, 2), Contains("--preempt"));
+  CHECK_THAT(refused({kJobs, "--nodes", "1", "--slices"}, 2), Contains("--device"));
+  CHECK_THAT(refused({kJobs, "--nodes", "1", "--device", "h100_sxm5_8"}, 1), Contains("h100"));
+  CHECK_THAT(refused({kJobs, "--nodes", "1", "--device", "v100_sxm2_16", "--slices"}, 1),
+             Contains("no MIG profiles"));
+  CHECK_THAT(
+      refused({kJobs, "--nodes", "1", "--policy", "shortest", "--preempt", "--restart", "2"}, 1),
+      Contains("has no unit"));
+  CHECK_THAT(refused({"nothing.csv", "--nodes", "1"}, 1), Contains("nothing.csv"));
+  const std::string empty =
+      test::write_scratch("empty.csv", "job,submit_s,duration_s,gpus\n").string();
+  CHECK_THAT(refused({empty, "--nodes", "1"}, 1), Contains("holds no job"));
+}
+
+}  // namespace
+}  // namespace rehearse

@@ -1,0 +1,121 @@
+// Two jobs on one GPU: time slicing by hand, what measured pairs add, and Gavel's table.
+#include "models/sharing/pairs.h"
+
+#include <cmath>
+
+#include <catch2/catch.hpp>
+
+#include "cli/validation/pair_accuracy.h"
+#include "tests/support/data.h"
+
+namespace rehearse {
+namespace {
+
+using sharing::MeasuredPair;
+using sharing::PairLaw;
+using sharing::Resident;
+using sharing::time_slice_share;
+
+Resident resident(const std::string& family, double batch, double step_s) {
+  return {family, batch, Seconds::s(step_s)};
+}
+
+TEST_CASE("time slicing: equal jobs halve 1.05, longer steps win") {
+  const Resident a = resident("a", 8, 0.1), b = resident("b", 8, 0.1);
+  CHECK(time_slice_share(a, b) == Approx(0.525));
+  // Steps of 1 s beside 0.1 s: q is 1 and 0.1^0.15 = 0.7079; 1.05 / 1.7079 = 0.6148.
+  const Resident longer = resident("c", 8, 1);
+  CHECK(time_slice_share(longer, a) == Approx(0.6148).epsilon(1e-3));
+  CHECK(time_slice_share(longer, a) + time_slice_share(a, longer) == Approx(1.05));
+  // Of a GPU without measured pairs that is all.
+  CHECK(PairLaw().share(longer, a) == Approx(time_slice_share(longer, a)));
+  CHECK(PairLaw().coefficients() == 0);
+}
+
+/// Two families that space-share: the shares of pairs of batches 1 to 16.
+std::vector<MeasuredPair> made_up() {
+  std::vector<MeasuredPair> pairs;
+  for (double x = 1; x <= 16; x *= 2)
+    for (double y = 1; y <= 16; y *= 2)
+      pairs.push_back({resident("small", x, 0.01 * x), resident("large", y, 0.1 * y),
+                       0.9 * std::pow(x, -0.05) * std::pow(y, -0.1), 0.7 * std::pow(x, -0.08)});
+  return pairs;
+}
+
+TEST_CASE("the law finds what pairs of two families say, and keeps it for other batches") {
+  const PairLaw law(made_up());
+  CHECK(law.residual() < 0.03);
+  for (const MeasuredPair& p : made_up()) {
+    CHECK(law.share(p.a, p.b) == Approx(p.share_a).epsilon(0.1));
+    CHECK(law.share(p.b, p.a) == Approx(p.share_b).epsilon(0.1));
+  }
+  const Resident small = resident("small", 3, 0.03), large = resident("large", 6, 0.6);
+  CHECK(law.share(small, large) ==
+        Approx(0.9 * std::pow(3, -0.05) * std::pow(6, -0.1)).epsilon(0.1));
+}
+
+TEST_CASE("no share is above 1, and few pairs move few terms") {
+  std::vector<MeasuredPair> pairs = made_up();
+  for (MeasuredPair& p : pairs) p.share_a = p.share_b = 1;
+  const PairLaw law(pairs);
+  for (const MeasuredPair& p : pairs) {
+    CHECK(law.share(p.a, p.b) <= 1);
+    CHECK(law.share(p.a, p.b) > 0.9);
+  }
+  // A stranger beside a stranger is time-sliced, but for what all pairs have in common.
+  const PairLaw one(std::vector<MeasuredPair>{pairs.front()});
+  const Resident x = resident("x", 4, 1), y = resident("y", 4, 1);
+  CHECK(one.share(x, y) >= time_slice_share(x, y));
+}
+
+TEST_CASE("the same pairs in another order give the same law") {
+  std::vector<MeasuredPair> pairs = made_up(), back(pairs.rbegin(), pairs.rend());
+  for (MeasuredPair& p : back) {
+    std::swap(p.a, p.b);
+    std::swap(p.share_a, p.share_b);
+  }
+  const PairLaw law(pairs), other(back);
+  for (const MeasuredPair& p : pairs)
+    CHECK(law.share(p.a, p.b) == Approx(other.share(p.a, p.b)).epsilon(1e-6));
+}
+
+TEST_CASE("a table of pairs: mirrors count once, who did not fit is left out") {
+  const auto folder = test::scratch_folder() / "pairs" / "gavel-throughputs";
+  std::filesystem::create_directories(folder);
+  const auto write = [&](const char* name, const std::string& text) {
+    std::FILE* file = std::fopen((folder / name).c_str(), "w");
+    REQUIRE(file);
+    std::fputs(text.c_str(), file);
+    std::fclose(file);
+  };
+  write("isolated.csv",
+        "file,gpu,gpus_on_one_server,job,batch_size_per_gpu,num_gpus,steps_per_s\n"
+        "simulation,v100,yes,A,8,1,4\nsimulation,v100,yes,B,,1,10\nphysical_cluster,v100,yes,A,8,1,"
+        "99\n");
+  const std::string head =
+      "file,gpu,gpus_on_one_server,job,batch_size_per_gpu,num_gpus,other_job,other_batch,"
+      "other_num_gpus,steps_per_s,other_steps_per_s\n";
+  write("colocated.csv", head +
+                             "simulation,v100,yes,A,8,1,B,,1,2,8\n"
+                             "simulation,v100,yes,B,,1,A,8,1,8,2\n"
+                             "simulation,v100,no,A,8,1,B,,1,2,8\n"
+                             "simulation,v100,yes,A,8,2,B,,2,0,0\n"
+                             "simulation,v100,yes,A,8,1,A,8,1,0,0\n");
+  const auto tables = cli::read_pairs(folder);
+  INFO((tables ? "" : to_string(tables.error())));
+  REQUIRE(tables);
+  REQUIRE(tables->size() == 1);
+  REQUIRE(tables->front().pairs.size() == 1);
+  CHECK(tables->front().left_out == 1);
+  CHECK(tables->front().pairs[0].share_a == Approx(0.5));
+  CHECK(tables->front().pairs[0].share_b == Approx(0.8));
+  CHECK(tables->front().pairs[0].b.batch == 1);
+  // Too few to say anything of; a folder without the tables has no case.
+  CHECK(cli::measure_pair_accuracy(folder.parent_path())->cases.empty());
+  CHECK(cli::measure_pair_accuracy(test::scratch_folder() / "nowhere")->cases.empty());
+  write("colocated.csv", "file,gpu\n");
+  CHECK_FALSE(cli::read_pairs(folder));
+}
+
+}  // namespace
+}  // namespace rehearse
