@@ -63,7 +63,7 @@ TEST_CASE("fifo: who does not fit blocks who came later") {
   CHECK(queued(kJobs[2], *outcome.jobs[2]) == seconds(13));
 }
 
-TEST_CASE("backfill: C ends when B is due; D would delay it") {
+TEST_CASE("backfill: C ends when B is due, D would delay it") {
   const Outcome outcome = run(kFourGpus, kJobs, {.policy = Policy::kBackfill});
   CHECK(starts(outcome) == Times{0, 10, 2, 15});
   CHECK(ends(outcome) == Times{10, 15, 10, 35});
@@ -213,7 +213,7 @@ TEST_CASE("a job alone takes its work") {
   }
 }
 
-TEST_CASE("jobs that can never fit are left out; the others run") {
+TEST_CASE("jobs that can never fit are left out, the others run") {
   Fleet fleet = kFourGpus;
   fleet.memory = Bytes::gib(16);
   Outcome outcome = run(fleet, {job(0, 5, 5), small(0, 5, 17), job(0, 5, 4), job(0, 5, 0)}, {});

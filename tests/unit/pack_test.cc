@@ -63,7 +63,7 @@ TEST_CASE("pack: jobs that expose communication take turns") {
   CHECK(p.placements[0].gpus.size() == 4);
 }
 
-TEST_CASE("pack: small jobs on slices; the last to end gets a larger one") {
+TEST_CASE("pack: small jobs on slices, the last to end gets a larger one") {
   Site site{.gpus = 1, .memory = Bytes::gib(40), .positions = 8, .slices = test::a100_slices()};
   // At a seventh of the GPU, both keep half their speed; on 2g all of it.
   std::vector<PackJob> jobs = {job("a", 10), job("b", 10)};
