@@ -9,7 +9,7 @@
 #include "cli/commands/profile_session.h"
 #include "cli/commands/profile_steps.h"
 #include "cli/output/result.h"
-#include "profiler/capture/launch.h"
+#include "profiler/launch/launch.h"
 #include "sim/base/installed.h"
 #include "sim/base/text.h"
 

@@ -5,7 +5,7 @@
 #include <optional>
 #include <vector>
 
-#include "profiler/capture/launch.h"
+#include "profiler/launch/launch.h"
 #include "sim/base/result.h"
 #include "sim/base/units.h"
 

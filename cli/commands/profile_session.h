@@ -6,7 +6,7 @@
 #include <optional>
 
 #include "cli/commands/profile_overhead.h"
-#include "profiler/capture/launch.h"
+#include "profiler/launch/launch.h"
 
 namespace rehearse::cli {
 

@@ -4,7 +4,7 @@
 #include <string>
 
 #include "cli/output/json.h"
-#include "profiler/capture/launch.h"
+#include "profiler/launch/launch.h"
 
 namespace CLI {
 class App;

@@ -9,7 +9,7 @@
 
 #include "cli/doctor/checks.h"
 #include "cli/doctor/library.h"
-#include "profiler/capture/launch.h"
+#include "profiler/launch/launch.h"
 #include "sim/base/installed.h"
 #include "sim/base/text.h"
 #include "sim/base/units.h"

@@ -11,8 +11,8 @@
 #include <sys/wait.h>
 
 #include "profiler/capture/announce.h"
-#include "profiler/capture/launch.h"
 #include "profiler/capture/step_keeper.h"
+#include "profiler/launch/launch.h"
 #include "profiler/trace/trace.h"
 #include "sim/base/file.h"
 #include "tests/support/capture_run.h"

@@ -1,4 +1,4 @@
-#include "profiler/capture/session.h"
+#include "profiler/launch/session.h"
 
 #include <algorithm>
 #include <fstream>

@@ -3,8 +3,8 @@
 
 #include <catch2/catch.hpp>
 
-#include "profiler/capture/launch.h"
-#include "profiler/capture/session.h"
+#include "profiler/launch/launch.h"
+#include "profiler/launch/session.h"
 #include "tests/support/capture_builder.h"
 #include "tests/support/data.h"
 

@@ -1,4 +1,4 @@
-#include "profiler/capture/launch.h"
+#include "profiler/launch/launch.h"
 
 #include <algorithm>
 #include <atomic>

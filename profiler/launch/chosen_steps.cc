@@ -1,4 +1,4 @@
-#include "profiler/capture/chosen_steps.h"
+#include "profiler/launch/chosen_steps.h"
 
 #include <algorithm>
 

@@ -6,7 +6,7 @@
 #include <catch2/catch.hpp>
 #include <unistd.h>
 
-#include "profiler/capture/launch.h"
+#include "profiler/launch/launch.h"
 #include "tests/support/capture_run.h"
 #include "tests/support/data.h"
 

@@ -7,7 +7,7 @@
 #include <utility>
 #include <vector>
 
-#include "profiler/capture/chosen_steps.h"
+#include "profiler/launch/chosen_steps.h"
 
 namespace rehearse::capture {
 

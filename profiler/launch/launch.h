@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "profiler/capture/options.h"
-#include "profiler/capture/session.h"
+#include "profiler/launch/session.h"
 #include "sim/base/result.h"
 #include "sim/base/units.h"
 
