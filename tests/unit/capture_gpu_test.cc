@@ -236,6 +236,24 @@ TEST_CASE("what is asked for in addition is recorded, and nothing of CUDA when t
   CHECK(count<KernelRecord>(wrong.only()) == 5);
 }
 
+TEST_CASE("of chosen steps alone the work on the device is recorded") {
+  const GpuRun window = run_gpu({"init", "steps", "6"}, {{kOptionsVariable, "steps=2:4"}});
+  CHECK(window.errors.empty());
+  CHECK(count<KernelRecord>(window.only()) == 2 * 5);
+  CHECK(count<CopyRecord>(window.only()) == 2 * 2);
+  CHECK(ranges(window.only()) == 2 * 4);
+  CHECK(count<DeviceRecord>(window.only()) == 1);
+
+  // Steps 0, 4 and 8, and those beside them.
+  const GpuRun ring =
+      run_gpu({"init", "steps", "9"}, {{kOptionsVariable, "ring=1048576 trigger=every4"}});
+  CHECK(ring.errors.empty());
+  CHECK(count<KernelRecord>(ring.only()) == 7 * 5);
+  CHECK(ring.only().lost == 0);
+  for (const KernelRecord& kernel : ring.only().all<KernelRecord>())
+    CHECK(ring.only().text(kernel.name) != "?");
+}
+
 TEST_CASE("what keeps CUPTI from recording is said in a line, and the program runs on") {
   struct Trouble {
     Variables variables;
