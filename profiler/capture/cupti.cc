@@ -325,6 +325,7 @@ void* run_collector(void*) {
     library.flush_all(last ? cupti::kFlushForced : 0);
     count_dropped();
   }
+  leave_recording();
   closed.store(1, std::memory_order_release);
   futex_wake(closed);
   return nullptr;

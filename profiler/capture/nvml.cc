@@ -361,6 +361,7 @@ void* run_sampler(void* argument) {
   }
   // Counted: the program may use NVML, too.
   if (s.initialized && s.nvml.shutdown) s.nvml.shutdown();
+  leave_recording();
   s.stopped.store(1, std::memory_order_release);
   futex_wake(s.stopped);
   return nullptr;

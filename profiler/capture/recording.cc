@@ -249,6 +249,13 @@ bool start_thread(void* (*run)(void*), void* argument) {
   return error == 0;
 }
 
+void leave_recording() {
+  ThreadState* state = this_thread_state;
+  if (!state) return;
+  ::pthread_setspecific(thread_end, nullptr);
+  end_thread(state);
+}
+
 void count_lost(std::uint64_t rows) {
   if (Recording* recording = current.load(std::memory_order_acquire))
     recording->lost.fetch_add(rows, std::memory_order_relaxed);

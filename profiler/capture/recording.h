@@ -80,6 +80,10 @@ ThreadState* register_thread();
 /// none.
 bool start_thread(void* (*run)(void*), void* argument);
 
+/// Hands over what this thread has recorded. For our own threads, before they say that they are done:
+/// what a thread hands over when it has ended may come behind the last flush.
+void leave_recording();
+
 /// Counts what was lost before it came to a thread of ours.
 void count_lost(std::uint64_t rows);
 
