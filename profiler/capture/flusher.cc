@@ -4,6 +4,7 @@
 #include <bit>
 
 #include <pthread.h>
+#include <sched.h>
 #include <stdio.h>
 
 #include "profiler/capture/announce.h"
@@ -49,6 +50,24 @@ class Flusher {
 
   void flush(bool last) {
     CaptureFile file(recording_.path, recording_.offset);
+    encode_chunks(file);
+    if (last) {
+      // What threads hand over that end, or fill a chunk, just now.
+      while (recording_.leaving.load(std::memory_order_acquire) != 0) ::sched_yield();
+      encode_chunks(file);
+      for (ThreadState* state = recording_.states.load(std::memory_order_acquire); state;
+           state = state->next)
+        encode_open(*state);
+    }
+    if (keeper_) keep_steps(file, last);
+    commit(file);
+    report_steps(file, last);
+    if (last) finish(file);
+  }
+
+ private:
+  /// What is new: of chunks that were handed over, and of those that threads fill.
+  void encode_chunks(CaptureFile& file) {
     for (Chunk* chunk = recording_.queue.take_all(); chunk;) {
       Chunk* next = chunk->next.load(std::memory_order_relaxed);
       encode(*chunk, file);
@@ -61,15 +80,9 @@ class Flusher {
       // A chunk whose predecessor came to the queue just now waits for the next flush.
       Chunk* chunk = state->chunk.load(std::memory_order_acquire);
       if (chunk && chunk->sequence == state->flushed) encode(*chunk, file);
-      if (last) encode_open(*state);
     }
-    if (keeper_) keep_steps(file, last);
-    commit(file);
-    report_steps(file, last);
-    if (last) finish(file);
   }
 
- private:
   /// The slots of a chunk that are new.
   void encode(Chunk& chunk, CaptureFile& file) {
     const std::uint32_t end = chunk.used.load(std::memory_order_acquire);

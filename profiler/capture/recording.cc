@@ -82,8 +82,10 @@ void end_thread(void* argument) {
   Recording& recording = *current.load(std::memory_order_acquire);
   if (accepting.load(std::memory_order_relaxed)) append_open(state);
   this_thread_state = nullptr;
+  recording.leaving.fetch_add(1, std::memory_order_relaxed);  // seen by who sees no chunk
   if (Chunk* chunk = state.chunk.exchange(nullptr, std::memory_order_acq_rel))
     recording.queue.push(*chunk);
+  recording.leaving.fetch_sub(1, std::memory_order_release);
   state.in_use.store(false, std::memory_order_release);
   recording.idle_states.fetch_add(1, std::memory_order_release);
 }

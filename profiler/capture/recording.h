@@ -49,7 +49,8 @@ struct Recording {
   ChunkQueue queue;
   std::atomic<ThreadState*> states{nullptr};
   std::atomic<std::uint32_t> idle_states{0};
-  std::atomic<std::uint64_t> lost{0};  ///< rows that no thread's state counts
+  std::atomic<std::uint32_t> leaving{0};  ///< threads on their way from their chunk to the queue
+  std::atomic<std::uint64_t> lost{0};     ///< rows that no thread's state counts
   Futex flusher_sleeps{0};
   Futex closing{0};
   Futex closed{0};
@@ -80,8 +81,8 @@ ThreadState* register_thread();
 /// none.
 bool start_thread(void* (*run)(void*), void* argument);
 
-/// Hands over what this thread has recorded. For our own threads, before they say that they are done:
-/// what a thread hands over when it has ended may come behind the last flush.
+/// Hands over what this thread has recorded. For our own threads, before they say that they are
+/// done: the process may end before they do.
 void leave_recording();
 
 /// Counts what was lost before it came to a thread of ours.

@@ -276,6 +276,18 @@ int short_threads(long n) {
   return 0;
 }
 
+/// Threads that nobody waits for: all have recorded, and end while the process does.
+int ending_threads(long n) {
+  static std::atomic<long> recorded{0};
+  for (long i = 0; i < n; ++i)
+    std::thread([n] {
+      ranges(1, "short");
+      for (++recorded; recorded < n;) std::this_thread::yield();
+    }).detach();
+  while (recorded < n) std::this_thread::yield();
+  return 0;
+}
+
 /// A child that ends as `how` says, and the parent's own ranges around it.
 int fork_child(std::string_view how) {
   ranges(10, "parent");
@@ -456,6 +468,7 @@ int main(int count, char** arguments) {
   if (what == "communication") return communication();
   if (what == "threads") return threads(n, atol(argument(3)));
   if (what == "short_threads") return short_threads(n);
+  if (what == "ending_threads") return ending_threads(n);
   if (what == "fork") return fork_child(argument(2));
   if (what == "fork_storm") return fork_storm(n);
   if (what == "end_by") return end_by(argument(2));

@@ -268,6 +268,13 @@ TEST_CASE("threads that come and go share the memory of those before") {
   CHECK(problems(trace, ProblemKind::kDroppedRecords) == 0);
 }
 
+TEST_CASE("what threads recorded that end in the moment of the last flush is there") {
+  for (int run = 0; run < 20; ++run) {
+    const Trace trace = record("capture_target", {"ending_threads", "16"});
+    REQUIRE(named(trace, trace.ranks[0], "short").size() == 16);
+  }
+}
+
 TEST_CASE("names that are all different are recorded, beyond those that are kept") {
   constexpr int kNames = 50000;
   const Trace trace = record("capture_target", {"many_texts", std::to_string(kNames)});
