@@ -1,0 +1,28 @@
+// Why no plan keeps the limits, and which is the nearest that there is.
+#pragma once
+
+#include <functional>
+
+#include "models/step/plan_costs.h"
+#include "strategies/search/search.h"
+
+namespace rehearse::cli {
+
+struct FailedSearch {
+  const step::Spec& spec;
+  const cluster::Cluster& cluster;
+  const strategies::Space& space;
+  const strategies::Question& question;
+  const strategies::Figures& asked;  ///< the limits that somebody set
+  std::uint32_t ranks;
+  Bytes fits;  ///< what a plan may need of the smallest device
+};
+
+/// Searches a space by a figure, within limits, for the best alone.
+using SearchAgain = std::function<Result<strategies::Found>(
+    const strategies::Space&, strategies::Figure, const strategies::Figures& at_most)>;
+
+tl::unexpected<Error> why_no_plan(const FailedSearch& failed, step::PlanCosts& costs,
+                                  const SearchAgain& again);
+
+}  // namespace rehearse::cli
