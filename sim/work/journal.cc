@@ -154,6 +154,12 @@ const std::map<std::size_t, std::string>& Journal::held(const std::string& part)
   return found == state_->held.end() ? none : found->second;
 }
 
+std::size_t Journal::size() const {
+  std::size_t all = 0;
+  for (const auto& [part, results] : state_->held) all += results.size();
+  return all;
+}
+
 Status Journal::keep(const std::string& part, std::span<const Finished> finished) {
   sqlite3* db = state_->db.get();
   sqlite3_stmt* insert = state_->insert.get();
