@@ -42,6 +42,7 @@ BEGIN {
   owner["simgrid"] = "sim/engine"
   owner["mpi.h"] = "sim/work"
   owner["catch2"] = ""
+  owner["oneapi"] = "strategies"
   owner["Eigen"] = "models/comm models/compute models/sharing"
 }
 function module_of(path,   parts, two) {
