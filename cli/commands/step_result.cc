@@ -177,6 +177,8 @@ Json memory_json(const PredictedJob& job) {
   return json;
 }
 
+}  // namespace
+
 Json plan_json(const step::Spec& spec) {
   const strategies::Plan& plan = spec.plan;
   const auto named = [](std::span<const std::string_view> names, auto value) {
@@ -195,9 +197,13 @@ Json plan_json(const step::Spec& spec) {
       {"zero", plan.zero},
       {"sequence_parallel", plan.sequence_parallel},
       {"synchronization", named(strategies::kSynchronizationNames, plan.synchronization)},
+      {"offload", named(strategies::kOffloadNames, plan.offload)},
+      {"placement", named(strategies::kPlacementNames, plan.placement)},
       {"microbatch", spec.training.microbatch},
       {"recompute", named(strategies::kRecomputeNames, spec.training.recompute)}};
 }
+
+namespace {
 
 /// Of so many steps; null where it is not known.
 Json money_json(const cost::StepAccount& account, double steps) {

@@ -33,7 +33,7 @@ class Journal {
   const std::filesystem::path& path() const { return path_; }
   /// What it held of a part when it was opened, by item.
   const std::map<std::size_t, std::string>& held(const std::string& part) const;
-  /// How many results it held then, of all parts.
+  /// How many results it holds by now, of all parts.
   std::size_t size() const;
   /// Adds results; errors are not kept. They outlive the process from here on, though not a machine
   /// that loses its power just then: then the last of them are missing, and nothing is damaged.

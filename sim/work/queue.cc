@@ -205,10 +205,9 @@ class Leader {
 
   tl::unexpected<Error> stop() {
     stopped_ = true;
-    const std::string done = fmt::format("stopped with {} of {} {} done", grouped(done_),
-                                         grouped(work_.items), work_.part);
-    if (!means_.journal) return fail(done, "", "--journal FILE keeps what is done");
-    return fail(done, "",
+    if (!means_.journal)
+      return fail("stopped", "", "--journal FILE keeps what is done, to go on from");
+    return fail(fmt::format("stopped with {} done", counted(means_.journal->size(), "result")), "",
                 fmt::format("they are in {}; the same command goes on from there",
                             means_.journal->path().string()));
   }

@@ -11,6 +11,8 @@
 #include <oneapi/tbb/parallel_for.h>
 #include <oneapi/tbb/task_arena.h>
 
+#include "sim/base/check.h"
+
 namespace rehearse::strategies {
 namespace {
 
@@ -212,6 +214,7 @@ class Run {
     if (!parts) return forward(parts);
     FiguresOf figures;
     for (const std::string& part : *parts) take_all(part, figures);
+    REHEARSE_CHECK(figures.size() == indices.size());
     return figures;
   }
 

@@ -191,7 +191,7 @@ TEST_CASE("work: what is done when it is stopped is in the journal, and is not d
         {.threads = 1, .journal = &*journal, .progress = [](double share) { return share < 0.4; }});
     REQUIRE_FALSE(stopped);
     CHECK_THAT(to_string(stopped.error()),
-               Contains("stopped with") && Contains("of 50 squares done") &&
+               Contains("stopped with ") && Contains(" results done") &&
                    Contains(path.string() + "; the same command goes on from there"));
   }
   const int before = evaluated;
