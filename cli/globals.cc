@@ -23,6 +23,7 @@ Progress Globals::progress_of(std::string what) const {
     std::string what;
     Clock::time_point begin = Clock::now();
     Clock::time_point shown = Clock::now();
+    std::optional<double> begun_at = {};  ///< the share of work that goes on where it was stopped
     bool drawn = false;
     ~Line() {
       if (drawn) fmt::print(stderr, "\r\033[K");
@@ -33,12 +34,14 @@ Progress Globals::progress_of(std::string what) const {
   line->what = std::move(what);
   return [line, show](double share) {
     const auto now = Clock::now();
+    if (!line->begun_at) line->begun_at = share;
     if (show && now - line->shown > std::chrono::milliseconds(200)) {
       line->shown = now;
       line->drawn = true;
       const double elapsed = std::chrono::duration<double>(now - line->begin).count();
+      const double done = share - *line->begun_at;
       const std::string left =
-          share > 0.02 ? fmt::format(", {:.0f} s left", elapsed / share - elapsed) : "";
+          done > 0.02 ? fmt::format(", {:.0f} s left", elapsed * (1 - share) / done) : "";
       fmt::print(stderr, "\r\033[K{}: {:.0f} %{}", line->what, share * 100, left);
       std::fflush(stderr);
     }

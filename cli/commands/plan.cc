@@ -7,6 +7,8 @@
 #include "cli/commands/commands.h"
 #include "cli/commands/plan_result.h"
 #include "cli/commands/predicted_job.h"
+#include "cli/commands/shared_work.h"
+#include "cli/config/named_files.h"
 #include "cli/output/result.h"
 #include "cli/planning/emit.h"
 #include "cli/planning/plan_words.h"
@@ -28,6 +30,7 @@ struct PlanOptions {
   std::vector<std::string> within;
   std::string fidelity = "message";
   std::string emit;
+  std::filesystem::path journal;
 };
 
 template <std::size_t N>
@@ -123,7 +126,7 @@ Result<PlanRequest> request_of(const PlanOptions& options, const JobFile& file,
   request.confirm = static_cast<step::Fidelity>(index_of(kFidelityNames, options.fidelity));
   request.place = file.place;
   request.threads = globals.thread_count();
-  request.progress = globals.progress_of("searching plans");
+  request.progress = work::leads() ? globals.progress_of("searching plans") : Progress();
   return request;
 }
 
@@ -182,15 +185,50 @@ Result<Exit> write_launch(const Planned& planned, const PlanOptions& options,
   return tl::unexpected(std::move(*first));
 }
 
-Result<Exit> run(const PlanOptions& options, const Globals& globals) {
+/// All that the plans found depend on.
+Result<work::Fingerprint> fingerprint_of(const PlanOptions& options) {
+  work::Fingerprint fingerprint;
+  if (Status ok = fingerprint.add_program(); !ok) return forward(ok);
+  if (Status ok = add_with_named_files(fingerprint, options.job_file); !ok) return forward(ok);
+  if (!options.cluster.empty())
+    if (Status ok = add_with_named_files(fingerprint, options.cluster); !ok) return forward(ok);
+  for (const std::string& text : {options.objective, options.fidelity, options.emit})
+    fingerprint.add(text);
+  for (const std::string& limit : options.within) fingerprint.add(limit);
+  return fingerprint;
+}
+
+/// One queue after the other does what a search asks for. A search that is asked to stop is
+/// stopped by its queue, which says what is kept.
+void spread_by(work::Means means, PlanRequest& request) {
+  means.progress = [](double) { return !interrupted.load(); };
+  request.progress = [shown = request.progress](double share) {
+    if (shown) shown(share);
+    return true;
+  };
+  const auto calls = std::make_shared<std::size_t>(0);
+  request.spread = [means, calls](const std::string& what, std::size_t count,
+                                  const work::Evaluate& evaluate) {
+    return work::run_all(
+        {.part = fmt::format("{} {}", what, ++*calls), .items = count, .evaluate = evaluate},
+        means);
+  };
+}
+
+Result<Exit> run(const PlanOptions& options, const Globals& globals, SharedWork& shared) {
   Result<JobFile> file = load_job(options.job_file, options.cluster, {}, JobUse::kSearch);
   if (!file) return forward(file);
   Result<PlanRequest> request = request_of(options, *file, globals);
   if (!request) return forward(request);
+  const Result<work::Means> means = shared.begin("", "plans of " + options.job_file,
+                                                 [&options] { return fingerprint_of(options); });
+  if (!means) return forward(means);
+  if (means->team || means->journal) spread_by(*means, *request);
   if (request->confirm == step::Fidelity::kSimgrid)
     if (Status ok = engine::check_simgrid(); !ok) return forward(ok);
   Result<FoundPlans> found = find_plans(file->spec, file->cluster, *request);
   if (!found) return wrong_in(options.job_file, found.error());
+  if (!work::leads()) return Exit::kSuccess;
   Planned planned{std::move(*file), std::move(*request), std::move(*found), {}, {}};
   planned.chance = chances(planned.found.best, planned.request.objective);
   for (FoundPlan& plan : planned.found.best) {
@@ -239,13 +277,18 @@ void add_plan(CLI::App& app, Action& action) {
                    "write the launch configuration of megatron, deepspeed or torchtitan")
       ->check(one_of(kFrameworkNames))
       ->type_name("NAME");
+  command->add_option("--journal", options->journal, kJournalHelp)->type_name("FILE");
   command->footer(
+      "mpirun shares the work among ranks.\n"
       "Examples:\n"
       "  rehearse plan job.yaml\n"
       "  rehearse plan job.yaml --objective cost --within 'step_time=2 s'\n"
       "  rehearse plan job.yaml --emit megatron -o launch.sh");
   command->callback([options, &action] {
-    action = [options](const Globals& globals) { return run(*options, globals); };
+    action = [options](const Globals& globals) {
+      return run_shared(globals, options->journal,
+                        [&](SharedWork& shared) { return run(*options, globals, shared); });
+    };
   });
 }
 

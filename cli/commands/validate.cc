@@ -8,6 +8,7 @@
 #include "cli/calibrate/measured_tables.h"
 #include "cli/commands/commands.h"
 #include "cli/output/result.h"
+#include "cli/validation/baseline.h"
 #include "cli/validation/carried_accuracy.h"
 #include "cli/validation/collective_report.h"
 #include "cli/validation/job_report.h"
@@ -28,6 +29,7 @@ namespace {
 struct Options {
   std::vector<std::string> suites;
   std::filesystem::path data;
+  std::filesystem::path baseline;
 };
 
 /// What a suite found, in each form in which it is shown.
@@ -149,7 +151,7 @@ constexpr std::array<Suite, 13> kSuites = {
      {"recalled", recalled, "", false}}};
 
 bool is_wanted(const Options& options, const Suite& suite) {
-  if (options.suites.empty()) return suite.unasked;
+  if (options.suites.empty()) return options.data.empty() ? suite.data.empty() : suite.unasked;
   return std::find(options.suites.begin(), options.suites.end(), suite.name) !=
          options.suites.end();
 }
@@ -186,18 +188,27 @@ Result<std::vector<Finding>> measure(const Options& options, const Globals& glob
 }
 
 Result<Exit> run(const Options& options, const Globals& globals) {
+  // Before what takes minutes.
+  Result<std::vector<SuiteSummary>> before;
+  const std::string file = options.baseline.string();
+  if (!file.empty()) before = read_baseline(options.baseline);
+  if (!before) return forward(before);
   const Result<std::vector<Finding>> found = measure(options, globals);
   if (!found) return forward(found);
   std::vector<SuiteSummary> suites;
   for (const Finding& finding : *found)
     suites.insert(suites.end(), finding.suites.begin(), finding.suites.end());
+  std::vector<SuiteDrift> drift;
+  if (!file.empty()) drift = drift_of(*before, suites);
   const auto to_json = [&] {
     Json json = json_root("validate");
     json["suites"] = json_suites(suites);
+    if (!file.empty()) json["baseline"] = drift_json(drift, file);
     return json;
   };
   const auto to_text = [&] {
     std::string text = suite_table(suites).text();
+    if (!file.empty()) text += "\n" + drift_text(drift, file);
     for (const Finding& finding : *found) text += "\n" + finding.text;
     return text;
   };
@@ -208,6 +219,7 @@ Result<Exit> run(const Options& options, const Globals& globals) {
         "of their magnitude. *Fitted rows*: their own data gave constants; others are *blind*. "
         "*In the interval*: of 90 %.\n\n" +
         suite_table(suites).markdown();
+    if (!file.empty()) text += "\n" + drift_section(drift, file);
     for (const Finding& finding : *found) text += finding.markdown;
     return text;
   };
@@ -216,7 +228,7 @@ Result<Exit> run(const Options& options, const Globals& globals) {
                            .table = [&] { return suite_table(suites); },
                            .markdown = to_markdown};
   if (Status ok = write_result(globals, formats); !ok) return forward(ok);
-  return Exit::kSuccess;
+  return count_of(drift, Drift::kTurnedBad) > 0 ? Exit::kFailed : Exit::kSuccess;
 }
 
 bool needs_data(const Options& options) {
@@ -240,7 +252,8 @@ void add_validate(CLI::App& app, Action& action) {
   std::string known;
   for (const std::string_view name : suite_names()) known += fmt::format("{}, ", name);
   known.replace(known.size() - 2, 2,
-                " (default: all but the last two that the folder has data for)");
+                " (default: all but the last two that the folder has data for; without a folder "
+                "the last, published figures that ship with the program)");
   command->add_option("SUITE", options->suites, known)
       ->type_name("NAME")
       ->check(CLI::Validator(
@@ -254,6 +267,11 @@ void add_validate(CLI::App& app, Action& action) {
       ->add_option("--data", options->data,
                    "folder of recordings and of published tables, searched recursively")
       ->type_name("FOLDER");
+  command
+      ->add_option("--baseline", options->baseline,
+                   "JSON result of an earlier run: say what drifts, and end with 1 where a suite "
+                   "turned from good to bad")
+      ->type_name("FILE");
   command->footer("Example: rehearse validate --data recordings --format markdown -o accuracy.md");
   command->callback([options, &action] {
     if (options->data.empty() && needs_data(*options)) throw CLI::RequiredError("--data");

@@ -14,6 +14,7 @@
 #include "sim/base/text.h"
 #include "sim/base/units.h"
 #include "sim/engine/simgrid.h"
+#include "sim/work/team.h"
 
 namespace rehearse::cli::doctor {
 namespace {
@@ -110,9 +111,14 @@ Check check_simgrid() {
 
 Check check_mpi() {
   const std::string file = in_path("mpirun");
-  if (!file.empty()) return {"MPI", true, file, ""};
-  return {"MPI", false, "mpirun is not in PATH",
-          "apt install openmpi-bin for the two-process example"};
+  if (file.empty())
+    return {"MPI", false, "mpirun is not in PATH",
+            "apt install openmpi-bin to share work among machines"};
+  const Status built = work::check_mpi();
+  if (built) return {"MPI", true, file + "; ranks share the work of a study", ""};
+  const Diagnostic& why = built.error().diagnostics.front();
+  return {"MPI", false, why.file.empty() ? why.problem : why.file + " " + why.problem,
+          why.expected};
 }
 
 }  // namespace rehearse::cli::doctor

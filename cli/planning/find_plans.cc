@@ -13,6 +13,8 @@
 #include "cli/planning/step_bill.h"
 #include "models/step/devices.h"
 #include "sim/engine/simgrid.h"
+#include "sim/work/bytes.h"
+#include "sim/work/team.h"
 
 namespace rehearse::cli {
 
@@ -62,8 +64,9 @@ class Finder {
     if (!space) return forward(space);
     const Question question = question_of(*space);
     const auto begin = std::chrono::steady_clock::now();
-    const Result<Found> found = request_.search(*space, question, new_judge(question),
-                                                {request_.threads, request_.progress});
+    const Result<Found> found =
+        request_.search(*space, question, new_judge(question),
+                        {request_.threads, request_.progress, request_.spread});
     const std::chrono::duration<double> took = std::chrono::steady_clock::now() - begin;
     if (!found) return forward(found);
     if (found->best.empty()) return no_plan(*space, question);
@@ -136,7 +139,8 @@ class Finder {
   tl::unexpected<Error> no_plan(const Space& space, const Question& question) {
     const SearchAgain again = [&](const Space& other, Figure figure, const Figures& at_most) {
       const Question alone{.objective = figure, .at_most = at_most, .keep = 1};
-      return request_.search(other, alone, new_judge(alone), {request_.threads, {}});
+      return request_.search(other, alone, new_judge(alone),
+                             {request_.threads, {}, request_.spread});
     };
     return why_no_plan(
         {spec_, cluster_, space, question, request_.at_most, ranks_, costs_.usable() * kFits},
@@ -150,6 +154,11 @@ class Finder {
                                      ? step::Fidelity::kMessage
                                      : *request_.confirm;
     plans.confirmed = plans.best.size();
+    if (request_.spread) {
+      if (Status ok = spread_all(plans.best, first, question); !ok) return ok;
+      if (plans.best.size() > request_.keep) plans.best.resize(request_.keep);
+      if (!work::leads()) return {};
+    }
     if (Status ok = run_all(plans.best, first, question); !ok) return ok;
     if (plans.best.size() > request_.keep) plans.best.resize(request_.keep);
     if (first == *request_.confirm) return {};
@@ -158,7 +167,6 @@ class Finder {
     return run_all(plans.best, *request_.confirm, question);
   }
 
-  /// In their order, without those that no longer keep the limits.
   Status run_all(std::vector<FoundPlan>& plans, step::Fidelity fidelity,
                  const Question& question) const {
     std::vector<std::optional<Error>> errors(plans.size());
@@ -176,6 +184,31 @@ class Finder {
     });
     for (std::optional<Error>& error : errors)
       if (error) return tl::unexpected(std::move(*error));
+    return rank(plans, question);
+  }
+
+  /// The figures that run_all finds, and the same order.
+  Status spread_all(std::vector<FoundPlan>& plans, step::Fidelity fidelity,
+                    const Question& question) const {
+    const auto run_one = [&](std::size_t i) -> Result<std::string> {
+      const Result<step::Step> step = step::predict(
+          spec_of(spec_, plans[i]), cluster_, {.fidelity = fidelity, .counterfactuals = false});
+      if (!step) return forward(step);
+      work::Packer packer;
+      for (const double figure : figures_of(*step)) packer.put(figure);
+      return packer.take();
+    };
+    const Result<std::vector<std::string>> ran = request_.spread("runs", plans.size(), run_one);
+    if (!ran) return forward(ran);
+    for (std::size_t i = 0; i < plans.size(); ++i) {
+      work::Unpacker from((*ran)[i]);
+      for (double& figure : plans[i].figures) figure = from.number();
+    }
+    return rank(plans, question);
+  }
+
+  /// Puts them in their order, without those that no longer keep the limits.
+  Status rank(std::vector<FoundPlan>& plans, const Question& question) const {
     std::stable_sort(plans.begin(), plans.end(), [&](const FoundPlan& a, const FoundPlan& b) {
       return of(a.figures, request_.objective) < of(b.figures, request_.objective);
     });

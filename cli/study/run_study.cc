@@ -2,12 +2,16 @@
 
 #include <algorithm>
 #include <cmath>
+#include <tuple>
 
 #include <fmt/core.h>
 
 #include "cli/config/job_file.h"
+#include "cli/config/named_files.h"
 #include "models/sharing/crossover.h"
+#include "sim/base/check.h"
 #include "sim/engine/simgrid.h"
+#include "sim/work/bytes.h"
 
 namespace rehearse::cli {
 namespace {
@@ -112,47 +116,174 @@ Result<StudyPoint> point_at(const Study& study, const Setting& parameters) {
   return point;
 }
 
-}  // namespace
-
-StudyVerdict judge(const Expectation& e, double least, double most) {
-  if (!e.tolerance) return StudyVerdict::kShown;
-  const double low_slack = *e.tolerance * std::abs(e.low);
-  const double high_slack = *e.tolerance * std::abs(e.high);
-  const bool low_not_below = least >= e.low - low_slack, low_reached = least <= e.low + low_slack;
-  const bool high_not_above = most <= e.high + high_slack,
-             high_reached = most >= e.high - high_slack;
-  const bool within = low_not_below && high_not_above, covers = low_reached && high_reached;
-  const bool holds = e.comparison == Comparison::kWithin   ? within
-                     : e.comparison == Comparison::kCovers ? covers
-                                                           : within && covers;
-  return holds ? StudyVerdict::kMatched : StudyVerdict::kMissed;
+std::string packed(const StudyPoint& point) {
+  work::Packer packer;
+  const auto put = [&](double value, double low, double high, Provenance provenance) {
+    for (const double number : {value, low, high}) packer.put(number);
+    packer.put(static_cast<std::uint64_t>(provenance));
+  };
+  for (const StudyJob& job : point.jobs) {
+    const Estimate<Seconds>& time = job.step_time;
+    put(time.value.s(), time.low.s(), time.high.s(), time.provenance);
+    packer.put(std::uint64_t{job.ranks});
+    packer.put(std::uint64_t{job.fits});
+  }
+  for (const auto& [estimate, unit] : point.measured) {
+    put(estimate.value, estimate.low, estimate.high, estimate.provenance);
+    packer.put(unit);
+  }
+  return packer.take();
 }
 
-Result<StudyResult> run_study(Study study, const Progress& progress) {
-  if (study.fidelity == step::Fidelity::kSimgrid)
-    if (Status ok = engine::check_simgrid(); !ok) return forward(ok);
-  StudyResult result{.study = std::move(study)};
-  const Study& s = result.study;
-  const std::vector<Setting> points = points_of(s);
-  for (const Setting& parameters : points) {
-    if (progress &&
-        !progress(static_cast<double>(result.points.size()) / static_cast<double>(points.size())))
-      return fail("interrupted");
-    Result<StudyPoint> point = point_at(s, parameters);
-    if (!point) return forward(point);
-    result.points.push_back(std::move(*point));
+StudyPoint unpacked(const std::string& bytes, const Study& study, Setting parameters) {
+  work::Unpacker from(bytes);
+  const auto estimate = [&] {
+    const double value = from.number(), low = from.number(), high = from.number();
+    return Estimate<double>{value, low, high, static_cast<Provenance>(from.count())};
+  };
+  StudyPoint point{.parameters = std::move(parameters)};
+  for (const JobTemplate& job : study.jobs) {
+    const Estimate<double> s = estimate();
+    StudyJob one = {job.name,
+                    {Seconds::s(s.value), Seconds::s(s.low), Seconds::s(s.high), s.provenance},
+                    0,
+                    false};
+    one.ranks = static_cast<std::uint32_t>(from.count());
+    one.fits = from.count() != 0;
+    point.jobs.push_back(std::move(one));
   }
-  for (std::size_t m = 0; m < s.measures.size(); ++m)
-    if (s.measures[m].name == s.expectation.measure) result.expected = m;
-  const auto [least, most] = std::minmax_element(
-      result.points.begin(), result.points.end(), [&](const StudyPoint& a, const StudyPoint& b) {
-        return a.measured[result.expected].estimate.value <
-               b.measured[result.expected].estimate.value;
-      });
-  result.least = least->measured[result.expected];
-  result.most = most->measured[result.expected];
-  result.verdict = judge(s.expectation, result.least.estimate.value, result.most.estimate.value);
-  return result;
+  for (std::size_t m = 0; m < study.measures.size(); ++m) {
+    const Estimate<double> value = estimate();
+    point.measured.push_back({value, from.text()});
+  }
+  REHEARSE_CHECK(from.whole(), "{} bytes are no point of {}", bytes.size(), study.name);
+  return point;
+}
+
+/// The least and the most of a measure, over the points of a selection; of all where it is empty.
+std::pair<Term, Term> ends_of(const std::vector<StudyPoint>& points, std::size_t measure,
+                              const Selection& selection) {
+  const Term *least = nullptr, *most = nullptr;
+  for (const StudyPoint& point : points) {
+    if (!is_selected(selection, point.parameters)) continue;
+    const Term& term = point.measured[measure];
+    if (!least || term.estimate.value < least->estimate.value) least = &term;
+    if (!most || term.estimate.value > most->estimate.value) most = &term;
+  }
+  REHEARSE_CHECK(least, "no point is selected");
+  return {*least, *most};
+}
+
+std::vector<CurvePoint> curve_of(const Curve& curve, const std::vector<StudyPoint>& points,
+                                 std::size_t measure) {
+  std::vector<CurvePoint> found;
+  for (const auto& [value, published] : curve.published) {
+    const auto [least, most] = ends_of(points, measure, curve.points_of(value));
+    const double below = least.estimate.value / published - 1,
+                 above = most.estimate.value / published - 1;
+    found.push_back(
+        {value, published, least, most, std::abs(below) > std::abs(above) ? below : above});
+  }
+  return found;
+}
+
+std::size_t index_of(const Study& study, const std::string& measure) {
+  const auto found = std::find_if(study.measures.begin(), study.measures.end(),
+                                  [&](const Measure& m) { return m.name == measure; });
+  return static_cast<std::size_t>(found - study.measures.begin());
+}
+
+Compared compare(const Expectation& e, const StudyResult& result) {
+  Compared compared{.measure = index_of(result.study, e.measure)};
+  std::tie(compared.least_of_all, compared.most_of_all) =
+      ends_of(result.points, compared.measure, {});
+  if (!e.is_curve()) {
+    std::tie(compared.least, compared.most) = ends_of(result.points, compared.measure, e.curve.at);
+    compared.verdict = judge(e, compared.least.estimate.value, compared.most.estimate.value);
+    return compared;
+  }
+  compared.curve = curve_of(e.curve, result.points, compared.measure);
+  compared.errors = errors_of(compared.curve);
+  const auto by = [](auto member) {
+    return [member](const CurvePoint& a, const CurvePoint& b) {
+      return (a.*member).estimate.value < (b.*member).estimate.value;
+    };
+  };
+  const auto& curve = compared.curve;
+  compared.least = std::min_element(curve.begin(), curve.end(), by(&CurvePoint::least))->least;
+  compared.most = std::max_element(curve.begin(), curve.end(), by(&CurvePoint::most))->most;
+  compared.verdict = judge(e, compared.errors);
+  return compared;
+}
+
+void compare_all(StudyResult& result) {
+  for (const Expectation& e : result.study.expectations) {
+    result.compared.push_back(compare(e, result));
+    const StudyVerdict verdict = result.compared.back().verdict;
+    if (verdict == StudyVerdict::kMissed || result.verdict == StudyVerdict::kShown)
+      result.verdict = verdict;
+  }
+  for (std::size_t f = 0; f < result.study.fits.size(); ++f) {
+    const Fit& fit = result.study.fits[f];
+    if (!fit.measure || fit.curve.published.empty()) continue;
+    const std::size_t measure = index_of(result.study, *fit.measure);
+    result.fitted.push_back({f, measure, curve_of(fit.curve, result.points, measure)});
+  }
+}
+
+}  // namespace
+
+Result<work::Fingerprint> fingerprint_of(const std::vector<Study>& studies) {
+  work::Fingerprint fingerprint;
+  if (Status ok = fingerprint.add_program(); !ok) return forward(ok);
+  for (const Study& study : studies) {
+    const std::vector<Setting> points = points_of(study);
+    const auto spellings = [&points](const std::string& word) {
+      std::vector<std::string> filled;
+      for (const Setting& point : points)
+        if (Result<std::string> text = fill_in(word, point)) filled.push_back(std::move(*text));
+      return filled;
+    };
+    if (Status ok = add_with_named_files(fingerprint, study.path, spellings); !ok)
+      return forward(ok);
+  }
+  return fingerprint;
+}
+
+Result<std::vector<StudyResult>> run_studies(std::vector<Study> studies, work::Means means) {
+  std::vector<StudyResult> results;
+  std::vector<std::vector<Setting>> points;
+  std::vector<std::pair<std::size_t, std::size_t>> items;  // study and point
+  for (Study& study : studies) {
+    if (study.fidelity == step::Fidelity::kSimgrid) {
+      if (Status ok = engine::check_simgrid(); !ok) return forward(ok);
+      means.threads = 1;  // it runs in processes, which are forked from a process of one thread
+    }
+    points.push_back(points_of(study));
+    for (std::size_t p = 0; p < points.back().size(); ++p) items.emplace_back(results.size(), p);
+    results.push_back({.study = std::move(study)});
+  }
+  const work::Work work{.part = "points",
+                        .items = items.size(),
+                        .evaluate = [&](std::size_t item) -> Result<std::string> {
+                          const auto [s, p] = items[item];
+                          // A file that is read remembers what was asked for and what was wrong:
+                          // each has its own.
+                          const Result<Study> study =
+                              read_study(results[s].study.path, results[s].study.text);
+                          if (!study) return forward(study);
+                          const Result<StudyPoint> point = point_at(*study, points[s][p]);
+                          if (!point) return forward(point);
+                          return packed(*point);
+                        }};
+  const Result<std::vector<std::string>> done = work::run_all(work, means);
+  if (!done) return forward(done);
+  for (std::size_t i = 0; i < items.size(); ++i) {
+    const auto [s, p] = items[i];
+    results[s].points.push_back(unpacked((*done)[i], results[s].study, points[s][p]));
+  }
+  for (StudyResult& result : results) compare_all(result);
+  return results;
 }
 
 }  // namespace rehearse::cli

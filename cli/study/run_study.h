@@ -5,7 +5,8 @@
 #include <vector>
 
 #include "cli/study/study.h"
-#include "sim/base/progress.h"
+#include "sim/work/fingerprint.h"
+#include "sim/work/queue.h"
 
 namespace rehearse::cli {
 
@@ -22,26 +23,37 @@ struct StudyPoint {
   std::vector<Term> measured = {};  ///< in the order of the measures
 };
 
-enum class StudyVerdict : std::uint8_t {
-  kMatched,
-  kMissed,
-  kShown,  ///< no tolerance is given: no match is claimed
+/// An expectation, and what comes out.
+struct Compared {
+  std::size_t measure = 0;                   ///< its index
+  Term least = {}, most = {};                ///< over the points that it is about
+  Term least_of_all = {}, most_of_all = {};  ///< over all points: the span of what is not known
+  std::vector<CurvePoint> curve = {};
+  CurveErrors errors = {};  ///< of the curve
+  StudyVerdict verdict = StudyVerdict::kShown;
 };
-inline constexpr std::string_view kStudyVerdictNames[] = {"matched", "missed", "shown"};
+
+/// What constants were fitted on, and what comes out there.
+struct Fitted {
+  std::size_t fit = 0;      ///< its index
+  std::size_t measure = 0;  ///< likewise
+  std::vector<CurvePoint> curve = {};
+};
 
 struct StudyResult {
   Study study;
   std::vector<StudyPoint> points = {};
-  std::size_t expected = 0;    ///< the measure that the expectation is about
-  Term least = {}, most = {};  ///< of it, over the points
-  StudyVerdict verdict = StudyVerdict::kShown;
+  std::vector<Compared> compared = {};          ///< in the order of the expectations
+  std::vector<Fitted> fitted = {};              ///< fits of a measure, on points of the sweep
+  StudyVerdict verdict = StudyVerdict::kShown;  ///< missed where any is, matched where any claims
 };
 
-/// Fails with the mistakes of a job, or with the first point that cannot be predicted, by its
-/// parameters. Predictions are central; their intervals do not count for the verdict.
-Result<StudyResult> run_study(Study study, const Progress& progress);
+/// All that the results of studies depend on: the program, the files, and those that these name.
+Result<work::Fingerprint> fingerprint_of(const std::vector<Study>& studies);
 
-/// Whether the sweep from `least` to `most` is what is expected.
-StudyVerdict judge(const Expectation& expectation, double least, double most);
+/// The points of all studies are the items of one queue. Fails with the mistakes of a job, or with
+/// the first point that cannot be predicted, by its parameters; and as work::run_all does.
+/// Predictions are central; their intervals do not count for the verdict.
+Result<std::vector<StudyResult>> run_studies(std::vector<Study> studies, work::Means means);
 
 }  // namespace rehearse::cli

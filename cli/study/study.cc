@@ -6,11 +6,13 @@
 
 #include <fmt/core.h>
 
+#include "sim/base/file.h"
 #include "sim/base/text.h"
 
 namespace rehearse::cli {
 namespace {
 
+constexpr std::string_view kExpect = "expect";
 constexpr std::string_view kStudyFidelities[] = {"closed", "message", "simgrid"};
 
 bool is_name(std::string_view text) {
@@ -89,39 +91,6 @@ std::vector<Measure> read_measures(const YamlMap& map, const std::vector<JobTemp
   map.no_other_keys();
   if (measures.empty()) map.report("", "measures nothing", "such as speed_up: step_time(a) / …");
   return measures;
-}
-
-Expectation read_expectation(const YamlMap& map, const std::vector<Measure>& measures) {
-  Expectation e{};
-  std::vector<std::string_view> names;
-  for (const Measure& measure : measures) names.push_back(measure.name);
-  if (const auto index = map.choice("measure", names))
-    e.measure = measures[*index].name;
-  else if (!map.has("measure"))
-    map.report("measure", "is missing", "one of those above");
-  const bool ranged = map.has("range");
-  if (ranged == map.has("value")) {
-    map.report(ranged ? "value" : "range", "one of the two is due",
-               "value: … or range: [from, to]");
-  }
-  if (const auto value = map.optional<double>("value")) e.low = e.high = *value;
-  if (ranged) {
-    const std::vector<double> ends = map.list<double>("range");
-    if (ends.size() != 2 || !(ends[0] < ends[1]))
-      map.report("range", "is no range", "[from, to]");
-    else
-      e.low = ends[0], e.high = ends[1];
-    if (const auto index = map.choice("sweep", kComparisonNames))
-      e.comparison = static_cast<Comparison>(*index);
-    else if (!map.has("sweep"))
-      map.report("sweep", "is missing", "what holds for it: within, covers or spans");
-  }
-  e.tolerance = map.optional<double>("tolerance");
-  if (e.tolerance && !(*e.tolerance >= 0 && *e.tolerance < 1))
-    map.report("tolerance", fmt::format("{:g} is no relative tolerance", *e.tolerance),
-               "from 0 to 1; absent: nothing is claimed");
-  map.no_other_keys();
-  return e;
 }
 
 /// "8" for 8, not "8.0".
@@ -254,10 +223,16 @@ std::vector<Setting> points_of(const Study& study) {
 }
 
 Result<Study> load_study(const std::filesystem::path& path) {
-  const Result<YamlFile> file = YamlFile::load(path);
+  Result<std::string> text = read_file(path);
+  if (!text) return forward(text);
+  return read_study(path, std::move(*text));
+}
+
+Result<Study> read_study(const std::filesystem::path& path, std::string text) {
+  const Result<YamlFile> file = YamlFile::parse(text, path.string());
   if (!file) return forward(file);
   const YamlMap root = file->root();
-  Study study{.path = path};
+  Study study{.path = path, .text = std::move(text)};
   study.name = root.required<std::string>("name").value_or("");
   study.source = root.required<std::string>("source").value_or("");
   study.about = root.optional<std::string>("about").value_or("");
@@ -281,8 +256,19 @@ Result<Study> load_study(const std::filesystem::path& path) {
   }
   if (const auto measure = section("measure", "such as {speed_up: step_time(a) / step_time(b)}"))
     study.measures = read_measures(*measure, study.jobs);
-  if (const auto expect = section("expect", "{measure: …, value: …, tolerance: …}"))
-    study.expectation = read_expectation(*expect, study.measures);
+  if (const auto kind = root.choice("source_kind", kSourceKindNames))
+    study.source_kind = static_cast<SourceKind>(*kind);
+  std::vector<std::string_view> measures;
+  for (const Measure& measure : study.measures) measures.push_back(measure.name);
+  const SweptPoints swept{.measures = measures, .points = points_of(study)};
+  for (const YamlMap& fit : root.maps("fitted")) study.fits.push_back(read_fit(fit, swept));
+  if (root.is_list(kExpect)) {
+    for (const YamlMap& expect : root.maps(kExpect))
+      study.expectations.push_back(read_expectation(expect, swept, study.fits));
+    if (study.expectations.empty()) root.report(kExpect, "expects nothing", "- {measure: …, …}");
+  } else if (const auto expect = section(kExpect, "{measure: …, value: …, tolerance: …}")) {
+    study.expectations.push_back(read_expectation(*expect, swept, study.fits));
+  }
   root.no_other_keys();
   if (Status ok = file->status(); !ok) return forward(ok);
   return study;

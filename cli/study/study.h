@@ -9,32 +9,12 @@
 #include <utility>
 #include <vector>
 
+#include "cli/study/expectation.h"
 #include "cli/study/expression.h"
 #include "models/step/predict.h"
 #include "sim/base/yaml.h"
 
 namespace rehearse::cli {
-
-/// One value of an axis of the sweep: the parameters that it sets together.
-using Setting = std::vector<std::pair<std::string, std::string>>;
-
-/// How the sweep and the published range are compared.
-enum class Comparison : std::uint8_t {
-  kWithin,  ///< every point lies in the range
-  kCovers,  ///< the sweep reaches both ends, or beyond
-  kSpans,   ///< the least and the most of the sweep are the ends
-};
-inline constexpr std::string_view kComparisonNames[] = {"within", "covers", "spans"};
-
-struct Expectation {
-  std::string measure = {};
-  double low = 0, high = 0;  ///< equal where one value was published
-  Comparison comparison = Comparison::kWithin;
-  /// Relative, of each end; absent: nothing is claimed, both are shown.
-  std::optional<double> tolerance = {};
-
-  bool is_value() const { return low == high; }
-};
 
 struct Measure {
   std::string name;
@@ -48,13 +28,16 @@ struct JobTemplate {
 
 struct Study {
   std::filesystem::path path = {};
+  std::string text = {};  ///< of the file
   std::string name = {}, source = {}, about = {};
+  std::optional<SourceKind> source_kind = {};
   std::vector<std::string> assumed = {};
   step::Fidelity fidelity = step::Fidelity::kMessage;
   std::vector<std::vector<Setting>> axes = {};  ///< every combination of them is a point
   std::vector<JobTemplate> jobs = {};
   std::vector<Measure> measures = {};
-  Expectation expectation = {};
+  std::vector<Fit> fits = {};
+  std::vector<Expectation> expectations = {};  ///< at least one
 };
 
 /// What can be measured of a job, as `step_time(NAME)`.
@@ -76,6 +59,8 @@ Result<Term> measure(const std::string& expression, const std::vector<JobTemplat
 
 /// Fails with every mistake outside of the jobs, one line each; those show once parameters are in.
 Result<Study> load_study(const std::filesystem::path& path);
+/// The same of what stands in the file at `path`.
+Result<Study> read_study(const std::filesystem::path& path, std::string text);
 
 /// All combinations, the last axis changing quickest.
 std::vector<Setting> points_of(const Study& study);

@@ -1,11 +1,17 @@
 #include "strategies/search/search.h"
 
 #include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <memory>
+#include <mutex>
 
 #include <oneapi/tbb/enumerable_thread_specific.h>
 #include <oneapi/tbb/global_control.h>
 #include <oneapi/tbb/parallel_for.h>
 #include <oneapi/tbb/task_arena.h>
+
+#include "sim/base/check.h"
 
 namespace rehearse::strategies {
 namespace {
@@ -101,12 +107,57 @@ class Keeper {
   Found& found_;
 };
 
+/// What is worth handing to another process: some milliseconds.
+constexpr std::size_t kBoundsPerItem = 512, kPlansPerItem = 16;
+
+/// Nothing as numbers that are none.
+void append(std::string& bytes, const std::optional<Figures>& figures) {
+  Figures all;
+  all.fill(std::numeric_limits<double>::quiet_NaN());
+  if (figures) all = *figures;
+  bytes.append(reinterpret_cast<const char*>(all.data()), sizeof all);
+}
+
+void take_all(const std::string& bytes, std::vector<std::optional<Figures>>& figures) {
+  for (std::size_t at = 0; at + sizeof(Figures) <= bytes.size(); at += sizeof(Figures)) {
+    Figures all;
+    std::memcpy(all.data(), bytes.data() + at, sizeof all);
+    figures.push_back(std::isnan(all[0]) ? std::nullopt : std::optional(all));
+  }
+}
+
+/// Judges that no thread uses: threads come and go, and a judge knows the better the more it
+/// judged.
+class SpareJudges {
+ public:
+  std::unique_ptr<Judge> take(const std::function<Judge()>& new_judge) {
+    {
+      const std::lock_guard lock(mutex_);
+      if (!spare_.empty()) {
+        std::unique_ptr<Judge> judge = std::move(spare_.back());
+        spare_.pop_back();
+        return judge;
+      }
+    }
+    return std::make_unique<Judge>(new_judge());
+  }
+  void give_back(std::unique_ptr<Judge> judge) {
+    const std::lock_guard lock(mutex_);
+    spare_.push_back(std::move(judge));
+  }
+
+ private:
+  std::mutex mutex_;
+  std::vector<std::unique_ptr<Judge>> spare_;
+};
+
 class Run {
  public:
   Run(const Space& space, const Question& question, const std::function<Judge()>& new_judge,
       const SearchOptions& options)
       : space_(space),
         question_(question),
+        new_judge_(new_judge),
         judges_(new_judge),
         options_(options),
         threads_(tbb::global_control::max_allowed_parallelism, std::max(1U, options.threads)),
@@ -130,15 +181,40 @@ class Run {
  private:
   using Judgement = std::function<std::optional<Figures>(const Candidate&)> Judge::*;
 
+  using FiguresOf = std::vector<std::optional<Figures>>;
+
   /// Of each plan, in the order given.
-  std::vector<std::optional<Figures>> judge(const std::vector<std::uint64_t>& indices,
-                                            Judgement judgement) {
-    std::vector<std::optional<Figures>> figures(indices.size());
+  Result<FiguresOf> judge(const std::vector<std::uint64_t>& indices, Judgement judgement) {
+    if (options_.spread) return judge_elsewhere(indices, judgement);
+    FiguresOf figures(indices.size());
     arena_.execute([&] {
       tbb::parallel_for(std::size_t{0}, indices.size(), [&](std::size_t i) {
         figures[i] = (judges_.local().*judgement)(space_.at(indices[i]));
       });
     });
+    return figures;
+  }
+
+  Result<FiguresOf> judge_elsewhere(const std::vector<std::uint64_t>& indices,
+                                    Judgement judgement) {
+    const bool bounds = judgement == &Judge::bound;
+    const std::size_t per_item = bounds ? kBoundsPerItem : kPlansPerItem;
+    const std::size_t items = (indices.size() + per_item - 1) / per_item;
+    const auto work = [&](std::size_t item) -> Result<std::string> {
+      std::unique_ptr<Judge> judge = spare_.take(new_judge_);
+      std::string bytes;
+      for (std::size_t i = item * per_item; i < std::min(indices.size(), (item + 1) * per_item);
+           ++i)
+        append(bytes, ((*judge).*judgement)(space_.at(indices[i])));
+      spare_.give_back(std::move(judge));
+      return bytes;
+    };
+    const Result<std::vector<std::string>> parts =
+        options_.spread(bounds ? "bounds" : "plans", items, work);
+    if (!parts) return forward(parts);
+    FiguresOf figures;
+    for (const std::string& part : *parts) take_all(part, figures);
+    REHEARSE_CHECK(figures.size() == indices.size());
     return figures;
   }
 
@@ -150,7 +226,9 @@ class Run {
       std::vector<std::uint64_t> indices;
       for (std::uint64_t i = first; i < std::min(range.end, first + kPart); ++i)
         indices.push_back(i);
-      const auto bounds = judge(indices, &Judge::bound);
+      const Result<FiguresOf> judged = judge(indices, &Judge::bound);
+      if (!judged) return forward(judged);
+      const FiguresOf& bounds = *judged;
       for (std::size_t i = 0; i < indices.size(); ++i) {
         if (!bounds[i]) continue;
         keeper.near({indices[i], *bounds[i]});
@@ -165,8 +243,10 @@ class Run {
   Status evaluate(const std::vector<Judged>& possible) {
     Keeper keeper(question_, found_);
     std::vector<std::uint64_t> round;
-    const auto run = [&] {
-      const auto figures = judge(round, &Judge::evaluate);
+    const auto run = [&]() -> Status {
+      const Result<FiguresOf> judged = judge(round, &Judge::evaluate);
+      if (!judged) return forward(judged);
+      const FiguresOf& figures = *judged;
       for (std::size_t i = 0; i < round.size(); ++i) {
         if (!figures[i]) continue;
         if (keeps(*figures[i], question_.at_most))
@@ -176,16 +256,16 @@ class Run {
       }
       found_.evaluated += round.size();
       round.clear();
+      return {};
     };
     for (std::size_t i = 0; i < possible.size(); ++i) {
       if (keeper.may_matter(possible[i].figures)) round.push_back(possible[i].index);
       if (round.size() < kRound) continue;
-      run();
+      if (Status ok = run(); !ok) return ok;
       if (!go_on(0.5 + 0.5 * static_cast<double>(i) / static_cast<double>(possible.size())))
         return stopped();
     }
-    if (!round.empty()) run();
-    return {};
+    return round.empty() ? Status() : run();
   }
 
   /// Bounds that keep the limits say nothing of how near a plan is that does not.
@@ -199,7 +279,9 @@ class Run {
 
   const Space& space_;
   const Question& question_;
+  const std::function<Judge()>& new_judge_;
   tbb::enumerable_thread_specific<Judge> judges_;
+  SpareJudges spare_;
   const SearchOptions& options_;
   /// Threads that were asked for are made, on however few cores.
   const tbb::global_control threads_;

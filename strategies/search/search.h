@@ -13,6 +13,7 @@
 #include <functional>
 #include <limits>
 #include <optional>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -79,9 +80,16 @@ struct Range {
   std::uint64_t first, end;
 };
 
+/// Calls work(i) for each i below `count`, by other threads, processes or an earlier run, and
+/// returns what each gave. `what` says it for people; a search makes the same calls each time.
+using Spread = std::function<Result<std::vector<std::string>>(
+    const std::string& what, std::size_t count,
+    const std::function<Result<std::string>(std::size_t)>& work)>;
+
 struct SearchOptions {
   unsigned threads = 1;
   Progress progress = {};  ///< never called from two threads at a time
+  Spread spread = {};      ///< in the place of the threads
 };
 
 /// `new_judge` is called once per thread. Fails when progress asks to stop. REQUIRES: the range

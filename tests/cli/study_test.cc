@@ -159,7 +159,7 @@ TEST_CASE("study: what is wrong with a file is said in a line, where it stands")
   check_refused(study_text("/ step_time(apart)", "/ "),
                 "19:9: measure.gain: 'step_time(together) /' ends too early; a number or a name");
   check_refused(study_text("value: 2", "value: 2\n  range: [1, 2]\n  sweep: within"),
-                "23:10: expect.value: one of the two is due; value: … or range: [from, to]");
+                "23:10: expect.value: one of three is due; value: …, range: [from, to] or published: {…}");
   check_refused(study_text("value: 2", "range: [3, 1]\n  sweep: within"),
                 "23:10: expect.range: is no range; [from, to]");
   check_refused(study_text("value: 2", "range: [1, 2]"),

@@ -8,6 +8,7 @@
 //   ```console … ```                       "$ command" and the lines it prints, run in the source
 //                                          tree; "…" stands for anything within a line, and, alone,
 //                                          for any lines; $MOCK_GPU is the folder of the mock GPU
+//   ```mpirun … ```                        the same, where Open MPI is installed
 #include <cstdio>
 #include <filesystem>
 
@@ -19,6 +20,7 @@
 #include "sim/engine/engine.h"
 #include "sim/engine/simgrid.h"
 #include "sim/graph/text_form.h"
+#include "sim/work/team.h"
 #include "tests/support/data.h"
 #include "tests/support/pages.h"
 
@@ -118,18 +120,18 @@ std::optional<std::string> mismatch(const std::vector<std::string>& expected,
   return std::nullopt;
 }
 
-TEST_CASE("commands print what the page shows") {
+/// Runs the commands of all blocks of a language; returns how many.
+std::size_t check_commands(const std::string& language, const std::string& variables = "") {
   std::size_t checked = 0;
   for (const fs::path& page : pages())
-    for (const Block& block : blocks_of(page)) {
-      if (block.language != "console") continue;
+    for (const Block& block : blocks_of(page, language)) {
       std::string command;
       std::vector<std::string> expected;
       const auto check = [&] {
         if (command.empty()) return;
         ++checked;
         while (!expected.empty() && expected.back().empty()) expected.pop_back();
-        std::vector<std::string> got = output_of(command);
+        std::vector<std::string> got = output_of(variables + command);
         while (!got.empty() && got.back().empty()) got.pop_back();
         const auto wrong = mismatch(expected, got);
         INFO(page.string() << ":" << block.line << ": $ " << command);
@@ -149,7 +151,26 @@ TEST_CASE("commands print what the page shows") {
       }
       check();
     }
-  CHECK(checked > 0);
+  return checked;
+}
+
+TEST_CASE("commands print what the page shows") { CHECK(check_commands("console") > 0); }
+
+TEST_CASE("commands under mpirun print what the page shows") {
+  if (std::system("command -v mpirun >/dev/null 2>&1") != 0 || !work::check_mpi()) {
+    WARN("skipped: no mpirun, or built without MPI");
+    return;
+  }
+  CHECK(check_commands("mpirun",
+                       "export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 "
+                       "OMPI_MCA_rmaps_base_oversubscribe=1; ") > 0);
+}
+
+TEST_CASE("the page of studies is what the command makes") {
+  const fs::path page = test::source_file("docs/studies.md");
+  const fs::path made = test::scratch_folder() / "studies.md";
+  output_of(fmt::format("rehearse study studies --format markdown -o '{}'", made.string()));
+  CHECK(read_file(made).value_or(std::string("nothing")) == read_file(page).value());
 }
 
 TEST_CASE("links between pages lead to files that exist") {

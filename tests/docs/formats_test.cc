@@ -104,6 +104,9 @@ TEST_CASE("the page of JSON names every key that a command writes") {
   check({"replay", kExample}, "");
   check({"whatif", kExample, "--scale", "gpu:2"}, replay);
   check({"validate", "--data", "examples/recordings"}, "");
+  const std::string recalled = (test::scratch_folder() / "recalled.json").string();
+  REQUIRE(test::rehearse({"validate", "--format", "json", "-o", recalled}).code == 0);
+  check({"validate", "--baseline", recalled}, "");
   for (const char* kind : {"gpus", "mig", "instances", "links", "prices", "carbon", "pue", "power",
                            "storage", "functions", "sources"})
     check({"catalog", kind}, "");
@@ -130,6 +133,15 @@ TEST_CASE("the page of JSON names every key that a command writes") {
   const std::string study =
       test::write_scratch("study.yaml", test::join_lines(study_of_the_page())).string();
   check({"study", study}, "");
+  // A curve, what was fitted, and all that an expectation may say.
+  std::string curve = test::join_lines(study_of_the_page());
+  const std::size_t expect = curve.find("expect:");
+  REQUIRE(expect != std::string::npos);
+  curve = curve.substr(0, expect) +
+          "fitted: [{constants: [a], source: b, measure: gain, over: workers, published: {2: 1}}]\n"
+          "expect: {measure: gain, at: {batch: 32}, over: workers, published: {4: 3}, source: c,\n"
+          "  source_kind: page, configuration: d, tolerance: {mean: 0.999, worst: 0.999}}\n";
+  check({"study", test::write_scratch("curve.yaml", curve).string()}, "");
   check({"pack", "examples/fleets/pack.yaml"}, "");
   check({"fleet", "examples/fleets/four_jobs.csv", "--nodes", "1"}, "");
   const std::vector<std::string> simulate = {"simulate",

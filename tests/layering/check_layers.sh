@@ -11,6 +11,7 @@ BEGIN {
   may["sim/cluster"] = "sim/base"
   may["sim/engine"] = "sim/base sim/graph"
   may["sim/fleet"] = "sim/base"
+  may["sim/work"] = "sim/base profiler/trace"
   may["models/comm"] = "sim/base sim/graph sim/cluster"
   may["cost"] = "sim/base sim/cluster"
   may["models/job"] = "sim/base sim/graph sim/cluster models/comm"
@@ -29,16 +30,17 @@ BEGIN {
   may["profiler/bench"] = "sim/base profiler/trace"
   may["cli"] = "sim/base sim/graph sim/cluster sim/engine models/comm models/job" \
                " models/workload models/compute models/memory models/sharing models/step strategies cost profiler/trace" \
-               " profiler/ingest profiler/replay profiler/capture profiler/launch profiler/bench sim/fleet"
+               " profiler/ingest profiler/replay profiler/capture profiler/launch profiler/bench sim/fleet sim/work"
   # third-party header: modules whose sources may include it; fmt and tl::expected are everywhere
   owner["yaml-cpp"] = "sim/base"
-  owner["sqlite3.h"] = "profiler/trace"
+  owner["sqlite3.h"] = "profiler/trace sim/work"
   owner["simdjson.h"] = "profiler/ingest"
   owner["zlib.h"] = "profiler/ingest"
   owner["google"] = "profiler/ingest"
   owner["nlohmann"] = "cli"
   owner["CLI"] = "cli"
   owner["simgrid"] = "sim/engine"
+  owner["mpi.h"] = "sim/work"
   owner["catch2"] = ""
   owner["oneapi"] = "strategies"
   owner["Eigen"] = "models/comm models/compute models/sharing"

@@ -80,8 +80,12 @@ std::string text_of(const fs::path& path) {
 
 fs::path write_scratch(const std::string& name, const std::string& text) {
   const fs::path path = scratch_folder() / name;
-  std::ofstream(path, std::ios::binary) << text;
+  write_file(path, text);
   return path;
+}
+
+void write_file(const fs::path& path, const std::string& text) {
+  std::ofstream(path, std::ios::binary | std::ios::trunc) << text;
 }
 
 std::vector<std::string> names_in(const fs::path& folder) {

@@ -1,0 +1,75 @@
+#include "cli/commands/shared_work.h"
+
+#include <cstdio>
+
+#include <fmt/core.h>
+
+#include "sim/base/text.h"
+
+namespace rehearse::cli {
+
+namespace fs = std::filesystem;
+
+SharedWork::SharedWork(const Globals& globals, const fs::path& journal)
+    : globals_(globals), path_(journal) {
+  // What is no file of its own, such as /dev/null, has no place beside it.
+  std::error_code error;
+  const fs::file_status output = fs::status(globals.output, error);
+  if (!journal.empty() || globals.output.empty()) return;
+  if (fs::exists(output) && !fs::is_regular_file(output)) return;
+  path_ = globals.output.string() + ".journal";
+  passing_ = true;
+}
+
+Result<work::Means> SharedWork::begin(const std::string& name, const std::string& about,
+                                      const std::function<Result<work::Fingerprint>()>& inputs) {
+  const bool shared = team_ != nullptr;
+  work::Means means{.threads = globals_.threads > 0 ? globals_.threads : work::threads_per_rank(),
+                    .team = team_.get()};
+  if (shared || !path_.empty()) {
+    const Result<work::Fingerprint> fingerprint = inputs();
+    if (!fingerprint) return forward(fingerprint);
+    means.key = fingerprint->text();
+  }
+  if (!work::leads()) {
+    means.progress = [](double) { return !interrupted.load(); };
+    return means;
+  }
+  means.progress = globals_.progress_of(name);
+  if (path_.empty()) return means;
+  Result<work::Journal> journal = work::Journal::open(path_, means.key, about);
+  if (!journal) return forward(journal);
+  journal_.emplace(std::move(*journal));
+  means.journal = &*journal_;
+  if (const std::size_t held = journal_->size(); held > 0 && !globals_.quiet)
+    fmt::print(stderr, "rehearse: goes on from {} in {}\n", counted(held, "result"),
+               path_.string());
+  return means;
+}
+
+Status SharedWork::finish() {
+  if (journal_ && passing_) return journal_->remove();
+  return {};
+}
+
+Result<Exit> run_shared(const Globals& globals, const fs::path& journal,
+                        const std::function<Result<Exit>(SharedWork&)>& command) {
+  SharedWork shared(globals, journal);
+  Result<std::unique_ptr<work::Team>> team = work::join_team();
+  if (!team) {
+    if (work::leads()) return forward(team);
+    return Exit::kFailed;
+  }
+  shared.team_ = std::move(*team);
+  Result<Exit> exit = command(shared);
+  if (exit)
+    if (Status ok = shared.finish(); !ok) exit = forward(ok);
+  if (!shared.team_) return exit;
+  if (!exit) work::give_up(*shared.team_, exit.error());
+  // Who was asked to stop does not wait for the others: the launcher ends them.
+  if (!interrupted) shared.team_->leave();
+  if (work::leads() || exit) return exit;
+  return Exit::kFailed;
+}
+
+}  // namespace rehearse::cli

@@ -1,0 +1,253 @@
+#include "cli/study/expectation.h"
+
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+
+#include <fmt/core.h>
+
+#include "sim/base/text.h"
+
+namespace rehearse::cli {
+namespace {
+
+/// What rounding may add to an error that stands at the edge of its tolerance.
+constexpr double kRounding = 1e-12;
+
+/// Whether any point of the sweep has this value, of those that have it at all.
+bool is_swept(const SweptPoints& swept, const std::string& parameter, const std::string& value) {
+  return std::any_of(swept.points.begin(), swept.points.end(), [&](const Setting& point) {
+    return is_selected({{parameter, {value}}}, point);
+  });
+}
+
+std::vector<std::string_view> parameters_of(const SweptPoints& swept) {
+  std::vector<std::string_view> names;
+  for (const auto& [name, value] : swept.points.front()) names.push_back(name);
+  return names;
+}
+
+/// Reports where `name` is no parameter.
+bool check_parameter(const YamlMap& map, std::string_view key, const std::string& name,
+                     const SweptPoints& swept) {
+  const std::vector<std::string_view> known = parameters_of(swept);
+  if (std::find(known.begin(), known.end(), name) != known.end()) return true;
+  map.report(key, fmt::format("'{}' is no parameter of the sweep", name),
+             known.empty() ? "a sweep" : suggest(name, known));
+  return false;
+}
+
+Selection read_selection(const YamlMap& map, const SweptPoints& swept) {
+  Selection selection;
+  for (const std::string& name : map.keys()) {
+    std::vector<std::string> values;
+    if (map.is_list(name))
+      values = map.list<std::string>(name);
+    else if (auto value = map.optional<std::string>(name))
+      values = {std::move(*value)};
+    if (!check_parameter(map, name, name, swept)) continue;
+    for (const std::string& value : values)
+      if (!is_swept(swept, name, value))
+        map.report(name, fmt::format("no point of the sweep has {} {}", name, value));
+    selection.emplace_back(name, std::move(values));
+  }
+  return selection;
+}
+
+/// Whether each value of a selection is swept, be they not at one point.
+bool all_swept(const Selection& selection, const SweptPoints& swept) {
+  return std::all_of(selection.begin(), selection.end(), [&](const auto& wanted) {
+    return std::all_of(wanted.second.begin(), wanted.second.end(), [&](const std::string& value) {
+      return is_swept(swept, wanted.first, value);
+    });
+  });
+}
+
+Curve read_curve(const YamlMap& map, const SweptPoints& swept) {
+  Curve curve;
+  if (const auto at = map.map("at")) curve.at = read_selection(*at, swept);
+  const auto any = [&](const Selection& selection) {
+    return std::any_of(swept.points.begin(), swept.points.end(),
+                       [&](const Setting& point) { return is_selected(selection, point); });
+  };
+  if (map.has("at") && !any(curve.at) && all_swept(curve.at, swept))
+    map.report("at", "no point of the sweep is there");
+  const auto over = map.optional<std::string>("over");
+  const auto published = map.map("published");
+  if (map.has("over") != map.has("published")) {
+    map.report(map.has("over") ? "over" : "published", "goes with the other of the two",
+               "over: PARAMETER and published: {VALUE: NUMBER, …}");
+    return curve;
+  }
+  if (!over || !check_parameter(map, "over", *over, swept) || !published) return curve;
+  curve.over = *over;
+  for (const std::string& value : published->keys()) {
+    const auto number = published->optional<double>(value);
+    if (!number) continue;
+    if (!any(curve.points_of(value)))
+      published->report(value, fmt::format("no point of the sweep has {} {}", *over, value));
+    else if (*number == 0)
+      published->report(value, "is 0", "a number that errors can be relative to");
+    else
+      curve.published.emplace_back(value, *number);
+  }
+  if (published->keys().empty()) map.report("published", "holds nothing", "{VALUE: NUMBER, …}");
+  return curve;
+}
+
+std::optional<std::string> read_measure(const YamlMap& map, const SweptPoints& swept) {
+  if (const auto index = map.choice("measure", swept.measures))
+    return std::string(swept.measures[*index]);
+  return std::nullopt;
+}
+
+void read_tolerance(const YamlMap& map, Expectation& e) {
+  const auto read = [](const YamlMap& from, std::string_view key) {
+    const auto tolerance = from.optional<double>(key);
+    if (tolerance && !(*tolerance >= 0 && *tolerance < 1))
+      from.report(key, fmt::format("{:g} is no relative tolerance", *tolerance),
+                  "from 0 to 1; absent: nothing is claimed");
+    return tolerance;
+  };
+  if (!map.is_map("tolerance")) {
+    e.tolerance = read(map, "tolerance");
+    return;
+  }
+  const auto both = map.map("tolerance");
+  if (!e.is_curve())
+    map.report("tolerance", "several tolerances of one value or range", "one number");
+  e.tolerance = read(*both, "worst");
+  e.mean_tolerance = read(*both, "mean");
+  both->no_other_keys();
+}
+
+void read_value_or_range(const YamlMap& map, Expectation& e) {
+  const bool ranged = map.has("range");
+  if (int{ranged} + int{map.has("value")} + int{map.has("published")} != 1) {
+    map.report(ranged ? "value" : "range", "one of three is due",
+               "value: …, range: [from, to] or published: {…}");
+  }
+  if (const auto value = map.optional<double>("value")) e.low = e.high = *value;
+  if (!ranged) return;
+  const std::vector<double> ends = map.list<double>("range");
+  if (ends.size() != 2 || !(ends[0] < ends[1]))
+    map.report("range", "is no range", "[from, to]");
+  else
+    e.low = ends[0], e.high = ends[1];
+  if (const auto index = map.choice("sweep", kComparisonNames))
+    e.comparison = static_cast<Comparison>(*index);
+  else if (!map.has("sweep"))
+    map.report("sweep", "is missing", "what holds for it: within, covers or spans");
+}
+
+std::string text_of(const Setting& point) {
+  std::string text;
+  for (const auto& [name, value] : point)
+    text += fmt::format("{}{} {}", text.empty() ? "" : ", ", name, value);
+  return text.empty() ? "the only point" : text;
+}
+
+/// What an expectation is about, and a constant was fitted on: never both.
+void refuse_fitted(const YamlMap& map, const Expectation& e, const SweptPoints& swept,
+                   std::span<const Fit> fits) {
+  const auto is_meant = [&](const Setting& point) {
+    if (!e.is_curve()) return is_selected(e.curve.at, point);
+    return std::any_of(e.curve.published.begin(), e.curve.published.end(), [&](const auto& row) {
+      return is_selected(e.curve.points_of(row.first), point);
+    });
+  };
+  for (const Fit& fit : fits) {
+    if (fit.measure && *fit.measure != e.measure) continue;
+    for (const auto& [value, number] : fit.curve.published)
+      for (const Setting& point : swept.points)
+        if (is_selected(fit.curve.points_of(value), point) && is_meant(point)) {
+          const std::vector<std::string_view> names(fit.constants.begin(), fit.constants.end());
+          map.report(e.is_curve() ? "published" : "measure",
+                     fmt::format("is compared with {}, which {} {} fitted on", text_of(point),
+                                 join(names, ", "), names.size() == 1 ? "was" : "were"),
+                     "points that nothing was fitted on",
+                     e.is_curve() ? "leave it under 'fitted' alone" : "leave it out by 'at'");
+          return;
+        }
+  }
+}
+
+}  // namespace
+
+bool is_selected(const Selection& selection, const Setting& point) {
+  return std::all_of(selection.begin(), selection.end(), [&](const auto& wanted) {
+    return std::any_of(point.begin(), point.end(), [&](const auto& parameter) {
+      return parameter.first == wanted.first &&
+             std::find(wanted.second.begin(), wanted.second.end(), parameter.second) !=
+                 wanted.second.end();
+    });
+  });
+}
+
+Selection Curve::points_of(const std::string& value) const {
+  Selection selection = at;
+  selection.push_back({over, {value}});
+  return selection;
+}
+
+Fit read_fit(const YamlMap& map, const SweptPoints& swept) {
+  Fit fit{.constants = map.list<std::string>("constants"),
+          .measure = read_measure(map, swept),
+          .curve = read_curve(map, swept),
+          .source = map.optional<std::string>("source").value_or("")};
+  if (fit.constants.empty()) map.report("constants", "is missing", "a list of what was fitted");
+  if (fit.source.empty() && !map.has("published") && !map.has("over"))
+    map.report("published", "is missing", "what it was fitted on, or source: of other rows");
+  map.no_other_keys();
+  return fit;
+}
+
+Expectation read_expectation(const YamlMap& map, const SweptPoints& swept,
+                             std::span<const Fit> fits) {
+  Expectation e{.curve = read_curve(map, swept)};
+  if (auto measure = read_measure(map, swept))
+    e.measure = *measure;
+  else if (!map.has("measure"))
+    map.report("measure", "is missing", "one of those above");
+  read_value_or_range(map, e);
+  read_tolerance(map, e);
+  e.source = map.optional<std::string>("source").value_or("");
+  if (const auto kind = map.choice("source_kind", kSourceKindNames))
+    e.source_kind = static_cast<SourceKind>(*kind);
+  e.configuration = map.optional<std::string>("configuration").value_or("");
+  map.no_other_keys();
+  refuse_fitted(map, e, swept, fits);
+  return e;
+}
+
+StudyVerdict judge(const Expectation& e, double least, double most) {
+  if (!e.tolerance) return StudyVerdict::kShown;
+  const double low_slack = *e.tolerance * std::abs(e.low);
+  const double high_slack = *e.tolerance * std::abs(e.high);
+  const bool low_not_below = least >= e.low - low_slack, low_reached = least <= e.low + low_slack;
+  const bool high_not_above = most <= e.high + high_slack,
+             high_reached = most >= e.high - high_slack;
+  const bool within = low_not_below && high_not_above, covers = low_reached && high_reached;
+  const bool holds = e.comparison == Comparison::kWithin   ? within
+                     : e.comparison == Comparison::kCovers ? covers
+                                                           : within && covers;
+  return holds ? StudyVerdict::kMatched : StudyVerdict::kMissed;
+}
+
+CurveErrors errors_of(std::span<const CurvePoint> points) {
+  CurveErrors errors;
+  for (const CurvePoint& point : points) {
+    errors.mean += std::abs(point.error) / static_cast<double>(points.size());
+    if (std::abs(point.error) > std::abs(errors.worst)) errors.worst = point.error;
+  }
+  return errors;
+}
+
+StudyVerdict judge(const Expectation& e, const CurveErrors& errors) {
+  if (!e.claims()) return StudyVerdict::kShown;
+  const bool worst = !e.tolerance || std::abs(errors.worst) <= *e.tolerance + kRounding;
+  const bool mean = !e.mean_tolerance || errors.mean <= *e.mean_tolerance + kRounding;
+  return worst && mean ? StudyVerdict::kMatched : StudyVerdict::kMissed;
+}
+
+}  // namespace rehearse::cli

@@ -1,0 +1,296 @@
+#include "cli/study/study_result.h"
+
+#include <algorithm>
+
+#include <fmt/core.h>
+
+#include "cli/study/study_words.h"
+#include "sim/base/text.h"
+
+namespace rehearse::cli {
+namespace {
+
+/// Its own of one study: parameters, then measures, then the step times they come from.
+Table point_table(const StudyResult& result) {
+  std::vector<Column> columns;
+  for (const auto& [name, value] : result.points.front().parameters)
+    columns.push_back({name, Align::kLeft});
+  for (const Measure& m : result.study.measures) columns.push_back({m.name});
+  for (const JobTemplate& job : result.study.jobs) {
+    columns.push_back({fmt::format("{} (ms)", job.name)});
+    columns.push_back({fmt::format("{} ranks", job.name)});
+  }
+  columns.push_back({"does not fit", Align::kLeft});
+  Table table(columns);
+  for (const StudyPoint& point : result.points) {
+    std::vector<std::string> row;
+    for (const auto& [name, value] : point.parameters) row.push_back(value);
+    for (const Term& term : point.measured) row.push_back(term_text(term));
+    std::string unfit;
+    for (const StudyJob& job : point.jobs) {
+      row.push_back(significant(job.step_time.value.ms()));
+      row.push_back(fmt::format("{}", job.ranks));
+      if (!job.fits) unfit += (unfit.empty() ? "" : ", ") + job.name;
+    }
+    row.push_back(unfit);
+    table.add(std::move(row));
+  }
+  return table;
+}
+
+std::string unit_of(const Term& term) { return term.unit.empty() ? "1" : term.unit; }
+
+Json term_json(const Term& term) { return json_predicted(term.estimate, unit_of(term)); }
+
+Json span_json(const Term& least, const Term& most) {
+  return {{"least", term_json(least)}, {"most", term_json(most)}};
+}
+
+Json selection_json(const Selection& selection) {
+  Json list = Json::array();
+  for (const auto& [name, values] : selection)
+    list.push_back({{"name", name}, {"settings", values}});
+  return list;
+}
+
+Json curve_json(const std::vector<CurvePoint>& curve) {
+  Json list = Json::array();
+  for (const CurvePoint& point : curve)
+    list.push_back({{"setting", point.value},
+                    {"published", {{"value", point.published}, {"unit", unit_of(point.least)}}},
+                    {"got", span_json(point.least, point.most)},
+                    {"error", point.error}});
+  return list;
+}
+
+/// The ends of what was published.
+std::pair<double, double> ends_of(const Expectation& e) {
+  if (!e.is_curve()) return {e.low, e.high};
+  const auto by_number = [](const auto& a, const auto& b) { return a.second < b.second; };
+  const auto [least, most] =
+      std::minmax_element(e.curve.published.begin(), e.curve.published.end(), by_number);
+  return {least->second, most->second};
+}
+
+Json expected_json(const Expectation& e, const Compared& compared) {
+  const auto [low, high] = ends_of(e);
+  return {
+      {"measure", e.measure},
+      {"low", low},
+      {"high", high},
+      {"unit", unit_of(compared.least)},
+      {"comparison", e.is_curve() ? "curve" : kComparisonNames[static_cast<int>(e.comparison)]}};
+}
+
+Json expectation_json(const Study& study, const Expectation& e, const Compared& compared) {
+  Json json = {{"expected", expected_json(e, compared)},
+               {"source", e.source.empty() ? study.source : e.source},
+               {"at", selection_json(e.curve.at)},
+               {"got", span_json(compared.least, compared.most)},
+               {"span", span_json(compared.least_of_all, compared.most_of_all)},
+               {"tolerance", e.tolerance},
+               {"verdict", text_of(compared.verdict)}};
+  const auto kind = e.source_kind ? e.source_kind : study.source_kind;
+  if (kind) json["source_kind"] = kSourceKindNames[static_cast<int>(*kind)];
+  if (!e.configuration.empty()) json["configuration"] = e.configuration;
+  if (!e.is_curve()) return json;
+  if (e.mean_tolerance) json["mean_tolerance"] = *e.mean_tolerance;
+  json["mean_error"] = compared.errors.mean;
+  json["worst_error"] = compared.errors.worst;
+  json["over"] = e.curve.over;
+  json["curve"] = curve_json(compared.curve);
+  return json;
+}
+
+Json fit_json(const StudyResult& result, std::size_t f) {
+  const Fit& fit = result.study.fits[f];
+  Json json = {{"constants", fit.constants}};
+  if (fit.measure) json["measure"] = *fit.measure;
+  if (!fit.source.empty()) json["source"] = fit.source;
+  if (fit.curve.published.empty()) return json;
+  json["at"] = selection_json(fit.curve.at);
+  json["over"] = fit.curve.over;
+  json["on"] = Json::array();
+  for (const auto& [value, number] : fit.curve.published) json["on"].push_back(value);
+  for (const Fitted& fitted : result.fitted)
+    if (fitted.fit == f) json["curve"] = curve_json(fitted.curve);
+  return json;
+}
+
+/// What was published of a measure at a point, from and to; the first expectation says.
+std::optional<std::pair<double, double>> expected_at(const StudyResult& result,
+                                                     const StudyPoint& point, std::size_t measure) {
+  for (std::size_t i = 0; i < result.compared.size(); ++i) {
+    const Expectation& e = result.study.expectations[i];
+    if (result.compared[i].measure != measure || !is_selected(e.curve.at, point.parameters))
+      continue;
+    if (!e.is_curve()) return std::pair(e.low, e.high);
+    for (const auto& [value, number] : e.curve.published)
+      if (is_selected(e.curve.points_of(value), point.parameters)) return std::pair(number, number);
+  }
+  return std::nullopt;
+}
+
+/// "speed_up at servers 5"
+std::string measure_text(const Expectation& e) {
+  const std::string at = selection_text(e.curve.at);
+  return at.empty() ? e.measure : fmt::format("{} at {}", e.measure, at);
+}
+
+std::string source_kind_text(const Study& study, const Expectation& e) {
+  const auto kind = e.source_kind ? e.source_kind : study.source_kind;
+  return kind ? std::string(kSourceKindNames[static_cast<int>(*kind)]) : "not said";
+}
+
+/// Of a curve, of its errors; else of all points, whatever an expectation is about.
+std::string whole_span_text(const Expectation& e, const Compared& compared) {
+  if (!e.is_curve()) return span_text(compared.least_of_all, compared.most_of_all);
+  const auto [least, most] = std::minmax_element(
+      compared.curve.begin(), compared.curve.end(),
+      [](const CurvePoint& a, const CurvePoint& b) { return a.error < b.error; });
+  return fmt::format("{} – {}", signed_percent(least->error), signed_percent(most->error));
+}
+
+std::string study_section(const StudyResult& result) {
+  const Study& study = result.study;
+  std::string text = fmt::format("\n## {}\n\n{}\n", study.name, study.source);
+  if (!study.about.empty()) text += fmt::format("\n{}\n", trim(study.about));
+  std::string list;
+  for (const Expectation& e : study.expectations)
+    if (!e.source.empty() || !e.configuration.empty())
+      list += fmt::format("- {}: {}{}{}\n", measure_text(e), e.source,
+                          e.source.empty() || e.configuration.empty() ? "" : "; ", e.configuration);
+  for (const Fit& fit : study.fits) list += fmt::format("- fitted: {}\n", fit_text(fit));
+  for (const std::string& line : study.assumed) list += fmt::format("- assumed: {}\n", line);
+  if (!list.empty()) text += "\n" + list;
+  for (std::size_t i = 0; i < result.compared.size(); ++i) {
+    const Expectation& e = study.expectations[i];
+    if (e.is_curve())
+      text += fmt::format("\n{}:\n\n{}", measure_text(e),
+                          curve_table(e.curve.over, result.compared[i].curve).markdown());
+  }
+  for (const Fitted& fitted : result.fitted) {
+    const Fit& fit = study.fits[fitted.fit];
+    text += fmt::format("\n{}, fitted there:\n\n{}", *fit.measure,
+                        curve_table(fit.curve.over, fitted.curve).markdown());
+  }
+  return text;
+}
+
+}  // namespace
+
+std::string study_text(const StudyResult& result) {
+  const Study& study = result.study;
+  std::string text = fmt::format("{}: {}\n", study.name, study.source);
+  if (!study.about.empty()) text += study.about + (study.about.ends_with('\n') ? "" : "\n");
+  text += "\n" + point_table(result).text() + "\n";
+  for (std::size_t i = 0; i < result.compared.size(); ++i) {
+    const Expectation& e = study.expectations[i];
+    const Compared& compared = result.compared[i];
+    if (e.is_curve()) text += curve_table(e.curve.over, compared.curve).text();
+    text += fmt::format("{} published {}, got {}: {} ({}, tolerance {})\n", measure_text(e),
+                        expected_text(e, compared.least.unit), got_text(e, compared),
+                        text_of(compared.verdict), claim_of(e), tolerance_text(e));
+  }
+  for (const Fit& fit : study.fits) text += fmt::format("fitted {}\n", fit_text(fit));
+  for (const std::string& line : study.assumed) text += fmt::format("assumed {}\n", line);
+  return text;
+}
+
+Json study_json(const StudyResult& result) {
+  const Study& study = result.study;
+  const Compared& first = result.compared.front();
+  Json json = {{"name", study.name},
+               {"expected", expected_json(study.expectations.front(), first)},
+               {"source", study.source},
+               {"got", span_json(first.least, first.most)},
+               {"tolerance", study.expectations.front().tolerance},
+               {"verdict", text_of(result.verdict)},
+               {"assumed", study.assumed}};
+  json["expectations"] = Json::array();
+  for (std::size_t i = 0; i < result.compared.size(); ++i)
+    json["expectations"].push_back(
+        expectation_json(study, study.expectations[i], result.compared[i]));
+  json["fitted"] = Json::array();
+  for (std::size_t f = 0; f < study.fits.size(); ++f) json["fitted"].push_back(fit_json(result, f));
+  json["points"] = Json::array();
+  for (const StudyPoint& point : result.points) {
+    Json one = Json::object();
+    one["parameters"] = Json::array();
+    for (const auto& [name, value] : point.parameters)
+      one["parameters"].push_back({{"name", name}, {"setting", value}});
+    one["measured"] = Json::array();
+    for (std::size_t m = 0; m < point.measured.size(); ++m)
+      one["measured"].push_back(
+          {{"name", study.measures[m].name}, {"got", term_json(point.measured[m])}});
+    one["jobs"] = Json::array();
+    for (const StudyJob& job : point.jobs)
+      one["jobs"].push_back({{"name", job.name},
+                             {"step_time", json_predicted(job.step_time)},
+                             {"ranks", job.ranks},
+                             {"fits", job.fits}});
+    json["points"].push_back(std::move(one));
+  }
+  return json;
+}
+
+Table row_table(const std::vector<StudyResult>& results) {
+  Table table({{"study", Align::kLeft},
+               {"point", Align::kLeft},
+               {"measure", Align::kLeft},
+               {"got"},
+               {"low"},
+               {"high"},
+               {"unit", Align::kLeft},
+               {"expected low"},
+               {"expected high"},
+               {"verdict of the study", Align::kLeft}});
+  for (const StudyResult& result : results)
+    for (const StudyPoint& point : result.points)
+      for (std::size_t m = 0; m < point.measured.size(); ++m) {
+        std::string where;
+        for (const auto& [name, value] : point.parameters)
+          where += fmt::format("{}{}={}", where.empty() ? "" : " ", name, value);
+        const auto expected = expected_at(result, point, m);
+        const Term& term = point.measured[m];
+        table.add({result.study.name, where, result.study.measures[m].name,
+                   significant(term.estimate.value, 6), significant(term.estimate.low, 6),
+                   significant(term.estimate.high, 6), term.unit,
+                   expected ? significant(expected->first, 6) : "",
+                   expected ? significant(expected->second, 6) : "",
+                   expected ? std::string(text_of(result.verdict)) : ""});
+      }
+  return table;
+}
+
+std::string study_page(const std::vector<StudyResult>& results) {
+  std::string text =
+      "# Studies\n\nGenerated by `rehearse study studies --format markdown -o docs/studies.md`; "
+      "not edited by hand. Each row is a number or a range that was published, and what the "
+      "[study](concepts/study.md) gets; misses stay. *Source*: where the number was read. "
+      "*Simulated*: at the settings that are compared, central values. *Span*: over all settings, "
+      "those that the publication does not say among them; of a curve, of its errors. "
+      "*Shown*: without a tolerance nothing is claimed.\n\n";
+  Table table({{"study", Align::kLeft},
+               {"measure", Align::kLeft},
+               {"published"},
+               {"source", Align::kLeft},
+               {"simulated"},
+               {"span"},
+               {"tolerance"},
+               {"verdict", Align::kLeft}});
+  for (const StudyResult& result : results)
+    for (std::size_t i = 0; i < result.compared.size(); ++i) {
+      const Expectation& e = result.study.expectations[i];
+      const Compared& compared = result.compared[i];
+      table.add({fmt::format("[{0}](#{0})", result.study.name), measure_text(e),
+                 expected_text(e, compared.least.unit), source_kind_text(result.study, e),
+                 got_text(e, compared), whole_span_text(e, compared), tolerance_text(e),
+                 std::string(text_of(compared.verdict))});
+    }
+  text += table.markdown();
+  for (const StudyResult& result : results) text += study_section(result);
+  return text;
+}
+
+}  // namespace rehearse::cli

@@ -1,0 +1,54 @@
+// Suites against those of an earlier run: what turned from good to bad, and what drifts.
+#pragma once
+
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "cli/validation/suite.h"
+#include "sim/base/result.h"
+
+namespace rehearse::cli {
+
+/// A suite is good where its median error is at most 10 %, and at least 80 % of its rows are in
+/// their intervals, which are of 90 %; the latter where it has intervals.
+inline constexpr double kGoodMedian = 0.1, kGoodCoverage = 0.8;
+bool is_good(const SuiteSummary& suite);
+
+enum class Drift : std::uint8_t {
+  kTurnedBad,
+  kTurnedGood,
+  kWorse,    ///< by its mean error
+  kBetter,   ///< likewise
+  kChanged,  ///< other rows, or others in their intervals, at the same mean error
+  kNew,
+  kNotMeasured,  ///< this time
+  kSame,
+};
+inline constexpr std::string_view kDriftNames[] = {
+    "turned bad", "turned good", "worse", "better", "changed", "new", "not measured", "same"};
+
+struct SuiteDrift {
+  std::string name;
+  Drift drift;
+  std::optional<SuiteSummary> before, after;  ///< one of them at least
+};
+
+/// The suites of a JSON result of `validate`. Fails on anything else.
+Result<std::vector<SuiteSummary>> read_baseline(const std::filesystem::path& path);
+
+/// By name: those of now in their order, then those that were not measured.
+std::vector<SuiteDrift> drift_of(const std::vector<SuiteSummary>& before,
+                                 const std::vector<SuiteSummary>& after);
+
+std::size_t count_of(const std::vector<SuiteDrift>& suites, Drift drift);
+
+/// What has changed.
+Table drift_table(const std::vector<SuiteDrift>& suites);
+/// "1 of 12 suites turned bad, 3 drift", with the table where there is anything.
+std::string drift_text(const std::vector<SuiteDrift>& suites, const std::string& file);
+std::string drift_section(const std::vector<SuiteDrift>& suites, const std::string& file);
+Json drift_json(const std::vector<SuiteDrift>& suites, const std::string& file);
+
+}  // namespace rehearse::cli

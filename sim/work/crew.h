@@ -1,0 +1,52 @@
+// Threads of this process that evaluate items, for one thread that gives and takes.
+#pragma once
+
+#include <chrono>
+#include <condition_variable>
+#include <deque>
+#include <exception>
+#include <functional>
+#include <mutex>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "sim/work/journal.h"
+
+namespace rehearse::work {
+
+/// What evaluates an item. Called by several threads at once; what it returns depends on the item
+/// alone.
+using Evaluate = std::function<Result<std::string>(std::size_t item)>;
+
+class Crew {
+ public:
+  Crew(unsigned threads, const Evaluate& evaluate);
+  ~Crew() { finish(); }
+  Crew(const Crew&) = delete;
+  Crew& operator=(const Crew&) = delete;
+
+  std::size_t threads() const { return threads_.size(); }
+  /// Items that were given and not yet taken.
+  std::size_t load() const { return load_; }
+  void give(std::size_t item);
+  /// What has finished since; waits so long for the first. Throws what an item threw.
+  std::vector<Finished> take(std::chrono::microseconds wait);
+  /// Drops what is not begun, waits for the rest and returns what has finished.
+  std::vector<Finished> finish();
+
+ private:
+  void work();
+
+  const Evaluate& evaluate_;
+  std::mutex mutex_;
+  std::condition_variable given_, done_;
+  std::deque<std::size_t> items_;
+  std::vector<Finished> finished_;
+  std::exception_ptr thrown_;
+  bool stopping_ = false;
+  std::size_t load_ = 0;  // of the thread that gives and takes
+  std::vector<std::thread> threads_;
+};
+
+}  // namespace rehearse::work

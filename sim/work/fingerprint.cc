@@ -1,0 +1,73 @@
+#include "sim/work/fingerprint.h"
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+#include <memory>
+#include <vector>
+
+#include <fmt/core.h>
+
+namespace rehearse::work {
+namespace {
+
+namespace fs = std::filesystem;
+
+/// Every bit of the hash and of the word reaches every bit of what comes out.
+std::uint64_t mixed(std::uint64_t hash, std::uint64_t word) {
+  hash = (hash ^ word) * 0xff51afd7ed558ccd;
+  hash ^= hash >> 33;
+  hash *= 0xc4ceb9fe1a85ec53;
+  return hash ^ (hash >> 29);
+}
+
+tl::unexpected<Error> unreadable(const fs::path& path, std::string_view why) {
+  return fail(Diagnostic{.file = path.string(), .problem = fmt::format("cannot be read: {}", why)});
+}
+
+}  // namespace
+
+void Fingerprint::add(std::string_view bytes) {
+  hash_ = mixed(hash_, bytes.size());
+  for (std::size_t at = 0; at < bytes.size(); at += sizeof(std::uint64_t)) {
+    std::uint64_t word = 0;
+    std::memcpy(&word, bytes.data() + at, std::min(sizeof word, bytes.size() - at));
+    hash_ = mixed(hash_, word);
+  }
+}
+
+Status Fingerprint::add_contents(const fs::path& path) {
+  const std::unique_ptr<std::FILE, int (*)(std::FILE*)> file(std::fopen(path.c_str(), "rb"),
+                                                             std::fclose);
+  if (!file) return unreadable(path, std::strerror(errno));
+  std::vector<char> part(1 << 20);
+  while (const std::size_t n = std::fread(part.data(), 1, part.size(), file.get()))
+    add({part.data(), n});
+  if (std::ferror(file.get())) return unreadable(path, std::strerror(errno));
+  return {};
+}
+
+Status Fingerprint::add_file(const fs::path& path) {
+  add(path.filename().string());
+  std::error_code error;
+  if (!fs::is_directory(path, error)) return add_contents(path);
+  std::vector<fs::path> files;
+  for (fs::recursive_directory_iterator it(path, error), end; !error && it != end;
+       it.increment(error))
+    if (it->is_regular_file()) files.push_back(it->path());
+  if (error) return unreadable(path, error.message());
+  std::sort(files.begin(), files.end());
+  for (const fs::path& file : files) {
+    add(file.lexically_relative(path).string());
+    if (Status ok = add_contents(file); !ok) return ok;
+  }
+  return {};
+}
+
+Status Fingerprint::add_program() { return add_contents("/proc/self/exe"); }
+
+std::string Fingerprint::text() const { return fmt::format("{:016x}", hash_); }
+
+}  // namespace rehearse::work

@@ -1,0 +1,188 @@
+#include "sim/work/journal.h"
+
+#include <fmt/core.h>
+#include <sqlite3.h>
+
+#include "profiler/trace/sqlite.h"
+#include "sim/work/fingerprint.h"
+
+namespace rehearse::work {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr int kApplication = 0x52484a31;  // "RHJ1"
+constexpr const char* kAnew = "remove it to begin anew, or name another with --journal";
+
+std::int64_t sum_of(const std::string& part, std::size_t item, std::string_view value) {
+  Fingerprint sum;
+  sum.add(part);
+  sum.add(std::to_string(item));
+  sum.add(value);
+  return static_cast<std::int64_t>(sum.number());
+}
+
+bool run(sqlite3* db, const char* sql) {
+  return sqlite3_exec(db, sql, nullptr, nullptr, nullptr) == SQLITE_OK;
+}
+
+/// What SQLite says of the file, in our words where we know better.
+tl::unexpected<Error> refused(sqlite3* db, const fs::path& path) {
+  switch (sqlite3_errcode(db)) {
+    case SQLITE_BUSY:
+      return fail(Diagnostic{.file = path.string(),
+                             .problem = "another run has this journal open",
+                             .expected = "one run at a time",
+                             .nearest = "wait for it, or name another with --journal"});
+    case SQLITE_NOTADB:
+      return fail(Diagnostic{
+          .file = path.string(), .problem = "is no journal, or a damaged one", .nearest = kAnew});
+    case SQLITE_CORRUPT:
+      return fail(Diagnostic{.file = path.string(),
+                             .problem = fmt::format("is damaged: {}", sqlite3_errmsg(db)),
+                             .nearest = kAnew});
+    default:
+      return trace::sqlite_error(db, path, "cannot be used as a journal");
+  }
+}
+
+tl::unexpected<Error> damaged(const fs::path& path, const std::string& what) {
+  return fail(
+      Diagnostic{.file = path.string(), .problem = "is damaged: " + what, .nearest = kAnew});
+}
+
+/// The only number that a query returns; nothing where it fails.
+std::optional<std::int64_t> number_of(sqlite3* db, const char* sql) {
+  trace::Query query(db, sql);
+  if (!query.next()) return std::nullopt;
+  return query.integer(0);
+}
+
+}  // namespace
+
+struct Journal::State {
+  trace::SqlitePtr db;
+  trace::StatementPtr insert = {};
+  std::map<std::string, std::map<std::size_t, std::string>> held = {};
+  std::size_t size = 0;
+
+  /// A file without tables becomes a journal.
+  bool begin(const std::string& key, const std::string& about) {
+    if (!run(db.get(), "BEGIN IMMEDIATE") ||
+        !run(db.get(), fmt::format("PRAGMA application_id = {}", kApplication).c_str()) ||
+        !run(db.get(),
+             "CREATE TABLE work (key TEXT NOT NULL, about TEXT NOT NULL);"
+             "CREATE TABLE result (part TEXT NOT NULL, item INTEGER NOT NULL, value BLOB NOT NULL,"
+             " sum INTEGER NOT NULL, PRIMARY KEY (part, item)) WITHOUT ROWID"))
+      return false;
+    sqlite3_stmt* raw = nullptr;
+    sqlite3_prepare_v2(db.get(), "INSERT INTO work VALUES (?, ?)", -1, &raw, nullptr);
+    const trace::StatementPtr row(raw);
+    if (!row) return false;
+    sqlite3_bind_text(raw, 1, key.c_str(), -1, SQLITE_TRANSIENT);
+    sqlite3_bind_text(raw, 2, about.c_str(), -1, SQLITE_TRANSIENT);
+    return sqlite3_step(raw) == SQLITE_DONE && run(db.get(), "COMMIT");
+  }
+
+  Status check_key(const fs::path& path, const std::string& key) {
+    trace::Query work(db.get(), "SELECT key, about FROM work");
+    if (!work.next())
+      return work.ok() ? damaged(path, "it does not say whose it is") : refused(db.get(), path);
+    if (work.text(0) == key) return {};
+    return fail(
+        Diagnostic{.file = path.string(),
+                   .problem = fmt::format("is the journal of other inputs, options or another "
+                                          "build of the program ({})",
+                                          work.text(1)),
+                   .expected = "those it was begun with",
+                   .nearest = kAnew});
+  }
+
+  Status read(const fs::path& path) {
+    trace::Query rows(db.get(), "SELECT part, item, value, sum FROM result");
+    while (rows.next()) {
+      const std::string part(rows.text(0));
+      const auto item = static_cast<std::size_t>(rows.integer(1));
+      const std::string value(rows.text(2));
+      if (rows.integer(3) != sum_of(part, item, value))
+        return damaged(path, fmt::format("result {} of {} is not what was written", item, part));
+      held[part].emplace(item, value);
+      ++size;
+    }
+    if (!rows.ok()) return refused(db.get(), path);
+    return {};
+  }
+};
+
+Journal::Journal(fs::path path, std::unique_ptr<State> state)
+    : path_(std::move(path)), state_(std::move(state)) {}
+Journal::Journal(Journal&&) noexcept = default;
+Journal::~Journal() = default;
+
+Result<Journal> Journal::open(const fs::path& path, const std::string& key,
+                              const std::string& about) {
+  Result<trace::SqlitePtr> opened = trace::open_sqlite(path, trace::SqliteAccess::kCreate);
+  if (!opened) return forward(opened);
+  auto state = std::make_unique<State>(State{.db = std::move(*opened)});
+  sqlite3* db = state->db.get();
+  // Exclusive: no second run, and none of the shared memory that network file systems lack.
+  run(db, "PRAGMA locking_mode = EXCLUSIVE");
+  const auto application = number_of(db, "PRAGMA application_id");
+  const auto tables = number_of(db, "SELECT count(*) FROM sqlite_master");
+  if (!application || !tables) return refused(db, path);
+  const bool fresh = *tables == 0 && *application == 0;
+  if (!fresh && *application != kApplication)
+    return fail(Diagnostic{.file = path.string(),
+                           .problem = "is a database, but no journal",
+                           .expected = "a new file, or a journal of this work",
+                           .nearest = "name another with --journal"});
+  if (!fresh)
+    if (Status ok = state->check_key(path, key); !ok) return forward(ok);
+  // A commit is appended to a log: it survives the process without waiting for the disk.
+  if (!run(db, "PRAGMA journal_mode = WAL") || !run(db, "PRAGMA synchronous = NORMAL"))
+    return refused(db, path);
+  if (fresh && !state->begin(key, about)) return refused(db, path);
+  if (Status ok = state->read(path); !ok) return forward(ok);
+  sqlite3_stmt* insert = nullptr;
+  sqlite3_prepare_v2(db, "INSERT OR REPLACE INTO result VALUES (?, ?, ?, ?)", -1, &insert, nullptr);
+  state->insert.reset(insert);
+  if (!insert) return refused(db, path);
+  return Journal(path, std::move(state));
+}
+
+const std::map<std::size_t, std::string>& Journal::held(const std::string& part) const {
+  static const std::map<std::size_t, std::string> none;
+  const auto found = state_->held.find(part);
+  return found == state_->held.end() ? none : found->second;
+}
+
+std::size_t Journal::size() const { return state_->size; }
+
+Status Journal::keep(const std::string& part, std::span<const Finished> finished) {
+  sqlite3* db = state_->db.get();
+  sqlite3_stmt* insert = state_->insert.get();
+  bool ok = run(db, "BEGIN IMMEDIATE");
+  for (const auto& [item, result] : finished) {
+    if (!ok || !result) continue;
+    sqlite3_bind_text(insert, 1, part.c_str(), -1, SQLITE_STATIC);
+    sqlite3_bind_int64(insert, 2, static_cast<std::int64_t>(item));
+    sqlite3_bind_blob64(insert, 3, result->data(), result->size(), SQLITE_STATIC);
+    sqlite3_bind_int64(insert, 4, sum_of(part, item, *result));
+    ok = sqlite3_step(insert) == SQLITE_DONE;
+    sqlite3_reset(insert);
+  }
+  if (!ok || !run(db, "COMMIT")) return trace::sqlite_error(db, path_, "cannot be written");
+  for (const Finished& one : finished) state_->size += one.result ? 1 : 0;
+  return {};
+}
+
+Status Journal::remove() {
+  state_.reset();
+  std::error_code error;
+  for (const char* end : {"", "-wal", "-shm"}) fs::remove(path_.string() + end, error);
+  if (fs::exists(path_, error))
+    return fail(Diagnostic{.file = path_.string(), .problem = "cannot be removed"});
+  return {};
+}
+
+}  // namespace rehearse::work

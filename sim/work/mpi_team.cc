@@ -1,0 +1,87 @@
+// A team over MPI. In librehearse_mpi.so alone.
+#include <climits>
+#include <cstdio>
+#include <list>
+
+#include <mpi.h>
+
+#include "sim/work/team.h"
+
+namespace rehearse::work {
+namespace {
+
+class MpiTeam : public Team {
+ public:
+  MpiTeam() {
+    int provided = 0;
+    MPI_Init_thread(nullptr, nullptr, MPI_THREAD_FUNNELED, &provided);
+    MPI_Comm_rank(MPI_COMM_WORLD, &rank_);
+    MPI_Comm_size(MPI_COMM_WORLD, &size_);
+  }
+
+  int rank() const override { return rank_; }
+  int size() const override { return size_; }
+
+  std::string machine() const override {
+    char name[MPI_MAX_PROCESSOR_NAME] = {};
+    int length = 0;
+    MPI_Get_processor_name(name, &length);
+    return name;
+  }
+
+  void send(int to, std::string text) override {
+    if (text.size() > INT_MAX) {  // MPI counts in int
+      std::fprintf(stderr, "rehearse: a result of more than 2 GiB cannot be sent\n");
+      MPI_Abort(MPI_COMM_WORLD, 3);
+    }
+    drop_sent();
+    Sent& sent = sent_.emplace_back(Sent{std::move(text), MPI_REQUEST_NULL});
+    MPI_Isend(sent.text.data(), static_cast<int>(sent.text.size()), MPI_BYTE, to, 0, MPI_COMM_WORLD,
+              &sent.request);
+  }
+
+  std::optional<Letter> take() override {
+    drop_sent();
+    int there = 0, size = 0;
+    MPI_Status status;
+    MPI_Iprobe(MPI_ANY_SOURCE, 0, MPI_COMM_WORLD, &there, &status);
+    if (!there) return std::nullopt;
+    MPI_Get_count(&status, MPI_BYTE, &size);
+    Letter letter{status.MPI_SOURCE, std::string(static_cast<std::size_t>(size), '\0')};
+    MPI_Recv(letter.text.data(), size, MPI_BYTE, letter.from, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+    return letter;
+  }
+
+  void leave() override {
+    // What nobody takes any more must not keep this one from leaving.
+    drop_sent();
+    for (Sent& sent : sent_)
+      if (sent.text.size() <= kSmall)
+        MPI_Request_free(&sent.request);
+      else
+        MPI_Wait(&sent.request, MPI_STATUS_IGNORE);
+    MPI_Finalize();
+  }
+
+ private:
+  static constexpr std::size_t kSmall = 2048;  // goes without waiting for who takes it
+  struct Sent {
+    std::string text;
+    MPI_Request request;
+  };
+  void drop_sent() {
+    std::erase_if(sent_, [](Sent& sent) {
+      int done = 0;
+      MPI_Test(&sent.request, &done, MPI_STATUS_IGNORE);
+      return done != 0;
+    });
+  }
+
+  int rank_ = 0, size_ = 1;
+  std::list<Sent> sent_;  // in place until they are gone
+};
+
+}  // namespace
+}  // namespace rehearse::work
+
+extern "C" rehearse::work::Team* rehearse_mpi_team() { return new rehearse::work::MpiTeam; }

@@ -1,0 +1,319 @@
+#include "sim/work/queue.h"
+
+#include <algorithm>
+
+#include <fmt/core.h>
+#include <unistd.h>
+
+#include "sim/base/check.h"
+#include "sim/base/text.h"
+#include "sim/work/bytes.h"
+
+namespace rehearse::work {
+namespace {
+
+/// How long the first rank waits for its own threads before it looks for letters, which nothing
+/// wakes it for; and a process without letters before it looks whether it is to stop.
+constexpr std::chrono::microseconds kLook{200}, kLookAlone{50'000};
+constexpr std::size_t kLetter = 1 << 20;  // results are sent in letters of about this size
+
+enum Kind : std::uint64_t {
+  kHello,     // a member to the first: what it is about to work on, with how many threads
+  kCannot,    // a member to the first: why it cannot
+  kFinished,  // a member to the first: results
+  kItems,     // the first to a member: items to evaluate
+  kResults,   // the first to a member: results of all, in order
+  kEnd,       // the first to a member: no more; an error, if there is one
+};
+
+Packer letter(Kind kind) {
+  Packer packer;
+  packer.put(std::uint64_t{kind});
+  return packer;
+}
+
+void put(Packer& packer, const Error& error) {
+  packer.put(std::uint64_t{error.diagnostics.size()});
+  for (const Diagnostic& d : error.diagnostics) {
+    packer.put(d.file);
+    packer.put(std::uint64_t{d.line.value_or(0)});
+    packer.put(std::uint64_t{d.column.value_or(0)});
+    for (const std::string* text : {&d.key, &d.problem, &d.expected, &d.nearest}) packer.put(*text);
+  }
+}
+
+Error take_error(Unpacker& from) {
+  Error error;
+  for (std::uint64_t left = from.count(); left > 0 && from.ok(); --left) {
+    Diagnostic& d = error.diagnostics.emplace_back();
+    d.file = from.text();
+    if (const auto line = static_cast<std::uint32_t>(from.count())) d.line = line;
+    if (const auto column = static_cast<std::uint32_t>(from.count())) d.column = column;
+    for (std::string* text : {&d.key, &d.problem, &d.expected, &d.nearest}) *text = from.text();
+  }
+  return error;
+}
+
+/// The first rank, or the only process.
+class Leader {
+ public:
+  Leader(const Work& work, const Means& means)
+      : work_(work),
+        means_(means),
+        results_(work.items),
+        there_(work.items, false),
+        failed_at_(work.items) {
+    others_.resize(means.team ? static_cast<std::size_t>(means.team->size()) : 1);
+  }
+
+  Result<std::vector<std::string>> run() {
+    Result<std::vector<std::string>> done = run_to_the_end();
+    // Who was asked to stop ends without a word: the launcher then ends the others.
+    if (means_.team && !stopped_) tell(done);
+    return done;
+  }
+
+ private:
+  struct Other {
+    std::size_t threads = 0;  // 0: has not said hello
+    std::size_t load = 0;
+  };
+
+  Result<std::vector<std::string>> run_to_the_end() {
+    if (means_.journal)
+      for (const auto& [item, value] : means_.journal->held(work_.part))
+        if (item < work_.items) accept(item, value);
+    Crew crew(means_.threads, work_.evaluate);
+    while (true) {
+      hand_out(crew);
+      if (crew.load() == 0 && all_idle()) break;
+      std::vector<Finished> finished = crew.take(means_.team ? kLook : kLookAlone);
+      if (Status ok = read_letters(finished); !ok) return forward(ok);
+      if (Status ok = keep(finished); !ok) return forward(ok);
+      if (means_.progress && !means_.progress(share())) {
+        finished = crew.finish();
+        if (Status ok = keep(finished); !ok) return forward(ok);
+        return stop();
+      }
+    }
+    if (error_) return tl::unexpected(*error_);
+    return std::move(results_);
+  }
+
+  double share() const {
+    return work_.items == 0 ? 1 : static_cast<double>(done_) / static_cast<double>(work_.items);
+  }
+
+  /// Whether every member is there, and none has anything to do.
+  bool all_idle() const {
+    return std::all_of(others_.begin() + 1, others_.end(),
+                       [](const Other& other) { return other.threads > 0 && other.load == 0; });
+  }
+
+  /// Each has one item per thread, and while there are many left another one in wait.
+  std::size_t due(std::size_t threads) const {
+    std::size_t all = 0;
+    for (const Other& other : others_) all += other.threads;
+    const std::size_t left = work_.items - next_;
+    return threads + (left > 2 * (all + means_.threads) ? threads : 0);
+  }
+
+  /// The next item that has no result; `items` where there is none, or one before it failed.
+  std::size_t next_item() {
+    while (next_ < work_.items && there_[next_]) ++next_;
+    return next_ < failed_at_ ? next_ : work_.items;
+  }
+
+  void hand_out(Crew& crew) {
+    while (crew.load() < due(crew.threads()) && next_item() < work_.items) crew.give(next_++);
+    for (std::size_t rank = 1; rank < others_.size(); ++rank) {
+      Other& other = others_[rank];
+      std::vector<std::size_t> items;
+      while (other.load < due(other.threads) && other.threads > 0 && next_item() < work_.items) {
+        items.push_back(next_++);
+        ++other.load;
+      }
+      if (items.empty()) continue;
+      Packer packer = letter(kItems);
+      for (const std::size_t item : items) packer.put(std::uint64_t{item});
+      means_.team->send(static_cast<int>(rank), packer.take());
+    }
+  }
+
+  Status read_letters(std::vector<Finished>& finished) {
+    while (means_.team) {
+      const std::optional<Letter> got = means_.team->take();
+      if (!got) break;
+      Other& other = others_[static_cast<std::size_t>(got->from)];
+      Unpacker from(got->text);
+      switch (from.count()) {
+        case kHello: {
+          const std::string key = from.text(), part = from.text();
+          other.threads = from.count();
+          if (key != means_.key || part != work_.part)
+            return fail(
+                fmt::format("rank {} on {} has another build of the program, or other inputs",
+                            got->from, from.text()),
+                "the same files and the same program on every machine");
+          break;
+        }
+        case kCannot: {
+          const std::string machine = from.text();
+          Error error = take_error(from);
+          for (Diagnostic& d : error.diagnostics)
+            d.problem += fmt::format(" (on rank {}, {})", got->from, machine);
+          return tl::unexpected(std::move(error));
+        }
+        case kFinished:
+          while (!from.ended()) {
+            const std::size_t item = from.count();
+            if (from.count())
+              finished.push_back({item, from.text()});
+            else
+              finished.push_back({item, tl::unexpected(take_error(from))});
+            --other.load;
+          }
+          break;
+        default:
+          REHEARSE_CHECK(false, "a letter from rank {} that it cannot have sent", got->from);
+      }
+      REHEARSE_CHECK(from.ok(), "a letter from rank {} ends too early", got->from);
+    }
+    return {};
+  }
+
+  void accept(std::size_t item, std::string value) {
+    results_[item] = std::move(value);
+    there_[item] = true;
+    ++done_;
+  }
+
+  Status keep(std::vector<Finished>& finished) {
+    if (finished.empty()) return {};
+    if (means_.journal)
+      if (Status ok = means_.journal->keep(work_.part, finished); !ok) return ok;
+    for (auto& [item, result] : finished) {
+      if (result) {
+        accept(item, std::move(*result));
+      } else if (item < failed_at_) {  // those before it have all been handed out
+        failed_at_ = item;
+        error_ = result.error();
+      }
+    }
+    return {};
+  }
+
+  tl::unexpected<Error> stop() {
+    stopped_ = true;
+    if (!means_.journal)
+      return fail("stopped", "", "--journal FILE keeps what is done, to go on from");
+    return fail(fmt::format("stopped with {} done", counted(means_.journal->size(), "result")), "",
+                fmt::format("they are in {}; the same command goes on from there",
+                            means_.journal->path().string()));
+  }
+
+  void tell(const Result<std::vector<std::string>>& done) {
+    const auto to_all = [&](const std::string& text) {
+      for (std::size_t rank = 1; rank < others_.size(); ++rank)
+        means_.team->send(static_cast<int>(rank), text);
+    };
+    for (std::size_t item = 0; done && item < done->size();) {
+      Packer packer = letter(kResults);
+      for (std::size_t size = 0; item < done->size() && size < kLetter; ++item) {
+        packer.put((*done)[item]);
+        size += (*done)[item].size();
+      }
+      to_all(packer.take());
+    }
+    Packer end = letter(kEnd);
+    put(end, done ? Error{} : done.error());
+    to_all(end.take());
+  }
+
+  const Work& work_;
+  const Means& means_;
+  std::vector<std::string> results_;
+  std::vector<bool> there_;
+  std::size_t done_ = 0, next_ = 0, failed_at_;
+  std::optional<Error> error_;
+  bool stopped_ = false;
+  std::vector<Other> others_;  // by rank; the first stands for nobody
+};
+
+/// Any other rank.
+Result<std::vector<std::string>> follow(const Work& work, const Means& means) {
+  Team& team = *means.team;
+  Crew crew(means.threads, work.evaluate);
+  Packer hello = letter(kHello);
+  hello.put(means.key);
+  hello.put(work.part);
+  hello.put(std::uint64_t{crew.threads()});
+  hello.put(team.machine());
+  team.send(0, hello.take());
+
+  std::vector<std::string> results;
+  while (true) {
+    if (const std::optional<Letter> got = team.take()) {
+      Unpacker from(got->text);
+      switch (from.count()) {
+        case kItems:
+          while (!from.ended()) crew.give(from.count());
+          break;
+        case kResults:
+          while (!from.ended()) results.push_back(from.text());
+          break;
+        default: {
+          Error error = take_error(from);
+          if (!error.diagnostics.empty()) return tl::unexpected(std::move(error));
+          return results;
+        }
+      }
+      continue;
+    }
+    const std::vector<Finished> finished = crew.take(kLook);
+    if (!finished.empty()) {
+      Packer packer = letter(kFinished);
+      for (const auto& [item, result] : finished) {
+        packer.put(std::uint64_t{item});
+        packer.put(std::uint64_t{result.has_value()});
+        if (result)
+          packer.put(*result);
+        else
+          put(packer, result.error());
+      }
+      team.send(0, packer.take());
+    }
+    if (means.progress && !means.progress(0)) return fail("stopped");
+  }
+}
+
+}  // namespace
+
+Result<std::vector<std::string>> run_all(const Work& work, const Means& means) {
+  if (means.team && means.team->rank() > 0) return follow(work, means);
+  return Leader(work, means).run();
+}
+
+void give_up(Team& team, const Error& error) {
+  if (team.rank() > 0) {
+    Packer packer = letter(kCannot);
+    packer.put(team.machine());
+    put(packer, error);
+    team.send(0, packer.take());
+    return;
+  }
+  Packer packer = letter(kEnd);
+  put(packer, error);
+  const std::string text = packer.take();
+  for (int rank = 1; rank < team.size(); ++rank) team.send(rank, text);
+}
+
+unsigned threads_per_rank() {
+  const unsigned mine = std::max(1U, std::thread::hardware_concurrency());
+  const std::optional<Launch> launch = launched();
+  const auto machine = static_cast<unsigned>(std::max(1L, ::sysconf(_SC_NPROCESSORS_ONLN)));
+  if (!launch || mine < machine) return mine;
+  return std::max(1U, mine / static_cast<unsigned>(std::max(1, launch->on_this_machine)));
+}
+
+}  // namespace rehearse::work

@@ -1,0 +1,71 @@
+#include "sim/work/team.h"
+
+#include <charconv>
+#include <cstdlib>
+#include <cstring>
+
+#include <dlfcn.h>
+#include <fmt/core.h>
+
+#include "sim/base/installed.h"
+
+namespace rehearse::work {
+namespace {
+
+Result<std::filesystem::path> find_library() {
+#ifdef REHEARSE_MPI
+  return installed_library("librehearse_mpi.so");
+#else
+  return fail("built without MPI", "install libopenmpi-dev and build again");
+#endif
+}
+
+std::optional<int> number_in(const char* variable) {
+  const char* text = std::getenv(variable);
+  if (!text) return std::nullopt;
+  int value = 0;
+  const char* end = text + std::strlen(text);
+  const auto [rest, error] = std::from_chars(text, end, value);
+  if (error != std::errc{} || rest != end || value < 0) return std::nullopt;
+  return value;
+}
+
+}  // namespace
+
+std::optional<Launch> launched() {
+  const auto rank = number_in("OMPI_COMM_WORLD_RANK"), size = number_in("OMPI_COMM_WORLD_SIZE");
+  if (!rank || !size || *size < 2) return std::nullopt;
+  return Launch{*rank, *size, number_in("OMPI_COMM_WORLD_LOCAL_SIZE").value_or(1)};
+}
+
+bool leads() {
+  const std::optional<Launch> launch = launched();
+  return !launch || launch->rank == 0;
+}
+
+Status check_mpi() {
+  if (const auto library = find_library(); !library) return forward(library);
+  return {};
+}
+
+Result<std::unique_ptr<Team>> join_team() {
+  const std::optional<Launch> launch = launched();
+  if (!launch) return nullptr;
+  const auto refused = [&](const std::string& why, const std::string& expected) {
+    return fail(fmt::format("started as one of {} ranks, but {}", launch->size, why), expected,
+                "start it without mpirun");
+  };
+  const auto library = find_library();
+  if (!library) {
+    const Diagnostic& d = library.error().diagnostics.front();
+    return refused(d.file.empty() ? d.problem : d.file + " " + d.problem, d.expected);
+  }
+  // Global: the parts of Open MPI that it loads itself look for its symbols.
+  void* handle = ::dlopen(library->c_str(), RTLD_NOW | RTLD_GLOBAL);
+  if (!handle) return refused(fmt::format("MPI does not load: {}", ::dlerror()), "Open MPI");
+  const auto make = reinterpret_cast<MakeTeam*>(::dlsym(handle, kMakeTeam));
+  if (!make) return refused(library->string() + " is another library", "cmake --install again");
+  return std::unique_ptr<Team>(make());
+}
+
+}  // namespace rehearse::work

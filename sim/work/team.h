@@ -1,0 +1,59 @@
+// The processes that an MPI launcher started together, behind a plain interface.
+//
+// MPI is in a library of its own, librehearse_mpi.so, loaded only where a launcher started the
+// process: everything builds and runs without it.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "sim/base/result.h"
+
+namespace rehearse::work {
+
+/// How a launcher started this process, as its environment says.
+struct Launch {
+  int rank = 0;
+  int size = 1;
+  int on_this_machine = 1;  ///< ranks
+};
+
+/// Nothing of a process that was started alone, or as the only rank.
+std::optional<Launch> launched();
+
+/// Whether this process is the one to speak and write.
+bool leads();
+
+struct Letter {
+  int from;
+  std::string text;
+};
+
+/// All members of a team call join_team, and then leave, each once. Used by one thread.
+class Team {
+ public:
+  virtual ~Team() = default;
+  virtual int rank() const = 0;
+  virtual int size() const = 0;
+  virtual std::string machine() const = 0;  ///< its name
+  /// Does not wait. Letters between two ranks arrive in their order.
+  virtual void send(int to, std::string text) = 0;
+  /// What has come, if anything. Does not wait.
+  virtual std::optional<Letter> take() = 0;
+  /// Waits for what was sent to be on its way, and for the others to leave. A process that ends
+  /// without it makes the launcher end all.
+  virtual void leave() = 0;
+};
+
+/// Null for a process that was started alone. Fails where the team cannot be joined.
+Result<std::unique_ptr<Team>> join_team();
+
+/// Whether this build has the library. Fails with what is missing.
+Status check_mpi();
+
+/// The only symbol of the library.
+inline constexpr char kMakeTeam[] = "rehearse_mpi_team";
+using MakeTeam = Team*();
+
+}  // namespace rehearse::work

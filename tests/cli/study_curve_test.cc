@@ -1,0 +1,228 @@
+// study: curves of published numbers, several expectations, what was fitted, and the page.
+#include <catch2/catch.hpp>
+#include <fmt/core.h>
+
+#include "tests/support/data.h"
+#include "tests/support/json_check.h"
+#include "tests/support/rehearse.h"
+
+namespace rehearse {
+namespace {
+
+using Catch::Contains;
+using test::Json;
+using test::Ran;
+
+/// A job whose step takes as long as it may: `n` times a number, so that a curve over n is known.
+std::string curve_text(const std::string& expect, const std::string& fitted = "") {
+  return "name: curve\n"
+         "source: made up\n"
+         "source_kind: artifact\n"
+         "fidelity: closed\n"
+         "sweep:\n"
+         "  n: [1, 2, 3, 4]\n"
+         "  machine: [near, far]\n"
+         "base:\n"
+         "  workload: {model: alexnet}\n"
+         "  training: {global_batch: $(n * 8), microbatch: $(n * 8), dtype: fp32}\n"
+         "  cluster: {device: v100_sxm2_16, nodes: 1}\n"
+         "jobs:\n"
+         "  one: {}\n"
+         "measure:\n"
+         "  twice: (step_time(one) + step_time(one)) / step_time(one)\n"
+         "  rate: throughput(one)\n" +
+         fitted + "expect:\n" + expect;
+}
+
+Ran run_study(const std::string& text, const std::vector<std::string>& more = {}) {
+  std::vector<std::string> arguments = {"study", test::write_scratch("s.yaml", text).string()};
+  arguments.insert(arguments.end(), more.begin(), more.end());
+  return test::rehearse(arguments);
+}
+
+Json study_of(const std::string& text, int code) {
+  const Ran ran = run_study(text, {"--format", "json"});
+  INFO(ran.errors);
+  REQUIRE(ran.code == code);
+  Json json = Json::parse(ran.out);
+  test::check_values(json, "tolerance");
+  return json["studies"][0];
+}
+
+constexpr char kCurve[] =
+    "  - measure: twice\n"
+    "    over: n\n"
+    "    published: {2: 2, 3: 2.1, 4: 1.9}\n"
+    "    tolerance: {mean: 0.035, worst: 0.06}\n"
+    "    source: table 2\n"
+    "    source_kind: page\n"
+    "    configuration: two at a time\n";
+
+TEST_CASE(
+    "study: a curve is matched by its mean and its worst error, each number where it was "
+    "published") {
+  const Json study = study_of(curve_text(kCurve), 0);
+  CHECK(study["verdict"] == "matched");
+  const Json& e = study["expectations"][0];
+  CHECK(e["source"] == "table 2");
+  CHECK(e["source_kind"] == "page");
+  CHECK(e["configuration"] == "two at a time");
+  CHECK(e["over"] == "n");
+  CHECK(e["expected"]["comparison"] == "curve");
+  CHECK(e["expected"]["low"] == 1.9);
+  CHECK(e["expected"]["high"] == 2.1);
+  REQUIRE(e["curve"].size() == 3);
+  CHECK(e["curve"][1]["setting"] == "3");
+  CHECK(e["curve"][1]["published"]["value"] == 2.1);
+  CHECK(e["curve"][1]["error"].get<double>() == Approx(2 / 2.1 - 1));
+  CHECK(e["worst_error"].get<double>() == Approx(2 / 1.9 - 1));
+  CHECK(e["mean_error"].get<double>() == Approx((1 - 2 / 2.1 + 2 / 1.9 - 1) / 3));
+  // The same curve misses by either tolerance, and is only shown without any.
+  const auto with = [](const std::string& tolerance) {
+    std::string text = kCurve;
+    const std::size_t at = text.find("    tolerance"), end = text.find('\n', at) + 1;
+    return curve_text(text.replace(at, end - at, tolerance));
+  };
+  CHECK(study_of(with("    tolerance: {mean: 0.03, worst: 0.06}\n"), 1)["verdict"] == "missed");
+  CHECK(study_of(with("    tolerance: {mean: 0.035, worst: 0.05}\n"), 1)["verdict"] == "missed");
+  CHECK(study_of(with("    tolerance: {mean: 0.035}\n"), 0)["verdict"] == "matched");
+  CHECK(study_of(with("    tolerance: 0.06\n"), 0)["verdict"] == "matched");
+  CHECK(study_of(with("    tolerance: 0.05\n"), 1)["verdict"] == "missed");
+  CHECK(study_of(with(""), 0)["verdict"] == "shown");
+  // An error at the edge counts as within.
+  CHECK(
+      study_of(curve_text("  - {measure: twice, over: n, published: {2: 1.6}, tolerance: 0.25}\n"),
+               0)["verdict"] == "matched");
+}
+
+TEST_CASE(
+    "study: several expectations, at some settings each; one that misses makes the study miss") {
+  const std::string shown = "  - {measure: rate, range: [1, 2], sweep: within}\n";
+  const std::string some =
+      "  - {measure: rate, at: {n: [2, 3], machine: near}, range: [1, 1e9], sweep: within, "
+      "tolerance: 0}\n";
+  const Json study = study_of(curve_text(shown + some), 0);
+  CHECK(study["verdict"] == "matched");
+  CHECK(study["expected"]["measure"] == "rate");
+  REQUIRE(study["expectations"].size() == 2);
+  CHECK(study["expectations"][0]["verdict"] == "shown");
+  const Json& e = study["expectations"][1];
+  CHECK(e["at"][0]["settings"] == Json({"2", "3"}));
+  CHECK(e["source_kind"] == "artifact");
+  // Of the points it is about, and of all.
+  CHECK(e["got"]["least"]["value"] == study["points"][2]["measured"][1]["got"]["value"]);
+  CHECK(e["span"]["least"]["value"] == study["points"][0]["measured"][1]["got"]["value"]);
+  CHECK(e["got"]["least"]["value"] != e["span"]["least"]["value"]);
+  CHECK(e["got"]["most"]["value"] != e["span"]["most"]["value"]);
+  CHECK(study_of(curve_text(shown + some + "  - {measure: twice, value: 3, tolerance: 0.1}\n"),
+                 1)["verdict"] == "missed");
+  CHECK(study_of(curve_text(shown), 0)["verdict"] == "shown");
+}
+
+constexpr char kFitted[] =
+    "fitted:\n"
+    "  - constants: [delay, share]\n"
+    "    measure: twice\n"
+    "    over: n\n"
+    "    published: {1: 2.1}\n"
+    "  - {constants: [peak], source: a benchmark of the same device}\n";
+
+/// The only error of a study.
+void check_refused(const std::string& text, const std::string& says) {
+  const Ran ran = run_study(text);
+  INFO(ran.errors);
+  CHECK(ran.code == 1);
+  CHECK(ran.out.empty());
+  CHECK_THAT(ran.errors, Contains("s.yaml:" + says));
+  CHECK(std::count(ran.errors.begin(), ran.errors.end(), '\n') == 1);
+}
+
+TEST_CASE("study: no expectation is compared with a point that a constant was fitted on") {
+  const Json study = study_of(curve_text(kCurve, kFitted), 0);
+  REQUIRE(study["fitted"].size() == 2);
+  CHECK(study["fitted"][0]["constants"] == Json({"delay", "share"}));
+  CHECK(study["fitted"][0]["on"] == Json({"1"}));
+  CHECK(study["fitted"][0]["curve"][0]["error"].get<double>() == Approx(2 / 2.1 - 1));
+  CHECK(study["fitted"][1]["source"] == "a benchmark of the same device");
+  // What is compared counts no fitted point.
+  CHECK(study["expectations"][0]["curve"].size() == 3);
+
+  check_refused(
+      curve_text("  - {measure: twice, over: n, published: {1: 2, 2: 2}}\n", kFitted),
+      "24:42: expect[0].published: is compared with n 1, machine near, which delay, share "
+      "were fitted on; points that nothing was fitted on; leave it under 'fitted' alone");
+  check_refused(
+      curve_text("  {measure: twice, value: 2, tolerance: 0.1}\n", kFitted),
+      "24:13: expect.measure: is compared with n 1, machine near, which delay, share were "
+      "fitted on; points that nothing was fitted on; leave it out by 'at'");
+  CHECK(study_of(
+            curve_text("  {measure: twice, at: {n: [2, 3]}, value: 2, tolerance: 0.1}\n", kFitted),
+            0)["verdict"] == "matched");
+  // Another measure was not fitted, unless the point was in all it shows.
+  const std::string rate = "  {measure: rate, range: [1, 1e9], sweep: within, tolerance: 0}\n";
+  CHECK(study_of(curve_text(rate, kFitted), 0)["verdict"] == "matched");
+  std::string all = kFitted;
+  all.replace(all.find("    measure: twice\n"), 19, "");
+  check_refused(curve_text(rate, all), "23:13: expect.measure: is compared with n 1");
+  // Settings beside it are another point.
+  std::string far = kFitted;
+  far.replace(far.find("    over: n\n"), 12, "    at: {machine: far}\n    over: n\n");
+  CHECK(study_of(
+            curve_text("  {measure: twice, at: {machine: near}, value: 2, tolerance: 0.1}\n", far),
+            0)["verdict"] == "matched");
+}
+
+TEST_CASE("study: what is wrong with a curve or a fit is said where it stands") {
+  const auto expect = [](const std::string& text) { return curve_text("  - {" + text + "}\n"); };
+  check_refused(expect("measure: twice, over: m, published: {1: 2}"),
+                "18:28: expect[0].over: 'm' is no parameter of the sweep; did you mean 'n'?");
+  check_refused(expect("measure: twice, over: n, published: {7: 2}"),
+                "18:46: expect[0].published.7: no point of the sweep has n 7");
+  check_refused(expect("measure: twice, over: n, published: {1: 0}"),
+                "18:46: expect[0].published.1: is 0; a number that errors can be relative to");
+  check_refused(expect("measure: twice, at: {n: 9}, value: 2"),
+                "18:30: expect[0].at.n: no point of the sweep has n 9");
+  check_refused(expect("measure: twice, over: n, published: {1: 2}, tolerance: {wors: 0.1}"),
+                "18:62: expect[0].tolerance.wors: unknown key; did you mean 'worst'?");
+  check_refused(expect("measure: twice, value: 2, tolerance: {worst: 0.1}"),
+                "18:43: expect[0].tolerance: several tolerances of one value or range; one number");
+  check_refused(expect("measure: twice, value: 2, source_kind: abstrakt"),
+                "18:45: expect[0].source_kind: ");
+  check_refused(curve_text(kCurve, "fitted:\n  - {constants: [a], over: n}\n"),
+                "18:28: fitted[0].over: goes with the other of the two");
+  check_refused(curve_text(kCurve, "fitted:\n  - {source: a table}\n"),
+                "18:5: fitted[0].constants: is missing; a list of what was fitted");
+  check_refused(
+      curve_text(kCurve, "fitted:\n  - {constants: [a]}\n"),
+      "18:5: fitted[0].published: is missing; what it was fitted on, or source: of other");
+}
+
+TEST_CASE("study: a folder stands for the files in it, and all are one page") {
+  const std::filesystem::path first = test::write_scratch("a.yaml", curve_text(kCurve, kFitted));
+  const std::filesystem::path folder = first.parent_path();
+  std::string missed = curve_text("  {measure: twice, value: 3, tolerance: 0.1}\n");
+  missed.replace(missed.find("curve"), 5, "bad");
+  test::write_file(folder / "b.yaml", missed + "assumed: [\"a network | of pipes\"]\n");
+  test::write_file(folder / "notes.txt", "no study");
+  const Ran ran = test::rehearse({"study", folder.string(), "--format", "markdown"});
+  INFO(ran.errors);
+  CHECK(ran.code == 1);
+  CHECK_THAT(
+      ran.out,
+      Contains("# Studies\n") &&
+          Contains(
+              "| [curve](#curve) | twice | 3 values over n | page | 3.34 % off in the mean, "
+              "+5.26 % at worst | -4.76 % – +5.26 % | 3.50 % mean, 6.00 % worst | matched |\n") &&
+          Contains("| [bad](#bad) | twice | 3.00 | artifact | 2.00 | 2.00 | 10.0 % | missed |\n") &&
+          Contains("- twice: table 2; two at a time\n") &&
+          Contains("- fitted: delay, share on 1 published value of twice (n 1)\n") &&
+          Contains("- fitted: peak on a benchmark of the same device\n") &&
+          Contains("- assumed: a network | of pipes\n") &&
+          Contains("| 3 | 2.10 | 2.00 | -4.76 % |\n"));
+  CHECK(ran.out.find("## curve") < ran.out.find("## bad"));
+  test::check_failed(test::rehearse({"study", test::scratch_folder().string()}), 1,
+                     "holds no study; files that end in .yaml");
+}
+
+}  // namespace
+}  // namespace rehearse

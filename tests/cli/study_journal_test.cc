@@ -1,0 +1,132 @@
+// study: what a killed run found is not found again, and ranks of mpirun find what one process
+// does.
+#include <chrono>
+#include <csignal>
+#include <filesystem>
+#include <thread>
+
+#include <catch2/catch.hpp>
+#include <fmt/core.h>
+
+#include "tests/support/data.h"
+#include "tests/support/ranks_run.h"
+#include "tests/support/rehearse.h"
+
+namespace rehearse {
+namespace {
+
+namespace fs = std::filesystem;
+using Catch::Contains;
+using test::Ran;
+
+/// Points of a millisecond or two each.
+fs::path long_study(int points) {
+  std::string batches;
+  for (int i = 1; i <= points; ++i) batches += fmt::format("{}{}", i == 1 ? "" : ", ", i);
+  return test::write_scratch("long.yaml",
+                             "name: long\nsource: made up\nsource_kind: none\n"
+                             "sweep:\n  batch: [" +
+                                 batches +
+                                 "]\n"
+                                 "jobs:\n"
+                                 "  served:\n"
+                                 "    workload: {model: vgg19}\n"
+                                 "    training: {global_batch: $(batch * 8), microbatch: $batch, "
+                                 "dtype: fp32}\n"
+                                 "    plan: {data: 8}\n"
+                                 "    cluster: {device: v100_sxm2_16, nodes: 8, "
+                                 "inter_node: ethernet}\n"
+                                 "measure: {rate: throughput(served)}\n"
+                                 "expect: {measure: rate, range: [1, 1e6], sweep: within}\n");
+}
+
+TEST_CASE("study: a killed run is gone on with, with what it found and the same result") {
+  const fs::path study = long_study(400), folder = test::scratch_folder();
+  const fs::path whole = folder / "whole.json", result = folder / "result.json";
+  REQUIRE(
+      test::rehearse({"study", study.string(), "--format", "json", "-o", whole.string()}).code ==
+      0);
+  // The default journal lies beside the result, and is gone when the result is there.
+  CHECK(test::names_in(folder) == std::vector<std::string>{"whole.json"});
+
+  const fs::path journal = result.string() + ".journal", log = journal.string() + "-wal";
+  test::RunningRehearse running(
+      {"study", study.string(), "--format", "json", "--threads", "1", "-o", result.string()});
+  std::error_code absent;
+  while (!running.ended() && (!fs::exists(log) || fs::file_size(log, absent) < 100'000))
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  running.signal(SIGKILL);
+  REQUIRE(running.wait().code == 128 + SIGKILL);
+  CHECK_FALSE(fs::exists(result));
+  REQUIRE(fs::exists(journal));
+
+  // Another study would not go on from it.
+  const std::string other = long_study(401).string();
+  const Ran refused = test::rehearse({"study", other, "--format", "json", "-o", result.string()});
+  test::check_failed(
+      refused, 1,
+      journal.string() +
+          ": is the journal of other inputs, options or another build of the program "
+          "(study long); those it was begun with; remove it to begin anew, or name "
+          "another with --journal");
+
+  const Ran again =
+      test::rehearse({"study", study.string(), "--format", "json", "-o", result.string()});
+  CHECK(again.code == 0);
+  int held = 0;
+  INFO(again.errors);
+  REQUIRE(std::sscanf(again.errors.c_str(), "rehearse: goes on from %d results in ", &held) == 1);
+  CHECK(held > 10);
+  CHECK(held < 400);
+  CHECK(test::text_of(result) == test::text_of(whole));
+  CHECK(test::names_in(folder) == std::vector<std::string>{"result.json", "whole.json"});
+}
+
+TEST_CASE("study: a journal that was asked for stays, and answers at once") {
+  const fs::path study = long_study(30), journal = test::scratch_folder() / "kept";
+  const std::vector<std::string> command = {"study", study.string(), "--journal", journal.string()};
+  const Ran first = test::rehearse(command), second = test::rehearse(command);
+  CHECK(first.code == 0);
+  CHECK(first.errors.empty());
+  CHECK(second.errors ==
+        fmt::format("rehearse: goes on from 30 results in {}\n", journal.string()));
+  CHECK(second.out == first.out);
+  // A file that the study names is a part of what it is.
+  test::write_file(study.parent_path() / "costs.csv", "a");
+  std::string text = test::text_of(study);
+  text.replace(text.find("made up"), 7, "costs.csv");
+  test::write_file(study, text);
+  test::check_failed(test::rehearse(command), 1, "is the journal of other inputs");
+  fs::remove(journal);
+  CHECK(test::rehearse(command).code == 0);
+  CHECK(test::rehearse(command).code == 0);
+  test::write_file(study.parent_path() / "costs.csv", "b");
+  test::check_failed(test::rehearse(command), 1, "is the journal of other inputs");
+}
+
+TEST_CASE("study: ranks find what one process finds, byte for byte, and one of them speaks") {
+  SKIP_WITHOUT_MPI();
+  const fs::path study = long_study(60);
+  const Ran alone = test::rehearse({"study", study.string(), "--format", "json"});
+  REQUIRE(alone.code == 0);
+  for (const int ranks : {1, 2, 4}) {
+    const Ran ran = test::rehearse_on_ranks(ranks, "study " + study.string() + " --format json");
+    INFO(ran.errors);
+    CHECK(ran.code == 0);
+    CHECK(ran.errors.empty());
+    CHECK(ran.out == alone.out);
+  }
+  // An input that is wrong is said once.
+  test::write_file(study, "name: wrong\n");
+  const Ran wrong = test::rehearse_on_ranks(3, "study " + study.string());
+  CHECK(wrong.code == 1);
+  CHECK(wrong.out.empty());
+  std::size_t lines = 0;
+  for (std::size_t at = 0; (at = wrong.errors.find("source: is missing", at)) != std::string::npos;
+       ++at)
+    ++lines;
+  CHECK(lines == 1);
+}
+
+}  // namespace
+}  // namespace rehearse

@@ -1,0 +1,23 @@
+// The program under mpirun, on this machine.
+#pragma once
+
+#include <string>
+
+#include "tests/support/rehearse.h"
+
+namespace rehearse::test {
+
+/// Whether mpirun is there and the program was built with MPI.
+bool has_mpi();
+
+/// `rehearse ARGUMENTS` as so many ranks, in the source tree; where mpirun itself reports the end
+/// of a rank, its lines are among the errors.
+Ran rehearse_on_ranks(int ranks, const std::string& arguments);
+
+}  // namespace rehearse::test
+
+#define SKIP_WITHOUT_MPI()                            \
+  if (!test::has_mpi()) {                             \
+    WARN("skipped: no mpirun, or built without MPI"); \
+    return;                                           \
+  }

@@ -1,0 +1,95 @@
+// A program of its own that shares work as commands do, for tests that kill it and that start it
+// under mpirun.
+//
+// work_ranks ITEMS MILLISECONDS JOURNAL LOG [--threads N] [--key KEY] [--fail ITEM]
+//            [--kill RANK AFTER]
+//
+// Each evaluation first adds its item to LOG; AFTER so many in rank RANK it kills itself. The first
+// rank prints the results.
+#include <atomic>
+#include <csignal>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <optional>
+#include <thread>
+
+#include <fcntl.h>
+#include <fmt/core.h>
+#include <unistd.h>
+
+#include "sim/work/queue.h"
+
+using namespace rehearse;
+
+namespace {
+
+std::atomic<bool> interrupted = false;
+
+int failed(const Error& error) {
+  if (work::leads()) fmt::print(stderr, "work_ranks: {}\n", to_string(error));
+  return 1;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  if (argc < 5) return 2;
+  const auto number = [](const char* text) { return static_cast<std::size_t>(std::atol(text)); };
+  const std::size_t items = number(argv[1]);
+  const std::chrono::milliseconds duration(number(argv[2]));
+  const std::string journal_name = argv[3];
+  const int log = ::open(argv[4], O_WRONLY | O_CREAT | O_APPEND, 0666);
+  work::Means means{.threads = 1, .key = "key"};
+  std::size_t fail_at = items, kill_after = SIZE_MAX;
+  int kill_rank = -1;
+  for (int i = 5; i < argc; ++i) {
+    if (!std::strcmp(argv[i], "--threads"))
+      means.threads = static_cast<unsigned>(number(argv[++i]));
+    if (!std::strcmp(argv[i], "--key")) means.key = argv[++i];
+    if (!std::strcmp(argv[i], "--fail")) fail_at = number(argv[++i]);
+    if (!std::strcmp(argv[i], "--kill")) {
+      kill_rank = std::atoi(argv[++i]);
+      kill_after = number(argv[++i]);
+    }
+  }
+  std::signal(SIGTERM, [](int) { interrupted = true; });
+
+  Result<std::unique_ptr<work::Team>> team = work::join_team();
+  if (!team) return failed(team.error());
+  means.team = team->get();
+  // A rank of another key, as of another machine with other files.
+  const int rank = means.team ? means.team->rank() : 0;
+  if (means.key == "differs") means.key += std::to_string(rank);
+  std::optional<work::Journal> journal;
+  if (rank == 0 && journal_name != "-") {
+    Result<work::Journal> opened = work::Journal::open(journal_name, means.key, "a test");
+    if (!opened) {
+      if (means.team) {
+        work::give_up(*means.team, opened.error());
+        means.team->leave();
+      }
+      return failed(opened.error());
+    }
+    journal.emplace(std::move(*opened));
+    means.journal = &*journal;
+  }
+  means.progress = [](double) { return !interrupted.load(); };
+
+  std::atomic<std::size_t> begun = 0;
+  const work::Work work{
+      .part = "items", .items = items, .evaluate = [&](std::size_t item) -> Result<std::string> {
+        const std::string line = fmt::format("{}\n", item);
+        if (::write(log, line.data(), line.size()) < 0) return fail("no log");
+        if (rank == kill_rank && ++begun > kill_after) ::raise(SIGKILL);
+        std::this_thread::sleep_for(duration);
+        if (item >= fail_at) return fail(fmt::format("item {} is bad", item));
+        return fmt::format("{} squared is {}", item, item * item);
+      }};
+  const Result<std::vector<std::string>> results = work::run_all(work, means);
+  if (means.team && !interrupted) means.team->leave();
+  if (!results) return failed(results.error());
+  if (rank == 0)
+    for (const std::string& result : *results) fmt::print("{}\n", result);
+  return 0;
+}
