@@ -43,7 +43,13 @@ InstancePrice read_given_price(const CsvRow& row) {
                          .notes = {}};
   if (!origin.as_of.empty() && !cluster::is_date(origin.as_of))
     row.report("as_of", "'" + origin.as_of + "' is not a date", "such as 2026-03 or 2026-03-25");
-  return read_price_of(row, std::move(origin));
+  InstancePrice price = read_price_of(row, std::move(origin));
+  if (!price.instance.empty() && !price.gpu())
+    if (const auto known = cluster::find_instance(price.instance); !known)
+      row.report("instance_type",
+                 "'" + price.instance + "' is no instance with GPUs that the catalog has", {},
+                 known.error().diagnostics.front().nearest);
+  return price;
 }
 
 CarbonIntensity read_intensity(const CsvRow& row) {
