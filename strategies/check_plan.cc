@@ -214,6 +214,12 @@ Status check_experts(const Workload& w, const Plan& plan) {
   return {};
 }
 
+Status check_placement(const Plan& plan) {
+  if (plan.placement == Placement::kStagesApart || plan.stages.empty()) return {};
+  return fail("placement stages_together with stages of their own degrees",
+              "one degree of data, tensor and context for all", "nearest: placement stages_apart");
+}
+
 Status check_synchronization(const Plan& plan) {
   const bool servers = plan.synchronization == Synchronization::kParameterServer;
   const bool local = plan.synchronization == Synchronization::kLocalSgd;
@@ -279,6 +285,7 @@ Status check_plan(const Workload& w, const Training& training, const Plan& plan)
         nearest("context", plan.context, kMostDegree,
                 [&](std::uint32_t c) { return divides(c, w.tokens_per_sample); }));
   if (Status ok = check_synchronization(plan); !ok) return forward(ok);
+  if (Status ok = check_placement(plan); !ok) return forward(ok);
   if (Status ok = check_experts(w, plan); !ok) return forward(ok);
   if (Status ok = check_batch(training, plan.stages.empty() ? plan.data : plan.stages[0].data); !ok)
     return forward(ok);

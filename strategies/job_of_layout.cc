@@ -32,31 +32,32 @@ void add_groups(Job& job, const Stage& stage, GroupKind kind) {
 void add_peers(Job& job, const Layout& layout, const Stage& stage,
                const std::vector<std::uint32_t>& others) {
   for (std::uint32_t r = 0; r < stage.degrees.ranks(); ++r) {
-    std::vector<RankId>& peers = job.peers_of[stage.first_rank + r];
+    std::vector<RankId>& peers = job.peers_of[stage.rank(r)];
     for (const std::uint32_t other : others)
       for (const std::uint32_t rank : partners(stage.degrees, r, layout.stages[other].degrees))
-        peers.push_back(RankId(layout.stages[other].first_rank + rank));
+        peers.push_back(RankId(layout.stages[other].rank(rank)));
     if (layout.servers)
       for (std::uint32_t i = 0; i < layout.servers->count; ++i)
         peers.push_back(RankId(layout.servers->first_rank + i));
   }
 }
 
-/// A program for the ranks of that kind among `count` from `first` on.
+/// A program for those of the ranks that stand on that kind.
 void add_program(Job& job, graph::Program program, const Prices& prices, std::uint32_t kind,
-                 std::uint32_t first, std::uint32_t count) {
+                 const std::vector<std::uint32_t>& ranks) {
   const auto number = static_cast<std::uint32_t>(job.programs.size());
   job.programs.push_back(std::move(program));
-  for (std::uint32_t rank = first; rank < first + count; ++rank)
+  for (const std::uint32_t rank : ranks)
     if (prices.kind_of(rank) == kind) job.program_of[rank] = number;
 }
 
 /// All servers of a kind do the same, with all workers.
 void add_servers(Job& job, const Layout& layout, const Prices& prices, const JobOptions& options) {
   const workload::Servers& servers = *layout.servers;
-  for (const std::uint32_t kind : kinds_of(prices, servers.first_rank, servers.count))
+  const std::vector<std::uint32_t> ranks = ranks_of(servers);
+  for (const std::uint32_t kind : kinds_of(prices, ranks))
     add_program(job, server_program(layout, prices.of_kind(kind).op, options.steps, job.names),
-                prices, kind, servers.first_rank, servers.count);
+                prices, kind, ranks);
   for (std::uint32_t i = 0; i < servers.count; ++i) {
     const std::uint32_t rank = servers.first_rank + i;
     for (std::uint32_t worker = 0; worker < servers.first_rank; ++worker)
@@ -78,12 +79,12 @@ Result<Job> job_of(const Layout& layout, const Prices& prices, const JobOptions&
     const Stage& stage = layout.stages[s];
     // Programs of one stage differ in their durations alone.
     std::optional<StageProgram> program;
-    for (const std::uint32_t kind : kinds_of(prices, stage.first_rank, stage.degrees.ranks())) {
+    const std::vector<std::uint32_t> own = ranks_of(stage);
+    for (const std::uint32_t kind : kinds_of(prices, own)) {
       Result<StageProgram> one =
           stage_program(layout, s, *crossings, prices.of_kind(kind), options, job.names);
       if (!one) return forward(one);
-      add_program(job, std::move(one->program), prices, kind, stage.first_rank,
-                  stage.degrees.ranks());
+      add_program(job, std::move(one->program), prices, kind, own);
       program = std::move(*one);
     }
     for (const GroupKind kind : program->groups) add_groups(job, stage, kind);

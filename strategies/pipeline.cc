@@ -102,14 +102,16 @@ Result<Layout> cut_stages(std::span<const StageSource> sources, const Workload& 
                 .applied = {}};
   std::uint32_t rank = 0;
   layout.stages.reserve(p);
+  const bool together = plan.placement == Placement::kStagesTogether;
   for (const StageSource& source : sources) {
     layout.stages.push_back(Stage{.name = source.name,
                                   .degrees = source.setting.degrees,
                                   .first_rank = rank,
                                   .chunks = {},
                                   .order = {},
-                                  .states = state_bytes(training, plan)});
-    rank += source.setting.degrees.ranks();
+                                  .states = state_bytes(training, plan),
+                                  .together = together ? p : 1});
+    rank += together ? plan.context * plan.tensor : source.setting.degrees.ranks();
   }
   std::uint32_t first = 0;
   for (std::uint32_t c = 0; c < counts.size(); ++c) {

@@ -75,6 +75,14 @@ inline constexpr std::string_view kExpertExchangeNames[] = {"tokens", "weights",
 enum class Offload : std::uint8_t { kNone, kOptimizer, kWeights, kActivations };
 inline constexpr std::string_view kOffloadNames[] = {"none", "optimizer", "weights", "activations"};
 
+/// Which ranks are neighbours beyond those of tensor and context groups, and so get the shortest ways
+/// of a cluster.
+enum class Placement : std::uint8_t {
+  kStagesApart,     ///< those of one stage: data parallelism goes short ways
+  kStagesTogether,  ///< those of one pipeline: what stages send goes short ways
+};
+inline constexpr std::string_view kPlacementNames[] = {"stages_apart", "stages_together"};
+
 /// A range of layers, embedding and head counted too, with ranks of its own: uneven stages, layer
 /// separation, heterogeneous devices.
 struct StagePlan {
@@ -127,6 +135,7 @@ struct Plan {
   /// Load of the busiest rank's experts, as a multiple of the mean, where there is no capacity.
   double expert_imbalance = 1;
   Offload offload = Offload::kNone;
+  Placement placement = Placement::kStagesApart;
   /// In the place of `pipeline`, `data` and `tensor`.
   std::vector<StagePlan> stages = {};
 };

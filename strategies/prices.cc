@@ -1,13 +1,25 @@
 #include "strategies/prices.h"
 
 #include <algorithm>
+#include <numeric>
 
 namespace rehearse::strategies {
 
-std::vector<std::uint32_t> kinds_of(const Prices& prices, std::uint32_t first,
-                                    std::uint32_t count) {
+std::vector<std::uint32_t> ranks_of(const workload::Stage& stage) {
+  std::vector<std::uint32_t> ranks(stage.degrees.ranks());
+  for (std::uint32_t r = 0; r < ranks.size(); ++r) ranks[r] = stage.rank(r);
+  return ranks;
+}
+
+std::vector<std::uint32_t> ranks_of(const workload::Servers& servers) {
+  std::vector<std::uint32_t> ranks(servers.count);
+  std::iota(ranks.begin(), ranks.end(), servers.first_rank);
+  return ranks;
+}
+
+std::vector<std::uint32_t> kinds_of(const Prices& prices, std::span<const std::uint32_t> ranks) {
   std::vector<std::uint32_t> kinds;
-  for (std::uint32_t rank = first; rank < first + count; ++rank)
+  for (const std::uint32_t rank : ranks)
     if (const std::uint32_t kind = prices.kind_of(rank);
         std::find(kinds.begin(), kinds.end(), kind) == kinds.end())
       kinds.push_back(kind);

@@ -4,11 +4,12 @@
 #include <cstdint>
 #include <functional>
 #include <optional>
+#include <span>
 #include <type_traits>
 #include <utility>
 #include <vector>
 
-#include "models/workload/op.h"
+#include "models/workload/layout.h"
 #include "sim/base/units.h"
 
 namespace rehearse::strategies {
@@ -42,7 +43,11 @@ class Prices {
   std::vector<std::uint32_t> kind_of_;
 };
 
-/// The kinds that `count` ranks from `first` on stand on, in the order of their first rank.
-std::vector<std::uint32_t> kinds_of(const Prices& prices, std::uint32_t first, std::uint32_t count);
+/// Those of a stage by their number in it, and of the servers.
+std::vector<std::uint32_t> ranks_of(const workload::Stage& stage);
+std::vector<std::uint32_t> ranks_of(const workload::Servers& servers);
+
+/// The kinds that these ranks stand on, in the order of their first.
+std::vector<std::uint32_t> kinds_of(const Prices& prices, std::span<const std::uint32_t> ranks);
 
 }  // namespace rehearse::strategies

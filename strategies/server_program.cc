@@ -108,7 +108,7 @@ class Writer {
       received.push_back(add({.name = push_,
                               .task = Task::kReceive,
                               .bytes = exchange.pushed / layout_.servers->count,
-                              .peer = exchange.stage->first_rank + r,
+                              .peer = exchange.stage->rank(r),
                               .tag = server_tag(step, exchange.number)},
                              {}));
     return received;
@@ -118,7 +118,7 @@ class Writer {
     add({.name = fetch_,
          .task = Task::kSend,
          .bytes = exchange.fetched / layout_.servers->count,
-         .peer = exchange.stage->first_rank + rank,
+         .peer = exchange.stage->rank(rank),
          .tag = server_tag(step, exchange.number + 1)},
         after);
   }

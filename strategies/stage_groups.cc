@@ -31,7 +31,7 @@ std::vector<RankId> of_whole_experts(const Stage& stage, GroupKind kind, std::ui
   if (same ? first >= experts : first % experts > 0) return {};
   std::vector<RankId> members;
   for (std::uint32_t i = 0; i < count; ++i)
-    members.push_back(RankId(stage.first_rank + first + i * stride));
+    members.push_back(RankId(stage.rank(first + i * stride)));
   return members;
 }
 
@@ -74,8 +74,8 @@ std::vector<RankId> group_from(const Stage& stage, GroupKind kind, std::uint32_t
   for (std::uint32_t i = 0; i < grid.data_count; ++i)
     for (std::uint32_t c = 0; c < (grid.context ? d.context : 1); ++c)
       for (std::uint32_t t = 0; t < (grid.tensor ? d.tensor : 1); ++t)
-        members.push_back(RankId(stage.first_rank + first + t +
-                                 (c + i * grid.data_stride * d.context) * d.tensor));
+        members.push_back(
+            RankId(stage.rank(first + t + (c + i * grid.data_stride * d.context) * d.tensor)));
   return members;
 }
 

@@ -127,6 +127,7 @@ std::optional<Plan> read_plan(const YamlMap& map) {
   read_flag(map, "overlap_experts", plan.overlap_experts);
   read_number(map, "expert_imbalance", 1, true, kUnbounded, plan.expert_imbalance);
   map.choose("offload", kOffloadNames, plan.offload);
+  map.choose("placement", kPlacementNames, plan.placement);
   for (const YamlMap& stage : map.maps("stages")) plan.stages.push_back(read_stage(stage));
   map.no_other_keys();
   return plan;

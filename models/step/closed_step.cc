@@ -155,7 +155,7 @@ class Evaluation {
   Status find_kinds() {
     for (const Stage& stage : layout_.stages) {
       const std::vector<std::uint32_t> kinds =
-          strategies::kinds_of(prices_.op, stage.first_rank, stage.degrees.ranks());
+          strategies::kinds_of(prices_.op, strategies::ranks_of(stage));
       if (kinds.size() > 1)
         return fail(fmt::format("{} stands on {} kinds of devices", stage.name, kinds.size()),
                     "one kind for a step time by closed form, or a simulation");
@@ -271,8 +271,7 @@ class Evaluation {
     const double share = op.bytes * (stage.degrees.tensor * stage.degrees.context) / all;
     // Each has its part of every layer; the slowest counts.
     Seconds update = Seconds::s(0);
-    for (const std::uint32_t kind :
-         strategies::kinds_of(prices_.op, servers.first_rank, servers.count))
+    for (const std::uint32_t kind : strategies::kinds_of(prices_.op, strategies::ranks_of(servers)))
       update = std::max(update, prices_.op.of_kind(kind).op(servers.update));
     return *time + update * share;
   }
@@ -299,6 +298,7 @@ class Evaluation {
       gradients.push_back(clocks.back().all());
     }
     std::optional<StepTime> result;
+    std::vector<Seconds> computing;
     for (std::uint32_t s = 0; s < layout_.stages.size(); ++s) {
       Clock& clock = clocks[s];
       clock.wait_until(gradients[s]);
@@ -315,11 +315,13 @@ class Evaluation {
       }
       const Seconds end =
           std::max(clock.end().seconds() + options_.job.fixed, clock.all().seconds());
-      if (result && end <= result->step) continue;
       const auto [busy, compute] = work_of(s);
-      result = StepTime{end, compute, times.end[s].seconds() - busy};
+      computing.push_back(compute);
+      if (result && end <= result->step) continue;
+      result = StepTime{end, compute, times.end[s].seconds() - busy, {}};
     }
-    return *result;
+    result->computing = std::move(computing);
+    return std::move(*result);
   }
 
   /// The clock of a stage when its order has ended and sums beside its last backward run.

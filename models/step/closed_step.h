@@ -13,6 +13,7 @@
 #pragma once
 
 #include <functional>
+#include <vector>
 
 #include "models/workload/layout.h"
 #include "sim/base/result.h"
@@ -48,6 +49,7 @@ struct StepTime {
   Seconds compute;
   /// Waiting for other stages, on the stage that ends last.
   Seconds bubble;
+  std::vector<Seconds> computing;  ///< by stage, on one rank
 };
 
 /// Fails as job_of (strategies/job_of_layout.h) does, where a price does, where orders wait for

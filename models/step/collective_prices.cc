@@ -14,7 +14,7 @@ using workload::Op;
 using workload::Stage;
 
 Status CollectivePrices::has_devices(const Stage& stage) const {
-  const std::size_t needed = stage.first_rank + stage.degrees.ranks();
+  const std::size_t needed = stage.rank(stage.degrees.ranks() - 1) + std::size_t{1};
   if (needed > cluster_.devices().size())
     return fail(
         fmt::format("{} ranks on a cluster of {} devices", needed, cluster_.devices().size()),
@@ -27,8 +27,8 @@ Result<Estimate<Seconds>> CollectivePrices::of(const Op& op, const Stage& stage)
   if (workload::group_size(op, d) < 2)
     return Estimate<Seconds>{Seconds::s(0), Seconds::s(0), Seconds::s(0), Provenance::kRecorded};
   const strategies::GroupKind kind = strategies::group_kind(op);
-  const Key key{op.collective, kind,   stage.first_rank, d.tensor,
-                d.context,     d.data, d.expert,         d.whole_experts};
+  const Key key{op.collective, kind,     stage.first_rank, d.tensor,      d.context,
+                d.data,        d.expert, d.whole_experts,  stage.together};
   auto known = known_.find(key);
   if (known == known_.end()) {
     if (Status ok = has_devices(stage); !ok) return forward(ok);
@@ -48,8 +48,7 @@ Result<Estimate<Seconds>> CollectivePrices::of(const Op& op, const Stage& stage)
 
 Result<Estimate<Seconds>> CollectivePrices::message(const Stage& from, const Stage& to,
                                                     Bytes bytes) {
-  const std::uint32_t there =
-      to.first_rank + strategies::partners(from.degrees, 0, to.degrees).front();
+  const std::uint32_t there = to.rank(strategies::partners(from.degrees, 0, to.degrees).front());
   const auto key = std::pair(from.first_rank, there);
   auto known = paths_.find(key);
   if (known == paths_.end()) {

@@ -34,7 +34,7 @@ class CollectivePrices {
 
  private:
   using Key = std::tuple<CollectiveKind, strategies::GroupKind, std::uint32_t, std::uint32_t,
-                         std::uint32_t, std::uint32_t, std::uint32_t, bool>;
+                         std::uint32_t, std::uint32_t, std::uint32_t, bool, std::uint32_t>;
 
   Status has_devices(const workload::Stage& stage) const;
 

@@ -98,7 +98,7 @@ Result<Devices> Devices::of(const workload::Layout& layout, const cluster::Clust
 std::vector<Devices::Share> Devices::under(const workload::Stage& stage) const {
   std::vector<Share> shares;
   for (std::uint32_t r = 0; r < stage.degrees.ranks(); ++r) {
-    const std::uint32_t kind = kind_of_[stage.first_rank + r];
+    const std::uint32_t kind = kind_of_[stage.rank(r)];
     const auto known = std::find_if(shares.begin(), shares.end(),
                                     [&](const Share& share) { return share.kind == kind; });
     if (known == shares.end())
@@ -125,7 +125,7 @@ Result<std::vector<memory::StageMemory>> memory_on(const workload::Layout& layou
     std::vector<std::string_view> names;
     std::vector<memory::StageMemory> of_kind;
     for (std::uint32_t r = 0; r < stage.degrees.ranks(); ++r) {
-      const std::string& name = cluster.devices()[stage.first_rank + r].model;
+      const std::string& name = cluster.devices()[stage.rank(r)].model;
       if (std::find(names.begin(), names.end(), name) != names.end()) continue;
       names.push_back(name);
       if (name == cluster::kCpu) return on_a_host(stage);

@@ -6,7 +6,8 @@
 // its own range of layers, cut into chunks where the schedule interleaves. Ranks are numbered stage
 // by stage; within a stage tensor runs fastest, then context, then data:
 //   rank = first_rank + (data · context_degree + context) · tensor_degree + tensor
-// so that tensor groups stand on neighbouring devices. Expert groups are consecutive data ranks; of
+// so that tensor groups stand on neighbouring devices; with the stages together, the stages of one
+// data rank come before the next data rank (Stage::rank). Expert groups are consecutive data ranks; of
 // experts that tensor parallelism leaves whole, consecutive ranks.
 // Servers of parameters come behind all stages.
 //
@@ -98,7 +99,15 @@ struct Stage {
   /// Held over the step: buckets and buffers of communication; weights and gradients that sharded
   /// stages of a pipeline gather once a step.
   Bytes gathered = Bytes::b(0);
+  /// Stages whose ranks of equal number along data stand together; the stage's own are so many
+  /// times as far apart from one to the next.
+  std::uint32_t together = 1;
 
+  /// The rank with this number in the stage.
+  std::uint32_t rank(std::uint32_t number) const {
+    const std::uint32_t block = degrees.context * degrees.tensor;
+    return first_rank + number / block * block * together + number % block;
+  }
   /// Microbatches whose activations of a chunk are held at once, at the worst moment of `order`.
   std::vector<std::uint32_t> most_in_flight() const;
   double parameters() const;  ///< on one rank, before data-parallel shards

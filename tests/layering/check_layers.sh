@@ -40,6 +40,7 @@ BEGIN {
   owner["CLI"] = "cli"
   owner["simgrid"] = "sim/engine"
   owner["catch2"] = ""
+  owner["oneapi"] = "strategies"
   owner["Eigen"] = "models/comm models/compute models/sharing"
 }
 function module_of(path,   parts, two) {

@@ -295,7 +295,7 @@ TEST_CASE("mixed: step times without a graph lie within their bounds, and refuse
     const Prices mixed = at_random(random, c->layout, 1, 2);
     bool several = false;
     for (const workload::Stage& stage : c->layout.stages)
-      several |= kinds_of(mixed, stage.first_rank, stage.degrees.ranks()).size() > 1;
+      several |= kinds_of(mixed, strategies::ranks_of(stage)).size() > 1;
     const auto other = step(mixed, Background::kBeside);
     CHECK(other.has_value() == !several);
     refused += several;

@@ -1,0 +1,223 @@
+#include "cli/planning/find_plans.h"
+
+#include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <cmath>
+#include <thread>
+
+#include <fmt/core.h>
+
+#include "cli/planning/no_plan.h"
+#include "cli/planning/step_bill.h"
+#include "models/step/devices.h"
+#include "sim/engine/simgrid.h"
+
+namespace rehearse::cli {
+
+using strategies::Figure;
+using strategies::Figures;
+using strategies::Found;
+using strategies::Judge;
+using strategies::Question;
+using strategies::Space;
+
+namespace {
+
+/// Within 5 % of what is usable, memory models cannot say whether a plan fits.
+constexpr double kFits = 0.95;
+/// Of the plans, which are run message by message; and how many at most.
+constexpr double kRunAgain = 0.05;
+constexpr std::size_t kMostRunAgain = 100;
+
+/// Calls work(0) to work(count - 1) on several threads.
+template <class Work>
+void on_threads(std::size_t count, unsigned threads, Work work) {
+  std::atomic<std::size_t> next = 0;
+  const auto run = [&] {
+    for (std::size_t i = next++; i < count; i = next++) work(i);
+  };
+  std::vector<std::thread> others;
+  for (unsigned t = 1; t < threads && t < count; ++t) others.emplace_back(run);
+  run();
+  for (std::thread& thread : others) thread.join();
+}
+
+class Finder {
+ public:
+  Finder(const step::Spec& spec, const cluster::Cluster& cluster, const PlanRequest& request)
+      : spec_(spec),
+        cluster_(cluster),
+        request_(request),
+        costs_(spec, cluster),
+        bill_(costs_.kinds(), request.place) {}
+
+  Result<FoundPlans> run() {
+    for (std::size_t f = 0; f < strategies::kFigures; ++f)
+      if (Status ok = check_known(static_cast<Figure>(f)); !ok) return forward(ok);
+    const std::uint32_t ranks =
+        request_.ranks.value_or(static_cast<std::uint32_t>(cluster_.devices().size()));
+    const Result<Space> space =
+        Space::of(spec_.workload, spec_.training, spec_.plan, ranks, request_.axes);
+    if (!space) return forward(space);
+    const Question question = question_of(*space);
+    const auto begin = std::chrono::steady_clock::now();
+    const Result<Found> found = request_.search(*space, question, new_judge(question),
+                                                {request_.threads, request_.progress});
+    const std::chrono::duration<double> took = std::chrono::steady_clock::now() - begin;
+    if (!found) return forward(found);
+    if (found->best.empty()) return no_plan(*space, question, *found);
+    FoundPlans plans;
+    plans.candidates_seen = found->seen;
+    plans.candidates_evaluated = found->evaluated;
+    plans.candidates_per_s = static_cast<double>(found->seen) / took.count();
+    plans.evaluated_per_s = static_cast<double>(found->evaluated) / took.count();
+    for (std::size_t f = 0; f < strategies::kFigures; ++f)
+      plans.known[f] = bill_.knows(static_cast<Figure>(f));
+    for (const auto& [from, to] :
+         {std::pair{&found->best, &plans.best}, {&found->front, &plans.front}})
+      for (const strategies::Judged& judged : *from) {
+        strategies::Candidate c = space->at(judged.index);
+        to->push_back({std::move(c.training), std::move(c.plan), judged.figures, {}});
+      }
+    if (Status ok = confirm(plans); !ok) return forward(ok);
+    return plans;
+  }
+
+ private:
+  Status check_known(Figure figure) const {
+    const bool asked = figure == request_.objective ||
+                       of(request_.at_most, figure) < of(strategies::kNoLimits, figure);
+    if (!asked || bill_.knows(figure)) return {};
+    std::string why;
+    for (const std::string& note : bill_.notes())
+      if (why.empty() && note.starts_with("no ")) why = note;
+    return fail(fmt::format("{} of a step is not known here{}{}",
+                            strategies::kFigureNames[static_cast<std::size_t>(figure)],
+                            why.empty() ? "" : ": ", why),
+                figure == Figure::kEnergy ? "a device with a power limit in the catalog"
+                : figure == Figure::kCost ? "a cluster of rented instances with a price"
+                                          : "a region with a carbon intensity");
+  }
+
+  Question question_of(const Space& space) const {
+    Question question{.objective = request_.objective, .at_most = request_.at_most};
+    double& memory = question.at_most[static_cast<std::size_t>(Figure::kMemory)];
+    memory = std::min(memory, kFits * costs_.usable().b());
+    question.keep = request_.keep;
+    if (request_.confirm && *request_.confirm != step::Fidelity::kClosed)
+      question.keep = std::max(
+          request_.keep,
+          std::min(kMostRunAgain, static_cast<std::size_t>(
+                                      std::ceil(kRunAgain * static_cast<double>(space.size())))));
+    return question;
+  }
+
+  std::function<Judge()> new_judge(const Question& question) const {
+    const Bytes most = Bytes::b(of(question.at_most, Figure::kMemory));
+    return [this, most] {
+      const auto costs = std::make_shared<step::PlanCosts>(spec_, cluster_);
+      const auto figures =
+          [this](const std::optional<step::PlanCost>& cost) -> std::optional<Figures> {
+        if (!cost) return std::nullopt;
+        return bill_.of(*cost);
+      };
+      return Judge{.bound =
+                       [costs, figures](const strategies::Candidate& c) {
+                         return figures(costs->at_least(c.training, c.plan));
+                       },
+                   .evaluate =
+                       [costs, figures, most](const strategies::Candidate& c) {
+                         return figures(costs->of(c.training, c.plan, most));
+                       }};
+    };
+  }
+
+  tl::unexpected<Error> no_plan(const Space& space, const Question& question, const Found& found) {
+    const auto least = [&](Figure figure) {
+      Question other{.objective = figure};
+      other.at_most[static_cast<std::size_t>(Figure::kMemory)] = kFits * costs_.usable().b();
+      other.keep = 1;
+      return request_.search(space, other, new_judge(other), {request_.threads, {}});
+    };
+    return why_no_plan(
+        {spec_, cluster_, space, question, request_.at_most}, found, costs_,
+        [this](const step::PlanCost& cost) { return bill_.of(cost); }, least);
+  }
+
+  /// Runs the best as simulate does, and ranks them anew.
+  Status confirm(FoundPlans& plans) const {
+    if (!request_.confirm) return {};
+    const step::Fidelity first = *request_.confirm == step::Fidelity::kSimgrid
+                                     ? step::Fidelity::kMessage
+                                     : *request_.confirm;
+    plans.confirmed = plans.best.size();
+    if (Status ok = run_all(plans.best, first); !ok) return ok;
+    if (plans.best.size() > request_.keep) plans.best.resize(request_.keep);
+    if (first == *request_.confirm) return {};
+    if (Status ok = engine::check_simgrid(); !ok) return ok;
+    plans.confirmed = plans.best.size();
+    return run_all(plans.best, *request_.confirm);
+  }
+
+  Status run_all(std::vector<FoundPlan>& plans, step::Fidelity fidelity) const {
+    std::vector<std::optional<Error>> errors(plans.size());
+    // SimGrid is one per process.
+    const unsigned threads = fidelity == step::Fidelity::kSimgrid ? 1 : request_.threads;
+    on_threads(plans.size(), threads, [&](std::size_t i) {
+      Result<step::Step> step = step::predict(spec_of(spec_, plans[i]), cluster_,
+                                              {.fidelity = fidelity, .counterfactuals = false});
+      if (!step) {
+        errors[i] = step.error();
+        return;
+      }
+      plans[i].figures = figures_of(*step);
+      plans[i].step = std::move(*step);
+    });
+    for (std::optional<Error>& error : errors)
+      if (error) return tl::unexpected(std::move(*error));
+    std::stable_sort(plans.begin(), plans.end(), [&](const FoundPlan& a, const FoundPlan& b) {
+      return of(a.figures, request_.objective) < of(b.figures, request_.objective);
+    });
+    return {};
+  }
+
+  Figures figures_of(const step::Step& step) const {
+    step::PlanCost cost{
+        step.time.value, costs_.usable() * memory::fullest(step.memory).share(), {}};
+    for (const step::PlanCosts::Kind& kind : costs_.kinds()) {
+      cost.busy.push_back(Seconds::s(0));
+      for (const step::DeviceUse& use : step.devices)
+        if (use.name == kind.name) cost.busy.back() = use.busy;
+    }
+    return bill_.of(cost);
+  }
+
+  const step::Spec& spec_;
+  const cluster::Cluster& cluster_;
+  const PlanRequest& request_;
+  step::PlanCosts costs_;
+  StepBill bill_;
+};
+
+}  // namespace
+
+Result<Found> search_here(const Space& space, const Question& question,
+                          const std::function<Judge()>& new_judge,
+                          const strategies::SearchOptions& options) {
+  return strategies::search(space, {0, space.size()}, question, new_judge, options);
+}
+
+step::Spec spec_of(const step::Spec& spec, const FoundPlan& found) {
+  step::Spec job = spec;
+  job.training = found.training;
+  job.plan = found.plan;
+  return job;
+}
+
+Result<FoundPlans> find_plans(const step::Spec& spec, const cluster::Cluster& cluster,
+                              const PlanRequest& request) {
+  return Finder(spec, cluster, request).run();
+}
+
+}  // namespace rehearse::cli

@@ -1,0 +1,72 @@
+// find_plans: the best plans of a job on a cluster, under limits.
+//
+// Plans are searched by closed forms (models/step/plan_costs.h); the best of them may then be run
+// as `simulate` runs them, which changes their order.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <vector>
+
+#include "cost/step_account.h"
+#include "models/step/predict.h"
+#include "sim/cluster/cluster.h"
+#include "strategies/search/search.h"
+
+namespace rehearse::cli {
+
+/// Searches all of a space; threads and processes may share it out by ranges (search.h).
+using SearchBy = std::function<Result<strategies::Found>(
+    const strategies::Space&, const strategies::Question&,
+    const std::function<strategies::Judge()>& new_judge, const strategies::SearchOptions&)>;
+Result<strategies::Found> search_here(const strategies::Space& space,
+                                      const strategies::Question& question,
+                                      const std::function<strategies::Judge()>& new_judge,
+                                      const strategies::SearchOptions& options);
+
+struct PlanRequest {
+  strategies::Figure objective = strategies::Figure::kStepTime;
+  /// Beside these a plan has to fit: 95 % of what is usable of each device.
+  strategies::Figures at_most = strategies::kNoLimits;
+  strategies::Axes axes = {};
+  std::size_t keep = 10;
+  std::optional<std::uint32_t> ranks = {};  ///< absent: all devices of the cluster
+  /// Absent: closed forms alone, and FoundPlan::step stays empty. Message runs the best 5 %, at
+  /// most 100, and ranks them anew; simgrid runs what is kept of those once more.
+  std::optional<step::Fidelity> confirm = {};
+  cost::Place place = {};  ///< where the cluster is rented, for cost and carbon
+  unsigned threads = 1;
+  Progress progress = {};
+  SearchBy search = search_here;
+};
+
+struct FoundPlan {
+  strategies::Training training;
+  strategies::Plan plan;
+  /// As far as they are known, else 0 (FoundPlans::known). Of the last model that ran the plan.
+  strategies::Figures figures;
+  std::optional<step::Step> step = {};
+};
+
+struct FoundPlans {
+  std::uint64_t candidates_seen = 0;
+  std::uint64_t candidates_evaluated = 0;  ///< the others were cut by their bounds
+  double candidates_per_s = 0;             ///< seen, over all threads
+  double evaluated_per_s = 0;
+  std::uint64_t confirmed = 0;  ///< run at the fidelity asked for
+  std::array<bool, strategies::kFigures> known = {};
+  std::vector<FoundPlan> best;   ///< the best first; at least one
+  std::vector<FoundPlan> front;  ///< of step time and memory, by step time; closed forms alone
+};
+
+/// The job of a found plan.
+step::Spec spec_of(const step::Spec& spec, const FoundPlan& found);
+
+/// `spec.plan` and `spec.training` say what is no axis. Fails with one line where nothing divides,
+/// nothing fits, or nothing keeps the limits: with the nearest plan that there is, and what it
+/// misses.
+Result<FoundPlans> find_plans(const step::Spec& spec, const cluster::Cluster& cluster,
+                              const PlanRequest& request);
+
+}  // namespace rehearse::cli

@@ -1,0 +1,17 @@
+// Plans and their figures in words.
+#pragma once
+
+#include <string>
+
+#include "strategies/search/search.h"
+
+namespace rehearse::cli {
+
+/// "data 16 × tensor 8 × pipeline 12, microbatch 1, full recomputation": degrees of 1 and what is
+/// usual are left out.
+std::string plan_words(const strategies::Training& training, const strategies::Plan& plan);
+
+/// "1.7 s", "75.2 GiB", "0.31 USD".
+std::string figure_words(strategies::Figure figure, double value);
+
+}  // namespace rehearse::cli

@@ -1,0 +1,142 @@
+#include "models/step/plan_costs.h"
+
+#include <algorithm>
+#include <map>
+
+#include "models/step/closed_step.h"
+#include "models/step/collective_prices.h"
+#include "models/step/devices.h"
+#include "sim/cluster/catalog.h"
+#include "strategies/lay_out.h"
+
+namespace rehearse::step {
+
+using strategies::Plan;
+using strategies::Training;
+using workload::Layout;
+using workload::Stage;
+
+class PlanCosts::State {
+ public:
+  State(const Spec& spec, const cluster::Cluster& cluster)
+      : spec_(spec), cluster_(cluster), rules_(rules()), collectives_(cluster, rules_) {
+    for (const cluster::Device& device : cluster.devices()) {
+      auto kind = std::find_if(kinds_.begin(), kinds_.end(),
+                               [&](const Kind& k) { return k.name == device.model; });
+      if (kind == kinds_.end()) {
+        const Result<const cluster::Gpu*> gpu = cluster::find_gpu(device.model);
+        kind = kinds_.insert(kind, {device.model, gpu ? *gpu : nullptr, 0});
+        if (kind->gpu != nullptr) usable_ = std::min(usable_, memory::device_of(*kind->gpu).usable);
+      }
+      kind->count += 1;
+    }
+  }
+
+  std::optional<PlanCost> of(const Training& training, const Plan& plan, Bytes most) {
+    const Result<Layout> layout = strategies::lay_out(spec_.workload, training, plan);
+    if (!layout) return wrong(layout);
+    if (!find_devices(*layout)) return std::nullopt;
+    const Result<std::vector<memory::StageMemory>> memory = memory_on(*layout, cluster_);
+    if (!memory) return wrong(memory);
+    PlanCost cost{Seconds::s(0), usable_ * memory::fullest(*memory).share(), {}};
+    cost.busy.assign(kinds_.size(), Seconds::s(0));
+    if (cost.memory > most) return cost;
+    const Result<StepTime> time = closed_step(*layout, *prices_, options());
+    if (!time) return wrong(time);
+    cost.step = time->step;
+    for (std::size_t s = 0; s < layout->stages.size(); ++s) {
+      const Stage& stage = layout->stages[s];
+      cost.busy[kind_of(stage)] += time->computing[s] * stage.degrees.ranks();
+    }
+    return cost;
+  }
+
+  std::optional<PlanCost> at_least(const Training&, const Plan&) {
+    return PlanCost{Seconds::s(0), Bytes::b(0), std::vector(kinds_.size(), Seconds::s(0))};
+  }
+
+  const Error& why() const { return why_; }
+  Bytes usable() const { return usable_; }
+  const std::vector<Kind>& kinds() const { return kinds_; }
+
+ private:
+  static job::Rules rules() {
+    job::Rules rules;
+    rules.calibrated = true;
+    rules.fidelity = job::Fidelity::kClosed;
+    return rules;
+  }
+
+  StepOptions options() const {
+    return {.job = {.host_per_kernel = spec_.conditions.host_per_kernel,
+                    .fixed = spec_.conditions.fixed},
+            .overlap_loss = spec_.conditions.beside};
+  }
+
+  template <class T>
+  std::nullopt_t wrong(const Result<T>& result) {
+    why_ = result.error();
+    return std::nullopt;
+  }
+
+  /// The devices of all ranks are those of the first plan that takes as many.
+  bool find_devices(const Layout& layout) {
+    if (devices_ && ranks_ == layout.ranks()) return true;
+    Result<Devices> devices = Devices::of(layout, cluster_, spec_);
+    if (!devices) {
+      wrong(devices);
+      return false;
+    }
+    devices_ = std::make_unique<Devices>(std::move(*devices));
+    ranks_ = layout.ranks();
+    const auto value = [](const Result<Estimate<Seconds>>& time) -> Result<Seconds> {
+      if (!time) return forward(time);
+      return time->value;
+    };
+    prices_.emplace(StepPrices{.op = devices_->prices(),
+                               .collective =
+                                   [this, value](const workload::Op& op, const Stage& stage) {
+                                     return value(collectives_.of(op, stage));
+                                   },
+                               .message =
+                                   [this, value](const Stage& from, const Stage& to, Bytes bytes) {
+                                     return value(collectives_.message(from, to, bytes));
+                                   }});
+    return true;
+  }
+
+  std::size_t kind_of(const Stage& stage) const {
+    const std::string& name = cluster_.devices()[stage.first_rank].model;
+    const auto kind =
+        std::find_if(kinds_.begin(), kinds_.end(), [&](const Kind& k) { return k.name == name; });
+    return static_cast<std::size_t>(kind - kinds_.begin());
+  }
+
+  const Spec& spec_;
+  const cluster::Cluster& cluster_;
+  const job::Rules rules_;
+  CollectivePrices collectives_;
+  std::vector<Kind> kinds_ = {};
+  Bytes usable_ = Bytes::gib(1e9);
+  std::unique_ptr<Devices> devices_ = {};
+  std::uint32_t ranks_ = 0;
+  std::optional<StepPrices> prices_ = {};
+  Error why_ = {};
+};
+
+PlanCosts::PlanCosts(const Spec& spec, const cluster::Cluster& cluster)
+    : state_(std::make_unique<State>(spec, cluster)) {}
+PlanCosts::PlanCosts(PlanCosts&&) noexcept = default;
+PlanCosts::~PlanCosts() = default;
+
+std::optional<PlanCost> PlanCosts::of(const Training& training, const Plan& plan, Bytes most) {
+  return state_->of(training, plan, most);
+}
+std::optional<PlanCost> PlanCosts::at_least(const Training& training, const Plan& plan) {
+  return state_->at_least(training, plan);
+}
+const Error& PlanCosts::why() const { return state_->why(); }
+Bytes PlanCosts::usable() const { return state_->usable(); }
+const std::vector<PlanCosts::Kind>& PlanCosts::kinds() const { return state_->kinds(); }
+
+}  // namespace rehearse::step

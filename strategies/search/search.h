@@ -1,0 +1,95 @@
+// Search: the best plans of a space, under limits, by what a judge says of each.
+//
+// A judge gives a plan's figures, and lower bounds of them that cost less. Plans are judged in the
+// order of their bounds; one whose bound cannot be among the best, and is no better in any figure
+// of the front than one already there, is not evaluated. So long as bounds are never above the
+// figures, the answer is that of evaluating everything (tests/property/search_property_test.cc),
+// whatever the number of threads. What figures mean, and how they come about, is the judge's to
+// know.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <functional>
+#include <limits>
+#include <optional>
+#include <string_view>
+#include <vector>
+
+#include "sim/base/progress.h"
+#include "sim/base/result.h"
+#include "strategies/search/space.h"
+
+namespace rehearse::strategies {
+
+/// Of a step under a plan; less is better. In the SI unit, on all devices together but for memory.
+enum class Figure : std::uint8_t {
+  kStepTime,  ///< s
+  kMemory,    ///< B at the peak of the fullest device
+  kCost,      ///< USD
+  kEnergy,    ///< J
+  kCarbon,    ///< gCO2e
+};
+inline constexpr std::size_t kFigures = 5;
+inline constexpr std::string_view kFigureNames[kFigures] = {"step_time", "memory", "cost", "energy",
+                                                            "carbon"};
+using Figures = std::array<double, kFigures>;
+constexpr double of(const Figures& figures, Figure figure) {
+  return figures[static_cast<std::size_t>(figure)];
+}
+
+/// What a plan must not exceed.
+inline constexpr Figures kNoLimits = {
+    std::numeric_limits<double>::infinity(), std::numeric_limits<double>::infinity(),
+    std::numeric_limits<double>::infinity(), std::numeric_limits<double>::infinity(),
+    std::numeric_limits<double>::infinity()};
+
+struct Question {
+  Figure objective = Figure::kStepTime;
+  Figures at_most = kNoLimits;
+  /// Of which no plan of the front is beaten in all.
+  std::vector<Figure> front = {Figure::kStepTime, Figure::kMemory};
+  std::size_t keep = 10;
+};
+
+/// Both give nothing for a plan that cannot be laid out or run. Not used by two threads at a time.
+struct Judge {
+  std::function<std::optional<Figures>(const Candidate&)> bound;
+  /// Never below the bound. Where memory is above its limit the others may be anything.
+  std::function<std::optional<Figures>(const Candidate&)> evaluate;
+};
+
+struct Judged {
+  std::uint64_t index;  ///< in the space
+  Figures figures;
+};
+
+struct Found {
+  std::uint64_t seen = 0;       ///< plans of the range
+  std::uint64_t evaluated = 0;  ///< of these; the others cannot matter
+  std::vector<Judged> best;     ///< by the objective, then memory, time and index
+  std::vector<Judged> front;    ///< by step time
+  /// Where no plan keeps the limits: that which is the least above them, by bounds. Index and
+  /// bounds.
+  std::optional<Judged> nearest;
+};
+
+/// Plans `first` to `end` of a space.
+struct Range {
+  std::uint64_t first, end;
+};
+
+struct SearchOptions {
+  unsigned threads = 1;
+  Progress progress = {};  ///< never called from two threads at a time
+};
+
+/// `new_judge` is called once per thread. Fails when progress asks to stop. REQUIRES: the range
+/// lies in the space.
+Result<Found> search(const Space& space, Range range, const Question& question,
+                     const std::function<Judge()>& new_judge, const SearchOptions& options);
+
+/// Of two ranges together: what searching both at once would have found.
+Found merged(const Found& a, const Found& b, const Question& question);
+
+}  // namespace rehearse::strategies

@@ -1,0 +1,269 @@
+#include "strategies/search/space.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+
+#include <fmt/core.h>
+
+#include "strategies/check_plan.h"
+#include "strategies/lay_out.h"
+#include "strategies/layer_split.h"
+#include "strategies/search/useful.h"
+
+namespace rehearse::strategies {
+namespace {
+
+using workload::Workload;
+
+template <class T>
+bool allows(const std::vector<T>& values, T value) {
+  return values.empty() || std::find(values.begin(), values.end(), value) != values.end();
+}
+
+std::vector<std::uint32_t> divisors(std::uint32_t of) {
+  std::vector<std::uint32_t> low, high;
+  for (std::uint32_t d = 1; d <= of / d; ++d)
+    if (of % d == 0) {
+      low.push_back(d);
+      if (d != of / d) high.push_back(of / d);
+    }
+  low.insert(low.end(), high.rbegin(), high.rend());
+  return low;
+}
+
+bool divides(double part, double whole) {
+  const double quotient = whole / part;
+  return quotient >= 1 && std::abs(quotient - std::round(quotient)) < 1e-9 * quotient;
+}
+
+}  // namespace
+
+/// One pass over all combinations. What can be refused by a division is refused before check_plan,
+/// which takes its time to say why.
+class Space::Enumeration {
+ public:
+  Enumeration(const Workload& workload, const Axes& axes, Space& space)
+      : workload_(workload), axes_(axes), space_(space), useful_(useful_axes(workload)) {}
+
+  void of(std::uint32_t ranks) {
+    if (!space_.plan_.stages.empty()) {
+      Shape shape = base();
+      batches(shape, space_.plan_.stages.front().data);
+      return;
+    }
+    for (const std::uint32_t tensor : divisors(ranks)) {
+      if (!allows(axes_.tensor, tensor) || !suits_tensor(tensor)) continue;
+      for (const std::uint32_t pipeline : divisors(ranks / tensor)) {
+        if (!allows(axes_.pipeline, pipeline) || pipeline > workload_.layer_count()) continue;
+        for (const std::uint32_t context : divisors(ranks / tensor / pipeline)) {
+          if (!allows(axes_.context, context) || !suits_context(context)) continue;
+          const std::uint32_t data = ranks / tensor / pipeline / context;
+          if (!allows(axes_.data, data)) continue;
+          Shape shape = base();
+          shape.data = data;
+          shape.tensor = tensor;
+          shape.pipeline = pipeline;
+          shape.context = context;
+          shape.sequence_parallel = axes_.sequence_parallel.value_or(
+              tensor > 1 && divides(tensor * context, workload_.tokens_per_sample));
+          experts(shape);
+        }
+      }
+    }
+  }
+
+  std::optional<Error> why_not() && { return std::move(why_not_); }
+
+ private:
+  Shape base() const {
+    const Plan& p = space_.plan_;
+    return {.microbatch = static_cast<float>(space_.training_.microbatch),
+            .data = p.data,
+            .tensor = p.tensor,
+            .pipeline = stages_of(p),
+            .context = p.context,
+            .expert = p.expert,
+            .interleave = 1,
+            .schedule = p.schedule,
+            .zero = static_cast<std::uint8_t>(p.zero),
+            .recompute = space_.training_.recompute,
+            .offload = p.offload,
+            .placement = p.placement,
+            .sequence_parallel = p.sequence_parallel};
+  }
+
+  bool suits_tensor(std::uint32_t tensor) const {
+    return std::all_of(workload_.divided_by_tensor.begin(), workload_.divided_by_tensor.end(),
+                       [&](const Workload::Divisor& d) { return divides(tensor, d.count); });
+  }
+  bool suits_context(std::uint32_t context) const {
+    if (context == 1) return true;
+    const bool ring = space_.plan_.context_exchange == ContextExchange::kRing;
+    return divides(context, workload_.tokens_per_sample) && !(ring && useful_.unfused_attention);
+  }
+
+  void experts(Shape shape) {
+    const std::uint32_t over =
+        space_.plan_.expert_tensor == 1U ? shape.data * shape.context * shape.tensor : shape.data;
+    for (const std::uint32_t expert : divisors(over)) {
+      if (!allows(axes_.expert, expert)) continue;
+      if (expert > 1 && (workload_.experts == 0 || workload_.experts % expert != 0)) continue;
+      shape.expert = expert;
+      batches(shape, shape.data);
+    }
+  }
+
+  void batches(Shape shape, std::uint32_t data) {
+    const double each = space_.training_.global_batch / data;
+    const auto with = [&](double microbatch) {
+      if (!divides(microbatch, each)) return;
+      shape.microbatch = static_cast<float>(microbatch);
+      schedules(shape, static_cast<std::uint32_t>(std::lround(each / microbatch)));
+    };
+    if (!axes_.microbatch.empty())
+      for (const double microbatch : axes_.microbatch) with(microbatch);
+    else
+      for (double microbatch = 1; microbatch <= std::max(1.0, each); microbatch *= 2)
+        with(microbatch);
+  }
+
+  void schedules(Shape shape, std::uint32_t microbatches) {
+    shape.interleave = 1;
+    if (shape.pipeline == 1) {
+      shape.schedule = axes_.schedule.empty() ? Schedule::k1f1b : axes_.schedule.front();
+      if (allows(axes_.interleave, 1U)) sharing(shape);
+      return;
+    }
+    constexpr std::array kPlain = {Schedule::kGpipe, Schedule::k1f1b, Schedule::kZeroBubble,
+                                   Schedule::kShifted};
+    for (const Schedule schedule : kPlain) {
+      if (!allows(axes_.schedule, schedule) || !allows(axes_.interleave, 1U)) continue;
+      if (schedule == Schedule::kZeroBubble && !useful_.weight_gradients) continue;
+      shape.schedule = schedule;
+      sharing(shape);
+    }
+    if (!allows(axes_.schedule, Schedule::kInterleaved) || microbatches % shape.pipeline != 0 ||
+        !space_.plan_.stages.empty())
+      return;
+    shape.schedule = Schedule::kInterleaved;
+    for (std::uint32_t v = 2; v <= workload_.layer_count() / shape.pipeline; ++v) {
+      if (!allows(axes_.interleave, v) || !suits_chunks(shape.pipeline * v)) continue;
+      shape.interleave = v;
+      sharing(shape);
+    }
+  }
+
+  bool suits_chunks(std::uint32_t chunks) const {
+    const auto split = space_.plan_.split;
+    if (split && *split != LayerSplit::kBlocks) return chunks <= workload_.layer_count();
+    return shared_layers(workload_, LayerSplit::kBlocks) % chunks == 0 ||
+           (!split && workload_.layer_count() % chunks == 0);
+  }
+
+  void sharing(Shape shape) {
+    const Plan& plan = space_.plan_;
+    const bool shares = plan.synchronization == Synchronization::kAllReduce &&
+                        (shape.data * shape.context > 1 || !plan.stages.empty());
+    bool first = true;
+    for (std::uint8_t zero = 0; zero <= 3; ++zero) {
+      if (!allows(axes_.zero, static_cast<std::uint32_t>(zero))) continue;
+      // Without anybody to share with all are one, but for the formats of ZeRO-3.
+      if (!shares && !std::exchange(first, false)) continue;
+      shape.zero = zero;
+      savers(shape);
+    }
+  }
+
+  void savers(Shape shape) {
+    // The rest divides nothing: one check is enough.
+    if (const Status ok = checked(shape); !ok) {
+      if (!why_not_) why_not_ = ok.error();
+      return;
+    }
+    for (const Recompute recompute : useful_.recompute) {
+      if (!allows(axes_.recompute, recompute)) continue;
+      // Nothing to do ahead of time.
+      if (shape.schedule == Schedule::kShifted && recompute == Recompute::kNone) continue;
+      shape.recompute = recompute;
+      for (const Offload offload :
+           {Offload::kNone, Offload::kOptimizer, Offload::kWeights, Offload::kActivations}) {
+        if (!allows(axes_.offload, offload)) continue;
+        if (offload != Offload::kNone &&
+            space_.plan_.synchronization == Synchronization::kParameterServer)
+          continue;
+        shape.offload = offload;
+        for (const Placement placement : {Placement::kStagesApart, Placement::kStagesTogether}) {
+          if (!allows(axes_.placement, placement)) continue;
+          // One stage, or one rank along data: both are the same order.
+          if (placement == Placement::kStagesTogether &&
+              (shape.pipeline == 1 || shape.data == 1 || !space_.plan_.stages.empty()))
+            continue;
+          shape.placement = placement;
+          space_.shapes_.push_back(shape);
+        }
+      }
+    }
+  }
+
+  Status checked(const Shape& shape) const {
+    const Candidate c = candidate(space_.training_, space_.plan_, shape);
+    return check_plan(workload_, c.training, c.plan);
+  }
+
+  const Workload& workload_;
+  const Axes& axes_;
+  Space& space_;
+  const UsefulAxes useful_;
+  std::optional<Error> why_not_;
+};
+
+Candidate Space::candidate(const Training& training, const Plan& plan, const Shape& shape) {
+  Candidate c{training, plan};
+  c.training.microbatch = shape.microbatch;
+  c.training.recompute = shape.recompute;
+  if (plan.stages.empty()) {
+    c.plan.data = shape.data;
+    c.plan.tensor = shape.tensor;
+    c.plan.pipeline = shape.pipeline;
+  }
+  c.plan.context = shape.context;
+  c.plan.expert = shape.expert;
+  c.plan.interleave = shape.interleave;
+  c.plan.schedule = shape.schedule;
+  c.plan.zero = shape.zero;
+  c.plan.offload = shape.offload;
+  c.plan.placement = shape.placement;
+  c.plan.sequence_parallel = shape.sequence_parallel;
+  return c;
+}
+
+Candidate Space::at(std::uint64_t index) const {
+  return candidate(training_, plan_, shapes_[index]);
+}
+
+Result<Space> Space::of(const Workload& workload, const Training& training, const Plan& plan,
+                        std::uint32_t ranks, const Axes& axes) {
+  Space space(training, plan);
+  std::optional<Error> why_not;
+  const std::uint32_t servers =
+      plan.synchronization == Synchronization::kParameterServer ? plan.parameter_server.servers : 0;
+  if (ranks > servers) {
+    Enumeration all(workload, axes, space);
+    all.of(ranks - servers);
+    why_not = std::move(all).why_not();
+  }
+  if (space.size() > 0) return space;
+  std::string nearest;
+  constexpr std::uint32_t kLookedAt = 64;  // counts below
+  const std::uint32_t least = std::max(servers, ranks > kLookedAt ? ranks - kLookedAt : 0);
+  for (std::uint32_t fewer = ranks; fewer-- > least + 1 && nearest.empty();) {
+    Enumeration(workload, axes, space).of(fewer - servers);
+    if (space.size() > 0) nearest = fmt::format("nearest: {} ranks", fewer);
+  }
+  return fail(fmt::format("no plan of {} ranks divides this job{}", ranks,
+                          why_not ? ": " + why_not->diagnostics.front().problem : ""),
+              "degrees that divide layers, heads and batch", nearest);
+}
+
+}  // namespace rehearse::strategies

@@ -1,0 +1,78 @@
+// Space: all the plans that a job could run under on so many ranks, one after the other.
+//
+// A plan is there when it can be laid out as far as degrees, batches and layers divide
+// (check_plan.h); whether it fits into memory is for a cost model to say. Values that change
+// nothing are left out: ZeRO without anybody to share with, schedules of one stage, recomputation
+// of what is not kept. The order is fixed, so that a number names a plan: ranges of numbers are
+// what threads, processes and machines share out.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "models/workload/workload.h"
+#include "sim/base/result.h"
+#include "strategies/plan.h"
+
+namespace rehearse::strategies {
+
+/// The values that each axis may take. Empty: all that divide.
+struct Axes {
+  std::vector<std::uint32_t> data = {};
+  std::vector<std::uint32_t> tensor = {};
+  std::vector<std::uint32_t> pipeline = {};
+  std::vector<std::uint32_t> context = {};
+  std::vector<std::uint32_t> expert = {};
+  std::vector<std::uint32_t> interleave = {};
+  std::vector<double> microbatch = {};  ///< empty: powers of two
+  std::vector<Schedule> schedule = {};
+  std::vector<std::uint32_t> zero = {};
+  std::vector<Recompute> recompute = {};
+  std::vector<Offload> offload = {};
+  std::vector<Placement> placement = {};
+  /// Absent: where tensor parallelism leaves tokens to divide.
+  std::optional<bool> sequence_parallel = {};
+};
+
+struct Candidate {
+  Training training;
+  Plan plan;
+};
+
+class Space {
+ public:
+  /// Plans that take all `ranks`, ranks that serve parameters included. What is no axis is as in
+  /// `training` and `plan`; a plan with stages of its own keeps their degrees. Fails with one line
+  /// where nothing can be laid out: with the first reason, and the nearest number of ranks below
+  /// with which something can. REQUIRES: `workload` outlives no one; it is only read here.
+  static Result<Space> of(const workload::Workload& workload, const Training& training,
+                          const Plan& plan, std::uint32_t ranks, const Axes& axes);
+
+  std::uint64_t size() const { return shapes_.size(); }
+  /// REQUIRES: below size().
+  Candidate at(std::uint64_t index) const;
+
+ private:
+  /// A plan in few bytes: there are a million.
+  struct Shape {
+    float microbatch;
+    std::uint32_t data, tensor, pipeline, context, expert, interleave;
+    Schedule schedule;
+    std::uint8_t zero;
+    Recompute recompute;
+    Offload offload;
+    Placement placement;
+    bool sequence_parallel;
+  };
+  class Enumeration;
+
+  Space(const Training& training, const Plan& plan) : training_(training), plan_(plan) {}
+  static Candidate candidate(const Training& training, const Plan& plan, const Shape& shape);
+
+  Training training_;
+  Plan plan_;
+  std::vector<Shape> shapes_ = {};
+};
+
+}  // namespace rehearse::strategies

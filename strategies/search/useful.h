@@ -1,0 +1,34 @@
+// Which values of a plan's axes change anything for a workload.
+#pragma once
+
+#include <vector>
+
+#include "models/workload/workload.h"
+#include "strategies/plan.h"
+
+namespace rehearse::strategies {
+
+struct UsefulAxes {
+  bool weight_gradients = false;   ///< ops are marked as such: zero_bubble has something to put off
+  bool unfused_attention = false;  ///< which keys and values cannot be sent around
+  std::vector<Recompute> recompute = {Recompute::kNone};
+};
+
+inline UsefulAxes useful_axes(const workload::Workload& workload) {
+  UsefulAxes useful;
+  bool core = false, input = false;
+  for (const workload::Layer& layer : workload.layers) {
+    for (const workload::Op& op : layer.backward) useful.weight_gradients |= op.weight_gradient;
+    for (const workload::Op& op : layer.forward)
+      useful.unfused_attention |= op.core && op.kind == workload::OpKind::kGemm;
+    for (const workload::Kept& kept : layer.kept) {
+      core |= kept.core && !kept.transient;
+      input |= kept.input;
+    }
+  }
+  if (core) useful.recompute.push_back(Recompute::kSelective);
+  if (input) useful.recompute.push_back(Recompute::kFull);
+  return useful;
+}
+
+}  // namespace rehearse::strategies
