@@ -29,10 +29,10 @@ struct Offer {
 
 /// Of a step, on top of what it would take without; absent: the job says nothing of it.
 struct Stalls {
-  std::optional<Seconds> interconnect;  ///< links within nodes
-  std::optional<Seconds> network;       ///< links between nodes
-  std::optional<Seconds> input;         ///< preparing samples
-  std::optional<Seconds> fetch;         ///< reading them from storage
+  std::optional<Seconds> interconnect = {};  ///< links within nodes
+  std::optional<Seconds> network = {};       ///< links between nodes
+  std::optional<Seconds> input = {};         ///< preparing samples
+  std::optional<Seconds> fetch = {};         ///< reading them from storage
 };
 
 struct Evaluation {
@@ -54,11 +54,11 @@ struct Wish {
   std::string provider;               ///< empty: any
   std::vector<std::uint32_t> counts;  ///< of instances, ascending
   Place place;                        ///< without what is rented
-  Keeping keeping;
-  std::optional<Usd> budget;
-  std::optional<Seconds> deadline;
-  std::optional<double> most_carbon;     ///< grams
-  std::optional<FunctionJob> functions;  ///< where the job would do for them
+  Keeping keeping = {};
+  std::optional<Usd> budget = {};
+  std::optional<Seconds> deadline = {};
+  std::optional<double> most_carbon = {};     ///< grams
+  std::optional<FunctionJob> functions = {};  ///< where the job would do for them
 };
 
 struct Option {

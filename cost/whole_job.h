@@ -13,15 +13,15 @@ namespace rehearse::cost {
 
 /// What of a job is kept, and how often it is lost; of a job file, sections `storage` and `spot`.
 struct Keeping {
-  std::optional<Bytes> checkpoint;  ///< absent: as the caller has it of the model
-  std::optional<Seconds> every;     ///< work between checkpoints; absent: daly_interval on spot
-  double keep = 2;                  ///< checkpoints at a time
-  std::optional<ByteRate> write;    ///< of all instances together; absent: of their links
+  std::optional<Bytes> checkpoint = {};  ///< absent: as the caller has it of the model
+  std::optional<Seconds> every = {};   ///< work between checkpoints; absent: daly_interval on spot
+  double keep = 2;                     ///< checkpoints at a time
+  std::optional<ByteRate> write = {};  ///< of all instances together; absent: of their links
   Seconds restart = Seconds::s(300);
-  std::optional<Bytes> dataset;  ///< kept as long as the job runs
-  std::optional<Bytes> fetched;  ///< out of the cloud, at the end
+  std::optional<Bytes> dataset = {};  ///< kept as long as the job runs
+  std::optional<Bytes> fetched = {};  ///< out of the cloud, at the end
   /// Mean time between interruptions of one spot instance.
-  std::optional<Estimate<Seconds>> between;
+  std::optional<Estimate<Seconds>> between = {};
 };
 
 struct JobTime {

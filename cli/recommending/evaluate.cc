@@ -5,12 +5,15 @@
 #include <fmt/core.h>
 
 #include "cli/config/job_account.h"
-#include "cli/recommending/best_plan.h"
+#include "cli/planning/find_plans.h"
+#include "cli/planning/plan_words.h"
 #include "cli/recommending/stalls.h"
 #include "models/compute/device_facts.h"
+#include "models/step/devices.h"
 #include "sim/base/file.h"
 #include "sim/cluster/instance_shape.h"
 #include "sim/cluster/read_cluster.h"
+#include "strategies/lay_out.h"
 
 namespace rehearse::cli {
 namespace {
@@ -126,21 +129,23 @@ Result<cost::Evaluation> JobOnOffers::evaluate(const cost::Offer& offer) const {
     Result<JobFile> job = read_job_on(file->root(), path_.parent_path(), std::move(*cluster),
                                       {offer.instance->name, static_cast<double>(offer.count)});
     if (!job) return forward(job);
-    Result<PlannedStep> best = best_plan(*job);
-    if (!best) return forward(best);
-    Result<cost::Stalls> stalls =
-        stalls_of(best->spec, job->cluster, best->step, step::Fidelity::kClosed);
+    Result<FoundPlans> plans =
+        find_plans(job->spec, job->cluster, {.keep = 1, .confirm = step::Fidelity::kClosed});
+    if (!plans) return forward(plans);
+    const step::Step& step = *plans->best.front().step;
+    step::Spec spec = spec_of(job->spec, plans->best.front());
+    const Result<cost::Stalls> stalls =
+        stalls_of(spec, job->cluster, step, step::Fidelity::kClosed);
     if (!stalls) return forward(stalls);
-    cost::Evaluation evaluation{
-        .job = {best->step.time, *steps_to(job_.target, best->step.layout),
-                Bytes::b(best->spec.workload.parameters() *
-                         bytes_per_parameter(best->spec.training.optimizer))},
-        .plan = best->words,
-        .devices = devices_of(job->cluster, best->step),
-        .stalls = *stalls};
+    cost::Evaluation evaluation{.job = {step.time, *steps_to(job_.target, step.layout),
+                                        Bytes::b(spec.workload.parameters() *
+                                                 bytes_per_parameter(spec.training.optimizer))},
+                                .plan = plan_words(spec.training, spec.plan),
+                                .devices = devices_of(job->cluster, step),
+                                .stalls = *stalls};
     const std::lock_guard lock(kept_->mutex);
     evaluation.detail = kept_->specs.size();
-    kept_->specs.push_back(std::move(best->spec));
+    kept_->specs.push_back(std::move(spec));
     return evaluation;
   };
   Result<cost::Evaluation> result = run();

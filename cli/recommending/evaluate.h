@@ -1,8 +1,12 @@
 // What a job takes on instances of the catalog: the best plan of each offer, for cost::recommend.
 #pragma once
 
+#include <deque>
 #include <filesystem>
+#include <map>
+#include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <vector>
 
