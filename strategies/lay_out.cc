@@ -119,7 +119,26 @@ void note(std::vector<std::string>& applied, std::string_view name) {
   if (std::find(applied.begin(), applied.end(), name) == applied.end()) applied.emplace_back(name);
 }
 
+Result<Workload> rewrite(const Workload& workload, const RankSetting& setting,
+                         std::vector<std::string>& applied) {
+  Result<Workload> one = workload;
+  for (const RankTransform& transform : kRankTransforms) {
+    if (!transform.wanted(setting)) continue;
+    one = transform.apply(std::move(*one), setting);
+    if (!one) return forward(one);
+    if (Status ok = verify_after(transform.name, *one); !ok) return forward(ok);
+    note(applied, transform.name);
+  }
+  return one;
+}
+
 }  // namespace
+
+Result<Workload> workload_of_rank(const Workload& workload, const Training& training,
+                                  const Plan& plan) {
+  std::vector<std::string> applied;
+  return rewrite(workload, settings_of(training, plan).front(), applied);
+}
 
 std::uint32_t ranks_of(const Plan& plan) {
   std::uint32_t ranks = plan.data * plan.tensor * plan.context * plan.pipeline;
@@ -150,14 +169,8 @@ Result<Layout> lay_out(const Workload& workload, const Training& training, const
       which.push_back(which[at]);
       continue;
     }
-    Result<Workload> one = workload;
-    for (const RankTransform& transform : kRankTransforms) {
-      if (!transform.wanted(settings[s])) continue;
-      one = transform.apply(std::move(*one), settings[s]);
-      if (!one) return forward(one);
-      if (Status ok = verify_after(transform.name, *one); !ok) return forward(ok);
-      note(applied, transform.name);
-    }
+    Result<Workload> one = rewrite(workload, settings[s], applied);
+    if (!one) return forward(one);
     which.push_back(rewritten.size());
     rewritten.push_back(std::move(*one));
   }

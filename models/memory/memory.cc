@@ -67,10 +67,9 @@ ChunkLoads loads_of(const workload::Chunk& chunk, const workload::Gathering& gat
     const double loss = loss_of(layer), kept = layer.kept_bytes().b();
     if (i + 1 == chunk.layers.size()) loads.forward.gathered = weights;
     loads.forward.loss += loss;
-    const Load backward = {
-        .activations = -gone,
-        .transient = kBackwardTransient * kept + kRecomputed * layer.recomputed.b(),
-        .gathered = weights + gradient};
+    const Load backward = {.activations = -gone,
+                           .transient = backward_transient(layer).b(),
+                           .gathered = weights + gradient};
     if (loss > 0)
       loads.head = backward;
     else if (!loads.layer || backward.sum() > loads.layer->sum())
@@ -94,8 +93,7 @@ class Curve {
     base_.weights = Bytes::b(parameters * stage.states.weights);
     base_.gradients = Bytes::b(parameters * stage.states.gradient);
     base_.optimizer = Bytes::b(parameters * stage.states.optimizer);
-    base_.context = Bytes::mib(kContextMibPerMultiprocessor * device.multiprocessors);
-    if (layout.ranks() > 1) base_.context += Bytes::gib(kNcclGib);
+    base_.context = context_of(device, layout.ranks() > 1);
     running_ = base_;
     if (!assumptions.gradients_stay && layout.microbatches <= 1) running_.gradients = Bytes::b(0);
     running_.gathered = stage.gathered;
@@ -104,6 +102,40 @@ class Curve {
   }
 
   std::vector<Moment> moments() {
+    std::vector<Moment> moments;
+    each([&](std::string_view phase, std::optional<std::size_t> slot, double activations,
+             const Load& load) { moments.push_back(moment(phase, slot, activations, load)); });
+    moments.push_back(optimizer());
+    return moments;
+  }
+
+  /// The first of those with the most, without the others.
+  Moment peak() {
+    struct {
+      std::string_view phase = {};
+      std::optional<std::size_t> slot = {};
+      double activations = 0;
+      const Load* load = nullptr;
+      double sum = -1;
+    } most;
+    const double factor = assumptions_.activation_factor;
+    each([&](std::string_view phase, std::optional<std::size_t> slot, double activations,
+             const Load& load) {
+      const double sum =
+          (std::max(0.0, activations + load.activations) + load.loss + load.transient) * factor +
+          load.gathered;
+      if (sum > most.sum) most = {phase, slot, activations, &load, sum};
+    });
+    Moment update = optimizer();
+    if (most.load == nullptr) return update;
+    Moment running = moment(most.phase, most.slot, most.activations, *most.load);
+    return running.parts.total() < update.parts.total() ? update : running;
+  }
+
+ private:
+  /// Every moment but that of the optimizer.
+  template <class Take>
+  void each(Take take) {
     const Pass frees = splits_backward(stage_) ? Pass::kBackwardWeights : Pass::kBackward;
     std::vector<std::uint32_t> held(chunks_.size(), 0);
     double activations = 0;
@@ -115,44 +147,44 @@ class Curve {
       if (slot.pass == Pass::kForward) {
         ++held[slot.chunk];
         activations += chunk.kept;
-        add("forward", i, activations, chunk.forward);
+        take("forward", i, activations, chunk.forward);
       } else if (slot.pass != Pass::kRecompute) {
         if (chunk.head && slot.pass == Pass::kBackward)
-          add("head backward", i, activations, *chunk.head);
-        if (chunk.layer) add("layer backward", i, activations, *chunk.layer);
+          take("head backward", i, activations, *chunk.head);
+        if (chunk.layer) take("layer backward", i, activations, *chunk.layer);
       }
       if (slot.pass == frees && held[slot.chunk] > 0) {
         --held[slot.chunk];
         activations -= chunk.kept;
       }
     }
-    // Gradients are unscaled or clipped, and the update has temporaries: a copy of them.
-    Parts update = base_;
-    update.transient = base_.gradients;
-    push("optimizer", std::nullopt, update);
-    return std::move(moments_);
   }
 
- private:
-  void add(std::string_view phase, std::size_t slot, double activations, const Load& load) {
+  Moment moment(std::string_view phase, std::optional<std::size_t> slot, double activations,
+                const Load& load) const {
     const double factor = assumptions_.activation_factor;
     Parts parts = running_;
     parts.activations = Bytes::b(std::max(0.0, activations + load.activations) * factor);
     parts.loss = Bytes::b(load.loss * factor);
     parts.transient = Bytes::b(load.transient * factor);
     parts.gathered += Bytes::b(load.gathered);
-    push(phase, slot, parts);
+    return with_reserve(phase, slot, parts);
   }
-  void push(std::string_view phase, std::optional<std::size_t> slot, Parts parts) {
+  /// Gradients are unscaled or clipped, and the update has temporaries: a copy of them.
+  Moment optimizer() const {
+    Parts update = base_;
+    update.transient = base_.gradients;
+    return with_reserve("optimizer", std::nullopt, update);
+  }
+  Moment with_reserve(std::string_view phase, std::optional<std::size_t> slot, Parts parts) const {
     parts.reserve = (parts.total() - parts.context) * (assumptions_.reserve - 1);
-    moments_.push_back({phase, slot, parts});
+    return {phase, slot, parts};
   }
 
   const Stage& stage_;
   const Assumptions& assumptions_;
   Parts base_{}, running_{};
   std::vector<ChunkLoads> chunks_ = {};
-  std::vector<Moment> moments_ = {};
 };
 
 /// Half the width of the 90 % interval. Parts err apart from each other.
@@ -190,6 +222,15 @@ Device device_of(const cluster::Gpu& gpu) {
   return {Bytes::gib(named * (corrected ? 15.0 / 16 : 0.99)), gpu.multiprocessors, gpu.name};
 }
 
+Bytes context_of(const Device& device, bool communicates) {
+  const Bytes driver = Bytes::mib(kContextMibPerMultiprocessor * device.multiprocessors);
+  return communicates ? driver + Bytes::gib(kNcclGib) : driver;
+}
+
+Bytes backward_transient(const Layer& layer) {
+  return layer.kept_bytes() * kBackwardTransient + layer.recomputed * kRecomputed;
+}
+
 std::vector<Moment> memory_curve(const workload::Layout& layout, const Stage& stage,
                                  const Device& device, const Assumptions& assumptions) {
   return Curve(layout, stage, device, assumptions).moments();
@@ -197,10 +238,7 @@ std::vector<Moment> memory_curve(const workload::Layout& layout, const Stage& st
 
 StageMemory memory_of(const workload::Layout& layout, const Stage& stage, const Device& device,
                       const Assumptions& assumptions) {
-  const std::vector<Moment> moments = memory_curve(layout, stage, device, assumptions);
-  const Moment& peak = *std::max_element(
-      moments.begin(), moments.end(),
-      [](const Moment& a, const Moment& b) { return a.parts.total() < b.parts.total(); });
+  const Moment peak = Curve(layout, stage, device, assumptions).peak();
   const Bytes total = peak.parts.total();
   const Bytes half = half_width(peak.parts, assumptions, layout.ranks() > 1);
   const Provenance provenance = assumptions.implementation == Knowledge::kMeasured

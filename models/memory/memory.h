@@ -44,6 +44,11 @@ struct Device {
 /// 79.2, H100 79.6), and less a sixteenth where GDDR has error correction (A10G 22.5 of 24).
 Device device_of(const cluster::Gpu& gpu);
 
+/// Outside the allocator: the driver's context, and NCCL's where ranks talk to each other.
+Bytes context_of(const Device& device, bool communicates);
+/// What backward of a layer needs beside what was kept.
+Bytes backward_transient(const workload::Layer& layer);
+
 /// How well it is known what the framework keeps of a layer.
 enum class Knowledge : std::uint8_t {
   kUnknown,   ///< ±30 % of activations and loss

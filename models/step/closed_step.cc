@@ -143,6 +143,7 @@ class Evaluation {
     if (!crossings) return forward(crossings);
     if (Status ok = find_kinds(); !ok) return forward(ok);
     chain_ = strategies::chain_of(layout_);
+    for (const Stage& stage : layout_.stages) split_of_.push_back(strategies::split_of(stage));
     for (const ChunkPlace& place : chain_)
       if (Status ok = price(place); !ok) return forward(ok);
     if (Status ok = price(*crossings); !ok) return forward(ok);
@@ -170,7 +171,7 @@ class Evaluation {
 
   Status price(const ChunkPlace& place) {
     const Stage& stage = layout_.stages[place.stage];
-    const Split split = strategies::split_of(stage);
+    const Split split = split_of_[place.stage];
     std::vector<PricedLayer>& layers = layers_.emplace_back();
     for (const Layer& layer : stage.chunks[place.chunk].layers) {
       PricedLayer priced{.count = layer.count, .passes = {}, .deferred = {}, .rest = {}};
@@ -326,8 +327,7 @@ class Evaluation {
 
   /// The clock of a stage when its order has ended and sums beside its last backward run.
   Clock sums(std::uint32_t s, const OrderTimes& times) const {
-    const Pass last =
-        strategies::split_of(layout_.stages[s]).weights ? Pass::kBackwardWeights : Pass::kBackward;
+    const Pass last = split_of_[s].weights ? Pass::kBackwardWeights : Pass::kBackward;
     std::vector<std::size_t> places;
     for (std::size_t place = 0; place < chain_.size(); ++place)
       if (chain_[place].stage == s) places.push_back(place);
@@ -350,7 +350,7 @@ class Evaluation {
   /// Of a stage in its order: all its passes, and what of them and of the step computes.
   std::pair<Seconds, Seconds> work_of(std::uint32_t s) const {
     Picoseconds busy(0), compute(0);
-    const Split split = strategies::split_of(layout_.stages[s]);
+    const Split split = split_of_[s];
     const auto computing = [](const PricedRun& run) {
       Picoseconds sum(0);
       for (const Priced& piece : run)
@@ -378,6 +378,7 @@ class Evaluation {
   const StepOptions& options_;
   std::vector<const strategies::KindPrice*> price_of_;  // by stage
   std::vector<ChunkPlace> chain_;
+  std::vector<Split> split_of_;                   // by stage: it looks through a whole order
   std::vector<std::vector<PricedLayer>> layers_;  // by place in the chain
   OrderCosts costs_;
 };

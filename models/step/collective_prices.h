@@ -8,6 +8,8 @@
 
 #include <map>
 #include <tuple>
+#include <unordered_map>
+#include <vector>
 
 #include "models/job/group_network.h"
 #include "models/workload/layout.h"
@@ -25,6 +27,9 @@ class CollectivePrices {
   /// Fails where the stage has ranks that the cluster has no devices for, and where the algorithm
   /// cannot do it. A group of one takes no time.
   Result<Estimate<Seconds>> of(const workload::Op& op, const workload::Stage& stage);
+  /// A number that is the same for groups to which every such collective costs the same. Fails as
+  /// of() does. REQUIRES: a group of two or more.
+  Result<std::uint32_t> likeness(const workload::Op& op, const workload::Stage& stage);
   /// From the first rank of a stage to the first of its partners on another.
   Result<Estimate<Seconds>> message(const workload::Stage& from, const workload::Stage& to,
                                     Bytes bytes);
@@ -41,7 +46,13 @@ class CollectivePrices {
   const cluster::Cluster& cluster_;
   const job::Rules& rules_;
   job::Schedules schedules_;
-  std::map<Key, job::GroupSchedule> known_;
+  std::map<Key, std::uint32_t> known_;  ///< which of distinct_
+  struct Distinct {
+    CollectiveKind kind;
+    job::GroupSchedule schedule;
+    std::unordered_map<double, Estimate<Seconds>> prices;  ///< by bytes
+  };
+  std::vector<Distinct> distinct_;
   std::map<std::pair<std::uint32_t, std::uint32_t>, cluster::PointToPoint> paths_;
   std::vector<job::Pricing> pricings_;
 };

@@ -6,6 +6,8 @@
 #include "models/step/closed_step.h"
 #include "models/step/collective_prices.h"
 #include "models/step/devices.h"
+#include "models/step/known_prices.h"
+#include "models/step/plan_bound.h"
 #include "sim/cluster/catalog.h"
 #include "strategies/lay_out.h"
 
@@ -51,8 +53,17 @@ class PlanCosts::State {
     return cost;
   }
 
-  std::optional<PlanCost> at_least(const Training&, const Plan&) {
-    return PlanCost{Seconds::s(0), Bytes::b(0), std::vector(kinds_.size(), Seconds::s(0))};
+  std::optional<PlanCost> at_least(const Training& training, const Plan& plan) {
+    if (!plan.stages.empty())  // each has degrees of its own
+      return PlanCost{Seconds::s(0), Bytes::b(0), std::vector(kinds_.size(), Seconds::s(0))};
+    if (!devices_ || ranks_ != strategies::ranks_of(plan)) {
+      const Result<Layout> layout = strategies::lay_out(spec_.workload, training, plan);
+      if (!layout) return wrong(layout);
+      if (!find_devices(*layout)) return std::nullopt;
+    }
+    const Result<PlanCost> least = bound_->of(training, plan);
+    if (!least) return wrong(least);
+    return *least;
   }
 
   const Error& why() const { return why_; }
@@ -79,6 +90,19 @@ class PlanCosts::State {
     return std::nullopt;
   }
 
+  std::vector<PlanBound::Room> rooms(bool communicates) const {
+    std::vector<PlanBound::Room> rooms;
+    for (const Kind& kind : kinds_) {
+      if (kind.gpu == nullptr) {
+        rooms.push_back({Bytes::gib(1e9), Bytes::b(0)});
+        continue;
+      }
+      const memory::Device device = memory::device_of(*kind.gpu);
+      rooms.push_back({device.usable, memory::context_of(device, communicates)});
+    }
+    return rooms;
+  }
+
   /// The devices of all ranks are those of the first plan that takes as many.
   bool find_devices(const Layout& layout) {
     if (devices_ && ranks_ == layout.ranks()) return true;
@@ -93,7 +117,7 @@ class PlanCosts::State {
       if (!time) return forward(time);
       return time->value;
     };
-    prices_.emplace(StepPrices{.op = devices_->prices(),
+    prices_.emplace(StepPrices{.op = known_prices(),
                                .collective =
                                    [this, value](const workload::Op& op, const Stage& stage) {
                                      return value(collectives_.of(op, stage));
@@ -102,7 +126,24 @@ class PlanCosts::State {
                                    [this, value](const Stage& from, const Stage& to, Bytes bytes) {
                                      return value(collectives_.message(from, to, bytes));
                                    }});
+    bound_.emplace(spec_, prices_->op, rooms(ranks_ > 1), collectives_);
     return true;
+  }
+
+  /// Those of the devices, each op once.
+  strategies::Prices known_prices() {
+    const strategies::Prices prices = devices_->prices();
+    std::vector<strategies::KindPrice> known;
+    known_.clear();
+    for (std::uint32_t kind = 0; kind < devices_->kinds().size(); ++kind) {
+      const strategies::KindPrice& price = prices.of_kind(kind);
+      known_.push_back(std::make_unique<KnownPrices>(price.op));
+      known.push_back({[memo = known_.back().get()](const workload::Op& op) { return (*memo)(op); },
+                       price.host_rate});
+    }
+    std::vector<std::uint32_t> kind_of(ranks_);
+    for (std::uint32_t rank = 0; rank < ranks_; ++rank) kind_of[rank] = prices.kind_of(rank);
+    return {std::move(known), std::move(kind_of)};
   }
 
   std::size_t kind_of(const Stage& stage) const {
@@ -120,7 +161,9 @@ class PlanCosts::State {
   Bytes usable_ = Bytes::gib(1e9);
   std::unique_ptr<Devices> devices_ = {};
   std::uint32_t ranks_ = 0;
+  std::vector<std::unique_ptr<KnownPrices>> known_ = {};  // by kind
   std::optional<StepPrices> prices_ = {};
+  std::optional<PlanBound> bound_ = {};
   Error why_ = {};
 };
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include <oneapi/tbb/enumerable_thread_specific.h>
+#include <oneapi/tbb/global_control.h>
 #include <oneapi/tbb/parallel_for.h>
 #include <oneapi/tbb/task_arena.h>
 
@@ -89,12 +90,11 @@ class Keeper {
     }
     auto& front = found_.front;
     std::erase_if(front, [&](const Judged& f) { return beats(plan.figures, f.figures); });
-    front.insert(std::upper_bound(front.begin(), front.end(), plan,
-                                  [](const Judged& a, const Judged& b) {
-                                    return of(a.figures, Figure::kStepTime) <
-                                           of(b.figures, Figure::kStepTime);
-                                  }),
-                 plan);
+    const auto before = [](const Judged& a, const Judged& b) {
+      const double x = of(a.figures, Figure::kStepTime), y = of(b.figures, Figure::kStepTime);
+      return x != y ? x < y : a.index < b.index;
+    };
+    front.insert(std::upper_bound(front.begin(), front.end(), plan, before), plan);
   }
 
   const Question& question_;
@@ -109,6 +109,7 @@ class Run {
         question_(question),
         judges_(new_judge),
         options_(options),
+        threads_(tbb::global_control::max_allowed_parallelism, std::max(1U, options.threads)),
         arena_(static_cast<int>(std::max(1U, options.threads))) {}
 
   Result<Found> of(Range range) {
@@ -200,6 +201,8 @@ class Run {
   const Question& question_;
   tbb::enumerable_thread_specific<Judge> judges_;
   const SearchOptions& options_;
+  /// Threads that were asked for are made, on however few cores.
+  const tbb::global_control threads_;
   tbb::task_arena arena_;
   Found found_;
 };

@@ -68,7 +68,7 @@ struct Found {
   std::uint64_t seen = 0;       ///< plans of the range
   std::uint64_t evaluated = 0;  ///< of these; the others cannot matter
   std::vector<Judged> best;     ///< by the objective, then memory, time and index
-  std::vector<Judged> front;    ///< by step time
+  std::vector<Judged> front;    ///< by step time, then index
   /// Where no plan keeps the limits: that which is the least above them, by bounds. Index and
   /// bounds.
   std::optional<Judged> nearest;

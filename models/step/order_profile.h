@@ -1,0 +1,40 @@
+// OrderProfile: what of a stage's order decides bounds of time and memory.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <map>
+#include <tuple>
+#include <vector>
+
+#include "strategies/plan.h"
+#include "strategies/schedule.h"
+
+namespace rehearse::step {
+
+struct OrderProfile {
+  std::uint32_t first_chunk = 0;     ///< of the first slot, a forward
+  std::uint32_t last_chunk = 0;      ///< of the last backward of inputs
+  std::uint32_t weights_behind = 0;  ///< backwards of weights behind that
+  bool splits_weights = false, splits_recompute = false;
+  /// A moment at which as many microbatches are held as never more in all chunks at once.
+  struct Moment {
+    bool backward;  ///< at its begin, else at the end of a forward
+    std::uint32_t chunk;
+    std::vector<std::uint32_t> held;  ///< by chunk
+  };
+  std::vector<Moment> fullest = {};
+};
+
+class OrderProfiles {
+ public:
+  const OrderProfile& of(strategies::Schedule schedule, const strategies::PipelineShape& shape,
+                         std::uint32_t stage, bool recomputes);
+
+ private:
+  using Key = std::tuple<strategies::Schedule, std::uint32_t, std::uint32_t, std::uint32_t,
+                         std::uint32_t, bool>;
+  std::map<Key, OrderProfile> known_;
+};
+
+}  // namespace rehearse::step

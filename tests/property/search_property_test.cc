@@ -1,0 +1,166 @@
+// Searching plans: what bounds may cut, and that nothing else decides the answer.
+#include <random>
+
+#include <catch2/catch.hpp>
+
+#include "models/step/closed_step.h"
+#include "models/step/collective_prices.h"
+#include "models/step/devices.h"
+#include "sim/base/estimate.h"
+#include "strategies/lay_out.h"
+#include "tests/support/plan_spaces.h"
+
+namespace rehearse {
+namespace {
+
+using strategies::Candidate;
+using strategies::Figure;
+using strategies::Figures;
+using strategies::Found;
+using strategies::Judged;
+using strategies::Question;
+using test::PlanSpace;
+
+constexpr Bytes kAnything = Bytes::gib(1e6);
+
+Question random_question(std::mt19937& random, const PlanSpace& job) {
+  Question question;
+  question.objective = static_cast<Figure>(random() % 4);
+  question.keep = 1 + random() % 12;
+  question.front = {Figure::kStepTime, Figure::kMemory};
+  if (random() % 3 == 0) question.front.push_back(Figure::kEnergy);
+  // Limits that some plans of the space keep.
+  step::PlanCosts costs(job.spec, job.cluster);
+  for (const Figure figure : {Figure::kMemory, Figure::kStepTime}) {
+    if (random() % 2 == 0) continue;
+    const Candidate c = job.space.at(random() % job.space.size());
+    if (const auto cost = costs.of(c.training, c.plan, kAnything))
+      question.at_most[static_cast<std::size_t>(figure)] = of(test::figures_of(*cost), figure);
+  }
+  return question;
+}
+
+Found searched(const PlanSpace& job, const Question& question, strategies::Range range,
+               unsigned threads, bool bounds) {
+  const Bytes most = Bytes::b(question.at_most[1]);
+  Result<Found> found = strategies::search(
+      job.space, range, question, [&] { return test::judge_of(job, most, bounds); }, {threads, {}});
+  REQUIRE(found);
+  return std::move(*found);
+}
+
+void check_equal(const std::vector<Judged>& a, const std::vector<Judged>& b) {
+  REQUIRE(a.size() == b.size());
+  for (std::size_t i = 0; i < a.size(); ++i) {
+    CHECK(a[i].index == b[i].index);
+    CHECK(a[i].figures == b[i].figures);
+  }
+}
+
+}  // namespace
+
+TEST_CASE("A plan never costs less than its bound") {
+  std::mt19937 random(11);
+  std::size_t bounded = 0, tight = 0;
+  for (int round = 0; round < 12; ++round) {
+    const PlanSpace job = test::random_plan_space(random);
+    step::PlanCosts costs(job.spec, job.cluster);
+    for (int i = 0; i < 120; ++i) {
+      const std::uint64_t index = random() % job.space.size();
+      const Candidate c = job.space.at(index);
+      const auto least = costs.at_least(c.training, c.plan);
+      const auto cost = costs.of(c.training, c.plan, kAnything);
+      if (!cost) continue;
+      INFO("round " << round << ", plan " << index);
+      REQUIRE(least);
+      CHECK(least->step <= cost->step);
+      CHECK(least->memory <= cost->memory);
+      for (std::size_t k = 0; k < cost->busy.size(); ++k) CHECK(least->busy[k] <= cost->busy[k]);
+      ++bounded;
+      tight += least->step > cost->step * 0.7;
+    }
+  }
+  CHECK(bounded > 500);
+  CHECK(tight > bounded / 3);  // a bound of zero would be none
+}
+
+TEST_CASE("What plans share changes none of their costs") {
+  std::mt19937 random(5);
+  for (int round = 0; round < 6; ++round) {
+    const PlanSpace job = test::random_plan_space(random);
+    step::PlanCosts costs(job.spec, job.cluster);
+    for (int i = 0; i < 25; ++i) {
+      const Candidate c = job.space.at(random() % job.space.size());
+      const auto cost = costs.of(c.training, c.plan, kAnything);
+      const auto alone = step::PlanCosts(job.spec, job.cluster).of(c.training, c.plan, kAnything);
+      REQUIRE(cost.has_value() == alone.has_value());
+      if (!cost) continue;
+      CHECK(cost->step == alone->step);
+      // And these are closed_step and memory_on, of which no step is left out.
+      const auto layout = strategies::lay_out(job.spec.workload, c.training, c.plan);
+      REQUIRE(layout);
+      const auto devices = step::Devices::of(*layout, job.cluster, job.spec);
+      REQUIRE(devices);
+      job::Rules rules;
+      rules.calibrated = true;
+      rules.fidelity = job::Fidelity::kClosed;
+      step::CollectivePrices collectives(job.cluster, rules);
+      const auto step = step::closed_step(
+          *layout,
+          {.op = devices->prices(),
+           .collective = [&](const workload::Op& op, const workload::Stage& stage)
+               -> Result<Seconds> { return collectives.of(op, stage)->value; },
+           .message = [&](const workload::Stage& from, const workload::Stage& to, Bytes bytes)
+               -> Result<Seconds> { return collectives.message(from, to, bytes)->value; }},
+          {.job = {.host_per_kernel = job.spec.conditions.host_per_kernel,
+                   .fixed = job.spec.conditions.fixed},
+           .overlap_loss = job.spec.conditions.beside});
+      REQUIRE(step);
+      CHECK(step->step == cost->step);
+      const auto memory = step::memory_on(*layout, job.cluster);
+      REQUIRE(memory);
+      CHECK(memory::fullest(*memory).peak.value.b() == Approx(cost->memory.b()));
+    }
+  }
+}
+
+TEST_CASE("A search finds what evaluating everything finds") {
+  std::mt19937 random(7);
+  std::uint64_t seen = 0, evaluated = 0;
+  for (int round = 0; round < 8; ++round) {
+    const PlanSpace job = test::random_plan_space(random);
+    const Question question = random_question(random, job);
+    INFO("round " << round << " of " << job.space.size());
+    const strategies::Range all{0, job.space.size()};
+    const Found found = searched(job, question, all, 1, true);
+    const Found exhaustive = searched(job, question, all, 1, false);
+    check_equal(found.best, exhaustive.best);
+    check_equal(found.front, exhaustive.front);
+    CHECK(found.seen == job.space.size());
+    seen += found.seen;
+    evaluated += found.evaluated;
+  }
+  CHECK(evaluated < seen * 9 / 10);  // spaces are small, and a few hundred are looked at at once
+}
+
+TEST_CASE("A search gives the same on any number of threads, and in parts") {
+  std::mt19937 random(23);
+  for (int round = 0; round < 5; ++round) {
+    const PlanSpace job = test::random_plan_space(random);
+    const Question question = random_question(random, job);
+    const Found found = searched(job, question, {0, job.space.size()}, 1, true);
+    const Found threads = searched(job, question, {0, job.space.size()}, 3, true);
+    check_equal(found.best, threads.best);
+    check_equal(found.front, threads.front);
+    CHECK(found.evaluated == threads.evaluated);
+    const std::uint64_t cut = random() % (job.space.size() + 1);
+    const Found parts =
+        strategies::merged(searched(job, question, {0, cut}, 1, true),
+                           searched(job, question, {cut, job.space.size()}, 1, true), question);
+    check_equal(found.best, parts.best);
+    check_equal(found.front, parts.front);
+    CHECK(parts.seen == found.seen);
+  }
+}
+
+}  // namespace rehearse
