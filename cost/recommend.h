@@ -53,7 +53,7 @@ struct Evaluator {
 struct Wish {
   std::string provider;               ///< empty: any
   std::vector<std::uint32_t> counts;  ///< of instances, ascending
-  Place place;                        ///< without what is rented
+  Place place = {};                   ///< without what is rented
   Keeping keeping = {};
   std::optional<Usd> budget = {};
   std::optional<Seconds> deadline = {};

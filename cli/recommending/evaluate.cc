@@ -26,6 +26,17 @@ constexpr double kLeastBytesPerParameter = 2;
 /// Of a checkpoint: weights in fp32, and the optimizer's states.
 constexpr double kWeightBytes = 4;
 
+/// Hundreds of offers are compared: of a plan's axes those that decide most. Interleaving, other
+/// schedules, context parallelism and weights or activations in host memory are for `plan`, on the
+/// instance that was chosen.
+const strategies::Axes kAxes = {
+    .context = {1},
+    .interleave = {1},
+    .schedule = {strategies::Schedule::k1f1b},
+    .zero = {0, 1, 3},
+    .offload = {strategies::Offload::kNone, strategies::Offload::kOptimizer},
+    .placement = {strategies::Placement::kStagesApart}};
+
 constexpr double bytes_per_parameter(strategies::Optimizer optimizer) {
   switch (optimizer) {
     case strategies::Optimizer::kAdam:
@@ -129,8 +140,8 @@ Result<cost::Evaluation> JobOnOffers::evaluate(const cost::Offer& offer) const {
     Result<JobFile> job = read_job_on(file->root(), path_.parent_path(), std::move(*cluster),
                                       {offer.instance->name, static_cast<double>(offer.count)});
     if (!job) return forward(job);
-    Result<FoundPlans> plans =
-        find_plans(job->spec, job->cluster, {.keep = 1, .confirm = step::Fidelity::kClosed});
+    const PlanRequest request{.axes = kAxes, .keep = 1, .confirm = step::Fidelity::kClosed};
+    const Result<FoundPlans> plans = find_plans(job->spec, job->cluster, request);
     if (!plans) return forward(plans);
     const step::Step& step = *plans->best.front().step;
     step::Spec spec = spec_of(job->spec, plans->best.front());
