@@ -126,6 +126,8 @@ TEST_CASE("a job on spot takes longer by what interruptions cost") {
   const Seconds every = daly_interval(s(10), s(36000));
   CHECK(account.checkpoints->every.s() == Approx(every.s()));
   CHECK(account.checkpoints->slowdown == Approx(slowdown(every, {s(10), s(300)}, s(36000))));
+  CHECK(every.s() == Approx(842).epsilon(1e-3));  // as docs/concepts/recommending.md has it
+  CHECK(account.checkpoints->slowdown == Approx(1.0325).epsilon(1e-4));
   CHECK(account.time.value.s() == Approx(360000 * account.checkpoints->slowdown));
   CHECK(account.time.high.s() == Approx(432000 * slowdown(every, {s(10), s(300)}, s(18000))));
   // Every 2 minutes: nothing gets done.
