@@ -25,6 +25,7 @@ void add_inspect(CLI::App& app, Action& action);
 void add_mig(CLI::App& app, Action& action);
 void add_network(CLI::App& app, Action& action);
 void add_pack(CLI::App& app, Action& action);
+void add_plan(CLI::App& app, Action& action);
 void add_profile(CLI::App& app, Action& action);
 void add_recommend(CLI::App& app, Action& action);
 void add_replay(CLI::App& app, Action& action);

@@ -1,16 +1,10 @@
 #include "cli/commands/simulate_job_file.h"
 
-#include <fmt/core.h>
-
-#include "cli/commands/step_result.h"
-#include "cli/config/job_account.h"
+#include "cli/commands/predicted_job.h"
 #include "cli/output/job_events.h"
 #include "cli/output/result.h"
-#include "models/step/devices.h"
 #include "sim/base/file.h"
 #include "sim/engine/simgrid.h"
-#include "strategies/lay_out.h"
-#include "strategies/memory_savers.h"
 
 namespace rehearse::cli {
 namespace {
@@ -27,19 +21,6 @@ step::Fidelity fidelity_of(SimulateFidelity fidelity) {
   return step::Fidelity::kMessage;
 }
 
-/// What would make the job fit; nothing where it does.
-std::vector<std::string> remedies_of(const step::Spec& spec, const step::Step& step,
-                                     const cluster::Cluster& cluster) {
-  if (memory::fullest(step.memory).fit == memory::Fit::kFits) return {};
-  std::vector<memory::Trial> trials;
-  for (const strategies::MemorySaver& saver : strategies::memory_savers(spec.training, spec.plan))
-    if (const Result<workload::Layout> layout =
-            strategies::lay_out(spec.workload, saver.training, saver.plan))
-      if (Result<std::vector<memory::StageMemory>> memory = step::memory_on(*layout, cluster))
-        trials.push_back({saver.change, std::move(*memory)});
-  return memory::remedies(step.memory, trials);
-}
-
 Result<PredictedJob> predict_job(const SimulateOptions& options) {
   Result<JobFile> file = load_job(options.job_file, options.cluster, options.slice);
   if (!file) return forward(file);
@@ -48,15 +29,7 @@ Result<PredictedJob> predict_job(const SimulateOptions& options) {
   Result<step::Step> step =
       step::predict(file->spec, file->cluster, {.fidelity = fidelity, .unfold = options.unfold});
   if (!step) return wrong_in(options.job_file, step.error());
-  const std::size_t devices = file->cluster.devices().size();
-  if (step->layout.ranks() < devices)
-    step->warnings.push_back(fmt::format("{} of {} devices have nothing to do",
-                                         devices - step->layout.ranks(), devices));
-  cost::StepAccount account = account_of_step(*file, *step);
-  std::vector<std::string> remedies = remedies_of(file->spec, *step, file->cluster);
-  const std::optional<double> steps = steps_to(file->target, step->layout);
-  return PredictedJob{std::move(*file), std::move(*step),    std::move(account),
-                      fidelity,         std::move(remedies), steps};
+  return predicted_job(std::move(*file), std::move(*step), fidelity);
 }
 
 }  // namespace

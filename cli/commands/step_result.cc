@@ -194,6 +194,34 @@ Json memory_json(const PredictedJob& job) {
   return json;
 }
 
+}  // namespace
+
+Json plan_json(const step::Spec& spec) {
+  const strategies::Plan& plan = spec.plan;
+  const auto named = [](std::span<const std::string_view> names, auto value) {
+    return Json(names[static_cast<std::size_t>(value)]);
+  };
+  return {
+      {"data", plan.data},
+      {"tensor", plan.tensor},
+      {"pipeline", plan.pipeline},
+      {"context", plan.context},
+      {"expert", plan.expert},
+      {"expert_tensor", plan.expert_tensor.value_or(plan.tensor)},
+      {"interleave", plan.interleave},
+      {"split", named(strategies::kLayerSplitNames, strategies::split_for(spec.workload, plan))},
+      {"schedule", named(strategies::kScheduleNames, plan.schedule)},
+      {"zero", plan.zero},
+      {"sequence_parallel", plan.sequence_parallel},
+      {"synchronization", named(strategies::kSynchronizationNames, plan.synchronization)},
+      {"offload", named(strategies::kOffloadNames, plan.offload)},
+      {"placement", named(strategies::kPlacementNames, plan.placement)},
+      {"microbatch", spec.training.microbatch},
+      {"recompute", named(strategies::kRecomputeNames, spec.training.recompute)}};
+}
+
+namespace {
+
 /// Of so many steps; null where it is not known.
 Json money_json(const cost::StepAccount& account, double steps) {
   if (!account.money) return {};
@@ -279,28 +307,6 @@ std::string step_text(const PredictedJob& job) {
   for (const std::string& line : job.file.notes) text += line + "\n";
   for (const std::string& line : job.account.notes) text += line + "\n";
   return text;
-}
-
-Json plan_json(const step::Spec& spec) {
-  const strategies::Plan& plan = spec.plan;
-  const auto named = [](std::span<const std::string_view> names, auto value) {
-    return Json(names[static_cast<std::size_t>(value)]);
-  };
-  return {
-      {"data", plan.data},
-      {"tensor", plan.tensor},
-      {"pipeline", plan.pipeline},
-      {"context", plan.context},
-      {"expert", plan.expert},
-      {"expert_tensor", plan.expert_tensor.value_or(plan.tensor)},
-      {"interleave", plan.interleave},
-      {"split", named(strategies::kLayerSplitNames, strategies::split_for(spec.workload, plan))},
-      {"schedule", named(strategies::kScheduleNames, plan.schedule)},
-      {"zero", plan.zero},
-      {"sequence_parallel", plan.sequence_parallel},
-      {"synchronization", named(strategies::kSynchronizationNames, plan.synchronization)},
-      {"microbatch", spec.training.microbatch},
-      {"recompute", named(strategies::kRecomputeNames, spec.training.recompute)}};
 }
 
 Json step_json(const PredictedJob& job) {

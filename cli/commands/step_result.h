@@ -21,6 +21,8 @@ struct PredictedJob {
   std::optional<double> steps_to_target = {};
 };
 
+/// The plan with what of the training belongs to it.
+Json plan_json(const step::Spec& spec);
 std::string step_text(const PredictedJob& job);
 Json step_json(const PredictedJob& job);
 /// Degrees, schedule and what of the training the plan decides.

@@ -194,6 +194,45 @@ Result<cluster::Cluster> one_slice(const std::string& device, std::string_view p
       fmt::format("cluster: {{device: \"{}\", devices_per_node: 1, nodes: 1}}", name), name);
 }
 
+/// What a search must not choose.
+strategies::Axes fixed_axes(const YamlMap& root,
+                            const std::optional<strategies::Training>& training,
+                            const std::optional<strategies::Plan>& plan) {
+  strategies::Axes axes;
+  const auto fix = [](const std::optional<YamlMap>& map, std::string_view key, auto& values,
+                      const auto& value) {
+    if (map && map->has(key)) values = {value};
+  };
+  if (training) {
+    const std::optional<YamlMap> map = root.map("training");
+    fix(map, "microbatch", axes.microbatch, training->microbatch);
+    fix(map, "recompute", axes.recompute, training->recompute);
+  }
+  const std::optional<YamlMap> map = root.map("plan");
+  if (!map || !plan) return axes;
+  fix(map, "data", axes.data, plan->data);
+  fix(map, "tensor", axes.tensor, plan->tensor);
+  fix(map, "pipeline", axes.pipeline, plan->pipeline);
+  fix(map, "context", axes.context, plan->context);
+  fix(map, "expert", axes.expert, plan->expert);
+  fix(map, "interleave", axes.interleave, plan->interleave);
+  // Chunks run in the interleaved order under both of its names.
+  fix(map, "schedule", axes.schedule,
+      plan->interleave > 1 ? strategies::Schedule::kInterleaved : plan->schedule);
+  fix(map, "zero", axes.zero, plan->zero);
+  fix(map, "offload", axes.offload, plan->offload);
+  fix(map, "placement", axes.placement, plan->placement);
+  if (map->has("sequence_parallel")) axes.sequence_parallel = plan->sequence_parallel;
+  return axes;
+}
+
+/// Without shapes nothing divides what was recorded.
+void keep_as_recorded(strategies::Axes& axes, const strategies::Training& training) {
+  if (axes.tensor.empty()) axes.tensor = {1};
+  if (axes.context.empty()) axes.context = {1};
+  if (axes.microbatch.empty()) axes.microbatch = {training.microbatch};
+}
+
 /// The instances of the cluster, of each kind that it names.
 cost::Place place_of(const YamlMap& root) {
   cost::Place place;
@@ -215,7 +254,8 @@ cost::Place place_of(const YamlMap& root) {
 
 /// All sections but `cluster`; nothing where that is wrong.
 Result<JobFile> read_sections(const YamlMap& root, const std::filesystem::path& folder,
-                              std::optional<cluster::Cluster> cluster, cost::Place place) {
+                              std::optional<cluster::Cluster> cluster, cost::Place place,
+                              JobUse use) {
   const auto section = [&](std::string_view key, std::string_view expected) {
     std::optional<YamlMap> map = root.map(key);
     if (!map && !root.has(key)) root.report(key, "is missing", std::string(expected));
@@ -240,16 +280,21 @@ Result<JobFile> read_sections(const YamlMap& root, const std::filesystem::path& 
   std::optional<strategies::Plan> plan = strategies::Plan{};
   if (const auto map = root.map("plan")) plan = read_plan(*map);
 
-  const Implementation implementation =
-      usual(training.value_or(strategies::Training{}), plan.value_or(strategies::Plan{}), gpus);
+  strategies::Axes axes = fixed_axes(root, training, plan);
+  std::optional<strategies::Plan> assumed_plan = plan;
+  if (use == JobUse::kSearch && plan && plan->stages.empty() && axes.tensor.empty())
+    assumed_plan->tensor = 2;  // as any with tensor parallelism
+  const Implementation implementation = usual(training.value_or(strategies::Training{}),
+                                              assumed_plan.value_or(strategies::Plan{}), gpus);
   std::optional<workload::Workload> workload;
   std::string measured_on;
   std::vector<std::string> assumed;
-  ConditionsOf conditions(gpus, kernels_of(model, implementation, plan));
+  ConditionsOf conditions(gpus, kernels_of(model, implementation, assumed_plan));
   std::vector<std::string> notes;
   Result<MeasuredByDevice> measured_ops = read_measured_ops(root, folder, recorded, notes);
   if (!measured_ops) return forward(measured_ops);
   if (recorded && cluster && training && plan) {
+    if (use == JobUse::kSearch && !recorded->shapes) keep_as_recorded(axes, *training);
     if (Status ok = check_shapes(*recorded, *training, *plan); !ok) return forward(ok);
     assumed = recorded_as(*root.map("training"), *recorded, *training);
     std::vector<std::string> devices;
@@ -297,6 +342,7 @@ Result<JobFile> read_sections(const YamlMap& root, const std::filesystem::path& 
                        .measured_ops = std::move(*measured_ops),
                        .conditions_on = conditions.behind_first()},
               .has_plan = has_plan,
+              .axes = std::move(axes),
               .cluster = std::move(*cluster),
               .place = std::move(place),
               .keeping = costs->keeping,
@@ -309,7 +355,8 @@ Result<JobFile> read_sections(const YamlMap& root, const std::filesystem::path& 
 }  // namespace
 
 Result<JobFile> read_job(const YamlMap& root, const std::filesystem::path& folder,
-                         const std::filesystem::path& cluster_file, std::string_view slice) {
+                         const std::filesystem::path& cluster_file, std::string_view slice,
+                         JobUse use) {
   std::optional<cluster::Cluster> cluster;
   if (cluster_file.empty()) {
     cluster = cluster::read_cluster(root);
@@ -326,21 +373,22 @@ Result<JobFile> read_job(const YamlMap& root, const std::filesystem::path& folde
   }
   cost::Place place = place_of(root);
   if (!slice.empty()) place.rented.clear();  // the price of a part is none of the whole
-  return read_sections(root, folder, std::move(cluster), std::move(place));
+  return read_sections(root, folder, std::move(cluster), std::move(place), use);
 }
 
 Result<JobFile> read_job_on(const YamlMap& root, const std::filesystem::path& folder,
-                            cluster::Cluster cluster, cost::Rented rented) {
+                            cluster::Cluster cluster, cost::Rented rented, JobUse use) {
   root.map("cluster");  // known, and overruled
   return read_sections(root, folder, std::move(cluster),
-                       {.rented = {std::move(rented)}, .region = {}});
+                       {.rented = {std::move(rented)}, .region = {}}, use);
 }
 
 Result<JobFile> load_job(const std::filesystem::path& path,
-                         const std::filesystem::path& cluster_file, std::string_view slice) {
+                         const std::filesystem::path& cluster_file, std::string_view slice,
+                         JobUse use) {
   Result<YamlFile> file = YamlFile::load(path);
   if (!file) return forward(file);
-  return read_job(file->root(), path.parent_path(), cluster_file, slice);
+  return read_job(file->root(), path.parent_path(), cluster_file, slice, use);
 }
 
 tl::unexpected<Error> wrong_in(const std::filesystem::path& path, Error error) {

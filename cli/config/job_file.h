@@ -9,6 +9,7 @@
 #include "models/step/step.h"
 #include "sim/base/yaml.h"
 #include "sim/cluster/cluster.h"
+#include "strategies/search/space.h"
 
 namespace rehearse::cli {
 
@@ -17,10 +18,17 @@ struct Target {
   std::optional<double> tokens, samples, steps;
 };
 
+/// What a job file is read for: one plan, or the search of one. For a search, what the file does
+/// not say of how a model is computed is that of frameworks with tensor parallelism, under every
+/// plan.
+enum class JobUse : std::uint8_t { kOnePlan, kSearch };
+
 struct JobFile {
   std::string name;  ///< of the workload, for people
   step::Spec spec;
   bool has_plan = false;  ///< else `spec.plan` is one rank
+  /// What a search keeps fixed: what `plan` says, and `microbatch` and `recompute` of `training`.
+  strategies::Axes axes;
   cluster::Cluster cluster;
   cost::Place place;
   cost::Keeping keeping;  ///< what is kept of the job, and how often it is lost
@@ -35,17 +43,17 @@ struct JobFile {
 /// device takes the place of the cluster, and it has no price of its own.
 Result<JobFile> read_job(const YamlMap& root, const std::filesystem::path& folder,
                          const std::filesystem::path& cluster_file = {},
-                         std::string_view slice = {});
+                         std::string_view slice = {}, JobUse use = JobUse::kOnePlan);
 
 /// The same on another cluster of so many instances: the section `cluster` need not be there, and
 /// says nothing where it is.
 Result<JobFile> read_job_on(const YamlMap& root, const std::filesystem::path& folder,
-                            cluster::Cluster cluster, cost::Rented rented);
+                            cluster::Cluster cluster, cost::Rented rented, JobUse use);
 
 /// The same of a file that holds a job alone.
 Result<JobFile> load_job(const std::filesystem::path& path,
                          const std::filesystem::path& cluster_file = {},
-                         std::string_view slice = {});
+                         std::string_view slice = {}, JobUse use = JobUse::kOnePlan);
 
 /// What is wrong with a job as a whole: the error, with the file where it names none.
 tl::unexpected<Error> wrong_in(const std::filesystem::path& path, Error error);

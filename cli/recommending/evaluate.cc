@@ -26,16 +26,21 @@ constexpr double kLeastBytesPerParameter = 2;
 /// Of a checkpoint: weights in fp32, and the optimizer's states.
 constexpr double kWeightBytes = 4;
 
-/// Hundreds of offers are compared: of a plan's axes those that decide most. Interleaving, other
-/// schedules, context parallelism and weights or activations in host memory are for `plan`, on the
-/// instance that was chosen.
-const strategies::Axes kAxes = {
-    .context = {1},
-    .interleave = {1},
-    .schedule = {strategies::Schedule::k1f1b},
-    .zero = {0, 1, 3},
-    .offload = {strategies::Offload::kNone, strategies::Offload::kOptimizer},
-    .placement = {strategies::Placement::kStagesApart}};
+/// Hundreds of offers are compared: of a plan's axes those that decide most, but for what the file
+/// fixes. Interleaving, other schedules, context parallelism and weights or activations in host
+/// memory are for `plan`, on the instance that was chosen.
+strategies::Axes axes_of(strategies::Axes axes) {
+  const auto otherwise = [](auto& axis, auto values) {
+    if (axis.empty()) axis = values;
+  };
+  otherwise(axes.context, std::vector<std::uint32_t>{1});
+  otherwise(axes.interleave, std::vector<std::uint32_t>{1});
+  otherwise(axes.schedule, std::vector{strategies::Schedule::k1f1b});
+  otherwise(axes.zero, std::vector<std::uint32_t>{0, 1, 3});
+  otherwise(axes.offload, std::vector{strategies::Offload::kNone, strategies::Offload::kOptimizer});
+  otherwise(axes.placement, std::vector{strategies::Placement::kStagesApart});
+  return axes;
+}
 
 constexpr double bytes_per_parameter(strategies::Optimizer optimizer) {
   switch (optimizer) {
@@ -87,8 +92,9 @@ Result<JobOnOffers> JobOnOffers::load(const std::filesystem::path& path,
   if (!file) return forward(file);
   Result<cluster::Cluster> cluster = cluster_of(first);
   if (!cluster) return forward(cluster);
-  Result<JobFile> job = read_job_on(file->root(), path.parent_path(), std::move(*cluster),
-                                    {first.instance->name, static_cast<double>(first.count)});
+  Result<JobFile> job =
+      read_job_on(file->root(), path.parent_path(), std::move(*cluster),
+                  {first.instance->name, static_cast<double>(first.count)}, JobUse::kSearch);
   if (!job) return forward(job);
   if (target) job->target = target;
   if (!job->target)
@@ -137,10 +143,12 @@ Result<cost::Evaluation> JobOnOffers::evaluate(const cost::Offer& offer) const {
     if (!cluster) return forward(cluster);
     const Result<YamlFile> file = YamlFile::parse(text_, path_.string());
     if (!file) return forward(file);
-    Result<JobFile> job = read_job_on(file->root(), path_.parent_path(), std::move(*cluster),
-                                      {offer.instance->name, static_cast<double>(offer.count)});
+    Result<JobFile> job =
+        read_job_on(file->root(), path_.parent_path(), std::move(*cluster),
+                    {offer.instance->name, static_cast<double>(offer.count)}, JobUse::kSearch);
     if (!job) return forward(job);
-    const PlanRequest request{.axes = kAxes, .keep = 1, .confirm = step::Fidelity::kClosed};
+    const PlanRequest request{
+        .axes = axes_of(job->axes), .keep = 1, .confirm = step::Fidelity::kClosed};
     const Result<FoundPlans> plans = find_plans(job->spec, job->cluster, request);
     if (!plans) return forward(plans);
     const step::Step& step = *plans->best.front().step;

@@ -98,20 +98,20 @@ Spread spread_of(const Spec& spec) {
 }
 
 /// Errors of compute and of communication are taken as independent.
-Estimate<Seconds> interval(Seconds step, Seconds exposed, bool calibrated, const Work& work,
-                           const Spread& spread, Provenance conditions) {
-  const Seconds rest = step - exposed;
-  const double low_links = calibrated ? kFastestCalibrated : kFastestLinks;
-  const double high_links = calibrated ? kSlowestCalibrated : kSlowestLinks;
-  const double fastest = work.fastest * spread.fastest, slowest = work.slowest * spread.slowest;
-  const double down = std::hypot(rest.s() * (1 - fastest), exposed.s() * (1 - low_links));
-  const double up = std::hypot(rest.s() * (slowest - 1), exposed.s() * (high_links - 1));
-  Provenance provenance = std::max(work.provenance, conditions);
+Estimate<Seconds> interval(const Step& step, bool calibrated, Provenance provenance) {
+  const Seconds exposed = step.breakdown.exposed_communication;
+  const Seconds rest = step.time.value - exposed;
+  const double down =
+      std::hypot(rest.s() * (1 - step.computing.low), exposed.s() * (1 - step.links.low));
+  const double up =
+      std::hypot(rest.s() * (step.computing.high - 1), exposed.s() * (step.links.high - 1));
   // As for ops: what a hundredth of the time rests on does not mark the whole.
-  if (exposed > step * 0.01)
+  if (exposed > step.time.value * 0.01)
     provenance =
         std::max(provenance, calibrated ? Provenance::kInterpolated : Provenance::kExtrapolated);
-  return {step, Seconds::s(std::max(0.0, step.s() - down)), Seconds::s(step.s() + up), provenance};
+  const double value = step.time.value.s();
+  return {step.time.value, Seconds::s(std::max(0.0, value - down)), Seconds::s(value + up),
+          provenance};
 }
 
 /// How a layout is run: once as it is, and again without one thing.
@@ -237,8 +237,11 @@ Result<Step> predict(const Spec& spec, const cluster::Cluster& cluster,
   Provenance conditions = Provenance::kRecorded;
   for (const DeviceKind& kind : devices->kinds())
     conditions = std::max(conditions, kind.conditions.provenance);
-  step.time = interval(whole->step, parts.exposed_communication, calibrated, work, spread_of(spec),
-                       conditions);
+  const Spread spread = spread_of(spec);
+  step.computing = {work.fastest * spread.fastest, work.slowest * spread.slowest};
+  step.links = calibrated ? Factors{kFastestCalibrated, kSlowestCalibrated}
+                          : Factors{kFastestLinks, kSlowestLinks};
+  step.time = interval(step, calibrated, std::max(work.provenance, conditions));
   if (spec.workload.experts_per_token > 0)
     step.warnings.push_back(
         "mixture of experts: how fast it is depends on the release of its software; published jobs "

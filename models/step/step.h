@@ -51,6 +51,11 @@ struct Breakdown {
   Seconds fixed = Seconds::s(0);
 };
 
+/// The 90 % interval of a part of the step, as factors of it.
+struct Factors {
+  double low = 1, high = 1;
+};
+
 /// One change, and what it is worth.
 struct Counterfactual {
   std::string change;  ///< "tensor-parallel communication free"
@@ -70,6 +75,8 @@ struct Step {
   job::LoweredJob lowered;
   graph::Timeline timeline;
   Estimate<Seconds> time;
+  /// What `time`'s interval is made of: of all but exposed communication, and of that.
+  Factors computing = {}, links = {};
   Breakdown breakdown;
   std::vector<Counterfactual> counterfactuals;     ///< the most effective first
   std::vector<memory::StageMemory> memory;         ///< by stage, on its fullest kind of device

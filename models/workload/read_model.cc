@@ -60,22 +60,38 @@ std::optional<Named> description_at(const YamlMap& map, const std::filesystem::p
   return std::nullopt;
 }
 
+/// The model with the dimensions that the mapping gives in the place of its own.
+std::optional<Named> described(const YamlMap& map, const std::filesystem::path& folder,
+                               bool& named) {
+  std::optional<Named> model = description_at(map, folder, named);
+  if (!model) return model;
+  if (const std::optional<std::string> name = map.optional<std::string>("name"))
+    set_name(model->description, *name);
+  read_description(map, model->description);
+  return model;
+}
+
 }  // namespace
+
+std::optional<Description> read_model_description(const YamlMap& map,
+                                                  const std::filesystem::path& folder) {
+  bool named = false;
+  std::optional<Named> model = described(map, folder, named);
+  if (!model) return std::nullopt;
+  return std::move(model->description);
+}
 
 std::optional<Workload> read_model(const YamlMap& map, Implementation how,
                                    const std::filesystem::path& folder) {
   how = read_implementation(map, how);
   bool named = false;
-  std::optional<Named> model = description_at(map, folder, named);
+  std::optional<Named> model = described(map, folder, named);
   if (!model) {
     if (named) return std::nullopt;
     if (map.is_list("layers")) return read_measured_layers(map);
     map.report("model", "is missing", "a model, a hugging_face config, a kind, or layers");
     return std::nullopt;
   }
-  if (const std::optional<std::string> name = map.optional<std::string>("name"))
-    set_name(model->description, *name);
-  read_description(map, model->description);
   Result<Workload> made = workload_of(model->description, how);
   if (made) return std::move(*made);
   report(map, model->key, made.error());

@@ -4,7 +4,7 @@
 #include <filesystem>
 #include <optional>
 
-#include "models/workload/transformer.h"
+#include "models/workload/description.h"
 #include "sim/base/yaml.h"
 
 namespace rehearse::workload {
@@ -19,6 +19,11 @@ namespace rehearse::workload {
 ///
 /// Nothing where something is wrong, which is recorded in the map's file. Every key that may stand
 /// there is asked for; keys of the caller's own and no_other_keys() are the caller's affair.
+/// The dimensions of what read_model would make; nothing for a list of layers, and where something
+/// is wrong.
+std::optional<Description> read_model_description(const YamlMap& map,
+                                                  const std::filesystem::path& folder = {});
+
 std::optional<Workload> read_model(const YamlMap& map, Implementation how,
                                    const std::filesystem::path& folder = {});
 

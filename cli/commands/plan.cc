@@ -1,0 +1,245 @@
+// rehearse plan: search the plans of a job.
+#include <map>
+
+#include <CLI/CLI.hpp>
+#include <fmt/core.h>
+
+#include "cli/commands/commands.h"
+#include "cli/commands/plan_result.h"
+#include "cli/commands/predicted_job.h"
+#include "cli/output/result.h"
+#include "cli/planning/emit.h"
+#include "cli/planning/plan_words.h"
+#include "cli/planning/robustness.h"
+#include "models/workload/read_model.h"
+#include "sim/base/file.h"
+#include "sim/base/text.h"
+#include "sim/engine/simgrid.h"
+
+namespace rehearse::cli {
+namespace {
+
+using strategies::Figure;
+
+struct PlanOptions {
+  std::string job_file;
+  std::string cluster;
+  std::string objective = "step_time";
+  std::vector<std::string> within;
+  std::string fidelity = "message";
+  std::string emit;
+};
+
+template <std::size_t N>
+CLI::Validator one_of(const std::string_view (&names)[N]) {
+  return CLI::Validator(
+      [names](const std::string& name) -> std::string {
+        if (std::find(std::begin(names), std::end(names), name) != std::end(names)) return "";
+        return fmt::format("unknown name '{}'; {}", name, suggest(name, names));
+      },
+      "", "");
+}
+
+template <std::size_t N>
+std::size_t index_of(const std::string_view (&names)[N], std::string_view name) {
+  return static_cast<std::size_t>(std::find(std::begin(names), std::end(names), name) -
+                                  std::begin(names));
+}
+
+constexpr std::string_view kFidelityNames[] = {"closed", "message", "simgrid"};
+
+template <class Q>
+Result<double> amount(std::string_view text) {
+  const Result<Q> value = parse_quantity<Q>(text);
+  if (!value) return forward(value);
+  return value->si();
+}
+
+/// Grams; no other part of the program reads them.
+Result<double> grams(std::string_view text) {
+  const std::vector<std::string_view> words = split(text, ' ');
+  constexpr std::pair<std::string_view, double> kUnits[] = {
+      {"gCO2e", 1}, {"kgCO2e", 1e3}, {"tCO2e", 1e6}};
+  if (words.size() == 2)
+    for (const auto& [unit, factor] : kUnits)
+      if (words[1] == unit) {
+        char* end = nullptr;
+        const std::string number(words[0]);
+        const double value = std::strtod(number.c_str(), &end);
+        if (end == number.c_str() + number.size() && !number.empty()) return value * factor;
+      }
+  return fail(fmt::format("'{}' is no amount of carbon", text), "such as 120 gCO2e or 3 kgCO2e");
+}
+
+/// "memory=76 GiB".
+Status read_limit(const std::string& text, strategies::Figures& at_most) {
+  const std::size_t equals = text.find('=');
+  const std::string_view name = trim(std::string_view(text).substr(0, equals));
+  const std::size_t which = index_of(strategies::kFigureNames, name);
+  if (which == strategies::kFigures)
+    return fail(fmt::format("--within {}: unknown figure '{}'", text, name),
+                suggest(name, strategies::kFigureNames));
+  if (equals == std::string::npos)
+    return fail(fmt::format("--within {}: no amount", text),
+                fmt::format("such as '{}=…' with a number and a unit", name));
+  const std::string_view value = trim(std::string_view(text).substr(equals + 1));
+  Result<double> most = 0.0;
+  switch (static_cast<Figure>(which)) {
+    case Figure::kStepTime:
+      most = amount<Seconds>(value);
+      break;
+    case Figure::kMemory:
+      most = amount<Bytes>(value);
+      break;
+    case Figure::kCost:
+      most = amount<Usd>(value);
+      break;
+    case Figure::kEnergy:
+      most = amount<Joules>(value);
+      break;
+    case Figure::kCarbon:
+      most = grams(value);
+      break;
+  }
+  if (!most) {
+    Diagnostic d = most.error().diagnostics.front();
+    d.problem = fmt::format("--within {}: {}", text, d.problem);
+    return fail(std::move(d));
+  }
+  if (!(*most > 0)) return fail(fmt::format("--within {}: not above zero", text));
+  at_most[which] = std::min(at_most[which], *most);
+  return {};
+}
+
+Result<PlanRequest> request_of(const PlanOptions& options, const JobFile& file,
+                               const Globals& globals) {
+  PlanRequest request;
+  request.objective = static_cast<Figure>(index_of(strategies::kFigureNames, options.objective));
+  for (const std::string& text : options.within)
+    if (Status ok = read_limit(text, request.at_most); !ok) return forward(ok);
+  request.axes = file.axes;
+  if (!options.emit.empty())
+    keep_to(static_cast<Framework>(index_of(kFrameworkNames, options.emit)), request.axes);
+  request.confirm = static_cast<step::Fidelity>(index_of(kFidelityNames, options.fidelity));
+  request.place = file.place;
+  request.threads = globals.thread_count();
+  request.progress = globals.progress_of("searching plans");
+  return request;
+}
+
+/// The dimensions of the job's model, as far as the file has them.
+std::optional<workload::Transformer> model_of(const std::filesystem::path& path) {
+  const Result<YamlFile> file = YamlFile::load(path);
+  if (!file) return std::nullopt;
+  const std::optional<YamlMap> map = file->root().map("workload");
+  if (!map || map->has("recording")) return std::nullopt;
+  std::optional<workload::Description> model =
+      workload::read_model_description(*map, path.parent_path());
+  if (!model || !std::holds_alternative<workload::Transformer>(*model)) return std::nullopt;
+  return std::get<workload::Transformer>(std::move(*model));
+}
+
+/// The best plan that the framework can express; the first error where none can.
+Result<Exit> write_launch(const Planned& planned, const PlanOptions& options,
+                          const Globals& globals) {
+  const auto framework = static_cast<Framework>(index_of(kFrameworkNames, options.emit));
+  const std::optional<workload::Transformer> model = model_of(options.job_file);
+  std::optional<Error> first;
+  for (std::size_t i = 0; i < planned.best.size(); ++i) {
+    const Launch launch{planned.best[i].file.spec, planned.file.cluster, model};
+    const Result<Emitted> emitted = emit(framework, launch);
+    if (!emitted) {
+      if (!first) first = emitted.error();
+      continue;
+    }
+    if (first)
+      globals.warn(
+          fmt::format("plan {} of the best, since {}", i + 1, first->diagnostics.front().problem));
+    for (const std::string& note : emitted->notes) globals.warn(note);
+    globals.warn(fmt::format("{}: {} a step", plan_words(launch.spec.training, launch.spec.plan),
+                             to_string(planned.best[i].step.time.value, 4)));
+    const Formats formats = {.text = [&] { return emitted->text; },
+                             .json =
+                                 [&] {
+                                   Json json = json_root("plan");
+                                   json["launch"] = {{"framework", options.emit},
+                                                     {"text", emitted->text},
+                                                     {"notes", emitted->notes}};
+                                   json["plan"] = plan_json(launch.spec);
+                                   return json;
+                                 },
+                             .table = [&] { return plans_table(planned); }};
+    if (Status ok = write_result(globals, formats); !ok) return forward(ok);
+    return Exit::kSuccess;
+  }
+  return tl::unexpected(std::move(*first));
+}
+
+Result<Exit> run(const PlanOptions& options, const Globals& globals) {
+  Result<JobFile> file = load_job(options.job_file, options.cluster, {}, JobUse::kSearch);
+  if (!file) return forward(file);
+  Result<PlanRequest> request = request_of(options, *file, globals);
+  if (!request) return forward(request);
+  if (request->confirm == step::Fidelity::kSimgrid)
+    if (Status ok = engine::check_simgrid(); !ok) return forward(ok);
+  Result<FoundPlans> found = find_plans(file->spec, file->cluster, *request);
+  if (!found) return wrong_in(options.job_file, found.error());
+  Planned planned{std::move(*file), std::move(*request), std::move(*found), {}, {}};
+  planned.chance = chances(planned.found.best, planned.request.objective);
+  for (FoundPlan& plan : planned.found.best) {
+    JobFile job = planned.file;
+    job.spec = spec_of(planned.file.spec, plan);
+    planned.best.push_back(
+        predicted_job(std::move(job), std::move(*plan.step), *planned.request.confirm));
+  }
+  for (const std::string& warning : planned.best.front().step.warnings) globals.warn(warning);
+  if (!options.emit.empty()) return write_launch(planned, options, globals);
+  const Formats formats = {.text = [&] { return plans_text(planned); },
+                           .json = [&] { return plans_json(planned); },
+                           .table = [&] { return plans_table(planned); }};
+  if (Status ok = write_result(globals, formats); !ok) return forward(ok);
+  return Exit::kSuccess;
+}
+
+}  // namespace
+
+void add_plan(CLI::App& app, Action& action) {
+  auto options = std::make_shared<PlanOptions>();
+  CLI::App* command = app.add_subcommand(
+      "plan", "Search the plans of a job: the best that fit, and what they cost");
+  command->add_option("job", options->job_file, "job file; what its plan section says is kept")
+      ->required()
+      ->type_name("JOB");
+  command->add_option("--cluster", options->cluster, "cluster file, in the place of the job's")
+      ->type_name("FILE");
+  command
+      ->add_option("--objective", options->objective,
+                   "step_time (default), memory, cost, energy or carbon: the least of it")
+      ->check(one_of(strategies::kFigureNames))
+      ->type_name("NAME");
+  command
+      ->add_option("--within", options->within,
+                   "a limit, such as 'memory=60 GiB' or 'cost=0.5 USD' a step; may be repeated")
+      ->type_name("LIMIT")
+      ->allow_extra_args(false);
+  command
+      ->add_option("--fidelity", options->fidelity,
+                   "how the best are run in the end: closed, message (default) or simgrid")
+      ->check(one_of(kFidelityNames))
+      ->type_name("NAME");
+  command
+      ->add_option("--emit", options->emit,
+                   "write the launch configuration of megatron, deepspeed or torchtitan")
+      ->check(one_of(kFrameworkNames))
+      ->type_name("NAME");
+  command->footer(
+      "Examples:\n"
+      "  rehearse plan job.yaml\n"
+      "  rehearse plan job.yaml --objective cost --within 'step_time=2 s'\n"
+      "  rehearse plan job.yaml --emit megatron -o launch.sh");
+  command->callback([options, &action] {
+    action = [options](const Globals& globals) { return run(*options, globals); };
+  });
+}
+
+}  // namespace rehearse::cli

@@ -1,0 +1,235 @@
+#include "cli/commands/plan_result.h"
+
+#include <algorithm>
+
+#include <fmt/format.h>
+
+#include "cli/planning/plan_words.h"
+#include "cli/planning/robustness.h"
+#include "sim/base/text.h"
+
+namespace rehearse::cli {
+namespace {
+
+using strategies::Figure;
+using strategies::kFigures;
+
+constexpr std::string_view kFidelityNames[] = {"closed", "message", "simgrid"};
+constexpr std::string_view kFigureUnits[kFigures] = {"s", "B", "USD", "J", "gCO2e"};
+
+/// What tells plans apart, as columns.
+struct Trait {
+  const char* heading;
+  std::string (*of)(const strategies::Training&, const strategies::Plan&);
+};
+template <class E, std::size_t N>
+std::string name(const std::string_view (&names)[N], E value) {
+  return std::string(names[static_cast<std::size_t>(value)]);
+}
+using strategies::Plan;
+using strategies::Training;
+constexpr Trait kTraits[] = {
+    {"data", [](const Training&, const Plan& p) { return fmt::format("{}", p.data); }},
+    {"tensor", [](const Training&, const Plan& p) { return fmt::format("{}", p.tensor); }},
+    {"pipeline", [](const Training&, const Plan& p) { return fmt::format("{}", p.pipeline); }},
+    {"context", [](const Training&, const Plan& p) { return fmt::format("{}", p.context); }},
+    {"expert", [](const Training&, const Plan& p) { return fmt::format("{}", p.expert); }},
+    {"interleave", [](const Training&, const Plan& p) { return fmt::format("{}", p.interleave); }},
+    {"microbatch",
+     [](const Training& t, const Plan&) { return fmt::format("{:g}", t.microbatch); }},
+    {"schedule",
+     [](const Training&, const Plan& p) { return name(strategies::kScheduleNames, p.schedule); }},
+    {"zero", [](const Training&, const Plan& p) { return fmt::format("{}", p.zero); }},
+    {"recompute",
+     [](const Training& t, const Plan&) { return name(strategies::kRecomputeNames, t.recompute); }},
+    {"offload",
+     [](const Training&, const Plan& p) { return name(strategies::kOffloadNames, p.offload); }},
+    {"placement", [](const Training&, const Plan& p) {
+       return name(strategies::kPlacementNames, p.placement);
+     }}};
+
+bool differs(const std::vector<FoundPlan>& plans, const Trait& trait) {
+  return std::any_of(plans.begin(), plans.end(), [&](const FoundPlan& plan) {
+    return trait.of(plan.training, plan.plan) !=
+           trait.of(plans.front().training, plans.front().plan);
+  });
+}
+
+/// Beside step time and memory, which always stand there.
+std::vector<Figure> further_figures(const Planned& planned) {
+  std::vector<Figure> figures;
+  for (const Figure figure : {Figure::kCost, Figure::kEnergy, Figure::kCarbon})
+    if (planned.found.known[static_cast<std::size_t>(figure)]) figures.push_back(figure);
+  return figures;
+}
+
+Table table_of(const Planned& planned, const std::vector<FoundPlan>& plans, bool every_trait) {
+  std::vector<const Trait*> traits;
+  for (const Trait& trait : kTraits)
+    if (every_trait || differs(plans, trait)) traits.push_back(&trait);
+  const bool ranked = &plans == &planned.found.best;
+  std::vector<Column> columns;
+  if (ranked) columns.push_back({"rank"});
+  columns.push_back({"step time (s)"});
+  columns.push_back({"memory (GiB)"});
+  for (const Figure figure : further_figures(planned))
+    columns.push_back({figure == Figure::kCost     ? "cost (USD)"
+                       : figure == Figure::kEnergy ? "energy (kJ)"
+                                                   : "carbon (gCO2e)"});
+  for (const Trait* trait : traits) columns.push_back({trait->heading});
+  if (ranked) columns.push_back({"chance (%)"});
+  Table table(std::move(columns));
+  for (std::size_t i = 0; i < plans.size(); ++i) {
+    const FoundPlan& plan = plans[i];
+    std::vector<std::string> row;
+    if (ranked) row.push_back(fmt::format("{}", i + 1));
+    row.push_back(significant(of(plan.figures, Figure::kStepTime), 4));
+    row.push_back(fmt::format("{:.1f}", Bytes::b(of(plan.figures, Figure::kMemory)).gib()));
+    for (const Figure figure : further_figures(planned))
+      row.push_back(
+          significant(of(plan.figures, figure) * (figure == Figure::kEnergy ? 1e-3 : 1), 4));
+    for (const Trait* trait : traits) row.push_back(trait->of(plan.training, plan.plan));
+    if (ranked) row.push_back(fmt::format("{:.0f}", planned.chance[i] * 100));
+    table.add(std::move(row));
+  }
+  return table;
+}
+
+/// At most so many, evenly, with both ends.
+std::vector<FoundPlan> thinned(const std::vector<FoundPlan>& plans, std::size_t most) {
+  if (plans.size() <= most) return plans;
+  std::vector<FoundPlan> some;
+  for (std::size_t i = 0; i < most; ++i) some.push_back(plans[i * (plans.size() - 1) / (most - 1)]);
+  return some;
+}
+
+std::string best_text(const Planned& planned) {
+  const PredictedJob& best = planned.best.front();
+  const step::Step& step = best.step;
+  const memory::StageMemory& most = memory::fullest(step.memory);
+  std::string text = fmt::format(
+      "Best by {}: {}.\nA step takes {} ({} – {}) at {:.1f} % MFU and {} of {} on {}",
+      strategies::kFigureNames[static_cast<std::size_t>(planned.request.objective)],
+      plan_words(best.file.spec.training, best.file.spec.plan), to_string(step.time.value, 4),
+      to_string(step.time.low, 4), to_string(step.time.high, 4), step.model_utilization() * 100,
+      to_string(most.peak.value), to_string(most.device.usable), most.device.name);
+  for (const Figure figure : further_figures(planned))
+    text +=
+        fmt::format(", {}", figure_words(figure, of(planned.found.best.front().figures, figure)));
+  return text + ".\n";
+}
+
+std::string fixed_text(const JobFile& file) {
+  const strategies::Axes& axes = file.axes;
+  std::vector<std::string> fixed;
+  const auto add = [&](std::string_view what, const auto& values, const auto& words) {
+    if (values.size() == 1) fixed.push_back(fmt::format("{} {}", what, words(values.front())));
+  };
+  const auto number = [](auto value) { return fmt::format("{:g}", static_cast<double>(value)); };
+  add("data", axes.data, number);
+  add("tensor", axes.tensor, number);
+  add("pipeline", axes.pipeline, number);
+  add("context", axes.context, number);
+  add("expert", axes.expert, number);
+  add("interleave", axes.interleave, number);
+  add("microbatch", axes.microbatch, number);
+  add("schedule", axes.schedule, [](auto v) { return name(strategies::kScheduleNames, v); });
+  add("zero", axes.zero, number);
+  add("recompute", axes.recompute, [](auto v) { return name(strategies::kRecomputeNames, v); });
+  add("offload", axes.offload, [](auto v) { return name(strategies::kOffloadNames, v); });
+  add("placement", axes.placement, [](auto v) { return name(strategies::kPlacementNames, v); });
+  if (fixed.empty()) return "";
+  return fmt::format("kept as given: {}\n", fmt::join(fixed, ", "));
+}
+
+std::string robust_text(const Planned& planned) {
+  const auto likely =
+      std::max_element(planned.chance.begin(), planned.chance.end()) - planned.chance.begin();
+  std::string text =
+      fmt::format("Inside the intervals the first is the best of these in {:.0f} % of {} draws",
+                  planned.chance.front() * 100, grouped(kDraws));
+  if (likely > 0)
+    text += fmt::format(", number {} in {:.0f} %", likely + 1,
+                        planned.chance[static_cast<std::size_t>(likely)] * 100);
+  return text + " (errors of the same kernels and links are common).\n";
+}
+
+Json figures_json(const Planned& planned, const FoundPlan& plan) {
+  Json json = Json::object();
+  for (std::size_t f = 0; f < kFigures; ++f) {
+    if (!planned.found.known[f])
+      json[strategies::kFigureNames[f]] = Json();
+    else
+      json[strategies::kFigureNames[f]] = {{"value", plan.figures[f]}, {"unit", kFigureUnits[f]}};
+  }
+  return json;
+}
+
+}  // namespace
+
+Table plans_table(const Planned& planned) { return table_of(planned, planned.found.best, true); }
+
+std::string plans_text(const Planned& planned) {
+  const FoundPlans& found = planned.found;
+  std::string text = fmt::format(
+      "{} on {} devices: {} plans, of which {} were evaluated and {} run ({})\n\n",
+      planned.file.name, grouped(planned.best.front().step.layout.ranks()),
+      grouped(found.candidates_seen), grouped(found.candidates_evaluated), grouped(found.confirmed),
+      kFidelityNames[static_cast<int>(*planned.request.confirm)]);
+  text += best_text(planned) + "\n";
+  if (found.best.size() > 1) {
+    text += fmt::format("The {} best, and what tells them apart\n", found.best.size());
+    text += table_of(planned, found.best, false).text();
+    text += robust_text(planned) + "\n";
+  }
+  constexpr std::size_t kShown = 8;
+  const std::vector<FoundPlan> front = thinned(found.front, kShown);
+  text +=
+      fmt::format("Step time{} against memory: none is beaten in both ({} of {}, closed form)\n",
+                  found.known[static_cast<std::size_t>(Figure::kCost)] ? " and cost" : "",
+                  front.size(), found.front.size());
+  text += table_of(planned, front, false).text();
+  text += "\n" + fixed_text(planned.file);
+  for (const std::string& line : planned.file.assumed) text += "assumed " + line + "\n";
+  for (const std::string& line : planned.file.notes) text += line + "\n";
+  for (const std::string& line : planned.best.front().account.notes) text += line + "\n";
+  return text;
+}
+
+Json plans_json(const Planned& planned) {
+  const FoundPlans& found = planned.found;
+  Json json = json_root("plan");
+  json["job"] = {{"workload", planned.file.name},
+                 {"devices", planned.best.front().step.layout.ranks()}};
+  json["objective"] = strategies::kFigureNames[static_cast<std::size_t>(planned.request.objective)];
+  json["fidelity"] = kFidelityNames[static_cast<int>(*planned.request.confirm)];
+  json["candidates_seen"] = found.candidates_seen;
+  json["candidates_evaluated"] = found.candidates_evaluated;
+  json["candidates_per_s"] = found.candidates_per_s;
+  json["evaluated_per_s"] = found.evaluated_per_s;
+  json["confirmed"] = found.confirmed;
+  json["best"] = Json::array();
+  for (std::size_t i = 0; i < planned.best.size(); ++i) {
+    Json one = Json::object();
+    one["chance"] = planned.chance[i];
+    // As simulate, but for what says which command it is.
+    const Json step = step_json(planned.best[i]);
+    for (const auto& [key, value] : std::get<Json::Object>(step.value()))
+      if (key != "schema" && key != "command" && key != "what_would_help") one[key] = value;
+    json["best"].push_back(std::move(one));
+  }
+  json["pareto"] = Json::array();
+  for (const FoundPlan& plan : found.front) {
+    Json one = {{"plan", plan_json(spec_of(planned.file.spec, plan))}};
+    const Json figures = figures_json(planned, plan);
+    for (const auto& [key, value] : std::get<Json::Object>(figures.value())) one[key] = value;
+    json["pareto"].push_back(std::move(one));
+  }
+  Json notes = Json::array();
+  for (const std::string& line : planned.file.assumed) notes.push_back("assumed " + line);
+  for (const std::string& line : planned.file.notes) notes.push_back(line);
+  json["notes"] = std::move(notes);
+  return json;
+}
+
+}  // namespace rehearse::cli

@@ -1,0 +1,40 @@
+#include "cli/commands/predicted_job.h"
+
+#include <fmt/core.h>
+
+#include "cli/config/job_account.h"
+#include "models/step/devices.h"
+#include "strategies/lay_out.h"
+#include "strategies/memory_savers.h"
+
+namespace rehearse::cli {
+namespace {
+
+/// What would make the job fit; nothing where it does.
+std::vector<std::string> remedies_of(const step::Spec& spec, const step::Step& step,
+                                     const cluster::Cluster& cluster) {
+  if (memory::fullest(step.memory).fit == memory::Fit::kFits) return {};
+  std::vector<memory::Trial> trials;
+  for (const strategies::MemorySaver& saver : strategies::memory_savers(spec.training, spec.plan))
+    if (const Result<workload::Layout> layout =
+            strategies::lay_out(spec.workload, saver.training, saver.plan))
+      if (Result<std::vector<memory::StageMemory>> memory = step::memory_on(*layout, cluster))
+        trials.push_back({saver.change, std::move(*memory)});
+  return memory::remedies(step.memory, trials);
+}
+
+}  // namespace
+
+PredictedJob predicted_job(JobFile file, step::Step step, step::Fidelity fidelity) {
+  const std::size_t devices = file.cluster.devices().size();
+  if (step.layout.ranks() < devices)
+    step.warnings.push_back(
+        fmt::format("{} of {} devices have nothing to do", devices - step.layout.ranks(), devices));
+  cost::StepAccount account = account_of_step(file, step);
+  std::vector<std::string> remedies = remedies_of(file.spec, step, file.cluster);
+  const std::optional<double> steps = steps_to(file.target, step.layout);
+  return PredictedJob{std::move(file), std::move(step),     std::move(account),
+                      fidelity,        std::move(remedies), steps};
+}
+
+}  // namespace rehearse::cli

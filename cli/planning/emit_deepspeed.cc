@@ -1,0 +1,83 @@
+// DeepSpeed: its JSON configuration (www.deepspeed.ai/docs/config-json).
+#include <fmt/format.h>
+
+#include "cli/output/json.h"
+#include "cli/output/json_value.h"
+#include "cli/planning/emit.h"
+#include "strategies/check_plan.h"
+
+namespace rehearse::cli {
+namespace {
+
+using strategies::Offload;
+using strategies::Plan;
+using workload::Dtype;
+
+constexpr std::string_view kName = "DeepSpeed's JSON";
+
+Status check(const step::Spec& spec) {
+  const Plan& plan = spec.plan;
+  if (plan.pipeline > 1)
+    return no_key_for(kName, fmt::format("pipeline {}", plan.pipeline),
+                      "nearest: pipeline 1; stages are a PipelineModule in the model's code");
+  if (plan.context > 1)
+    return no_key_for(kName, fmt::format("context {}", plan.context), "nearest: context 1");
+  if (plan.expert > 1)
+    return no_key_for(kName, fmt::format("expert {}", plan.expert),
+                      "nearest: expert 1; ep_size is set in the model's code");
+  if (plan.offload == Offload::kActivations)
+    return no_key_for(kName, "offload activations", "nearest: none or optimizer");
+  if (plan.offload == Offload::kOptimizer && plan.zero == 0)
+    return no_key_for(kName, "offload optimizer with zero 0", "nearest: zero 1");
+  if (plan.offload == Offload::kWeights && plan.zero != 3)
+    return no_key_for(kName, fmt::format("offload weights with zero {}", plan.zero),
+                      "nearest: zero 3");
+  if (spec.training.dtype == Dtype::kFp8) return no_key_for(kName, "dtype fp8", "nearest: bf16");
+  return {};
+}
+
+}  // namespace
+
+Result<Emitted> emit_deepspeed(const Launch& launch) {
+  const step::Spec& spec = launch.spec;
+  const Plan& plan = spec.plan;
+  if (Status ok = check_common(kName, launch); !ok) return forward(ok);
+  if (Status ok = check(spec); !ok) return forward(ok);
+  const auto whole = [](double value) { return static_cast<std::uint64_t>(value); };
+  Json zero = {{"stage", plan.zero}};
+  if (plan.zero > 0) {
+    zero["overlap_comm"] = plan.overlap_gradients;
+    // Elements, where a plan counts bytes.
+    zero["reduce_bucket_size"] = whole(plan.bucket.b() / 4);
+    zero["contiguous_gradients"] = true;
+  }
+  if (plan.offload != Offload::kNone)
+    zero["offload_optimizer"] = {{"device", "cpu"}, {"pin_memory", true}};
+  if (plan.offload == Offload::kWeights)
+    zero["offload_param"] = {{"device", "cpu"}, {"pin_memory", true}};
+  Json json = {{"train_batch_size", whole(spec.training.global_batch)},
+               {"train_micro_batch_size_per_gpu", whole(spec.training.microbatch)},
+               {"gradient_accumulation_steps", strategies::microbatches_of(spec.training, plan)},
+               {"zero_optimization", std::move(zero)}};
+  if (spec.training.dtype == Dtype::kBf16) json["bf16"] = {{"enabled", true}};
+  if (spec.training.dtype == Dtype::kFp16) json["fp16"] = {{"enabled", true}};
+  if (plan.tensor > 1) json["tensor_parallel"] = {{"autotp_size", plan.tensor}};
+  json["optimizer"] = {
+      {"type", spec.training.optimizer == strategies::Optimizer::kAdam ? "AdamW" : "SGD"},
+      {"params", {{"lr", 1e-4}}}};
+  if (spec.training.optimizer == strategies::Optimizer::kMomentum)
+    json["optimizer"]["params"]["momentum"] = 0.9;
+  Emitted emitted;
+  emitted.text = json_text(json);
+  emitted.notes.push_back(
+      fmt::format("launch with: deepspeed --num_nodes {} --num_gpus {} "
+                  "YOUR_SCRIPT --deepspeed_config FILE",
+                  launch.cluster.nodes().size(), launch.cluster.nodes().front().devices.size()));
+  if (spec.training.recompute != strategies::Recompute::kNone)
+    emitted.notes.push_back(
+        fmt::format("{} recomputation is asked for in the model's code, not in this file",
+                    strategies::kRecomputeNames[static_cast<int>(spec.training.recompute)]));
+  return emitted;
+}
+
+}  // namespace rehearse::cli

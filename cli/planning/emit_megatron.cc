@@ -1,0 +1,192 @@
+// Megatron-LM: a shell script that launches pretrain_gpt.py. Flags as its arguments list them
+// (megatron/training/arguments.py of core 0.12) and its guide to Megatron-FSDP.
+#include <fmt/format.h>
+
+#include "cli/planning/emit.h"
+#include "strategies/layer_split.h"
+
+namespace rehearse::cli {
+namespace {
+
+using strategies::Offload;
+using strategies::Plan;
+using strategies::Recompute;
+using strategies::Schedule;
+using strategies::Training;
+using workload::Dtype;
+
+constexpr std::string_view kName = "Megatron-LM";
+
+class Flags {
+ public:
+  void add(std::string_view flag) { text_ += fmt::format("  {}\n", flag); }
+  template <class T>
+  void add(std::string_view flag, const T& value) {
+    text_ += fmt::format("  {} {}\n", flag, value);
+  }
+  void add_if(bool is_so, std::string_view flag) {
+    if (is_so) add(flag);
+  }
+  const std::string& text() const { return text_; }
+
+ private:
+  std::string text_;
+};
+
+Status check_schedule(const step::Spec& spec) {
+  const Plan& plan = spec.plan;
+  if (plan.pipeline > 1 && plan.schedule != Schedule::k1f1b &&
+      plan.schedule != Schedule::kInterleaved)
+    return no_key_for(
+        kName,
+        fmt::format("schedule {}", strategies::kScheduleNames[static_cast<int>(plan.schedule)]),
+        "nearest: 1f1b or interleaved");
+  const strategies::LayerSplit split = strategies::split_for(spec.workload, plan);
+  if (split == strategies::LayerSplit::kFlops) return no_key_for(kName, "split flops");
+  if (const std::uint32_t layers = strategies::shared_layers(spec.workload, split);
+      layers % (plan.pipeline * plan.interleave) != 0)
+    return no_key_for(kName, fmt::format("{} layers on {} equal chunks", layers,
+                                         plan.pipeline * plan.interleave));
+  return {};
+}
+
+Status check(const step::Spec& spec) {
+  const Plan& plan = spec.plan;
+  if (Status ok = check_schedule(spec); !ok) return ok;
+  if (plan.zero >= 2 && plan.pipeline > 1)
+    return no_key_for(kName, fmt::format("ZeRO-{} in a pipeline", plan.zero),
+                      "nearest: zero 1, its distributed optimizer");
+  if (plan.offload != Offload::kNone && (plan.offload != Offload::kOptimizer || plan.zero != 1))
+    return no_key_for(
+        kName,
+        fmt::format("offload {} with zero {}",
+                    strategies::kOffloadNames[static_cast<int>(plan.offload)], plan.zero),
+        "nearest: offload optimizer with zero 1");
+  return {};
+}
+
+void add_parallelism(Flags& flags, const step::Spec& spec) {
+  const Plan& plan = spec.plan;
+  flags.add("--tensor-model-parallel-size", plan.tensor);
+  flags.add("--pipeline-model-parallel-size", plan.pipeline);
+  if (plan.interleave > 1) flags.add("--num-virtual-stages-per-pipeline-rank", plan.interleave);
+  if (plan.pipeline > 1 &&
+      strategies::split_for(spec.workload, plan) == strategies::LayerSplit::kLayers) {
+    flags.add("--account-for-embedding-in-pipeline-split");
+    flags.add("--account-for-loss-in-pipeline-split");
+  }
+  if (plan.context > 1) {
+    flags.add("--context-parallel-size", plan.context);
+    flags.add("--cp-comm-type",
+              plan.context_exchange == strategies::ContextExchange::kRing ? "p2p" : "a2a");
+  }
+  if (plan.expert > 1) flags.add("--expert-model-parallel-size", plan.expert);
+  if (plan.expert_tensor) flags.add("--expert-tensor-parallel-size", *plan.expert_tensor);
+  flags.add_if(plan.sequence_parallel && plan.tensor > 1, "--sequence-parallel");
+  flags.add_if(plan.asynchronous_tensor, "--tp-comm-overlap");
+  flags.add_if(plan.placement == strategies::Placement::kStagesTogether, "--use-tp-pp-dp-mapping");
+  if (plan.zero >= 2) {
+    flags.add("--use-megatron-fsdp");
+    flags.add("--data-parallel-sharding-strategy",
+              plan.zero == 2 ? "optim_grads" : "optim_grads_params");
+    flags.add("--no-gradient-accumulation-fusion");
+    flags.add("--ckpt-format fsdp_dtensor");
+  }
+  flags.add_if(plan.zero >= 1, "--use-distributed-optimizer");
+  flags.add_if(plan.overlap_gradients, "--overlap-grad-reduce");
+  flags.add_if(plan.overlap_gradients && plan.zero >= 1, "--overlap-param-gather");
+  if (plan.offload == Offload::kOptimizer) {
+    flags.add("--optimizer-cpu-offload");
+    flags.add("--use-precision-aware-optimizer");
+  }
+}
+
+void add_training(Flags& flags, const Training& training) {
+  flags.add("--micro-batch-size", training.microbatch);
+  flags.add("--global-batch-size", training.global_batch);
+  if (training.recompute == Recompute::kFull) {
+    flags.add("--recompute-granularity full");
+    flags.add("--recompute-method uniform");
+    flags.add("--recompute-num-layers 1");
+  } else if (training.recompute == Recompute::kSelective) {
+    flags.add("--recompute-granularity selective");
+  }
+  flags.add_if(training.dtype == Dtype::kBf16 || training.dtype == Dtype::kFp8, "--bf16");
+  flags.add_if(training.dtype == Dtype::kFp16, "--fp16");
+  flags.add_if(training.dtype == Dtype::kFp8, "--fp8-format hybrid");
+  const bool adam = training.optimizer == strategies::Optimizer::kAdam;
+  flags.add("--optimizer", adam ? "adam" : "sgd");
+  if (!adam)
+    flags.add("--sgd-momentum", training.optimizer == strategies::Optimizer::kMomentum ? 0.9 : 0.0);
+}
+
+void add_model(Flags& flags, const workload::Transformer& m) {
+  flags.add("--num-layers", m.layers);
+  flags.add("--hidden-size", m.hidden);
+  flags.add("--num-attention-heads", m.heads);
+  if (m.kv_heads > 0 && m.kv_heads != m.heads) {
+    flags.add("--group-query-attention");
+    flags.add("--num-query-groups", m.kv_heads);
+  }
+  if (m.head_size > 0 && m.head_size * m.heads != m.hidden) flags.add("--kv-channels", m.head_size);
+  if (m.feed_forward > 0) flags.add("--ffn-hidden-size", m.feed_forward);
+  flags.add("--seq-length", m.sequence);
+  flags.add("--max-position-embeddings", std::max(m.sequence, m.position_table));
+  flags.add("--vocab-size", m.vocabulary);
+  flags.add("--tokenizer-type NullTokenizer");
+  flags.add_if(m.gated, "--swiglu");
+  if (m.norm == workload::Norm::kRms) flags.add("--normalization RMSNorm");
+  if (m.positions == workload::Positions::kRotary) flags.add("--position-embedding-type rope");
+  flags.add_if(!m.tied_embedding, "--untie-embeddings-and-output-weights");
+  flags.add_if(!m.linear_bias, "--disable-bias-linear");
+  if (m.mixture) {
+    flags.add("--num-experts", m.mixture->experts);
+    flags.add("--moe-router-topk", m.mixture->per_token);
+    flags.add("--moe-ffn-hidden-size", m.mixture->feed_forward);
+    flags.add("--moe-token-dispatcher-type alltoall");
+    flags.add("--moe-grouped-gemm");
+    if (m.mixture->shared > 0)
+      flags.add("--moe-shared-expert-intermediate-size", m.mixture->shared);
+  }
+}
+
+}  // namespace
+
+Result<Emitted> emit_megatron(const Launch& launch) {
+  const step::Spec& spec = launch.spec;
+  if (Status ok = check_common(kName, launch); !ok) return forward(ok);
+  if (Status ok = check(spec); !ok) return forward(ok);
+  if (!launch.model || !launch.model->causal || launch.model->image ||
+      launch.model->decoder_layers > 0 || launch.model->latent)
+    return fail(
+        "pretrain_gpt.py trains decoders of text, and this workload is not described as one",
+        "workload: {model: gpt, …} or a llama");
+  Flags parallel, training, model;
+  add_parallelism(parallel, spec);
+  add_training(training, spec.training);
+  add_model(model, *launch.model);
+  const std::size_t nodes = launch.cluster.nodes().size();
+  Emitted emitted;
+  emitted.text = fmt::format(
+      "#!/bin/bash\n"
+      "# On each of {0} nodes, from the folder of Megatron-LM: NODE_RANK=… MASTER_ADDR=… {1}\n"
+      "set -euo pipefail\n"
+      "export CUDA_DEVICE_MAX_CONNECTIONS={2}\n\n"
+      "PARALLEL=(\n{3})\n"
+      "TRAINING=(\n{4})\n"
+      "MODEL=(\n{5})\n"
+      "# Random tokens, for a trial: with data of your own --data-path in the place of "
+      "--mock-data.\n"
+      "RUN=(\n  --mock-data\n  --train-iters \"${{TRAIN_ITERS:-20}}\"\n  --lr 1.0e-4\n"
+      "  --log-interval 1\n  --eval-iters 0\n)\n\n"
+      "torchrun --nproc_per_node {6} --nnodes {0} --node_rank \"${{NODE_RANK:-0}}\" \\\n"
+      "  --master_addr \"${{MASTER_ADDR:-localhost}}\" --master_port \"${{MASTER_PORT:-6000}}\" "
+      "\\\n"
+      "  pretrain_gpt.py \"${{PARALLEL[@]}}\" \"${{TRAINING[@]}}\" \"${{MODEL[@]}}\" "
+      "\"${{RUN[@]}}\"\n",
+      nodes, "bash launch.sh", spec.plan.zero >= 2 ? 8 : 1, parallel.text(), training.text(),
+      model.text(), launch.cluster.nodes().front().devices.size());
+  return emitted;
+}
+
+}  // namespace rehearse::cli

@@ -1,0 +1,127 @@
+// torchtitan: its TOML configuration (torchtitan/config/job_config.py of release 0.2).
+#include <fmt/format.h>
+
+#include "cli/planning/emit.h"
+#include "strategies/layer_split.h"
+
+namespace rehearse::cli {
+namespace {
+
+using strategies::Offload;
+using strategies::Plan;
+using strategies::Schedule;
+using workload::Dtype;
+
+constexpr std::string_view kName = "torchtitan";
+
+/// Sizes that torchtitan has by name.
+struct Flavor {
+  std::string_view model, flavor;
+  std::uint32_t hidden, layers;
+};
+constexpr Flavor kFlavors[] = {
+    {"llama3", "8B", 4096, 32}, {"llama3", "70B", 8192, 80}, {"llama3", "405B", 16384, 126}};
+
+const Flavor* flavor_of(const std::optional<workload::Transformer>& model) {
+  if (!model || !model->gated || model->mixture) return nullptr;
+  for (const Flavor& flavor : kFlavors)
+    if (flavor.hidden == model->hidden && flavor.layers == model->layers) return &flavor;
+  return nullptr;
+}
+
+std::string_view schedule_of(const Plan& plan) {
+  if (plan.interleave > 1) return "Interleaved1F1B";
+  return plan.schedule == Schedule::kGpipe ? "GPipe" : "1F1B";
+}
+
+Status check(const step::Spec& spec) {
+  const Plan& plan = spec.plan;
+  if (plan.zero != 3 && plan.data * plan.context > 1)
+    return no_key_for(kName, fmt::format("zero {} with data {}", plan.zero, plan.data),
+                      "nearest: zero 3, which it does by FSDP");
+  if (plan.pipeline > 1 &&
+      (plan.schedule == Schedule::kZeroBubble || plan.schedule == Schedule::kShifted))
+    return no_key_for(
+        kName,
+        fmt::format("schedule {}", strategies::kScheduleNames[static_cast<int>(plan.schedule)]),
+        "nearest: 1f1b, interleaved or gpipe");
+  if (plan.offload != Offload::kNone)
+    return no_key_for(
+        kName,
+        fmt::format("offload {} alone", strategies::kOffloadNames[static_cast<int>(plan.offload)]),
+        "nearest: none");
+  if (plan.placement != strategies::Placement::kStagesApart)
+    return no_key_for(kName, "placement stages_together", "nearest: stages_apart");
+  if (plan.tensor > 1 && !plan.sequence_parallel)
+    return no_key_for(kName, "tensor parallelism without sequence parallelism",
+                      "nearest: sequence_parallel true");
+  if (spec.training.optimizer != strategies::Optimizer::kAdam)
+    return no_key_for(kName, "an optimizer other than Adam", "nearest: adam");
+  if (spec.training.dtype == Dtype::kFp16) return no_key_for(kName, "dtype fp16", "nearest: bf16");
+  if (strategies::split_for(spec.workload, plan) == strategies::LayerSplit::kFlops)
+    return no_key_for(kName, "split flops");
+  return {};
+}
+
+}  // namespace
+
+Result<Emitted> emit_torchtitan(const Launch& launch) {
+  const step::Spec& spec = launch.spec;
+  const Plan& plan = spec.plan;
+  const strategies::Training& training = spec.training;
+  if (Status ok = check_common(kName, launch); !ok) return forward(ok);
+  if (Status ok = check(spec); !ok) return forward(ok);
+  Emitted emitted;
+  std::string& text = emitted.text;
+  const std::size_t nodes = launch.cluster.nodes().size();
+  text = fmt::format(
+      "# On each of {} nodes: torchrun --nproc_per_node {} --nnodes {} --rdzv_backend c10d \\\n"
+      "#   --rdzv_endpoint $MASTER_ADDR:29500 -m torchtitan.train --job.config_file FILE\n",
+      nodes, launch.cluster.nodes().front().devices.size(), nodes);
+  const Flavor* flavor = flavor_of(launch.model);
+  if (flavor == nullptr)
+    emitted.notes.push_back(
+        "torchtitan names models and sizes in its code: the file says neither name nor flavor");
+  else
+    text +=
+        fmt::format("\n[model]\nname = \"{}\"\nflavor = \"{}\"\n", flavor->model, flavor->flavor);
+  const double local = plan.pipeline > 1 ? training.global_batch / plan.data : training.microbatch;
+  text += fmt::format("\n[training]\nlocal_batch_size = {:.0f}\nglobal_batch_size = {:.0f}\n",
+                      local, training.global_batch);
+  if (launch.model) text += fmt::format("seq_len = {}\n", launch.model->sequence);
+  text += fmt::format(
+      "steps = 20\nmixed_precision_param = \"{}\"\n",
+      training.dtype == Dtype::kFp32 || training.dtype == Dtype::kTf32 ? "float32" : "bfloat16");
+  if (training.dtype == Dtype::kFp8)
+    emitted.notes.push_back("8-bit products are a converter: [model] converters = [\"float8\"]");
+  text += "\n[parallelism]\ndata_parallel_replicate_degree = 1\n";
+  text += fmt::format("data_parallel_shard_degree = {}\n", plan.data);
+  text += fmt::format("tensor_parallel_degree = {}\n", plan.tensor);
+  text += fmt::format("context_parallel_degree = {}\n", plan.context);
+  text += fmt::format("pipeline_parallel_degree = {}\n", plan.pipeline);
+  if (plan.pipeline > 1) {
+    const bool layers =
+        strategies::split_for(spec.workload, plan) == strategies::LayerSplit::kLayers;
+    text += fmt::format("pipeline_parallel_schedule = \"{}\"\n", schedule_of(plan));
+    text += fmt::format("pipeline_parallel_microbatch_size = {:.0f}\n", training.microbatch);
+    const std::uint32_t chunks = plan.pipeline * plan.interleave;
+    const std::uint32_t shared =
+        strategies::shared_layers(spec.workload, strategies::split_for(spec.workload, plan));
+    text +=
+        fmt::format("pipeline_parallel_layers_per_stage = {}\n", (shared + chunks - 1) / chunks);
+    // Layers that embedding and head stand for.
+    text += fmt::format(
+        "pipeline_parallel_first_stage_less_layers = {0}\n"
+        "pipeline_parallel_last_stage_less_layers = {0}\n",
+        layers ? 1 : 0);
+  }
+  if (plan.expert > 1) text += fmt::format("expert_parallel_degree = {}\n", plan.expert);
+  if (plan.asynchronous_tensor) text += "enable_async_tensor_parallel = true\n";
+  text += fmt::format("\n[activation_checkpoint]\nmode = \"{}\"\n",
+                      strategies::kRecomputeNames[static_cast<int>(training.recompute)]);
+  if (training.recompute == strategies::Recompute::kSelective)
+    text += "selective_ac_option = \"op\"\n";
+  return emitted;
+}
+
+}  // namespace rehearse::cli

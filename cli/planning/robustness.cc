@@ -1,0 +1,98 @@
+#include "cli/planning/robustness.h"
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <numbers>
+#include <random>
+#include <tuple>
+
+namespace rehearse::cli {
+namespace {
+
+using strategies::Figure;
+
+constexpr std::uint64_t kSeed = 20240229;
+constexpr double kNinety = 1.6449;  // standard deviations on either side of a 90 % interval
+
+/// Numbers from a normal distribution that are the same everywhere: std::normal_distribution need
+/// not be.
+class Normal {
+ public:
+  double operator()() {
+    constexpr double kMost = 18446744073709551616.0;  // 2^64
+    const double a = (static_cast<double>(random_()) + 1) / (kMost + 1),
+                 b = static_cast<double>(random_()) / kMost;
+    return std::sqrt(-2 * std::log(a)) * std::cos(2 * std::numbers::pi * b);
+  }
+
+ private:
+  std::mt19937_64 random_{kSeed};
+};
+
+/// A factor with this interval, for a number of standard deviations.
+double factor(const step::Factors& interval, double z) {
+  const double width = z > 0 ? interval.high - 1 : 1 - interval.low;
+  return std::max(0.05, 1 + z / kNinety * width);
+}
+
+/// Plans with equal keys have equal errors of their own.
+using Key = std::tuple<double, std::uint32_t, std::uint32_t, std::uint32_t, std::uint32_t, int>;
+Key kernels_of(const FoundPlan& p) {
+  return {p.training.microbatch,    p.plan.tensor,
+          p.plan.context,           p.plan.expert,
+          p.plan.sequence_parallel, static_cast<int>(p.training.recompute)};
+}
+Key groups_of(const FoundPlan& p) {
+  return {p.plan.data,   p.plan.tensor,   p.plan.context,
+          p.plan.expert, p.plan.pipeline, static_cast<int>(p.plan.placement)};
+}
+
+/// By plan, which of the distinct keys it has; how many there are.
+std::pair<std::vector<std::size_t>, std::size_t> numbered(const std::vector<FoundPlan>& plans,
+                                                          Key (*key)(const FoundPlan&)) {
+  std::map<Key, std::size_t> known;
+  std::vector<std::size_t> which;
+  for (const FoundPlan& plan : plans)
+    which.push_back(known.emplace(key(plan), known.size()).first->second);
+  return {which, known.size()};
+}
+
+step::Factors memory_factors(const step::Step& step) {
+  const Estimate<Bytes>& peak = memory::fullest(step.memory).peak;
+  return {peak.low / peak.value, peak.high / peak.value};
+}
+
+}  // namespace
+
+std::vector<double> chances(const std::vector<FoundPlan>& plans, Figure objective) {
+  const auto [kernels, kinds] = numbered(plans, kernels_of);
+  const auto [groups, networks] = numbered(plans, groups_of);
+  const double common = std::sqrt(kCommonError), own = std::sqrt(1 - kCommonError);
+  Normal normal;
+  std::vector<double> wins(plans.size(), 0), of_kernels(kinds), of_groups(networks);
+  for (int draw = 0; draw < kDraws; ++draw) {
+    const double computing = common * normal(), links = common * normal();
+    for (double& z : of_kernels) z = computing + own * normal();
+    for (double& z : of_groups) z = links + own * normal();
+    std::size_t best = 0;
+    double least = 0;
+    for (std::size_t i = 0; i < plans.size(); ++i) {
+      const step::Step& step = *plans[i].step;
+      const double share = step.breakdown.exposed_communication / step.time.value;
+      const double off = objective == Figure::kMemory
+                             ? factor(memory_factors(step), of_kernels[kernels[i]])
+                             : (1 - share) * factor(step.computing, of_kernels[kernels[i]]) +
+                                   share * factor(step.links, of_groups[groups[i]]);
+      const double value = of(plans[i].figures, objective) * off;
+      if (i == 0 || value < least) {
+        least = value;
+        best = i;
+      }
+    }
+    wins[best] += 1.0 / kDraws;
+  }
+  return wins;
+}
+
+}  // namespace rehearse::cli

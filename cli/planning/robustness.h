@@ -1,0 +1,27 @@
+// Robustness: how sure it is which of several plans is the best, when predictions are off.
+//
+// The interval of a step is made of two errors: of computing, and of the communication that nothing
+// hides. Both are drawn as factors (normal, the 90 % interval as given on either side). Four fifths
+// of each error's variance are common to all plans: the model is off by the same on the same
+// machine, which changes the order of plans only as far as they compute and communicate in other
+// shares. The last fifth is drawn anew for plans that run other kernels (another tensor, context or
+// expert degree, microbatch or recomputation) or have other groups (another degree, or placement).
+// Draws are seeded.
+#pragma once
+
+#include <vector>
+
+#include "cli/planning/find_plans.h"
+
+namespace rehearse::cli {
+
+/// Share of the variance of an error that all plans of a search have in common: a judgement.
+inline constexpr double kCommonError = 0.8;
+inline constexpr int kDraws = 4000;
+
+/// By plan: the share of draws in which it is the best by the objective. Memory, whose error is
+/// drawn likewise, decides for Figure::kMemory alone; all other figures are in proportion to step
+/// time. REQUIRES: every plan has its step.
+std::vector<double> chances(const std::vector<FoundPlan>& plans, strategies::Figure objective);
+
+}  // namespace rehearse::cli
