@@ -19,7 +19,7 @@ struct Options {
   std::filesystem::path job, prices;
   std::string target, budget, deadline, carbon, provider, region;
   bool spot = false, on_demand = false;
-  std::vector<std::uint32_t> counts = {1, 2, 4, 8, 16, 32, 64};
+  std::vector<std::uint32_t> counts = {1, 2, 4, 8, 16, 32};
 };
 
 /// What an option of this name is wrong about.
@@ -129,10 +129,10 @@ void add_recommend(CLI::App& app, Action& action) {
       ->excludes(spot);
   command
       ->add_option("--counts", options->counts,
-                   "numbers of instances to try (default: 1 to 64 by doubling)")
+                   "numbers of instances to try (default: 1 to 32 by doubling)")
       ->delimiter(',')
       ->check(CLI::Range(1U, 16384U).description(""))
-      ->type_name("N,…");
+      ->type_name("N,...");
   command
       ->add_option("--prices", options->prices,
                    "prices in the form of the catalog's; they take the place of those of the same "

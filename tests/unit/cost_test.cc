@@ -240,10 +240,10 @@ TEST_CASE("a job on functions computes, exchanges through a store and starts col
   FunctionJob large = job;
   large.memory = Bytes::gib(11);
   CHECK(error_of(run_on_functions(lambda, large, 4)) ==
-        "11 GiB in a function of aws_lambda; at most 10 GiB");
+        "11.0 GiB in a function of aws_lambda; at most 10.0 GiB");
   large = job;
   large.step = Flops::tflop(2400);
-  CHECK(error_of(run_on_functions(lambda, large, 1)).find("at most 15 min with its start") !=
+  CHECK(error_of(run_on_functions(lambda, large, 1)).find("at most 15.0 min with its start") !=
         std::string::npos);
 }
 
