@@ -49,7 +49,7 @@ double share(const Option& option, Seconds stall) {
 }
 
 std::string percent(const Option& option, const std::optional<Seconds>& stall) {
-  return stall ? fmt::format("{:.0f}", share(option, *stall) * 100) : "";
+  return stall ? fmt::format("{:.1f}", share(option, *stall) * 100) : "";
 }
 
 std::string sentence(const Recommended& r) {
@@ -66,14 +66,17 @@ std::string sentence(const Recommended& r) {
   return text + " to the target";
 }
 
-Table option_table(const Recommended& r, std::size_t most) {
+/// With the intervals of time and cost where there is room for them.
+Table option_table(const Recommended& r, std::size_t most, bool intervals) {
   Table table({{"provider", Align::kLeft},
                {"instances", Align::kLeft},
                {"plan", Align::kLeft},
                {"time (h)"},
-               {"low"},
-               {"high"},
+               {"time low (h)"},
+               {"time high (h)"},
                {"cost (USD)"},
+               {"cost low (USD)"},
+               {"cost high (USD)"},
                {"energy (kWh)"},
                {"carbon (kg)"},
                {"interconnect (%)"},
@@ -86,8 +89,11 @@ Table option_table(const Recommended& r, std::size_t most) {
     const bool front =
         std::find(r.found.pareto.begin(), r.found.pareto.end(), i) != r.found.pareto.end();
     table.add({o.provider, name_of(o), o.evaluation ? o.evaluation->plan : "functions",
-               hours(a.time.value), hours(a.time.low), hours(a.time.high),
+               hours(a.time.value), intervals ? hours(a.time.low) : "",
+               intervals ? hours(a.time.high) : "",
                a.money ? significant(a.money->value.usd(), 4) : "",
+               a.money && intervals ? significant(a.money->low.usd(), 4) : "",
+               a.money && intervals ? significant(a.money->high.usd(), 4) : "",
                a.energy ? significant(a.energy->value.kwh()) : "",
                a.carbon ? significant(a.carbon->value / 1e3) : "",
                o.evaluation ? percent(o, o.evaluation->stalls.interconnect) : "",
@@ -170,7 +176,7 @@ std::vector<std::string> why_of(const Recommended& r) {
                                 against(best, found.options[1])));
   if (!found.pareto.empty()) {
     const Option& other = found.options[fastest ? found.pareto.back() : found.pareto.front()];
-    if (&other != &best)
+    if (&other != &best && (found.options.size() < 2 || &other != &found.options[1]))
       lines.push_back(fmt::format("the {}, {}, {}", fastest ? "cheapest" : "fastest",
                                   name_of(other), against(best, other)));
   }
@@ -178,9 +184,9 @@ std::vector<std::string> why_of(const Recommended& r) {
     std::string stalls;
     for (const NamedStall& stall : stalls_of(best))
       if (stall.time)
-        stalls += fmt::format("{}{:.0f} % of its step on the {}", stalls.empty() ? "" : ", ",
+        stalls += fmt::format("{}{:.1f} % on the {}", stalls.empty() ? "" : ", ",
                               share(best, *stall.time) * 100, stall.name);
-    lines.push_back("it waits " + stalls);
+    lines.push_back("of its step it waits " + stalls);
   }
   if (best.account.checkpoints)
     lines.push_back(
@@ -213,7 +219,7 @@ std::vector<std::string> warnings_of(const Recommended& r) {
 
 std::string recommend_text(const Recommended& r) {
   std::string text = sentence(r) + "\n\n";
-  text += option_table(r, kShown).text(44);
+  text += option_table(r, kShown, false).text(36);
   if (r.found.options.size() > kShown)
     text += fmt::format("and {} more (--format csv)\n", r.found.options.size() - kShown);
   text += "\nWhy\n";
@@ -237,6 +243,8 @@ Json recommend_json(const Recommended& r) {
   return json;
 }
 
-Table recommend_table(const Recommended& r) { return option_table(r, r.found.options.size()); }
+Table recommend_table(const Recommended& r) {
+  return option_table(r, r.found.options.size(), true);
+}
 
 }  // namespace rehearse::cli
