@@ -83,6 +83,7 @@ int main(int argc, char** argv) {
   add_whatif(app, action);
   add_simulate(app, action);
   add_plan(app, action);
+  add_recommend(app, action);
   add_network(app, action);
   add_fleet(app, action);
   add_pack(app, action);

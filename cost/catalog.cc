@@ -18,16 +18,37 @@ std::optional<UsdRate> read_price(const CsvRow& row, std::string_view column) {
   return price ? std::optional(UsdRate::usd_per_h(*price)) : std::nullopt;
 }
 
-InstancePrice read_instance_price(const CsvRow& row) {
+InstancePrice read_price_of(const CsvRow& row, cluster::Origin origin) {
   InstancePrice price{.provider = row.required("provider"),
                       .instance = row.required("instance_type"),
                       .region = row.required("region"),
                       .zone = row.text("zone"),
                       .on_demand = read_price(row, "ondemand_usd_per_h"),
                       .spot = read_price(row, "spot_usd_per_h"),
-                      .origin = read_origin(row)};
+                      .origin = std::move(origin)};
   if (!price.on_demand && !price.spot)
     row.report("ondemand_usd_per_h", "no price", "an on-demand or a spot price");
+  return price;
+}
+
+InstancePrice read_instance_price(const CsvRow& row) {
+  return read_price_of(row, read_origin(row));
+}
+
+/// Whose source is the user's own word, but not without a date.
+InstancePrice read_given_price(const CsvRow& row) {
+  cluster::Origin origin{.source = row.required("source"),
+                         .as_of = row.required("as_of"),
+                         .confidence = {},
+                         .notes = {}};
+  if (!origin.as_of.empty() && !cluster::is_date(origin.as_of))
+    row.report("as_of", "'" + origin.as_of + "' is not a date", "such as 2026-03 or 2026-03-25");
+  InstancePrice price = read_price_of(row, std::move(origin));
+  if (!price.instance.empty() && !price.gpu())
+    if (const auto known = cluster::find_instance(price.instance); !known)
+      row.report("instance_type",
+                 "'" + price.instance + "' is no instance with GPUs that the catalog has", {},
+                 known.error().diagnostics.front().nearest);
   return price;
 }
 
@@ -115,7 +136,7 @@ double InstancePrice::gpu_count() const {
 }
 
 Result<std::vector<InstancePrice>> parse_instance_prices(std::string_view text, std::string name) {
-  return read_rows<InstancePrice>(text, std::move(name), read_instance_price);
+  return read_rows<InstancePrice>(text, std::move(name), read_given_price);
 }
 Result<std::vector<GridCarbon>> parse_grid_carbon(std::string_view text, std::string name) {
   return read_rows<GridCarbon>(text, std::move(name), read_region);

@@ -110,6 +110,7 @@ const std::vector<StoragePrice>& storage_prices();
 const std::vector<FunctionPrice>& function_prices();
 
 /// The table from text of the form of the shipped file; `name` stands for the file in messages.
+/// Prices name any source, and columns confidence and notes may be absent.
 Result<std::vector<InstancePrice>> parse_instance_prices(std::string_view text, std::string name);
 Result<std::vector<GridCarbon>> parse_grid_carbon(std::string_view text, std::string name);
 

@@ -4,61 +4,67 @@
 
 #include <fmt/core.h>
 
+#include "cost/power.h"
 #include "sim/base/check.h"
 
 namespace rehearse::cost {
 namespace {
 
-/// Of the power limit, where the catalog has no idle power: A100 46 of 400 W, V100 35 of 300 W.
-constexpr double kIdleShare = 0.115;
-/// Least power of a busy device, of its limit: memory-bound kernels (a judgement).
-constexpr double kLeastBusy = 0.75;
+Estimate<Joules> over(const Estimate<Watts>& power, const Estimate<Seconds>& step, double count) {
+  return {power.value * step.value * count, power.low * step.low * count,
+          power.high * step.high * count, Provenance::kDatasheet};
+}
 
-std::optional<Estimate<Joules>> energy_of(const Estimate<Seconds>& step,
-                                          std::span<const PoweredDevices> devices,
-                                          std::vector<std::string>& notes) {
+void add(Estimate<Joules>& sum, const Estimate<Joules>& part) {
+  sum.value += part.value;
+  sum.low += part.low;
+  sum.high += part.high;
+}
+
+std::optional<Estimate<Joules>> energy_of_devices(const Estimate<Seconds>& step,
+                                                  std::span<const PoweredDevices> devices,
+                                                  std::vector<std::string>& notes) {
   Estimate<Joules> sum{Joules::j(0), Joules::j(0), Joules::j(0), Provenance::kDatasheet};
   for (const PoweredDevices& kind : devices) {
-    REHEARSE_CHECK(kind.busy >= 0 && kind.busy <= 1);
     if (kind.gpu == nullptr) continue;
-    if (!kind.gpu->power_limit) {
+    const std::optional<Estimate<Watts>> power = device_power(*kind.gpu, kind.busy);
+    if (!power) {
       notes.push_back(fmt::format("no energy: the catalog has no power limit of {}", kind.name));
       return std::nullopt;
     }
-    const Watts limit = *kind.gpu->power_limit;
-    const Watts idle = kind.gpu->idle_power.value_or(limit * kIdleShare);
-    const auto power = [&](Watts when_busy) { return idle + (when_busy - idle) * kind.busy; };
-    const Watts least = std::max(idle, limit * kLeastBusy);
-    sum.value += power(limit) * step.value * kind.count;
-    sum.low += power(least) * step.low * kind.count;
-    sum.high += limit * step.high * kind.count;
+    add(sum, over(*power, step, kind.count));
   }
   return sum;
 }
 
-/// The on-demand price in the region, else the lowest of all regions.
-const InstancePrice* price_of(const Rented& rented, const std::string& region) {
-  const InstancePrice* best = nullptr;
-  for (const InstancePrice& price : instance_prices()) {
-    if (price.instance != rented.instance || !price.on_demand) continue;
-    if (!region.empty() && price.region != region) continue;
-    if (best == nullptr || *price.on_demand < *best->on_demand) best = &price;
+/// Of hosts, network and cooling of what is rented, on top of the devices.
+void add_surroundings(StepAccount& account, const Estimate<Seconds>& step, const Place& place) {
+  Estimate<Joules>& sum = *account.energy;
+  EnergyParts& parts = account.energy_parts;
+  for (const Rented& rented : place.rented) {
+    const Result<const cluster::Instance*> found = cluster::find_instance(rented.instance);
+    if (!found) continue;
+    if (const auto power = host_power(**found)) {
+      const Estimate<Joules> energy = over(*power, step, rented.count);
+      add(sum, energy);
+      parts.hosts += energy.value;
+    } else {
+      account.notes.push_back(fmt::format("energy without the hosts of {}", rented.instance));
+    }
+    if (const auto power = network_power(**found)) {
+      const Estimate<Joules> energy = over(*power, step, rented.count);
+      add(sum, energy);
+      parts.network += energy.value;
+    }
   }
-  return best;
-}
-
-const GridCarbon* grid_of(std::string_view provider, std::string_view region) {
-  for (const GridCarbon& grid : grid_carbon())
-    if (grid.region == region && (provider.empty() || grid.provider == provider) &&
-        grid.basis == CarbonBasis::kLocationBased)
-      return &grid;
-  return nullptr;
-}
-
-std::optional<double> pue_of(std::string_view provider) {
-  for (const Pue& row : pues())
-    if (row.provider == provider && row.region == kAnyRegion) return row.pue;
-  return std::nullopt;
+  const std::string_view provider = provider_of(place);
+  if (const std::optional<double> pue = pue_of(provider, place.region)) {
+    parts.cooling = sum.value * (*pue - 1);
+    sum = {sum.value * *pue, sum.low * *pue, sum.high * *pue, sum.provenance};
+  } else if (!provider.empty()) {
+    account.notes.push_back(
+        fmt::format("energy without cooling: the PUE of {} is not known", provider));
+  }
 }
 
 /// Of all that is rented, where every price is known.
@@ -69,60 +75,81 @@ std::optional<Estimate<Usd>> money_of(const Estimate<Seconds>& step, const Place
         "no price: the cluster is not made of instances (cluster: {instance: …, count: …})");
     return std::nullopt;
   }
+  const PriceBook& book = place.prices ? *place.prices : PriceBook::shipped();
+  const std::string_view market = kMarketNames[static_cast<int>(place.market)];
   Estimate<Usd> sum{Usd::usd(0), Usd::usd(0), Usd::usd(0), step.provenance};
   bool complete = true;
   for (const Rented& rented : place.rented) {
-    const InstancePrice* price = price_of(rented, place.region);
-    if (price == nullptr) {
+    const std::optional<Quote> price = book.quote(rented.instance, place.region, place.market);
+    if (!price) {
       notes.push_back(fmt::format(
-          "no price of {} {}", rented.instance,
+          "no {}price of {} {}", place.market == Market::kSpot ? "spot " : "", rented.instance,
           place.region.empty() ? std::string("in the catalog") : "in region " + place.region));
       complete = false;
       continue;
     }
-    sum.value += *price->on_demand * step.value * rented.count;
-    sum.low += *price->on_demand * step.low * rented.count;
-    sum.high += *price->on_demand * step.high * rented.count;
-    notes.push_back(fmt::format("price: {} on demand in {}, {:.2f} USD/h, as of {}",
-                                price->instance, price->region, price->on_demand->usd_per_h(),
-                                price->origin.as_of));
+    sum.value += price->rate * step.value * rented.count;
+    sum.low += price->rate * step.low * rented.count;
+    sum.high += price->rate * step.high * rented.count;
+    const std::optional<std::string> old = place.today ? stale(*price, *place.today) : std::nullopt;
+    notes.push_back(fmt::format("price: {} {} in {}, {:.2f} USD/h, as of {}{}", rented.instance,
+                                market, price->region, price->rate.usd_per_h(), price->as_of,
+                                old ? "; " + *old : ""));
   }
   if (!complete) return std::nullopt;
   return sum;
 }
 
-std::string provider_of(const Place& place) {
+/// Grams of the energy, hour by hour where that is given; nothing, and a note, where the place has
+/// no intensity.
+std::optional<Estimate<double>> carbon_of(const Estimate<Joules>& energy,
+                                          const Estimate<Seconds>& step, const Place& place,
+                                          std::vector<std::string>& notes) {
+  const auto grams = [](Joules e, CarbonIntensity per) { return e.kwh() * per.g_per_kwh(); };
+  if (place.hours && place.hours->has(place.region)) {
+    const auto mean = [&](Seconds time) {
+      return place.lasts ? place.hours->mean(place.region, *place.lasts * (time / step.value))
+                         : place.hours->mean(place.region);
+    };
+    notes.push_back(fmt::format("carbon: {:.0f} gCO2e/kWh in {}, the mean of the hours of {}",
+                                mean(step.value).g_per_kwh(), place.region, place.hours->name()));
+    return Estimate<double>{grams(energy.value, mean(step.value)),
+                            grams(energy.low, mean(step.low)), grams(energy.high, mean(step.high)),
+                            Provenance::kDatasheet};
+  }
+  const GridCarbon* grid = grid_of(provider_of(place), place.region);
+  if (grid == nullptr) {
+    notes.push_back(fmt::format("no carbon: the catalog knows no grid of region {}", place.region));
+    return std::nullopt;
+  }
+  notes.push_back(
+      fmt::format("carbon: {:.0f} gCO2e/kWh in {}", grid->intensity.g_per_kwh(), place.region));
+  return Estimate<double>{grams(energy.value, grid->intensity), grams(energy.low, grid->intensity),
+                          grams(energy.high, grid->intensity), Provenance::kDatasheet};
+}
+
+}  // namespace
+
+std::string_view provider_of(const Place& place) {
   for (const Rented& rented : place.rented)
     if (const Result<const cluster::Instance*> instance = cluster::find_instance(rented.instance))
       return (*instance)->provider;
   return "";
 }
 
-}  // namespace
-
 StepAccount account_of(const Estimate<Seconds>& step, std::span<const PoweredDevices> devices,
                        const Place& place) {
   StepAccount account;
-  account.energy = energy_of(step, devices, account.notes);
-  account.money = money_of(step, place, account.notes);
-  const std::string provider = provider_of(place);
-  if (place.region.empty()) {
-    account.notes.push_back("no carbon: no region is given (region: us-east-1)");
-  } else if (const GridCarbon* grid = grid_of(provider, place.region);
-             grid != nullptr && account.energy) {
-    const std::optional<double> pue = pue_of(provider);
-    const auto grams = [&](Joules energy) {
-      return energy.kwh() * grid->intensity.g_per_kwh() * pue.value_or(1);
-    };
-    const Estimate<Joules>& e = *account.energy;
-    account.carbon = {grams(e.value), grams(e.low), grams(e.high), Provenance::kDatasheet};
-    account.notes.push_back(
-        fmt::format("carbon: {:.0f} gCO2e/kWh in {}, {}", grid->intensity.g_per_kwh(), place.region,
-                    pue ? fmt::format("PUE {:.2f}", *pue) : "PUE not known: cooling left out"));
-  } else {
-    account.notes.push_back(
-        fmt::format("no carbon: the catalog knows no grid of region {}", place.region));
+  account.energy = energy_of_devices(step, devices, account.notes);
+  if (account.energy) {
+    account.energy_parts.devices = account.energy->value;
+    add_surroundings(account, step, place);
   }
+  account.money = money_of(step, place, account.notes);
+  if (place.region.empty())
+    account.notes.push_back("no carbon: no region is given (region: us-east-1)");
+  else if (account.energy)
+    account.carbon = carbon_of(*account.energy, step, place, account.notes);
   return account;
 }
 

@@ -1,11 +1,9 @@
 #include "cli/commands/predicted_job.h"
 
-#include <algorithm>
-
 #include <fmt/core.h>
 
+#include "cli/config/job_account.h"
 #include "models/step/devices.h"
-#include "sim/cluster/catalog.h"
 #include "strategies/lay_out.h"
 #include "strategies/memory_savers.h"
 
@@ -25,35 +23,6 @@ std::vector<std::string> remedies_of(const step::Spec& spec, const step::Step& s
   return memory::remedies(step.memory, trials);
 }
 
-std::optional<double> steps_to(const std::optional<Target>& target,
-                               const workload::Layout& layout) {
-  if (!target) return std::nullopt;
-  if (target->steps) return target->steps;
-  const double samples =
-      target->samples ? *target->samples : *target->tokens / layout.tokens_per_sample;
-  return samples / layout.samples_per_step;
-}
-
-/// All devices of the cluster, by kind: those that the plan does not use are paid for and idle.
-std::vector<cost::PoweredDevices> devices_of(const cluster::Cluster& cluster,
-                                             const step::Step& step) {
-  std::vector<cost::PoweredDevices> kinds;
-  for (const cluster::Device& device : cluster.devices()) {
-    auto kind = std::find_if(kinds.begin(), kinds.end(),
-                             [&](const auto& known) { return known.name == device.model; });
-    if (kind == kinds.end()) {
-      const Result<const cluster::Gpu*> gpu = cluster::find_gpu(device.model);
-      kind = kinds.insert(kind, {device.model, gpu ? *gpu : nullptr, 0, 0});
-    }
-    kind->count += 1;
-  }
-  for (cost::PoweredDevices& kind : kinds)
-    for (const step::DeviceUse& use : step.devices)
-      if (use.name == kind.name)
-        kind.busy = std::clamp(use.busy / (step.time.value * kind.count), 0.0, 1.0);
-  return kinds;
-}
-
 }  // namespace
 
 PredictedJob predicted_job(JobFile file, step::Step step, step::Fidelity fidelity) {
@@ -61,8 +30,7 @@ PredictedJob predicted_job(JobFile file, step::Step step, step::Fidelity fidelit
   if (step.layout.ranks() < devices)
     step.warnings.push_back(
         fmt::format("{} of {} devices have nothing to do", devices - step.layout.ranks(), devices));
-  cost::StepAccount account =
-      cost::account_of(step.time, devices_of(file.cluster, step), file.place);
+  cost::StepAccount account = account_of_step(file, step);
   std::vector<std::string> remedies = remedies_of(file.spec, step, file.cluster);
   const std::optional<double> steps = steps_to(file.target, step.layout);
   return PredictedJob{std::move(file), std::move(step),     std::move(account),

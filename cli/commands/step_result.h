@@ -25,6 +25,8 @@ struct PredictedJob {
 Json plan_json(const step::Spec& spec);
 std::string step_text(const PredictedJob& job);
 Json step_json(const PredictedJob& job);
+/// Degrees, schedule and what of the training the plan decides.
+Json plan_json(const step::Spec& spec);
 /// A row per stage: ranks, layers, memory.
 Table stage_table(const PredictedJob& job);
 

@@ -6,6 +6,7 @@
 #include <fmt/core.h>
 
 #include "cli/calibrate/op_timings.h"
+#include "cli/config/job_costs.h"
 #include "cli/config/read_plan.h"
 #include "cli/config/recorded_workload.h"
 #include "models/workload/read_model.h"
@@ -248,35 +249,18 @@ cost::Place place_of(const YamlMap& root) {
       for (const YamlMap& map : section->maps("nodes")) all &= add(map);
     if (!all) place.rented.clear();  // the price of a part is none of the whole
   }
-  if (const auto region = root.optional<std::string>("region")) place.region = *region;
   return place;
 }
 
-}  // namespace
-
-Result<JobFile> read_job(const YamlMap& root, const std::filesystem::path& folder,
-                         const std::filesystem::path& cluster_file, std::string_view slice,
-                         JobUse use) {
+/// All sections but `cluster`; nothing where that is wrong.
+Result<JobFile> read_sections(const YamlMap& root, const std::filesystem::path& folder,
+                              std::optional<cluster::Cluster> cluster, cost::Place place,
+                              JobUse use) {
   const auto section = [&](std::string_view key, std::string_view expected) {
     std::optional<YamlMap> map = root.map(key);
     if (!map && !root.has(key)) root.report(key, "is missing", std::string(expected));
     return map;
   };
-
-  std::optional<cluster::Cluster> cluster;
-  if (cluster_file.empty()) {
-    cluster = cluster::read_cluster(root);
-  } else {
-    root.map("cluster");  // known, and overruled
-    Result<cluster::Cluster> other = cluster::load_cluster(cluster_file);
-    if (!other) return forward(other);
-    cluster = std::move(*other);
-  }
-  if (cluster && !slice.empty()) {
-    Result<cluster::Cluster> one = one_slice(cluster->devices().front().model, slice);
-    if (!one) return forward(one);
-    cluster = std::move(*one);
-  }
   const std::vector<const cluster::Gpu*> gpus = gpus_of(cluster);
 
   const std::optional<YamlMap> model = section("workload", "workload: {model: …}");
@@ -342,8 +326,10 @@ Result<JobFile> read_job(const YamlMap& root, const std::filesystem::path& folde
     if (target && target->tokens && workload && workload->tokens_per_sample == 0)
       map->report("tokens", "samples of this workload have no tokens", "samples or steps");
   }
-  cost::Place place = place_of(root);
-  if (!slice.empty()) place.rented.clear();  // the price of a part is none of the whole
+  if (const auto region = root.optional<std::string>("region")) place.region = *region;
+  Result<JobCosts> costs = read_job_costs(root, folder);
+  if (!costs) return forward(costs);
+  place.hours = std::move(costs->hours);
   root.no_other_keys();
   if (Status ok = root.status(); !ok) return forward(ok);
 
@@ -359,10 +345,42 @@ Result<JobFile> read_job(const YamlMap& root, const std::filesystem::path& folde
               .axes = std::move(axes),
               .cluster = std::move(*cluster),
               .place = std::move(place),
+              .keeping = costs->keeping,
               .target = target,
               .assumed = std::move(assumed),
               .notes = std::move(notes)};
   return job;
+}
+
+}  // namespace
+
+Result<JobFile> read_job(const YamlMap& root, const std::filesystem::path& folder,
+                         const std::filesystem::path& cluster_file, std::string_view slice,
+                         JobUse use) {
+  std::optional<cluster::Cluster> cluster;
+  if (cluster_file.empty()) {
+    cluster = cluster::read_cluster(root);
+  } else {
+    root.map("cluster");  // known, and overruled
+    Result<cluster::Cluster> other = cluster::load_cluster(cluster_file);
+    if (!other) return forward(other);
+    cluster = std::move(*other);
+  }
+  if (cluster && !slice.empty()) {
+    Result<cluster::Cluster> one = one_slice(cluster->devices().front().model, slice);
+    if (!one) return forward(one);
+    cluster = std::move(*one);
+  }
+  cost::Place place = place_of(root);
+  if (!slice.empty()) place.rented.clear();  // the price of a part is none of the whole
+  return read_sections(root, folder, std::move(cluster), std::move(place), use);
+}
+
+Result<JobFile> read_job_on(const YamlMap& root, const std::filesystem::path& folder,
+                            cluster::Cluster cluster, cost::Rented rented, JobUse use) {
+  root.map("cluster");  // known, and overruled
+  return read_sections(root, folder, std::move(cluster),
+                       {.rented = {std::move(rented)}, .region = {}}, use);
 }
 
 Result<JobFile> load_job(const std::filesystem::path& path,

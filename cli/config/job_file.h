@@ -5,7 +5,7 @@
 #include <optional>
 #include <string>
 
-#include "cost/step_account.h"
+#include "cost/whole_job.h"
 #include "models/step/step.h"
 #include "sim/base/yaml.h"
 #include "sim/cluster/cluster.h"
@@ -31,6 +31,7 @@ struct JobFile {
   strategies::Axes axes;
   cluster::Cluster cluster;
   cost::Place place;
+  cost::Keeping keeping;  ///< what is kept of the job, and how often it is lost
   std::optional<Target> target;
   std::vector<std::string> assumed;  ///< what the file does not say, for people
   std::vector<std::string> notes;    ///< what to know of a recording; for people
@@ -43,6 +44,11 @@ struct JobFile {
 Result<JobFile> read_job(const YamlMap& root, const std::filesystem::path& folder,
                          const std::filesystem::path& cluster_file = {},
                          std::string_view slice = {}, JobUse use = JobUse::kOnePlan);
+
+/// The same on another cluster of so many instances: the section `cluster` need not be there, and
+/// says nothing where it is.
+Result<JobFile> read_job_on(const YamlMap& root, const std::filesystem::path& folder,
+                            cluster::Cluster cluster, cost::Rented rented, JobUse use);
 
 /// The same of a file that holds a job alone.
 Result<JobFile> load_job(const std::filesystem::path& path,

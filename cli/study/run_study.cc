@@ -6,8 +6,10 @@
 
 #include <fmt/core.h>
 
+#include "cli/config/job_account.h"
 #include "cli/config/job_file.h"
 #include "cli/config/named_files.h"
+#include "cli/recommending/stalls.h"
 #include "models/sharing/crossover.h"
 #include "sim/base/check.h"
 #include "sim/engine/simgrid.h"
@@ -24,16 +26,21 @@ std::string point_text(const Setting& parameters) {
   return text;
 }
 
-Result<step::Step> predict_at(const Study& study, const JobTemplate& job,
-                              const Setting& parameters) {
+struct PredictedAt {
+  JobFile file;
+  step::Step step;
+};
+
+Result<PredictedAt> predict_at(const Study& study, const JobTemplate& job,
+                               const Setting& parameters) {
   const YamlMap sections = job.sections.filled(
       [&parameters](const std::string& text) { return fill_in(text, parameters); });
-  const Result<JobFile> file = read_job(sections, study.path.parent_path());
+  Result<JobFile> file = read_job(sections, study.path.parent_path());
   if (!file) return forward(file);
   Result<step::Step> step =
       step::predict(file->spec, file->cluster,
                     {.fidelity = study.fidelity, .unfold = false, .counterfactuals = false});
-  if (step) return step;
+  if (step) return PredictedAt{std::move(*file), std::move(*step)};
   const Diagnostic& d = step.error().diagnostics.front();
   return fail(Diagnostic{.file = study.path.string(),
                          .key = "jobs." + job.name,
@@ -42,23 +49,57 @@ Result<step::Step> predict_at(const Study& study, const JobTemplate& job,
                          .nearest = d.nearest});
 }
 
-Estimate<double> quantity_of(const step::Step& step, Quantity quantity) {
+/// What the job costs a step; fails with why it is not known.
+Result<Estimate<double>> account_quantity(const JobFile& file, const step::Step& step,
+                                          Quantity quantity) {
+  const cost::StepAccount account = account_of_step(file, step);
+  const auto plain = [](const auto& e) -> Result<Estimate<double>> {
+    return Estimate<double>{e.value.si(), e.low.si(), e.high.si(), e.provenance};
+  };
+  if (quantity == Quantity::kCost && account.money) return plain(*account.money);
+  if (quantity == Quantity::kEnergy && account.energy) return plain(*account.energy);
+  if (quantity == Quantity::kCarbon && account.carbon) return *account.carbon;
+  for (const std::string& note : account.notes)
+    if (note.starts_with("no ")) return fail(note);
+  return fail(fmt::format("no {} is known", kQuantityNames[static_cast<std::size_t>(quantity)]));
+}
+
+Result<Estimate<double>> stall_quantity(const JobFile& file, const step::Step& step,
+                                        step::Fidelity fidelity, Quantity quantity) {
+  const Result<cost::Stalls> stalls = stalls_of(file.spec, file.cluster, step, fidelity);
+  if (!stalls) return forward(stalls);
+  const double part =
+      (quantity == Quantity::kNetworkStall ? *stalls->network : *stalls->interconnect).s();
+  const Estimate<Seconds>& time = step.time;
+  return Estimate<double>{part, part * (time.low / time.value), part * (time.high / time.value),
+                          time.provenance};
+}
+
+Result<Estimate<double>> quantity_of(const JobFile& file, const step::Step& step,
+                                     step::Fidelity fidelity, Quantity quantity) {
   const Estimate<Seconds>& time = step.time;
   switch (quantity) {
     case Quantity::kStepTime:
-      return {time.value.s(), time.low.s(), time.high.s(), time.provenance};
+      return Estimate<double>{time.value.s(), time.low.s(), time.high.s(), time.provenance};
     case Quantity::kThroughput:
       return step.samples_per_s();
     case Quantity::kExposedCommunication: {  // with the interval of the whole in proportion
       const Seconds part = step.breakdown.exposed_communication;
-      return {part.s(), part.s() * (time.low / time.value), part.s() * (time.high / time.value),
-              time.provenance};
+      return Estimate<double>{part.s(), part.s() * (time.low / time.value),
+                              part.s() * (time.high / time.value), time.provenance};
     }
     case Quantity::kMemory:
       break;
+    case Quantity::kCost:
+    case Quantity::kEnergy:
+    case Quantity::kCarbon:
+      return account_quantity(file, step, quantity);
+    case Quantity::kInterconnectStall:
+    case Quantity::kNetworkStall:
+      return stall_quantity(file, step, fidelity, quantity);
   }
   const Estimate<Bytes>& peak = memory::fullest(step.memory).peak;
-  return {peak.value.b(), peak.low.b(), peak.high.b(), peak.provenance};
+  return Estimate<double>{peak.value.b(), peak.low.b(), peak.high.b(), peak.provenance};
 }
 
 /// What jobs gain that take turns on the devices; each communicates for what its step does not
@@ -91,15 +132,20 @@ Result<Estimate<double>> crossover_of(const Study& study, const std::vector<step
 Result<StudyPoint> point_at(const Study& study, const Setting& parameters) {
   StudyPoint point{.parameters = parameters};
   std::vector<step::Step> steps;
+  std::vector<JobFile> files;
   for (const JobTemplate& job : study.jobs) {
-    Result<step::Step> step = predict_at(study, job, parameters);
-    if (!step) return forward(step);
-    const bool fits = memory::fullest(step->memory).fit != memory::Fit::kDoesNotFit;
-    point.jobs.push_back({job.name, step->time, step->layout.ranks(), fits});
-    steps.push_back(std::move(*step));
+    Result<PredictedAt> at = predict_at(study, job, parameters);
+    if (!at) return forward(at);
+    const bool fits = memory::fullest(at->step.memory).fit != memory::Fit::kDoesNotFit;
+    point.jobs.push_back({job.name, at->step.time, at->step.layout.ranks(), fits});
+    steps.push_back(std::move(at->step));
+    files.push_back(std::move(at->file));
   }
   const Measured measured = {
-      .of = [&](Quantity quantity, std::size_t job) { return quantity_of(steps[job], quantity); },
+      .of =
+          [&](Quantity quantity, std::size_t job) {
+            return quantity_of(files[job], steps[job], study.fidelity, quantity);
+          },
       .crossover =
           [&](std::span<const std::size_t> jobs) { return crossover_of(study, steps, jobs); }};
   for (const Measure& m : study.measures) {

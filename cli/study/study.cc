@@ -176,8 +176,10 @@ Result<Term> measure(const std::string& expression, const std::vector<JobTemplat
         }
         if (of_jobs.size() != 1)
           return fail(fmt::format("'{}' of {} jobs", name, of_jobs.size()), "one job");
-        return Term{measured.of(static_cast<Quantity>(quantity), of_jobs[0]),
-                    std::string(kQuantityUnits[quantity])};
+        const Result<Estimate<double>> value =
+            measured.of(static_cast<Quantity>(quantity), of_jobs[0]);
+        if (!value) return forward(value);
+        return Term{*value, std::string(kQuantityUnits[quantity])};
       }};
   return evaluate(expression, vocabulary);
 }

@@ -41,14 +41,27 @@ struct Study {
 };
 
 /// What can be measured of a job, as `step_time(NAME)`.
-enum class Quantity : std::uint8_t { kStepTime, kThroughput, kExposedCommunication, kMemory };
-inline constexpr std::string_view kQuantityNames[] = {"step_time", "throughput",
-                                                      "exposed_communication", "memory"};
-inline constexpr std::string_view kQuantityUnits[] = {"s", "1/s", "s", "B"};
+enum class Quantity : std::uint8_t {
+  kStepTime,
+  kThroughput,
+  kExposedCommunication,
+  kMemory,
+  kCost,
+  kEnergy,
+  kCarbon,
+  kInterconnectStall,
+  kNetworkStall,
+};
+inline constexpr std::string_view kQuantityNames[] = {
+    "step_time", "throughput", "exposed_communication", "memory",       "cost",
+    "energy",    "carbon",     "interconnect_stall",    "network_stall"};
+inline constexpr std::string_view kQuantityUnits[] = {"s", "1/s",   "s", "B", "USD",
+                                                      "J", "gCO2e", "s", "s"};
 
 /// What the jobs of a point are measured to be, by their indices.
 struct Measured {
-  std::function<Estimate<double>(Quantity, std::size_t job)> of;  ///< in its unit
+  /// In its unit; fails where a job has none, such as a cost without instances.
+  std::function<Result<Estimate<double>>(Quantity, std::size_t job)> of;
   /// What jobs do together that take turns on the same devices, against one after another.
   std::function<Result<Estimate<double>>(std::span<const std::size_t> jobs)> crossover;
 };

@@ -64,6 +64,7 @@ constexpr auto kJoules =
     std::to_array<Unit>({{"mJ", 1e-3}, {"J", 1}, {"kJ", 1e3}, {"MJ", 1e6}, {"GJ", 1e9}});
 constexpr auto kWattHours = std::to_array<Unit>({{"Wh", 3600}, {"kWh", 3.6e6}, {"MWh", 3.6e9}});
 constexpr auto kUsd = std::to_array<Unit>({{"USD", 1}});
+constexpr auto kThousandsOfUsd = std::to_array<Unit>({{"kUSD", 1e3}, {"MUSD", 1e6}});
 
 /// `print` holds the units a value is shown in, `also` those that are read besides.
 struct Kind {
@@ -104,7 +105,7 @@ Kind kind_of<Joules>() {
 }
 template <>
 Kind kind_of<Usd>() {
-  return {"an amount of money", kUsd};
+  return {"an amount of money", kUsd, kThousandsOfUsd};
 }
 
 std::vector<std::string_view> unit_names(const Kind& kind) {
@@ -125,6 +126,10 @@ Result<double> parse_si(std::string_view text, const Kind& kind) {
   std::string unit(trim(whole.substr(static_cast<std::size_t>(rest - whole.data()))));
   if (unit.empty())
     return fail(fmt::format("'{}' has no unit", whole), "one of " + join(names, ", "));
+  // Long times in words: "5 days".
+  for (const std::string_view word : {"hour", "day"})
+    if (unit == word || (unit.starts_with(word) && unit == std::string(word) + "s"))
+      unit = word.substr(0, 1);
   if (unit == "µs" || unit == "μs") unit = "us";  // micro sign and Greek mu
   for (const auto units : {kind.print, kind.also})
     for (const Unit& u : units)

@@ -1,0 +1,148 @@
+// rehearse recommend: which instances to rent, how many, under which plan.
+#include <algorithm>
+
+#include <CLI/CLI.hpp>
+#include <fmt/core.h>
+
+#include "cli/commands/commands.h"
+#include "cli/commands/recommend_result.h"
+#include "cli/config/job_account.h"
+#include "cli/output/result.h"
+#include "cli/recommending/amounts.h"
+#include "cli/recommending/evaluate.h"
+#include "sim/base/text.h"
+
+namespace rehearse::cli {
+namespace {
+
+struct Options {
+  std::filesystem::path job, prices;
+  std::string target, budget, deadline, carbon, provider, region;
+  bool spot = false, on_demand = false;
+  std::vector<std::uint32_t> counts = {1, 2, 4, 8, 16, 32};
+};
+
+/// What an option of this name is wrong about.
+tl::unexpected<Error> wrong(std::string_view option, Error error) {
+  for (Diagnostic& d : error.diagnostics) d.problem = fmt::format("{}: {}", option, d.problem);
+  return tl::unexpected(std::move(error));
+}
+
+/// Where the option is given, its value, above zero.
+template <class Q>
+Status read(std::string_view option, const std::string& text, std::optional<Q>& to) {
+  if (text.empty()) return {};
+  const Result<Q> value = parse_quantity<Q>(text);
+  if (!value) return wrong(option, value.error());
+  if (value->si() <= 0) return fail(fmt::format("{}: '{}' is not above zero", option, text));
+  to = *value;
+  return {};
+}
+
+Result<cost::Wish> wish_of(const Options& options) {
+  cost::Wish wish{.provider = options.provider, .counts = options.counts};
+  std::sort(wish.counts.begin(), wish.counts.end());
+  wish.counts.erase(std::unique(wish.counts.begin(), wish.counts.end()), wish.counts.end());
+  if (Status ok = read("--budget", options.budget, wish.budget); !ok) return forward(ok);
+  if (Status ok = read("--deadline", options.deadline, wish.deadline); !ok) return forward(ok);
+  if (!options.carbon.empty()) {
+    const Result<double> grams = parse_carbon(options.carbon);
+    if (!grams) return wrong("--max-carbon", grams.error());
+    wish.most_carbon = *grams;
+  }
+  wish.place.region = options.region;
+  wish.place.market = options.spot ? cost::Market::kSpot : cost::Market::kOnDemand;
+  wish.place.today = today();
+  if (!options.prices.empty()) {
+    Result<cost::PriceBook> book = cost::PriceBook::over_shipped(options.prices);
+    if (!book) return forward(book);
+    wish.place.prices = std::make_shared<const cost::PriceBook>(std::move(*book));
+  }
+  return wish;
+}
+
+/// What the job file says of place and keeping, where the command line does not.
+void add_from_file(const JobFile& file, cost::Wish& wish) {
+  if (wish.place.region.empty()) wish.place.region = file.place.region;
+  wish.place.hours = file.place.hours;
+  wish.keeping = file.keeping;
+}
+
+Result<Exit> run(const Options& options, const Globals& globals) {
+  Result<cost::Wish> wish = wish_of(options);
+  if (!wish) return forward(wish);
+  std::optional<Target> target;
+  if (!options.target.empty()) {
+    const Result<Target> read = parse_target(options.target);
+    if (!read) return wrong("--target", read.error());
+    target = *read;
+  }
+  // The file is read on any instance, to see its region before offers are made.
+  const cost::Offer any{&cluster::instances().front(), 1};
+  const Result<JobOnOffers> job = JobOnOffers::load(options.job, target, any);
+  if (!job) return forward(job);
+  add_from_file(job->job(), *wish);
+  wish->functions = job->for_functions();
+  const Result<std::vector<cost::Offer>> offers = cost::offers_of(*wish);
+  if (!offers) return forward(offers);
+  Result<cost::Recommendation> found = cost::recommend(
+      *wish, *offers, job->evaluator(), globals.thread_count(), globals.progress_of("recommend"));
+  if (!found) return forward(found);
+  const Recommended recommended{*job, *wish, std::move(*found)};
+  for (const std::string& warning : warnings_of(recommended)) globals.warn(warning);
+  const Formats formats = {.text = [&] { return recommend_text(recommended); },
+                           .json = [&] { return recommend_json(recommended); },
+                           .table = [&] { return recommend_table(recommended); }};
+  if (Status ok = write_result(globals, formats); !ok) return forward(ok);
+  return Exit::kSuccess;
+}
+
+}  // namespace
+
+void add_recommend(CLI::App& app, Action& action) {
+  auto options = std::make_shared<Options>();
+  CLI::App* command = app.add_subcommand(
+      "recommend", "Which instances to rent for a job, how many, under which plan");
+  command->add_option("JOB", options->job, "what is trained; its plan is searched")
+      ->type_name("FILE")
+      ->required();
+  command
+      ->add_option("--target", options->target,
+                   "how long to train: '300e9 tokens', samples or steps (default: the file's)")
+      ->type_name("AMOUNT");
+  command->add_option("--budget", options->budget, "at most so much, such as '40 kUSD'")
+      ->type_name("MONEY");
+  command->add_option("--deadline", options->deadline, "done in such a time, such as '5 days'")
+      ->type_name("TIME");
+  command
+      ->add_option("--max-carbon", options->carbon,
+                   "emit at most, such as '2 tCO2e'; needs a region")
+      ->type_name("AMOUNT");
+  command->add_option("--provider", options->provider, "instances of this provider alone")
+      ->type_name("NAME");
+  command
+      ->add_option("--region", options->region,
+                   "in this region alone, for price and carbon (default: the file's, else any)")
+      ->type_name("NAME");
+  CLI::Option* spot = command->add_flag("--spot", options->spot, "at the price of spot instances");
+  command->add_flag("--on-demand", options->on_demand, "at the price on demand (default)")
+      ->excludes(spot);
+  command
+      ->add_option("--counts", options->counts,
+                   "numbers of instances to try (default: 1 to 32 by doubling)")
+      ->delimiter(',')
+      ->check(CLI::Range(1U, 16384U).description(""))
+      ->type_name("N,...");
+  command
+      ->add_option("--prices", options->prices,
+                   "prices in the form of the catalog's; they take the place of those of the same "
+                   "instances")
+      ->type_name("FILE");
+  command->footer(
+      "Example: rehearse recommend examples/jobs/mpt_7b_rent.yaml --deadline '30 days'");
+  command->callback([options, &action] {
+    action = [options](const Globals& globals) { return run(*options, globals); };
+  });
+}
+
+}  // namespace rehearse::cli

@@ -1,0 +1,75 @@
+#include "cli/config/job_costs.h"
+
+#include <cmath>
+
+#include "sim/base/file.h"
+
+namespace rehearse::cli {
+namespace {
+
+/// A quantity above zero.
+template <class Q>
+std::optional<Q> above_zero(const YamlMap& map, std::string_view key) {
+  const std::optional<Q> value = map.optional<Q>(key);
+  if (!value || value->si() > 0) return value;
+  map.report(key, "is not above zero", "a quantity such as " + to_string(Q::from_si(3600)));
+  return std::nullopt;
+}
+
+void read_storage(const YamlMap& map, cost::Keeping& keeping) {
+  keeping.checkpoint = above_zero<Bytes>(map, "checkpoint");
+  keeping.every = above_zero<Seconds>(map, "every");
+  keeping.write = above_zero<ByteRate>(map, "write");
+  if (const auto restart = map.optional<Seconds>("restart")) {
+    if (restart->s() < 0) map.report("restart", "is below zero", "a time such as 5 min");
+    keeping.restart = *restart;
+  }
+  if (const auto keep = map.optional<std::int64_t>("keep")) {
+    if (*keep < 1) map.report("keep", "keeps nothing", "1 or more checkpoints at a time");
+    keeping.keep = static_cast<double>(*keep);
+  }
+  keeping.dataset = above_zero<Bytes>(map, "dataset");
+  keeping.fetched = above_zero<Bytes>(map, "fetched");
+  map.no_other_keys();
+}
+
+Status read_spot(const YamlMap& map, const std::filesystem::path& folder, cost::Keeping& keeping) {
+  if (const auto every = above_zero<Seconds>(map, "interrupted_every"))
+    keeping.between = {*every, *every, *every, Provenance::kDatasheet};
+  const auto log = map.optional<std::string>("lifetimes");
+  if (map.has("lifetimes") == map.has("interrupted_every"))
+    map.report("interrupted_every", "one of the two is due",
+               "interrupted_every: 30 h, or lifetimes: FILE");
+  map.no_other_keys();
+  if (!log || keeping.between) return {};
+  const std::filesystem::path path = folder / *log;
+  const Result<std::string> text = read_file(path);
+  if (!text) return forward(text);
+  const auto lives = cost::parse_lifetimes(*text, path.string());
+  if (!lives) return forward(lives);
+  const Result<Estimate<Seconds>> between = cost::mean_time_between(*lives);
+  if (!between) {
+    Diagnostic d = between.error().diagnostics.front();
+    d.file = path.string();
+    return fail(std::move(d));
+  }
+  keeping.between = *between;
+  return {};
+}
+
+}  // namespace
+
+Result<JobCosts> read_job_costs(const YamlMap& root, const std::filesystem::path& folder) {
+  JobCosts costs{};
+  if (const auto file = root.optional<std::string>("carbon")) {
+    Result<cost::CarbonHours> hours = cost::CarbonHours::load(folder / *file);
+    if (!hours) return forward(hours);
+    costs.hours = std::make_shared<const cost::CarbonHours>(std::move(*hours));
+  }
+  if (const auto map = root.map("storage")) read_storage(*map, costs.keeping);
+  if (const auto map = root.map("spot"))
+    if (Status ok = read_spot(*map, folder, costs.keeping); !ok) return forward(ok);
+  return costs;
+}
+
+}  // namespace rehearse::cli

@@ -1,0 +1,58 @@
+#include "cli/recommending/amounts.h"
+
+#include <charconv>
+#include <cmath>
+#include <span>
+
+#include <fmt/core.h>
+
+#include "sim/base/text.h"
+
+namespace rehearse::cli {
+namespace {
+
+struct Amount {
+  double value;
+  std::size_t unit;  ///< index into the names
+};
+
+/// A number above zero and one of the units.
+Result<Amount> parse_amount(std::string_view text, std::span<const std::string_view> units,
+                            std::string_view what) {
+  const std::string_view whole = trim(text);
+  Amount amount{};
+  const auto [rest, error] =
+      std::from_chars(whole.data(), whole.data() + whole.size(), amount.value);
+  if (error != std::errc{} || !std::isfinite(amount.value) || amount.value <= 0)
+    return fail(fmt::format("'{}' is not {}", whole, what),
+                fmt::format("a number above zero and a unit, such as '300e9 {}'", units[0]));
+  const std::string_view unit = trim(whole.substr(static_cast<std::size_t>(rest - whole.data())));
+  if (unit.empty())
+    return fail(fmt::format("'{}' has no unit", whole), "one of " + join(units, ", "));
+  for (amount.unit = 0; amount.unit < units.size(); ++amount.unit)
+    if (unit == units[amount.unit]) return amount;
+  return fail(fmt::format("unknown unit '{}' of {}", unit, what), suggest(unit, units));
+}
+
+}  // namespace
+
+Result<Target> parse_target(std::string_view text) {
+  constexpr std::string_view kUnits[] = {"tokens", "samples", "steps"};
+  const Result<Amount> amount = parse_amount(text, kUnits, "an amount of training");
+  if (!amount) return forward(amount);
+  Target target;
+  (amount->unit == 0   ? target.tokens
+   : amount->unit == 1 ? target.samples
+                       : target.steps) = amount->value;
+  return target;
+}
+
+Result<double> parse_carbon(std::string_view text) {
+  constexpr std::string_view kUnits[] = {"gCO2e", "kgCO2e", "tCO2e"};
+  constexpr double kGrams[] = {1, 1e3, 1e6};
+  const Result<Amount> amount = parse_amount(text, kUnits, "an amount of carbon");
+  if (!amount) return forward(amount);
+  return amount->value * kGrams[amount->unit];
+}
+
+}  // namespace rehearse::cli

@@ -1,0 +1,194 @@
+#include "cli/recommending/evaluate.h"
+
+#include <algorithm>
+
+#include <fmt/core.h>
+
+#include "cli/config/job_account.h"
+#include "cli/planning/find_plans.h"
+#include "cli/planning/plan_words.h"
+#include "cli/recommending/stalls.h"
+#include "models/compute/device_facts.h"
+#include "models/step/devices.h"
+#include "sim/base/file.h"
+#include "sim/cluster/instance_shape.h"
+#include "sim/cluster/read_cluster.h"
+#include "strategies/lay_out.h"
+
+namespace rehearse::cli {
+namespace {
+
+/// Algorithms for convolutions do with fewer operations than the model has: Winograd's of 4 × 4
+/// outputs with 2.25 (3 × 3 kernels, 2 × 2 outputs) to 4 times fewer.
+constexpr double kConvolutionSaving = 4;
+/// A rank holds no less of a parameter than its weight in 16 bits, divided over all devices.
+constexpr double kLeastBytesPerParameter = 2;
+/// Of a checkpoint: weights in fp32, and the optimizer's states.
+constexpr double kWeightBytes = 4;
+
+/// Hundreds of offers are compared: of a plan's axes those that decide most, but for what the file
+/// fixes. Interleaving, other schedules, context parallelism and weights or activations in host
+/// memory are for `plan`, on the instance that was chosen.
+strategies::Axes axes_of(strategies::Axes axes) {
+  const auto otherwise = [](auto& axis, auto values) {
+    if (axis.empty()) axis = values;
+  };
+  otherwise(axes.context, std::vector<std::uint32_t>{1});
+  otherwise(axes.interleave, std::vector<std::uint32_t>{1});
+  otherwise(axes.schedule, std::vector{strategies::Schedule::k1f1b});
+  otherwise(axes.zero, std::vector<std::uint32_t>{0, 1, 3});
+  otherwise(axes.offload, std::vector{strategies::Offload::kNone, strategies::Offload::kOptimizer});
+  otherwise(axes.placement, std::vector{strategies::Placement::kStagesApart});
+  return axes;
+}
+
+constexpr double bytes_per_parameter(strategies::Optimizer optimizer) {
+  switch (optimizer) {
+    case strategies::Optimizer::kAdam:
+      return kWeightBytes + 8;
+    case strategies::Optimizer::kMomentum:
+      return kWeightBytes + 4;
+    case strategies::Optimizer::kSgd:
+      break;
+  }
+  return kWeightBytes;
+}
+
+bool has_convolutions(const workload::Workload& workload) {
+  for (const workload::Layer& layer : workload.layers)
+    for (const workload::Op& op : layer.forward)
+      if (op.kind == workload::OpKind::kConvolution) return true;
+  return false;
+}
+
+Result<cluster::Cluster> cluster_of(const cost::Offer& offer) {
+  return cluster::parse_cluster(
+      fmt::format("cluster: {{instance: \"{}\", count: {}}}", offer.instance->name, offer.count),
+      offer.instance->name);
+}
+
+/// What decides what a job takes there, apart from what the instance is called.
+Result<std::string> key_of(const cost::Offer& offer) {
+  const Result<cluster::InstanceShape> shape = cluster::shape_of_instance(offer.instance->name);
+  if (!shape) return forward(shape);
+  if (offer.count > 1 && !shape->nic)
+    return fail(
+        fmt::format("the network between instances of {} is not known", offer.instance->name),
+        "one of them, or a catalog that knows it");
+  return fmt::format("{} {} {} {} {} {} × {}", shape->device, shape->devices,
+                     shape->joined ? static_cast<int>(*shape->joined) : -1, shape->nics,
+                     shape->nic && offer.count > 1 ? shape->nic->name : "",
+                     shape->nic && offer.count > 1 ? shape->nic->rate.bytes_per_s() : 0,
+                     offer.count);
+}
+
+}  // namespace
+
+Result<JobOnOffers> JobOnOffers::load(const std::filesystem::path& path,
+                                      std::optional<Target> target, const cost::Offer& first) {
+  Result<std::string> text = read_file(path);
+  if (!text) return forward(text);
+  const Result<YamlFile> file = YamlFile::parse(*text, path.string());
+  if (!file) return forward(file);
+  Result<cluster::Cluster> cluster = cluster_of(first);
+  if (!cluster) return forward(cluster);
+  Result<JobFile> job =
+      read_job_on(file->root(), path.parent_path(), std::move(*cluster),
+                  {first.instance->name, static_cast<double>(first.count)}, JobUse::kSearch);
+  if (!job) return forward(job);
+  if (target) job->target = target;
+  if (!job->target)
+    return fail("how long to train is not given",
+                "target: {tokens: 300e9} in " + path.string() + ", or --target '300e9 tokens'");
+  if (job->target->tokens && job->spec.workload.tokens_per_sample == 0)
+    return fail("--target: samples of this workload have no tokens", "samples or steps");
+  return JobOnOffers(path, std::move(*text), std::move(*job));
+}
+
+cost::Evaluator JobOnOffers::evaluator() const {
+  return {.least_time = [this](const cost::Offer& offer) { return least_time(offer); },
+          .evaluate = [this](const cost::Offer& offer) { return evaluate(offer); }};
+}
+
+double JobOnOffers::samples() const {
+  const Target& target = *job_.target;
+  if (target.steps) return *target.steps * job_.spec.training.global_batch;
+  if (target.samples) return *target.samples;
+  return *target.tokens / job_.spec.workload.tokens_per_sample;
+}
+
+std::optional<Seconds> JobOnOffers::least_time(const cost::Offer& offer) const {
+  const Result<const cluster::Gpu*> gpu = cluster::find_gpu(offer.instance->gpu);
+  if (!gpu) return std::nullopt;
+  const double devices = offer.instance->gpu_count * offer.count;
+  const workload::Workload& workload = job_.spec.workload;
+  if (Bytes::b(workload.parameters() * kLeastBytesPerParameter) > (*gpu)->memory * devices)
+    return std::nullopt;
+  const compute::DeviceFacts facts = compute::facts_of(**gpu);
+  const FlopRate peak = facts.peak(compute::arithmetic_of(facts, job_.spec.training.dtype));
+  const double saving = has_convolutions(workload) ? kConvolutionSaving : 1;
+  return workload.model_flops() * samples() / (peak * (devices * saving));
+}
+
+Result<cost::Evaluation> JobOnOffers::evaluate(const cost::Offer& offer) const {
+  const Result<std::string> key = key_of(offer);
+  if (!key) return forward(key);
+  {
+    const std::lock_guard lock(kept_->mutex);
+    if (const auto known = kept_->by_cluster.find(*key); known != kept_->by_cluster.end())
+      return known->second;
+  }
+  const auto run = [&]() -> Result<cost::Evaluation> {
+    Result<cluster::Cluster> cluster = cluster_of(offer);
+    if (!cluster) return forward(cluster);
+    const Result<YamlFile> file = YamlFile::parse(text_, path_.string());
+    if (!file) return forward(file);
+    Result<JobFile> job =
+        read_job_on(file->root(), path_.parent_path(), std::move(*cluster),
+                    {offer.instance->name, static_cast<double>(offer.count)}, JobUse::kSearch);
+    if (!job) return forward(job);
+    const PlanRequest request{
+        .axes = axes_of(job->axes), .keep = 1, .confirm = step::Fidelity::kClosed};
+    const Result<FoundPlans> plans = find_plans(job->spec, job->cluster, request);
+    if (!plans) return forward(plans);
+    const step::Step& step = *plans->best.front().step;
+    step::Spec spec = spec_of(job->spec, plans->best.front());
+    const Result<cost::Stalls> stalls =
+        stalls_of(spec, job->cluster, step, step::Fidelity::kClosed);
+    if (!stalls) return forward(stalls);
+    cost::Evaluation evaluation{.job = {step.time, *steps_to(job_.target, step.layout),
+                                        Bytes::b(spec.workload.parameters() *
+                                                 bytes_per_parameter(spec.training.optimizer))},
+                                .plan = plan_words(spec.training, spec.plan),
+                                .devices = devices_of(job->cluster, step),
+                                .stalls = *stalls};
+    const std::lock_guard lock(kept_->mutex);
+    evaluation.detail = kept_->specs.size();
+    kept_->specs.push_back(std::move(spec));
+    return evaluation;
+  };
+  Result<cost::Evaluation> result = run();
+  const std::lock_guard lock(kept_->mutex);
+  return kept_->by_cluster.emplace(*key, std::move(result)).first->second;
+}
+
+std::optional<cost::FunctionJob> JobOnOffers::for_functions() const {
+  const workload::Workload& workload = job_.spec.workload;
+  step::Spec one = job_.spec;
+  one.training.global_batch = one.training.microbatch = 1;
+  one.training.dtype = workload::Dtype::kFp32;
+  one.plan = {};
+  const Result<workload::Layout> layout = strategies::lay_out(one.workload, one.training, one.plan);
+  if (!layout || workload.model_flops().flop() == 0) return std::nullopt;
+  const Result<std::vector<memory::StageMemory>> memory = step::memory_on(*layout, job_.cluster);
+  if (!memory) return std::nullopt;
+  const memory::Parts& parts = memory::fullest(*memory).parts;
+  const double batch = job_.spec.training.global_batch;
+  return cost::FunctionJob{.step = workload.model_flops() * batch,
+                           .samples = static_cast<std::uint32_t>(std::clamp(batch, 1.0, 1e9)),
+                           .parameters = Bytes::b(workload.parameters() * kWeightBytes),
+                           .memory = parts.total() - parts.context - parts.reserve,
+                           .steps = samples() / batch};
+}
+
+}  // namespace rehearse::cli

@@ -1,0 +1,50 @@
+// Carbon of electricity: by place, and by hour where a file gives the hours.
+#pragma once
+
+#include <filesystem>
+#include <map>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "cost/catalog.h"
+
+namespace rehearse::cost {
+
+/// Of the catalog, by location. Null where it has no such place; an empty provider is any.
+const GridCarbon* grid_of(std::string_view provider, std::string_view region);
+
+/// The regions that the catalog has carbon of, of the provider (any where empty), in its order.
+std::vector<std::string_view> carbon_regions(std::string_view provider);
+
+/// Intensities over time, by region (docs/formats/carbon.md). Each holds from its time until the
+/// next; the last as long as the one before it, an hour where it is alone. Behind the last they
+/// begin anew.
+class CarbonHours {
+ public:
+  /// Columns region, time (2026-01-31T18:00Z) and gco2e_per_kwh; times of a region ascend. Fails
+  /// with every mistake, by line.
+  static Result<CarbonHours> parse(std::string_view text, std::string name);
+  static Result<CarbonHours> load(const std::filesystem::path& path);
+
+  const std::string& name() const { return name_; }
+  bool has(std::string_view region) const { return by_region_.contains(region); }
+  std::vector<std::string_view> regions() const;
+
+  /// The mean of what a job meets that begins with the region's first time and runs for `lasts`:
+  /// its energy times this is ∫ power × intensity dt for constant power, to rounding. For no time,
+  /// the first intensity. REQUIRES: has(region); lasts is finite and not negative.
+  CarbonIntensity mean(std::string_view region, Seconds lasts) const;
+  /// Over all that is given.
+  CarbonIntensity mean(std::string_view region) const;
+
+ private:
+  struct Span {
+    double seconds;
+    CarbonIntensity intensity;
+  };
+  std::string name_;
+  std::map<std::string, std::vector<Span>, std::less<>> by_region_;
+};
+
+}  // namespace rehearse::cost

@@ -1,0 +1,72 @@
+// Small data-parallel jobs on functions ("serverless"): a model of a page, for jobs that fit in
+// the memory of one function.
+//
+// Each of n functions computes its share of the batch on the vCPUs that come with its memory; their
+// gradients meet in an object store: each writes its own, then reads a part of all others' and
+// writes the sum, and reads all sums (a reduce-scatter and a gather through the store), which is
+// 4 × the gradients through the function's connection for many functions, and 4 requests' latency.
+// A function ends after its time limit; the next begins cold and reads the parameters back. Billed
+// are memory × time of all, and every call.
+//
+//   step  = compute + (2 + 2 (n − 1)/n) × gradients / rate + 4 latency      of n > 1, else compute
+//   share = 1 − (cold + parameters / rate) / limit      of each function's time, left for steps
+//   time  = steps × step / share
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "sim/base/estimate.h"
+#include "sim/base/result.h"
+#include "sim/base/units.h"
+
+namespace rehearse::cost {
+
+/// What the catalog says of a service, as this model takes it.
+struct FunctionService {
+  std::string name;  ///< "aws_lambda"
+  Bytes memory;      ///< at most, of one function
+  double vcpus;      ///< at that memory
+  Seconds limit;     ///< of one call
+  Seconds cold;      ///< from a call until its code runs
+  ByteRate rate;     ///< of one function's connection
+  double concurrent;
+  double usd_per_byte_second;
+  double usd_per_call;
+  std::string as_of;  ///< of the price
+};
+
+/// Services of which the catalog has all of it.
+std::vector<FunctionService> function_services();
+
+struct FunctionJob {
+  Flops step;             ///< of all samples of a step
+  std::uint32_t samples;  ///< of a step: no more functions than these
+  Bytes parameters;       ///< as sent: gradients are as many
+  Bytes memory;           ///< of one function that has one sample at a time
+  double steps;
+};
+
+/// Rate of single-precision training on one vCPU, a hyperthread with AVX2, and its span (a
+/// judgement: 40 GFLOP/s at peak, of which frameworks reach a fifth to nearly all).
+inline constexpr FlopRate kVcpuRate = FlopRate::flop_per_s(20e9);
+inline constexpr FlopRate kVcpuRateLow = FlopRate::flop_per_s(8e9);
+inline constexpr FlopRate kVcpuRateHigh = FlopRate::flop_per_s(38e9);
+/// Of one request to an object store.
+inline constexpr Seconds kStoreLatency = Seconds::ms(30);
+
+struct FunctionRun {
+  Estimate<Seconds> step, time;
+  Estimate<Usd> money;
+  double calls;
+};
+
+/// Fails with one line: more functions than samples or than may run at once, a job that does not
+/// fit in the memory, calls too short for one step.
+Result<FunctionRun> run_on_functions(const FunctionService& service, const FunctionJob& job,
+                                     std::uint32_t functions);
+
+}  // namespace rehearse::cost

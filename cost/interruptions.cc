@@ -1,0 +1,68 @@
+#include "cost/interruptions.h"
+
+#include <cmath>
+
+#include <fmt/core.h>
+
+#include "sim/base/check.h"
+#include "sim/base/csv_row.h"
+#include "sim/base/text.h"
+
+namespace rehearse::cost {
+namespace {
+
+/// 95th percentile of the normal distribution.
+constexpr double kZ95 = 1.6449;
+
+/// Quantile of χ² with `degrees`, at the normal quantile z.
+double chi_squared(double degrees, double z) {
+  const double part = 2 / (9 * degrees);
+  return degrees * std::pow(1 - part + z * std::sqrt(part), 3);
+}
+
+}  // namespace
+
+Seconds young_interval(Seconds write, Seconds between) {
+  return Seconds::s(std::sqrt(2 * write.s() * between.s()));
+}
+
+Seconds daly_interval(Seconds write, Seconds between) {
+  REHEARSE_CHECK(write.s() > 0 && between.s() > 0);
+  const double share = write / between / 2;
+  if (share >= 1) return between;
+  return young_interval(write, between) * (1 + std::sqrt(share) / 3 + share / 9) - write;
+}
+
+double slowdown(Seconds every, const Checkpointing& checkpointing, Seconds between) {
+  return std::exp(checkpointing.restart / between) *
+         std::expm1((every + checkpointing.write) / between) * (between / every);
+}
+
+Result<Estimate<Seconds>> mean_time_between(std::span<const Lifetime> lifetimes) {
+  double held = 0, interruptions = 0;
+  for (const Lifetime& life : lifetimes) {
+    held += life.instances * life.held.s();
+    if (life.interrupted) interruptions += life.instances;
+  }
+  if (interruptions == 0)
+    return fail(
+        fmt::format("none of the instances was interrupted in {}", to_string(Seconds::s(held))),
+        "a log with interruptions, or interrupted_every");
+  return Estimate<Seconds>{Seconds::s(held / interruptions),
+                           Seconds::s(2 * held / chi_squared(2 * interruptions + 2, kZ95)),
+                           Seconds::s(2 * held / chi_squared(2 * interruptions, -kZ95)),
+                           Provenance::kRecorded};
+}
+
+Result<std::vector<Lifetime>> parse_lifetimes(std::string_view text, std::string name) {
+  return read_rows<Lifetime>(text, std::move(name), [](const CsvRow& row) {
+    const Lifetime life{row.required_number("instances"),
+                        row.required_quantity<Seconds>("held_h", 3600),
+                        row.required_number("interrupted") == 1};
+    if (row.required_number("interrupted") > 1)
+      row.report("interrupted", "is neither 0 nor 1", "1 where the provider took it away");
+    return life;
+  });
+}
+
+}  // namespace rehearse::cost

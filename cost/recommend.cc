@@ -1,0 +1,322 @@
+#include "cost/recommend.h"
+
+#include <algorithm>
+#include <atomic>
+#include <limits>
+#include <thread>
+
+#include <fmt/core.h>
+
+#include "sim/base/check.h"
+
+namespace rehearse::cost {
+namespace {
+
+constexpr double kInfinite = std::numeric_limits<double>::infinity();
+/// Options that are evaluated before bounds are looked at again.
+constexpr std::size_t kBatch = 32;
+
+/// What is known of an offer before it is evaluated.
+struct Candidate {
+  const Offer* offer;
+  Seconds least;
+  std::optional<Usd> least_cost;  ///< absent: it has no price
+};
+
+/// How far from the wishes: 0 where all are met, 0.1 where one is missed by a tenth. What is not
+/// known of a wish is missed by far.
+double excess_of(const Wish& wish, Seconds time, std::optional<Usd> cost,
+                 std::optional<double> carbon) {
+  double most = 0;
+  const auto add = [&](double ratio) { most = std::max(most, ratio - 1); };
+  if (wish.deadline) add(time / *wish.deadline);
+  if (wish.budget) add(cost ? *cost / *wish.budget : kInfinite);
+  if (wish.most_carbon) add(carbon ? *carbon / *wish.most_carbon : kInfinite);
+  return most;
+}
+
+std::optional<Usd> money_of(const Option& option) {
+  return option.account.money ? std::optional(option.account.money->value) : std::nullopt;
+}
+
+double excess_of(const Wish& wish, const Option& option) {
+  return excess_of(
+      wish, option.account.time.value, money_of(option),
+      option.account.carbon ? std::optional(option.account.carbon->value) : std::nullopt);
+}
+
+/// At its bounds; carbon has none.
+double least_excess(const Wish& wish, const Candidate& c) {
+  Wish bounded = wish;
+  bounded.most_carbon.reset();
+  return excess_of(bounded, c.least, c.least_cost, std::nullopt);
+}
+
+Place place_of(const Wish& wish, const Offer& offer) {
+  Place place = wish.place;
+  place.rented = {{offer.instance->name, static_cast<double>(offer.count)}};
+  return place;
+}
+
+Result<Option> option_of(const Wish& wish, const Offer& offer, const Evaluator& evaluator) {
+  Result<Evaluation> evaluation = evaluator.evaluate(offer);
+  if (!evaluation) return forward(evaluation);
+  Result<JobAccount> account =
+      account_for_job(evaluation->job, evaluation->devices, place_of(wish, offer), wish.keeping);
+  if (!account) return forward(account);
+  Option option{offer.instance->provider, offer.instance->name, offer.count,
+                std::move(*evaluation),   std::move(*account),  false};
+  option.meets = excess_of(wish, option) <= 0;
+  return option;
+}
+
+/// Sooner done or as soon, and cheaper or as cheap, and not the same.
+bool dominates(const Option& a, Seconds time, Usd cost) {
+  const Seconds own = a.account.time.value;
+  const std::optional<Usd> money = money_of(a);
+  return money && own <= time && *money <= cost && (own < time || *money < cost);
+}
+
+std::vector<Candidate> candidates_of(const Wish& wish, const std::vector<Offer>& offers,
+                                     const Evaluator& evaluator, std::size_t& without) {
+  const PriceBook& book = wish.place.prices ? *wish.place.prices : PriceBook::shipped();
+  std::vector<Candidate> candidates;
+  for (const Offer& offer : offers) {
+    const std::optional<Seconds> least = evaluator.least_time(offer);
+    if (!least) {
+      ++without;
+      continue;
+    }
+    const std::optional<Quote> quote =
+        book.quote(offer.instance->name, wish.place.region, wish.place.market);
+    candidates.push_back(
+        {&offer, *least, quote ? std::optional(quote->rate * *least * offer.count) : std::nullopt});
+  }
+  // Those that look best first: they rule out most of the others.
+  const Aim aim = aim_of(wish);
+  std::stable_sort(candidates.begin(), candidates.end(),
+                   [&](const Candidate& a, const Candidate& b) {
+                     const auto key = [&](const Candidate& c) {
+                       if (aim == Aim::kFastest) return c.least.s();
+                       return c.least_cost ? c.least_cost->usd() : kInfinite;
+                     };
+                     return key(a) < key(b);
+                   });
+  return candidates;
+}
+
+class Search {
+ public:
+  Search(const Wish& wish, const Evaluator& evaluator, unsigned threads, const Progress& progress)
+      : wish_(wish), evaluator_(evaluator), threads_(threads), progress_(progress) {}
+
+  Status run(const std::vector<Candidate>& candidates) {
+    total_ = candidates.size();
+    std::vector<const Candidate*> hopeless;
+    std::vector<const Candidate*> batch;
+    for (const Candidate& c : candidates) {
+      if (least_excess(wish_, c) > 0) {
+        hopeless.push_back(&c);
+        continue;
+      }
+      if (is_dominated(c)) {
+        ++found.bounded;
+        continue;
+      }
+      batch.push_back(&c);
+      if (batch.size() == kBatch)
+        if (Status ok = evaluate(batch); !ok) return ok;
+    }
+    if (Status ok = evaluate(batch); !ok) return ok;
+    found.bounded += hopeless.size();
+    if (any_meets()) return {};
+    return find_nearest(std::move(hopeless));
+  }
+
+  Recommendation found;
+  std::optional<Error> first_error;
+
+ private:
+  bool any_meets() const {
+    return std::any_of(found.options.begin(), found.options.end(),
+                       [](const Option& o) { return o.meets; });
+  }
+
+  bool is_dominated(const Candidate& c) const {
+    return c.least_cost &&
+           std::any_of(found.options.begin(), found.options.end(), [&](const Option& o) {
+             return o.meets && dominates(o, c.least, *c.least_cost);
+           });
+  }
+
+  /// Nothing meets the wishes: by what comes nearest at its bounds, until none of the rest can come
+  /// nearer than what was evaluated.
+  Status find_nearest(std::vector<const Candidate*> rest) {
+    std::stable_sort(rest.begin(), rest.end(), [&](const Candidate* a, const Candidate* b) {
+      return least_excess(wish_, *a) < least_excess(wish_, *b);
+    });
+    std::vector<const Candidate*> batch;
+    for (std::size_t i = 0; i < rest.size(); ++i) {
+      double nearest = kInfinite;
+      for (const Option& o : found.options) nearest = std::min(nearest, excess_of(wish_, o));
+      if (least_excess(wish_, *rest[i]) >= nearest) break;
+      batch.push_back(rest[i]);
+      --found.bounded;
+      if (batch.size() == kBatch || i + 1 == rest.size())
+        if (Status ok = evaluate(batch); !ok) return ok;
+    }
+    return evaluate(batch);
+  }
+
+  /// All of the batch, and empties it. Results are kept in its order.
+  Status evaluate(std::vector<const Candidate*>& batch) {
+    std::vector<std::optional<Result<Option>>> results(batch.size());
+    std::atomic<std::size_t> next = 0;
+    const auto work = [&] {
+      for (std::size_t i = next++; i < batch.size(); i = next++)
+        results[i] = option_of(wish_, *batch[i]->offer, evaluator_);
+    };
+    std::vector<std::thread> helpers;
+    for (unsigned t = 1; t < std::min<std::size_t>(threads_, batch.size()); ++t)
+      helpers.emplace_back(work);
+    work();
+    for (std::thread& helper : helpers) helper.join();
+    for (std::optional<Result<Option>>& result : results) {
+      if (*result) {
+        found.options.push_back(std::move(**result));
+        continue;
+      }
+      ++found.impossible;
+      if (!first_error) first_error = result->error();
+    }
+    done_ += batch.size();
+    batch.clear();
+    const std::size_t seen = done_ + found.bounded;
+    if (progress_ && total_ > 0 &&
+        !progress_(std::min(1.0, static_cast<double>(seen) / static_cast<double>(total_))))
+      return fail("interrupted");
+    return {};
+  }
+
+  const Wish& wish_;
+  const Evaluator& evaluator_;
+  unsigned threads_;
+  const Progress& progress_;
+  std::size_t total_ = 0, done_ = 0;
+};
+
+/// On each service, on 1, 4, 16 … functions.
+void add_functions(const Wish& wish, std::vector<Option>& options) {
+  if (!wish.functions || wish.place.market == Market::kSpot) return;
+  for (const FunctionService& service : function_services()) {
+    const std::string provider = service.name.substr(0, service.name.find('_'));
+    if (!wish.provider.empty() && provider != wish.provider) continue;
+    for (std::uint32_t n = 1; n <= service.concurrent; n *= 4) {
+      Result<FunctionRun> run = run_on_functions(service, *wish.functions, n);
+      if (!run) break;
+      JobAccount account{.time = run->time,
+                         .money = run->money,
+                         .energy = {},
+                         .carbon = {},
+                         .checkpoints = {},
+                         .notes = {fmt::format("functions: {:.0f} calls; price of {}", run->calls,
+                                               service.as_of)}};
+      Option option{provider, service.name, n, std::nullopt, std::move(account), false};
+      option.meets = excess_of(wish, option) <= 0;
+      options.push_back(std::move(option));
+    }
+  }
+}
+
+void order(const Wish& wish, Recommendation& found) {
+  const Aim aim = aim_of(wish);
+  std::stable_sort(
+      found.options.begin(), found.options.end(), [&](const Option& a, const Option& b) {
+        const auto key = [&](const Option& o) {
+          const double time = o.account.time.value.s();
+          const double cost = o.account.money ? o.account.money->value.usd() : kInfinite;
+          return aim == Aim::kFastest ? std::tuple(!o.meets, time, cost)
+                                      : std::tuple(!o.meets, cost, time);
+        };
+        return key(a) < key(b);
+      });
+  for (std::size_t i = 0; i < found.options.size(); ++i) {
+    const Option& option = found.options[i];
+    if (!option.meets || !option.account.money) continue;
+    const bool beaten =
+        std::any_of(found.options.begin(), found.options.end(), [&](const Option& other) {
+          return other.meets &&
+                 dominates(other, option.account.time.value, option.account.money->value);
+        });
+    if (!beaten) found.pareto.push_back(i);
+  }
+  std::stable_sort(found.pareto.begin(), found.pareto.end(), [&](std::size_t a, std::size_t b) {
+    return found.options[a].account.time.value < found.options[b].account.time.value;
+  });
+}
+
+/// What the option misses, and by how much: "costs 44000.00 USD, 10 % above the budget".
+std::string missed_by(const Wish& wish, const Option& option) {
+  std::string text;
+  const auto add = [&](double ratio, const std::string& what, std::string_view limit) {
+    if (ratio > 1)
+      text += fmt::format("{}{}, {:.3g} % above {}", text.empty() ? "" : "; ", what,
+                          (ratio - 1) * 100, limit);
+  };
+  const JobAccount& account = option.account;
+  if (wish.deadline)
+    add(account.time.value / *wish.deadline, "takes " + to_string(account.time.value),
+        "the deadline");
+  if (wish.budget && account.money)
+    add(account.money->value / *wish.budget, "costs " + to_string(account.money->value),
+        "the budget");
+  if (wish.most_carbon && account.carbon)
+    add(account.carbon->value / *wish.most_carbon,
+        fmt::format("emits {:.3g} kgCO2e", account.carbon->value / 1e3), "the limit");
+  return text;
+}
+
+Error nothing_meets(const Wish& wish, const std::vector<Option>& options) {
+  const auto nearest = std::min_element(
+      options.begin(), options.end(),
+      [&](const Option& a, const Option& b) { return excess_of(wish, a) < excess_of(wish, b); });
+  std::string wishes;
+  const auto add = [&](const std::string& text) {
+    wishes += (wishes.empty() ? "" : " and ") + text;
+  };
+  if (wish.budget) add("the budget of " + to_string(*wish.budget));
+  if (wish.deadline) add("the deadline of " + to_string(*wish.deadline));
+  if (wish.most_carbon) add(fmt::format("{:.4g} kgCO2e", *wish.most_carbon / 1e3));
+  const std::string missed = missed_by(wish, *nearest);
+  return fail(fmt::format("nothing meets {}", wishes),
+              missed.empty() ? "a wish that can be judged: no option has a price"
+                             : fmt::format("the nearest, {} × {}, {}", nearest->count,
+                                           nearest->instance, missed))
+      .value();
+}
+
+}  // namespace
+
+Result<Recommendation> recommend(const Wish& wish, const std::vector<Offer>& offers,
+                                 const Evaluator& evaluator, unsigned threads,
+                                 const Progress& progress) {
+  REHEARSE_CHECK(!offers.empty());
+  std::size_t without = 0;
+  const std::vector<Candidate> candidates = candidates_of(wish, offers, evaluator, without);
+  Search search(wish, evaluator, threads, progress);
+  add_functions(wish, search.found.options);
+  if (Status ok = search.run(candidates); !ok) return forward(ok);
+  Recommendation& found = search.found;
+  found.offers = offers.size();
+  found.impossible += without;
+  if (search.first_error) found.why_impossible = to_string(search.first_error->diagnostics.front());
+  if (found.options.empty()) {
+    if (search.first_error) return tl::unexpected(std::move(*search.first_error));
+    return fail("no instance has the memory for the job's states", "more of them: --counts");
+  }
+  order(wish, found);
+  if (!found.options.front().meets) return tl::unexpected(nothing_meets(wish, found.options));
+  return std::move(found);
+}
+
+}  // namespace rehearse::cost

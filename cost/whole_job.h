@@ -1,0 +1,52 @@
+// What a job costs from its first step to its target: steps, checkpoints, interruptions, storage,
+// transfer.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "cost/interruptions.h"
+#include "cost/step_account.h"
+
+namespace rehearse::cost {
+
+/// What of a job is kept, and how often it is lost; of a job file, sections `storage` and `spot`.
+struct Keeping {
+  std::optional<Bytes> checkpoint = {};  ///< absent: as the caller has it of the model
+  std::optional<Seconds> every = {};   ///< work between checkpoints; absent: daly_interval on spot
+  double keep = 2;                     ///< checkpoints at a time
+  std::optional<ByteRate> write = {};  ///< of all instances together; absent: of their links
+  Seconds restart = Seconds::s(300);
+  std::optional<Bytes> dataset = {};  ///< kept as long as the job runs
+  std::optional<Bytes> fetched = {};  ///< out of the cloud, at the end
+  /// Mean time between interruptions of one spot instance.
+  std::optional<Estimate<Seconds>> between = {};
+};
+
+struct JobTime {
+  Estimate<Seconds> step;
+  double steps;
+  Bytes checkpoint;  ///< where Keeping says nothing
+};
+
+struct Checkpoints {
+  Seconds every, write;
+  double slowdown;  ///< of the whole: writing, and what interruptions cost
+};
+
+struct JobAccount {
+  Estimate<Seconds> time;                             ///< to the target, by the clock
+  std::optional<Estimate<Usd>> money;                 ///< of machines, storage and transfer
+  Usd storage = Usd::usd(0), transfer = Usd::usd(0);  ///< of that
+  std::optional<Estimate<Joules>> energy;
+  std::optional<Estimate<double>> carbon;  ///< grams
+  std::optional<Checkpoints> checkpoints;  ///< where any are written
+  std::vector<std::string> notes;
+};
+
+/// Fails where interruptions leave no time to get anywhere.
+Result<JobAccount> account_for_job(const JobTime& job, std::span<const PoweredDevices> devices,
+                                   const Place& place, const Keeping& keeping);
+
+}  // namespace rehearse::cost

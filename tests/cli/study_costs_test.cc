@@ -1,0 +1,108 @@
+// study: cost, energy, carbon and stalls of jobs, and the two studies of them.
+#include <map>
+
+#include <catch2/catch.hpp>
+
+#include "tests/support/json_check.h"
+#include "tests/support/rehearse.h"
+
+namespace rehearse {
+namespace {
+
+using test::Json;
+using test::Ran;
+
+/// A job on two instances, with one measure.
+std::string text_of(const std::string& measure, const std::string& region = "us-east-1") {
+  return "name: small\nsource: made up\nfidelity: closed\n"
+         "base:\n"
+         "  workload: {model: resnet50}\n"
+         "  training: {global_batch: 256, microbatch: 16, dtype: fp32, optimizer: momentum}\n"
+         "  plan: {data: 16}\n"
+         "jobs:\n"
+         "  rented:\n"
+         "    cluster: {instance: p3.16xlarge, count: 2}\n"
+         "    region: " +
+         region +
+         "\n"
+         "  owned:\n"
+         "    cluster: {device: v100_sxm2_16, devices_per_node: 8, nodes: 2}\n"
+         "measure: {m: " +
+         measure +
+         "}\n"
+         "expect: {measure: m, value: 1}\n";
+}
+
+Json measured(const std::string& measure) {
+  const Ran ran = test::rehearse(
+      {"study", test::write_scratch("s.yaml", text_of(measure)).string(), "--format", "json"});
+  INFO(ran.errors);
+  REQUIRE(ran.code == 0);
+  return Json::parse(ran.out)["studies"][0]["points"][0]["measured"][0]["got"];
+}
+
+TEST_CASE("study: what a step costs is in its unit, and stalls add up to no more than the step") {
+  CHECK(measured("cost(rented)")["unit"] == "USD");
+  CHECK(measured("energy(owned)")["unit"] == "J");
+  CHECK(measured("carbon(rented)")["unit"] == "gCO2e");
+  // 2 × 24.48 USD/h.
+  const double usd = measured("cost(rented)")["value"], s = measured("step_time(rented)")["value"];
+  CHECK(usd == Approx(2 * 24.48 / 3600 * s));
+  // Hosts, network and cooling are on top.
+  CHECK(measured("energy(rented) / energy(owned)")["value"].get<double>() > 1.1);
+  const double within = measured("interconnect_stall(rented) / step_time(rented)")["value"];
+  const double between = measured("network_stall(rented) / step_time(rented)")["value"];
+  CHECK(within >= 0);
+  CHECK(between > 0);
+  CHECK(within + between < 1);
+}
+
+TEST_CASE("study: what a job does not cost is an error that says why") {
+  const auto refused = [](const std::string& text, const std::string& says) {
+    test::check_failed(test::rehearse({"study", test::write_scratch("s.yaml", text).string()}), 1,
+                       says);
+  };
+  refused(text_of("cost(owned)"), "measure.m: no price: the cluster is not made of instances");
+  refused(text_of("carbon(rented)", "moon"), "measure.m: no price of p3.16xlarge in region moon");
+  refused(text_of("cost(rented) + energy(rented)"), "'USD' and 'J' do not add up");
+}
+
+TEST_CASE("study: carbon of regions is in the ratio of their grids") {
+  const Ran ran = test::rehearse({"study", "studies/carbon.yaml", "--format", "json"});
+  REQUIRE(ran.code == 0);
+  const Json study = Json::parse(ran.out)["studies"][0];
+  CHECK(study["verdict"] == "matched");
+  const std::map<std::string, double> grids = {{"us-east-1", 379.069},  {"us-east-2", 410.608},
+                                               {"us-west-2", 322.167},  {"eu-west-1", 278.6},
+                                               {"eu-central-1", 311.0}, {"eu-north-1", 8.8}};
+  REQUIRE(study["points"].size() == grids.size());
+  for (const Json& point : study["points"]) {
+    const double grid = grids.at(point["parameters"][0]["setting"].get<std::string>());
+    CHECK(point["measured"][0]["got"]["value"].get<double>() ==
+          Approx(grid / 379.069).epsilon(1e-9));
+  }
+}
+
+TEST_CASE("study: stalls of instances by differences of runs, and by ideal links") {
+  const Ran ran = test::rehearse({"study", "studies/stash.yaml", "--format", "json"});
+  INFO(ran.errors);
+  REQUIRE(ran.code == 0);
+  const Json study = Json::parse(ran.out)["studies"][0];
+  CHECK(study["verdict"] == "shown");  // its settings are not known: nothing is claimed
+  REQUIRE(study["points"].size() == 4 * 4 * 2);
+  bool slower = false;
+  for (const Json& point : study["points"]) {
+    std::map<std::string, double> got;
+    for (const Json& m : point["measured"])
+      got[m["name"].get<std::string>()] = m["got"]["value"].get<double>();
+    // Of data parallelism, one GPU is what is left without links.
+    CHECK(got["interconnect"] == Approx(got["by_ideal_links"]).margin(0.01));
+    CHECK(got["slow_down"] >= 0.99);
+    CHECK(got["second_gains"] == Approx(2 / got["slow_down"]));
+    slower |= got["second_gains"] < 1;
+  }
+  CHECK(slower);
+}
+
+}  // namespace
+}  // namespace rehearse

@@ -1,0 +1,117 @@
+// The search over instances: whatever bounds leave out, the answer is that of evaluating all.
+#include <algorithm>
+#include <atomic>
+#include <map>
+#include <random>
+
+#include <catch2/catch.hpp>
+
+#include "cost/recommend.h"
+
+namespace rehearse::cost {
+namespace {
+
+/// Times of a made-up job: each offer has one, not below its bound.
+struct Made {
+  explicit Made(std::uint64_t seed) : random(seed) {
+    Wish all;
+    all.counts = {1, 2, 4, 16};
+    all.place.region = "us-east-1";
+    all.provider = "aws";
+    offers = offers_of(all).value();
+    for (const Offer& offer : offers) {
+      const double least = 1e6 / (offer.instance->gpu_count * offer.count) *
+                           std::uniform_real_distribution(0.5, 2.0)(random);
+      bounds.push_back(least);
+      times.push_back(least * std::uniform_real_distribution(1.0, 3.0)(random));
+      possible.push_back(std::bernoulli_distribution(0.9)(random));
+    }
+  }
+  std::size_t index(const Offer& offer) const {
+    for (std::size_t i = 0; i < offers.size(); ++i)
+      if (offers[i].instance == offer.instance && offers[i].count == offer.count) return i;
+    throw std::out_of_range("no such offer");
+  }
+  Evaluator evaluator(bool bounded) {
+    return {.least_time = [this, bounded](const Offer& offer) -> std::optional<Seconds> {
+              return Seconds::s(bounded ? bounds[index(offer)] : 0);
+            },
+            .evaluate = [this](const Offer& offer) -> Result<Evaluation> {
+              ++evaluated;
+              const std::size_t i = index(offer);
+              if (!possible[i]) return fail("does not fit");
+              const Seconds t = Seconds::s(times[i]);
+              return Evaluation{
+                  .job = {{t, t * 0.9, t * 1.2, Provenance::kExtrapolated}, 1, Bytes::b(0)},
+                  .plan = "any",
+                  .devices = {}};
+            }};
+  }
+  std::mt19937_64 random;
+  std::vector<Offer> offers;
+  std::vector<double> bounds, times;
+  std::vector<bool> possible;
+  std::atomic<int> evaluated = 0;
+};
+
+std::vector<std::string> pareto_names(const Recommendation& r) {
+  std::vector<std::string> names;
+  for (const std::size_t i : r.pareto)
+    names.push_back(std::to_string(r.options[i].count) + r.options[i].instance);
+  return names;
+}
+
+TEST_CASE("bounds change neither the best option nor the Pareto front") {
+  int fewer = 0, met = 0, unmet = 0;
+  for (std::uint64_t seed = 1; seed <= 60; ++seed) {
+    INFO(seed);
+    Made made(seed);
+    Wish wish;
+    wish.provider = "aws";
+    wish.place.region = "us-east-1";
+    if (seed % 3 != 0)
+      wish.deadline = Seconds::s(std::uniform_real_distribution(2e3, 4e5)(made.random));
+    if (seed % 4 != 0)
+      wish.budget = Usd::usd(std::uniform_real_distribution(20.0, 2000.0)(made.random));
+    const auto all = recommend(wish, made.offers, made.evaluator(false), 1, {});
+    const int every = made.evaluated.exchange(0);
+    const auto some = recommend(wish, made.offers, made.evaluator(true), 3, {});
+    fewer += made.evaluated < every;
+    REQUIRE(all.has_value() == some.has_value());
+    if (!all) {  // the nearest is the same one, missed by as much
+      CHECK(to_string(all.error()) == to_string(some.error()));
+      ++unmet;
+      continue;
+    }
+    ++met;
+    CHECK(all->options[0].instance == some->options[0].instance);
+    CHECK(all->options[0].count == some->options[0].count);
+    CHECK(all->options[0].meets);
+    CHECK(pareto_names(*all) == pareto_names(*some));
+    CHECK(some->options.size() + some->bounded + some->impossible == made.offers.size());
+  }
+  CHECK(fewer > 30);
+  CHECK(met > 5);
+  CHECK(unmet > 2);
+}
+
+TEST_CASE("any number of threads finds the same options in the same order") {
+  Made made(5);
+  Wish wish;
+  wish.provider = "aws";
+  wish.place.region = "us-east-1";
+  const auto one = recommend(wish, made.offers, made.evaluator(true), 1, {}).value();
+  const auto many = recommend(wish, made.offers, made.evaluator(true), 7, {}).value();
+  REQUIRE(one.options.size() == many.options.size());
+  for (std::size_t i = 0; i < one.options.size(); ++i) {
+    CHECK(one.options[i].instance == many.options[i].instance);
+    CHECK(one.options[i].count == many.options[i].count);
+  }
+  const auto stop =
+      recommend(wish, made.offers, made.evaluator(true), 2, [](double) { return false; });
+  REQUIRE_FALSE(stop);
+  CHECK(to_string(stop.error()) == "interrupted");
+}
+
+}  // namespace
+}  // namespace rehearse::cost
