@@ -236,8 +236,9 @@ class NaiveRun {
         double step = std::numeric_limits<double>::infinity();
         std::vector<double> weight(left.size(), 0);
         for (const Flow* flow : rising)
-          for (const CapacityId c : flow->demand->capacities)
-            weight[c.index()] += flow->demand->weight;
+          for (std::size_t k = 0; k < flow->demand->capacities.size(); ++k)
+            weight[flow->demand->capacities[k].index()] +=
+                flow->demand->weight * flow->demand->taken(k);
         for (std::size_t c = 0; c < left.size(); ++c)
           if (weight[c] > 0) step = std::min(step, std::max(0.0, left[c]) / weight[c]);
         for (const Flow* flow : rising)
@@ -245,8 +246,9 @@ class NaiveRun {
               std::min(step, (flow->demand->rate_cap * 1e-12 - flow->rate) / flow->demand->weight);
         for (Flow* flow : rising) {
           flow->rate += step * flow->demand->weight;
-          for (const CapacityId c : flow->demand->capacities)
-            left[c.index()] -= step * flow->demand->weight;
+          for (std::size_t k = 0; k < flow->demand->capacities.size(); ++k)
+            left[flow->demand->capacities[k].index()] -=
+                step * flow->demand->weight * flow->demand->taken(k);
         }
         std::erase_if(rising, [&](const Flow* flow) {
           const auto& path = flow->demand->capacities;
