@@ -18,19 +18,6 @@ struct RecordedSlice {
 /// Which end of the kernels' slowdowns.
 enum class SliceBound : std::uint8_t { kLow, kValue, kHigh };
 
-std::optional<sharing::KernelLaunch> launch_of(const trace::Rank& rank, const trace::GpuOp& op) {
-  if (!op.launch_shape) return std::nullopt;
-  const trace::LaunchShape& shape = rank.launch_shapes[op.launch_shape->index()];
-  const auto product = [](const std::uint32_t(&sizes)[3]) {
-    return static_cast<double>(sizes[0]) * sizes[1] * sizes[2];
-  };
-  if (product(shape.grid) == 0 || product(shape.block) == 0) return std::nullopt;
-  return sharing::KernelLaunch{.blocks = product(shape.grid),
-                               .threads_per_block = product(shape.block),
-                               .registers_per_thread = static_cast<double>(shape.registers),
-                               .shared_bytes = static_cast<double>(shape.shared_bytes)};
-}
-
 double factor_of(const replay::Recording& recording, const trace::GpuOp& op,
                  const RecordedSlice& slice, SliceBound bound) {
   if (op.kind != trace::GpuKind::kKernel) {
@@ -79,6 +66,19 @@ Result<ReplayRun> run_at(const ReplayJob& job, const replay::ReplayGraph& graph,
 }
 
 }  // namespace
+
+std::optional<sharing::KernelLaunch> launch_of(const trace::Rank& rank, const trace::GpuOp& op) {
+  if (!op.launch_shape) return std::nullopt;
+  const trace::LaunchShape& shape = rank.launch_shapes[op.launch_shape->index()];
+  const auto product = [](const std::uint32_t(&sizes)[3]) {
+    return static_cast<double>(sizes[0]) * sizes[1] * sizes[2];
+  };
+  if (product(shape.grid) == 0 || product(shape.block) == 0) return std::nullopt;
+  return sharing::KernelLaunch{.blocks = product(shape.grid),
+                               .threads_per_block = product(shape.block),
+                               .registers_per_thread = static_cast<double>(shape.registers),
+                               .shared_bytes = static_cast<double>(shape.shared_bytes)};
+}
 
 Estimate<Seconds> SlicedRun::widened(Estimate<Seconds> step) const {
   const Seconds simulated = run.comparison.step_time.simulated;

@@ -1,9 +1,11 @@
 // A recording as it would be on a slice of the GPU on which it was made.
 #pragma once
 
+#include <optional>
 #include <string>
 
 #include "cli/commands/replay_job.h"
+#include "models/sharing/kernel_law.h"
 #include "sim/base/estimate.h"
 
 namespace rehearse::cli {
@@ -18,6 +20,9 @@ struct SlicedRun {
   /// kernels' slowdowns leave open.
   Estimate<Seconds> widened(Estimate<Seconds> step) const;
 };
+
+/// How a kernel was launched, where the recording says.
+std::optional<sharing::KernelLaunch> launch_of(const trace::Rank& rank, const trace::GpuOp& op);
 
 /// The graph, as recorded or edited, with every kernel as long as an instance of this profile makes
 /// it. Copies between host and device stay. Fails with one line: no name of a GPU in the recording,

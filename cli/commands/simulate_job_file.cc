@@ -4,6 +4,7 @@
 
 #include <fmt/core.h>
 
+#include "cli/commands/simulate_beside.h"
 #include "cli/commands/step_result.h"
 #include "cli/output/job_events.h"
 #include "cli/output/result.h"
@@ -99,6 +100,7 @@ Result<Exit> simulate_job_file(const SimulateOptions& options, const Globals& gl
       return forward(file);
   if (options.fidelity == SimulateFidelity::kSimgrid)
     if (Status ok = engine::check_simgrid(); !ok) return forward(ok);
+  if (options.sharing.asked()) return simulate_beside(options, globals);
   const Result<PredictedJob> job = predict_job(options);
   if (!job) return forward(job);
   for (const std::string& warning : job->step.warnings) globals.warn(warning);
