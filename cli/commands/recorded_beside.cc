@@ -125,7 +125,7 @@ Status write_beside(const RecordedTenant& own, const ReplayRequest& request,
                                    shared.jobs.front().step.last);
         !ok)
       return ok;
-  return write_shared(globals, command, shared);
+  return write_shared(globals, command, std::move(shared));
 }
 
 }  // namespace rehearse::cli

@@ -62,7 +62,10 @@ Json to_json(const ReplayJob& job, const Findings& findings) {
   json["ranks"] = json_ranks(job, run);
   json["step_time"] = {{"measured", json_measured(c.step_time.measured)},
                        {"simulated", json_predicted(step)}};
-  if (findings.sliced) json["slice"] = findings.sliced->name;
+  if (findings.sliced) {
+    json["slice"] = findings.sliced->name;
+    json["slice_memory"] = {{"value", findings.sliced->memory.b()}, {"unit", "B"}};
+  }
   // Of the replay as it was recorded, also where a slice is asked for.
   json["error"] = {{"median", c.median_error}, {"worst", c.worst_error}};
   json["kernel_start_error"] = c.start_error;
@@ -115,6 +118,9 @@ std::string to_text(const ReplayJob& job, const Findings& findings) {
     text += fmt::format("            on {} {} ({} – {}); below, all that is simulated is there\n",
                         findings.sliced->name, to_string(there.value, 4), to_string(there.low, 4),
                         to_string(there.high, 4));
+    text +=
+        fmt::format("            {} of memory there; a recording does not say how much it holds\n",
+                    to_string(findings.sliced->memory));
   }
   text += "\nWhere an average step goes\n" +
           breakdown_text(replay::break_down(run.graph, run.timeline));

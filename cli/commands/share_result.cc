@@ -1,5 +1,6 @@
 #include "cli/commands/share_result.h"
 
+#include <algorithm>
 #include <array>
 
 #include <fmt/core.h>
@@ -44,7 +45,9 @@ Estimate<Seconds> lost(const SharedJobs& shared, const SharedJob& job, Seconds p
   const auto at = [&](double other) {
     return slower.value > 1 ? value * ((other - 1) / (slower.value - 1)) : value;
   };
-  return {value, at(slower.low), at(slower.high), slower.provenance};
+  // What one loses can also help it, where it then meets the other less.
+  const auto [least, most] = std::minmax({value, at(slower.low), at(slower.high)});
+  return {value, least, most, slower.provenance};
 }
 
 /// Work done together, against one job after the other.
@@ -123,6 +126,12 @@ std::string memory_text(const SharedJobs& shared) {
                      to_string(*shared.usable));
 }
 
+/// A second job of the same name is told apart.
+SharedJobs named(SharedJobs shared) {
+  if (shared.jobs[0].name == shared.jobs[1].name) shared.jobs[1].name += " (the other)";
+  return shared;
+}
+
 std::string to_text(const SharedJobs& shared) {
   std::string text = fmt::format("{} beside {} on {}: {}\n\n", shared.jobs[0].name,
                                  shared.jobs[1].name, shared.devices, describe(shared.sharing));
@@ -149,7 +158,8 @@ std::string to_text(const SharedJobs& shared) {
 
 }  // namespace
 
-Status write_shared(const Globals& globals, std::string_view command, const SharedJobs& shared) {
+Status write_shared(const Globals& globals, std::string_view command, SharedJobs jobs) {
+  const SharedJobs shared = named(std::move(jobs));
   return write_result(globals, {.text = [&] { return to_text(shared); },
                                 .json = [&] { return to_json(command, shared); },
                                 .table = [&] { return to_table(shared); }});

@@ -28,6 +28,6 @@ struct SharedJobs {
   std::vector<std::string> notes = {};
 };
 
-Status write_shared(const Globals& globals, std::string_view command, const SharedJobs& shared);
+Status write_shared(const Globals& globals, std::string_view command, SharedJobs jobs);
 
 }  // namespace rehearse::cli

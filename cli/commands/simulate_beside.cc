@@ -35,9 +35,15 @@ Result<Step> predict(const JobFile& file, const cluster::Cluster& cluster,
                         .counterfactuals = false});
 }
 
-/// One rank stands for all of them, of which there are as many in both jobs.
-bool one_stands_for_all(const Step& a, const Step& b) {
-  return a.lowered.folded && b.lowered.folded && a.lowered.ranks.size() == 1 &&
+/// More ranks are not run one by one unless they have to.
+constexpr std::uint32_t kManyRanks = 64;
+
+/// One rank stands for all of them, of which there are as many in both jobs. Where messages share
+/// links, all ranks show what they lose by it.
+bool one_stands_for_all(const Step& a, const Step& b, SimulateFidelity fidelity) {
+  const std::uint32_t ranks = a.job.ranks();
+  const bool links = fidelity == SimulateFidelity::kMessage && ranks > 1 && ranks <= kManyRanks;
+  return !links && a.lowered.folded && b.lowered.folded && a.lowered.ranks.size() == 1 &&
          b.lowered.ranks.size() == 1 && a.job.ranks() == b.job.ranks();
 }
 
@@ -67,7 +73,7 @@ Result<std::array<Job, 2>> predict_both(const SimulateOptions& options) {
           .key = "cluster",
           .problem = fmt::format("rank {} is on a {}, beside a job on a {}", r, there, here),
           .expected = "the same devices"});
-  const bool unfold = !one_stands_for_all(*a, *b);
+  const bool unfold = !one_stands_for_all(*a, *b, options.fidelity);
   if (unfold) a = predict(*own, cluster, options, true);
   b = predict(*other, cluster, options, unfold);
   if (!a) return wrong_in(options.job_file, a.error());
@@ -167,13 +173,14 @@ Result<Exit> simulate_beside(const SimulateOptions& options, const Globals& glob
   for (std::size_t j = 0; j < 2; ++j) shared.jobs[j].step = std::move((*steps)[j]);
   if ((*jobs)[0].step.lowered.folded && (*jobs)[0].step.job.ranks() > 1)
     shared.notes.push_back(
-        "one rank stands for all: links are not shared between the jobs; --unfold shares them");
+        "one rank stands for all: links are not shared between the jobs; --unfold with --fidelity "
+        "message shares them");
   if (!options.perfetto.empty()) {
     const Step& own = (*jobs)[0].step;
     if (Status ok = draw_job(options.perfetto, own.job, own.lowered, shared.jobs[0].step.last); !ok)
       return forward(ok);
   }
-  if (Status ok = write_shared(globals, "simulate", shared); !ok) return forward(ok);
+  if (Status ok = write_shared(globals, "simulate", std::move(shared)); !ok) return forward(ok);
   return Exit::kSuccess;
 }
 

@@ -162,8 +162,10 @@ void check_simulate_options(const SimulateOptions& options) {
       refuse(
           "--ranks, --comm-groups, --algorithm, --semantics, --division, --on-link-failure and "
           "--interference need --chakra");
-  } else if (!options.slice.empty() || options.sharing.asked()) {
-    refuse("--slice and --beside need a job file");
+  } else if (!options.slice.empty()) {
+    refuse("--slice needs a job file");
+  } else if (options.sharing.asked()) {
+    refuse("--beside needs a job file");
   } else if (options.chakra.empty() || options.cluster.empty()) {
     refuse("simulate needs a job file, or --chakra PREFIX and --cluster FILE");
   }

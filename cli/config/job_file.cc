@@ -12,6 +12,7 @@
 #include "sim/base/text.h"
 #include "sim/base/yaml.h"
 #include "sim/cluster/catalog.h"
+#include "sim/cluster/partition.h"
 #include "sim/cluster/read_cluster.h"
 
 namespace rehearse::cli {
@@ -184,6 +185,12 @@ Result<MeasuredByDevice> read_measured_ops(const YamlMap& root, const std::files
   return measured;
 }
 
+/// That a plan says; of stages with degrees of their own more than one.
+std::uint32_t ranks_of(const strategies::Plan& plan) {
+  if (!plan.stages.empty()) return static_cast<std::uint32_t>(plan.stages.size()) + 1;
+  return plan.data * plan.tensor * plan.pipeline * plan.context;
+}
+
 /// A cluster of one instance of that profile.
 Result<cluster::Cluster> one_slice(const std::string& device, std::string_view profile) {
   const std::string name = fmt::format("{}:{}", device, profile);
@@ -191,6 +198,31 @@ Result<cluster::Cluster> one_slice(const std::string& device, std::string_view p
   if (!slice) return forward(slice);
   return cluster::parse_cluster(
       fmt::format("cluster: {{device: \"{}\", devices_per_node: 1, nodes: 1}}", name), name);
+}
+
+/// Of the price of the cluster, what one slice of one of its devices takes away from others: the
+/// larger of its shares of compute and memory slices.
+Status price_of_slice(const cluster::Cluster& whole, std::string_view slice, cost::Place& place,
+                      std::vector<std::string>& notes) {
+  const Result<const cluster::Gpu*> gpu = cluster::find_gpu(whole.devices().front().model);
+  if (!gpu) return forward(gpu);
+  const Result<cluster::MigDevice> device = cluster::mig_device(**gpu);
+  if (!device) return forward(device);
+  const Result<std::uint32_t> index = cluster::find_profile(*device, slice);
+  if (!index) return forward(index);
+  const cluster::MigProfile& profile = device->profile(*index);
+  const double share =
+      std::max(static_cast<double>(profile.compute_slices) / device->compute_slices,
+               static_cast<double>(profile.memory_slices) / device->positions);
+  const std::size_t devices = whole.devices().size();
+  for (cost::Rented& rented : place.rented) {
+    notes.push_back(fmt::format(
+        "price: {:.3g} of one of {} GPUs of {:g} × {}, what the slice takes away from others; "
+        "who rents it pays for all of it",
+        share, devices, rented.count, rented.instance));
+    rented.count *= share / static_cast<double>(devices);
+  }
+  return {};
 }
 
 /// The instances of the cluster, of each kind that it names.
@@ -232,6 +264,7 @@ Result<JobFile> read_job(const YamlMap& root, const std::filesystem::path& folde
     if (!other) return forward(other);
     cluster = std::move(*other);
   }
+  const std::optional<cluster::Cluster> whole = slice.empty() ? std::nullopt : cluster;
   if (cluster && !slice.empty()) {
     Result<cluster::Cluster> one = one_slice(cluster->devices().front().model, slice);
     if (!one) return forward(one);
@@ -255,6 +288,13 @@ Result<JobFile> read_job(const YamlMap& root, const std::filesystem::path& folde
   const bool has_plan = root.has("plan");
   std::optional<strategies::Plan> plan = strategies::Plan{};
   if (const auto map = root.map("plan")) plan = read_plan(*map);
+  if (plan && !slice.empty() && ranks_of(*plan) > 1)
+    return fail(Diagnostic{.key = "plan",
+                           .problem = fmt::format("{} ranks on slices, which cannot reach each "
+                                                  "other: MIG has no peer access over NVLink or "
+                                                  "PCIe, and NCCL does not run between instances",
+                                                  ranks_of(*plan)),
+                           .expected = "one rank"});
 
   const Implementation implementation =
       usual(training.value_or(strategies::Training{}), plan.value_or(strategies::Plan{}), gpus);
@@ -298,7 +338,8 @@ Result<JobFile> read_job(const YamlMap& root, const std::filesystem::path& folde
       map->report("tokens", "samples of this workload have no tokens", "samples or steps");
   }
   cost::Place place = place_of(root);
-  if (!slice.empty()) place.rented.clear();  // the price of a part is none of the whole
+  if (whole)
+    if (Status ok = price_of_slice(*whole, slice, place, notes); !ok) return forward(ok);
   root.no_other_keys();
   if (Status ok = root.status(); !ok) return forward(ok);
 

@@ -56,12 +56,7 @@ class Steps {
       const Seconds step = step_of_(t, *timeline), period = timeline->makespan().seconds();
       if (!(step > Seconds::s(0)))
         return fail(fmt::format("a step of {} takes no time", tenants_[t].name));
-      result_.push_back({.alone = step,
-                         .beside = step,
-                         .loss = {},
-                         .when_contended = step,
-                         .periods = 0,
-                         .last = {}});
+      result_.push_back({.alone = step, .beside = step, .when_contended = step});
       periods.push_back(period);
       longest = std::max(longest, period);
       shortest = std::min(shortest, period);
@@ -99,7 +94,7 @@ class Steps {
       for (std::size_t t = 0; t < tenants_.size(); ++t)
         while (counted[t] + 1 < counts_[t] && together->end(t, counted[t] + 1) <= until)
           ++counted[t];
-      if (*std::min_element(counted.begin(), counted.end()) >= kLeastPeriods)
+      if (static_cast<double>(*std::min_element(counted.begin(), counted.end())) >= kLeastPeriods)
         return means(*together, counted);
       // Who is done first left the others too little time beside it.
       double ops = 0;

@@ -112,11 +112,11 @@ struct Loss {
 };
 
 struct TenantStep {
-  Seconds alone, beside;
-  Loss loss;               ///< adds up to beside − alone
-  Seconds when_contended;  ///< beside, if every kernel asked for the whole device
-  std::size_t periods;     ///< that were counted
-  graph::Timeline last;    ///< of the last of them
+  Seconds alone = Seconds::s(0), beside = Seconds::s(0);
+  Loss loss = {};                          ///< adds up to beside − alone
+  Seconds when_contended = Seconds::s(0);  ///< beside, if every kernel asked for the whole device
+  std::size_t periods = 0;                 ///< that were counted
+  graph::Timeline last = {};               ///< of the last of them
 
   double slowdown() const { return beside / alone; }
 };
