@@ -35,19 +35,33 @@ Result<Step> predict(const JobFile& file, const cluster::Cluster& cluster,
                         .counterfactuals = false});
 }
 
-/// More ranks are not run one by one unless they have to.
+/// Ops of all ranks of both jobs, and ranks, that are run one by one where links are to be shared.
+constexpr std::size_t kManyOps = 500'000;
 constexpr std::uint32_t kManyRanks = 64;
 
-/// One rank stands for all of them, of which there are as many in both jobs. Where messages share
-/// links, all ranks show what they lose by it.
-bool one_stands_for_all(const Step& a, const Step& b, SimulateFidelity fidelity) {
-  const std::uint32_t ranks = a.job.ranks();
-  const bool links = fidelity == SimulateFidelity::kMessage && ranks > 1 && ranks <= kManyRanks;
-  return !links && a.lowered.folded && b.lowered.folded && a.lowered.ranks.size() == 1 &&
-         b.lowered.ranks.size() == 1 && a.job.ranks() == b.job.ranks();
+/// The same ranks stand for the same others in both jobs.
+bool fold_alike(const Step& a, const Step& b) {
+  return a.lowered.folded && b.lowered.folded && a.lowered.ranks == b.lowered.ranks &&
+         a.job.program_of == b.job.program_of;
 }
 
-/// The second on the cluster of the first; each rank runs where one cannot stand for all of both.
+/// Whether each rank is to run: where ranks cannot stand for each other in both jobs, and where
+/// messages share links. Fails on more ranks than can be.
+Result<bool> unfolds(const Step& a, const Step& b, SimulateFidelity fidelity) {
+  const bool many = a.job.ops() + b.job.ops() > kManyOps;
+  if (!fold_alike(a, b)) {
+    if (many)
+      return fail(fmt::format("{} and {} ranks, of which too few stand for others", a.job.ranks(),
+                              b.job.ranks()),
+                  fmt::format("jobs laid out alike, or with {} ops of all ranks together at most",
+                              kManyOps));
+    return true;
+  }
+  return fidelity == SimulateFidelity::kMessage && a.job.ranks() > 1 && !many &&
+         a.job.ranks() <= kManyRanks;
+}
+
+/// The second on the cluster of the first.
 Result<std::array<Job, 2>> predict_both(const SimulateOptions& options) {
   Result<JobFile> own = load_job(options.job_file, options.cluster);
   if (!own) return forward(own);
@@ -73,9 +87,10 @@ Result<std::array<Job, 2>> predict_both(const SimulateOptions& options) {
           .key = "cluster",
           .problem = fmt::format("rank {} is on a {}, beside a job on a {}", r, there, here),
           .expected = "the same devices"});
-  const bool unfold = !one_stands_for_all(*a, *b, options.fidelity);
-  if (unfold) a = predict(*own, cluster, options, true);
-  b = predict(*other, cluster, options, unfold);
+  const Result<bool> unfold = unfolds(*a, *b, options.fidelity);
+  if (!unfold) return forward(unfold);
+  if (*unfold) a = predict(*own, cluster, options, true);
+  b = predict(*other, cluster, options, *unfold);
   if (!a) return wrong_in(options.job_file, a.error());
   if (!b) return wrong_in(options.sharing.beside, b.error());
   return std::array<Job, 2>{Job{options.job_file, std::move(*own), std::move(*a)},
@@ -173,8 +188,8 @@ Result<Exit> simulate_beside(const SimulateOptions& options, const Globals& glob
   for (std::size_t j = 0; j < 2; ++j) shared.jobs[j].step = std::move((*steps)[j]);
   if ((*jobs)[0].step.lowered.folded && (*jobs)[0].step.job.ranks() > 1)
     shared.notes.push_back(
-        "one rank stands for all: links are not shared between the jobs; --unfold with --fidelity "
-        "message shares them");
+        "one rank stands for others: links are not shared between the jobs; --unfold with "
+        "--fidelity message shares them");
   if (!options.perfetto.empty()) {
     const Step& own = (*jobs)[0].step;
     if (Status ok = draw_job(options.perfetto, own.job, own.lowered, shared.jobs[0].step.last); !ok)

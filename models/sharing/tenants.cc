@@ -155,7 +155,7 @@ class Composer {
       if (multiprocessors > 0) through(resource("multiprocessors", on.device), multiprocessors);
       if (bandwidth > 0) through(resource("memory bandwidth", on.device), bandwidth);
       if (sharing_.policy == Policy::kPriority)
-        demand.priority = static_cast<std::int32_t>(tenants_.size() - tenant_);
+        demand.priority = -static_cast<std::int32_t>(tenant_);  // below what ops hold
     }
     if (kernel && sharing_.policy == Policy::kTimeSlice) {
       const Picoseconds change =

@@ -123,11 +123,10 @@ struct TenantStep {
 
 /// The interval of the slowdown, 90 %, by the widest that is known of the policy.
 ///
-/// No pair was measured against these runs; what stands here is how far pairs of jobs of one GPU
-/// were from the law of turns (pairs.h) where no pair was known, in nine of ten (Gavel's tables,
-/// stanford-futuredata/gavel): 281 pairs on K80, which slices time, were 0.80 to 1.28 times as slow
-/// as it says; 305 on V100, which share space, 0.50 to 2.6 times. A crossover is between turns
-/// that cost nothing and whole steps by turns.
+/// By how far nine of ten pairs of jobs of one GPU were from the law of turns (pairs.h) where no
+/// pair was known (Gavel's tables, stanford-futuredata/gavel): 281 on K80, which slices time, were
+/// 0.80 to 1.28 times as slow as it says; 305 on V100, which share space, 0.50 to 2.6 times. A
+/// crossover is between turns that cost nothing and whole steps by turns.
 Estimate<double> slowdown_of(const TenantStep& step, Policy policy);
 /// The same in words, for people.
 std::string_view why_that_wide(Policy policy);
