@@ -19,12 +19,21 @@ bool takes_part(const Op& op, Which which) {
   return which == Which::kAll || op.weight_gradient == (which == Which::kWeights);
 }
 
+bool multiplies_matrices(workload::OpKind kind) {
+  using workload::OpKind;
+  return kind == OpKind::kGemm || kind == OpKind::kConvolution || kind == OpKind::kAttention;
+}
+
 /// Adds ops of a phase to a run.
 void add_phase(LayerRun& run, std::span<const Op> ops, Which which, const Price& price,
                Seconds host_per_kernel) {
   Seconds sum = Seconds::s(0);  // of kernels
   double kernels = 0;
-  std::vector<std::pair<std::size_t, Seconds>> times;  // of pieces that compute on the device
+  struct OnDevice {
+    std::size_t piece;
+    Seconds time = Seconds::s(0), matrix = Seconds::s(0);
+  };
+  std::vector<OnDevice> times;  // of pieces that compute on the device
   bool beside = false;
   bool open = false;  // the last piece may go on
   for (const Op& op : ops) {
@@ -49,14 +58,20 @@ void add_phase(LayerRun& run, std::span<const Op> ops, Which which, const Price&
     }
     sum += time;
     kernels += op.kernels;
-    if (!goes_on) times.emplace_back(run.pieces.size() - 1, Seconds::s(0));
-    times.back().second += time;
+    if (!goes_on) times.push_back({run.pieces.size() - 1});
+    times.back().time += time;
+    if (multiplies_matrices(op.kind)) times.back().matrix += time;
+    run.pieces.back().device.bytes += bytes_of(op);
   }
   const Seconds least = kernels * host_per_kernel;
   const double longer = sum > Seconds::s(0) && sum < least ? least / sum : 1;
-  for (const auto& [piece, time] : times)
-    run.pieces[piece].time = Picoseconds::from(
-        sum > Seconds::s(0) ? time * longer : least / static_cast<double>(times.size()));
+  for (const OnDevice& on : times) {
+    LayerPiece& piece = run.pieces[on.piece];
+    piece.time = Picoseconds::from(sum > Seconds::s(0) ? on.time * longer
+                                                       : least / static_cast<double>(times.size()));
+    piece.device.kernels = Picoseconds::from(on.time);
+    piece.device.matrix = Picoseconds::from(on.matrix);
+  }
 }
 
 }  // namespace

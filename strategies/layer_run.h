@@ -6,6 +6,7 @@
 
 #include "models/workload/layout.h"
 #include "sim/base/time.h"
+#include "sim/graph/job.h"
 #include "strategies/prices.h"
 
 namespace rehearse::strategies {
@@ -15,6 +16,7 @@ struct LayerPiece {
   const workload::Op* communication = nullptr;
   bool host = false;  ///< computing on the processor of the host
   Picoseconds time{0};
+  graph::DeviceWork device = {};
 };
 
 /// The first op, and one behind a communication that others run beside, are pieces of their own;

@@ -203,7 +203,7 @@ class Writer {
     }
     for (; i < pieces.size(); ++i) {
       if (!pieces[i].communication)
-        compute(pieces[i].time, block.name, pieces[i].host ? Task::kHost : Task::kCompute);
+        compute(pieces[i], block.name);
       else if (!concerns_others(*pieces[i].communication))
         continue;
       else if (is_prefetched(pieces[i]))
@@ -229,14 +229,18 @@ class Writer {
         fetched_.push_back(add(*piece.communication, begin));
   }
 
-  void compute(Picoseconds time, NameId name, Task task) {
+  void compute(const LayerPiece& piece, NameId name) {
+    const Task task = piece.host ? Task::kHost : Task::kCompute;
     after_deferred_.clear();
     if (pending_ && pending_->task != task) flush();
     if (!pending_) {
       pending_ = ProgramOp{.name = name, .task = task};
       pending_->duration = Picoseconds(0);
     }
-    *pending_->duration += time;
+    *pending_->duration += piece.time;
+    pending_->device.kernels += piece.device.kernels;
+    pending_->device.matrix += piece.device.matrix;
+    pending_->device.bytes += piece.device.bytes;
     if (!late_.empty()) flush();  // what comes next waits for the communication beside it too
   }
 

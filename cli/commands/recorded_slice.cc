@@ -12,24 +12,12 @@ namespace {
 
 struct RecordedSlice {
   std::string name;
+  Bytes memory;
   sharing::KernelSlice slice;
 };
 
 /// Which end of the kernels' slowdowns.
 enum class SliceBound : std::uint8_t { kLow, kValue, kHigh };
-
-std::optional<sharing::KernelLaunch> launch_of(const trace::Rank& rank, const trace::GpuOp& op) {
-  if (!op.launch_shape) return std::nullopt;
-  const trace::LaunchShape& shape = rank.launch_shapes[op.launch_shape->index()];
-  const auto product = [](const std::uint32_t(&sizes)[3]) {
-    return static_cast<double>(sizes[0]) * sizes[1] * sizes[2];
-  };
-  if (product(shape.grid) == 0 || product(shape.block) == 0) return std::nullopt;
-  return sharing::KernelLaunch{.blocks = product(shape.grid),
-                               .threads_per_block = product(shape.block),
-                               .registers_per_thread = static_cast<double>(shape.registers),
-                               .shared_bytes = static_cast<double>(shape.shared_bytes)};
-}
 
 double factor_of(const replay::Recording& recording, const trace::GpuOp& op,
                  const RecordedSlice& slice, SliceBound bound) {
@@ -44,15 +32,13 @@ double factor_of(const replay::Recording& recording, const trace::GpuOp& op,
   return bound == SliceBound::kHigh ? slowdown.high : slowdown.value;
 }
 
-Result<RecordedSlice> slice_of_recording(const ReplayJob& job, const std::string& profile) {
-  if (job.recordings.size() > 1)
-    return fail(fmt::format("a recording of {} ranks on one slice", job.recordings.size()),
-                "one rank: --ranks 0");
-  const trace::Rank& rank = job.recordings.front().rank();
+Result<RecordedSlice> slice_of_rank(const trace::Rank& rank, const std::string& profile) {
   for (const trace::GpuOp& op : rank.gpu_ops)
     if (op.collective)
-      return fail("a recording with collectives on a slice, which has no link to others",
-                  "a recording of one rank alone");
+      return fail(
+          "a recording with collectives on slices, which cannot reach each other: MIG has no "
+          "peer access over NVLink or PCIe, and NCCL does not run between instances",
+          "ranks that exchange nothing");
   if (rank.devices.empty() || rank.devices.front().name.empty())
     return fail("the recording does not say on which GPU it was made", "a GPU with MIG");
   const Result<const cluster::Gpu*> gpu = device_named(rank.devices.front().name);
@@ -61,24 +47,50 @@ Result<RecordedSlice> slice_of_recording(const ReplayJob& job, const std::string
   if (!device) return forward(device);
   const Result<std::uint32_t> index = cluster::find_profile(*device, profile);
   if (!index) return forward(index);
-  RecordedSlice slice = {.name = fmt::format("{}:{}", (*gpu)->name, profile),
+  const cluster::Gpu instance = cluster::slice_of(*device, *index);
+  RecordedSlice slice = {.name = instance.name,
+                         .memory = instance.memory,
                          .slice = sharing::kernel_slice(*device, *index)};
   if (rank.devices.front().multiprocessors)
     slice.slice.multiprocessors_before = *rank.devices.front().multiprocessors;
   return slice;
 }
 
+/// By rank: an instance of its own GPU for each.
+Result<std::vector<RecordedSlice>> slices_of(const ReplayJob& job, const std::string& profile) {
+  std::vector<RecordedSlice> slices;
+  for (const replay::Recording& recording : job.recordings) {
+    Result<RecordedSlice> slice = slice_of_rank(recording.rank(), profile);
+    if (!slice) return forward(slice);
+    slices.push_back(std::move(*slice));
+  }
+  return slices;
+}
+
 Result<ReplayRun> run_at(const ReplayJob& job, const replay::ReplayGraph& graph,
-                         const RecordedSlice& slice, SliceBound bound) {
+                         const std::vector<RecordedSlice>& slices, SliceBound bound) {
   Result<replay::ReplayGraph> scaled = replay::scale_each(
       job.recordings, graph, [&](const replay::Recording& recording, const trace::GpuOp& op) {
-        return factor_of(recording, op, slice, bound);
+        return factor_of(recording, op, slices[recording.rank_index()], bound);
       });
   if (!scaled) return forward(scaled);
   return run_graph(job, std::move(*scaled));
 }
 
 }  // namespace
+
+std::optional<sharing::KernelLaunch> launch_of(const trace::Rank& rank, const trace::GpuOp& op) {
+  if (!op.launch_shape) return std::nullopt;
+  const trace::LaunchShape& shape = rank.launch_shapes[op.launch_shape->index()];
+  const auto product = [](const std::uint32_t(&sizes)[3]) {
+    return static_cast<double>(sizes[0]) * sizes[1] * sizes[2];
+  };
+  if (product(shape.grid) == 0 || product(shape.block) == 0) return std::nullopt;
+  return sharing::KernelLaunch{.blocks = product(shape.grid),
+                               .threads_per_block = product(shape.block),
+                               .registers_per_thread = static_cast<double>(shape.registers),
+                               .shared_bytes = static_cast<double>(shape.shared_bytes)};
+}
 
 Estimate<Seconds> SlicedRun::widened(Estimate<Seconds> step) const {
   const Seconds simulated = run.comparison.step_time.simulated;
@@ -89,15 +101,16 @@ Estimate<Seconds> SlicedRun::widened(Estimate<Seconds> step) const {
 
 Result<SlicedRun> run_on_slice(const ReplayJob& job, const replay::ReplayGraph& graph,
                                const std::string& profile) {
-  const Result<RecordedSlice> slice = slice_of_recording(job, profile);
-  if (!slice) return forward(slice);
-  Result<ReplayRun> run = run_at(job, graph, *slice, SliceBound::kValue);
-  const Result<ReplayRun> low = run_at(job, graph, *slice, SliceBound::kLow),
-                          high = run_at(job, graph, *slice, SliceBound::kHigh);
+  const Result<std::vector<RecordedSlice>> slices = slices_of(job, profile);
+  if (!slices) return forward(slices);
+  Result<ReplayRun> run = run_at(job, graph, *slices, SliceBound::kValue);
+  const Result<ReplayRun> low = run_at(job, graph, *slices, SliceBound::kLow),
+                          high = run_at(job, graph, *slices, SliceBound::kHigh);
   if (!run) return forward(run);
   if (!low) return forward(low);
   if (!high) return forward(high);
-  return SlicedRun{slice->name, std::move(*run), low->comparison.step_time.simulated,
+  const RecordedSlice& first = slices->front();
+  return SlicedRun{first.name, first.memory, std::move(*run), low->comparison.step_time.simulated,
                    high->comparison.step_time.simulated};
 }
 

@@ -1,9 +1,11 @@
 // A recording as it would be on a slice of the GPU on which it was made.
 #pragma once
 
+#include <optional>
 #include <string>
 
 #include "cli/commands/replay_job.h"
+#include "models/sharing/kernel_law.h"
 #include "sim/base/estimate.h"
 
 namespace rehearse::cli {
@@ -11,6 +13,7 @@ namespace rehearse::cli {
 /// Simulated with the kernels' slowdowns as they are expected, and the steps at either end of them.
 struct SlicedRun {
   std::string name;  ///< "a100_sxm4_80:2g.20gb"
+  Bytes memory;      ///< of the instance
   ReplayRun run;
   Seconds low, high;
 
@@ -19,9 +22,13 @@ struct SlicedRun {
   Estimate<Seconds> widened(Estimate<Seconds> step) const;
 };
 
+/// How a kernel was launched, where the recording says.
+std::optional<sharing::KernelLaunch> launch_of(const trace::Rank& rank, const trace::GpuOp& op);
+
 /// The graph, as recorded or edited, with every kernel as long as an instance of this profile makes
-/// it. Copies between host and device stay. Fails with one line: no name of a GPU in the recording,
-/// a GPU without MIG, an unknown profile, more than one rank, collectives (instances have no link).
+/// it; each rank on an instance of its own GPU. Copies between host and device stay. Fails with one
+/// line: no name of a GPU in the recording, a GPU without MIG, an unknown profile, collectives
+/// (instances cannot reach each other).
 Result<SlicedRun> run_on_slice(const ReplayJob& job, const replay::ReplayGraph& graph,
                                const std::string& profile);
 

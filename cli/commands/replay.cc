@@ -5,8 +5,10 @@
 #include <fmt/core.h>
 
 #include "cli/commands/commands.h"
+#include "cli/commands/recorded_beside.h"
 #include "cli/commands/recorded_slice.h"
 #include "cli/commands/replay_job.h"
+#include "cli/commands/share_options.h"
 #include "cli/output/result.h"
 #include "profiler/replay/edit.h"
 #include "profiler/replay/interval.h"
@@ -19,6 +21,7 @@ namespace {
 struct Options {
   ReplayRequest request;
   std::string slice;  ///< a MIG profile; empty: the GPU as recorded
+  ShareRequest sharing;
 };
 
 /// The step without the work of the profiler that recorded it, where it recorded that too.
@@ -59,7 +62,10 @@ Json to_json(const ReplayJob& job, const Findings& findings) {
   json["ranks"] = json_ranks(job, run);
   json["step_time"] = {{"measured", json_measured(c.step_time.measured)},
                        {"simulated", json_predicted(step)}};
-  if (findings.sliced) json["slice"] = findings.sliced->name;
+  if (findings.sliced) {
+    json["slice"] = findings.sliced->name;
+    json["slice_memory"] = {{"value", findings.sliced->memory.b()}, {"unit", "B"}};
+  }
   // Of the replay as it was recorded, also where a slice is asked for.
   json["error"] = {{"median", c.median_error}, {"worst", c.worst_error}};
   json["kernel_start_error"] = c.start_error;
@@ -112,6 +118,9 @@ std::string to_text(const ReplayJob& job, const Findings& findings) {
     text += fmt::format("            on {} {} ({} – {}); below, all that is simulated is there\n",
                         findings.sliced->name, to_string(there.value, 4), to_string(there.low, 4),
                         to_string(there.high, 4));
+    text +=
+        fmt::format("            {} of memory there; a recording does not say how much it holds\n",
+                    to_string(findings.sliced->memory));
   }
   text += "\nWhere an average step goes\n" +
           breakdown_text(replay::break_down(run.graph, run.timeline));
@@ -125,6 +134,12 @@ std::string to_text(const ReplayJob& job, const Findings& findings) {
 Result<Exit> run(const Options& options, const Globals& globals) {
   const Result<ReplayJob> job = load_job(options.request, globals);
   if (!job) return forward(job);
+  if (options.sharing.asked()) {
+    const RecordedTenant own{*job, job->recorded, replay::estimate_step(job->recorded.comparison)};
+    if (Status ok = write_beside(own, options.request, options.sharing, "replay", globals); !ok)
+      return forward(ok);
+    return Exit::kSuccess;
+  }
   Findings findings;
   if (!options.slice.empty()) {
     Result<SlicedRun> sliced = run_on_slice(*job, job->recorded.graph, options.slice);
@@ -155,10 +170,12 @@ void add_replay(CLI::App& app, Action& action) {
   CLI::App* command = app.add_subcommand(
       "replay", "Simulate a recording as it was; measured beside simulated, and what would help");
   add_replay_options(*command, options->request);
-  command
-      ->add_option("--slice", options->slice,
-                   "the recorded rank on an instance of this MIG profile, such as 2g.20gb")
-      ->type_name("PROFILE");
+  CLI::Option* slice =
+      command
+          ->add_option("--slice", options->slice,
+                       "each recorded rank on an instance of this MIG profile, such as 2g.20gb")
+          ->type_name("PROFILE");
+  add_share_options(*command, options->sharing, "recording", slice);
   command->footer("Example: rehearse replay trace.json.gz --perfetto timeline.json");
   command->callback([options, &action] {
     action = [options](const Globals& globals) { return run(*options, globals); };

@@ -1,6 +1,7 @@
 #include "cli/commands/simulate_job_file.h"
 
 #include "cli/commands/predicted_job.h"
+#include "cli/commands/simulate_beside.h"
 #include "cli/output/job_events.h"
 #include "cli/output/result.h"
 #include "sim/base/file.h"
@@ -40,6 +41,7 @@ Result<Exit> simulate_job_file(const SimulateOptions& options, const Globals& gl
       return forward(file);
   if (options.fidelity == SimulateFidelity::kSimgrid)
     if (Status ok = engine::check_simgrid(); !ok) return forward(ok);
+  if (options.sharing.asked()) return simulate_beside(options, globals);
   const Result<PredictedJob> job = predict_job(options);
   if (!job) return forward(job);
   for (const std::string& warning : job->step.warnings) globals.warn(warning);

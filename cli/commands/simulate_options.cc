@@ -5,6 +5,7 @@
 #include <CLI/CLI.hpp>
 #include <fmt/core.h>
 
+#include "cli/commands/share_options.h"
 #include "sim/base/text.h"
 
 namespace rehearse::cli {
@@ -139,12 +140,13 @@ void add_simulate_options(CLI::App& command, SimulateOptions& options) {
       ->check(CLI::Validator(check_algorithm, "", ""));
   add_network_options(command, options);
   add_astra_options(command, options);
-  command
-      .add_option(
-          "--slice", options.slice,
-          "run on one instance of this MIG profile of the first device, such as 2g.20gb, in the "
-          "place of the cluster")
-      ->type_name("PROFILE");
+  CLI::Option* slice = command
+                           .add_option("--slice", options.slice,
+                                       "run on one instance of this MIG profile of the first "
+                                       "device, such as 2g.20gb, in the "
+                                       "place of the cluster")
+                           ->type_name("PROFILE");
+  add_share_options(command, options.sharing, "job file", slice);
   command.add_flag("--unfold", options.unfold,
                    "run every rank also where all do the same (closed)");
   command.add_option("--perfetto", options.perfetto, "write the timeline for ui.perfetto.dev")
@@ -162,6 +164,8 @@ void check_simulate_options(const SimulateOptions& options) {
           "--interference need --chakra");
   } else if (!options.slice.empty()) {
     refuse("--slice needs a job file");
+  } else if (options.sharing.asked()) {
+    refuse("--beside needs a job file");
   } else if (options.chakra.empty() || options.cluster.empty()) {
     refuse("simulate needs a job file, or --chakra PREFIX and --cluster FILE");
   }
@@ -169,6 +173,8 @@ void check_simulate_options(const SimulateOptions& options) {
     refuse("--splits and --endpoint-delay need --semantics astra-sim");
   if ((options.division || options.on_failure) && options.fidelity != SimulateFidelity::kMessage)
     refuse("--division and --on-link-failure need --fidelity message");
+  if (options.sharing.asked() && options.fidelity == SimulateFidelity::kSimgrid)
+    refuse("--beside needs --fidelity message or closed: SimGrid shares no device");
   if (!(options.slowdown >= 1 && options.slowdown <= 100))
     refuse("--interference: a slowdown from 1, which is none, to 100");
   if (options.slowdown > 1 && options.fidelity == SimulateFidelity::kSimgrid)

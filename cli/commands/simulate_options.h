@@ -6,6 +6,7 @@
 #include <optional>
 #include <string>
 
+#include "cli/commands/share_policy.h"
 #include "models/job/lower.h"
 #include "sim/engine/engine.h"
 
@@ -28,6 +29,7 @@ struct SimulateOptions {
   std::filesystem::path chakra;
   std::filesystem::path cluster;
   std::string slice;  ///< a MIG profile; empty: whole devices
+  ShareRequest sharing;
   std::uint32_t ranks = 0;  ///< 0: as many as there are files
   std::filesystem::path groups;
   SimulateFidelity fidelity = SimulateFidelity::kMessage;

@@ -4,8 +4,10 @@
 
 #include "cli/commands/commands.h"
 #include "cli/commands/networking.h"
+#include "cli/commands/recorded_beside.h"
 #include "cli/commands/recorded_slice.h"
 #include "cli/commands/replay_job.h"
+#include "cli/commands/share_options.h"
 #include "cli/output/result.h"
 #include "profiler/replay/edit.h"
 #include "profiler/replay/interval.h"
@@ -23,6 +25,7 @@ struct Options {
   std::string network;
   std::uint32_t data_parallel = 0;  ///< ranks; 0: as recorded
   std::string slice;                ///< a MIG profile; empty: the GPU as recorded
+  ShareRequest sharing;
 };
 
 /// An edited run; on a slice, with the ends between which it lies.
@@ -178,6 +181,12 @@ Result<Exit> run(const Options& options, const Globals& globals) {
   if (!graph) return forward(graph);
   const Result<EditedRun> edited = run_edited(options, *job, std::move(*graph));
   if (!edited) return forward(edited);
+  if (options.sharing.asked()) {
+    const RecordedTenant own{*job, edited->run(), estimate(options, *job, *edited)};
+    if (Status ok = write_beside(own, options.request, options.sharing, "whatif", globals); !ok)
+      return forward(ok);
+    return Exit::kSuccess;
+  }
   if (Status ok = draw(options.request, *job, edited->run()); !ok) return forward(ok);
   const Formats formats = {.text = [&] { return to_text(options, *job, *edited); },
                            .json = [&] { return to_json(options, *job, *edited); },
@@ -247,16 +256,19 @@ void add_whatif(CLI::App& app, Action& action) {
       ->type_name("N")
       ->check(CLI::Range(1U, 1000000U).description(""))
       ->needs(network);
-  command
-      ->add_option(
-          "--slice", options->slice,
-          "the recorded rank on an instance of this MIG profile, such as 2g.20gb; behind all "
-          "other edits")
-      ->type_name("PROFILE");
+  CLI::Option* slice =
+      command
+          ->add_option(
+              "--slice", options->slice,
+              "each recorded rank on an instance of this MIG profile, such as 2g.20gb; behind all "
+              "other edits")
+          ->type_name("PROFILE");
+  add_share_options(*command, options->sharing, "recording", slice);
   command->footer("Example: rehearse whatif trace.json.gz --scale 'kernel=*gemm*:0.5'");
   command->callback([options, &action] {
     if (options->scale.empty() && options->remove.empty() && options->insert.empty() &&
-        options->input_pipeline.empty() && options->network.empty() && options->slice.empty())
+        options->input_pipeline.empty() && options->network.empty() && options->slice.empty() &&
+        !options->sharing.asked())
       throw CLI::RequiredError("an edit", CLI::ExitCodes::RequiredError);
     action = [options](const Globals& globals) { return run(*options, globals); };
   });

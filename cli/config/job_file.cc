@@ -13,7 +13,9 @@
 #include "sim/base/text.h"
 #include "sim/base/yaml.h"
 #include "sim/cluster/catalog.h"
+#include "sim/cluster/partition.h"
 #include "sim/cluster/read_cluster.h"
+#include "strategies/lay_out.h"
 
 namespace rehearse::cli {
 namespace {
@@ -233,6 +235,31 @@ void keep_as_recorded(strategies::Axes& axes, const strategies::Training& traini
   if (axes.microbatch.empty()) axes.microbatch = {training.microbatch};
 }
 
+/// Of the price of the cluster, what one slice of one of its devices takes away from others: the
+/// larger of its shares of compute and memory slices.
+Status price_of_slice(const cluster::Cluster& whole, std::string_view slice, cost::Place& place,
+                      std::vector<std::string>& notes) {
+  const Result<const cluster::Gpu*> gpu = cluster::find_gpu(whole.devices().front().model);
+  if (!gpu) return forward(gpu);
+  const Result<cluster::MigDevice> device = cluster::mig_device(**gpu);
+  if (!device) return forward(device);
+  const Result<std::uint32_t> index = cluster::find_profile(*device, slice);
+  if (!index) return forward(index);
+  const cluster::MigProfile& profile = device->profile(*index);
+  const double share =
+      std::max(static_cast<double>(profile.compute_slices) / device->compute_slices,
+               static_cast<double>(profile.memory_slices) / device->positions);
+  const std::size_t devices = whole.devices().size();
+  for (cost::Rented& rented : place.rented) {
+    notes.push_back(fmt::format(
+        "price: {:.3g} of one of {} GPUs of {:g} × {}, what the slice takes away from others; "
+        "who rents it pays for all of it",
+        share, devices, rented.count, rented.instance));
+    rented.count *= share / static_cast<double>(devices);
+  }
+  return {};
+}
+
 /// The instances of the cluster, of each kind that it names.
 cost::Place place_of(const YamlMap& root) {
   cost::Place place;
@@ -366,14 +393,21 @@ Result<JobFile> read_job(const YamlMap& root, const std::filesystem::path& folde
     if (!other) return forward(other);
     cluster = std::move(*other);
   }
-  if (cluster && !slice.empty()) {
-    Result<cluster::Cluster> one = one_slice(cluster->devices().front().model, slice);
-    if (!one) return forward(one);
-    cluster = std::move(*one);
-  }
-  cost::Place place = place_of(root);
-  if (!slice.empty()) place.rented.clear();  // the price of a part is none of the whole
-  return read_sections(root, folder, std::move(cluster), std::move(place), use);
+  if (!cluster || slice.empty())
+    return read_sections(root, folder, std::move(cluster), place_of(root), use);
+  Result<cluster::Cluster> one = one_slice(cluster->devices().front().model, slice);
+  if (!one) return forward(one);
+  Result<JobFile> job = read_sections(root, folder, std::move(*one), place_of(root), use);
+  if (!job) return job;
+  if (const std::uint32_t ranks = strategies::ranks_of(job->spec.plan); ranks > 1)
+    return fail(Diagnostic{.key = "plan",
+                           .problem = fmt::format("{} ranks on slices, which cannot reach each "
+                                                  "other: MIG has no peer access over NVLink or "
+                                                  "PCIe, and NCCL does not run between instances",
+                                                  ranks),
+                           .expected = "one rank"});
+  if (Status ok = price_of_slice(*cluster, slice, job->place, job->notes); !ok) return forward(ok);
+  return job;
 }
 
 Result<JobFile> read_job_on(const YamlMap& root, const std::filesystem::path& folder,
@@ -388,7 +422,9 @@ Result<JobFile> load_job(const std::filesystem::path& path,
                          JobUse use) {
   Result<YamlFile> file = YamlFile::load(path);
   if (!file) return forward(file);
-  return read_job(file->root(), path.parent_path(), cluster_file, slice, use);
+  Result<JobFile> job = read_job(file->root(), path.parent_path(), cluster_file, slice, use);
+  if (!job) return wrong_in(path, std::move(job.error()));
+  return job;
 }
 
 tl::unexpected<Error> wrong_in(const std::filesystem::path& path, Error error) {

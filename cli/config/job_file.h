@@ -40,7 +40,7 @@ struct JobFile {
 /// The sections of a job, which may stand in a file with other things; paths in it count from
 /// `folder`. Fails with every mistake of the file, one line each. A cluster file takes the place of
 /// the section `cluster`. With the profile of a `slice`, one such instance of the cluster's first
-/// device takes the place of the cluster, and it has no price of its own.
+/// device takes the place of the cluster, at its part of the price.
 Result<JobFile> read_job(const YamlMap& root, const std::filesystem::path& folder,
                          const std::filesystem::path& cluster_file = {},
                          std::string_view slice = {}, JobUse use = JobUse::kOnePlan);

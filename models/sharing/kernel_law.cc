@@ -6,6 +6,8 @@
 #include <cmath>
 #include <string>
 
+#include "models/sharing/tenants.h"
+
 namespace rehearse::sharing {
 namespace {
 
@@ -41,6 +43,12 @@ bool computes(std::string_view kernel) {
                                                       "xmma", "wgrad", "cutlass"};
   return std::any_of(kWords.begin(), kWords.end(),
                      [&](std::string_view word) { return lower.find(word) != std::string::npos; });
+}
+
+KernelUse use_of(std::string_view kernel, const std::optional<KernelLaunch>& launch,
+                 double multiprocessors) {
+  const double share = launch ? std::min(1.0, std::max(1.0, launch->blocks) / multiprocessors) : 1;
+  return computes(kernel) ? KernelUse{share, 0} : KernelUse{kDrawAll * share, share};
 }
 
 Slowdown slowdown_on(const KernelSlice& slice, std::string_view kernel, Seconds recorded,

@@ -44,6 +44,15 @@ struct Slowdown {
 /// Whether a kernel of this name mostly computes: matrix products, convolutions, attention.
 bool computes(std::string_view kernel);
 
+/// What a kernel asks of its device at its full speed, as shares of the whole. One that computes
+/// asks for the multiprocessors that it has blocks for, one that moves data for the bandwidth that
+/// these draw, and for half as many multiprocessors (kDrawAll, tenants.h).
+struct KernelUse {
+  double multiprocessors, bandwidth;
+};
+KernelUse use_of(std::string_view kernel, const std::optional<KernelLaunch>& launch,
+                 double multiprocessors);
+
 Slowdown slowdown_on(const KernelSlice& slice, std::string_view kernel, Seconds recorded,
                      const std::optional<KernelLaunch>& launch);
 

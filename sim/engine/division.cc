@@ -49,15 +49,18 @@ void Divider::fill_fair(std::span<Share> shares) {
   const auto weight_of = [](const Share& share) { return share.demand->weight * share.flows; };
   // Which shares use each capacity, as rows of one table.
   used_.clear();
-  for (const Share& share : shares)
-    for (const CapacityId c : share.demand->capacities) {
-      Use& use = use_[c.index()];
+  for (const Share& share : shares) {
+    const double weight = weight_of(share);
+    for (std::size_t k = 0; k < share.demand->capacities.size(); ++k) {
+      const std::uint32_t c = share.demand->capacities[k].index();
+      Use& use = use_[c];
       if (use.open++ == 0) {
         use.weight = 0;
-        used_.push_back(c.index());
+        used_.push_back(c);
       }
-      use.weight += weight_of(share);
+      use.weight += weight * share.demand->taken(k);
     }
+  }
   std::uint32_t rows = 0;
   for (const std::uint32_t c : used_) {
     use_[c].first = use_[c].end = rows;
@@ -85,10 +88,13 @@ void Divider::fill_fair(std::span<Share> shares) {
     is_fixed_[i] = 1;
     --open;
     shares[i].rate = level * shares[i].demand->weight;
-    for (const CapacityId c : shares[i].demand->capacities) {
-      left_[c.index()] -= level * weight_of(shares[i]);
-      use_[c.index()].weight -= weight_of(shares[i]);
-      --use_[c.index()].open;
+    const double weight = weight_of(shares[i]);
+    for (std::size_t k = 0; k < shares[i].demand->capacities.size(); ++k) {
+      const std::uint32_t c = shares[i].demand->capacities[k].index();
+      const double taken = weight * shares[i].demand->taken(k);
+      left_[c] -= level * taken;
+      use_[c].weight -= taken;
+      --use_[c].open;
     }
   };
   // The level is a rate per unit of weight.
@@ -114,13 +120,17 @@ void Divider::fill_fair(std::span<Share> shares) {
 
 double Divider::most_for(const Share& share) const {
   double most = share.demand->rate_cap;
-  for (const CapacityId c : share.demand->capacities) most = std::min(most, left_[c.index()]);
+  const std::vector<CapacityId>& capacities = share.demand->capacities;
+  for (std::size_t k = 0; k < capacities.size(); ++k)
+    most = std::min(most, left_[capacities[k].index()] / share.demand->taken(k));
   return std::max(0.0, most);
 }
 
 void Divider::take(Share& share, double rate) {
   share.rate = rate;
-  for (const CapacityId c : share.demand->capacities) left_[c.index()] -= rate;
+  const std::vector<CapacityId>& capacities = share.demand->capacities;
+  for (std::size_t k = 0; k < capacities.size(); ++k)
+    left_[capacities[k].index()] -= rate * share.demand->taken(k);
 }
 
 void Divider::fill_groups(std::span<Share> shares, Division division) {
@@ -132,10 +142,10 @@ void Divider::fill_groups(std::span<Share> shares, Division division) {
     double time = 0;
     for (const Share* share : group.shares) {
       time = std::max(time, share->remaining / share->demand->rate_cap);
-      for (const CapacityId c : share->demand->capacities) {
-        load[c.index()] += share->remaining;
-        time =
-            std::max(time, left_[c.index()] > 0 ? load[c.index()] / left_[c.index()] : kInfinity);
+      for (std::size_t k = 0; k < share->demand->capacities.size(); ++k) {
+        const std::uint32_t c = share->demand->capacities[k].index();
+        load[c] += share->remaining * share->demand->taken(k);
+        time = std::max(time, left_[c] > 0 ? load[c] / left_[c] : kInfinity);
       }
     }
     return time;
@@ -146,9 +156,10 @@ void Divider::fill_groups(std::span<Share> shares, Division division) {
       for (const CapacityId c : share->demand->capacities) load[c.index()] = 0;
     double tardiness = -kInfinity;
     for (const Share* share : group.shares)
-      for (const CapacityId c : share->demand->capacities) {
-        load[c.index()] += share->remaining;
-        const double end = left_[c.index()] > 0 ? load[c.index()] / left_[c.index()] : kInfinity;
+      for (std::size_t k = 0; k < share->demand->capacities.size(); ++k) {
+        const std::uint32_t c = share->demand->capacities[k].index();
+        load[c] += share->remaining * share->demand->taken(k);
+        const double end = left_[c] > 0 ? load[c] / left_[c] : kInfinity;
         tardiness = std::max(tardiness, end - share->due);
       }
     return tardiness;

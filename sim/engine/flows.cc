@@ -29,14 +29,20 @@ Flows::Flows(const graph::Graph& graph, const RunOptions& options, EventQueue& e
       class_of_demand_(graph.demands().size(), kNone),
       users_(graph.capacities().size()),
       seen_capacity_(graph.capacities().size(), 0) {
+  for (std::size_t i = 0; i < graph.capacities().size(); ++i) {
+    if (!graph.capacities()[i].turns) continue;
+    turns_.resize(graph.capacities().size());
+    turns_[i].emplace(*graph.capacities()[i].turns);
+  }
   const bool grouped = division_ == Division::kCoflow || division_ == Division::kEchelon;
   first_capacity_.push_back(0);
   for (const Demand& demand : graph.demands()) {
     double rate = grouped ? 0 : demand.rate_cap;
-    for (const CapacityId id : demand.capacities) {
-      capacities_.push_back(id);
-      const Capacity& capacity = graph.capacities()[id.index()];
-      rate = capacity.changes.empty() ? std::min(rate, capacity.rate) : 0;
+    for (std::size_t k = 0; k < demand.capacities.size(); ++k) {
+      capacities_.push_back(demand.capacities[k]);
+      const Capacity& capacity = graph.capacities()[demand.capacities[k].index()];
+      const bool constant = capacity.changes.empty() && !capacity.turns;
+      rate = constant ? std::min(rate, capacity.rate / demand.taken(k)) : 0;
     }
     first_capacity_.push_back(static_cast<std::uint32_t>(capacities_.size()));
     rate_alone_.push_back(rate);
@@ -94,6 +100,7 @@ void Flows::deactivate(std::uint32_t index) {
   for (const CapacityId capacity : demand.capacities) {
     remove(users_[capacity.index()]);
     --ports_[capacity.index()].users;
+    if (Turn* turn = turn_of(capacity)) turn->left(*demand.group, c.at);
   }
   if (!group_users_.empty()) {
     if (demand.group) remove(group_users_[demand.group->index()]);
@@ -246,6 +253,20 @@ void Flows::offer(CapacityId id, Picoseconds now) {
     break;
   }
   divider_.offer(id, rate);
+  if (Turn* turn = turn_of(id)) {
+    waiting_.clear();
+    for (const std::uint32_t user : users_[id.index()])
+      waiting_.push_back(*graph_.demands()[classes_[user].demand.index()].group);
+    const std::optional<Picoseconds> change = turn->at(now, waiting_);
+    if (change && (!next_change_ || *change < *next_change_)) next_change_ = change;
+  }
+}
+
+bool Flows::stands_still(const Demand& demand) {
+  return std::any_of(demand.capacities.begin(), demand.capacities.end(), [&](CapacityId capacity) {
+    const Turn* turn = turn_of(capacity);
+    return turn && turn->holder() != demand.group;
+  });
 }
 
 /// Into gathered_: the classes of the seed's component, by falling priority, then by age.
@@ -312,6 +333,8 @@ void Flows::divide_component(const std::vector<std::uint32_t>& classes, Picoseco
         if (on_failure_ == OnFailure::kRetry) begin_anew(c);
         if (on_failure_ == OnFailure::kFail && !failed_) failed_ = capacity;
       }
+    c.rate = 0;
+    if (!turns_.empty() && stands_still(demand)) continue;
     double due = 0;
     if (!group_users_.empty() && demand.group)
       due = (*group_began_[demand.group->index()] + demand.due - now).seconds().s();
@@ -322,11 +345,14 @@ void Flows::divide_component(const std::vector<std::uint32_t>& classes, Picoseco
   }
   divider_.divide(shares_, division_);
   const std::uint32_t component = new_component();
-  for (std::size_t i = 0; i < classes.size(); ++i) {
-    Class& c = classes_[classes[i]];
-    c.rate = shares_[i].rate;
+  auto share = shares_.begin();
+  for (const std::uint32_t index : classes) {
+    Class& c = classes_[index];
     c.component = component;
-    const double wait = c.rate > 0 ? shares_[i].remaining / c.rate : kForever;
+    if (share == shares_.end() || share->demand != &graph_.demands()[c.demand.index()]) continue;
+    c.rate = share->rate;
+    const double wait = c.rate > 0 ? share->remaining / c.rate : kForever;
+    ++share;
     if (!(wait < kForever)) continue;
     const Picoseconds end = now + Picoseconds::from(Seconds::s(wait));
     if (!next || end < *next) next = end;

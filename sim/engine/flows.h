@@ -23,6 +23,7 @@
 #include "sim/engine/division.h"
 #include "sim/engine/engine.h"
 #include "sim/engine/event_queue.h"
+#include "sim/engine/turn.h"
 #include "sim/graph/graph.h"
 
 namespace rehearse::engine {
@@ -107,6 +108,11 @@ class Flows {
   std::uint32_t new_component();
   void dissolve(std::uint32_t component);
   void offer(CapacityId capacity, Picoseconds now);
+  Turn* turn_of(CapacityId capacity) {
+    return turns_.empty() || !turns_[capacity.index()] ? nullptr : &*turns_[capacity.index()];
+  }
+  /// It is the turn of others.
+  bool stands_still(const graph::Demand& demand);
   std::span<const CapacityId> capacities_of(DemandId demand) const {
     return {capacities_.data() + first_capacity_[demand.index()],
             capacities_.data() + first_capacity_[demand.index() + 1]};
@@ -137,6 +143,8 @@ class Flows {
   std::vector<Port> ports_;   // per capacity
   void forget_alone(Alone& alone);
 
+  std::vector<std::optional<Turn>> turns_;  // per capacity; empty where none has turns
+  std::vector<FlowGroupId> waiting_;        // while a turn is asked for: who flows, or would
   std::vector<std::uint32_t> class_of_demand_;
   std::vector<Class> classes_;
   std::vector<std::uint32_t> free_classes_;              // of flows that were classes of their own

@@ -11,8 +11,10 @@
 // Invariants of a Graph (GraphBuilder::build checks them, verify.h):
 //  1. Ids are dense and in range; op ids are in the order in which ops were added.
 //  2. Edges are acyclic and none stands twice; the successors of an op stand in order of id.
-//  3. Durations and work are finite and not negative; work goes with at least one capacity. What a
-//     demand holds has capacities and a rate cap, and holds nothing itself.
+//  3. Durations and work are finite and not negative; work goes with at least one capacity, and
+//  with
+//     a group where there are turns. What a demand holds has capacities and a rate cap, and holds
+//     nothing itself.
 //  4. The members of a transfer are ops of the graph, each of one transfer at most and without work
 //     of its own; there is a way for each of its lanes.
 //  5. An op that waits for the first m of its predecessors has at least m of them, and m >= 1.
@@ -60,6 +62,17 @@ struct RateChange {
   double rate;
 };
 
+/// Who flows through a capacity takes turns: at any instant the flows of one group (Demand::group)
+/// go on, and those of others stand still. Groups follow each other in order of their ids.
+struct Turns {
+  Picoseconds quantum;  ///< how long a turn lasts while others wait
+  /// From one turn to the next nothing flows for so long. A turn without flows is kept for as long
+  /// before others get it, so that it outlives the gap between two ops.
+  Picoseconds change{0};
+
+  friend bool operator==(const Turns&, const Turns&) = default;
+};
+
 /// Work per second, in the unit of the ops' work (bytes for a link). Ops that flow through it share
 /// it: strictly by priority, and within one priority in proportion to their weights (max-min fair
 /// where other limits leave some op less than its share).
@@ -67,25 +80,30 @@ struct Capacity {
   NameId name;
   double rate;
   std::vector<RateChange> changes = {};  ///< in order of time; empty for a constant rate
+  std::optional<Turns> turns = {};
 };
 
 /// What an op asks for. With neither server nor capacities it is a pure delay.
 struct Demand {
   std::optional<ServerId> server = {};
   std::vector<CapacityId> capacities = {};
+  /// Of each of the capacities, what a unit of the op's work takes; empty: a unit of each.
+  std::vector<double> takes = {};
   double weight = 1;
   double rate_cap = std::numeric_limits<double>::infinity();  ///< work per second of one op
   std::int32_t priority = 0;  ///< higher first, on the server and in the capacities
   /// On a server with Policy::kLease: the set of ops served without others in between. The lease
   /// begins with its first op and ends when every op of the graph with this lease has run.
   std::optional<LeaseId> lease = {};
-  /// Flows that belong together, where capacities are divided by groups (engine.h), and when this
-  /// one should end, counted from the first flow of its group.
+  /// Flows that belong together, where capacities are divided by groups (engine.h) or by turns, and
+  /// when this one should end, counted from the first flow of its group.
   std::optional<FlowGroupId> group = {};
   Picoseconds due{0};
   /// From its start to its end the op also flows, without end, with this demand: a collective that
   /// takes part of its device while it lasts.
   std::optional<DemandId> hold = {};
+
+  double taken(std::size_t capacity) const { return takes.empty() ? 1 : takes[capacity]; }
 
   friend bool operator==(const Demand&, const Demand&) = default;
 };

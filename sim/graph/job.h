@@ -34,6 +34,15 @@ enum class Task : std::uint8_t {
   kMark,        ///< nothing; only orders others
 };
 
+/// What a compute op does with its device, for jobs that share one.
+struct DeviceWork {
+  Picoseconds kernels{0};     ///< of the duration: kernels run
+  Picoseconds matrix{0};      ///< of that: such as multiply matrices
+  Bytes bytes = Bytes::b(0);  ///< read from and written to the device's memory
+
+  friend bool operator==(const DeviceWork&, const DeviceWork&) = default;
+};
+
 struct ProgramOp {
   NameId name;
   Task task;
@@ -47,6 +56,7 @@ struct ProgramOp {
   std::int32_t priority = 0;  ///< of the messages; higher first
   /// So many of its dependencies must end before it starts; 0: all.
   std::uint32_t need = 0;
+  DeviceWork device = {};
 
   friend bool operator==(const ProgramOp&, const ProgramOp&) = default;
 };

@@ -65,8 +65,18 @@ Status parse_capacity(LineReader& line, GraphBuilder& builder) {
   if (!rate) return forward(rate);
   Capacity capacity{.name = builder.intern(*name), .rate = *rate};
   while (!line.at_end()) {
-    if (const std::string_view word = line.word(); word != "at")
-      return line.error(fmt::format("unknown word '{}'", word), "at TIMEps RATE");
+    const std::string_view word = line.word();
+    if (word == "turns") {
+      const auto quantum = line.time("a turn");
+      if (!quantum) return forward(quantum);
+      const auto change = line.time("the time between two turns");
+      if (!change) return forward(change);
+      capacity.turns = Turns{*quantum, *change};
+      continue;
+    }
+    if (word != "at")
+      return line.error(fmt::format("unknown word '{}'", word),
+                        "at TIMEps RATE or turns QUANTUMps CHANGEps");
     const auto at = line.time("an instant");
     if (!at) return forward(at);
     const auto changed = line.number<double>("work per second");
@@ -91,6 +101,12 @@ Status parse_demand(LineReader& line, GraphBuilder& builder) {
       const auto id = line.id<CapacityId>("a capacity");
       if (!id) return forward(id);
       demand.capacities.push_back(*id);
+    } else if (word == "takes") {
+      const auto value = line.number<double>("a number");
+      if (!value) return forward(value);
+      if (demand.capacities.empty()) return line.error("no capacity stands before", "through ID");
+      demand.takes.resize(demand.capacities.size(), 1);
+      demand.takes.back() = *value;
     } else if (word == "weight" || word == "cap") {
       const auto value = line.number<double>("a number");
       if (!value) return forward(value);
@@ -117,9 +133,10 @@ Status parse_demand(LineReader& line, GraphBuilder& builder) {
       demand.hold = *id;
     } else {
       return line.error(fmt::format("unknown word '{}'", word),
-                        "server, through, weight, cap, priority, lease, group, due or hold");
+                        "server, through, takes, weight, cap, priority, lease, group, due or hold");
     }
   }
+  if (!demand.takes.empty()) demand.takes.resize(demand.capacities.size(), 1);
   if (builder.add(std::move(demand)).index() != next) return line.error("this demand stands twice");
   return {};
 }
@@ -185,13 +202,17 @@ std::string to_text(const Graph& graph) {
     const Capacity& c = graph.capacities()[i];
     print("capacity {} {} {}", i, quoted(names[c.name]), c.rate);
     for (const RateChange& change : c.changes) print(" at {}ps {}", change.at.count(), change.rate);
+    if (c.turns) print(" turns {}ps {}ps", c.turns->quantum.count(), c.turns->change.count());
     print("\n");
   }
   for (std::size_t i = 1; i < graph.demands().size(); ++i) {
     const Demand& d = graph.demands()[i];
     print("demand {}", i);
     if (d.server) print(" server {}", d.server->index());
-    for (const CapacityId c : d.capacities) print(" through {}", c.index());
+    for (std::size_t c = 0; c < d.capacities.size(); ++c) {
+      print(" through {}", d.capacities[c].index());
+      if (!d.takes.empty()) print(" takes {}", d.takes[c]);
+    }
     if (d.weight != 1) print(" weight {}", d.weight);
     if (!std::isinf(d.rate_cap)) print(" cap {}", d.rate_cap);
     if (d.priority != 0) print(" priority {}", d.priority);

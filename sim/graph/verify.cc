@@ -1,5 +1,6 @@
 #include "sim/graph/verify.h"
 
+#include <algorithm>
 #include <cmath>
 #include <optional>
 #include <utility>
@@ -71,6 +72,24 @@ Status verify_transfers(const Graph& graph) {
   return {};
 }
 
+/// What is taken of each capacity, and whose turn it is.
+Status verify_shares(const Graph& graph, const Demand& d) {
+  const bool right = d.takes.empty() || (d.takes.size() == d.capacities.size() &&
+                                         std::all_of(d.takes.begin(), d.takes.end(), [](double t) {
+                                           return std::isfinite(t) && t > 0;
+                                         }));
+  if (!right)
+    return fail("a demand takes a wrong share of a capacity",
+                "for each of its capacities a finite number above zero");
+  for (const CapacityId c : d.capacities)
+    if (graph.capacities()[c.index()].turns && !d.group)
+      return fail(
+          fmt::format("a demand flows through capacity {}, which has turns, and has no group",
+                      c.index()),
+          "a group, whose turn it can be");
+  return {};
+}
+
 }  // namespace
 
 std::vector<OpId> topological_order(const Graph& graph) {
@@ -101,6 +120,11 @@ Status verify(const Graph& graph) {
     if (!right)
       return fail(fmt::format("capacity '{}' has a wrong rate", graph.names()[c.name]),
                   "finite rates that are not negative, changes in order of time");
+    if (c.turns && (c.turns->quantum <= Picoseconds(0) || c.turns->change < Picoseconds(0)))
+      return fail(
+          fmt::format("capacity '{}' has turns of {} ps, and {} ps between them",
+                      graph.names()[c.name], c.turns->quantum.count(), c.turns->change.count()),
+          "turns that take time, and no negative time");
   }
   for (const Demand& d : graph.demands()) {
     if (d.server && d.server->index() >= graph.servers().size())
@@ -108,6 +132,7 @@ Status verify(const Graph& graph) {
     for (const CapacityId c : d.capacities)
       if (c.index() >= graph.capacities().size())
         return fail(fmt::format("a demand names capacity {}, which does not exist", c.index()));
+    if (Status ok = verify_shares(graph, d); !ok) return ok;
     if (!(d.weight > 0) || !std::isfinite(d.weight) || !(d.rate_cap > 0))
       return fail(fmt::format("a demand has weight {} and rate cap {}", d.weight, d.rate_cap),
                   "both above zero");

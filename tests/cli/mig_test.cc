@@ -239,6 +239,13 @@ TEST_CASE("whatif --slice: kernels take as long as the slice makes them") {
                      "did you mean '1g.10gb'?");
   CHECK(test::rehearse({"replay", recording, "--slice", "1g.10gb"})
             .out.find("on a100_sxm4_80:1g.10gb") != std::string::npos);
+  // Two ranks, each on an instance of its own GPU.
+  const std::string other = test::write_scratch("a100_too.json", text).string();
+  const Ran both = test::rehearse(
+      {"whatif", recording, other, "--slice", "1g.10gb", "--format", "json", "--quiet"});
+  INFO(both.errors);
+  REQUIRE(both.code == 0);
+  CHECK(Json::parse(both.out)["step_time"] == one["step_time"]);
 }
 
 }  // namespace

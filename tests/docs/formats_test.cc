@@ -129,6 +129,11 @@ TEST_CASE("the page of JSON names every key that a command writes") {
           .string();
   check({"simulate", job}, "");
   check({"calibrate", "job", job, "--measured", "60 ms"}, "");
+  const std::string shared = test::section_of(page, "## Two jobs on the same devices");
+  check({"simulate", "examples/sharing/bert.yaml", "--beside", "examples/sharing/resnet.yaml",
+         "--share", "mps:40%"},
+        shared);
+  check({"replay", kExample, "--beside", kExample}, shared);
 
   const std::string study =
       test::write_scratch("study.yaml", test::join_lines(study_of_the_page())).string();

@@ -55,6 +55,21 @@ TEST_CASE("the engine agrees with the naive one") {
   });
 }
 
+TEST_CASE("the engine agrees with the naive one on devices that groups share") {
+  for_seeds(1000, [](std::uint64_t seed) {
+    const Graph graph =
+        random_graph(seed, {.max_ops = 25, .instant_ops = false, .shared_device = true});
+    const Timeline fast = run(graph), naive = test::naive_run(graph);
+    for (std::size_t i = 0; i < graph.size(); ++i) {
+      INFO("op " << i);
+      const std::int64_t slack =
+          graph.without_work() ? 0 : 4 * static_cast<std::int64_t>(graph.size());
+      REQUIRE(std::abs(fast.ops[i].start.count() - naive.ops[i].start.count()) <= slack);
+      REQUIRE(std::abs(fast.ops[i].end.count() - naive.ops[i].end.count()) <= slack);
+    }
+  });
+}
+
 TEST_CASE("the engine agrees with the naive one on transfers") {
   for_seeds(1500, [](std::uint64_t seed) {
     const Graph graph = random_graph(seed, {.max_ops = 15, .instant_ops = false, .transfers = 3});

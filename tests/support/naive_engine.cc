@@ -4,6 +4,8 @@
 #include <cmath>
 #include <limits>
 #include <map>
+#include <optional>
+#include <set>
 
 #include "sim/base/check.h"
 
@@ -42,9 +44,19 @@ struct Traffic {
   Flow flow;
 };
 
+/// Of a capacity with turns.
+struct NaiveTurn {
+  std::optional<FlowGroupId> holder;
+  bool busy = false;         // the holder flowed at the last instant
+  double since = 0;          // its turn began
+  double idle_since = 0;     // when it is not busy
+  double changes_until = 0;  // nothing flows before
+};
+
 class NaiveRun {
  public:
-  explicit NaiveRun(const Graph& graph) : g_(graph), ops_(graph.size()) {
+  explicit NaiveRun(const Graph& graph)
+      : g_(graph), ops_(graph.size()), turns_(graph.capacities().size()) {
     for (const Server& server : g_.servers())
       slot_free_.push_back(std::vector<double>(server.slots, 0));
     for (const Transfer& t : g_.transfers()) traffic_.emplace_back(t.lanes->lanes().size());
@@ -215,6 +227,55 @@ class NaiveRun {
     return all;
   }
 
+  /// Whose turn it is, by definition.
+  void take_turns() {
+    for (std::size_t c = 0; c < turns_.size(); ++c) {
+      const auto& law = g_.capacities()[c].turns;
+      if (!law) continue;
+      NaiveTurn& turn = turns_[c];
+      std::set<FlowGroupId> there;
+      for (const Flow* flow : flows())
+        for (const CapacityId used : flow->demand->capacities)
+          if (used.index() == c) there.insert(*flow->demand->group);
+      if (!turn.holder) {
+        if (there.empty()) continue;
+        turn = {*there.begin(), true, now_, now_, now_};
+      }
+      const bool busy = there.contains(*turn.holder);
+      if (turn.busy && !busy) turn.idle_since = now_;
+      turn.busy = busy;
+      if (now_ < turn.changes_until || there.size() < (busy ? 2 : 1)) continue;
+      const auto change = static_cast<double>(law->change.count());
+      const double ends =
+          busy ? turn.since + static_cast<double>(law->quantum.count()) : turn.idle_since + change;
+      if (now_ < ends) continue;
+      there.erase(*turn.holder);
+      auto next = there.upper_bound(*turn.holder);
+      if (next == there.end()) next = there.begin();
+      turn = {*next, true, now_ + change, now_ + change, now_ + change};
+    }
+  }
+
+  bool stands_still(const Demand& demand) const {
+    return std::any_of(demand.capacities.begin(), demand.capacities.end(), [&](CapacityId c) {
+      const NaiveTurn& turn = turns_[c.index()];
+      return g_.capacities()[c.index()].turns &&
+             (turn.holder != demand.group || now_ < turn.changes_until);
+    });
+  }
+
+  /// Instants at which turns may end.
+  template <class Consider>
+  void consider_turns(Consider consider) const {
+    for (std::size_t c = 0; c < turns_.size(); ++c) {
+      const auto& law = g_.capacities()[c].turns;
+      if (!law || !turns_[c].holder) continue;
+      consider(turns_[c].changes_until);
+      consider(turns_[c].since + static_cast<double>(law->quantum.count()));
+      consider(turns_[c].idle_since + static_cast<double>(law->change.count()));
+    }
+  }
+
   double rate_now(const Capacity& c) const {
     double rate = c.rate;
     for (const RateChange& change : c.changes)
@@ -224,11 +285,13 @@ class NaiveRun {
 
   /// Max-min fair rates by definition: raise all rates together; whoever meets a limit stops.
   void divide() {
+    take_turns();
     std::vector<double> left;
     for (const Capacity& c : g_.capacities()) left.push_back(rate_now(c));
     std::map<int, std::vector<Flow*>, std::greater<>> by_priority;
     for (Flow* flow : flows()) {
       flow->rate = 0;
+      if (stands_still(*flow->demand)) continue;
       by_priority[flow->demand->priority].push_back(flow);
     }
     for (auto& [priority, rising] : by_priority)
@@ -236,8 +299,9 @@ class NaiveRun {
         double step = std::numeric_limits<double>::infinity();
         std::vector<double> weight(left.size(), 0);
         for (const Flow* flow : rising)
-          for (const CapacityId c : flow->demand->capacities)
-            weight[c.index()] += flow->demand->weight;
+          for (std::size_t k = 0; k < flow->demand->capacities.size(); ++k)
+            weight[flow->demand->capacities[k].index()] +=
+                flow->demand->weight * flow->demand->taken(k);
         for (std::size_t c = 0; c < left.size(); ++c)
           if (weight[c] > 0) step = std::min(step, std::max(0.0, left[c]) / weight[c]);
         for (const Flow* flow : rising)
@@ -245,8 +309,9 @@ class NaiveRun {
               std::min(step, (flow->demand->rate_cap * 1e-12 - flow->rate) / flow->demand->weight);
         for (Flow* flow : rising) {
           flow->rate += step * flow->demand->weight;
-          for (const CapacityId c : flow->demand->capacities)
-            left[c.index()] -= step * flow->demand->weight;
+          for (std::size_t k = 0; k < flow->demand->capacities.size(); ++k)
+            left[flow->demand->capacities[k].index()] -=
+                step * flow->demand->weight * flow->demand->taken(k);
         }
         std::erase_if(rising, [&](const Flow* flow) {
           const auto& path = flow->demand->capacities;
@@ -273,6 +338,7 @@ class NaiveRun {
       for (const double slot : slots) consider(slot);
     for (const Capacity& c : g_.capacities())
       for (const RateChange& change : c.changes) consider(static_cast<double>(change.at.count()));
+    consider_turns(consider);
     // Instants are whole picoseconds: without this rule, two ops that end half a picosecond apart
     // could ask for a server in either order.
     for (const Flow* flow : flows())
@@ -284,6 +350,7 @@ class NaiveRun {
 
   const Graph& g_;
   std::vector<Running> ops_;
+  std::vector<NaiveTurn> turns_;               // per capacity
   std::vector<std::vector<Traffic>> traffic_;  // per transfer and lane
   std::vector<std::vector<double>> slot_free_;
   std::uint64_t asked_ = 0;

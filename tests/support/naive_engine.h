@@ -7,8 +7,8 @@
 
 namespace rehearse::test {
 
-/// Runs graphs with fifo and priority servers, capacities shared fairly, and transfers (no leases,
-/// no groups, no processes). Instants are whole picoseconds, as in the fast engine.
+/// Runs graphs with fifo and priority servers, capacities shared fairly or by turns, and transfers
+/// (no leases, no coflows, no processes). Instants are whole picoseconds, as in the fast engine.
 graph::Timeline naive_run(const graph::Graph& graph);
 
 }  // namespace rehearse::test

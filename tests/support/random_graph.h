@@ -18,6 +18,7 @@ struct RandomGraphOptions {
   bool first_m = true;          ///< some ops wait for the first m
   bool instant_ops = true;      ///< some ops take no time
   bool flow_priorities = true;  ///< some flows go before others
+  bool shared_device = false;   ///< ops with work take shares of the links, and turns at some
   int transfers = 0;            ///< at most so many, whose messages share the links with ops; links
                                 ///< then change over time and some flows are capped
 };
@@ -47,6 +48,9 @@ inline graph::Graph random_graph(std::uint64_t seed, const RandomGraphOptions& o
     if (options.transfers > 0 && pick(0, 2) == 0)
       c.changes = {{Picoseconds(pick(1, 30'000'000)), pick(0, 50) * 1e10},
                    {Picoseconds(pick(30'000'000, 60'000'000)), pick(1, 50) * 1e10}};
+    if (options.shared_device && pick(0, 1) == 0)
+      c.turns =
+          Turns{Picoseconds(pick(100'000, 5'000'000)), Picoseconds(pick(0, 1) * pick(1, 500'000))};
     link.push_back(builder.add(std::move(c)));
   }
 
@@ -133,9 +137,18 @@ inline graph::Graph random_graph(std::uint64_t seed, const RandomGraphOptions& o
       if (!demand.capacities.empty()) work = pick(1, 4'000'000);
       demand.weight = pick(1, 3);
       if (!options.flow_priorities) demand.priority = 0;
+      if (options.shared_device) {
+        demand.group = FlowGroupId(pick(0, 2));
+        demand.rate_cap = pick(1, 40) * 1e10;
+        for (std::size_t c = 0; c < demand.capacities.size(); ++c)
+          demand.takes.push_back(0.05 * pick(1, 40));
+      }
     }
     const bool carries = work > 0;
-    if (!carries) demand.capacities.clear();
+    if (!carries) {
+      demand.capacities.clear();
+      demand.takes.clear();
+    }
     const OpId op = builder.add(Op{
         .name = name,
         .category = Category::kCompute,

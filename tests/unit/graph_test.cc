@@ -94,6 +94,30 @@ TEST_CASE("verify names what breaks an invariant") {
     c.builder.wait_for_first(b, 2);
     CHECK(c.build_error() == "op 1 'op' waits for the first 2 of 1 predecessors");
   }
+  SECTION("shares of capacities, and turns") {
+    Chain c;
+    const CapacityId link = c.builder.add(Capacity{.name = c.name, .rate = 1});
+    const CapacityId turn = c.builder.add(
+        Capacity{.name = c.name, .rate = 1, .turns = Turns{Picoseconds(5), Picoseconds(0)}});
+    SECTION("one for each") {
+      c.builder.add(Demand{.capacities = {link}, .takes = {1, 2}});
+      CHECK(c.build_error().find("takes a wrong share") != std::string::npos);
+    }
+    SECTION("above zero") {
+      c.builder.add(Demand{.capacities = {link}, .takes = {0}});
+      CHECK(c.build_error().find("takes a wrong share") != std::string::npos);
+    }
+    SECTION("of a group") {
+      c.builder.add(Demand{.capacities = {turn}});
+      CHECK(c.build_error().find("capacity 1, which has turns, and has no group") !=
+            std::string::npos);
+    }
+    SECTION("that take time") {
+      c.builder.add(
+          Capacity{.name = c.name, .rate = 1, .turns = Turns{Picoseconds(0), Picoseconds(0)}});
+      CHECK(c.build_error().find("turns of 0 ps") != std::string::npos);
+    }
+  }
   SECTION("a server without slots") {
     Chain c;
     c.builder.add(Server{.name = c.name, .slots = 0});
@@ -106,12 +130,14 @@ server 0 "gpu 0 stream 7" slots 1 policy fifo turnaround 1200ps
 server 1 "worker \"pool\"" slots 4 policy priority turnaround 0ps
 capacity 0 "nvlink" 450000000000
 capacity 1 "nic" 25000000000 at 5000000ps 12500000000 at 9000000ps 0
+capacity 2 "turn" 8 at 5ps 4 turns 2000000ps 100ps
 demand 1 server 0
 demand 2 through 0 through 1 weight 2 cap 1000000000 priority 3
 demand 3 server 1 lease 4
 demand 4 through 0 group 2 due 700ps
 demand 5 through 0 cap 7
 demand 6 server 0 hold 5
+demand 7 through 0 takes 0.5 through 2 takes 1 group 1
 op 0 "gemm" compute 12500000ps on 1
 op 1 "all_reduce" communication 1000ps on 2 work 4096 after 0
 op 2 "load\nmore" input 0ps on 3 first 1 after 0 1
@@ -151,6 +177,10 @@ TEST_CASE("a wrong text form is one line with its place") {
         "g.txt:2:10: unknown category 'computed'; did you mean 'compute'?");
   CHECK(error_of("rehearse-graph 1\nop 1 \"x\" compute 5ps\n") ==
         "g.txt:2:4: id 1 is out of order; id 0");
+  CHECK(error_of("rehearse-graph 1\ndemand 1 takes 2\n") ==
+        "g.txt:2:16: no capacity stands before; through ID");
+  CHECK(error_of("rehearse-graph 1\ncapacity 0 \"c\" 1 turns 5ps\n").find("time between") !=
+        std::string::npos);
   CHECK(error_of("rehearse-graph 1\nserver 0 \"s\" policy lifo\n").find("did you mean 'fifo'?") !=
         std::string::npos);
   CHECK(error_of("rehearse-graph 1\nop 0 \"x compute\n").find("no closing quote") !=

@@ -68,6 +68,20 @@ TEST_CASE("kernel law: no kernel is faster on a slice, nor slower than its share
   }
 }
 
+TEST_CASE("kernel law: what a kernel asks of the GPU that it shares") {
+  const KernelLaunch quarter{
+      .blocks = 27, .threads_per_block = 256, .registers_per_thread = 32, .shared_bytes = 0};
+  const KernelUse gemm = use_of("ampere_sgemm", quarter, 108),
+                  moves = use_of("reduce_kernel", quarter, 108);
+  CHECK(gemm.multiprocessors == Approx(0.25));
+  CHECK(gemm.bandwidth == 0);
+  CHECK(moves.bandwidth == Approx(0.25));
+  CHECK(moves.multiprocessors == Approx(0.125));
+  // With blocks for more than there are, and where the launch is not known: the whole.
+  CHECK(use_of("ampere_sgemm", KernelLaunch{5000, 256, 32, 0}, 108).multiprocessors == 1);
+  CHECK(use_of("reduce_kernel", std::nullopt, 108).bandwidth == 1);
+}
+
 TEST_CASE("kernel law: what computes is told from its name") {
   for (const char* name :
        {"ampere_fp16_s16816gemm", "cudnn::Conv2d", "flash_fwd_kernel", "void cutlass::Kernel2"})

@@ -50,6 +50,10 @@ Result<Layout> Layout::of(std::span<const Graph> graphs) {
       return fail("an op that holds part of a device", "SimGrid carries what ends by itself",
                   kOtherWay);
     if (demand.capacities.empty()) continue;
+    if (!demand.takes.empty() ||
+        std::any_of(demand.capacities.begin(), demand.capacities.end(),
+                    [&](CapacityId c) { return graph.capacities()[c.index()].turns.has_value(); }))
+      return fail("a device that jobs share", "SimGrid carries messages over links", kOtherWay);
     if (demand.priority != priority.value_or(demand.priority))
       return fail(fmt::format("flows of priorities {} and {}", *priority, demand.priority),
                   "SimGrid knows no priorities", kOtherWay);

@@ -1,0 +1,131 @@
+#include "cli/commands/recorded_beside.h"
+
+#include <algorithm>
+
+#include <fmt/core.h>
+
+#include "cli/calibrate/device_names.h"
+#include "cli/commands/recorded_slice.h"
+#include "cli/commands/share_result.h"
+#include "cli/output/perfetto.h"
+#include "models/sharing/kernel_law.h"
+#include "profiler/replay/interval.h"
+
+namespace rehearse::cli {
+namespace {
+
+using sharing::Tenant;
+
+const trace::Device* device_of(const ReplayJob& job, std::size_t rank) {
+  const auto& devices = job.recordings[rank].rank().devices;
+  return devices.empty() || devices.front().name.empty() ? nullptr : &devices.front();
+}
+
+/// As recorded, else of the GPU of that name in the catalog.
+std::optional<double> multiprocessors_of(const ReplayJob& job, std::size_t rank) {
+  const trace::Device* device = device_of(job, rank);
+  if (!device) return std::nullopt;
+  if (device->multiprocessors) return *device->multiprocessors;
+  const Result<const cluster::Gpu*> gpu = device_named(device->name);
+  return gpu ? std::optional<double>((*gpu)->multiprocessors) : std::nullopt;
+}
+
+/// Collectives stay as they are.
+Tenant tenant_of(const RecordedTenant& recorded, std::string name) {
+  const ReplayJob& job = recorded.job;
+  const replay::ReplayGraph& replay = recorded.run.graph;
+  Tenant tenant{.name = std::move(name), .graph = replay.graph, .on_device = {}};
+  std::vector<std::optional<double>> multiprocessors;
+  for (std::size_t r = 0; r < job.recordings.size(); ++r)
+    multiprocessors.push_back(multiprocessors_of(job, r));
+  for (std::size_t i = 0; i < replay.origins.size(); ++i) {
+    const replay::Origin& origin = replay.origins[i];
+    if (origin.kind != replay::Origin::Kind::kDevice || !origin.row) continue;
+    const replay::Recording& recording = job.recordings[origin.rank];
+    const trace::GpuOp& op = recording.gpu(*origin.row);
+    if (op.collective) continue;
+    sharing::DeviceOp on{.op = OpId(i), .device = origin.rank};
+    if (op.kind == trace::GpuKind::kKernel) {
+      const auto launch =
+          multiprocessors[origin.rank] ? launch_of(recording.rank(), op) : std::nullopt;
+      const sharing::KernelUse use =
+          sharing::use_of(recording.name(op), launch, multiprocessors[origin.rank].value_or(1));
+      on.multiprocessors = use.multiprocessors;
+      on.bandwidth = use.bandwidth;
+    } else {
+      const bool within =
+          op.kind != trace::GpuKind::kCopy || op.direction == trace::CopyDirection::kDeviceToDevice;
+      on.multiprocessors = 0;
+      on.bandwidth = within ? 1 : 0;
+      on.host_link = within ? 0 : 1;
+    }
+    tenant.on_device.push_back(on);
+  }
+  if (!replay.ranks.empty())
+    for (const replay::StepOps& step : replay.ranks.front().steps)
+      if (step.begins_after) tenant.step_bounds.push_back(*step.begins_after);
+  return tenant;
+}
+
+Status check_devices(const ReplayJob& own, const ReplayJob& other) {
+  const std::size_t ranks = std::min(own.recordings.size(), other.recordings.size());
+  for (std::size_t r = 0; r < ranks; ++r) {
+    const trace::Device *here = device_of(own, r), *there = device_of(other, r);
+    if (here && there && here->name != there->name)
+      return fail(fmt::format("a recording on '{}' beside one on '{}'", there->name, here->name),
+                  "recordings on the same GPU");
+  }
+  for (const ReplayJob* job : {&own, &other})
+    if (std::all_of(job->recordings.begin(), job->recordings.end(),
+                    [](const replay::Recording& r) { return r.streams().empty(); }))
+      return fail(fmt::format("{} has no work on a GPU, which two jobs could share",
+                              job->trace->ranks.front().info.source),
+                  "recordings of kernels");
+  return {};
+}
+
+std::string name_of(const ReplayRequest& request) {
+  return request.inputs.front().filename().string();
+}
+
+}  // namespace
+
+Status write_beside(const RecordedTenant& own, const ReplayRequest& request,
+                    const ShareRequest& sharing, std::string_view command, const Globals& globals) {
+  ReplayRequest its;
+  its.inputs = {sharing.beside};
+  its.lower = request.lower;
+  const Result<ReplayJob> other = load_job(its, globals);
+  if (!other) return forward(other);
+  if (Status ok = check_devices(own.job, *other); !ok) return ok;
+  const RecordedTenant second{*other, other->recorded,
+                              replay::estimate_step(other->recorded.comparison)};
+  const RecordedTenant* both[] = {&own, &second};
+  SharedJobs shared{.devices = {}, .sharing = {}, .jobs = {}};
+  shared.sharing = sharing_of(sharing, shared.notes);
+  const trace::Device* device = device_of(own.job, 0);
+  shared.devices = device ? device->name : "one GPU";
+  const std::vector<Tenant> tenants = {tenant_of(own, name_of(request)),
+                                       tenant_of(second, name_of(its))};
+  Result<std::vector<sharing::TenantStep>> steps = sharing::share_devices(
+      tenants, shared.sharing, [&](std::size_t t, const graph::Timeline& period) {
+        return replay::compare(both[t]->job.recordings, both[t]->run.graph, period)
+            .step_time.simulated;
+      });
+  if (!steps) return forward(steps);
+  for (std::size_t t = 0; t < 2; ++t)
+    shared.jobs.push_back(
+        {.name = tenants[t].name, .alone = both[t]->alone, .step = std::move((*steps)[t])});
+  shared.notes.push_back(
+      "memory: a recording does not say how much it holds; that both fit is not checked");
+  if (!multiprocessors_of(own.job, 0))
+    shared.notes.push_back("the GPU is not known: every kernel is taken to fill it");
+  if (!request.perfetto.empty())
+    if (Status ok = write_perfetto(request.perfetto, own.job.recordings, own.run.graph,
+                                   shared.jobs.front().step.last);
+        !ok)
+      return ok;
+  return write_shared(globals, command, std::move(shared));
+}
+
+}  // namespace rehearse::cli

@@ -1,0 +1,25 @@
+// A recording beside another on the same devices.
+#pragma once
+
+#include <string_view>
+
+#include "cli/commands/replay_job.h"
+#include "cli/commands/share_policy.h"
+#include "sim/base/estimate.h"
+
+namespace rehearse::cli {
+
+/// A run of the recording, as recorded or edited, with its step alone.
+struct RecordedTenant {
+  const ReplayJob& job;
+  const ReplayRun& run;
+  Estimate<Seconds> alone;
+};
+
+/// Rank r of both stands on device r. Reads the other recording, runs both, writes the result, and
+/// the timeline of the first where the request asks for one. Fails with one line on recordings of
+/// different GPUs.
+Status write_beside(const RecordedTenant& own, const ReplayRequest& request,
+                    const ShareRequest& sharing, std::string_view command, const Globals& globals);
+
+}  // namespace rehearse::cli

@@ -1,0 +1,19 @@
+// The options --beside and --share.
+#pragma once
+
+#include <string>
+
+#include "cli/commands/share_policy.h"
+
+namespace CLI {
+class App;
+class Option;
+}  // namespace CLI
+
+namespace rehearse::cli {
+
+/// `other` says what --beside takes: "job file". --beside does not go with `slice`.
+void add_share_options(CLI::App& command, ShareRequest& request, const std::string& other,
+                       CLI::Option* slice);
+
+}  // namespace rehearse::cli

@@ -1,0 +1,140 @@
+#include "cli/commands/share_policy.h"
+
+#include <charconv>
+#include <cmath>
+
+#include <fmt/core.h>
+
+#include "sim/base/text.h"
+
+namespace rehearse::cli {
+namespace {
+
+using sharing::Policy;
+using sharing::Sharing;
+
+constexpr std::string_view kMpsForm = "mps, mps:40% or mps:40%,30%";
+constexpr std::string_view kSliceForm =
+    "timeslice or timeslice:QUANTUM[,CHANGE], such as 2ms,100us";
+
+/// "40%", in (0, 100].
+Result<double> parse_share(std::string_view text) {
+  if (!text.ends_with('%'))
+    return fail(fmt::format("'{}' is no percentage of the multiprocessors", text),
+                std::string(kMpsForm));
+  std::string_view number = trim(text.substr(0, text.size() - 1));
+  double percent = 0;
+  const auto [rest, error] = std::from_chars(number.data(), number.data() + number.size(), percent);
+  if (error != std::errc{} || rest != number.data() + number.size() || !std::isfinite(percent))
+    return fail(fmt::format("'{}' is no percentage of the multiprocessors", text),
+                std::string(kMpsForm));
+  if (percent > 100)
+    return fail(fmt::format("a share of {:g} % of the multiprocessors", percent), "100 % at most");
+  if (!(percent > 0))
+    return fail(fmt::format("with a share of {:g} % a job never computes", percent), "above 0 %");
+  return percent / 100;
+}
+
+Status parse_shares(std::string_view text, Sharing& sharing) {
+  for (const std::string_view part : split(text, ',')) {
+    const Result<double> share = parse_share(trim(part));
+    if (!share) return forward(share);
+    sharing.caps.push_back(*share);
+  }
+  if (sharing.caps.size() > 2)
+    return fail(fmt::format("{} shares for two jobs", sharing.caps.size()), std::string(kMpsForm));
+  if (sharing.caps.size() == 2 && sharing.caps[0] + sharing.caps[1] > 1 + 1e-9)
+    return fail(fmt::format("shares of {:g} % and {:g} % are more than 100 %",
+                            sharing.caps[0] * 100, sharing.caps[1] * 100),
+                "100 % together at most");
+  if (sharing.caps.size() == 1) {
+    if (sharing.caps[0] == 1)
+      return fail("a share of 100 % leaves the other job nothing", "less than 100 %",
+                  "mps, which caps neither");
+    sharing.caps.push_back(1 - sharing.caps[0]);
+  }
+  return {};
+}
+
+Status parse_times(std::string_view text, Sharing& sharing) {
+  const std::vector<std::string_view> parts = split(text, ',');
+  if (parts.size() > 2)
+    return fail(fmt::format("'{}' is more than a quantum and a change", text),
+                std::string(kSliceForm));
+  for (std::size_t i = 0; i < parts.size(); ++i) {
+    const Result<Seconds> time = parse_quantity<Seconds>(trim(parts[i]));
+    if (!time) return forward(time);
+    const bool quantum = i == 0;
+    if (quantum ? !(*time >= Seconds::us(10)) : !(*time >= Seconds::s(0)))
+      return fail(fmt::format("'{}' is no {}", trim(parts[i]), quantum ? "turn" : "change"),
+                  quantum ? "10 us or more" : "0 s or more");
+    if (*time > Seconds::s(10))
+      return fail(fmt::format("'{}' is no time slice", text), "10 s at most");
+    (quantum ? sharing.quantum : sharing.change) = *time;
+  }
+  return {};
+}
+
+}  // namespace
+
+Result<Sharing> parse_sharing(std::string_view text) {
+  const std::size_t colon = text.find(':');
+  const std::string_view name = trim(text.substr(0, colon));
+  Sharing sharing;
+  bool known = false;
+  for (std::size_t p = 0; p < std::size(sharing::kPolicyNames); ++p)
+    if (sharing::kPolicyNames[p] == name) {
+      sharing.policy = static_cast<Policy>(p);
+      known = true;
+    }
+  if (!known)
+    return fail(fmt::format("unknown policy '{}'", name), suggest(name, sharing::kPolicyNames));
+  if (colon == std::string_view::npos) return sharing;
+  const std::string_view rest = trim(text.substr(colon + 1));
+  Status ok;
+  switch (sharing.policy) {
+    case Policy::kMps:
+      ok = parse_shares(rest, sharing);
+      break;
+    case Policy::kTimeSlice:
+      ok = parse_times(rest, sharing);
+      break;
+    default:
+      return fail(fmt::format("'{}' takes nothing behind it", name), std::string(name));
+  }
+  if (!ok) return forward(ok);
+  return sharing;
+}
+
+Sharing sharing_of(const ShareRequest& request, std::vector<std::string>& notes) {
+  if (!request.share.empty()) {
+    const Sharing sharing = *parse_sharing(request.share);  // the parser has checked it
+    if (sharing.policy == Policy::kTimeSlice && request.share.find(':') == std::string::npos)
+      notes.push_back("assumed " + describe(sharing));
+    return sharing;
+  }
+  notes.push_back("assumed " + describe(Sharing{}) +
+                  ": what processes on a GPU do without --share");
+  return {};
+}
+
+std::string describe(const Sharing& sharing) {
+  switch (sharing.policy) {
+    case Policy::kMps:
+      if (sharing.caps.empty()) return "side by side (MPS), neither capped";
+      return fmt::format("side by side (MPS), on {:g} % and {:g} % of the multiprocessors",
+                         sharing.caps[0] * 100, sharing.caps[1] * 100);
+    case Policy::kPriority:
+      return "side by side, the first before the second";
+    case Policy::kTimeSlice:
+      return fmt::format("time slices of {}, {} from one to the next", to_string(sharing.quantum),
+                         to_string(sharing.change));
+    case Policy::kCrossover:
+      return "in turns: one computes while the other synchronises";
+    case Policy::kExclusive:
+      return "whole steps by turns";
+  }
+  return "";
+}
+
+}  // namespace rehearse::cli

@@ -1,0 +1,168 @@
+#include "cli/commands/share_result.h"
+
+#include <algorithm>
+#include <array>
+
+#include <fmt/core.h>
+
+#include "cli/commands/share_policy.h"
+#include "cli/output/result.h"
+#include "sim/base/text.h"
+
+namespace rehearse::cli {
+namespace {
+
+using sharing::Loss;
+
+struct Part {
+  const char* name;  ///< for people
+  const char* key;
+  Seconds Loss::*time;
+};
+constexpr std::array<Part, 5> kParts = {
+    {{"fewer multiprocessors", "compute", &Loss::compute},
+     {"memory bandwidth", "memory_bandwidth", &Loss::memory_bandwidth},
+     {"waiting for its turn", "waiting", &Loss::waiting},
+     {"changes of turns", "changes", &Loss::changes},
+     {"links and copies", "communication", &Loss::communication}}};
+
+Estimate<double> slowdown(const SharedJobs& shared, const SharedJob& job) {
+  return sharing::slowdown_of(job.step, shared.sharing.policy);
+}
+
+/// How long a step is beside the other: uncertain as it is alone, and as its slowdown is.
+Estimate<Seconds> beside(const SharedJobs& shared, const SharedJob& job) {
+  const Estimate<double> slower = slowdown(shared, job);
+  return {job.alone.value * slower.value, job.alone.low * slower.low, job.alone.high * slower.high,
+          std::max(job.alone.provenance, slower.provenance)};
+}
+
+/// A part of what is lost, with the interval of the whole in proportion.
+Estimate<Seconds> lost(const SharedJobs& shared, const SharedJob& job, Seconds part) {
+  const Estimate<double> slower = slowdown(shared, job);
+  // The graph that ran is as long as the prediction but for rounding.
+  const Seconds value = part * (job.alone.value / job.step.alone);
+  const auto at = [&](double other) {
+    return slower.value > 1 ? value * ((other - 1) / (slower.value - 1)) : value;
+  };
+  // What one loses can also help it, where it then meets the other less.
+  const auto [least, most] = std::minmax({value, at(slower.low), at(slower.high)});
+  return {value, least, most, slower.provenance};
+}
+
+/// Work done together, against one job after the other.
+double gain(const SharedJobs& shared) {
+  double sum = 0;
+  for (const SharedJob& job : shared.jobs) sum += 1 / job.step.slowdown();
+  return sum;
+}
+
+Json sharing_json(const sharing::Sharing& sharing) {
+  Json json = {{"policy", sharing::kPolicyNames[static_cast<int>(sharing.policy)]}};
+  const auto time = [](Seconds t) { return Json{{"value", t.s()}, {"unit", "s"}}; };
+  if (sharing.policy == sharing::Policy::kTimeSlice) {
+    json["quantum"] = time(sharing.quantum);
+    json["change"] = time(sharing.change);
+  }
+  if (!sharing.caps.empty()) json["caps"] = sharing.caps;
+  return json;
+}
+
+Json to_json(std::string_view command, const SharedJobs& shared) {
+  Json json = json_root(command);
+  json["share"] = sharing_json(shared.sharing);
+  json["tenants"] = Json::array();
+  for (const SharedJob& job : shared.jobs) {
+    Json loss = {{"total", json_predicted(lost(shared, job, job.step.loss.total()))}};
+    for (const Part& part : kParts)
+      loss[part.key] = json_predicted(lost(shared, job, job.step.loss.*part.time));
+    Json tenant = {{"name", job.name},
+                   {"alone", json_predicted(job.alone)},
+                   {"beside", json_predicted(beside(shared, job))},
+                   {"slowdown", json_predicted(slowdown(shared, job), "1")},
+                   {"loss", std::move(loss)},
+                   {"periods", job.step.periods}};
+    if (const auto& memory = job.memory)
+      tenant["memory"] = json_predicted(Estimate<double>{memory->value.b(), memory->low.b(),
+                                                         memory->high.b(), memory->provenance},
+                                        "B");
+    json["tenants"].push_back(std::move(tenant));
+  }
+  json["gain"] = gain(shared);
+  if (shared.usable) json["usable_memory"] = {{"value", shared.usable->b()}, {"unit", "B"}};
+  json["notes"] = shared.notes;
+  json["notes"].push_back(sharing::why_that_wide(shared.sharing.policy));
+  return json;
+}
+
+Table to_table(const SharedJobs& shared) {
+  Table table({{"job", Align::kLeft},
+               {"alone (ms)"},
+               {"beside (ms)"},
+               {"low (ms)"},
+               {"high (ms)"},
+               {"slowdown"},
+               {"slowdown low"},
+               {"slowdown high"}});
+  const auto ms = [](Seconds s) { return significant(s.ms(), 4); };
+  for (const SharedJob& job : shared.jobs) {
+    const Estimate<Seconds> there = beside(shared, job);
+    const Estimate<double> slower = slowdown(shared, job);
+    table.add({job.name, ms(job.alone.value), ms(there.value), ms(there.low), ms(there.high),
+               significant(slower.value), significant(slower.low), significant(slower.high)});
+  }
+  return table;
+}
+
+std::string memory_text(const SharedJobs& shared) {
+  if (!shared.usable) return "";
+  Bytes sum = Bytes::b(0);
+  std::string text;
+  for (const SharedJob& job : shared.jobs) {
+    text += fmt::format("{}{}", text.empty() ? "" : " + ", to_string(job.memory->value));
+    sum += job.memory->value;
+  }
+  return fmt::format("memory       {} = {} of {}\n", text, to_string(sum),
+                     to_string(*shared.usable));
+}
+
+/// A second job of the same name is told apart.
+SharedJobs named(SharedJobs shared) {
+  if (shared.jobs[0].name == shared.jobs[1].name) shared.jobs[1].name += " (the other)";
+  return shared;
+}
+
+std::string to_text(const SharedJobs& shared) {
+  std::string text = fmt::format("{} beside {} on {}: {}\n\n", shared.jobs[0].name,
+                                 shared.jobs[1].name, shared.devices, describe(shared.sharing));
+  text += to_table(shared).text() + "\n";
+  text += fmt::format("together     {:.2f} of what they do one after the other\n", gain(shared));
+  text += memory_text(shared);
+  for (const SharedJob& job : shared.jobs) {
+    text += fmt::format("\nWhat a step of {} loses\n", job.name);
+    bool any = false;
+    for (const Part& part : kParts) {
+      const Estimate<Seconds> time = lost(shared, job, job.step.loss.*part.time);
+      const double share = time.value / beside(shared, job).value;
+      if (share < 0.0005) continue;
+      any = true;
+      text += fmt::format("  {:<22} {} {:>10} ({} – {})\n", part.name, bar(share, 24),
+                          to_string(time.value), to_string(time.low), to_string(time.high));
+    }
+    if (!any) text += "  nothing that shows\n";
+  }
+  text += "\n";
+  for (const std::string& note : shared.notes) text += note + "\n";
+  return text + std::string(sharing::why_that_wide(shared.sharing.policy)) + "\n";
+}
+
+}  // namespace
+
+Status write_shared(const Globals& globals, std::string_view command, SharedJobs jobs) {
+  const SharedJobs shared = named(std::move(jobs));
+  return write_result(globals, {.text = [&] { return to_text(shared); },
+                                .json = [&] { return to_json(command, shared); },
+                                .table = [&] { return to_table(shared); }});
+}
+
+}  // namespace rehearse::cli

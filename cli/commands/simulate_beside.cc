@@ -1,0 +1,202 @@
+#include "cli/commands/simulate_beside.h"
+
+#include <algorithm>
+#include <array>
+
+#include <fmt/core.h>
+
+#include "cli/commands/share_policy.h"
+#include "cli/commands/share_result.h"
+#include "cli/config/job_file.h"
+#include "cli/output/job_events.h"
+#include "models/step/predict.h"
+#include "sim/base/file.h"
+#include "sim/cluster/catalog.h"
+
+namespace rehearse::cli {
+namespace {
+
+using sharing::DeviceOp;
+using sharing::Tenant;
+using step::Step;
+
+struct Job {
+  std::filesystem::path path;
+  JobFile file;
+  Step step;
+};
+
+Result<Step> predict(const JobFile& file, const cluster::Cluster& cluster,
+                     const SimulateOptions& options, bool unfold) {
+  const bool closed = options.fidelity == SimulateFidelity::kClosed;
+  return step::predict(file.spec, cluster,
+                       {.fidelity = closed ? step::Fidelity::kClosed : step::Fidelity::kMessage,
+                        .unfold = options.unfold || unfold,
+                        .counterfactuals = false});
+}
+
+/// Ops of all ranks of both jobs, and ranks, that are run one by one where links are to be shared.
+constexpr std::size_t kManyOps = 500'000;
+constexpr std::uint32_t kManyRanks = 64;
+
+/// The same ranks stand for the same others in both jobs.
+bool fold_alike(const Step& a, const Step& b) {
+  return a.lowered.folded && b.lowered.folded && a.lowered.ranks == b.lowered.ranks &&
+         a.job.program_of == b.job.program_of;
+}
+
+/// Whether each rank is to run: where ranks cannot stand for each other in both jobs, and where
+/// messages share links. Fails on more ranks than can be.
+Result<bool> unfolds(const Step& a, const Step& b, SimulateFidelity fidelity) {
+  const bool many = a.job.ops() + b.job.ops() > kManyOps;
+  if (!fold_alike(a, b)) {
+    if (many)
+      return fail(fmt::format("{} and {} ranks, of which too few stand for others", a.job.ranks(),
+                              b.job.ranks()),
+                  fmt::format("jobs laid out alike, or with {} ops of all ranks together at most",
+                              kManyOps));
+    return true;
+  }
+  return fidelity == SimulateFidelity::kMessage && a.job.ranks() > 1 && !many &&
+         a.job.ranks() <= kManyRanks;
+}
+
+/// The second on the cluster of the first.
+Result<std::array<Job, 2>> predict_both(const SimulateOptions& options) {
+  Result<JobFile> own = load_job(options.job_file, options.cluster);
+  if (!own) return forward(own);
+  Result<JobFile> other = load_job(options.sharing.beside, options.cluster);
+  if (!other) return forward(other);
+  const cluster::Cluster& cluster = own->cluster;
+  Result<Step> a = predict(*own, cluster, options, false);
+  if (!a) return wrong_in(options.job_file, a.error());
+  Result<Step> b = predict(*other, other->cluster, options, false);
+  if (!b) return wrong_in(options.sharing.beside, b.error());
+  const std::uint32_t ranks = b->job.ranks();
+  if (ranks > cluster.devices().size())
+    return fail(Diagnostic{.file = options.sharing.beside.string(),
+                           .problem = fmt::format("{} ranks beside a job on {} devices", ranks,
+                                                  cluster.devices().size()),
+                           .expected = "as many devices as ranks"});
+  for (std::uint32_t r = 0; r < std::min(ranks, a->job.ranks()); ++r)
+    if (const std::string& here = cluster.devices()[r].model,
+        &there = other->cluster.devices()[r].model;
+        here != there)
+      return fail(Diagnostic{
+          .file = options.sharing.beside.string(),
+          .key = "cluster",
+          .problem = fmt::format("rank {} is on a {}, beside a job on a {}", r, there, here),
+          .expected = "the same devices"});
+  const Result<bool> unfold = unfolds(*a, *b, options.fidelity);
+  if (!unfold) return forward(unfold);
+  if (*unfold) a = predict(*own, cluster, options, true);
+  b = predict(*other, cluster, options, *unfold);
+  if (!a) return wrong_in(options.job_file, a.error());
+  if (!b) return wrong_in(options.sharing.beside, b.error());
+  return std::array<Job, 2>{Job{options.job_file, std::move(*own), std::move(*a)},
+                            Job{options.sharing.beside, std::move(*other), std::move(*b)}};
+}
+
+/// What its kernels ask of the device: those that multiply matrices of all multiprocessors, others
+/// of as many as draw all bandwidth.
+DeviceOp kernel(OpId id, std::uint32_t device, const graph::ProgramOp& op, ByteRate memory) {
+  const graph::DeviceWork& work = op.device;
+  const Seconds length = op.duration->seconds();
+  if (!(length > Seconds::s(0))) return {id, device};
+  const double matrix = work.matrix.seconds() / length;
+  const double moving = (work.kernels - work.matrix).seconds() / length;
+  return {.op = id,
+          .device = device,
+          .multiprocessors = std::min(1.0, matrix + sharing::kDrawAll * moving),
+          .bandwidth = std::min(1.0, work.bytes / memory / length)};
+}
+
+Tenant tenant_of(const Job& job, const cluster::Cluster& cluster) {
+  const job::LoweredJob& lowered = job.step.lowered;
+  Tenant tenant{.name = job.path.filename().string(), .graph = lowered.graph, .on_device = {}};
+  for (std::size_t r = 0; r < lowered.ranks.size(); ++r) {
+    const std::uint32_t device = lowered.ranks[r].index();
+    const Result<const cluster::Gpu*> gpu = cluster::find_gpu(cluster.devices()[device].model);
+    if (!gpu) continue;  // the processor of a host
+    const std::vector<graph::ProgramOp>& ops = job.step.job.program(lowered.ranks[r]).ops;
+    for (std::uint32_t i = 0; i < ops.size(); ++i) {
+      const OpId id(lowered.first_op[r] + i);
+      if (ops[i].task == graph::Task::kCompute)
+        tenant.on_device.push_back(kernel(id, device, ops[i], (*gpu)->memory_rate));
+      if (ops[i].task == graph::Task::kMemory)
+        tenant.on_device.push_back(
+            {.op = id, .device = device, .multiprocessors = 0, .bandwidth = 0, .host_link = 1});
+    }
+  }
+  return tenant;
+}
+
+const memory::StageMemory* memory_of(const Step& step, std::uint32_t rank) {
+  for (std::size_t s = 0; s < step.layout.stages.size(); ++s) {
+    const workload::Stage& stage = step.layout.stages[s];
+    if (rank >= stage.first_rank && rank < stage.first_rank + stage.degrees.ranks())
+      return &step.memory[s];
+  }
+  return nullptr;
+}
+
+/// Into `shared`: of the device that both fill most. Fails where that is more than it has.
+Status add_memory(const std::array<Job, 2>& jobs, SharedJobs& shared) {
+  const memory::StageMemory *first = nullptr, *second = nullptr;
+  const std::uint32_t ranks = std::min(jobs[0].step.job.ranks(), jobs[1].step.job.ranks());
+  for (std::uint32_t r = 0; r < ranks; ++r) {
+    const memory::StageMemory *a = memory_of(jobs[0].step, r), *b = memory_of(jobs[1].step, r);
+    if (!a || !b) continue;
+    if (first && a->share() + b->share() <= first->share() + second->share()) continue;
+    first = a;
+    second = b;
+  }
+  if (!first) return {};
+  const Bytes usable = first->device.usable;
+  if (first->peak.value + second->peak.value > usable)
+    return fail(fmt::format("{} needs {} and {} {} of the {} of a {}", shared.jobs[0].name,
+                            to_string(first->peak.value), shared.jobs[1].name,
+                            to_string(second->peak.value), to_string(usable), first->device.name),
+                "jobs that fit in its memory at the same time",
+                "smaller microbatches, or one after the other");
+  shared.usable = usable;
+  shared.jobs[0].memory = first->peak;
+  shared.jobs[1].memory = second->peak;
+  if (first->peak.high + second->peak.high > usable)
+    shared.notes.push_back("memory: at the upper end of both intervals it does not fit");
+  return {};
+}
+
+}  // namespace
+
+Result<Exit> simulate_beside(const SimulateOptions& options, const Globals& globals) {
+  const Result<std::array<Job, 2>> jobs = predict_both(options);
+  if (!jobs) return forward(jobs);
+  const cluster::Cluster& cluster = (*jobs)[0].file.cluster;
+  SharedJobs shared{.devices = {}, .sharing = {}, .jobs = {}};
+  shared.sharing = sharing_of(options.sharing, shared.notes);
+  const std::vector<Tenant> tenants = {tenant_of((*jobs)[0], cluster),
+                                       tenant_of((*jobs)[1], cluster)};
+  for (const step::DeviceUse& use : (*jobs)[0].step.devices)
+    shared.devices +=
+        fmt::format("{}{} × {}", shared.devices.empty() ? "" : " + ", use.ranks, use.name);
+  for (std::size_t j = 0; j < 2; ++j)
+    shared.jobs.push_back({.name = tenants[j].name, .alone = (*jobs)[j].step.time, .step = {}});
+  if (Status ok = add_memory(*jobs, shared); !ok) return forward(ok);
+  Result<std::vector<sharing::TenantStep>> steps = sharing::share_devices(tenants, shared.sharing);
+  if (!steps) return forward(steps);
+  for (std::size_t j = 0; j < 2; ++j) shared.jobs[j].step = std::move((*steps)[j]);
+  if ((*jobs)[0].step.lowered.folded && (*jobs)[0].step.job.ranks() > 1)
+    shared.notes.push_back(
+        "one rank stands for others: links are not shared between the jobs; --unfold with "
+        "--fidelity message shares them");
+  if (!options.perfetto.empty()) {
+    const Step& own = (*jobs)[0].step;
+    if (Status ok = draw_job(options.perfetto, own.job, own.lowered, shared.jobs[0].step.last); !ok)
+      return forward(ok);
+  }
+  if (Status ok = write_shared(globals, "simulate", std::move(shared)); !ok) return forward(ok);
+  return Exit::kSuccess;
+}
+
+}  // namespace rehearse::cli

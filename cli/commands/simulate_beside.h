@@ -1,0 +1,14 @@
+// rehearse simulate JOB.yaml --beside OTHER.yaml.
+#pragma once
+
+#include "cli/commands/simulate_options.h"
+#include "cli/globals.h"
+#include "sim/base/result.h"
+
+namespace rehearse::cli {
+
+/// Both jobs on the devices of the first, rank r of each on device r. Fails with one line where
+/// they do not fit: other devices, more of them, more memory than there is.
+Result<Exit> simulate_beside(const SimulateOptions& options, const Globals& globals);
+
+}  // namespace rehearse::cli

@@ -1,0 +1,135 @@
+#include "models/sharing/tenant_turns.h"
+
+#include <algorithm>
+
+#include <fmt/core.h>
+
+#include "sim/engine/engine.h"
+#include "sim/graph/verify.h"
+
+namespace rehearse::sharing {
+namespace {
+
+using graph::Category;
+using graph::Timeline;
+
+struct Span {
+  Picoseconds begin, end;
+};
+
+/// When some op of these runs, as intervals in order.
+std::vector<Span> busy(const std::vector<OpId>& ops, const Timeline& timeline) {
+  std::vector<Span> spans;
+  for (const OpId op : ops)
+    if (timeline[op].end > timeline[op].start)
+      spans.push_back({timeline[op].start, timeline[op].end});
+  std::sort(spans.begin(), spans.end(),
+            [](const Span& a, const Span& b) { return a.begin < b.begin; });
+  std::vector<Span> merged;
+  for (const Span& span : spans) {
+    if (merged.empty() || span.begin > merged.back().end)
+      merged.push_back(span);
+    else
+      merged.back().end = std::max(merged.back().end, span.end);
+  }
+  return merged;
+}
+
+/// How much of [begin, end) the intervals cover.
+Picoseconds covered(const std::vector<Span>& spans, Picoseconds begin, Picoseconds end) {
+  Picoseconds sum(0);
+  auto at = std::lower_bound(spans.begin(), spans.end(), begin,
+                             [](const Span& span, Picoseconds t) { return span.end <= t; });
+  for (; at != spans.end() && at->begin < end; ++at)
+    sum += std::min(at->end, end) - std::max(at->begin, begin);
+  return sum;
+}
+
+/// Ops in the order in which they begin, those that lead to others first.
+std::vector<OpId> by_begin(const Tenant& tenant, std::vector<OpId> ops, const Timeline& timeline) {
+  std::vector<std::size_t> rank(tenant.graph.size());
+  const std::vector<OpId> order = graph::topological_order(tenant.graph);
+  for (std::size_t i = 0; i < order.size(); ++i) rank[order[i].index()] = i;
+  std::sort(ops.begin(), ops.end(), [&](OpId a, OpId b) {
+    return std::pair(timeline[a].start, rank[a.index()]) <
+           std::pair(timeline[b].start, rank[b.index()]);
+  });
+  return ops;
+}
+
+std::vector<Picoseconds> bounds_of(const Tenant& tenant, const Timeline& timeline) {
+  std::vector<Picoseconds> bounds;
+  for (const OpId op : tenant.step_bounds) bounds.push_back(timeline[op].end);
+  std::sort(bounds.begin(), bounds.end());
+  return bounds;
+}
+
+/// A new turn for what begins at one of these instants or later.
+TurnPlan cut(const std::vector<OpId>& ops, const Timeline& timeline,
+             const std::vector<Picoseconds>& at) {
+  TurnPlan plan;
+  plan.turns.resize(at.size() + 1);
+  std::size_t turn = 0;
+  for (const OpId op : ops) {
+    while (turn < at.size() && timeline[op].start >= at[turn]) ++turn;
+    plan.turns[turn].ops.push_back(op);
+  }
+  return plan;
+}
+
+/// Where the tenant communicates longest without computing, in each of its steps.
+std::vector<Picoseconds> synchronisations(const Tenant& tenant, const std::vector<OpId>& kernels,
+                                          const Timeline& timeline) {
+  std::vector<OpId> communication;
+  for (std::size_t i = 0; i < tenant.graph.size(); ++i)
+    if (tenant.graph.category(OpId(i)) == Category::kCommunication)
+      communication.push_back(OpId(i));
+  const std::vector<Span> computes = busy(kernels, timeline);
+  const std::vector<Span> communicates = busy(communication, timeline);
+  const std::vector<Picoseconds> bounds = bounds_of(tenant, timeline);
+  const Picoseconds end = timeline.makespan();
+  std::vector<Picoseconds> best(bounds.size() + 1, Picoseconds(0)), at = best;
+  for (std::size_t i = 0; i < computes.size(); ++i) {
+    const Picoseconds gap_ends = i + 1 < computes.size() ? computes[i + 1].begin : end;
+    const Picoseconds exposed = covered(communicates, computes[i].end, gap_ends);
+    const auto step = static_cast<std::size_t>(
+        std::lower_bound(bounds.begin(), bounds.end(), computes[i].end) - bounds.begin());
+    if (exposed <= best[step]) continue;
+    best[step] = exposed;
+    at[step] = computes[i].end;
+  }
+  std::vector<Picoseconds> cuts;
+  for (std::size_t s = 0; s < best.size(); ++s)
+    if (best[s] > Picoseconds(0)) cuts.push_back(at[s]);
+  return cuts;
+}
+
+}  // namespace
+
+Result<TurnPlan> turns_of(const Tenant& tenant, Policy policy) {
+  const Result<Timeline> timeline = engine::run(tenant.graph);
+  if (!timeline) return forward(timeline);
+  std::vector<OpId> ops;
+  if (policy == Policy::kCrossover) {
+    for (const DeviceOp& op : tenant.on_device)
+      if (op.multiprocessors > 0 || op.bandwidth > 0) ops.push_back(op.op);
+    ops = by_begin(tenant, std::move(ops), *timeline);
+    const std::vector<Picoseconds> cuts = synchronisations(tenant, ops, *timeline);
+    if (cuts.empty())
+      return fail(
+          fmt::format("{} has nothing to synchronise while another would compute", tenant.name),
+          "a crossover of jobs whose communication is exposed", "timeslice, mps or exclusive");
+    TurnPlan plan = cut(ops, *timeline, cuts);
+    plan.joined = true;
+    return plan;
+  }
+  for (std::size_t i = 0; i < tenant.graph.size(); ++i) {
+    const Category category = tenant.graph.category(OpId(i));
+    if (category == Category::kCompute || category == Category::kCommunication ||
+        category == Category::kMemory)
+      ops.push_back(OpId(i));
+  }
+  return cut(by_begin(tenant, std::move(ops), *timeline), *timeline, bounds_of(tenant, *timeline));
+}
+
+}  // namespace rehearse::sharing

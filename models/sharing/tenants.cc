@@ -1,0 +1,320 @@
+#include "models/sharing/tenants.h"
+
+#include <algorithm>
+#include <limits>
+#include <map>
+#include <optional>
+
+#include <fmt/core.h>
+
+#include "models/sharing/tenant_turns.h"
+#include "sim/base/check.h"
+#include "sim/engine/engine.h"
+
+namespace rehearse::sharing {
+
+using graph::Category;
+using graph::Demand;
+using graph::Graph;
+using graph::GraphBuilder;
+using graph::Op;
+using graph::Way;
+
+namespace {
+
+/// How fast ops of one tenant go on together while it is its turn: as fast as they can.
+constexpr double kUnbounded = 1e6;
+
+}  // namespace
+
+/// Writes the graph of all tenants.
+class Composer {
+ public:
+  Composer(std::span<const Tenant> tenants, const Sharing& sharing,
+           std::span<const std::uint32_t> periods, const Contended& contended)
+      : tenants_(tenants), sharing_(sharing), periods_(periods), contended_(contended) {}
+
+  Result<Together> run() {
+    REHEARSE_CHECK(periods_.size() == tenants_.size(), "{} numbers of periods for {} tenants",
+                   periods_.size(), tenants_.size());
+    const bool leases =
+        sharing_.policy == Policy::kCrossover || sharing_.policy == Policy::kExclusive;
+    if (leases)
+      lease_server_ = builder_.add(graph::Server{.name = builder_.intern("turn of the devices"),
+                                                 .policy = graph::Policy::kLease});
+    for (tenant_ = 0; tenant_ < tenants_.size(); ++tenant_) {
+      TurnPlan plan;
+      if (leases) {
+        Result<TurnPlan> turns = turns_of(tenants_[tenant_], sharing_.policy);
+        if (!turns) return forward(turns);
+        plan = std::move(*turns);
+      }
+      if (Status ok = map_resources(); !ok) return forward(ok);
+      add_periods();
+      if (leases) add_turns(plan);
+    }
+    Result<Graph> graph = std::move(builder_).build();
+    if (!graph) return forward(graph);
+    Result<graph::Timeline> timeline = engine::run(*graph);
+    if (!timeline) return forward(timeline);
+    together_.graph = std::move(*graph);
+    together_.timeline = std::move(*timeline);
+    return std::move(together_);
+  }
+
+ private:
+  const Tenant& tenant() const { return tenants_[tenant_]; }
+  const Graph& graph() const { return tenants_[tenant_].graph; }
+
+  /// Which of the tenant's capacities messages flow through.
+  std::vector<char> links() const {
+    std::vector<char> is_link(graph().capacities().size(), 0);
+    for (const graph::Transfer& transfer : graph().transfers())
+      for (const Way& way : *transfer.ways)
+        for (const CapacityId c : graph().demands()[way.demand.index()].capacities)
+          is_link[c.index()] = 1;
+    return is_link;
+  }
+
+  /// Names, servers, capacities and demands of the tenant. Links of one name, the n-th of that name
+  /// each, are one.
+  Status map_resources() {
+    name_of_.clear();
+    for (std::size_t i = 0; i < graph().names().size(); ++i)
+      name_of_.push_back(builder_.intern(graph().names()[NameId(i)]));
+    server_of_.clear();
+    for (graph::Server server : graph().servers()) {
+      server.name = name_of_[server.name.index()];
+      server_of_.push_back(builder_.add(server));
+    }
+    const std::vector<char> is_link = links();
+    std::map<std::pair<std::string, double>, std::size_t> seen;
+    capacity_of_.clear();
+    for (std::size_t i = 0; i < graph().capacities().size(); ++i) {
+      graph::Capacity capacity = graph().capacities()[i];
+      if (!capacity.changes.empty() || capacity.turns)
+        return fail("jobs that share devices on links that change", "links of constant rates");
+      const std::pair key(std::string(graph().names()[capacity.name]), capacity.rate);
+      capacity.name = name_of_[capacity.name.index()];
+      if (!is_link[i] || !contended_.links) {
+        capacity_of_.push_back(builder_.add(std::move(capacity)));
+        continue;
+      }
+      std::vector<CapacityId>& known = links_[key];
+      const std::size_t n = seen[key]++;
+      if (n == known.size()) known.push_back(builder_.add(std::move(capacity)));
+      capacity_of_.push_back(known[n]);
+    }
+    demand_of_.clear();
+    for (const Demand& demand : graph().demands())
+      demand_of_.push_back(builder_.add(moved(demand)));
+    on_device_.assign(graph().size(), nullptr);
+    for (const DeviceOp& op : tenant().on_device) on_device_[op.op.index()] = &op;
+    ways_.clear();
+    return {};
+  }
+
+  /// A demand of the tenant, on what it is here.
+  Demand moved(Demand demand) {
+    if (demand.server) demand.server = server_of_[demand.server->index()];
+    for (CapacityId& c : demand.capacities) c = capacity_of_[c.index()];
+    if (demand.hold) demand.hold = builder_.add(moved(graph().demands()[demand.hold->index()]));
+    return demand;
+  }
+
+  /// Of all tenants on a device, made when first asked for.
+  CapacityId resource(std::string_view what, std::uint32_t device, double rate = 1,
+                      std::optional<graph::Turns> turns = {}) {
+    const std::string name = fmt::format("{} of device {}", what, device);
+    const auto known = resources_.find(name);
+    if (known != resources_.end()) return known->second;
+    const CapacityId id =
+        builder_.add(graph::Capacity{.name = builder_.intern(name), .rate = rate, .turns = turns});
+    return resources_.emplace(name, id).first->second;
+  }
+
+  /// The op as it is on a device that is shared.
+  void share(Op& op, const DeviceOp& on) {
+    const bool has_work = op.work > 0;
+    if (!has_work && op.duration <= Picoseconds(0)) return;
+    Demand demand = builder_.so_far().demands()[op.demand.index()];
+    demand.takes.resize(demand.capacities.size(), 1);
+    const std::size_t before = demand.capacities.size();
+    const auto through = [&](CapacityId capacity, double takes) {
+      demand.capacities.push_back(capacity);
+      demand.takes.push_back(takes);
+    };
+    const bool kernel = on.multiprocessors > 0 || on.bandwidth > 0;
+    double fastest = 1;
+    if (kernel && (sharing_.policy == Policy::kMps || sharing_.policy == Policy::kPriority)) {
+      const double whole = contended_.whole_kernels ? 1 : 0;
+      const double multiprocessors = std::max(whole, on.multiprocessors);
+      const double bandwidth = contended_.bandwidth ? std::max(whole, on.bandwidth) : 0;
+      const double cap = sharing_.caps.empty() ? 1 : sharing_.caps[tenant_];
+      fastest = std::min(1.0, multiprocessors > 0 ? cap / multiprocessors : 1);
+      if (multiprocessors > 0) through(resource("multiprocessors", on.device), multiprocessors);
+      if (bandwidth > 0) through(resource("memory bandwidth", on.device), bandwidth);
+      if (sharing_.policy == Policy::kPriority)
+        demand.priority = -static_cast<std::int32_t>(tenant_);  // below what ops hold
+    }
+    if (kernel && sharing_.policy == Policy::kTimeSlice) {
+      const Picoseconds change =
+          contended_.change ? Picoseconds::from(sharing_.change) : Picoseconds(0);
+      through(resource("turn", on.device, kUnbounded,
+                       graph::Turns{Picoseconds::from(sharing_.quantum), change}),
+              1);
+      demand.group = FlowGroupId(tenant_);
+    }
+    if (on.host_link > 0 && contended_.links) through(resource("host link", on.device), 1);
+    if (demand.capacities.size() == before) return;
+    if (!has_work) {
+      op.work = op.duration.seconds().s();
+      op.duration = Picoseconds(0);
+    }
+    demand.rate_cap = std::min(demand.rate_cap, fastest);
+    op.demand = builder_.add(std::move(demand));
+  }
+
+  void add_periods() {
+    const std::size_t n = graph().size();
+    std::vector<Op> ops;
+    std::vector<std::uint32_t> in_degree(n, 0);
+    std::vector<OpId> sinks;
+    for (std::size_t i = 0; i < n; ++i) {
+      Op op = graph().op(OpId(i));
+      op.name = name_of_[op.name.index()];
+      op.demand = demand_of_[op.demand.index()];
+      if (on_device_[i]) share(op, *on_device_[i]);
+      ops.push_back(op);
+      for (const OpId to : graph().successors(OpId(i))) ++in_degree[to.index()];
+      if (graph().successors(OpId(i)).empty()) sinks.push_back(OpId(i));
+    }
+    std::vector<OpId>& first = together_.first_.emplace_back();
+    std::vector<OpId>& closed = together_.closed_.emplace_back();
+    together_.size_.push_back(n);
+    const NameId end = builder_.intern("end of the period");
+    for (std::uint32_t p = 0; p < periods_[tenant_]; ++p) {
+      const std::size_t base = builder_.size();
+      first.push_back(OpId(base));
+      for (const Op& op : ops) builder_.add(op);
+      for (std::size_t i = 0; i < n; ++i) {
+        for (const OpId to : graph().successors(OpId(i)))
+          builder_.add_edge(OpId(base + i), OpId(base + to.index()));
+        if (graph().need(OpId(i)) < in_degree[i])
+          builder_.wait_for_first(OpId(base + i), graph().need(OpId(i)));
+        if (p > 0 && in_degree[i] == 0) builder_.add_edge(closed.back(), OpId(base + i));
+      }
+      add_transfers(base);
+      const OpId close = builder_.add(Op{end, Category::kSynchronization, Picoseconds(0)});
+      for (const OpId sink : sinks) builder_.add_edge(OpId(base + sink.index()), close);
+      closed.push_back(close);
+    }
+  }
+
+  void add_transfers(std::size_t base) {
+    for (const graph::Transfer& transfer : graph().transfers()) {
+      auto& ways = ways_[transfer.ways.get()];
+      if (!ways) {
+        std::vector<Way> there = *transfer.ways;
+        for (Way& way : there) way.demand = demand_of_[way.demand.index()];
+        ways = std::make_shared<const std::vector<Way>>(std::move(there));
+      }
+      graph::Transfer moved{transfer.lanes, ways, transfer.members, transfer.size};
+      for (OpId& member : moved.members) member = OpId(base + member.index());
+      builder_.add(std::move(moved));
+    }
+  }
+
+  /// A turn is asked for when its first op could begin, and given back when its last has ended.
+  void add_turns(const TurnPlan& plan) {
+    std::vector<std::vector<OpId>> before(graph().size());
+    for (std::size_t i = 0; i < graph().size(); ++i)
+      for (const OpId to : graph().successors(OpId(i))) before[to.index()].push_back(OpId(i));
+    std::vector<std::vector<OpId>> turns;
+    std::vector<std::vector<OpId>> asked_after;
+    for (std::uint32_t p = 0; p < periods_[tenant_]; ++p)
+      for (std::size_t t = 0; t < plan.turns.size(); ++t) {
+        const std::vector<OpId>& ops = plan.turns[t].ops;
+        if (ops.empty()) continue;
+        const std::uint32_t base = together_.first_[tenant_][p].index();
+        const bool goes_on = plan.joined && t == 0 && !turns.empty() && last_is_open_;
+        if (!goes_on) {
+          turns.emplace_back();
+          std::vector<OpId>& after = asked_after.emplace_back();
+          for (const OpId from : before[ops.front().index()])
+            after.push_back(OpId(base + from.index()));
+          if (after.empty() && p > 0) after.push_back(together_.closed_[tenant_][p - 1]);
+        }
+        for (const OpId op : ops) turns.back().push_back(OpId(base + op.index()));
+        last_is_open_ = t + 1 == plan.turns.size() && t > 0;
+      }
+    const NameId name = builder_.intern("turn");
+    for (std::size_t t = 0; t < turns.size(); ++t) {
+      const DemandId demand =
+          builder_.add(Demand{.server = lease_server_, .lease = LeaseId(leases_++)});
+      const OpId begin = builder_.add(Op{name, Category::kSynchronization, Picoseconds(0), demand});
+      const OpId end = builder_.add(Op{name, Category::kSynchronization, Picoseconds(0), demand});
+      for (const OpId from : asked_after[t]) builder_.add_edge(from, begin);
+      for (const OpId op : turns[t]) {
+        builder_.add_edge(begin, op);
+        builder_.add_edge(op, end);
+      }
+    }
+  }
+
+  const std::span<const Tenant> tenants_;
+  const Sharing& sharing_;
+  const std::span<const std::uint32_t> periods_;
+  const Contended& contended_;
+  GraphBuilder builder_;
+  Together together_;
+
+  std::size_t tenant_ = 0;  // that is being written, and what is its here
+  std::vector<NameId> name_of_;
+  std::vector<ServerId> server_of_;
+  std::vector<CapacityId> capacity_of_;
+  std::vector<DemandId> demand_of_;
+  std::vector<const DeviceOp*> on_device_;
+  std::map<const std::vector<Way>*, std::shared_ptr<const std::vector<Way>>> ways_;
+
+  std::map<std::string, CapacityId> resources_;
+  std::map<std::pair<std::string, double>, std::vector<CapacityId>> links_;
+  std::optional<ServerId> lease_server_;
+  std::uint32_t leases_ = 0;
+  bool last_is_open_ = false;
+};
+
+Picoseconds Together::begin(std::size_t tenant, std::size_t period) const {
+  return period == 0 ? Picoseconds(0) : end(tenant, period - 1);
+}
+
+Picoseconds Together::end(std::size_t tenant, std::size_t period) const {
+  return timeline[closed_[tenant][period]].end;
+}
+
+graph::Timeline Together::of_period(std::size_t tenant, std::size_t period) const {
+  const std::uint32_t first = first_[tenant][period].index();
+  const Picoseconds from = begin(tenant, period);
+  graph::Timeline own;
+  own.ops.reserve(size_[tenant]);
+  for (std::size_t i = 0; i < size_[tenant]; ++i) {
+    graph::OpTimes times = timeline.ops[first + i];
+    times.start = times.start - from;
+    times.end = times.end - from;
+    if (times.cause) {
+      const std::uint32_t cause = times.cause->index();
+      times.cause = cause >= first && cause < first + size_[tenant]
+                        ? std::optional(OpId(cause - first))
+                        : std::nullopt;
+    }
+    own.ops.push_back(times);
+  }
+  return own;
+}
+
+Result<Together> run_together(std::span<const Tenant> tenants, const Sharing& sharing,
+                              std::span<const std::uint32_t> periods, const Contended& contended) {
+  return Composer(tenants, sharing, periods, contended).run();
+}
+
+}  // namespace rehearse::sharing

@@ -1,0 +1,146 @@
+// Tenants: jobs that share devices, in one run of the engine.
+//
+// Each tenant brings the graph of one period (a step, or a recording of several), which is
+// repeated; what it does on a shared device becomes work on the resources of that device, and a
+// policy says how tenants get at them:
+//
+//   mps        kernels run side by side on shares of the multiprocessors and of the memory's
+//              bandwidth; a cap keeps a tenant from more multiprocessors than that
+//   priority   the same, but a tenant's kernels take all they can before those of the next get any
+//   timeslice  the whole device by turns of a quantum, with a change between two turns
+//   crossover  turns of an iteration: a tenant computes while others synchronise
+//   exclusive  turns of a whole step, its communication included
+//
+// The first three divide capacities of the engine (sim/engine/flows.h): what an op takes of each,
+// priorities, turns. The last two are leases of a server. An op of a tenant that runs alone is as
+// fast as before under each of them. docs/concepts/tenants.md has the laws with worked examples.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "sim/base/estimate.h"
+#include "sim/base/result.h"
+#include "sim/base/units.h"
+#include "sim/graph/graph.h"
+#include "sim/graph/timeline.h"
+
+namespace rehearse::sharing {
+
+/// What an op asks of a device, at its full speed, as shares of the whole.
+struct DeviceOp {
+  OpId op;
+  std::uint32_t device;
+  double multiprocessors = 1;
+  double bandwidth = 0;  ///< of the device's memory
+  double host_link = 0;  ///< a copy between host and device
+};
+
+/// Assumed, not measured: so many of the multiprocessors draw all of the memory's bandwidth, where
+/// a kernel moves data and has blocks for more.
+inline constexpr double kDrawAll = 0.5;
+
+struct Tenant {
+  std::string name;
+  graph::Graph graph;  ///< of one period
+  /// Each op once; those with work of their own have it in seconds.
+  std::vector<DeviceOp> on_device;
+  /// Ends of these ops bound its steps; none: the period is one.
+  std::vector<OpId> step_bounds = {};
+};
+
+enum class Policy : std::uint8_t { kMps, kPriority, kTimeSlice, kCrossover, kExclusive };
+inline constexpr std::string_view kPolicyNames[] = {"mps", "priority", "timeslice", "crossover",
+                                                    "exclusive"};
+
+struct Sharing {
+  Policy policy = Policy::kTimeSlice;
+  /// Of the multiprocessors, by tenant, in (0, 1]; empty: none is capped. kMps alone.
+  std::vector<double> caps = {};
+  /// Of a turn, kTimeSlice alone: nvidia-smi's shortest compute policy (2, 10 or 30 ms, as Red
+  /// Hat's guide to slicing lists them).
+  Seconds quantum = Seconds::ms(2);   ///< kTimeSlice alone
+  Seconds change = Seconds::us(100);  ///< from one turn to the next; assumed, not measured
+};
+
+/// Which resources tenants contend for; without one, each has it for itself.
+struct Contended {
+  bool bandwidth = true;
+  bool change = true;  ///< changes of turns take time
+  bool links = true;  ///< those that messages of several tenants cross, and between host and device
+  bool whole_kernels = false;  ///< every kernel asks for all multiprocessors and all bandwidth
+};
+
+/// Periods of tenants, as they ran.
+class Together {
+ public:
+  graph::Graph graph;
+  graph::Timeline timeline;
+
+  std::size_t periods(std::size_t tenant) const { return first_[tenant].size(); }
+  Picoseconds begin(std::size_t tenant, std::size_t period) const;
+  Picoseconds end(std::size_t tenant, std::size_t period) const;
+  /// One period as a timeline of the tenant's own graph, from its begin on.
+  graph::Timeline of_period(std::size_t tenant, std::size_t period) const;
+
+ private:
+  friend class Composer;
+  std::vector<std::vector<OpId>> first_;   // by tenant and period: its first op
+  std::vector<std::vector<OpId>> closed_;  // and what ends with the period
+  std::vector<std::size_t> size_;          // ops of a period, by tenant
+};
+
+/// So many periods of each, all from time zero on. Fails where the policy cannot be: a crossover of
+/// a tenant that synchronises nothing.
+Result<Together> run_together(std::span<const Tenant> tenants, const Sharing& sharing,
+                              std::span<const std::uint32_t> periods,
+                              const Contended& contended = {});
+
+/// Where what a tenant loses is lost.
+struct Loss {
+  Seconds compute = Seconds::s(0);           ///< fewer multiprocessors
+  Seconds memory_bandwidth = Seconds::s(0);  ///< of the device
+  Seconds waiting = Seconds::s(0);           ///< for its turn
+  Seconds changes = Seconds::s(0);           ///< of turns
+  Seconds communication = Seconds::s(0);     ///< links, and copies between host and device
+
+  Seconds total() const { return compute + memory_bandwidth + waiting + changes + communication; }
+};
+
+struct TenantStep {
+  Seconds alone = Seconds::s(0), beside = Seconds::s(0);
+  Loss loss = {};                          ///< adds up to beside − alone
+  Seconds when_contended = Seconds::s(0);  ///< beside, if every kernel asked for the whole device
+  std::size_t periods = 0;                 ///< that were counted
+  graph::Timeline last = {};               ///< of the last of them
+
+  double slowdown() const { return beside / alone; }
+};
+
+/// The interval of the slowdown, 90 %, by the widest that is known of the policy.
+///
+/// By how far nine of ten pairs of jobs of one GPU were from the law of turns (pairs.h) where no
+/// pair was known (Gavel's tables, stanford-futuredata/gavel): 281 on K80, which slices time, were
+/// 0.80 to 1.28 times as slow as it says; 305 on V100, which share space, 0.50 to 2.6 times. A
+/// crossover is between turns that cost nothing and whole steps by turns.
+Estimate<double> slowdown_of(const TenantStep& step, Policy policy);
+/// The same in words, for people.
+std::string_view why_that_wide(Policy policy);
+
+/// The length of a step of a tenant, from the timeline of a period.
+using StepOf = std::function<Seconds(std::size_t tenant, const graph::Timeline& period)>;
+
+/// Steps of tenants beside each other, counted while all of them run, without the first periods.
+/// Losses are told apart by runs that contend for one thing more each. Fails as run_together, and
+/// where periods differ by a factor of more than a thousand.
+Result<std::vector<TenantStep>> share_devices(std::span<const Tenant> tenants,
+                                              const Sharing& sharing, const StepOf& step_of);
+/// Of tenants whose period is their step.
+Result<std::vector<TenantStep>> share_devices(std::span<const Tenant> tenants,
+                                              const Sharing& sharing);
+
+}  // namespace rehearse::sharing

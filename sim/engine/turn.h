@@ -1,0 +1,36 @@
+// Turn: whose turn it is at a capacity where groups of flows take turns (graph::Turns).
+#pragma once
+
+#include <optional>
+#include <span>
+
+#include "sim/graph/graph.h"
+
+namespace rehearse::engine {
+
+class Turn {
+ public:
+  explicit Turn(const graph::Turns& law) : law_(law) {}
+
+  /// Goes on to `now`; `there` are the groups that flow, or would, in any order and more than once.
+  /// Returns when it is to be asked again, if nobody comes or goes before.
+  /// REQUIRES: not before the last `now`; `there` is not empty.
+  std::optional<Picoseconds> at(Picoseconds now, std::span<const FlowGroupId> there);
+
+  /// A flow of this group left.
+  void left(FlowGroupId group, Picoseconds now) {
+    if (group == holder_) idle_since_ = now;
+  }
+
+  /// Nobody between two turns, and before the first.
+  std::optional<FlowGroupId> holder() const { return changes_at_ ? std::nullopt : holder_; }
+
+ private:
+  graph::Turns law_;
+  std::optional<FlowGroupId> holder_;  // while turns change, the next
+  std::optional<Picoseconds> changes_at_;
+  Picoseconds since_{0};
+  Picoseconds idle_since_{0};  // of a holder without flows
+};
+
+}  // namespace rehearse::engine

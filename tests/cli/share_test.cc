@@ -1,0 +1,264 @@
+// --beside and --share: what each of two jobs loses to the other, and what is wrong with asking.
+#include <cmath>
+
+#include <catch2/catch.hpp>
+#include <fmt/core.h>
+
+#include "sim/base/file.h"
+#include "tests/support/data.h"
+#include "tests/support/json_check.h"
+#include "tests/support/rehearse.h"
+
+namespace rehearse {
+namespace {
+
+using Catch::Contains;
+using test::Json;
+using test::Ran;
+
+const std::string kBert = "examples/sharing/bert.yaml";
+const std::string kResnet = "examples/sharing/resnet.yaml";
+const std::string kParallel = "examples/sharing/data_parallel.yaml";
+
+Json json_of(std::vector<std::string> arguments) {
+  arguments.insert(arguments.begin() + 1, {"--format", "json", "--quiet"});
+  const Ran ran = test::rehearse(arguments);
+  INFO(ran.errors);
+  REQUIRE(ran.code == 0);
+  Json json = Json::parse(ran.out);
+  test::check_values(json);
+  return json;
+}
+
+Json shared(const std::string& job, const std::string& other, const std::string& share,
+            std::vector<std::string> more = {}) {
+  more.insert(more.begin(), {"simulate", job, "--beside", other, "--share", share});
+  return json_of(more);
+}
+
+double value(const Json& tenant, const std::string& key) { return tenant[key]["value"]; }
+double lost(const Json& tenant, const std::string& key) { return tenant["loss"][key]["value"]; }
+
+TEST_CASE("simulate --beside: every policy says what each job loses, and losses add up") {
+  const Ran alone = test::rehearse({"simulate", kBert, "--format", "json", "--quiet"});
+  const double bert = Json::parse(alone.out)["step_time"]["value"];
+  for (const char* share : {"mps", "mps:40%", "mps:40%,30%", "priority", "timeslice",
+                            "timeslice:5ms,1ms", "exclusive"}) {
+    INFO(share);
+    const Json json = shared(kBert, kResnet, share);
+    REQUIRE(json["tenants"].size() == 2);
+    CHECK(json["tenants"][0]["name"] == "bert.yaml");
+    CHECK(value(json["tenants"][0], "alone") == bert);
+    for (const Json& tenant : json["tenants"]) {
+      CHECK(value(tenant, "slowdown") > 1 - 1e-9);
+      CHECK(value(tenant, "beside") ==
+            Approx(value(tenant, "alone") * value(tenant, "slowdown")).epsilon(1e-9));
+      double sum = 0;
+      for (const char* part :
+           {"compute", "memory_bandwidth", "waiting", "changes", "communication"})
+        sum += lost(tenant, part);
+      CHECK(sum == Approx(lost(tenant, "total")).margin(1e-12));
+      CHECK(sum == Approx(value(tenant, "beside") - value(tenant, "alone")).margin(1e-9));
+    }
+    CHECK(json["gain"].get<double>() > 1);
+  }
+}
+
+TEST_CASE("simulate --beside: a policy costs what it is about") {
+  const Json mps = shared(kBert, kResnet, "mps:40%"), slices = shared(kBert, kResnet, "timeslice"),
+             first = shared(kBert, kResnet, "priority");
+  CHECK(mps["share"]["caps"] == Json{0.4, 0.6});
+  CHECK(lost(mps["tenants"][0], "compute") > lost(mps["tenants"][1], "compute"));
+  CHECK(lost(mps["tenants"][0], "waiting") == 0);
+  CHECK(slices["share"]["quantum"]["value"] == 0.002);
+  for (const Json& tenant : slices["tenants"]) {
+    CHECK(lost(tenant, "waiting") > 0);
+    CHECK(lost(tenant, "changes") > 0);
+    CHECK(lost(tenant, "compute") == 0);
+    // As wide as pairs on K80 say.
+    CHECK(tenant["slowdown"]["high"].get<double>() ==
+          Approx(1.28 * value(tenant, "slowdown")).epsilon(1e-9));
+  }
+  CHECK(value(first["tenants"][0], "slowdown") == Approx(1));
+  CHECK(value(first["tenants"][1], "slowdown") > 1.3);
+  // Space sharing is as uncertain as pairs on V100, whatever the run says.
+  CHECK(mps["tenants"][1]["slowdown"]["high"].get<double>() >
+        2.5 * value(mps["tenants"][1], "slowdown"));
+  // Without --share: what is assumed is said.
+  const Json plain = json_of({"simulate", kBert, "--beside", kResnet});
+  CHECK(plain["share"] == slices["share"]);
+  CHECK_THAT(plain["notes"][0].get<std::string>(), Contains("assumed time slices of 2.00 ms"));
+}
+
+/// Two ResNet-50 on one GPU, and how many times as long their steps took together as alone: Gavel's
+/// tables (stanford-futuredata/gavel, simulation_throughputs.json), steps alone ÷ together.
+struct MeasuredPair {
+  int batch, other;
+  double slowdown, its;
+};
+
+TEST_CASE("simulate --beside: pairs of ResNet-50 that were measured lie in the interval") {
+  const auto job = [](const std::string& device, int batch) {
+    return test::write_scratch(fmt::format("{}_{}.yaml", device, batch),
+                               fmt::format("workload: {{model: resnet50}}\n"
+                                           "training: {{global_batch: {1}, microbatch: {1}, dtype: "
+                                           "fp32}}\ncluster: {{device: {0}, devices_per_node: 1, "
+                                           "nodes: 1}}\n",
+                                           device, batch))
+        .string();
+  };
+  const auto error = [&](const std::string& device, const std::string& share,
+                         const std::vector<MeasuredPair>& pairs) {
+    double sum = 0;
+    for (const MeasuredPair& pair : pairs) {
+      INFO(device << ", " << pair.batch << " beside " << pair.other);
+      const Json tenants =
+          shared(job(device, pair.batch), job(device, pair.other), share)["tenants"];
+      const double measured[] = {pair.slowdown, pair.its};
+      for (std::size_t t = 0; t < 2; ++t) {
+        const Json& slowdown = tenants[t]["slowdown"];
+        CHECK(slowdown["low"].get<double>() <= measured[t]);
+        CHECK(slowdown["high"].get<double>() >= measured[t]);
+        sum += std::abs(measured[t] / slowdown["value"].get<double>() - 1);
+      }
+    }
+    return sum / (2.0 * static_cast<double>(pairs.size()));
+  };
+  CHECK(error("k80", "timeslice",
+              {{16, 16, 1.98, 1.98},
+               {16, 32, 2.43, 1.99},
+               {16, 64, 2.37, 1.67},
+               {32, 32, 2.16, 2.16},
+               {32, 64, 2.16, 1.80}}) < 0.11);
+  CHECK(error("v100_sxm2_16", "mps",
+              {{16, 16, 3.16, 3.16},
+               {16, 32, 3.17, 2.46},
+               {16, 64, 3.28, 2.33},
+               {16, 128, 3.44, 2.56},
+               {32, 32, 2.73, 2.73},
+               {32, 64, 2.40, 2.04},
+               {64, 64, 2.01, 2.01}}) < 1);
+}
+
+TEST_CASE("simulate --beside: jobs of several ranks take turns, and share links by message") {
+  const Json turns = shared(kParallel, kParallel, "crossover");
+  const double gain = turns["gain"];
+  CHECK(gain > 1.1);
+  CHECK(gain < 1.6);
+  CHECK(lost(turns["tenants"][0], "waiting") > 0);
+  const Json whole = shared(kParallel, kParallel, "exclusive");
+  CHECK(whole["gain"].get<double>() < gain);
+  // Both send at once where they do not take turns.
+  const Json together = shared(kParallel, kParallel, "mps");
+  CHECK(lost(together["tenants"][0], "communication") > 0);
+  const Json closed = shared(kParallel, kParallel, "mps", {"--fidelity", "closed"});
+  CHECK(lost(closed["tenants"][0], "communication") == 0);
+  CHECK_THAT(closed["notes"].dump(), Contains("one rank stands for others"));
+}
+
+TEST_CASE("simulate --beside: what cannot be is one line") {
+  const auto beside = [](const std::string& other, const std::vector<std::string>& more = {}) {
+    std::vector<std::string> all = {"simulate", kBert, "--beside", other};
+    all.insert(all.end(), more.begin(), more.end());
+    return test::rehearse(all);
+  };
+  const auto share = [&](const std::string& text) { return beside(kResnet, {"--share", text}); };
+  test::check_failed(share("mps:140%"), 2, "a share of 140 %");
+  test::check_failed(share("mps:60%,50%"), 2, "more than 100 %");
+  test::check_failed(share("mps:100%"), 2, "leaves the other job nothing");
+  test::check_failed(share("mps:0%"), 2, "never computes");
+  test::check_failed(share("mps:-3%"), 2, "never computes");
+  test::check_failed(share("mps:40"), 2, "'40' is no percentage");
+  test::check_failed(share("mps:nan%"), 2, "no percentage");
+  test::check_failed(share("mps:10%,10%,10%"), 2, "3 shares for two jobs");
+  test::check_failed(share("timeslize"), 2, "did you mean 'timeslice'?");
+  test::check_failed(share("timeslice:2"), 2, "has no unit");
+  test::check_failed(share("timeslice:0ms"), 2, "'0ms' is no turn");
+  test::check_failed(share("timeslice:1ms,1ms,1ms"), 2, "more than a quantum and a change");
+  test::check_failed(share("crossover:1"), 2, "takes nothing behind it");
+  test::check_failed(share("crossover"), 1, "has nothing to synchronise");
+  test::check_failed(test::rehearse({"simulate", kBert, "--share", "mps"}), 2, "--beside");
+  test::check_failed(beside(kResnet, {"--slice", "2g.20gb"}), 2, "--slice excludes --beside");
+  test::check_failed(beside(kResnet, {"--fidelity", "simgrid"}), 2, "SimGrid shares no device");
+  test::check_failed(beside("none.yaml"), 1, "none.yaml");
+  test::check_failed(beside(kParallel), 1, "4 ranks beside a job on 1 device");
+  const auto job = [](const std::string& device, const std::string& batch) {
+    return test::write_scratch(
+               fmt::format("{}_{}.yaml", device, batch),
+               fmt::format("workload: {{model: bert_large, sequence: 128}}\n"
+                           "training: {{global_batch: {1}, microbatch: {1}, dtype: fp16}}\n"
+                           "cluster: {{device: {0}, devices_per_node: 1, nodes: 1}}\n",
+                           device, batch))
+        .string();
+  };
+  test::check_failed(beside(job("h100_sxm5_80", "4")), 1, "on a h100_sxm5_80, beside");
+  test::check_failed(beside(job("a100_sxm4_80", "512")), 1, "of the 79.2 GiB");
+  test::check_failed(
+      test::rehearse({"simulate", "--chakra", "a", "--cluster", "b", "--beside", "c"}), 2,
+      "--beside needs a job file");
+}
+
+TEST_CASE("simulate --slice: the price is the part that the slice takes, and ranks have no links") {
+  const auto job = [](const std::string& more) {
+    return test::write_scratch(
+               "p4d.yaml", "workload: {model: gpt2}\ntraining: {global_batch: 8, microbatch: 1}\n" +
+                               more +
+                               "cluster: {instance: p4d.24xlarge, count: 1}\n"
+                               "region: us-east-1\n")
+        .string();
+  };
+  // Half of one of eight GPUs: 3g has half of the memory.
+  const Json whole = json_of({"simulate", job("")}),
+             slice = json_of({"simulate", job(""), "--slice", "3g.20gb"});
+  const double ratio =
+      slice["cost_per_step"]["value"].get<double>() / whole["cost_per_step"]["value"].get<double>();
+  CHECK(ratio == Approx(value(slice, "step_time") / value(whole, "step_time") / 16).epsilon(1e-6));
+  CHECK_THAT(slice["notes"].dump(), Contains("price: 0.5 of one of 8 GPUs of 1 × p4d.24xlarge"));
+  test::check_failed(test::rehearse({"simulate", job("plan: {data: 8}\n"), "--slice", "3g.20gb"}),
+                     1, "8 ranks on slices");
+}
+
+/// The example, recorded on this GPU.
+std::string recorded_on(const std::string& gpu, const std::string& file) {
+  std::string text = test::text_of(test::source_file(test::kExample));
+  const std::string name = "Example GPU";
+  REQUIRE(text.find(name) != std::string::npos);
+  text.replace(text.find(name), name.size(), gpu);
+  return test::write_scratch(file, text).string();
+}
+
+TEST_CASE("replay and whatif --beside: a recording beside another on the same GPU") {
+  const std::string a = recorded_on("NVIDIA A100-SXM4-80GB", "a.json"),
+                    b = recorded_on("NVIDIA A100-SXM4-80GB", "b.json");
+  const double alone = json_of({"replay", a})["step_time"]["simulated"]["value"];
+  for (const char* share : {"mps", "mps:30%", "priority", "timeslice", "exclusive"}) {
+    INFO(share);
+    const Json json = json_of({"replay", a, "--beside", b, "--share", share});
+    REQUIRE(json["tenants"].size() == 2);
+    CHECK(value(json["tenants"][0], "alone") == Approx(alone));
+    for (const Json& tenant : json["tenants"]) CHECK(value(tenant, "slowdown") > 1 - 1e-9);
+    CHECK_THAT(json["notes"].dump(), Contains("does not say how much it holds"));
+  }
+  // Faster kernels leave the other more.
+  const Json recorded = json_of({"whatif", a, "--beside", b, "--share", "timeslice:100us,0s"}),
+             edited = json_of({"whatif", a, "--scale", "gpu:0.5", "--beside", b, "--share",
+                               "timeslice:100us,0s"});
+  CHECK(value(edited["tenants"][0], "alone") < value(recorded["tenants"][0], "alone"));
+  CHECK(value(edited["tenants"][1], "beside") < value(recorded["tenants"][1], "beside"));
+  // A timeline of the first beside the second.
+  const auto drawn = test::scratch_folder() / "beside.json";
+  CHECK(test::rehearse({"replay", a, "--beside", b, "--perfetto", drawn.string()}).code == 0);
+  CHECK(std::filesystem::exists(drawn));
+  CHECK_THAT(test::rehearse({"replay", a, "--beside", b}).out, Contains("waiting for its turn"));
+
+  const std::string h100 = recorded_on("NVIDIA H100 80GB HBM3", "h.json");
+  test::check_failed(test::rehearse({"replay", a, "--beside", h100}), 1,
+                     "beside one on 'NVIDIA A100-SXM4-80GB'");
+  test::check_failed(test::rehearse({"replay", a, "--share", "mps"}), 2, "--beside");
+  test::check_failed(test::rehearse({"replay", a, "--beside", "none.json"}), 1, "none.json");
+  test::check_failed(test::rehearse({"whatif", a, "--beside", "traces/train-cpu-epyc"}), 1,
+                     "has no work on a GPU");
+}
+
+}  // namespace
+}  // namespace rehearse
