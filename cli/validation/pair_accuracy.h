@@ -8,6 +8,7 @@
 #include "cli/output/table.h"
 #include "cli/validation/suite.h"
 #include "models/sharing/pairs.h"
+#include "models/sharing/shipped_pairs.h"
 #include "sim/base/result.h"
 
 namespace rehearse::cli {
@@ -21,6 +22,10 @@ struct PairTable {
 /// Gavel's colocated.csv with its isolated.csv: one GPU each, on one server; a pair and its mirror
 /// are one. REQUIRES: both in the folder.
 Result<std::vector<PairTable>> read_pairs(const std::filesystem::path& folder);
+
+/// The laws that the program ships (models/sharing/shipped_pairs.h), fitted again to the tables
+/// below `data`. Fails as read_pairs.
+Result<std::vector<sharing::ShippedPairs>> fit_shipped_pairs(const std::filesystem::path& data);
 
 struct PairRow {
   std::string name;

@@ -29,7 +29,7 @@ TEST_CASE("time slicing: equal jobs halve 1.05, longer steps win") {
   CHECK(time_slice_share(longer, a) + time_slice_share(a, longer) == Approx(1.05));
   // Of a GPU without measured pairs that is all.
   CHECK(PairLaw().share(longer, a) == Approx(time_slice_share(longer, a)));
-  CHECK(PairLaw().coefficients() == 0);
+  CHECK(PairLaw().coefficients().empty());
 }
 
 /// Two families that space-share: the shares of pairs of batches 1 to 16.
