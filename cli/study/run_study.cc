@@ -6,6 +6,7 @@
 #include <fmt/core.h>
 
 #include "cli/config/job_file.h"
+#include "models/job/usage.h"
 #include "models/sharing/crossover.h"
 #include "sim/engine/simgrid.h"
 
@@ -57,10 +58,34 @@ Estimate<double> quantity_of(const step::Step& step, Quantity quantity) {
   return {peak.value.b(), peak.low.b(), peak.high.b(), peak.provenance};
 }
 
-/// What jobs gain that take turns on the devices; each communicates for what its step does not
-/// hide.
-Result<Estimate<double>> crossover_of(const Study& study, const std::vector<step::Step>& steps,
+/// Communication of a step that its computing hides: what its collectives take, from when the last
+/// member comes, on a rank that takes part in most of it, less what shows.
+Seconds hidden_communication(const step::Step& step) {
+  Seconds most = Seconds::s(0);
+  const job::LoweredJob& lowered = step.lowered;
+  std::vector<Seconds> by_rank(lowered.ranks.size(), Seconds::s(0));
+  for (const job::Collective& collective : lowered.collectives) {
+    const Seconds time = job::time_of(collective, step.timeline);
+    for (const OpId member : collective.members) {
+      const auto after = std::upper_bound(lowered.first_op.begin(), lowered.first_op.end(),
+                                          static_cast<std::uint32_t>(member.index()));
+      const auto rank = static_cast<std::size_t>(after - lowered.first_op.begin()) - 1;
+      if (rank < by_rank.size()) most = std::max(most, by_rank[rank] += time);
+    }
+  }
+  const Seconds exposed = step.breakdown.exposed_communication;
+  return std::clamp(most - exposed, Seconds::s(0), step.time.value - exposed);
+}
+
+/// What jobs gain that take turns on the devices; each communicates beside its backward pass for
+/// what its step hides, and behind it for what it does not.
+Result<Estimate<double>> crossover_of(const Study& study, const Setting& parameters,
+                                      const std::vector<step::Step>& steps,
                                       std::span<const std::size_t> jobs) {
+  const Result<std::string> division = fill_in(study.links, parameters);
+  if (!division) return forward(division);
+  const Result<sharing::Links> links = links_of(*division);
+  if (!links) return forward(links);
   std::vector<sharing::TurnTaker> takers;
   std::optional<Bytes> usable;
   Provenance provenance = Provenance::kRecorded;
@@ -74,11 +99,14 @@ Result<Estimate<double>> crossover_of(const Study& study, const std::vector<step
     const Bytes here = fullest.device.usable;
     usable = usable ? std::min(*usable, here) : here;
     const Seconds exposed = step.breakdown.exposed_communication;
-    takers.push_back(
-        {study.jobs[job].name, step.time.value - exposed, exposed, fullest.peak.value});
+    takers.push_back({.name = study.jobs[job].name,
+                      .compute = step.time.value - exposed,
+                      .exposed = exposed,
+                      .hidden = hidden_communication(step),
+                      .memory = fullest.peak.value});
     provenance = std::max(provenance, step.time.provenance);
   }
-  const Result<sharing::Turns> turns = sharing::take_turns(takers, usable);
+  const Result<sharing::Turns> turns = sharing::take_turns(takers, *links, usable);
   if (!turns) return forward(turns);
   // Steps that err alike gain the same; no interval says more.
   return Estimate<double>{turns->gain, turns->gain, turns->gain, provenance};
@@ -97,7 +125,9 @@ Result<StudyPoint> point_at(const Study& study, const Setting& parameters) {
   const Measured measured = {
       .of = [&](Quantity quantity, std::size_t job) { return quantity_of(steps[job], quantity); },
       .crossover =
-          [&](std::span<const std::size_t> jobs) { return crossover_of(study, steps, jobs); }};
+          [&](std::span<const std::size_t> jobs) {
+            return crossover_of(study, parameters, steps, jobs);
+          }};
   for (const Measure& m : study.measures) {
     const Result<Term> term = measure(m.expression, study.jobs, measured);
     if (!term) {

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "cli/study/expression.h"
+#include "models/sharing/crossover.h"
 #include "models/step/predict.h"
 #include "sim/base/yaml.h"
 
@@ -51,6 +52,7 @@ struct Study {
   std::string name = {}, source = {}, about = {};
   std::vector<std::string> assumed = {};
   step::Fidelity fidelity = step::Fidelity::kMessage;
+  std::string links = "fair";  ///< of jobs that take turns, perhaps with a parameter in it
   std::vector<std::vector<Setting>> axes = {};  ///< every combination of them is a point
   std::vector<JobTemplate> jobs = {};
   std::vector<Measure> measures = {};
@@ -76,6 +78,9 @@ Result<Term> measure(const std::string& expression, const std::vector<JobTemplat
 
 /// Fails with every mistake outside of the jobs, one line each; those show once parameters are in.
 Result<Study> load_study(const std::filesystem::path& path);
+
+/// What `links` says. Fails with one line.
+Result<sharing::Links> links_of(const std::string& text);
 
 /// All combinations, the last axis changing quickest.
 std::vector<Setting> points_of(const Study& study);

@@ -17,6 +17,7 @@ constexpr double kLongerWins = 0.15;
 /// How hard terms are held to 0, in rows of an error of 10 %.
 constexpr double kFamilyPair = 0.3, kSlope = 1.0, kTenant = 1.0, kOverall = 0.01;
 constexpr const char* kOverallName = "*";
+constexpr double kWhole = 0.999;
 
 }  // namespace
 
@@ -96,17 +97,22 @@ PairLaw::PairLaw(std::span<const MeasuredPair> pairs, std::shared_ptr<const Pair
     for (const auto& [column, value] : rows[r]) sum += solution[column] * value;
     return sum;
   };
-  // Least absolute errors by weighted least squares; errors below 2 % count as squares.
+  // Least absolute errors by weighted least squares; errors below 2 % count as squares. Tables stop
+  // at the speed alone: of a job that keeps all of it, a share above 1 is no error.
+  const auto wanted = [&](std::size_t r) {
+    return share[r] >= kWhole ? std::max(target[r], predicted(r)) : target[r];
+  };
   constexpr int kRounds = 30;
   constexpr double kSmall = 0.02, kUnit = 0.1;
   for (int round = 0; round < kRounds; ++round) {
     Eigen::MatrixXd normal = held.asDiagonal();
     Eigen::VectorXd right = Eigen::VectorXd::Zero(n);
     for (std::size_t r = 0; r < rows.size(); ++r) {
-      const double error = std::abs(std::expm1(predicted(r) - target[r]));
+      const double aim = round == 0 ? target[r] : wanted(r);
+      const double error = std::abs(std::expm1(predicted(r) - aim));
       const double w = round == 0 ? 1 : kUnit / std::max(error, kSmall);
       for (const auto& [i, x] : rows[r]) {
-        right[i] += w * x * target[r];
+        right[i] += w * x * aim;
         for (const auto& [j, y] : rows[r]) normal(i, j) += w * x * y;
       }
     }
