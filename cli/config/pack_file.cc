@@ -5,6 +5,7 @@
 
 #include <fmt/core.h>
 
+#include "cli/commands/mig_predict.h"
 #include "cli/config/gpu_slices.h"
 #include "sim/base/text.h"
 #include "sim/base/yaml.h"
@@ -23,7 +24,63 @@ std::optional<Seconds> time_in(const YamlMap& map, std::string_view key) {
   return std::nullopt;
 }
 
-PackJob read_job(const YamlMap& map, const sharing::Site& site) {
+/// The device of the file, and what it divides into.
+struct Device {
+  std::string name = {};
+  std::optional<GpuSlices> slices = {};
+};
+
+/// Rates on slices from what the file says of the job's steps: a sweep, or a step and its host.
+SliceBasis read_slice_law(const YamlMap& map, const Device& device,
+                          const std::filesystem::path& folder, std::optional<Seconds> step,
+                          std::optional<double> batch, PackJob& job) {
+  const auto sweep = map.optional<std::string>("sweep");
+  const auto host = time_in(map, "host");
+  sharing::WorkKind kind = sharing::WorkKind::kUnknown;
+  map.choose("work", sharing::kWorkKindNames, kind);
+  const bool inference = map.optional<bool>("inference").value_or(false);
+  for (const std::string_view key : {"work", "inference"})
+    if (map.has(key) && !sweep && !host)
+      map.report(key, "says nothing alone", "beside sweep: FILE, or host: TIME");
+  if ((sweep || host) && !device.slices) {
+    map.report(sweep ? "sweep" : "host", fmt::format("'{}' has no slices", device.name));
+    return SliceBasis::kShare;
+  }
+  if (host && (!step || *host > *step)) {
+    map.report("host", step ? "is longer than the step" : "needs a step",
+               step ? to_string(*step) : "step: the time of a step alone");
+    return SliceBasis::kShare;
+  }
+  if (sweep) {
+    const Result<MigAnswer> answer = predict_slices(
+        {.device = device.name, .steps = folder / *sweep, .kind = kind, .inference = inference});
+    if (!answer) {
+      const Diagnostic& d = answer.error().diagnostics.front();
+      map.report("sweep", fmt::format("{}: {}", d.file, d.problem), d.expected, d.nearest);
+      return SliceBasis::kShare;
+    }
+    const double size = batch.value_or(answer->law.largest);
+    job.slice_rates = device.slices->rates([&](std::size_t k) {
+      return sharing::rate_by_law(answer->law, device.slices->ratio(k), size);
+    });
+    return SliceBasis::kSweep;
+  }
+  if (host && step && step->s() > 0) {
+    job.slice_rates = device.slices->rates([&](std::size_t k) {
+      return sharing::rate_by_step(*step, *host, kind, !inference, device.slices->ratio(k),
+                                   sharing::shipped_constants());
+    });
+    return SliceBasis::kStep;
+  }
+  if (device.slices)
+    job.slice_rates = device.slices->rates([&](std::size_t k) {
+      return sharing::rate_by_share(device.slices->device, device.slices->profiles[k]);
+    });
+  return SliceBasis::kShare;
+}
+
+PackJob read_job(const YamlMap& map, const sharing::Site& site, const Device& device,
+                 const std::filesystem::path& folder, SliceBasis& basis) {
   if (!map.has("duration")) map.report("duration", "is missing", "a time, such as 90 min");
   PackJob job{.name = map.required<std::string>("job").value_or(""),
               .work = time_in(map, "duration").value_or(Seconds::s(0)),
@@ -46,9 +103,17 @@ PackJob read_job(const YamlMap& map, const sharing::Site& site) {
     job.like =
         Resident{map.optional<std::string>("family").value_or(job.name), batch.value_or(1), *step};
   for (const std::string_view key : {"exposed", "family", "batch"})
-    if (map.has(key) && !step) map.report(key, "needs a step", "step: the time of a step alone");
+    if (map.has(key) && !step && !(key == "batch" && map.has("sweep")))
+      map.report(key, "needs a step", "step: the time of a step alone");
   if (step && job.exposed && *job.exposed > *step)
     map.report("exposed", "is longer than the step", to_string(*step));
+  if (const auto all = time_in(map, "communication")) {
+    if (!job.exposed || *all < *job.exposed || (step && *all > *step))
+      map.report("communication", "is not all of a step's", "from exposed to step");
+    else
+      job.hidden = *all - *job.exposed;
+  }
+  basis = read_slice_law(map, device, folder, step, batch, job);
   if (const auto rates = map.map("slices"))
     for (const std::string& name : rates->keys()) {
       const auto rate = rates->optional<double>(name);
@@ -58,16 +123,18 @@ PackJob read_job(const YamlMap& map, const sharing::Site& site) {
       for (const fleet::SliceKind& kind : site.slices) known.push_back(kind.name);
       if (std::find(known.begin(), known.end(), name) == known.end())
         rates->report(name, "is no slice of the device", {}, suggest(name, known));
-      if (rate) job.slice_rates[name] = *rate;
+      if (rate) job.slice_rates[name] = {*rate, *rate, *rate, Provenance::kRecorded};
+      basis = SliceBasis::kGiven;
     }
   map.no_other_keys();
   return job;
 }
 
+using KnownPairs = std::map<std::pair<std::size_t, std::size_t>, std::pair<double, double>>;
+
 /// Pairs as they were measured, the same two jobs named in any order.
-std::vector<std::pair<std::pair<std::size_t, std::size_t>, std::pair<double, double>>> read_pairs(
-    const YamlMap& root, const std::vector<PackJob>& jobs) {
-  std::vector<std::pair<std::pair<std::size_t, std::size_t>, std::pair<double, double>>> pairs;
+KnownPairs read_pairs(const YamlMap& root, const std::vector<PackJob>& jobs) {
+  KnownPairs pairs;
   std::vector<std::string_view> names;
   for (const PackJob& job : jobs) names.push_back(job.name);
   for (const YamlMap& map : root.maps("pairs")) {
@@ -88,12 +155,43 @@ std::vector<std::pair<std::pair<std::size_t, std::size_t>, std::pair<double, dou
                    "above 0, 1 at most");
     }
     map.no_other_keys();
-    pairs.push_back({{index[0], index[1]}, {share[0], share[1]}});
+    if (index[1] < index[0]) {
+      std::swap(index[0], index[1]);
+      std::swap(share[0], share[1]);
+    }
+    pairs[{index[0], index[1]}] = {share[0], share[1]};
   }
   return pairs;
 }
 
 }  // namespace
+
+PackPairs::PackPairs(const std::vector<PackJob>& jobs, KnownPairs known,
+                     const sharing::ShippedPairs* shipped)
+    : known_(std::move(known)), shipped_(shipped) {
+  for (const PackJob& job : jobs) jobs_.push_back(job.like);
+  std::vector<sharing::MeasuredPair> measured;
+  for (const auto& [who, shares] : known_)
+    if (const auto& a = jobs_[who.first], &b = jobs_[who.second]; a && b)
+      measured.push_back({*a, *b, shares.first, shares.second});
+  any_pair_ = !measured.empty();
+  law_ = std::make_shared<sharing::PairLaw>(measured, shipped ? shipped->law : nullptr);
+}
+
+std::optional<PairShares> PackPairs::shares(std::size_t a, std::size_t b) const {
+  if (const auto found = known_.find(std::minmax(a, b)); found != known_.end()) {
+    const auto [low, high] = found->second;
+    return a < b ? PairShares{low, high, PairShares::Basis::kMeasured}
+                 : PairShares{high, low, PairShares::Basis::kMeasured};
+  }
+  if (!jobs_[a] || !jobs_[b]) return std::nullopt;
+  const sharing::Resident &first = *jobs_[a], &second = *jobs_[b];
+  using Basis = PairShares::Basis;
+  const Basis basis = law_->knows(first.family) && law_->knows(second.family) ? Basis::kFamilies
+                      : any_pair_ || shipped_                                 ? Basis::kStrangers
+                                                                              : Basis::kSliced;
+  return PairShares{law_->share(first, second), law_->share(second, first), basis};
+}
 
 Result<PackFile> load_pack(const std::filesystem::path& path) {
   const Result<YamlFile> file = YamlFile::load(path);
@@ -105,51 +203,48 @@ Result<PackFile> load_pack(const std::filesystem::path& path) {
     root.report("gpus", fmt::format("{} GPUs", *gpus), "1 to 100000");
   else if (gpus)
     pack.site.gpus = static_cast<std::uint32_t>(*gpus);
+  Device slices;
   if (const auto device = root.required<std::string>("device")) {
-    pack.device = *device;
+    slices.name = pack.device = *device;
     if (const Result<const cluster::Gpu*> gpu = cluster::find_gpu(*device); !gpu) {
       const Diagnostic& d = gpu.error().diagnostics.front();
       root.report("device", d.problem, d.expected, d.nearest);
       return forward(root.status());
     } else {
       pack.site.memory = (*gpu)->memory;
-      if (Result<GpuSlices> slices = slices_of(**gpu)) {
-        pack.site.positions = slices->positions;
-        pack.site.slices = std::move(slices->kinds);
+      if (Result<GpuSlices> found = slices_of(**gpu)) {
+        pack.site.positions = found->positions;
+        pack.site.slices = found->kinds;
+        slices.slices = std::move(*found);
       }
     }
   }
   root.choose("goal", sharing::kGoalNames, pack.goal);
+  root.choose("links", sharing::kLinksNames, pack.site.links);
   pack.usd_per_gpu_hour = root.optional<double>("usd_per_gpu_hour");
   if (pack.usd_per_gpu_hour && !(*pack.usd_per_gpu_hour >= 0))
     root.report("usd_per_gpu_hour", "is no price", "0 or more");
   if (!root.has("jobs")) root.report("jobs", "is missing", "a list of jobs");
   for (const YamlMap& map : root.maps("jobs")) {
-    PackJob job = read_job(map, pack.site);
+    SliceBasis basis = SliceBasis::kShare;
+    PackJob job = read_job(map, pack.site, slices, path.parent_path(), basis);
     for (const PackJob& other : pack.jobs)
       if (other.name == job.name) map.report("job", fmt::format("'{}' stands twice", job.name));
     pack.jobs.push_back(std::move(job));
+    pack.slice_basis.push_back(basis);
   }
-  const auto pairs = read_pairs(root, pack.jobs);
+  KnownPairs pairs = read_pairs(root, pack.jobs);
   root.no_other_keys();
   if (Status ok = file->status(); !ok) return forward(ok);
 
   // Pairs of the file speak for themselves, and through the law for the pairs that it lacks.
-  std::vector<sharing::MeasuredPair> measured;
-  std::map<std::pair<std::size_t, std::size_t>, std::pair<double, double>> known;
-  for (const auto& [who, shares] : pairs) {
-    known[who] = shares;
-    known[{who.second, who.first}] = {shares.second, shares.first};
-    const auto &a = pack.jobs[who.first].like, &b = pack.jobs[who.second].like;
-    if (a && b) measured.push_back({*a, *b, shares.first, shares.second});
-  }
-  pack.measured_pairs = pairs.size();
-  pack.site.pair = [known = std::move(known), law = sharing::PairLaw(measured), jobs = pack.jobs](
-                       std::size_t a, std::size_t b) -> std::optional<std::pair<double, double>> {
-    if (const auto found = known.find({a, b}); found != known.end()) return found->second;
-    if (!jobs[a].like || !jobs[b].like) return std::nullopt;
-    return std::pair(law.share(*jobs[a].like, *jobs[b].like),
-                     law.share(*jobs[b].like, *jobs[a].like));
+  pack.pairs = std::make_shared<PackPairs>(pack.jobs, std::move(pairs),
+                                           sharing::find_shipped_pairs(pack.device));
+  pack.site.pair = [pairs = pack.pairs](std::size_t a,
+                                        std::size_t b) -> std::optional<std::pair<double, double>> {
+    const std::optional<PairShares> shares = pairs->shares(a, b);
+    if (!shares) return std::nullopt;
+    return std::pair(shares->first, shares->second);
   };
   return pack;
 }

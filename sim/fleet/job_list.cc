@@ -67,8 +67,8 @@ const std::vector<Layout>& layouts() {
   return all;
 }
 
-constexpr std::string_view kColumns[] = {"job",        "user", "submit_s",
-                                         "duration_s", "gpus", "memory_gib"};
+constexpr std::string_view kColumns[] = {"job",  "user",       "submit_s", "duration_s",
+                                         "gpus", "memory_gib", "step_ms",  "host_ms"};
 
 Nanoseconds nanoseconds(double s) { return Nanoseconds(std::llround(s * 1e9)); }
 
@@ -92,6 +92,15 @@ std::optional<double> time_in(const CsvTable& table, const CsvRow& row, std::siz
   return time;
 }
 
+/// Calls report(whether of the host, problem, expected) where step and host are none.
+template <class Report>
+void check_step(const Job& job, const Report& report) {
+  if (job.step && !(job.step->s() > 0 && job.step->s() <= kLongest))
+    report(false, "is no step", "a time above 0");
+  else if (job.host && !(job.host->s() >= 0 && job.step && *job.host <= *job.step))
+    report(true, "is no part of a step", "at most the step");
+}
+
 Job own_row(const CsvTable& table, const CsvRow& row, std::size_t index) {
   Job job{.name = row.required("job")};
   if (table.has("user")) job.user = row.text("user");
@@ -109,6 +118,11 @@ Job own_row(const CsvTable& table, const CsvRow& row, std::size_t index) {
   if (job.gpus == 0 && row.text("gpus") == "0") row.report("gpus", "is 0", "1 or more");
   if (table.has("memory_gib"))
     if (const auto gib = row.number("memory_gib")) job.memory = Bytes::gib(*gib);
+  if (table.has("step_ms")) job.step = row.quantity<Seconds>("step_ms", 1e-3);
+  if (table.has("host_ms")) job.host = row.quantity<Seconds>("host_ms", 1e-3);
+  check_step(job, [&](bool host, std::string problem, std::string expected) {
+    row.report(host ? "host_ms" : "step_ms", std::move(problem), std::move(expected));
+  });
   return job;
 }
 
@@ -212,6 +226,11 @@ Result<JobList> read_yaml(const YamlFile& file) {
     else if (gpus)
       job.gpus = static_cast<std::uint32_t>(*gpus);
     job.memory = map.optional<Bytes>("memory");
+    job.step = map.optional<Seconds>("step");
+    job.host = map.optional<Seconds>("host");
+    check_step(job, [&](bool host, std::string problem, std::string expected) {
+      map.report(host ? "host" : "step", std::move(problem), std::move(expected));
+    });
     map.no_other_keys();
     list.jobs.push_back(std::move(job));
   }

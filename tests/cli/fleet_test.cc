@@ -48,6 +48,28 @@ TEST_CASE("fleet: slices of a device, and jobs that never fit") {
   CHECK(json["jobs"][0]["slice"] == "1g.10gb");
   CHECK(json["jobs"][0]["end_s"].get<double>() == Approx(70));
   CHECK(json["jobs"][1]["ran"] == false);
+  CHECK(json["on_slices"]["by_share"] == 1);
+  CHECK(json["on_slices"]["makespan_fast_s"] == Approx(10));
+  CHECK(json["on_slices"]["makespan_slow_s"] == Approx(80));  // an eighth of the bandwidth
+}
+
+TEST_CASE("fleet: a step and its host say how fast a job is on a slice") {
+  // The host decides on the whole GPU and on 1g: as fast as alone, or nearly so.
+  const std::string list =
+      test::write_scratch("hosts.csv",
+                          "job,submit_s,duration_s,gpus,memory_gib,step_ms,host_ms\n"
+                          "idle,0,10,1,3,10.0,10.0\nbusy,0,10,1,3,10.0,0\nbare,0,10,1,3,,\n")
+          .string();
+  const Json json = json_of({list, "--nodes", "1", "--device", "a100_sxm4_80", "--slices"});
+  CHECK(json["on_slices"]["by_law"] == 2);
+  CHECK(json["on_slices"]["by_share"] == 1);
+  CHECK(json["jobs"][0]["end_s"].get<double>() == Approx(10));
+  // All of it waits for arithmetic or memory: 7.5 of 1.02 times as long.
+  CHECK(json["jobs"][1]["end_s"].get<double>() == Approx(10 * 7.5 / 1.02));
+  CHECK(json["jobs"][2]["end_s"].get<double>() == Approx(70));
+  const Ran text =
+      test::rehearse({"fleet", list, "--nodes", "1", "--device", "a100_sxm4_80", "--slices"});
+  CHECK_THAT(text.out, Contains("2 jobs by the law of a slice, 1 job by the share"));
 }
 
 TEST_CASE("fleet: wrong input is one line each") {
@@ -68,7 +90,7 @@ TEST_CASE("fleet: wrong input is one line each") {
   CHECK_THAT(refused({kJobs, "--nodes", "1", "--slices"}, 2), Contains("--device"));
   CHECK_THAT(refused({kJobs, "--nodes", "1", "--device", "h100_sxm5_8"}, 1), Contains("h100"));
   CHECK_THAT(refused({kJobs, "--nodes", "1", "--device", "v100_sxm2_16", "--slices"}, 1),
-             Contains("no MIG profiles"));
+             Contains("has no MIG"));
   CHECK_THAT(
       refused({kJobs, "--nodes", "1", "--policy", "shortest", "--preempt", "--restart", "2"}, 1),
       Contains("has no unit"));
