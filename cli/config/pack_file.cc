@@ -193,10 +193,10 @@ std::optional<PairShares> PackPairs::shares(std::size_t a, std::size_t b) const 
   return PairShares{law_->share(first, second), law_->share(second, first), basis};
 }
 
-Result<PackFile> load_pack(const std::filesystem::path& path) {
-  const Result<YamlFile> file = YamlFile::load(path);
-  if (!file) return forward(file);
-  const YamlMap root = file->root();
+namespace {
+
+Result<PackFile> read_pack(const YamlFile& file, const std::filesystem::path& folder) {
+  const YamlMap root = file.root();
   PackFile pack{.site = {.gpus = 1, .memory = Bytes::b(0)}};
   const auto gpus = root.required<std::int64_t>("gpus");
   if (gpus && (*gpus < 1 || *gpus > 100'000))
@@ -227,7 +227,7 @@ Result<PackFile> load_pack(const std::filesystem::path& path) {
   if (!root.has("jobs")) root.report("jobs", "is missing", "a list of jobs");
   for (const YamlMap& map : root.maps("jobs")) {
     SliceBasis basis = SliceBasis::kShare;
-    PackJob job = read_job(map, pack.site, slices, path.parent_path(), basis);
+    PackJob job = read_job(map, pack.site, slices, folder, basis);
     for (const PackJob& other : pack.jobs)
       if (other.name == job.name) map.report("job", fmt::format("'{}' stands twice", job.name));
     pack.jobs.push_back(std::move(job));
@@ -235,7 +235,7 @@ Result<PackFile> load_pack(const std::filesystem::path& path) {
   }
   KnownPairs pairs = read_pairs(root, pack.jobs);
   root.no_other_keys();
-  if (Status ok = file->status(); !ok) return forward(ok);
+  if (Status ok = file.status(); !ok) return forward(ok);
 
   // Pairs of the file speak for themselves, and through the law for the pairs that it lacks.
   pack.pairs = std::make_shared<PackPairs>(pack.jobs, std::move(pairs),
@@ -247,6 +247,21 @@ Result<PackFile> load_pack(const std::filesystem::path& path) {
     return std::pair(shares->first, shares->second);
   };
   return pack;
+}
+
+}  // namespace
+
+Result<PackFile> load_pack(const std::filesystem::path& path) {
+  const Result<YamlFile> file = YamlFile::load(path);
+  if (!file) return forward(file);
+  return read_pack(*file, path.parent_path());
+}
+
+Result<PackFile> parse_pack(const std::string& text, std::string name,
+                            const std::filesystem::path& folder) {
+  const Result<YamlFile> file = YamlFile::parse(text, std::move(name));
+  if (!file) return forward(file);
+  return read_pack(*file, folder);
 }
 
 }  // namespace rehearse::cli

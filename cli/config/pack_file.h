@@ -66,5 +66,8 @@ struct PackFile {
 
 /// Fails with every mistake of the file, one line each.
 Result<PackFile> load_pack(const std::filesystem::path& path);
+/// The same of text; `name` stands for the file, and what it names lies in `folder`.
+Result<PackFile> parse_pack(const std::string& text, std::string name,
+                            const std::filesystem::path& folder);
 
 }  // namespace rehearse::cli

@@ -17,9 +17,30 @@ constexpr double kSmallest = 0.003;
 /// A coefficient is the logarithm of a factor: none is a hundredfold.
 constexpr double kLargest = 4.6;
 
+/// As YAML has it between quotes.
+std::string yaml_text(std::string_view text) {
+  std::string out = "\"";
+  for (const char c : text) {
+    if (static_cast<unsigned char>(c) < 0x20 || c == 0x7f) {
+      out += fmt::format("\\x{:02x}", static_cast<unsigned char>(c));
+      continue;
+    }
+    if (c == '"' || c == '\\') out += '\\';
+    out += c;
+  }
+  return out + '"';
+}
+
+/// The middle batch, to six digits where that leaves it in the range.
+double middle_of(const FamilyBatches& batches) {
+  const double middle = std::exp2(batches.mean_log2);
+  const double unit = std::pow(10.0, std::floor(std::log10(middle)) - 5);
+  return std::clamp(std::round(middle / unit) * unit, batches.from, batches.to);
+}
+
 std::string names(const std::vector<std::string>& list) {
   std::string text;
-  for (const std::string& name : list) text += (text.empty() ? "" : ", ") + name;
+  for (const std::string& name : list) text += (text.empty() ? "" : ", ") + yaml_text(name);
   return text;
 }
 
@@ -72,18 +93,21 @@ std::map<std::string, double> read_terms(const YamlMap& root) {
 
 std::string to_yaml(const ShippedPairs& pairs) {
   std::string text = fmt::format(
-      "pairs: {}\ndevice: {}\nalso: [{}]\nfitted:\n  source: \"{}\"\n  rows_used: \"{}\"\n"
-      "  date: \"{}\"\n  rows: {}\n  residual: {:.3g}\n  left_out: {:.3g}\n"
-      "  step_from: {:.4g} ms\n  step_to: {:.4g} ms\nfamilies:\n",
-      kVersion, pairs.device, names(pairs.also), pairs.source, pairs.rows_used, pairs.date,
-      pairs.rows, pairs.law->residual(), pairs.left_out, pairs.step_from.ms(), pairs.step_to.ms());
+      "pairs: {}\ndevice: {}\nalso: [{}]\nfitted:\n  source: {}\n  rows_used: {}\n"
+      "  date: {}\n  rows: {}\n  residual: {:.3g}\n  left_out: {:.3g}\n"
+      "  step_from: {:.4g} ms\n  step_to: {:.4g} ms\n",
+      kVersion, yaml_text(pairs.device), names(pairs.also), yaml_text(pairs.source),
+      yaml_text(pairs.rows_used), yaml_text(pairs.date), pairs.rows, pairs.law->residual(),
+      pairs.left_out, pairs.step_from.ms(), pairs.step_to.ms());
+  std::string families, terms;
   for (const auto& [name, batches] : pairs.law->families())
-    text += fmt::format("  \"{}\": {{middle: {:.6g}, from: {:g}, to: {:g}}}\n", name,
-                        std::exp2(batches.mean_log2), batches.from, batches.to);
-  text += "terms:\n";
+    families += fmt::format("  {}: {{middle: {}, from: {}, to: {}}}\n", yaml_text(name),
+                            middle_of(batches), batches.from, batches.to);
   for (const auto& [name, value] : pairs.law->coefficients())
-    if (std::abs(value) >= kSmallest) text += fmt::format("  \"{}\": {:.3g}\n", name, value);
-  return text;
+    if (std::abs(value) >= kSmallest)
+      terms += fmt::format("  {}: {:.3g}\n", yaml_text(name), value);
+  return text + (families.empty() ? "families: {}\n" : "families:\n" + families) +
+         (terms.empty() ? "terms: {}\n" : "terms:\n" + terms);
 }
 
 Result<ShippedPairs> parse_shipped_pairs(const std::string& text, std::string name) {
