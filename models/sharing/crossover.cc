@@ -25,7 +25,7 @@ Status check(std::span<const TurnTaker> jobs, std::optional<Bytes> memory) {
         !std::isfinite(alone.s()))
       return fail(fmt::format("an iteration of '{}' takes no time", job.name),
                   "compute or communication above 0 s");
-    if (!(job.hidden.s() >= 0) || job.hidden > job.compute)
+    if (!(job.hidden.s() >= 0) || job.hidden > job.compute * (1 + 1e-9))
       return fail(fmt::format("'{}' hides {} of communication and computes for {}", job.name,
                               to_string(job.hidden), to_string(job.compute)),
                   "no more than it computes");
@@ -58,6 +58,7 @@ class Network {
 
   graph::Op synchronisation(NameId name, std::size_t job, Seconds alone) {
     graph::Op op{name, graph::Category::kCommunication, Picoseconds(0)};
+    if (alone.s() == 0) return op;  // which waits for nobody
     if (capacity_)
       op.work = alone.s();
     else
@@ -99,8 +100,9 @@ Result<graph::Graph> turns_graph(std::span<const TurnTaker> jobs,
   Network network(builder, links);
   std::uint32_t lease = 0;
   for (std::size_t j = 0; j < jobs.size(); ++j) {
-    const Picoseconds hidden = Picoseconds::from(jobs[j].hidden);
-    const Picoseconds before = Picoseconds::from(jobs[j].compute) - hidden;
+    const Picoseconds compute = Picoseconds::from(jobs[j].compute);
+    const Picoseconds hidden = std::min(Picoseconds::from(jobs[j].hidden), compute);
+    const Picoseconds before = compute - hidden;
     const Seconds alone = jobs[j].hidden + jobs[j].exposed;
     std::vector<OpId> last;
     for (std::uint32_t i = 0; i < iterations[j]; ++i) {

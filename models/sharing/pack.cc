@@ -347,7 +347,7 @@ Result<Packing> pack(std::span<const PackJob> jobs, const Site& site, Goal goal)
       return fail(fmt::format("job '{}' takes no time that could be counted", job.name));
     if (job.exposed && job.like && *job.exposed > job.like->step)
       return fail(fmt::format("job '{}' exposes more than its step", job.name));
-    if (job.exposed && job.like && job.hidden > job.like->step - *job.exposed)
+    if (job.exposed && job.like && job.hidden > (job.like->step - *job.exposed) * (1 + 1e-9))
       return fail(fmt::format("job '{}' hides more than it computes", job.name));
     for (const auto& [kind, rate] : job.slice_rates)
       if (!(rate.value > 0) || !std::isfinite(rate.value))

@@ -16,6 +16,8 @@ constexpr double kLongerWins = 0.15;
 
 /// How hard terms are held to 0, in rows of an error of 10 %.
 constexpr double kFamilyPair = 0.3, kSlope = 1.0, kTenant = 1.0, kOverall = 0.01;
+/// And those of which a law to begin with has measured pairs.
+constexpr double kKnown = 3;
 constexpr const char* kOverallName = "*";
 constexpr double kWhole = 0.999;
 
@@ -52,17 +54,17 @@ std::vector<PairTerm> pair_terms(const std::map<std::string, FamilyBatches>& fam
   };
   const std::string &j = job.family, &o = other.family;
   const double own = batch(job), its = batch(other);
-  return {{kOverallName, 1, kOverall},
-          {fmt::format("{} beside {}", j, o), 1, kFamilyPair},
-          {fmt::format("{} and {}", std::min(j, o), std::max(j, o)), 1, kFamilyPair},
-          {fmt::format("{} beside *", j), 1, kFamilyPair},
-          {fmt::format("* beside {}", o), 1, kFamilyPair},
-          {fmt::format("own batch: {} beside {}", j, o), own, kSlope},
-          {fmt::format("its batch: {} beside {}", j, o), its, kSlope},
-          {fmt::format("own batch: {} beside *", j), own, kSlope},
-          {fmt::format("its batch: * beside {}", o), its, kSlope},
-          {fmt::format("at {:g}: {} beside *", job.batch, j), 1, kTenant},
-          {fmt::format("at {:g}: * beside {}", other.batch, o), 1, kTenant}};
+  return {{kOverallName, 1, kOverall, false, false},
+          {fmt::format("{} beside {}", j, o), 1, kFamilyPair, true, true},
+          {fmt::format("{} and {}", std::min(j, o), std::max(j, o)), 1, kFamilyPair, true, true},
+          {fmt::format("{} beside *", j), 1, kFamilyPair, true, false},
+          {fmt::format("* beside {}", o), 1, kFamilyPair, false, true},
+          {fmt::format("own batch: {} beside {}", j, o), own, kSlope, true, true},
+          {fmt::format("its batch: {} beside {}", j, o), its, kSlope, true, true},
+          {fmt::format("own batch: {} beside *", j), own, kSlope, true, false},
+          {fmt::format("its batch: * beside {}", o), its, kSlope, false, true},
+          {fmt::format("at {:g}: {} beside *", job.batch, j), 1, kTenant, true, false},
+          {fmt::format("at {:g}: * beside {}", other.batch, o), 1, kTenant, false, true}};
 }
 
 PairLaw::PairLaw(std::span<const MeasuredPair> pairs, std::shared_ptr<const PairLaw> from)
@@ -76,8 +78,9 @@ PairLaw::PairLaw(std::span<const MeasuredPair> pairs, std::shared_ptr<const Pair
     std::vector<std::pair<int, double>>& row = rows.emplace_back();
     for (const PairTerm& term : pair_terms(families_, job, other)) {
       const auto [at, fresh] = columns.emplace(term.name, static_cast<int>(columns.size()));
-      // A law to begin with knows already what all pairs of the GPU have in common.
-      if (fresh) held_by_column.push_back(from_ ? std::max(term.held, kFamilyPair) : term.held);
+      const bool is_known = from_ && (!term.of_job || from_->knows(job.family)) &&
+                            (!term.of_other || from_->knows(other.family));
+      if (fresh) held_by_column.push_back(is_known ? std::max(term.held, kKnown) : term.held);
       row.emplace_back(at->second, term.value);
     }
     sliced.push_back(before(job, other));

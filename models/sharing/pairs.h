@@ -49,15 +49,16 @@ struct FamilyBatches {
 };
 
 struct PairTerm {
-  std::string name;  ///< "LM beside ResNet-50"; `*` is any family
-  double value;      ///< what its coefficient is multiplied by
-  double held;       ///< how hard it is held to 0, in rows of an error of 10 %
+  std::string name;       ///< "LM beside ResNet-50"; `*` is any family
+  double value;           ///< what its coefficient is multiplied by
+  double held;            ///< how hard it is held to 0, in rows of an error of 10 %
+  bool of_job, of_other;  ///< whose family it is about; of neither: of all pairs
 };
 
 class PairLaw {
  public:
   /// Of time slicing alone where no pair is given. Terms are held to what `from` says where it is
-  /// given: the law of other jobs on this GPU.
+  /// given, harder where it knows the families: the law of other jobs on this GPU.
   explicit PairLaw(std::span<const MeasuredPair> pairs = {},
                    std::shared_ptr<const PairLaw> from = nullptr);
   /// As it was fitted.
