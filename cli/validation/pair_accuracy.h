@@ -2,6 +2,7 @@
 #pragma once
 
 #include <filesystem>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -35,7 +36,7 @@ struct PairRow {
 
 struct PairCase {
   std::string gpu, from;
-  double goal;
+  std::optional<double> goal;
   std::size_t fitted = 0;  ///< pairs behind a prediction
   std::vector<PairRow> rows = {};
 };
