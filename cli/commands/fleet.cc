@@ -1,10 +1,14 @@
 // rehearse fleet: many jobs on many GPUs, under a policy.
+#include <cmath>
+#include <map>
+
 #include <CLI/CLI.hpp>
 #include <fmt/core.h>
 
 #include "cli/commands/commands.h"
 #include "cli/commands/fleet_result.h"
 #include "cli/config/gpu_slices.h"
+#include "cli/config/predicted_job.h"
 #include "cli/output/result.h"
 #include "sim/base/text.h"
 #include "sim/cluster/catalog.h"
@@ -31,6 +35,33 @@ Result<Nanoseconds> time_of(const std::string& text) {
 template <class E>
 E index_of(std::span<const std::string_view> names, const std::string& name) {
   return static_cast<E>(std::find(names.begin(), names.end(), name) - names.begin());
+}
+
+/// Works, and what else the list does not say, of jobs that it leaves to predictions.
+Status predict_works(fleet::JobList& list, const std::filesystem::path& path) {
+  std::map<std::filesystem::path, PredictedJob> known;
+  for (const fleet::ToPredict& what : list.to_predict) {
+    auto found = known.find(what.file);
+    if (found == known.end()) {
+      const Result<PredictedJob> predicted = predict_job(what.file);
+      if (!predicted) return forward(predicted);
+      found = known.emplace(what.file, *predicted).first;
+    }
+    const PredictedJob& predicted = found->second;
+    fleet::Job& job = list.jobs[what.job];
+    const Seconds work = predicted.step * what.steps;
+    if (work > fleet::kLongestWork.seconds())
+      return fail(Diagnostic{
+          .file = path.string(),
+          .key = fmt::format("jobs[{}].steps", what.job),
+          .problem = fmt::format("{:g} steps of {}", what.steps, to_string(predicted.step)),
+          .expected = "at most 3e8 s"});
+    job.work = Nanoseconds(std::llround(work.s() * 1e9));
+    if (!what.gpus) job.gpus = predicted.ranks;
+    if (!what.memory) job.memory = predicted.memory;
+    if (!job.step) job.step = predicted.step;
+  }
+  return {};
 }
 
 /// Which end of the intervals of rates on slices.
@@ -113,6 +144,7 @@ Result<Exit> run(const Options& options, const Globals& globals) {
   Result<fleet::JobList> list = fleet::load_jobs(options.jobs);
   if (!list) return forward(list);
   result.list = std::move(*list);
+  if (Status ok = predict_works(result.list, options.jobs); !ok) return forward(ok);
   if (result.list.jobs.empty())
     return fail(Diagnostic{.file = options.jobs.string(), .problem = "holds no job"});
   std::optional<SliceRates> rates;

@@ -7,6 +7,7 @@
 
 #include "cli/commands/mig_predict.h"
 #include "cli/config/gpu_slices.h"
+#include "cli/config/predicted_job.h"
 #include "sim/base/text.h"
 #include "sim/base/yaml.h"
 #include "sim/cluster/catalog.h"
@@ -79,15 +80,49 @@ SliceBasis read_slice_law(const YamlMap& map, const Device& device,
   return SliceBasis::kShare;
 }
 
+/// What `predict` says; nothing without it, and where it is wrong.
+std::optional<PredictedJob> read_prediction(const YamlMap& map,
+                                            const std::filesystem::path& folder) {
+  const auto file = map.optional<std::string>("predict");
+  const auto steps = map.optional<double>("steps");
+  if (map.has("steps") != (map.has("predict") && !map.has("duration")) ||
+      (steps && !(*steps >= 0 && *steps <= 1e15)))
+    map.report("steps", "goes with predict, in the place of a duration",
+               "predict: FILE and steps: NUMBER, 0 or more");
+  if (!file) return std::nullopt;
+  const Result<PredictedJob> predicted = predict_job(folder / *file);
+  if (predicted) return *predicted;
+  const Diagnostic& d = predicted.error().diagnostics.front();
+  map.report("predict", fmt::format("{}: {}", d.file, d.problem), d.expected, d.nearest);
+  return std::nullopt;
+}
+
 PackJob read_job(const YamlMap& map, const sharing::Site& site, const Device& device,
                  const std::filesystem::path& folder, SliceBasis& basis) {
-  if (!map.has("duration")) map.report("duration", "is missing", "a time, such as 90 min");
+  const std::optional<PredictedJob> predicted = read_prediction(map, folder);
+  if (!predicted && !map.has("duration") && !map.has("predict"))
+    map.report("duration", "is missing", "a time, such as 90 min, or predict: FILE, steps: NUMBER");
   PackJob job{.name = map.required<std::string>("job").value_or(""),
               .work = time_in(map, "duration").value_or(Seconds::s(0)),
               .memory = map.optional<Bytes>("memory"),
               .exposed = time_in(map, "exposed"),
               .deadline = time_in(map, "deadline")};
-  if (const auto gpus = map.optional<std::int64_t>("gpus")) {
+  std::optional<std::int64_t> gpus = map.optional<std::int64_t>("gpus");
+  std::optional<Seconds> step = time_in(map, "step");
+  std::optional<Seconds> all = time_in(map, "communication");
+  if (predicted) {
+    if (!map.has("duration"))
+      job.work = predicted->step * map.optional<double>("steps").value_or(0);
+    if (!gpus) gpus = predicted->ranks;
+    if (!job.memory) job.memory = predicted->memory;
+    // What the file measured of a step goes before all that is predicted of it.
+    if (!step && !map.has("exposed")) {
+      step = predicted->step;
+      job.exposed = predicted->exposed;
+      if (!all) all = predicted->exposed + predicted->hidden;
+    }
+  }
+  if (gpus) {
     if (*gpus < 1 || *gpus > static_cast<std::int64_t>(site.gpus))
       map.report("gpus", fmt::format("{} GPUs", *gpus), fmt::format("1 to {}", site.gpus));
     else
@@ -95,7 +130,6 @@ PackJob read_job(const YamlMap& map, const sharing::Site& site, const Device& de
   }
   if (job.memory && *job.memory > site.memory)
     map.report("memory", fmt::format("is more than the {} of a GPU", to_string(site.memory)));
-  const auto step = time_in(map, "step");
   const auto batch = map.optional<double>("batch");
   if (step && !(step->s() > 0)) map.report("step", "is no time", "above 0 s");
   if (batch && !(*batch > 0)) map.report("batch", "is no batch", "above 0");
@@ -107,8 +141,8 @@ PackJob read_job(const YamlMap& map, const sharing::Site& site, const Device& de
       map.report(key, "needs a step", "step: the time of a step alone");
   if (step && job.exposed && *job.exposed > *step)
     map.report("exposed", "is longer than the step", to_string(*step));
-  if (const auto all = time_in(map, "communication")) {
-    if (!job.exposed || *all < *job.exposed || (step && *all > *step))
+  if (all) {
+    if (!job.exposed || *all < *job.exposed || (step && *all > *step * (1 + 1e-9)))
       map.report("communication", "is not all of a step's", "from exposed to step");
     else
       job.hidden = *all - *job.exposed;

@@ -6,7 +6,7 @@
 #include <fmt/core.h>
 
 #include "cli/config/job_file.h"
-#include "models/job/usage.h"
+#include "cli/config/predicted_job.h"
 #include "models/sharing/crossover.h"
 #include "sim/engine/simgrid.h"
 
@@ -56,25 +56,6 @@ Estimate<double> quantity_of(const step::Step& step, Quantity quantity) {
   }
   const Estimate<Bytes>& peak = memory::fullest(step.memory).peak;
   return {peak.value.b(), peak.low.b(), peak.high.b(), peak.provenance};
-}
-
-/// Communication of a step that its computing hides: what its collectives take, from when the last
-/// member comes, on a rank that takes part in most of it, less what shows.
-Seconds hidden_communication(const step::Step& step) {
-  Seconds most = Seconds::s(0);
-  const job::LoweredJob& lowered = step.lowered;
-  std::vector<Seconds> by_rank(lowered.ranks.size(), Seconds::s(0));
-  for (const job::Collective& collective : lowered.collectives) {
-    const Seconds time = job::time_of(collective, step.timeline);
-    for (const OpId member : collective.members) {
-      const auto after = std::upper_bound(lowered.first_op.begin(), lowered.first_op.end(),
-                                          static_cast<std::uint32_t>(member.index()));
-      const auto rank = static_cast<std::size_t>(after - lowered.first_op.begin()) - 1;
-      if (rank < by_rank.size()) most = std::max(most, by_rank[rank] += time);
-    }
-  }
-  const Seconds exposed = step.breakdown.exposed_communication;
-  return std::clamp(most - exposed, Seconds::s(0), step.time.value - exposed);
 }
 
 /// What jobs gain that take turns on the devices; each communicates beside its backward pass for

@@ -76,7 +76,14 @@ Result<JobList> read_yaml(const YamlFile& file) {
   if (!root.has("jobs")) root.report("jobs", "is missing", "a list of jobs");
   for (const YamlMap& map : root.maps("jobs")) {
     const auto name = map.required<std::string>("job");
-    const auto duration = map.required<Seconds>("duration");
+    const auto duration = map.optional<Seconds>("duration");
+    const auto predict = map.optional<std::string>("predict");
+    const auto steps = map.optional<double>("steps");
+    if (predict.has_value() == map.has("duration"))
+      map.report("duration", predict ? "is given twice" : "is missing",
+                 "duration: TIME, or predict: FILE and steps: NUMBER");
+    if (predict.has_value() != map.has("steps") || (steps && !(*steps >= 0 && *steps <= 1e15)))
+      map.report("steps", "goes with predict", "predict: FILE and steps: NUMBER, 0 or more");
     const auto submit = map.optional<Seconds>("submit");
     const auto gpus = map.optional<std::int64_t>("gpus");
     Job job{.name = name.value_or(""), .user = map.optional<std::string>("user").value_or("")};
@@ -101,6 +108,12 @@ Result<JobList> read_yaml(const YamlFile& file) {
       map.report(host ? "host" : "step", std::move(problem), std::move(expected));
     });
     map.no_other_keys();
+    if (predict && steps)
+      list.to_predict.push_back({.job = list.jobs.size(),
+                                 .file = *predict,
+                                 .steps = *steps,
+                                 .gpus = gpus.has_value(),
+                                 .memory = job.memory.has_value()});
     list.jobs.push_back(std::move(job));
   }
   root.no_other_keys();
@@ -157,7 +170,10 @@ Result<JobList> load_jobs(const std::filesystem::path& path) {
   if (path.extension() == ".yaml" || path.extension() == ".yml") {
     const Result<YamlFile> file = YamlFile::load(path);
     if (!file) return forward(file);
-    return read_yaml(*file);
+    Result<JobList> list = read_yaml(*file);
+    if (list)
+      for (ToPredict& job : list->to_predict) job.file = path.parent_path() / job.file;
+    return list;
   }
   if (is_pai(path)) return load_pai(path.parent_path());
   const Result<std::string> text = read_file(path);
