@@ -11,6 +11,7 @@
 #include "cli/commands/calibrate_job.h"
 #include "cli/commands/commands.h"
 #include "cli/output/result.h"
+#include "cli/validation/pair_accuracy.h"
 #include "models/comm/transfer.h"
 #include "sim/base/file.h"
 #include "sim/base/text.h"
@@ -197,6 +198,30 @@ Result<Exit> run_shipped(const Options& options, const Globals& globals) {
   return report(all, globals);
 }
 
+/// What was fitted, where the result is the files.
+Result<Exit> report_files(const Table& table, const Globals& globals) {
+  const Formats formats = {.text = [&] { return table.text(); },
+                           .json = [] { return json_root("calibrate"); },
+                           .table = [&] { return table; }};
+  if (Status ok = write_result(globals, formats); !ok) return forward(ok);
+  return Exit::kSuccess;
+}
+
+/// What pairs of jobs keep of their speed, one file per device.
+Result<Exit> run_pairs(const Options& options, const Globals& globals) {
+  const Result<std::vector<sharing::ShippedPairs>> fitted = fit_shipped_pairs(options.data);
+  if (!fitted) return forward(fitted);
+  Table table({{"device", Align::kLeft}, {"rows"}, {"residual (%)"}, {"left out (%)"}});
+  for (const sharing::ShippedPairs& pairs : *fitted) {
+    if (Status ok = save(options.file / (pairs.device + ".yaml"), sharing::to_yaml(pairs)); !ok)
+      return forward(ok);
+    table.add({pairs.device, grouped(pairs.rows),
+               fmt::format("{:.1f}", pairs.law->residual() * 100),
+               fmt::format("{:.1f}", pairs.left_out * 100)});
+  }
+  return report_files(table, globals);
+}
+
 /// Calibrations of operations, one file per device.
 Result<Exit> run_operations(const Options& options, const Globals& globals) {
   const Result<std::vector<DealtOperations>> dealt = deal_operations(options.data);
@@ -214,11 +239,7 @@ Result<Exit> run_operations(const Options& options, const Globals& globals) {
     for (const auto& m : c.matrix) add(compute::to_string(m.arithmetic), m.fitted);
     if (c.memory) add("memory", c.memory->fitted);
   }
-  const Formats formats = {.text = [&] { return table.text(); },
-                           .json = [] { return json_root("calibrate"); },
-                           .table = [&] { return table; }};
-  if (Status ok = write_result(globals, formats); !ok) return forward(ok);
-  return Exit::kSuccess;
+  return report_files(table, globals);
 }
 
 }  // namespace
@@ -286,6 +307,21 @@ void add_calibrate(CLI::App& app, Action& action) {
       "Example: rehearse calibrate operations --data data --into models/compute/calibrations");
   operations->callback([options, &action] {
     action = [options](const Globals& globals) { return run_operations(*options, globals); };
+  });
+
+  CLI::App* pairs = command->add_subcommand(
+      "pairs",
+      "What two jobs on one GPU keep of their speed: fit the shipped laws again, from the "
+      "published tables");
+  pairs->add_option("--data", options->data, "folder of the published tables")
+      ->type_name("FOLDER")
+      ->required();
+  pairs->add_option("--into", options->file, "folder for the files")
+      ->type_name("FOLDER")
+      ->required();
+  pairs->footer("Example: rehearse calibrate pairs --data data --into models/sharing/pairs");
+  pairs->callback([options, &action] {
+    action = [options](const Globals& globals) { return run_pairs(*options, globals); };
   });
 }
 

@@ -1,10 +1,14 @@
 // rehearse fleet: many jobs on many GPUs, under a policy.
+#include <cmath>
+#include <map>
+
 #include <CLI/CLI.hpp>
 #include <fmt/core.h>
 
 #include "cli/commands/commands.h"
 #include "cli/commands/fleet_result.h"
 #include "cli/config/gpu_slices.h"
+#include "cli/config/job_outline.h"
 #include "cli/output/result.h"
 #include "sim/base/text.h"
 #include "sim/cluster/catalog.h"
@@ -33,19 +37,99 @@ E index_of(std::span<const std::string_view> names, const std::string& name) {
   return static_cast<E>(std::find(names.begin(), names.end(), name) - names.begin());
 }
 
+/// Works, and what else the list does not say, of jobs that it leaves to predictions.
+Status predict_works(fleet::JobList& list, const std::filesystem::path& path) {
+  std::map<std::filesystem::path, JobOutline> known;
+  for (const fleet::ToPredict& what : list.to_predict) {
+    auto found = known.find(what.file);
+    if (found == known.end()) {
+      const Result<JobOutline> predicted = outline_of(what.file);
+      if (!predicted) return forward(predicted);
+      found = known.emplace(what.file, *predicted).first;
+    }
+    const JobOutline& predicted = found->second;
+    fleet::Job& job = list.jobs[what.job];
+    const Seconds work = predicted.step * what.steps;
+    if (work > fleet::kLongestWork.seconds())
+      return fail(Diagnostic{
+          .file = path.string(),
+          .key = fmt::format("jobs[{}].steps", what.job),
+          .problem = fmt::format("{:g} steps of {}", what.steps, to_string(predicted.step)),
+          .expected = "at most 3e8 s"});
+    job.work = Nanoseconds(std::llround(work.s() * 1e9));
+    if (!what.gpus) job.gpus = predicted.ranks;
+    if (!what.memory) job.memory = predicted.memory;
+    if (!job.step) job.step = predicted.step;
+  }
+  return {};
+}
+
+/// Which end of the intervals of rates on slices.
+enum class End : std::uint8_t { kLow, kValue, kHigh };
+
+/// Rates on slices of jobs of which a step and its host are known: by the law of a slice. Others
+/// have the share of the compute slices.
+class SliceRates {
+ public:
+  SliceRates(const GpuSlices& slices, const std::vector<fleet::Job>& jobs) {
+    for (std::size_t k = 0; k < slices.kinds.size(); ++k)
+      shares_.push_back(sharing::rate_by_share(slices.device, slices.profiles[k]));
+    for (const fleet::Job& job : jobs) {
+      std::vector<Estimate<double>>& rates = by_job_.emplace_back();
+      if (!job.step || !job.host) continue;
+      for (std::size_t k = 0; k < slices.kinds.size(); ++k)
+        rates.push_back(sharing::rate_by_step(*job.step, *job.host, sharing::WorkKind::kUnknown,
+                                              true, slices.ratio(k), sharing::shipped_constants()));
+    }
+  }
+
+  bool by_law(std::size_t job) const { return !by_job_[job].empty(); }
+  double rate(const fleet::Tenancy& tenancy, End end) const {
+    if (!tenancy.self.slice) return 1;
+    const auto& rates = by_law(tenancy.self.job) ? by_job_[tenancy.self.job] : shares_;
+    const Estimate<double>& rate = rates[*tenancy.self.slice];
+    return end == End::kLow ? rate.low : end == End::kHigh ? rate.high : rate.value;
+  }
+
+ private:
+  std::vector<Estimate<double>> shares_;                    // by kind
+  std::vector<std::vector<Estimate<double>>> by_job_ = {};  // by kind; empty: nothing known
+};
+
+/// The same list with slices as slow, and as fast, as they may be.
+Status run_ends(const SliceRates& rates, FleetRun& run) {
+  OnSlices& ends = run.on_slices.emplace();
+  for (std::size_t j = 0; j < run.list.jobs.size(); ++j)
+    if (run.outcome.jobs[j] && run.outcome.jobs[j]->slice)
+      ++(rates.by_law(j) ? ends.by_law : ends.by_share);
+  // Jobs that wait for others can make a list longer where one of them is faster.
+  ends.soonest = ends.latest = run.outcome.makespan;
+  for (const End end : {End::kHigh, End::kLow}) {
+    fleet::Options options = run.options;
+    options.rate = [&](const fleet::Tenancy& tenancy) { return rates.rate(tenancy, end); };
+    const Result<fleet::Outcome> outcome = fleet::run(run.fleet, run.list.jobs, options);
+    if (!outcome) return forward(outcome);
+    ends.soonest = std::min(ends.soonest, outcome->makespan);
+    ends.latest = std::max(ends.latest, outcome->makespan);
+  }
+  return {};
+}
+
 Result<Exit> run(const Options& options, const Globals& globals) {
   FleetRun result;
   result.fleet = {
       .nodes = options.nodes, .gpus_per_node = options.gpus_per_node, .nodes_per_pod = options.pod};
+  std::optional<GpuSlices> slices;
   if (!options.device.empty()) {
     const Result<const cluster::Gpu*> gpu = cluster::find_gpu(options.device);
     if (!gpu) return forward(gpu);
     result.fleet.memory = (*gpu)->memory;
     if (options.slices) {
-      Result<GpuSlices> slices = slices_of(**gpu);
-      if (!slices) return forward(slices);
-      result.fleet.positions = slices->positions;
-      result.fleet.slices = std::move(slices->kinds);
+      Result<GpuSlices> found = slices_of(**gpu);
+      if (!found) return forward(found);
+      result.fleet.positions = found->positions;
+      result.fleet.slices = found->kinds;
+      slices = std::move(*found);
     }
   }
   result.options.policy = index_of<fleet::Policy>(fleet::kPolicyNames, options.policy);
@@ -60,11 +144,19 @@ Result<Exit> run(const Options& options, const Globals& globals) {
   Result<fleet::JobList> list = fleet::load_jobs(options.jobs);
   if (!list) return forward(list);
   result.list = std::move(*list);
+  if (Status ok = predict_works(result.list, options.jobs); !ok) return forward(ok);
   if (result.list.jobs.empty())
     return fail(Diagnostic{.file = options.jobs.string(), .problem = "holds no job"});
+  std::optional<SliceRates> rates;
+  if (slices) {
+    rates.emplace(*slices, result.list.jobs);
+    result.options.rate = [&](const fleet::Tenancy& t) { return rates->rate(t, End::kValue); };
+  }
   Result<fleet::Outcome> outcome = fleet::run(result.fleet, result.list.jobs, result.options);
   if (!outcome) return forward(outcome);
   result.outcome = std::move(*outcome);
+  if (rates)
+    if (Status ok = run_ends(*rates, result); !ok) return forward(ok);
   const Formats formats = {.text = [&] { return fleet_text(result); },
                            .json = [&] { return fleet_json(result); },
                            .table = [&] { return fleet_table(result); }};

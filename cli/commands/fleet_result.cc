@@ -74,6 +74,12 @@ std::string fleet_text(const FleetRun& run) {
   text += fmt::format("\nmakespan {}, utilization {:.1f} %, fragmentation {:.1f} %, {}\n",
                       to_string(o.makespan.seconds()), o.utilization * 100, o.fragmentation * 100,
                       counted(o.preemptions, "preemption"));
+  if (run.on_slices)
+    text += fmt::format(
+        "on slices: {} by the law of a slice, {} by the share of the compute slices; makespan {} "
+        "to {} as slices are as fast or as slow as they may be\n",
+        counted(run.on_slices->by_law, "job"), counted(run.on_slices->by_share, "job"),
+        to_string(run.on_slices->soonest.seconds()), to_string(run.on_slices->latest.seconds()));
   const auto row = [](const Spread& x, const auto& show) {
     return fmt::format("mean {}, median {}, 90 % below {}, worst {}\n", show(x.mean),
                        show(x.median), show(x.p90), show(x.worst));
@@ -101,6 +107,11 @@ Json fleet_json(const FleetRun& run) {
   json["preemptions"] = o.preemptions;
   json["queued_s"] = spread_json(queueing(run));
   json["slowdown"] = spread_json(slowdowns(run));
+  if (run.on_slices)
+    json["on_slices"] = {{"by_law", run.on_slices->by_law},
+                         {"by_share", run.on_slices->by_share},
+                         {"makespan_fast_s", seconds_of(run.on_slices->soonest)},
+                         {"makespan_slow_s", seconds_of(run.on_slices->latest)}};
   json["jobs"] = Json::array();
   for (std::size_t j = 0; j < run.list.jobs.size(); ++j) {
     const fleet::Job& job = run.list.jobs[j];

@@ -1,6 +1,5 @@
 // rehearse mig: how a GPU can be partitioned, and what a job takes on its partitions.
 #include <algorithm>
-#include <array>
 
 #include <CLI/CLI.hpp>
 #include <fmt/core.h>
@@ -13,10 +12,6 @@
 
 namespace rehearse::cli {
 namespace {
-
-/// By sharing::WorkKind.
-constexpr std::array<std::string_view, sharing::kWorkKinds> kWorkNames = {
-    "fp32_matmul", "transformer", "convolutional", "unknown"};
 
 struct Options {
   std::string device;
@@ -77,11 +72,13 @@ void add_predict(CLI::App& mig, Action& action) {
       ->add_option_function<std::string>(
           "--work",
           [question](const std::string& name) {
-            const auto at = std::find(kWorkNames.begin(), kWorkNames.end(), name);
-            if (at == kWorkNames.end())
-              throw CLI::ValidationError(
-                  "--work", fmt::format("unknown kind '{}'; {}", name, suggest(name, kWorkNames)));
-            question->kind = static_cast<sharing::WorkKind>(at - kWorkNames.begin());
+            const auto at =
+                std::find(sharing::kWorkKindNames.begin(), sharing::kWorkKindNames.end(), name);
+            if (at == sharing::kWorkKindNames.end())
+              throw CLI::ValidationError("--work",
+                                         fmt::format("unknown kind '{}'; {}", name,
+                                                     suggest(name, sharing::kWorkKindNames)));
+            question->kind = static_cast<sharing::WorkKind>(at - sharing::kWorkKindNames.begin());
           },
           "what the job mostly computes: fp32_matmul, transformer (in matrix units), "
           "convolutional, unknown (default)")

@@ -5,6 +5,7 @@
 #include "cli/commands/commands.h"
 #include "cli/config/pack_file.h"
 #include "cli/output/result.h"
+#include "models/sharing/pair_choice.h"
 #include "sim/base/text.h"
 
 namespace rehearse::cli {
@@ -17,6 +18,8 @@ using sharing::Sharing;
 struct Packed {
   PackFile file;
   Packing packing;
+  std::vector<std::pair<std::size_t, std::size_t>> to_measure =
+      {};  ///< jobs, the most telling first
 };
 
 std::string names_of(const Packed& p, const Placed& placed) {
@@ -35,19 +38,91 @@ std::string gpus_of(const Placed& placed) {
   return text;
 }
 
+/// What rates of jobs side by side rest on.
+std::string basis_of(const Packed& p, std::size_t a, std::size_t b) {
+  const PackPairs& pairs = *p.file.pairs;
+  const sharing::ShippedPairs* shipped = pairs.shipped();
+  const std::string of = shipped ? fmt::format(" on {} ({:.0f} % off on pairs left out)",
+                                               shipped->device, shipped->left_out * 100)
+                                 : "";
+  switch (pairs.shares(a, b)->basis) {
+    case PairShares::Basis::kMeasured:
+      return "as this pair was measured";
+    case PairShares::Basis::kFamilies:
+      return "by measured pairs of their families" + of;
+    case PairShares::Basis::kStrangers:
+      return fmt::format("by time slicing and pairs of other families{}: measure it",
+                         shipped ? " on " + shipped->device : "");
+    case PairShares::Basis::kSliced:
+      break;
+  }
+  return "by time slicing, no pair measured: measure it";
+}
+
+/// What rates on slices rest on, each basis once.
+std::string slice_basis_of(const Packed& p, const Placed& placed) {
+  constexpr std::string_view kBases[] = {"as given", "by the law of a slice, from a sweep",
+                                         "by the law of a slice, from a step and its host",
+                                         "by the share of the compute slices, the least known"};
+  std::string text;
+  for (std::size_t basis = 0; basis < std::size(kBases); ++basis)
+    for (const std::size_t j : placed.jobs)
+      if (p.file.slice_basis[j] == static_cast<SliceBasis>(basis)) {
+        text += (text.empty() ? "" : ", ") + std::string(kBases[basis]);
+        break;
+      }
+  return text;
+}
+
 std::string why(const Packed& p, const Placed& placed) {
   if (placed.how == Sharing::kAlone) return "no way to share it with others helps the goal";
   std::string rates;
-  for (const double rate : placed.rates)
-    rates += (rates.empty() ? "" : ", ") + fmt::format("{:.2f}", rate);
+  for (std::size_t i = 0; i < placed.rates.size(); ++i) {
+    rates += fmt::format("{}{:.2f}", i == 0 ? "" : ", ", placed.rates[i]);
+    if (placed.ranges.empty()) continue;
+    const auto [low, high] = placed.ranges[i];
+    if (low < high) rates += fmt::format(" ({:.2f} to {:.2f})", low, high);
+  }
   std::string text =
       fmt::format("{:.2f} times the work of one after another; rates {}", placed.gain, rates);
-  if (placed.how == Sharing::kSlices) text += "; neighbours do not disturb each other";
-  if (placed.how == Sharing::kCrossover) text += "; one computes while another communicates";
-  if (placed.how == Sharing::kTogether)
-    text +=
-        p.file.measured_pairs > 0 ? "; by measured pairs" : "; by time slicing, no pair measured";
+  if (placed.how == Sharing::kSlices)
+    text += "; neighbours do not disturb each other; " + slice_basis_of(p, placed);
+  if (placed.how == Sharing::kCrossover)
+    text += fmt::format("; one computes while another communicates, links {}",
+                        sharing::kLinksNames[static_cast<int>(p.file.site.links)]);
+  if (placed.how == Sharing::kTogether) text += "; " + basis_of(p, placed.jobs[0], placed.jobs[1]);
   return text;
+}
+
+/// Pairs of jobs that could go together and of which nothing near was measured, as far as `count`.
+Result<std::vector<std::pair<std::size_t, std::size_t>>> to_measure(const PackFile& file,
+                                                                    std::size_t count) {
+  std::vector<std::pair<std::size_t, std::size_t>> unknown;
+  std::vector<sharing::JobPair> pairs, known;
+  for (std::size_t a = 0; a < file.jobs.size(); ++a)
+    for (std::size_t b = a + 1; b < file.jobs.size(); ++b) {
+      const sharing::PackJob &x = file.jobs[a], &y = file.jobs[b];
+      if (!x.like || !y.like || !x.memory || !y.memory || x.gpus != 1 || y.gpus != 1 ||
+          *x.memory + *y.memory > file.site.memory)
+        continue;
+      if (file.pairs->measured(a, b)) {
+        known.emplace_back(*x.like, *y.like);
+        continue;
+      }
+      const sharing::ShippedPairs* shipped = file.pairs->shipped();
+      if (shipped && shipped->law->knows(x.like->family) && shipped->law->knows(y.like->family))
+        continue;
+      pairs.emplace_back(*x.like, *y.like);
+      unknown.emplace_back(a, b);
+    }
+  if (pairs.size() + known.size() > sharing::kMostToChooseFrom)
+    return fail(fmt::format("{} pairs of jobs to choose from", pairs.size() + known.size()),
+                fmt::format("{} at most", sharing::kMostToChooseFrom),
+                "fewer jobs, one of each family and batch");
+  std::vector<std::pair<std::size_t, std::size_t>> chosen;
+  for (const std::size_t p : sharing::pairs_to_measure(pairs, count, known))
+    chosen.push_back(unknown[p]);
+  return chosen;
 }
 
 double usd(const Packed& p, Seconds held) {
@@ -70,7 +145,7 @@ std::string pack_text(const Packed& p) {
                std::string(sharing::kSharingNames[static_cast<int>(placed.how)]), gpus_of(placed),
                fmt::format("{:.1f}", placed.start.s()), fmt::format("{:.1f}", placed.end.s()),
                why(p, placed)});
-  text += table.text(100);
+  text += table.text(240);
   text += fmt::format("\nall done after {} (every job alone: {}), GPUs held for {} ({})\n",
                       to_string(k.makespan), to_string(k.makespan_alone), to_string(k.held),
                       to_string(k.held_alone));
@@ -79,6 +154,11 @@ std::string pack_text(const Packed& p) {
                         to_string(Usd::from_si(usd(p, k.held_alone))));
   if (k.late.s() > 0 || k.late_alone.s() > 0)
     text += fmt::format("late by {} in all ({})\n", to_string(k.late), to_string(k.late_alone));
+  for (std::size_t i = 0; i < p.to_measure.size(); ++i)
+    text += fmt::format("{}{} beside {}", i == 0 ? "measure, the most telling first: " : "; ",
+                        p.file.jobs[p.to_measure[i].first].name,
+                        p.file.jobs[p.to_measure[i].second].name);
+  if (!p.to_measure.empty()) text += "\n";
   return text;
 }
 
@@ -107,6 +187,13 @@ Table pack_table(const Packed& p) {
   return table;
 }
 
+Json two(const Json& a, const Json& b) {
+  Json list = Json::array();
+  list.push_back(a);
+  list.push_back(b);
+  return list;
+}
+
 Json pack_json(const Packed& p) {
   const Packing& k = p.packing;
   Json json = json_root("pack");
@@ -115,11 +202,14 @@ Json pack_json(const Packed& p) {
   for (const Placed& placed : k.placements) {
     Json names = Json::array();
     for (const std::size_t j : placed.jobs) names.push_back(p.file.jobs[j].name);
+    Json ranges = Json::array();
+    for (const auto& [low, high] : placed.ranges) ranges.push_back(two(low, high));
     json["placements"].push_back({{"jobs", std::move(names)},
                                   {"how", sharing::kSharingNames[static_cast<int>(placed.how)]},
                                   {"gpus", placed.gpus},
                                   {"slices", placed.slices},
                                   {"rates", placed.rates},
+                                  {"ranges", std::move(ranges)},
                                   {"start", json_measured(placed.start)},
                                   {"end", json_measured(placed.end)},
                                   {"gain", placed.gain},
@@ -137,6 +227,9 @@ Json pack_json(const Packed& p) {
   json["gpu_time_alone"] = json_measured(k.held_alone);
   json["late"] = json_measured(k.late);
   json["late_alone"] = json_measured(k.late_alone);
+  json["measure"] = Json::array();
+  for (const auto& [a, b] : p.to_measure)
+    json["measure"].push_back(two(p.file.jobs[a].name, p.file.jobs[b].name));
   if (p.file.usd_per_gpu_hour) {
     json["cost_usd"] = usd(p, k.held);
     json["cost_alone_usd"] = usd(p, k.held_alone);
@@ -144,7 +237,13 @@ Json pack_json(const Packed& p) {
   return json;
 }
 
-Result<Exit> run(const std::filesystem::path& path, const Globals& globals) {
+struct Options {
+  std::filesystem::path path;
+  std::size_t measure = 0;
+};
+
+Result<Exit> run(const Options& options, const Globals& globals) {
+  const std::filesystem::path& path = options.path;
   Result<PackFile> file = load_pack(path);
   if (!file) return forward(file);
   Result<Packing> packing = sharing::pack(file->jobs, file->site, file->goal);
@@ -153,7 +252,9 @@ Result<Exit> run(const std::filesystem::path& path, const Globals& globals) {
     for (Diagnostic& d : error.diagnostics) d.file = path.string();
     return tl::unexpected(std::move(error));
   }
-  const Packed packed{std::move(*file), std::move(*packing)};
+  auto measure = to_measure(*file, options.measure);
+  if (!measure) return forward(measure);
+  const Packed packed{std::move(*file), std::move(*packing), std::move(*measure)};
   const Formats formats = {.text = [&] { return pack_text(packed); },
                            .json = [&] { return pack_json(packed); },
                            .table = [&] { return pack_table(packed); }};
@@ -164,15 +265,21 @@ Result<Exit> run(const std::filesystem::path& path, const Globals& globals) {
 }  // namespace
 
 void add_pack(CLI::App& app, Action& action) {
-  auto path = std::make_shared<std::filesystem::path>();
+  auto options = std::make_shared<Options>();
   CLI::App* command = app.add_subcommand(
       "pack", "Where to put a set of jobs: slices, together, in turns or alone, and why");
-  command->add_option("JOBS", *path, "jobs, and the GPUs to put them on")
+  command->add_option("JOBS", options->path, "jobs, and the GPUs to put them on")
       ->type_name("FILE")
       ->required();
   command->footer("Example: rehearse pack examples/fleets/pack.yaml");
-  command->callback(
-      [path, &action] { action = [path](const Globals& globals) { return run(*path, globals); }; });
+  command
+      ->add_option("--measure", options->measure,
+                   "say which pairs of jobs are worth measuring beside each other, so many")
+      ->check(CLI::Range(1, 1000).description(""))
+      ->type_name("N");
+  command->callback([options, &action] {
+    action = [options](const Globals& globals) { return run(*options, globals); };
+  });
 }
 
 }  // namespace rehearse::cli

@@ -2,26 +2,29 @@
 
 #include <algorithm>
 
-#include <fmt/core.h>
-
 namespace rehearse::cli {
 
 Result<GpuSlices> slices_of(const cluster::Gpu& gpu) {
-  GpuSlices slices{.positions = 1, .kinds = {}};
-  for (const cluster::MigProfile* p : cluster::mig_profiles_of(gpu)) {
-    slices.positions = p->memory_slices_total;
-    if (p->media_extensions || p->placement_size == p->memory_slices_total) continue;
-    slices.kinds.push_back({p->name, p->usable_memory.value_or(p->memory), p->placement_size,
-                            p->placement_starts,
-                            static_cast<double>(p->compute_slices) / p->compute_slices_total});
+  Result<cluster::MigDevice> device = cluster::mig_device(gpu);
+  if (!device) return forward(device);
+  GpuSlices slices{.device = std::move(*device), .positions = 1};
+  slices.positions = slices.device.positions;
+  for (std::uint32_t i = 0; i < slices.device.profiles.size(); ++i) {
+    const cluster::MigProfile& p = slices.device.profile(i);
+    if (!p.media_extensions && p.placement_size < p.memory_slices_total)
+      slices.profiles.push_back(i);
   }
-  if (slices.kinds.empty())
-    return fail(fmt::format("'{}' has no MIG profiles in the catalog", gpu.name), {},
-                "rehearse catalog mig lists them");
-  std::stable_sort(slices.kinds.begin(), slices.kinds.end(),
-                   [](const fleet::SliceKind& a, const fleet::SliceKind& b) {
-                     return std::pair(a.size, a.rate) < std::pair(b.size, b.rate);
+  const auto rate = [&](std::uint32_t i) { return sharing::rate_by_share(slices.device, i).value; };
+  std::stable_sort(slices.profiles.begin(), slices.profiles.end(),
+                   [&](std::uint32_t a, std::uint32_t b) {
+                     return std::pair(slices.device.profile(a).placement_size, rate(a)) <
+                            std::pair(slices.device.profile(b).placement_size, rate(b));
                    });
+  for (const std::uint32_t i : slices.profiles) {
+    const cluster::MigProfile& p = slices.device.profile(i);
+    slices.kinds.push_back({p.name, p.usable_memory.value_or(p.memory), p.placement_size,
+                            p.placement_starts, rate(i)});
+  }
   return slices;
 }
 

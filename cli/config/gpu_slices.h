@@ -1,8 +1,11 @@
-// The MIG profiles of a GPU as slices of a fleet.
+// The MIG profiles of a GPU as slices of a fleet, and how fast jobs are on them.
 #pragma once
 
+#include <map>
+#include <string>
 #include <vector>
 
+#include "models/sharing/slice_rate.h"
 #include "sim/base/result.h"
 #include "sim/cluster/catalog.h"
 #include "sim/fleet/fleet.h"
@@ -10,12 +13,26 @@
 namespace rehearse::cli {
 
 struct GpuSlices {
+  cluster::MigDevice device;
   std::uint32_t positions;
-  std::vector<fleet::SliceKind> kinds;  ///< the smallest first
+  std::vector<fleet::SliceKind> kinds = {};  ///< the smallest first
+  std::vector<std::uint32_t> profiles = {};  ///< of each kind, in `device`
+
+  sharing::SliceRatio ratio(std::size_t kind) const {
+    return sharing::ratio_of(device, profiles[kind]);
+  }
+  /// Of each kind, with a rate of a job.
+  template <class RateOn>
+  std::map<std::string, Estimate<double>> rates(const RateOn& rate_on) const {
+    std::map<std::string, Estimate<double>> rates;
+    for (std::size_t k = 0; k < kinds.size(); ++k) rates.emplace(kinds[k].name, rate_on(k));
+    return rates;
+  }
 };
 
-/// Without profiles of media extensions, which are no larger, and of the whole GPU. A slice is as
-/// fast as its share of the compute slices. Fails where the catalog has no profiles.
+/// Without profiles of media extensions, which are no larger, and of the whole GPU. Where nothing
+/// is known of a job, a slice is as fast as its share of the compute slices. Fails where the
+/// catalog has no profiles.
 Result<GpuSlices> slices_of(const cluster::Gpu& gpu);
 
 }  // namespace rehearse::cli

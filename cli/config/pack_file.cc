@@ -5,7 +5,9 @@
 
 #include <fmt/core.h>
 
+#include "cli/commands/mig_predict.h"
 #include "cli/config/gpu_slices.h"
+#include "cli/config/job_outline.h"
 #include "sim/base/text.h"
 #include "sim/base/yaml.h"
 #include "sim/cluster/catalog.h"
@@ -23,14 +25,103 @@ std::optional<Seconds> time_in(const YamlMap& map, std::string_view key) {
   return std::nullopt;
 }
 
-PackJob read_job(const YamlMap& map, const sharing::Site& site) {
-  if (!map.has("duration")) map.report("duration", "is missing", "a time, such as 90 min");
+/// The device of the file, and what it divides into.
+struct Device {
+  std::string name = {};
+  std::optional<GpuSlices> slices = {};
+};
+
+/// Rates on slices from what the file says of the job's steps: a sweep, or a step and its host.
+SliceBasis read_slice_law(const YamlMap& map, const Device& device,
+                          const std::filesystem::path& folder, std::optional<Seconds> step,
+                          std::optional<double> batch, PackJob& job) {
+  const auto sweep = map.optional<std::string>("sweep");
+  const auto host = time_in(map, "host");
+  sharing::WorkKind kind = sharing::WorkKind::kUnknown;
+  map.choose("work", sharing::kWorkKindNames, kind);
+  const bool inference = map.optional<bool>("inference").value_or(false);
+  for (const std::string_view key : {"work", "inference"})
+    if (map.has(key) && !sweep && !host)
+      map.report(key, "says nothing alone", "beside sweep: FILE, or host: TIME");
+  if ((sweep || host) && !device.slices) {
+    map.report(sweep ? "sweep" : "host", fmt::format("'{}' has no slices", device.name));
+    return SliceBasis::kShare;
+  }
+  if (host && (!step || *host > *step)) {
+    map.report("host", step ? "is longer than the step" : "needs a step",
+               step ? to_string(*step) : "step: the time of a step alone");
+    return SliceBasis::kShare;
+  }
+  if (sweep) {
+    const Result<MigAnswer> answer = predict_slices(
+        {.device = device.name, .steps = folder / *sweep, .kind = kind, .inference = inference});
+    if (!answer) {
+      const Diagnostic& d = answer.error().diagnostics.front();
+      map.report("sweep", fmt::format("{}: {}", d.file, d.problem), d.expected, d.nearest);
+      return SliceBasis::kShare;
+    }
+    const double size = batch.value_or(answer->law.largest);
+    job.slice_rates = device.slices->rates([&](std::size_t k) {
+      return sharing::rate_by_law(answer->law, device.slices->ratio(k), size);
+    });
+    return SliceBasis::kSweep;
+  }
+  if (host && step && step->s() > 0) {
+    job.slice_rates = device.slices->rates([&](std::size_t k) {
+      return sharing::rate_by_step(*step, *host, kind, !inference, device.slices->ratio(k),
+                                   sharing::shipped_constants());
+    });
+    return SliceBasis::kStep;
+  }
+  if (device.slices)
+    job.slice_rates = device.slices->rates([&](std::size_t k) {
+      return sharing::rate_by_share(device.slices->device, device.slices->profiles[k]);
+    });
+  return SliceBasis::kShare;
+}
+
+/// What `predict` says; nothing without it, and where it is wrong.
+std::optional<JobOutline> read_prediction(const YamlMap& map, const std::filesystem::path& folder) {
+  const auto file = map.optional<std::string>("predict");
+  const auto steps = map.optional<double>("steps");
+  if (map.has("steps") != (map.has("predict") && !map.has("duration")) ||
+      (steps && !(*steps >= 0 && *steps <= 1e15)))
+    map.report("steps", "goes with predict, in the place of a duration",
+               "predict: FILE and steps: NUMBER, 0 or more");
+  if (!file) return std::nullopt;
+  const Result<JobOutline> predicted = outline_of(folder / *file);
+  if (predicted) return *predicted;
+  const Diagnostic& d = predicted.error().diagnostics.front();
+  map.report("predict", fmt::format("{}: {}", d.file, d.problem), d.expected, d.nearest);
+  return std::nullopt;
+}
+
+PackJob read_job(const YamlMap& map, const sharing::Site& site, const Device& device,
+                 const std::filesystem::path& folder, SliceBasis& basis) {
+  const std::optional<JobOutline> predicted = read_prediction(map, folder);
+  if (!predicted && !map.has("duration") && !map.has("predict"))
+    map.report("duration", "is missing", "a time, such as 90 min, or predict: FILE, steps: NUMBER");
   PackJob job{.name = map.required<std::string>("job").value_or(""),
               .work = time_in(map, "duration").value_or(Seconds::s(0)),
               .memory = map.optional<Bytes>("memory"),
               .exposed = time_in(map, "exposed"),
               .deadline = time_in(map, "deadline")};
-  if (const auto gpus = map.optional<std::int64_t>("gpus")) {
+  std::optional<std::int64_t> gpus = map.optional<std::int64_t>("gpus");
+  std::optional<Seconds> step = time_in(map, "step");
+  std::optional<Seconds> all = time_in(map, "communication");
+  if (predicted) {
+    if (!map.has("duration"))
+      job.work = predicted->step * map.optional<double>("steps").value_or(0);
+    if (!gpus) gpus = predicted->ranks;
+    if (!job.memory) job.memory = predicted->memory;
+    // What the file measured of a step goes before all that is predicted of it.
+    if (!step && !map.has("exposed")) {
+      step = predicted->step;
+      job.exposed = predicted->exposed;
+      if (!all) all = predicted->exposed + predicted->hidden;
+    }
+  }
+  if (gpus) {
     if (*gpus < 1 || *gpus > static_cast<std::int64_t>(site.gpus))
       map.report("gpus", fmt::format("{} GPUs", *gpus), fmt::format("1 to {}", site.gpus));
     else
@@ -38,7 +129,6 @@ PackJob read_job(const YamlMap& map, const sharing::Site& site) {
   }
   if (job.memory && *job.memory > site.memory)
     map.report("memory", fmt::format("is more than the {} of a GPU", to_string(site.memory)));
-  const auto step = time_in(map, "step");
   const auto batch = map.optional<double>("batch");
   if (step && !(step->s() > 0)) map.report("step", "is no time", "above 0 s");
   if (batch && !(*batch > 0)) map.report("batch", "is no batch", "above 0");
@@ -46,9 +136,17 @@ PackJob read_job(const YamlMap& map, const sharing::Site& site) {
     job.like =
         Resident{map.optional<std::string>("family").value_or(job.name), batch.value_or(1), *step};
   for (const std::string_view key : {"exposed", "family", "batch"})
-    if (map.has(key) && !step) map.report(key, "needs a step", "step: the time of a step alone");
+    if (map.has(key) && !step && !(key == "batch" && map.has("sweep")))
+      map.report(key, "needs a step", "step: the time of a step alone");
   if (step && job.exposed && *job.exposed > *step)
     map.report("exposed", "is longer than the step", to_string(*step));
+  if (all) {
+    if (!job.exposed || *all < *job.exposed || (step && *all > *step * (1 + 1e-9)))
+      map.report("communication", "is not all of a step's", "from exposed to step");
+    else
+      job.hidden = *all - *job.exposed;
+  }
+  basis = read_slice_law(map, device, folder, step, batch, job);
   if (const auto rates = map.map("slices"))
     for (const std::string& name : rates->keys()) {
       const auto rate = rates->optional<double>(name);
@@ -58,16 +156,18 @@ PackJob read_job(const YamlMap& map, const sharing::Site& site) {
       for (const fleet::SliceKind& kind : site.slices) known.push_back(kind.name);
       if (std::find(known.begin(), known.end(), name) == known.end())
         rates->report(name, "is no slice of the device", {}, suggest(name, known));
-      if (rate) job.slice_rates[name] = *rate;
+      if (rate) job.slice_rates[name] = {*rate, *rate, *rate, Provenance::kRecorded};
+      basis = SliceBasis::kGiven;
     }
   map.no_other_keys();
   return job;
 }
 
+using KnownPairs = std::map<std::pair<std::size_t, std::size_t>, std::pair<double, double>>;
+
 /// Pairs as they were measured, the same two jobs named in any order.
-std::vector<std::pair<std::pair<std::size_t, std::size_t>, std::pair<double, double>>> read_pairs(
-    const YamlMap& root, const std::vector<PackJob>& jobs) {
-  std::vector<std::pair<std::pair<std::size_t, std::size_t>, std::pair<double, double>>> pairs;
+KnownPairs read_pairs(const YamlMap& root, const std::vector<PackJob>& jobs) {
+  KnownPairs pairs;
   std::vector<std::string_view> names;
   for (const PackJob& job : jobs) names.push_back(job.name);
   for (const YamlMap& map : root.maps("pairs")) {
@@ -88,9 +188,98 @@ std::vector<std::pair<std::pair<std::size_t, std::size_t>, std::pair<double, dou
                    "above 0, 1 at most");
     }
     map.no_other_keys();
-    pairs.push_back({{index[0], index[1]}, {share[0], share[1]}});
+    if (index[1] < index[0]) {
+      std::swap(index[0], index[1]);
+      std::swap(share[0], share[1]);
+    }
+    pairs[{index[0], index[1]}] = {share[0], share[1]};
   }
   return pairs;
+}
+
+}  // namespace
+
+PackPairs::PackPairs(const std::vector<PackJob>& jobs, KnownPairs known,
+                     const sharing::ShippedPairs* shipped)
+    : known_(std::move(known)), shipped_(shipped) {
+  for (const PackJob& job : jobs) jobs_.push_back(job.like);
+  std::vector<sharing::MeasuredPair> measured;
+  for (const auto& [who, shares] : known_)
+    if (const auto& a = jobs_[who.first], &b = jobs_[who.second]; a && b)
+      measured.push_back({*a, *b, shares.first, shares.second});
+  any_pair_ = !measured.empty();
+  law_ = std::make_shared<sharing::PairLaw>(measured, shipped ? shipped->law : nullptr);
+}
+
+std::optional<PairShares> PackPairs::shares(std::size_t a, std::size_t b) const {
+  if (const auto found = known_.find(std::minmax(a, b)); found != known_.end()) {
+    const auto [low, high] = found->second;
+    return a < b ? PairShares{low, high, PairShares::Basis::kMeasured}
+                 : PairShares{high, low, PairShares::Basis::kMeasured};
+  }
+  if (!jobs_[a] || !jobs_[b]) return std::nullopt;
+  const sharing::Resident &first = *jobs_[a], &second = *jobs_[b];
+  using Basis = PairShares::Basis;
+  const Basis basis = law_->knows(first.family) && law_->knows(second.family) ? Basis::kFamilies
+                      : any_pair_ || shipped_                                 ? Basis::kStrangers
+                                                                              : Basis::kSliced;
+  return PairShares{law_->share(first, second), law_->share(second, first), basis};
+}
+
+namespace {
+
+Result<PackFile> read_pack(const YamlFile& file, const std::filesystem::path& folder) {
+  const YamlMap root = file.root();
+  PackFile pack{.site = {.gpus = 1, .memory = Bytes::b(0)}};
+  const auto gpus = root.required<std::int64_t>("gpus");
+  if (gpus && (*gpus < 1 || *gpus > 100'000))
+    root.report("gpus", fmt::format("{} GPUs", *gpus), "1 to 100000");
+  else if (gpus)
+    pack.site.gpus = static_cast<std::uint32_t>(*gpus);
+  Device slices;
+  if (const auto device = root.required<std::string>("device")) {
+    slices.name = pack.device = *device;
+    if (const Result<const cluster::Gpu*> gpu = cluster::find_gpu(*device); !gpu) {
+      const Diagnostic& d = gpu.error().diagnostics.front();
+      root.report("device", d.problem, d.expected, d.nearest);
+      return forward(root.status());
+    } else {
+      pack.site.memory = (*gpu)->memory;
+      if (Result<GpuSlices> found = slices_of(**gpu)) {
+        pack.site.positions = found->positions;
+        pack.site.slices = found->kinds;
+        slices.slices = std::move(*found);
+      }
+    }
+  }
+  root.choose("goal", sharing::kGoalNames, pack.goal);
+  root.choose("links", sharing::kLinksNames, pack.site.links);
+  pack.usd_per_gpu_hour = root.optional<double>("usd_per_gpu_hour");
+  if (pack.usd_per_gpu_hour && !(*pack.usd_per_gpu_hour >= 0))
+    root.report("usd_per_gpu_hour", "is no price", "0 or more");
+  if (!root.has("jobs")) root.report("jobs", "is missing", "a list of jobs");
+  for (const YamlMap& map : root.maps("jobs")) {
+    SliceBasis basis = SliceBasis::kShare;
+    PackJob job = read_job(map, pack.site, slices, folder, basis);
+    for (const PackJob& other : pack.jobs)
+      if (other.name == job.name) map.report("job", fmt::format("'{}' stands twice", job.name));
+    pack.jobs.push_back(std::move(job));
+    pack.slice_basis.push_back(basis);
+  }
+  KnownPairs pairs = read_pairs(root, pack.jobs);
+  root.no_other_keys();
+  if (Status ok = file.status(); !ok) return forward(ok);
+
+  // Pairs of the file speak for themselves, and through the law for the pairs that it lacks.
+  pack.pairs = std::make_shared<PackPairs>(pack.jobs, std::move(pairs),
+                                           sharing::find_shipped_pairs(pack.device));
+  pack.site.pair = [pairs = pack.pairs](std::size_t a,
+                                        std::size_t b) -> std::optional<std::pair<double, double>> {
+    const std::optional<PairShares> shares = pairs->shares(a, b);
+    if (!shares) return std::nullopt;
+    return std::pair(shares->first, shares->second);
+  };
+  return pack;
 }
 
 }  // namespace
@@ -98,60 +287,14 @@ std::vector<std::pair<std::pair<std::size_t, std::size_t>, std::pair<double, dou
 Result<PackFile> load_pack(const std::filesystem::path& path) {
   const Result<YamlFile> file = YamlFile::load(path);
   if (!file) return forward(file);
-  const YamlMap root = file->root();
-  PackFile pack{.site = {.gpus = 1, .memory = Bytes::b(0)}};
-  const auto gpus = root.required<std::int64_t>("gpus");
-  if (gpus && (*gpus < 1 || *gpus > 100'000))
-    root.report("gpus", fmt::format("{} GPUs", *gpus), "1 to 100000");
-  else if (gpus)
-    pack.site.gpus = static_cast<std::uint32_t>(*gpus);
-  if (const auto device = root.required<std::string>("device")) {
-    pack.device = *device;
-    if (const Result<const cluster::Gpu*> gpu = cluster::find_gpu(*device); !gpu) {
-      const Diagnostic& d = gpu.error().diagnostics.front();
-      root.report("device", d.problem, d.expected, d.nearest);
-      return forward(root.status());
-    } else {
-      pack.site.memory = (*gpu)->memory;
-      if (Result<GpuSlices> slices = slices_of(**gpu)) {
-        pack.site.positions = slices->positions;
-        pack.site.slices = std::move(slices->kinds);
-      }
-    }
-  }
-  root.choose("goal", sharing::kGoalNames, pack.goal);
-  pack.usd_per_gpu_hour = root.optional<double>("usd_per_gpu_hour");
-  if (pack.usd_per_gpu_hour && !(*pack.usd_per_gpu_hour >= 0))
-    root.report("usd_per_gpu_hour", "is no price", "0 or more");
-  if (!root.has("jobs")) root.report("jobs", "is missing", "a list of jobs");
-  for (const YamlMap& map : root.maps("jobs")) {
-    PackJob job = read_job(map, pack.site);
-    for (const PackJob& other : pack.jobs)
-      if (other.name == job.name) map.report("job", fmt::format("'{}' stands twice", job.name));
-    pack.jobs.push_back(std::move(job));
-  }
-  const auto pairs = read_pairs(root, pack.jobs);
-  root.no_other_keys();
-  if (Status ok = file->status(); !ok) return forward(ok);
+  return read_pack(*file, path.parent_path());
+}
 
-  // Pairs of the file speak for themselves, and through the law for the pairs that it lacks.
-  std::vector<sharing::MeasuredPair> measured;
-  std::map<std::pair<std::size_t, std::size_t>, std::pair<double, double>> known;
-  for (const auto& [who, shares] : pairs) {
-    known[who] = shares;
-    known[{who.second, who.first}] = {shares.second, shares.first};
-    const auto &a = pack.jobs[who.first].like, &b = pack.jobs[who.second].like;
-    if (a && b) measured.push_back({*a, *b, shares.first, shares.second});
-  }
-  pack.measured_pairs = pairs.size();
-  pack.site.pair = [known = std::move(known), law = sharing::PairLaw(measured), jobs = pack.jobs](
-                       std::size_t a, std::size_t b) -> std::optional<std::pair<double, double>> {
-    if (const auto found = known.find({a, b}); found != known.end()) return found->second;
-    if (!jobs[a].like || !jobs[b].like) return std::nullopt;
-    return std::pair(law.share(*jobs[a].like, *jobs[b].like),
-                     law.share(*jobs[b].like, *jobs[a].like));
-  };
-  return pack;
+Result<PackFile> parse_pack(const std::string& text, std::string name,
+                            const std::filesystem::path& folder) {
+  const Result<YamlFile> file = YamlFile::parse(text, std::move(name));
+  if (!file) return forward(file);
+  return read_pack(*file, folder);
 }
 
 }  // namespace rehearse::cli

@@ -2,13 +2,57 @@
 #pragma once
 
 #include <filesystem>
+#include <map>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "models/sharing/pack.h"
+#include "models/sharing/shipped_pairs.h"
 
 namespace rehearse::cli {
+
+/// What the rates of a job on slices rest on.
+enum class SliceBasis : std::uint8_t {
+  kGiven,  ///< the file
+  kSweep,  ///< the law of a slice, from steps that were timed over batches
+  kStep,   ///< the law of a slice, from a step and the host's part of it
+  kShare,  ///< nothing: the share of the compute slices
+};
+
+/// What two jobs on one GPU keep of their speed, and what that rests on.
+struct PairShares {
+  enum class Basis : std::uint8_t {
+    kMeasured,   ///< the file has this pair
+    kFamilies,   ///< pairs of both families were measured, here or for the law that is shipped
+    kStrangers,  ///< of this GPU, pairs of other families alone
+    kSliced,     ///< nothing: time slicing
+  };
+  double first, second;
+  Basis basis;
+};
+
+class PackPairs {
+ public:
+  PackPairs() = default;
+  /// `known` are pairs of the file, by the indices of their jobs. `shipped` may be null.
+  PackPairs(const std::vector<sharing::PackJob>& jobs,
+            std::map<std::pair<std::size_t, std::size_t>, std::pair<double, double>> known,
+            const sharing::ShippedPairs* shipped);
+
+  /// Nothing where neither the pair nor its jobs are known.
+  std::optional<PairShares> shares(std::size_t a, std::size_t b) const;
+  bool measured(std::size_t a, std::size_t b) const { return known_.contains(std::minmax(a, b)); }
+  const sharing::ShippedPairs* shipped() const { return shipped_; }
+
+ private:
+  std::vector<std::optional<sharing::Resident>> jobs_;
+  std::map<std::pair<std::size_t, std::size_t>, std::pair<double, double>> known_;
+  const sharing::ShippedPairs* shipped_ = nullptr;
+  std::shared_ptr<const sharing::PairLaw> law_;
+  bool any_pair_ = false;
+};
 
 struct PackFile {
   std::string device = {};
@@ -16,10 +60,14 @@ struct PackFile {
   sharing::Goal goal = sharing::Goal::kThroughput;
   std::optional<double> usd_per_gpu_hour = {};
   std::vector<sharing::PackJob> jobs = {};
-  std::size_t measured_pairs = 0;
+  std::vector<SliceBasis> slice_basis = {};  ///< by job
+  std::shared_ptr<const PackPairs> pairs = {};
 };
 
 /// Fails with every mistake of the file, one line each.
 Result<PackFile> load_pack(const std::filesystem::path& path);
+/// The same of text; `name` stands for the file, and what it names lies in `folder`.
+Result<PackFile> parse_pack(const std::string& text, std::string name,
+                            const std::filesystem::path& folder);
 
 }  // namespace rehearse::cli

@@ -8,6 +8,7 @@
 
 #include "cli/config/job_account.h"
 #include "cli/config/job_file.h"
+#include "cli/config/job_outline.h"
 #include "cli/config/named_files.h"
 #include "cli/recommending/stalls.h"
 #include "models/sharing/crossover.h"
@@ -102,10 +103,15 @@ Result<Estimate<double>> quantity_of(const JobFile& file, const step::Step& step
   return Estimate<double>{peak.value.b(), peak.low.b(), peak.high.b(), peak.provenance};
 }
 
-/// What jobs gain that take turns on the devices; each communicates for what its step does not
-/// hide.
-Result<Estimate<double>> crossover_of(const Study& study, const std::vector<step::Step>& steps,
+/// What jobs gain that take turns on the devices; each communicates beside its backward pass for
+/// what its step hides, and behind it for what it does not.
+Result<Estimate<double>> crossover_of(const Study& study, const Setting& parameters,
+                                      const std::vector<step::Step>& steps,
                                       std::span<const std::size_t> jobs) {
+  const Result<std::string> division = fill_in(study.links, parameters);
+  if (!division) return forward(division);
+  const Result<sharing::Links> links = links_of(*division);
+  if (!links) return forward(links);
   std::vector<sharing::TurnTaker> takers;
   std::optional<Bytes> usable;
   Provenance provenance = Provenance::kRecorded;
@@ -119,11 +125,14 @@ Result<Estimate<double>> crossover_of(const Study& study, const std::vector<step
     const Bytes here = fullest.device.usable;
     usable = usable ? std::min(*usable, here) : here;
     const Seconds exposed = step.breakdown.exposed_communication;
-    takers.push_back(
-        {study.jobs[job].name, step.time.value - exposed, exposed, fullest.peak.value});
+    takers.push_back({.name = study.jobs[job].name,
+                      .compute = step.time.value - exposed,
+                      .exposed = exposed,
+                      .hidden = hidden_communication(step),
+                      .memory = fullest.peak.value});
     provenance = std::max(provenance, step.time.provenance);
   }
-  const Result<sharing::Turns> turns = sharing::take_turns(takers, usable);
+  const Result<sharing::Turns> turns = sharing::take_turns(takers, *links, usable);
   if (!turns) return forward(turns);
   // Steps that err alike gain the same; no interval says more.
   return Estimate<double>{turns->gain, turns->gain, turns->gain, provenance};
@@ -141,13 +150,15 @@ Result<StudyPoint> point_at(const Study& study, const Setting& parameters) {
     steps.push_back(std::move(at->step));
     files.push_back(std::move(at->file));
   }
-  const Measured measured = {
-      .of =
-          [&](Quantity quantity, std::size_t job) {
-            return quantity_of(files[job], steps[job], study.fidelity, quantity);
-          },
-      .crossover =
-          [&](std::span<const std::size_t> jobs) { return crossover_of(study, steps, jobs); }};
+  const Measured measured = {.of =
+                                 [&](Quantity quantity, std::size_t job) {
+                                   return quantity_of(files[job], steps[job], study.fidelity,
+                                                      quantity);
+                                 },
+                             .crossover =
+                                 [&](std::span<const std::size_t> jobs) {
+                                   return crossover_of(study, parameters, steps, jobs);
+                                 }};
   for (const Measure& m : study.measures) {
     const Result<Term> term = measure(m.expression, study.jobs, measured);
     if (!term) {

@@ -210,6 +210,15 @@ Result<std::string> fill_in(const std::string& text, const Setting& parameters) 
   return filled;
 }
 
+Result<sharing::Links> links_of(const std::string& text) {
+  const auto* found =
+      std::find(std::begin(sharing::kLinksNames), std::end(sharing::kLinksNames), text);
+  if (found == std::end(sharing::kLinksNames))
+    return fail(Diagnostic{.problem = fmt::format("unknown division '{}'", text),
+                           .nearest = suggest(text, sharing::kLinksNames)});
+  return static_cast<sharing::Links>(found - std::begin(sharing::kLinksNames));
+}
+
 std::vector<Setting> points_of(const Study& study) {
   std::vector<Setting> points = {{}};
   for (const std::vector<Setting>& axis : study.axes) {
@@ -241,6 +250,14 @@ Result<Study> read_study(const std::filesystem::path& path, std::string text) {
   study.assumed = root.list<std::string>("assumed");
   if (const auto index = root.choice("fidelity", kStudyFidelities))
     study.fidelity = static_cast<step::Fidelity>(*index);
+  if (auto links = root.optional<std::string>("links")) {
+    study.links = std::move(*links);
+    if (study.links.find('$') == std::string::npos)
+      if (const Result<sharing::Links> known = links_of(study.links); !known) {
+        const Diagnostic& d = known.error().diagnostics.front();
+        root.report("links", d.problem, d.expected, d.nearest);
+      }
+  }
   const auto section = [&](std::string_view key, std::string_view expected) {
     std::optional<YamlMap> map = root.map(key);
     if (!map && !root.has(key)) root.report(key, "is missing", std::string(expected));

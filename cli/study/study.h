@@ -11,6 +11,7 @@
 
 #include "cli/study/expectation.h"
 #include "cli/study/expression.h"
+#include "models/sharing/crossover.h"
 #include "models/step/predict.h"
 #include "sim/base/yaml.h"
 
@@ -33,6 +34,7 @@ struct Study {
   std::optional<SourceKind> source_kind = {};
   std::vector<std::string> assumed = {};
   step::Fidelity fidelity = step::Fidelity::kMessage;
+  std::string links = "fair";  ///< of jobs that take turns, perhaps with a parameter in it
   std::vector<std::vector<Setting>> axes = {};  ///< every combination of them is a point
   std::vector<JobTemplate> jobs = {};
   std::vector<Measure> measures = {};
@@ -74,6 +76,9 @@ Result<Term> measure(const std::string& expression, const std::vector<JobTemplat
 Result<Study> load_study(const std::filesystem::path& path);
 /// The same of what stands in the file at `path`.
 Result<Study> read_study(const std::filesystem::path& path, std::string text);
+
+/// What `links` says. Fails with one line.
+Result<sharing::Links> links_of(const std::string& text);
 
 /// All combinations, the last axis changing quickest.
 std::vector<Setting> points_of(const Study& study);

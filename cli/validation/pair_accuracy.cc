@@ -6,6 +6,7 @@
 
 #include <fmt/core.h>
 
+#include "models/sharing/pair_choice.h"
 #include "sim/base/csv.h"
 #include "sim/base/text.h"
 
@@ -20,7 +21,10 @@ using sharing::Resident;
 constexpr std::string_view kTable = "simulation";
 /// A pair is predicted from those of the other nine tenths.
 constexpr std::size_t kParts = 10;
-constexpr std::size_t kFew = 20;
+constexpr std::size_t kFew = 20, kMore = 100;
+constexpr std::size_t kChoices = 5;
+constexpr double kGoalOfFew = 0.10, kGoalOfNone = 0.15;
+constexpr const char* kAllOthers = "all other pairs";
 
 /// Rates alone: gpu, job, batch.
 using Alone = std::map<std::tuple<std::string, std::string, std::string>, double>;
@@ -46,8 +50,8 @@ void add_rows(PairCase& c, const PairLaw& law, const MeasuredPair& p) {
 /// across it.
 std::size_t part_of(std::size_t pair) { return pair * 7919 % kParts; }
 
-PairCase all_others(const PairTable& table, double goal) {
-  PairCase c{.gpu = table.gpu, .from = "all other pairs", .goal = goal};
+PairCase all_others(const PairTable& table, std::optional<double> goal) {
+  PairCase c{.gpu = table.gpu, .from = kAllOthers, .goal = goal};
   for (std::size_t part = 0; part < kParts; ++part) {
     std::vector<MeasuredPair> known;
     for (std::size_t i = 0; i < table.pairs.size(); ++i)
@@ -60,26 +64,68 @@ PairCase all_others(const PairTable& table, double goal) {
   return c;
 }
 
+/// All pairs of the table but those known, from those.
+void predict_others(PairCase& c, const PairTable& table, const std::vector<std::size_t>& known) {
+  std::vector<MeasuredPair> pairs;
+  std::vector<bool> is_known(table.pairs.size(), false);
+  for (const std::size_t i : known) {
+    is_known[i] = true;
+    pairs.push_back(table.pairs[i]);
+  }
+  const PairLaw law(pairs);
+  for (std::size_t i = 0; i < table.pairs.size(); ++i)
+    if (!is_known[i]) add_rows(c, law, table.pairs[i]);
+}
+
 /// Several choices of few pairs, far apart in the table; all others are predicted.
 PairCase from_few(const PairTable& table) {
-  PairCase c{.gpu = table.gpu, .from = fmt::format("{} pairs", kFew), .goal = 0.10, .fitted = kFew};
+  PairCase c{.gpu = table.gpu,
+             .from = fmt::format("{} pairs across the table", kFew),
+             .goal = kGoalOfFew,
+             .fitted = kFew};
   const std::size_t stride = table.pairs.size() / kFew;
-  for (std::size_t first = 0; first < std::min<std::size_t>(stride, 5); ++first) {
-    std::vector<MeasuredPair> known;
-    std::vector<bool> is_known(table.pairs.size(), false);
-    for (std::size_t k = 0; k < kFew; ++k) {
-      is_known[first + k * stride] = true;
-      known.push_back(table.pairs[first + k * stride]);
-    }
-    const PairLaw law(known);
-    for (std::size_t i = 0; i < table.pairs.size(); ++i)
-      if (!is_known[i]) add_rows(c, law, table.pairs[i]);
+  for (std::size_t first = 0; first < std::min(stride, kChoices); ++first) {
+    std::vector<std::size_t> known;
+    for (std::size_t k = 0; k < kFew; ++k) known.push_back(first + k * stride);
+    predict_others(c, table, known);
   }
   return c;
 }
 
+/// Several choices of those that say most, each without a tenth of the table to choose from.
+PairCase from_chosen(const PairTable& table, std::size_t count, std::optional<double> goal) {
+  PairCase c{.gpu = table.gpu,
+             .from = fmt::format("{} pairs chosen", count),
+             .goal = goal,
+             .fitted = count};
+  for (std::size_t part = 0; part < kChoices; ++part) {
+    std::vector<sharing::JobPair> pairs;
+    std::vector<std::size_t> known;
+    for (std::size_t i = 0; i < table.pairs.size(); ++i)
+      if (part_of(i) != part) {
+        pairs.emplace_back(table.pairs[i].a, table.pairs[i].b);
+        known.push_back(i);
+      }
+    std::vector<std::size_t> chosen;
+    for (const std::size_t i : sharing::pairs_to_measure(pairs, count)) chosen.push_back(known[i]);
+    predict_others(c, table, chosen);
+  }
+  return c;
+}
+
+/// What pairs of another type of GPU say.
+PairCase from_another(const PairTable& table, const PairTable& other) {
+  PairCase c{.gpu = table.gpu,
+             .from = fmt::format("no pair, but {}'s", other.gpu),
+             .goal = kGoalOfNone,
+             .fitted = other.pairs.size()};
+  const PairLaw law(other.pairs);
+  for (const MeasuredPair& p : table.pairs) add_rows(c, law, p);
+  return c;
+}
+
 PairCase from_none(const PairTable& table) {
-  PairCase c{.gpu = table.gpu, .from = "no pair", .goal = 0.15};
+  PairCase c{.gpu = table.gpu, .from = "no pair", .goal = kGoalOfNone};
   const PairLaw law;
   for (const MeasuredPair& p : table.pairs) add_rows(c, law, p);
   return c;
@@ -158,6 +204,35 @@ Result<std::vector<PairTable>> read_pairs(const fs::path& folder) {
   return list;
 }
 
+Result<std::vector<sharing::ShippedPairs>> fit_shipped_pairs(const fs::path& data) {
+  const Result<std::vector<PairTable>> tables = read_pairs(data / "gavel-throughputs");
+  if (!tables) return forward(tables);
+  std::vector<sharing::ShippedPairs> all;
+  for (const PairTable& table : *tables) {
+    const bool k80 = table.gpu == "k80";
+    if (!k80 && table.gpu != "v100") continue;
+    sharing::ShippedPairs pairs{
+        .device = k80 ? "k80" : "v100_sxm2_16",
+        .source = fmt::format("Gavel's throughputs of pairs on {}, simulation_throughputs.json of "
+                              "stanford-futuredata/gavel c4fa400",
+                              k80 ? "K80" : "V100"),
+        .rows_used = "all pairs that fit, each once",
+        .date = "2026-11",
+        .rows = 2 * table.pairs.size(),
+        .left_out = summarized(all_others(table, std::nullopt)).mean_error,
+        .law = std::make_shared<PairLaw>(table.pairs)};
+    if (!k80) pairs.also = {"v100_sxm2_32", "v100_pcie_16", "v100_pcie_32"};
+    pairs.step_from = pairs.step_to = table.pairs.front().a.step;
+    for (const MeasuredPair& p : table.pairs)
+      for (const Resident* r : {&p.a, &p.b}) {
+        pairs.step_from = std::min(pairs.step_from, r->step);
+        pairs.step_to = std::max(pairs.step_to, r->step);
+      }
+    all.push_back(std::move(pairs));
+  }
+  return all;
+}
+
 Result<PairAccuracy> measure_pair_accuracy(const fs::path& data) {
   PairAccuracy accuracy;
   const fs::path folder = data / "gavel-throughputs";
@@ -170,7 +245,11 @@ Result<PairAccuracy> measure_pair_accuracy(const fs::path& data) {
                                             table.gpu, counted(table.left_out, "pair")));
     if (table.pairs.size() < 2 * kFew) continue;
     accuracy.cases.push_back(all_others(table, table.gpu == "k80" ? 0.045 : 0.12));
+    accuracy.cases.push_back(from_chosen(table, kMore, std::nullopt));
+    accuracy.cases.push_back(from_chosen(table, kFew, kGoalOfFew));
     accuracy.cases.push_back(from_few(table));
+    for (const PairTable& other : *tables)
+      if (other.gpu != table.gpu) accuracy.cases.push_back(from_another(table, other));
     accuracy.cases.push_back(from_none(table));
   }
   return accuracy;
@@ -199,7 +278,10 @@ Table pair_table(const PairAccuracy& accuracy) {
                fmt::format("{:.1f}", s.mean_error * 100),
                fmt::format("{:.1f}", s.median_error * 100),
                fmt::format("{:.1f}", s.p90_error * 100), fmt::format("{:+.1f}", s.bias * 100),
-               fmt::format("{:g}", c.goal * 100), s.mean_error <= c.goal ? "yes" : "no"});
+               c.goal ? fmt::format("{:g}", *c.goal * 100) : "–",
+               !c.goal                   ? "–"
+               : s.mean_error <= *c.goal ? "yes"
+                                         : "no"});
   }
   return table;
 }
@@ -210,7 +292,10 @@ std::string pair_section(const PairAccuracy& accuracy) {
       "What a job keeps of its speed beside another on the same GPU, without partitions: pairs of "
       "Gavel's jobs on K80 and V100, against each job alone. A pair counts once, whichever job is "
       "named first; both of its rows are left out together. *All other pairs*: ten parts, each "
-      "predicted from the other nine. *20 pairs*: five choices of 20. *No pair*: time slicing "
+      "predicted from the other nine. *Chosen*: those that take most doubt away, by the law and "
+      "not by what was measured; five choices, each without another tenth of the table. *Across "
+      "the table*: five choices of 20 at equal distances. *No pair, but another GPU's*: the law of "
+      "that GPU. *No pair*: time slicing "
       "alone, "
       "whose two constants were chosen with K80's pairs in sight, so that K80's row without pairs "
       "is not blind. The law: [two jobs on one GPU](concepts/two-jobs.md).\n\n" +
@@ -221,7 +306,7 @@ std::string pair_section(const PairAccuracy& accuracy) {
                {"measured share"},
                {"error"}});
   for (const PairCase& c : accuracy.cases) {
-    if (c.from != "all other pairs") continue;
+    if (c.from != kAllOthers) continue;
     std::vector<PairRow> rows = c.rows;
     std::stable_sort(rows.begin(), rows.end(), [](const PairRow& a, const PairRow& b) {
       return std::abs(a.error()) > std::abs(b.error());

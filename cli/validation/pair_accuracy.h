@@ -2,12 +2,14 @@
 #pragma once
 
 #include <filesystem>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "cli/output/table.h"
 #include "cli/validation/suite.h"
 #include "models/sharing/pairs.h"
+#include "models/sharing/shipped_pairs.h"
 #include "sim/base/result.h"
 
 namespace rehearse::cli {
@@ -22,6 +24,10 @@ struct PairTable {
 /// are one. REQUIRES: both in the folder.
 Result<std::vector<PairTable>> read_pairs(const std::filesystem::path& folder);
 
+/// The laws that the program ships (models/sharing/shipped_pairs.h), fitted again to the tables
+/// below `data`. Fails as read_pairs.
+Result<std::vector<sharing::ShippedPairs>> fit_shipped_pairs(const std::filesystem::path& data);
+
 struct PairRow {
   std::string name;
   double predicted, measured;
@@ -30,7 +36,7 @@ struct PairRow {
 
 struct PairCase {
   std::string gpu, from;
-  double goal;
+  std::optional<double> goal;
   std::size_t fitted = 0;  ///< pairs behind a prediction
   std::vector<PairRow> rows = {};
 };

@@ -25,6 +25,10 @@ Status check(std::span<const TurnTaker> jobs, std::optional<Bytes> memory) {
         !std::isfinite(alone.s()))
       return fail(fmt::format("an iteration of '{}' takes no time", job.name),
                   "compute or communication above 0 s");
+    if (!(job.hidden.s() >= 0) || job.hidden > job.compute * (1 + 1e-9))
+      return fail(fmt::format("'{}' hides {} of communication and computes for {}", job.name,
+                              to_string(job.hidden), to_string(job.compute)),
+                  "no more than it computes");
     if (job.memory) all += *job.memory;
     names += (names.empty() ? "" : ", ") + job.name;
   }
@@ -35,42 +39,92 @@ Status check(std::span<const TurnTaker> jobs, std::optional<Bytes> memory) {
   return {};
 }
 
+engine::Division division_of(Links links) {
+  if (links == Links::kCoflow) return engine::Division::kCoflow;
+  if (links == Links::kEchelon) return engine::Division::kEchelon;
+  return engine::Division::kFair;
+}
+
+/// What synchronisations ask for, by job and iteration; what links carry is the time that it takes
+/// alone.
+class Network {
+ public:
+  Network(graph::GraphBuilder& builder, Links links) : builder_(builder), links_(links) {
+    if (links == Links::kFirstCome)
+      server_ = builder.add(graph::Server{.name = builder.intern("links")});
+    else if (links != Links::kApart)
+      capacity_ = builder.add(graph::Capacity{.name = builder.intern("links"), .rate = 1});
+  }
+
+  graph::Op synchronisation(NameId name, std::size_t job, Seconds alone) {
+    graph::Op op{name, graph::Category::kCommunication, Picoseconds(0)};
+    if (alone.s() == 0) return op;  // which waits for nobody
+    if (capacity_)
+      op.work = alone.s();
+    else
+      op.duration = Picoseconds::from(alone);
+    if (capacity_ || server_) op.demand = builder_.add(demand(job, alone));
+    return op;
+  }
+
+ private:
+  graph::Demand demand(std::size_t job, Seconds alone) {
+    graph::Demand demand{.server = server_};
+    if (!capacity_) return demand;
+    demand.capacities = {*capacity_};
+    if (links_ == Links::kPriority) demand.priority = -static_cast<std::int32_t>(job);
+    if (links_ == Links::kCoflow || links_ == Links::kEchelon) {
+      demand.group = FlowGroupId(group_++);
+      demand.due = Picoseconds::from(alone);
+    }
+    return demand;
+  }
+
+  graph::GraphBuilder& builder_;
+  Links links_;
+  std::optional<ServerId> server_ = {};
+  std::optional<CapacityId> capacity_ = {};
+  std::uint32_t group_ = 0;
+};
+
 }  // namespace
 
 Result<graph::Graph> turns_graph(std::span<const TurnTaker> jobs,
-                                 std::span<const std::uint32_t> iterations) {
+                                 std::span<const std::uint32_t> iterations, Links links) {
   using namespace graph;
   GraphBuilder builder;
   const ServerId gpu =
       builder.add(Server{.name = builder.intern("GPUs"), .slots = 1, .policy = Policy::kLease});
   const NameId forward = builder.intern("forward"), backward = builder.intern("backward"),
                synchronise = builder.intern("synchronise");
+  Network network(builder, links);
   std::uint32_t lease = 0;
   for (std::size_t j = 0; j < jobs.size(); ++j) {
     const Picoseconds compute = Picoseconds::from(jobs[j].compute);
-    const Picoseconds first(compute.count() / 3);
-    std::optional<OpId> last;
+    const Picoseconds hidden = std::min(Picoseconds::from(jobs[j].hidden), compute);
+    const Picoseconds before = compute - hidden;
+    const Seconds alone = jobs[j].hidden + jobs[j].exposed;
+    std::vector<OpId> last;
     for (std::uint32_t i = 0; i < iterations[j]; ++i) {
       const DemandId demand = builder.add(Demand{.server = gpu, .lease = LeaseId(lease++)});
-      const OpId f = builder.add(Op{forward, Category::kCompute, first, demand});
-      const OpId b = builder.add(Op{backward, Category::kCompute, compute - first, demand});
-      const OpId s = builder.add(
-          Op{synchronise, Category::kCommunication, Picoseconds::from(jobs[j].exposed)});
-      if (last) builder.add_edge(*last, f);
+      const OpId f = builder.add(Op{forward, Category::kCompute, before, demand});
+      const OpId b = builder.add(Op{backward, Category::kCompute, hidden, demand});
+      const OpId s = builder.add(network.synchronisation(synchronise, j, alone));
+      for (const OpId op : last) builder.add_edge(op, f);
       builder.add_edge(f, b);
-      builder.add_edge(b, s);
-      last = s;
+      builder.add_edge(f, s);
+      last = {b, s};
     }
   }
   return std::move(builder).build();
 }
 
-Result<Turns> take_turns(std::span<const TurnTaker> jobs, std::optional<Bytes> memory) {
+Result<Turns> take_turns(std::span<const TurnTaker> jobs, Links links,
+                         std::optional<Bytes> memory) {
   if (Status ok = check(jobs, memory); !ok) return forward(ok);
-  // No iteration takes longer than a turn of everybody and its own communication.
-  Seconds turn = Seconds::s(0), slowest = Seconds::s(0);
-  for (const TurnTaker& job : jobs) turn += job.compute;
-  for (const TurnTaker& job : jobs) slowest = std::max(slowest, turn + job.exposed);
+  // No iteration takes longer than a turn of everybody and everybody's communication.
+  Seconds slowest = Seconds::s(0);
+  for (const TurnTaker& job : jobs) slowest += job.compute + job.hidden + job.exposed;
   std::vector<std::uint32_t> iterations;
   double ops = 0;
   for (const TurnTaker& job : jobs) {
@@ -81,9 +135,9 @@ Result<Turns> take_turns(std::span<const TurnTaker> jobs, std::optional<Bytes> m
                   "jobs whose iterations differ by a factor of a thousand at most");
     iterations.push_back(static_cast<std::uint32_t>(count));
   }
-  const Result<graph::Graph> graph = turns_graph(jobs, iterations);
+  const Result<graph::Graph> graph = turns_graph(jobs, iterations, links);
   if (!graph) return forward(graph);
-  const Result<graph::Timeline> timeline = engine::run(*graph);
+  const Result<graph::Timeline> timeline = engine::run(*graph, {.division = division_of(links)});
   if (!timeline) return forward(timeline);
 
   // Ends of iterations, of all jobs while the first to be done still ran.
@@ -93,17 +147,23 @@ Result<Turns> take_turns(std::span<const TurnTaker> jobs, std::optional<Bytes> m
   for (const std::uint32_t count : iterations) {
     std::vector<Picoseconds>& of_job = ends.emplace_back();
     for (std::uint32_t i = 0; i < count; ++i, op += kOpsOfIteration)
-      of_job.push_back(timeline->ops[op + kOpsOfIteration - 1].end);
+      of_job.push_back(std::max(timeline->ops[op + 1].end, timeline->ops[op + 2].end));
     until = std::min(until, of_job.back());
   }
   Turns turns{.rates = {}, .gain = 0};
   for (std::size_t j = 0; j < jobs.size(); ++j) {
-    // From the end of the first iteration, when everybody has had a turn, to that of the last.
-    const auto last = std::upper_bound(ends[j].begin(), ends[j].end(), until) - 1;
-    const double count = static_cast<double>(last - ends[j].begin());
-    const Seconds alone = jobs[j].compute + jobs[j].exposed;
-    turns.rates.push_back(std::min(1.0, count * (alone / (*last - ends[j].front()).seconds())));
-    turns.gain += turns.rates.back();
+    // From the end of the first iteration, when everybody has had a turn, to that of the last. Who
+    // had none by then was kept from the links by others.
+    const auto after = std::upper_bound(ends[j].begin(), ends[j].end(), until);
+    const auto count = after - ends[j].begin() - 1;
+    double rate = 0;
+    if (count > 0) {
+      const Seconds alone = jobs[j].compute + jobs[j].exposed;
+      const Seconds took = (*(after - 1) - ends[j].front()).seconds();
+      rate = std::min(1.0, static_cast<double>(count) * (alone / took));
+    }
+    turns.rates.push_back(rate);
+    turns.gain += rate;
   }
   return turns;
 }

@@ -1,13 +1,16 @@
 // Crossover: data-parallel jobs take turns on the same GPUs, iteration by iteration. One computes
 // while the others synchronise.
 //
-// An iteration computes for C with the GPUs leased to it alone, then communicates for N, which
-// nothing of its own hides. Two equal jobs with N <= C keep the GPUs busy: their iterations come
-// every 2 C in place of C + N, and together they do (C + N) / C of what they do one after another.
+// An iteration computes for C with the GPUs leased to it alone; its communication begins H before
+// that ends, which its own computing hides, and goes on for N, which nothing of its own hides. Two
+// equal jobs keep the GPUs busy where N + H <= C: their iterations come every 2 C in place of
+// C + N, and together they do (C + N) / C of what they do one after another. Where N + H > C the
+// links are what is full: no more than (C + N) / (N + H).
 //
 // It is run, not computed: iterations are leases of a server of the graph (sim/graph/graph.h), and
-// whoever asks first is next. What it leaves out: links that both use (the synchronisation of one
-// beside what the other sends while it computes), and what it takes to switch.
+// whoever asks first is next; synchronisations flow through the links that all jobs share, as the
+// engine divides them. What it leaves out: what it takes to switch, and links that a job does not
+// fill while it communicates.
 #pragma once
 
 #include <cstdint>
@@ -26,8 +29,21 @@ struct TurnTaker {
   std::string name;
   Seconds compute;                   ///< of an iteration, on the GPUs
   Seconds exposed;                   ///< communication of an iteration that it does not hide itself
+  Seconds hidden = Seconds::s(0);    ///< communication beside the end of its computing
   std::optional<Bytes> memory = {};  ///< of the fullest GPU; all of it stays while others compute
 };
+
+/// How jobs that communicate at the same time divide their links (sim/engine/division.h).
+enum class Links : std::uint8_t {
+  kFair,       ///< equally
+  kPriority,   ///< the job that was named first before the next
+  kCoflow,     ///< the synchronisation that is done soonest first
+  kEchelon,    ///< the one first that can keep closest to when it would have ended alone
+  kFirstCome,  ///< one after the other, whole
+  kApart,      ///< each job has links of its own, and none slows another
+};
+inline constexpr std::string_view kLinksNames[] = {"fair",    "priority",   "coflow",
+                                                   "echelon", "first_come", "apart"};
 
 struct Turns {
   std::vector<double> rates;  ///< of each job, against running alone: 1 at most
@@ -36,12 +52,13 @@ struct Turns {
 };
 
 /// The graph of `iterations[i]` iterations of each job; ops of a job stand together, three an
-/// iteration: forward and backward under one lease, then communication.
+/// iteration: forward and backward under one lease, and communication beside backward.
 Result<graph::Graph> turns_graph(std::span<const TurnTaker> jobs,
-                                 std::span<const std::uint32_t> iterations);
+                                 std::span<const std::uint32_t> iterations, Links links);
 
-/// As simulated, counted while all of the jobs run. Fails where a job takes no time, or the memory
-/// of all is more than `memory`.
-Result<Turns> take_turns(std::span<const TurnTaker> jobs, std::optional<Bytes> memory = {});
+/// As simulated, counted while all of the jobs run. Fails where a job takes no time or hides more
+/// than it computes, or the memory of all is more than `memory`.
+Result<Turns> take_turns(std::span<const TurnTaker> jobs, Links links = Links::kFair,
+                         std::optional<Bytes> memory = {});
 
 }  // namespace rehearse::sharing

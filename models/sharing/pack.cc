@@ -6,8 +6,6 @@
 
 #include <fmt/core.h>
 
-#include "models/sharing/crossover.h"
-
 namespace rehearse::sharing {
 namespace {
 
@@ -22,6 +20,7 @@ struct Group {
   std::vector<std::size_t> jobs = {};
   std::vector<std::string> slices = {};
   std::vector<double> rates = {};
+  std::vector<std::pair<double, double>> ranges = {};
   std::vector<Seconds> ends = {};
   Seconds length = Seconds::s(0);
 };
@@ -34,7 +33,8 @@ class Packer {
   Packing run() {
     std::vector<Group> groups;
     for (std::size_t j = 0; j < jobs_.size(); ++j)
-      groups.push_back({Sharing::kAlone, {j}, {}, {1}, {jobs_[j].work}, jobs_[j].work});
+      groups.push_back(
+          {.jobs = {j}, .rates = {1}, .ends = {jobs_[j].work}, .length = jobs_[j].work});
     Packing best = schedule(groups);
     const Packing alone = best;
     for (;;) {
@@ -149,9 +149,12 @@ class Packer {
     for (const std::size_t j : jobs) {
       const PackJob& job = jobs_[j];
       if (!job.exposed || !job.like) return std::nullopt;
-      takers.push_back({job.name, job.like->step - *job.exposed, *job.exposed});
+      takers.push_back({.name = job.name,
+                        .compute = job.like->step - *job.exposed,
+                        .exposed = *job.exposed,
+                        .hidden = job.hidden});
     }
-    const Result<Turns> turns = take_turns(takers);
+    const Result<Turns> turns = take_turns(takers, site_.links);
     if (!turns) return std::nullopt;  // iterations that are too unequal
     return turns->rates;
   }
@@ -171,7 +174,10 @@ class Packer {
   template <class RatesOf>
   std::optional<Group> shared(Sharing how, const std::vector<std::size_t>& jobs,
                               const std::vector<double>& rates, const RatesOf& rates_of) const {
-    Group group{how, jobs, {}, rates, std::vector<Seconds>(jobs.size(), Seconds::s(0))};
+    Group group{.how = how,
+                .jobs = jobs,
+                .rates = rates,
+                .ends = std::vector<Seconds>(jobs.size(), Seconds::s(0))};
     std::vector<std::size_t> left = jobs;
     std::map<std::size_t, double> work;
     for (const std::size_t j : jobs) work[j] = jobs_[j].work.s();
@@ -194,10 +200,12 @@ class Packer {
     return group;
   }
 
-  double slice_rate(std::size_t job, std::size_t kind) const {
+  Estimate<double> slice_rate(std::size_t job, std::size_t kind) const {
     const auto& own = jobs_[job].slice_rates;
     const auto found = own.find(site_.slices[kind].name);
-    return found == own.end() ? site_.slices[kind].rate : found->second;
+    const double rate = site_.slices[kind].rate;
+    return found == own.end() ? Estimate<double>{rate, rate, rate, Provenance::kDatasheet}
+                              : found->second;
   }
 
   /// Whether instances of these kinds have places on one GPU; REQUIRES: the largest first.
@@ -232,7 +240,7 @@ class Packer {
     }
     if (!lie_on_a_gpu(kinds)) return std::nullopt;
     const auto end = [&](std::size_t i) {
-      return jobs_[jobs[i]].work / slice_rate(jobs[i], kinds[i]);
+      return jobs_[jobs[i]].work / slice_rate(jobs[i], kinds[i]).value;
     };
     for (;;) {
       std::size_t last = 0;
@@ -248,10 +256,12 @@ class Packer {
       kinds[last] = before;
       break;
     }
-    Group group{Sharing::kSlices, jobs};
+    Group group{.how = Sharing::kSlices, .jobs = jobs};
     for (std::size_t i = 0; i < jobs.size(); ++i) {
       group.slices.push_back(site_.slices[kinds[i]].name);
-      group.rates.push_back(slice_rate(jobs[i], kinds[i]));
+      const Estimate<double> rate = slice_rate(jobs[i], kinds[i]);
+      group.rates.push_back(rate.value);
+      group.ranges.emplace_back(rate.low, rate.high);
       group.ends.push_back(end(i));
       group.length = std::max(group.length, group.ends.back());
     }
@@ -285,6 +295,7 @@ class Packer {
                     .jobs = group.jobs,
                     .slices = group.slices,
                     .rates = group.rates,
+                    .ranges = group.ranges,
                     .start = free[count - 1].first};
       placed.end = placed.start + group.length;
       for (std::uint32_t i = 0; i < count; ++i) {
@@ -336,6 +347,11 @@ Result<Packing> pack(std::span<const PackJob> jobs, const Site& site, Goal goal)
       return fail(fmt::format("job '{}' takes no time that could be counted", job.name));
     if (job.exposed && job.like && *job.exposed > job.like->step)
       return fail(fmt::format("job '{}' exposes more than its step", job.name));
+    if (job.exposed && job.like && job.hidden > (job.like->step - *job.exposed) * (1 + 1e-9))
+      return fail(fmt::format("job '{}' hides more than it computes", job.name));
+    for (const auto& [kind, rate] : job.slice_rates)
+      if (!(rate.value > 0) || !std::isfinite(rate.value))
+        return fail(fmt::format("job '{}' does not move on {}", job.name, kind));
   }
   return Packer(jobs, site, goal).run();
 }

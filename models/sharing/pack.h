@@ -15,7 +15,9 @@
 #include <string>
 #include <vector>
 
+#include "models/sharing/crossover.h"
 #include "models/sharing/pairs.h"
+#include "sim/base/estimate.h"
 #include "sim/base/result.h"
 #include "sim/base/units.h"
 #include "sim/fleet/fleet.h"
@@ -29,8 +31,10 @@ struct PackJob {
   std::optional<Bytes> memory = {};     ///< of a GPU; of unknown memory it shares nothing
   std::optional<Resident> like = {};    ///< what the law of pairs knows it by
   std::optional<Seconds> exposed = {};  ///< communication of a step that it does not hide
+  Seconds hidden = Seconds::s(0);       ///< and that it does
   std::optional<Seconds> deadline = {};
-  std::map<std::string, double> slice_rates = {};  ///< by kind; else the kind's own
+  /// By kind; else the kind's own.
+  std::map<std::string, Estimate<double>> slice_rates = {};
 };
 
 enum class Sharing : std::uint8_t { kAlone, kSlices, kTogether, kCrossover };
@@ -48,6 +52,7 @@ struct Site {
   Bytes memory;
   std::uint32_t positions = 1;
   std::vector<fleet::SliceKind> slices = {};
+  Links links = Links::kFair;  ///< of jobs that take turns
   /// Shares of two jobs on one GPU, by index; nothing: not known, so they do not share so.
   std::function<std::optional<std::pair<double, double>>(std::size_t, std::size_t)> pair = {};
 };
@@ -58,6 +63,8 @@ struct Placed {
   std::vector<std::uint32_t> gpus = {};
   std::vector<std::string> slices = {};  ///< of each job; empty without slices
   std::vector<double> rates = {};        ///< of each job while all run
+  /// On slices: of each job, what its rate may be.
+  std::vector<std::pair<double, double>> ranges = {};
   Seconds start = Seconds::s(0), end = Seconds::s(0);
   double gain = 1;  ///< against the same jobs one after another on the same GPUs
 };

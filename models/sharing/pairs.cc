@@ -16,19 +16,10 @@ constexpr double kLongerWins = 0.15;
 
 /// How hard terms are held to 0, in rows of an error of 10 %.
 constexpr double kFamilyPair = 0.3, kSlope = 1.0, kTenant = 1.0, kOverall = 0.01;
-
-double weight_of(std::string_view term) {
-  switch (term.front()) {
-    case 'f':
-      return kFamilyPair;
-    case 's':
-      return kSlope;
-    case 't':
-      return kTenant;
-    default:
-      return kOverall;
-  }
-}
+/// And those of which a law to begin with has measured pairs.
+constexpr double kKnown = 3;
+constexpr const char* kOverallName = "*";
+constexpr double kWhole = 0.999;
 
 }  // namespace
 
@@ -37,44 +28,62 @@ double time_slice_share(const Resident& job, const Resident& other) {
   return std::min(1.0, kTurns * q / (q + r));
 }
 
-PairLaw::Terms PairLaw::terms_of(const Resident& job, const Resident& other) const {
-  const auto batch = [&](const Resident& r) {
-    const auto mean = mean_batch_.find(r.family);
-    return mean == mean_batch_.end() ? 0.0 : std::log2(r.batch) - mean->second;
-  };
-  const std::string pair = job.family + "|" + other.family;
-  return {{"overall", 1},
-          {"f " + pair, 1},
-          {"f job " + job.family, 1},
-          {"f other " + other.family, 1},
-          {"s own " + pair, batch(job)},
-          {"s its " + pair, batch(other)},
-          {"s own " + job.family, batch(job)},
-          {"s its " + other.family, batch(other)},
-          {fmt::format("t job {} {:g}", job.family, job.batch), 1},
-          {fmt::format("t other {} {:g}", other.family, other.batch), 1}};
-}
-
-PairLaw::PairLaw(std::span<const MeasuredPair> pairs) {
-  if (pairs.empty()) return;
-  std::map<std::string, std::pair<double, double>> batches;  // sum, count
+std::map<std::string, FamilyBatches> families_of(std::span<const MeasuredPair> pairs) {
+  std::map<std::string, FamilyBatches> families;
+  std::map<std::string, double> counts;
   for (const MeasuredPair& p : pairs)
     for (const Resident* r : {&p.a, &p.b}) {
-      auto& [sum, count] = batches[r->family];
-      sum += std::log2(r->batch);
-      ++count;
+      const auto [at, fresh] =
+          families.try_emplace(r->family, FamilyBatches{0, r->batch, r->batch});
+      at->second.mean_log2 += std::log2(r->batch);
+      at->second.from = std::min(at->second.from, r->batch);
+      at->second.to = std::max(at->second.to, r->batch);
+      ++counts[r->family];
     }
-  for (const auto& [family, sum] : batches) mean_batch_[family] = sum.first / sum.second;
+  for (auto& [family, batches] : families) batches.mean_log2 /= counts[family];
+  return families;
+}
 
+std::vector<PairTerm> pair_terms(const std::map<std::string, FamilyBatches>& families,
+                                 const Resident& job, const Resident& other) {
+  const auto batch = [&](const Resident& r) {
+    const auto found = families.find(r.family);
+    if (found == families.end()) return 0.0;
+    const FamilyBatches& known = found->second;
+    return std::log2(std::clamp(r.batch, known.from, known.to)) - known.mean_log2;
+  };
+  const std::string &j = job.family, &o = other.family;
+  const double own = batch(job), its = batch(other);
+  return {{kOverallName, 1, kOverall, false, false},
+          {fmt::format("{} beside {}", j, o), 1, kFamilyPair, true, true},
+          {fmt::format("{} and {}", std::min(j, o), std::max(j, o)), 1, kFamilyPair, true, true},
+          {fmt::format("{} beside *", j), 1, kFamilyPair, true, false},
+          {fmt::format("* beside {}", o), 1, kFamilyPair, false, true},
+          {fmt::format("own batch: {} beside {}", j, o), own, kSlope, true, true},
+          {fmt::format("its batch: {} beside {}", j, o), its, kSlope, true, true},
+          {fmt::format("own batch: {} beside *", j), own, kSlope, true, false},
+          {fmt::format("its batch: * beside {}", o), its, kSlope, false, true},
+          {fmt::format("at {:g}: {} beside *", job.batch, j), 1, kTenant, true, false},
+          {fmt::format("at {:g}: * beside {}", other.batch, o), 1, kTenant, false, true}};
+}
+
+PairLaw::PairLaw(std::span<const MeasuredPair> pairs, std::shared_ptr<const PairLaw> from)
+    : from_(std::move(from)), families_(families_of(pairs)) {
+  if (pairs.empty()) return;
   std::map<std::string, int> columns;
+  std::vector<double> held_by_column;
   std::vector<std::vector<std::pair<int, double>>> rows;
   std::vector<double> target, share, sliced;
   const auto add = [&](const Resident& job, const Resident& other, double measured) {
     std::vector<std::pair<int, double>>& row = rows.emplace_back();
-    for (const auto& [name, value] : terms_of(job, other))
-      row.emplace_back(columns.emplace(name, static_cast<int>(columns.size())).first->second,
-                       value);
-    sliced.push_back(time_slice_share(job, other));
+    for (const PairTerm& term : pair_terms(families_, job, other)) {
+      const auto [at, fresh] = columns.emplace(term.name, static_cast<int>(columns.size()));
+      const bool is_known = from_ && (!term.of_job || from_->knows(job.family)) &&
+                            (!term.of_other || from_->knows(other.family));
+      if (fresh) held_by_column.push_back(is_known ? std::max(term.held, kKnown) : term.held);
+      row.emplace_back(at->second, term.value);
+    }
+    sliced.push_back(before(job, other));
     share.push_back(measured);
     target.push_back(std::log(measured / sliced.back()));
   };
@@ -84,24 +93,29 @@ PairLaw::PairLaw(std::span<const MeasuredPair> pairs) {
   }
 
   const auto n = static_cast<Eigen::Index>(columns.size());
-  Eigen::VectorXd held(n), solution = Eigen::VectorXd::Zero(n);
-  for (const auto& [name, column] : columns) held[column] = weight_of(name);
+  const Eigen::VectorXd held = Eigen::Map<const Eigen::VectorXd>(held_by_column.data(), n);
+  Eigen::VectorXd solution = Eigen::VectorXd::Zero(n);
   const auto predicted = [&](std::size_t r) {
     double sum = 0;
     for (const auto& [column, value] : rows[r]) sum += solution[column] * value;
     return sum;
   };
-  // Least absolute errors by weighted least squares; errors below 2 % count as squares.
+  // Least absolute errors by weighted least squares; errors below 2 % count as squares. Tables stop
+  // at the speed alone: of a job that keeps all of it, a share above 1 is no error.
+  const auto wanted = [&](std::size_t r) {
+    return share[r] >= kWhole ? std::max(target[r], predicted(r)) : target[r];
+  };
   constexpr int kRounds = 30;
   constexpr double kSmall = 0.02, kUnit = 0.1;
   for (int round = 0; round < kRounds; ++round) {
     Eigen::MatrixXd normal = held.asDiagonal();
     Eigen::VectorXd right = Eigen::VectorXd::Zero(n);
     for (std::size_t r = 0; r < rows.size(); ++r) {
-      const double error = std::abs(std::expm1(predicted(r) - target[r]));
+      const double aim = round == 0 ? target[r] : wanted(r);
+      const double error = std::abs(std::expm1(predicted(r) - aim));
       const double w = round == 0 ? 1 : kUnit / std::max(error, kSmall);
       for (const auto& [i, x] : rows[r]) {
-        right[i] += w * x * target[r];
+        right[i] += w * x * aim;
         for (const auto& [j, y] : rows[r]) normal(i, j) += w * x * y;
       }
     }
@@ -113,13 +127,17 @@ PairLaw::PairLaw(std::span<const MeasuredPair> pairs) {
   residual_ /= static_cast<double>(rows.size());
 }
 
+double PairLaw::before(const Resident& job, const Resident& other) const {
+  return from_ ? from_->share(job, other) : time_slice_share(job, other);
+}
+
 double PairLaw::share(const Resident& job, const Resident& other) const {
   double sum = 0;
-  for (const auto& [name, value] : terms_of(job, other)) {
-    const auto found = coefficients_.find(name);
-    if (found != coefficients_.end()) sum += found->second * value;
+  for (const PairTerm& term : pair_terms(families_, job, other)) {
+    const auto found = coefficients_.find(term.name);
+    if (found != coefficients_.end()) sum += found->second * term.value;
   }
-  return std::min(1.0, time_slice_share(job, other) * std::exp(sum));
+  return std::min(1.0, before(job, other) * std::exp(sum));
 }
 
 }  // namespace rehearse::sharing

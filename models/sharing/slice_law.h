@@ -17,6 +17,7 @@
 #include <array>
 #include <cstdint>
 #include <optional>
+#include <string_view>
 #include <vector>
 
 #include "sim/base/estimate.h"
@@ -40,6 +41,8 @@ SliceRatio ratio_of(const cluster::MigDevice& device, std::uint32_t profile);
 /// What the work of a job mostly is, which decides α.
 enum class WorkKind : std::uint8_t { kFp32Matmul, kTensorTransformer, kConvolutional, kUnknown };
 inline constexpr std::size_t kWorkKinds = 4;
+inline constexpr std::array<std::string_view, kWorkKinds> kWorkKindNames = {
+    "fp32_matmul", "transformer", "convolutional", "unknown"};
 
 /// Where a prediction stands on the law, which decides how sure it is.
 enum class Regime : std::uint8_t {

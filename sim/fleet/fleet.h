@@ -55,6 +55,8 @@ struct Job {
   Nanoseconds work{0};  ///< alone on whole GPUs
   std::uint32_t gpus = 1;
   std::optional<Bytes> memory = {};  ///< of each GPU; a job of unknown memory takes no slice
+  /// For who knows by them how fast the job is on a slice: a step alone, and the host's part of it.
+  std::optional<Seconds> step = {}, host = {};
 };
 
 enum class Policy : std::uint8_t {

@@ -11,10 +11,20 @@
 
 namespace rehearse::fleet {
 
+/// A job of a list whose work somebody else predicts: so many steps of the job that a file
+/// describes.
+struct ToPredict {
+  std::size_t job;             ///< in the list
+  std::filesystem::path file;  ///< beside the list
+  double steps;
+  bool gpus, memory;  ///< whether the list says them itself
+};
+
 struct JobList {
   std::string layout;  ///< "jobs", or the name of a public trace
   std::vector<Job> jobs = {};
-  std::size_t left_out = 0;  ///< rows of a public trace that hold no GPU or never ran
+  std::vector<ToPredict> to_predict = {};  ///< their work is 0 so far
+  std::size_t left_out = 0;                ///< rows of a public trace that hold no GPU or never ran
 };
 
 /// Fails with all that is wrong with the list, each with its line; rows of a public trace that are

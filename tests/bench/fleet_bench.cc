@@ -6,8 +6,10 @@
 #include <benchmark/benchmark.h>
 #include <fmt/core.h>
 
+#include "models/sharing/pack.h"
 #include "sim/base/check.h"
 #include "sim/fleet/fleet.h"
+#include "tests/support/naive_fleet.h"
 
 namespace rehearse::bench {
 namespace {
@@ -70,6 +72,42 @@ void sort_events(benchmark::State& state) {
 }
 BENCHMARK(sort_events)->Name("fleet/sort_events")->Arg(5000)->Arg(40000);
 
+/// Plain loops over all jobs, GPUs and nodes at every instant (tests/support).
+void simulate_plainly(benchmark::State& state, Policy policy, std::uint32_t jobs,
+                      std::uint32_t gpus) {
+  const std::vector<Job> list = day(jobs, gpus, false);
+  const Fleet fleet{.nodes = gpus / 8, .nodes_per_pod = 16};
+  for (auto _ : state) benchmark::DoNotOptimize(test::naive_fleet(fleet, list, {.policy = policy}));
+  state.SetItemsProcessed(state.iterations() * jobs);
+}
+
+/// A set of jobs of which some share slices, some take turns and some go together.
+void pack_set(benchmark::State& state) {
+  using namespace sharing;
+  std::vector<PackJob> jobs;
+  for (std::int64_t j = 0; j < state.range(0); ++j) {
+    PackJob job{.name = fmt::format("job {}", j),
+                .work = Seconds::s(static_cast<double>(100 + j * 37 % 91)),
+                .gpus = j % 4 == 0 ? 4U : 1U,
+                .memory = Bytes::gib(static_cast<double>(1 + j % 9)),
+                .like = Resident{"f", static_cast<double>(1 + j % 5), Seconds::ms(10)}};
+    if (j % 4 == 0) job.exposed = Seconds::ms(2);
+    jobs.push_back(std::move(job));
+  }
+  Site site{.gpus = 16, .memory = Bytes::gib(40), .positions = 8, .slices = test::a100_slices()};
+  site.pair = [](std::size_t a, std::size_t b) {
+    return std::pair(0.5 + 0.1 * static_cast<double>(a % 4),
+                     0.5 + 0.1 * static_cast<double>(b % 3));
+  };
+  for (auto _ : state) {
+    const auto packing = pack(jobs, site, Goal::kCost);
+    REHEARSE_CHECK(packing);
+    benchmark::DoNotOptimize(packing->held);
+  }
+  state.SetItemsProcessed(state.iterations() * state.range(0));
+}
+BENCHMARK(pack_set)->Name("pack")->Arg(8)->Arg(16)->Arg(32)->Arg(64)->Unit(benchmark::kMillisecond);
+
 void add(const std::string& name, const Options& options, std::uint32_t jobs, std::uint32_t gpus,
          bool slices = false) {
   benchmark::RegisterBenchmark(fmt::format("fleet/{}/{}/{}", name, jobs, gpus).c_str(), simulate,
@@ -80,7 +118,8 @@ void add(const std::string& name, const Options& options, std::uint32_t jobs, st
 const bool added = [] {
   for (const Policy policy :
        {Policy::kFifo, Policy::kBackfill, Policy::kShortest, Policy::kFairShare})
-    for (const auto& [jobs, gpus] : {std::pair(5000U, 1000U), {40000U, 1000U}, {40000U, 8000U}})
+    for (const auto& [jobs, gpus] :
+         {std::pair(800U, 160U), {5000U, 1000U}, {40000U, 1000U}, {5000U, 8000U}, {40000U, 8000U}})
       add(std::string(kPolicyNames[static_cast<int>(policy)]), {.policy = policy}, jobs, gpus);
   add("rail", {.policy = Policy::kBackfill, .placement = Placement::kRail}, 5000, 1000);
   add("spread", {.policy = Policy::kBackfill, .placement = Placement::kSpread}, 5000, 1000);
@@ -88,6 +127,11 @@ const bool added = [] {
     add("preempt", {.policy = Policy::kShortest, .preempt = true}, jobs, 1000);
     add("slices", {.policy = Policy::kBackfill}, jobs, 1000, true);
   }
+  for (const Policy policy : {Policy::kFifo, Policy::kBackfill})
+    benchmark::RegisterBenchmark(
+        fmt::format("fleet/plain_{}/800/160", kPolicyNames[static_cast<int>(policy)]).c_str(),
+        simulate_plainly, policy, 800, 160)
+        ->Unit(benchmark::kMillisecond);
   return true;
 }();
 

@@ -31,6 +31,9 @@ class RatioReporter final : public benchmark::ConsoleReporter {
     for (const int ranks : {64, 256, 1024})
       row(fmt::format("ring/native/ranks/{}", ranks), fmt::format("ring/simgrid/ranks/{}", ranks),
           "times as fast");
+    for (const char* policy : {"fifo", "backfill"})
+      row(fmt::format("fleet/{}/800/160", policy), fmt::format("fleet/plain_{}/800/160", policy),
+          "times as fast");
     row("engine/64_streams/1000000", "reference/memory_copy_of_1M_ops", "of its speed");
     row("engine/64_streams/1000000", "engine/64_streams/1000", "of the speed per op");
     row("sharing/flows/classes/100000/10", "sharing/flows/classes/1000/10",
@@ -50,10 +53,11 @@ class RatioReporter final : public benchmark::ConsoleReporter {
       row(fmt::format("capture/encode_to_{}", where), "reference/memory_copy_of_rows",
           "of its speed");
     row("capture/encode_to_ring", "capture/encode_to_file", "times as fast");
-    for (const char* policy : {"fifo", "backfill", "shortest", "fair"}) {
+    for (const char* policy : {"fifo", "backfill", "shortest", "fair", "preempt", "slices"}) {
       const std::string name = fmt::format("fleet/{}/", policy);
       row(name + "5000/1000", "fleet/sort_events/5000", "of the speed per job");
       row(name + "40000/1000", name + "5000/1000", "of the speed per job");
+      row(name + "5000/8000", name + "5000/1000", "of the speed per job");
       row(name + "40000/8000", name + "40000/1000", "of the speed per job");
     }
     row("replay/lower/ranks/4", "replay/lower/ranks/1", "of the speed per op");

@@ -1,6 +1,9 @@
 // pack: the example, its JSON, and what is wrong with a file.
+#include <fstream>
+
 #include <catch2/catch.hpp>
 
+#include "tests/support/data.h"
 #include "tests/support/json_check.h"
 #include "tests/support/rehearse.h"
 
@@ -52,12 +55,125 @@ TEST_CASE("pack: measured pairs, named in any order, decide") {
   CHECK(together["makespan"]["value"] == Approx(162.5));
   CHECK(together["placements"][0]["how"] == "together");
   CHECK(together["per_job"][0]["slowdown"] == Approx(1.25));
-  // By a family: the pair of c and d is that of a and b.
+  // Nothing is known of pairs on this GPU: time slicing.
   const std::string known =
-      "gpus: 1\ndevice: v100_sxm2_16\njobs:\n"
+      "gpus: 1\ndevice: p100_pcie_16\njobs:\n"
       "  - {job: c, duration: 100 s, memory: 4 GiB, step: 1 s}\n"
       "  - {job: d, duration: 100 s, memory: 4 GiB, step: 1 s}\n";
-  CHECK(packed(known)["makespan"]["value"] == Approx(100 / 0.525));
+  const Json sliced = packed(known);
+  CHECK(sliced["makespan"]["value"] == Approx(100 / 0.525));
+  CHECK_THAT(sliced["placements"][0]["why"].get<std::string>(), Contains("no pair measured"));
+}
+
+TEST_CASE("pack: what was measured of a GPU is known without the user") {
+  const auto file = [](const std::string& device, const std::string& family) {
+    return "gpus: 1\ndevice: " + device +
+           "\njobs:\n"
+           "  - {job: a, duration: 100 s, memory: 4 GiB, step: 56 ms, family: ResNet-18, batch: "
+           "128}\n"
+           "  - {job: b, duration: 100 s, memory: 4 GiB, step: 22 ms, family: " +
+           family + ", batch: 40}\n";
+  };
+  // ResNet-18 keeps its speed beside a language model on V100, which K80 makes take turns.
+  const Json v100 = packed(file("v100_sxm2_16", "LM"))["placements"][0];
+  CHECK(v100["how"] == "together");
+  CHECK(v100["rates"][0].get<double>() > 0.95);
+  CHECK_THAT(v100["why"].get<std::string>(),
+             Contains("measured pairs of their families on v100_sxm2_16"));
+  const Json k80 = packed(file("k80", "LM"))["placements"][0];
+  CHECK(k80["rates"][0].get<double>() < 0.8);
+  // Of a family that was never measured only the other's part is known.
+  const Json stranger = packed(file("v100_sxm2_32", "Mine"))["placements"][0];
+  CHECK_THAT(stranger["why"].get<std::string>(), Contains("pairs of other families"));
+  // A pair of the file goes before, and says something of other batches.
+  const Json own = packed(file("v100_sxm2_16", "LM") +
+                          "pairs: [{a: a, b: b, share_a: 0.6, share_b: 0.6}]\n")["placements"][0];
+  CHECK(own["rates"][0].get<double>() == Approx(0.6));
+}
+
+TEST_CASE("pack: which pairs to measure") {
+  const std::string path =
+      test::write_scratch("m.yaml",
+                          "gpus: 1\ndevice: v100_sxm2_16\njobs:\n"
+                          "  - {job: a, duration: 9 s, memory: 4 GiB, step: 1 s}\n"
+                          "  - {job: b, duration: 9 s, memory: 4 GiB, step: 1 s}\n"
+                          "  - {job: c, duration: 9 s, memory: 4 GiB, step: 1 s}\n"
+                          "  - {job: wide, duration: 9 s, memory: 14 GiB, step: 1 s}\n"
+                          "  - {job: bare, duration: 9 s, memory: 1 GiB}\n"
+                          "pairs: [{a: a, b: b, share_a: 0.5, share_b: 0.5}]\n")
+          .string();
+  const Ran ran = test::rehearse({"pack", path, "--measure", "9", "--format", "json"});
+  INFO(ran.errors);
+  const Json json = Json::parse(ran.out);
+  // Of the three that fit beside each other one was measured.
+  REQUIRE(json["measure"].size() == 2);
+  for (const Json& pair : json["measure"]) CHECK(pair[1] == "c");
+  CHECK_THAT(test::rehearse({"pack", path, "--measure", "1"}).out,
+             Contains("measure, the most telling first: a beside c"));
+  CHECK(test::rehearse({"pack", path, "--measure", "0"}).code == 2);
+}
+
+TEST_CASE("pack: rates on slices by as much as is known of a job") {
+  const auto rates = [](const std::string& known) {
+    const Json json = packed(
+        "gpus: 1\ndevice: a100_sxm4_40\ngoal: cost\njobs:\n"
+        "  - {job: a, duration: 100 s, memory: 1 GiB, " +
+        known + "}\n  - {job: b, duration: 100 s, memory: 1 GiB, slices: {1g.5gb: 1}}\n");
+    return json["placements"][0];
+  };
+  // The host decides: nothing is lost on a slice.
+  const Json idle = rates("step: 10 ms, host: 10 ms");
+  CHECK(idle["how"] == "slices");
+  CHECK(idle["rates"][0].get<double>() == Approx(1));
+  CHECK_THAT(idle["why"].get<std::string>(),
+             Contains("a step and its host") && Contains("as given"));
+  const Json busy = rates("step: 10 ms, host: 9.8 ms, work: transformer");
+  REQUIRE(busy["how"] == "slices");
+  CHECK(busy["rates"][0].get<double>() < 1);
+  CHECK(busy["ranges"][0][0] < busy["rates"][0]);
+  CHECK(busy["ranges"][0][1] > busy["rates"][0]);
+  const Json swept =
+      rates("batch: 1, sweep: " + test::source_file("examples/sharing/steps.csv").string());
+  CHECK(swept["rates"][0].get<double>() > 0.9);
+  CHECK_THAT(swept["why"].get<std::string>(), Contains("from a sweep"));
+}
+
+TEST_CASE("pack: jobs in turns share their links") {
+  const auto gain = [](const std::string& links, const std::string& more) {
+    std::string text = "gpus: 4\ndevice: a100_sxm4_80\n" + links + "jobs:\n";
+    for (const char* name : {"a", "b"})
+      text += std::string("  - {job: ") + name +
+              ", duration: 100 s, gpus: 4, memory: 30 GiB, step: 190 ms, exposed: 90 ms" + more +
+              "}\n";
+    return packed(text)["placements"][0]["gain"].get<double>();
+  };
+  CHECK(gain("links: apart\n", "") == Approx(1.9).epsilon(0.02));
+  // 150 ms of the links for 190 ms alone.
+  CHECK(gain("", ", communication: 150 ms") < 190.0 / 150 * 1.02);
+  CHECK(gain("links: first_come\n", ", communication: 150 ms") ==
+        Approx(190.0 / 150).epsilon(0.02));
+}
+
+TEST_CASE("calibrate pairs: the shipped laws from their tables") {
+  const std::filesystem::path data = test::scratch_folder(), into = data / "gavel-throughputs";
+  std::filesystem::create_directories(into);
+  std::ofstream(into / "colocated.csv")
+      << "file,gpu,gpus_on_one_server,job,batch_size_per_gpu,num_gpus,other_job,other_batch,"
+         "other_num_gpus,steps_per_s,other_steps_per_s\n"
+         "simulation,v100,yes,A,8,1,B,,1,2,8\nsimulation,v100,yes,A,8,1,A,8,1,2,2\n";
+  std::ofstream(into / "isolated.csv")
+      << "file,gpu,gpus_on_one_server,job,batch_size_per_gpu,num_gpus,steps_per_s\n"
+         "simulation,v100,yes,A,8,1,4\nsimulation,v100,yes,B,,1,10\n";
+  const Ran ran =
+      test::rehearse({"calibrate", "pairs", "--data", data.string(), "--into", into.string()});
+  INFO(ran.errors);
+  REQUIRE(ran.code == 0);
+  CHECK_THAT(ran.out, Contains("v100_sxm2_16"));
+  std::ifstream file(into / "v100_sxm2_16.yaml");
+  const std::string text((std::istreambuf_iterator<char>(file)), {});
+  CHECK_THAT(text, Contains("\"A beside B\"") && Contains("rows: 4"));
+  CHECK(test::rehearse({"calibrate", "pairs", "--data", "nowhere", "--into", into.string()}).code ==
+        1);
 }
 
 TEST_CASE("pack: mistakes of a file are one line each") {
@@ -83,6 +199,20 @@ TEST_CASE("pack: mistakes of a file are one line each") {
              Contains("needs a step"));
   CHECK_THAT(refused(head + "  - {job: a, duration: 1 s, step: 1 ms, exposed: 2 ms}\n"),
              Contains("longer than the step"));
+  CHECK_THAT(refused(head + "  - {job: a, duration: 1 s, step: 1 ms, exposed: 0.5 ms, "
+                            "communication: 2 ms}\n"),
+             Contains("communication"));
+  CHECK_THAT(refused(head + "  - {job: a, duration: 1 s, host: 2 ms}\n"), Contains("needs a step"));
+  CHECK_THAT(refused(head + "  - {job: a, duration: 1 s, step: 1 ms, host: 2 ms}\n"),
+             Contains("longer than the step"));
+  CHECK_THAT(refused(head + "  - {job: a, duration: 1 s, sweep: nowhere.csv}\n"),
+             Contains("wrong.yaml:4") && Contains("nowhere.csv"));
+  CHECK_THAT(refused(head + "  - {job: a, duration: 1 s, work: transformer}\n"),
+             Contains("beside sweep"));
+  CHECK_THAT(refused("gpus: 1\ndevice: v100_sxm2_16\njobs: [{job: a, duration: 1 s, step: 1 s, "
+                     "host: 1 ms}]\n"),
+             Contains("'v100_sxm2_16' has no slices"));
+  CHECK_THAT(refused(head + "  - {job: a, duration: 1 s}\nlinks: far\n"), Contains("fair"));
   CHECK_THAT(refused(head + "  - {job: a, duration: 1 s}\n  - {job: a, duration: 1 s}\n"),
              Contains("stands twice"));
   CHECK_THAT(refused(head + "  - {job: abc, duration: 1 s}\npairs: [{a: abd, b: abc, share_a: 2, "

@@ -260,6 +260,28 @@ TEST_CASE("study: jobs that take turns gain between nothing and their number") {
   CHECK(alone["got"]["least"]["value"] == Approx(1));
 }
 
+TEST_CASE("study: jobs in turns share their links, or have them apart") {
+  const auto gain = [](const std::string& links) {
+    const std::string text = "links: " + links + "\n" + turns_text("crossover(a, b)");
+    return json_of(text, 0)["studies"][0]["got"]["least"]["value"].get<double>();
+  };
+  // AlexNet sends more than it computes on Ethernet: the links are full.
+  CHECK(gain("fair") < gain("apart") - 0.1);
+  CHECK(gain("first_come") < gain("apart") - 0.1);
+  CHECK(gain("fair") >= 1);
+  // The division may be a parameter.
+  const Json swept =
+      json_of("links: $links\nsweep: {links: [fair, apart]}\n" + turns_text("crossover(a, b)"),
+              0)["studies"][0];
+  CHECK(swept["got"]["least"]["value"] == gain("fair"));
+  CHECK(swept["got"]["most"]["value"] == gain("apart"));
+  CHECK_THAT(run_study("links: far\n" + turns_text("crossover(a, b)")).errors,
+             Catch::Contains("unknown division 'far'"));
+  CHECK_THAT(
+      run_study("links: $far\nsweep: {far: [near]}\n" + turns_text("crossover(a, b)")).errors,
+      Catch::Contains("unknown division 'near'"));
+}
+
 TEST_CASE("study: turns that cannot be taken are refused") {
   const auto refused = [](const std::string& text) {
     const Ran ran = run_study(text);

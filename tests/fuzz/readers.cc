@@ -11,7 +11,9 @@
 #include <unistd.h>
 
 #include "cli/calibrate/nccl_log.h"
+#include "cli/config/pack_file.h"
 #include "models/comm/calibration.h"
+#include "models/sharing/shipped_pairs.h"
 #include "models/workload/hugging_face.h"
 #include "models/workload/read_model.h"
 #include "profiler/capture/format.h"
@@ -30,6 +32,7 @@
 #include "sim/base/check.h"
 #include "sim/base/csv.h"
 #include "sim/cluster/read_cluster.h"
+#include "sim/fleet/public_traces.h"
 #include "sim/graph/text_form.h"
 
 namespace rehearse::fuzz {
@@ -271,6 +274,29 @@ void graph_text(std::string_view bytes) {
   REHEARSE_CHECK(graph::to_text(*again) == text, "not lossless:\n{}", text);
 }
 
+void job_list(std::string_view bytes) {
+  const auto check_list = [](const Result<fleet::JobList>& list) {
+    if (!list) return check(list.error());
+    for (const fleet::Job& job : list->jobs) {
+      REHEARSE_CHECK(job.gpus >= 1);
+      REHEARSE_CHECK(job.submit >= Nanoseconds(0) && job.submit <= fleet::kLatestSubmit);
+      REHEARSE_CHECK(job.work >= Nanoseconds(0) && job.work <= fleet::kLongestWork);
+    }
+    if (list->jobs.size() > 100) return;
+    const auto outcome = fleet::run({.nodes = 3, .gpus_per_node = 4}, list->jobs,
+                                    {.policy = fleet::Policy::kBackfill});
+    if (outcome)
+      for (std::size_t j = 0; j < list->jobs.size(); ++j)
+        REHEARSE_CHECK(outcome->jobs[j].has_value() == (list->jobs[j].gpus <= 12));
+  };
+  check_list(fleet::parse_jobs_csv(bytes, kName));
+  check_list(fleet::parse_jobs_yaml(std::string(bytes), kName));
+  check_list(fleet::parse_philly(bytes, kName));
+  const std::size_t half = bytes.find("\n\n");
+  if (half != std::string_view::npos)
+    check_list(fleet::parse_pai(bytes.substr(0, half + 1), kName, bytes.substr(half + 2), kName));
+}
+
 void kineto(std::string_view bytes) { run(ingest::read_kineto, bytes); }
 
 void model(std::string_view bytes) {
@@ -311,6 +337,39 @@ void nsys(std::string_view bytes) {
       {}));
 }
 
+void pack_file(std::string_view bytes) {
+  const Result<cli::PackFile> file = cli::parse_pack(std::string(bytes), kName, "/absent");
+  if (!file) return check(file.error());
+  for (std::size_t a = 0; a < file->jobs.size(); ++a) {
+    for (const auto& [kind, rate] : file->jobs[a].slice_rates)
+      REHEARSE_CHECK(
+          rate.low > 0 && rate.low <= rate.value && rate.value <= rate.high && rate.high <= 1,
+          "{}: {} to {}", rate.value, rate.low, rate.high);
+    for (std::size_t b = 0; b < a; ++b)
+      if (const auto shares = file->pairs->shares(a, b))
+        REHEARSE_CHECK(shares->first > 0 && shares->first <= 1 && shares->second > 0 &&
+                       shares->second <= 1);
+  }
+  if (file->jobs.size() > 2 || file->site.gpus > 16) return;
+  const auto packed = sharing::pack(file->jobs, file->site, file->goal);
+  if (!packed) return;
+  for (std::size_t j = 0; j < file->jobs.size(); ++j)
+    REHEARSE_CHECK(packed->finish[j] - packed->started[j] >= file->jobs[j].work * (1 - 1e-9));
+}
+
+void pair_law(std::string_view bytes) {
+  const auto read = sharing::parse_shipped_pairs(std::string(bytes), kName);
+  if (!read) return check(read.error());
+  const std::string text = sharing::to_yaml(*read);
+  const auto again = sharing::parse_shipped_pairs(text, kName);
+  REHEARSE_CHECK(again.has_value(), "{}", to_string(again.error()));
+  for (const auto& [family, batches] : read->law->families()) {
+    const sharing::Resident job{family, batches.from, Seconds::ms(10)};
+    const double share = read->law->share(job, job);
+    REHEARSE_CHECK(share > 0 && share <= 1, "{}", share);
+  }
+}
+
 void store(std::string_view bytes) {
   const MemoryFile file(bytes);
   (void)is_store(file.path());
@@ -333,7 +392,7 @@ void input(std::string_view bytes) {
 }
 
 std::span<const Target> targets() {
-  static constexpr std::array<Target, 14> kTargets = {{{"calibration", calibration},
+  static constexpr std::array<Target, 17> kTargets = {{{"calibration", calibration},
                                                        {"capture", capture_file},
                                                        {"chakra", chakra},
                                                        {"chakra_job", chakra_job},
@@ -342,10 +401,13 @@ std::span<const Target> targets() {
                                                        {"execution_trace", execution_trace},
                                                        {"graph_text", graph_text},
                                                        {"input", input},
+                                                       {"job_list", job_list},
                                                        {"kineto", kineto},
                                                        {"model", model},
                                                        {"nccl_log", nccl_log},
                                                        {"nsys", nsys},
+                                                       {"pack_file", pack_file},
+                                                       {"pair_law", pair_law},
                                                        {"store", store}}};
   return kTargets;
 }

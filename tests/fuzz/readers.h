@@ -20,11 +20,18 @@ void execution_trace(std::string_view bytes);
 /// The text form.
 void graph_text(std::string_view bytes);
 void input(std::string_view bytes);
+/// As a table, as YAML, as a trace of Philly, and, in two halves at an empty line, as the tables of
+/// PAI; what is read runs on a small fleet.
+void job_list(std::string_view bytes);
 void kineto(std::string_view bytes);
 /// As the workload of a job and as a config of Hugging Face; what comes out must pass verify().
 void model(std::string_view bytes);
 void nccl_log(std::string_view bytes);
 void nsys(std::string_view bytes);
+/// A set of jobs to pack; small ones are packed.
+void pack_file(std::string_view bytes);
+/// A law of pairs as it is shipped, which stands for the same law when it is written again.
+void pair_law(std::string_view bytes);
 void store(std::string_view bytes);
 
 struct Target {

@@ -34,7 +34,7 @@ BEGIN {
   # third-party header: modules whose sources may include it; fmt and tl::expected are everywhere
   owner["yaml-cpp"] = "sim/base"
   owner["sqlite3.h"] = "profiler/trace sim/work"
-  owner["simdjson.h"] = "profiler/ingest"
+  owner["simdjson.h"] = "profiler/ingest sim/fleet"
   owner["zlib.h"] = "profiler/ingest"
   owner["google"] = "profiler/ingest"
   owner["nlohmann"] = "cli"

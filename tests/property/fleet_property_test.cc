@@ -135,6 +135,32 @@ TEST_CASE("every job ends, and held its GPUs for its work, its restarts and what
   });
 }
 
+TEST_CASE("a job alone runs from its arrival for its work") {
+  for_all(60, [](const RandomFleet& r, const Options& options, const Outcome&) {
+    RandomFleet one{r.fleet, {r.jobs.front()}};
+    one.fleet.slices.clear();
+    const Outcome outcome = run(one, options);
+    REQUIRE(outcome.jobs[0]->start == one.jobs[0].submit);
+    REQUIRE(outcome.jobs[0]->end == one.jobs[0].submit + one.jobs[0].work);
+    REQUIRE(outcome.preemptions == 0);
+  });
+}
+
+TEST_CASE("on a slice a job is held for its work at the rate of the slice") {
+  std::size_t slices = 0;
+  for_all(80, [&](const RandomFleet& r, const Options& options, const Outcome& outcome) {
+    if (options.preempt) return;
+    for (std::size_t j = 0; j < r.jobs.size(); ++j) {
+      const JobRun& run = *outcome.jobs[j];
+      const double rate = run.slice ? r.fleet.slices[*run.slice].rate : 1;
+      REQUIRE(std::abs(static_cast<double>(run.held.count()) * rate -
+                       static_cast<double>(r.jobs[j].work.count())) <= 2);
+      slices += run.slice.has_value();
+    }
+  });
+  CHECK(slices > 100);
+}
+
 TEST_CASE("in the order of arrival nobody starts before who came earlier") {
   for_all(100, [](const RandomFleet& r, const Options& options, const Outcome& outcome) {
     if (options.policy != Policy::kFifo) return;

@@ -1,13 +1,27 @@
 // Lists of jobs, and what is wrong with them.
 #include "sim/fleet/job_list.h"
 
+#include <filesystem>
+#include <fstream>
+
 #include <catch2/catch.hpp>
+
+#include "sim/fleet/public_traces.h"
+#include "tests/support/data.h"
 
 namespace rehearse {
 namespace {
 
 using namespace fleet;
 using Catch::Contains;
+
+std::filesystem::path written(const std::string& name, const std::string& text) {
+  static const std::filesystem::path kFolder = test::scratch_folder();
+  const std::filesystem::path path = kFolder / name;
+  std::filesystem::create_directories(path.parent_path());
+  std::ofstream(path) << text;
+  return path;
+}
 
 JobList csv(std::string_view text) {
   Result<JobList> list = parse_jobs_csv(text, "jobs.csv");
@@ -137,6 +151,127 @@ TEST_CASE("traces of spot GPUs and of Tiresias") {
           "2,1,30,0,vgg,60,0\n");
   CHECK(tiresias.layout == "tiresias");
   CHECK(tiresias.jobs.at(1).submit == Nanoseconds(20'000'000'000));
+}
+
+// In the layout of the README of msr-fiddle/philly-traces.
+constexpr const char* kPhilly = R"([
+  {"status": "Pass", "vc": "v1", "jobid": "application_1", "user": "u1",
+   "submitted_time": "2017-10-07 01:11:39",
+   "attempts": [
+     {"start_time": "2017-10-07 01:12:00", "end_time": "2017-10-07 01:13:00",
+      "detail": [{"ip": "m47", "gpus": ["gpu0", "gpu1"]}]},
+     {"start_time": "2017-10-07 01:20:00", "end_time": "2017-10-07 01:25:00",
+      "detail": [{"ip": "m1", "gpus": ["gpu0", "gpu1"]}, {"ip": "m2", "gpus": ["gpu7"]}]},
+     {"start_time": "2017-10-07 02:00:00", "end_time": null,
+      "detail": [{"ip": "m1", "gpus": ["gpu0"]}]}]},
+  {"status": "Killed", "vc": "v1", "jobid": "application_2", "user": "u2",
+   "submitted_time": "2017-10-07 01:11:49", "attempts": []},
+  {"status": "Failed", "vc": "v1", "jobid": "application_3", "user": "u2",
+   "submitted_time": "2017-10-07 01:12:39",
+   "attempts": [{"start_time": "None", "end_time": "None", "detail": []}]},
+  {"status": "Pass", "vc": "v2", "jobid": "application_4", "user": "u2",
+   "submitted_time": "2017-10-07 01:11:49",
+   "attempts": [{"start_time": "2017-10-07 01:11:50", "end_time": "2017-10-07 01:12:50",
+                 "detail": [{"ip": "m9", "gpus": ["gpu3"]}]}]}]
+)";
+
+TEST_CASE("Philly: a job's work is the time of its attempts, its GPUs the most of them") {
+  const auto list = fleet::parse_philly(kPhilly, "log");
+  INFO((list ? "" : to_string(list.error())));
+  REQUIRE(list);
+  CHECK(list->layout == "philly");
+  CHECK(list->left_out == 2);
+  REQUIRE(list->jobs.size() == 2);
+  CHECK(list->jobs[0].name == "application_1");
+  CHECK(list->jobs[0].user == "u1");
+  CHECK(list->jobs[0].gpus == 3);
+  CHECK(list->jobs[0].submit == Nanoseconds(0));
+  CHECK(list->jobs[0].work == Nanoseconds(360'000'000'000));
+  CHECK(list->jobs[1].submit == Nanoseconds(10'000'000'000));
+  CHECK(list->jobs[1].gpus == 1);
+  // A file without an extension is known by what it holds.
+  const auto loaded = fleet::load_jobs(written("cluster_job_log", kPhilly));
+  REQUIRE(loaded);
+  CHECK(loaded->layout == "philly");
+}
+
+TEST_CASE("Philly: mistakes are one line") {
+  const auto error = [](const std::string& text) {
+    const auto list = fleet::parse_philly(text, "log");
+    REQUIRE_FALSE(list);
+    return to_string(list.error());
+  };
+  CHECK_THAT(error("[{"), Contains("log") && Contains("is no JSON array"));
+  CHECK_THAT(error("{}"), Contains("is no JSON array"));
+  CHECK_THAT(error("[3]"), Contains("[0]") && Contains("is no job"));
+  CHECK_THAT(error("[{\"vc\": \"v\"}]"), Contains("[0].jobid") && Contains("is missing"));
+  CHECK_THAT(error("[{\"jobid\": \"a\"}]"), Contains("[0].attempts"));
+  CHECK_THAT(error("[{\"jobid\": \"a\", \"submitted_time\": \"soon\", \"attempts\": []}]"),
+             Contains("submitted_time") && Contains("'soon' is no time"));
+  CHECK_THAT(error("[{\"jobid\": \"a\", \"attempts\": [{\"start_time\": \"x\"}]}]"),
+             Contains("[0].attempts[0].start_time"));
+}
+
+// In the layout of the README of alibaba/clusterdata, cluster-trace-gpu-v2020: no heading.
+constexpr const char* kPaiJobs =
+    "j1,i1,u1,Terminated,100.0,400.0\n"
+    "j2,i2,u2,Terminated,130.0,200.0\n"
+    "j3,i3,u2,Running,140.0,\n"
+    "j4,i4,u2,Failed,150.0,160.0\n";
+constexpr const char* kPaiTasks =
+    "j1,ps,1.0,Terminated,105.0,405.0,600.0,29.3,0.0,\n"
+    "j1,worker,2.0,Terminated,110.0,390.0,400.0,29.3,50.0,MISC\n"
+    "j1,chief,1.0,Terminated,120.0,400.0,400.0,29.3,200.0,V100\n"
+    "j2,tensorflow,1.0,Terminated,140.0,200.0,600.0,29.3,100.0,T4\n"
+    "j3,tensorflow,1.0,Running,150.0,,600.0,29.3,100.0,T4\n"
+    "j4,xlearn,3.0,Failed,150.0,160.0,600.0,29.3,,CPU\n";
+
+TEST_CASE("PAI 2020: jobs and their tasks are joined") {
+  for (const bool headed : {false, true}) {
+    const std::string jobs =
+        std::string(headed ? "job_name,inst_id,user,status,start_time,end_time\n" : "") + kPaiJobs;
+    const auto list = fleet::parse_pai(jobs, "jobs", kPaiTasks, "tasks");
+    INFO((list ? "" : to_string(list.error())));
+    REQUIRE(list);
+    CHECK(list->layout == "pai-2020");
+    CHECK(list->left_out == 2);  // one that still runs, one without GPUs
+    REQUIRE(list->jobs.size() == 2);
+    // Two workers of half a GPU hold one each, and the chief two; parameter servers hold none.
+    CHECK(list->jobs[0].gpus == 4);
+    CHECK(list->jobs[0].work == Nanoseconds(290'000'000'000));
+    CHECK(list->jobs[0].user == "u1");
+    CHECK(list->jobs[1].submit == Nanoseconds(30'000'000'000));
+  }
+  // Either file of the folder stands for both.
+  const auto path = written("pai/pai_job_table.csv", kPaiJobs);
+  CHECK_THAT(to_string(fleet::load_jobs(path).error()), Contains("pai_task_table.csv"));
+  written("pai/pai_task_table.csv", kPaiTasks);
+  CHECK(fleet::load_jobs(path)->jobs.size() == 2);
+  CHECK(fleet::load_jobs(path.parent_path() / "pai_task_table.csv")->jobs.size() == 2);
+}
+
+TEST_CASE("PAI 2020: mistakes stand at their lines") {
+  const auto error = [](const char* jobs, const char* tasks) {
+    const auto list = fleet::parse_pai(jobs, "jobs", tasks, "tasks");
+    REQUIRE_FALSE(list);
+    return to_string(list.error());
+  };
+  CHECK_THAT(error(kPaiJobs, "j1,a,1.0,T,1,2,1,1,100,X\nj1,a,1.5,T,1,2,1,1,100,X\n"),
+             Contains("tasks:2") && Contains("whole number"));
+  CHECK_THAT(error("j1,i,u,T,soon,2\n", "j1,a,1.0,T,1,2,1,1,100,X\n"), Contains("jobs:1"));
+  CHECK_THAT(error("j1,i,u\n", kPaiTasks), Contains("jobs:1"));
+}
+
+TEST_CASE("a step and the host's part of it") {
+  const JobList list = csv(
+      "job,submit_s,duration_s,gpus,memory_gib,step_ms,host_ms\na,0,10,1,3,10.5,2\nb,0,10,1,,,\n");
+  CHECK(list.jobs[0].step->ms() == Approx(10.5));
+  CHECK(list.jobs[0].host->ms() == Approx(2));
+  CHECK_FALSE(list.jobs[1].step);
+  const std::string head = "job,submit_s,duration_s,gpus,step_ms,host_ms\n";
+  CHECK_THAT(csv_error(head + "a,0,10,1,0,\n"), Contains("is no step"));
+  CHECK_THAT(csv_error(head + "a,0,10,1,1,2\n"), Contains("no part of a step"));
+  CHECK_THAT(csv_error(head + "a,0,10,1,,2\n"), Contains("no part of a step"));
 }
 
 TEST_CASE("dates") {

@@ -14,6 +14,10 @@ PackJob job(const std::string& name, double work_s, double gib = 4) {
   return {.name = name, .work = Seconds::s(work_s), .memory = Bytes::gib(gib)};
 }
 
+Estimate<double> rate(double value) {
+  return {value, 0.9 * value, value, Provenance::kExtrapolated};
+}
+
 Packing packed(const std::vector<PackJob>& jobs, const Site& site, Goal goal = Goal::kThroughput) {
   Result<Packing> packing = pack(jobs, site, goal);
   INFO((packing ? "" : to_string(packing.error())));
@@ -67,17 +71,18 @@ TEST_CASE("pack: small jobs on slices, the last to end gets a larger one") {
   Site site{.gpus = 1, .memory = Bytes::gib(40), .positions = 8, .slices = test::a100_slices()};
   // At a seventh of the GPU, both keep half their speed; on 2g all of it.
   std::vector<PackJob> jobs = {job("a", 10), job("b", 10)};
-  for (PackJob& j : jobs) j.slice_rates = {{"1g.5gb", 0.5}, {"2g.10gb", 1}};
+  for (PackJob& j : jobs) j.slice_rates = {{"1g.5gb", rate(0.5)}, {"2g.10gb", rate(1)}};
   const Packing p = packed(jobs, site);
   REQUIRE(p.placements.size() == 1);
   CHECK(p.placements[0].how == Sharing::kSlices);
   CHECK(p.placements[0].slices == std::vector<std::string>{"2g.10gb", "2g.10gb"});
   CHECK(p.makespan.s() == Approx(10));
   CHECK(p.placements[0].gain == Approx(2));
+  CHECK(p.placements[0].ranges[1] == std::pair(0.9, 1.0));
   // Seven of them: 7 x 1g, at half speed, 3.5 times the work.
   const std::vector<PackJob> seven(7, [&] {
     PackJob j = jobs[0];
-    j.slice_rates = {{"1g.5gb", 0.5}};
+    j.slice_rates = {{"1g.5gb", rate(0.5)}};
     return j;
   }());
   CHECK(packed(seven, site).makespan.s() <= 20 + 1e-9);

@@ -1,11 +1,15 @@
 // Two jobs on one GPU: time slicing by hand, what measured pairs add, and Gavel's table.
 #include "models/sharing/pairs.h"
 
+#include <algorithm>
 #include <cmath>
+#include <set>
 
 #include <catch2/catch.hpp>
 
 #include "cli/validation/pair_accuracy.h"
+#include "models/sharing/pair_choice.h"
+#include "models/sharing/shipped_pairs.h"
 #include "tests/support/data.h"
 
 namespace rehearse {
@@ -29,7 +33,7 @@ TEST_CASE("time slicing: equal jobs halve 1.05, longer steps win") {
   CHECK(time_slice_share(longer, a) + time_slice_share(a, longer) == Approx(1.05));
   // Of a GPU without measured pairs that is all.
   CHECK(PairLaw().share(longer, a) == Approx(time_slice_share(longer, a)));
-  CHECK(PairLaw().coefficients() == 0);
+  CHECK(PairLaw().coefficients().empty());
 }
 
 /// Two families that space-share: the shares of pairs of batches 1 to 16.
@@ -77,6 +81,115 @@ TEST_CASE("the same pairs in another order give the same law") {
   const PairLaw law(pairs), other(back);
   for (const MeasuredPair& p : pairs)
     CHECK(law.share(p.a, p.b) == Approx(other.share(p.a, p.b)).epsilon(1e-6));
+}
+
+TEST_CASE("what a table stops at is no error above it") {
+  // One job keeps all of its speed whatever is beside it; small batches would say more than all.
+  std::vector<MeasuredPair> pairs = made_up();
+  for (MeasuredPair& p : pairs) p.share_a = std::min(1.0, 1.6 * std::pow(p.b.batch, -0.25));
+  const PairLaw law(pairs);
+  for (const MeasuredPair& p : pairs) {
+    INFO(p.b.batch);
+    CHECK(law.share(p.a, p.b) == Approx(p.share_a).epsilon(0.06));
+  }
+}
+
+TEST_CASE("a law to begin with: pairs move what they say, and leave the rest") {
+  const auto known = std::make_shared<PairLaw>(made_up());
+  const Resident small = resident("small", 4, 0.04), large = resident("large", 4, 0.4),
+                 mine = resident("mine", 4, 0.1);
+  CHECK(PairLaw({}, known).share(small, large) == Approx(known->share(small, large)));
+  const std::vector<MeasuredPair> one = {{mine, large, 0.2, 0.9}};
+  const PairLaw law(one, known);
+  CHECK(law.share(mine, large) < known->share(mine, large));
+  CHECK(law.share(mine, large) < PairLaw().share(mine, large));
+  CHECK(law.share(small, large) == Approx(known->share(small, large)).epsilon(0.35));
+  CHECK(law.knows("mine"));
+  CHECK(law.knows("small"));
+  CHECK_FALSE(law.knows("stranger"));
+}
+
+TEST_CASE("batches beyond those measured are as the last one") {
+  const PairLaw law(made_up());
+  const Resident large = resident("large", 4, 0.4);
+  // Same step, so that time slicing is alike.
+  CHECK(law.share(resident("small", 512, 1), large) ==
+        Approx(law.share(resident("small", 64, 1), large)));
+}
+
+TEST_CASE("which pairs to measure: those that are unlike what is known") {
+  const Resident a1 = resident("a", 1, 0.1), a2 = resident("a", 2, 0.1), b = resident("b", 1, 0.1),
+                 c = resident("c", 1, 0.1);
+  const std::vector<sharing::JobPair> pairs = {{a1, a2}, {a1, b}, {a2, b}, {b, c}};
+  // a1 beside b was measured: a2 beside b is the last to ask for.
+  const std::vector<sharing::JobPair> known = {{a1, b}};
+  const std::vector<sharing::JobPair> rest = {{a1, a2}, {a2, b}, {b, c}};
+  const auto order = sharing::pairs_to_measure(rest, 3, known);
+  REQUIRE(order.size() == 3);
+  CHECK(order.back() == 1);
+  // No more than there are, each once, and the same ones again.
+  const auto all = sharing::pairs_to_measure(pairs, 99);
+  CHECK(std::set<std::size_t>(all.begin(), all.end()).size() == pairs.size());
+  CHECK(all == sharing::pairs_to_measure(pairs, 99));
+  CHECK(sharing::pairs_to_measure({}, 3).empty());
+  // The choice of few begins as the choice of many.
+  CHECK(sharing::pairs_to_measure(pairs, 2) ==
+        std::vector<std::size_t>(all.begin(), all.begin() + 2));
+}
+
+TEST_CASE("shipped laws: of K80 and V100, written and read again") {
+  CHECK(sharing::find_shipped_pairs("a100_sxm4_80") == nullptr);
+  for (const char* device : {"k80", "v100_sxm2_16", "v100_pcie_32"}) {
+    const sharing::ShippedPairs* shipped = sharing::find_shipped_pairs(device);
+    REQUIRE(shipped);
+    CHECK(shipped->rows > 500);
+    CHECK(shipped->left_out > shipped->law->residual());
+    CHECK(shipped->law->knows("ResNet-50"));
+    const std::string text = sharing::to_yaml(*shipped);
+    const auto again = sharing::parse_shipped_pairs(text, "again");
+    REQUIRE(again);
+    CHECK(sharing::to_yaml(*again) == text);
+  }
+  // V100 shares space, K80 takes turns: beside ResNet-50 everything slows, ResNet-18 next to
+  // nothing.
+  const auto& v100 = *sharing::find_shipped_pairs("v100_sxm2_16")->law;
+  const Resident resnet18 = resident("ResNet-18", 64, 0.042),
+                 resnet50 = resident("ResNet-50", 64, 0.228), lm = resident("LM", 40, 0.022);
+  CHECK(v100.share(resnet18, lm) > 0.95);
+  CHECK(v100.share(lm, resnet50) < 0.55);
+}
+
+TEST_CASE("shipped laws: every mistake of a file is said") {
+  const auto error = [](const std::string& text) {
+    const auto read = sharing::parse_shipped_pairs(text, "law.yaml");
+    REQUIRE_FALSE(read);
+    return to_string(read.error());
+  };
+  using Catch::Contains;
+  CHECK_THAT(error("pairs: 2\n"), Contains("version 2") && Contains("device") &&
+                                      Contains("fitted") && Contains("families") &&
+                                      Contains("terms"));
+  CHECK_THAT(error("pairs: 1\ndevice: x\nfamilies: {a: {middle: 9, from: 1, to: 4}}\n"
+                   "terms: {\"*\": 99}\n"),
+             Contains("out of the range") && Contains("99 is no coefficient"));
+}
+
+TEST_CASE("shipped laws are those of Gavel's table") {
+  const auto folder = test::shared_data("gavel-throughputs");
+  SKIP_WITHOUT_DATA(folder);
+  const auto tables = cli::read_pairs(*folder);
+  REQUIRE(tables);
+  for (const cli::PairTable& table : *tables) {
+    const auto* shipped = sharing::find_shipped_pairs(table.gpu == "k80" ? "k80" : "v100_sxm2_16");
+    double sum = 0;
+    for (const MeasuredPair& p : table.pairs)
+      sum += std::abs(shipped->law->share(p.a, p.b) / p.share_a - 1) +
+             std::abs(shipped->law->share(p.b, p.a) / p.share_b - 1);
+    CHECK(shipped->rows == 2 * table.pairs.size());
+    // As it was fitted, but for digits and small terms.
+    CHECK(sum / static_cast<double>(shipped->rows) ==
+          Approx(shipped->law->residual()).margin(0.003));
+  }
 }
 
 TEST_CASE("a table of pairs: mirrors count once, who did not fit is left out") {

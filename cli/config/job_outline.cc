@@ -1,0 +1,40 @@
+#include "cli/config/job_outline.h"
+
+#include <algorithm>
+
+#include "cli/config/job_file.h"
+#include "models/job/usage.h"
+#include "models/step/predict.h"
+
+namespace rehearse::cli {
+
+Result<JobOutline> outline_of(const std::filesystem::path& path) {
+  const Result<JobFile> file = load_job(path);
+  if (!file) return forward(file);
+  Result<step::Step> step = step::predict(file->spec, file->cluster, {.counterfactuals = false});
+  if (!step) return wrong_in(path, std::move(step.error()));
+  return JobOutline{.step = step->time.value,
+                    .exposed = step->breakdown.exposed_communication,
+                    .hidden = hidden_communication(*step),
+                    .memory = memory::fullest(step->memory).peak.value,
+                    .ranks = static_cast<std::uint32_t>(step->layout.ranks())};
+}
+
+Seconds hidden_communication(const step::Step& step) {
+  Seconds most = Seconds::s(0);
+  const job::LoweredJob& lowered = step.lowered;
+  std::vector<Seconds> by_rank(lowered.ranks.size(), Seconds::s(0));
+  for (const job::Collective& collective : lowered.collectives) {
+    const Seconds time = job::time_of(collective, step.timeline);
+    for (const OpId member : collective.members) {
+      const auto after = std::upper_bound(lowered.first_op.begin(), lowered.first_op.end(),
+                                          static_cast<std::uint32_t>(member.index()));
+      const auto rank = static_cast<std::size_t>(after - lowered.first_op.begin()) - 1;
+      if (rank < by_rank.size()) most = std::max(most, by_rank[rank] += time);
+    }
+  }
+  const Seconds exposed = step.breakdown.exposed_communication;
+  return std::clamp(most - exposed, Seconds::s(0), step.time.value - exposed);
+}
+
+}  // namespace rehearse::cli

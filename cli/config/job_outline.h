@@ -1,0 +1,27 @@
+// A job file as what lists of jobs want to know of it: how long a step takes, on how many GPUs,
+// with how much memory of each.
+#pragma once
+
+#include <filesystem>
+
+#include "models/step/step.h"
+#include "sim/base/result.h"
+
+namespace rehearse::cli {
+
+struct JobOutline {
+  Seconds step;
+  Seconds exposed;  ///< communication of it that nothing hides
+  Seconds hidden;   ///< and that its computing hides
+  Bytes memory;     ///< peak of the fullest GPU
+  std::uint32_t ranks;
+};
+
+/// Messages as `rehearse simulate` has them by default. Fails as load_job and step::predict do.
+Result<JobOutline> outline_of(const std::filesystem::path& path);
+
+/// Communication of a step that its computing hides: what its collectives take, from when the last
+/// member comes, on the rank that is longest in them, less what shows.
+Seconds hidden_communication(const step::Step& step);
+
+}  // namespace rehearse::cli

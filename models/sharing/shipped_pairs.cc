@@ -1,0 +1,170 @@
+#include "models/sharing/shipped_pairs.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include <fmt/core.h>
+
+#include "models/sharing/pair_files.h"
+#include "sim/base/check.h"
+#include "sim/base/yaml.h"
+
+namespace rehearse::sharing {
+namespace {
+
+constexpr std::int64_t kVersion = 1;
+constexpr double kSmallest = 0.003;
+/// A coefficient is the logarithm of a factor: none is a hundredfold.
+constexpr double kLargest = 4.6;
+
+/// As YAML has it between quotes.
+std::string yaml_text(std::string_view text) {
+  std::string out = "\"";
+  for (const char c : text) {
+    if (static_cast<unsigned char>(c) < 0x20 || c == 0x7f) {
+      out += fmt::format("\\x{:02x}", static_cast<unsigned char>(c));
+      continue;
+    }
+    if (c == '"' || c == '\\') out += '\\';
+    out += c;
+  }
+  return out + '"';
+}
+
+/// The middle batch, to six digits where that leaves it in the range.
+double middle_of(const FamilyBatches& batches) {
+  const double middle = std::exp2(batches.mean_log2);
+  const double unit = std::pow(10.0, std::floor(std::log10(middle)) - 5);
+  return std::clamp(std::round(middle / unit) * unit, batches.from, batches.to);
+}
+
+std::string names(const std::vector<std::string>& list) {
+  std::string text;
+  for (const std::string& name : list) text += (text.empty() ? "" : ", ") + yaml_text(name);
+  return text;
+}
+
+std::map<std::string, FamilyBatches> read_families(const YamlMap& root) {
+  std::map<std::string, FamilyBatches> families;
+  const auto map = root.map("families");
+  if (!map) {
+    root.report("families", "is missing", "the families that were measured");
+    return families;
+  }
+  for (const std::string& name : map->keys()) {
+    const auto family = map->map(name);
+    if (!family) {
+      map->report(name, "is no family", "{middle: …, from: …, to: …}");
+      continue;
+    }
+    FamilyBatches& batches = families[name];
+    const auto middle = family->required<double>("middle");
+    batches.from = family->required<double>("from").value_or(1);
+    batches.to = family->required<double>("to").value_or(1);
+    if (!(batches.from > 0 && batches.from <= batches.to))
+      family->report("to", "is no range of batches", "0 < from <= to");
+    else if (middle && !(*middle >= batches.from && *middle <= batches.to))
+      family->report("middle", "is out of the range", "a batch between from and to");
+    else if (middle)
+      batches.mean_log2 = std::log2(*middle);
+    family->no_other_keys();
+  }
+  return families;
+}
+
+std::map<std::string, double> read_terms(const YamlMap& root) {
+  std::map<std::string, double> terms;
+  const auto map = root.map("terms");
+  if (!map) {
+    root.report("terms", "is missing", "coefficients by the name of their term");
+    return terms;
+  }
+  for (const std::string& name : map->keys()) {
+    const auto value = map->optional<double>(name);
+    if (value && !(std::abs(*value) <= kLargest))
+      map->report(name, fmt::format("{} is no coefficient", *value), "-4.6 to 4.6");
+    else if (value)
+      terms[name] = *value;
+  }
+  return terms;
+}
+
+}  // namespace
+
+std::string to_yaml(const ShippedPairs& pairs) {
+  std::string text = fmt::format(
+      "pairs: {}\ndevice: {}\nalso: [{}]\nfitted:\n  source: {}\n  rows_used: {}\n"
+      "  date: {}\n  rows: {}\n  residual: {:.3g}\n  left_out: {:.3g}\n"
+      "  step_from: {:.4g} ms\n  step_to: {:.4g} ms\n",
+      kVersion, yaml_text(pairs.device), names(pairs.also), yaml_text(pairs.source),
+      yaml_text(pairs.rows_used), yaml_text(pairs.date), pairs.rows, pairs.law->residual(),
+      pairs.left_out, pairs.step_from.ms(), pairs.step_to.ms());
+  std::string families, terms;
+  for (const auto& [name, batches] : pairs.law->families())
+    families += fmt::format("  {}: {{middle: {}, from: {}, to: {}}}\n", yaml_text(name),
+                            middle_of(batches), batches.from, batches.to);
+  for (const auto& [name, value] : pairs.law->coefficients())
+    if (std::abs(value) >= kSmallest)
+      terms += fmt::format("  {}: {:.3g}\n", yaml_text(name), value);
+  return text + (families.empty() ? "families: {}\n" : "families:\n" + families) +
+         (terms.empty() ? "terms: {}\n" : "terms:\n" + terms);
+}
+
+Result<ShippedPairs> parse_shipped_pairs(const std::string& text, std::string name) {
+  const Result<YamlFile> file = YamlFile::parse(text, std::move(name));
+  if (!file) return forward(file);
+  const YamlMap root = file->root();
+  ShippedPairs pairs;
+  const auto version = root.required<std::int64_t>("pairs");
+  if (version && *version != kVersion)
+    root.report("pairs", fmt::format("version {}", *version), fmt::format("{}", kVersion));
+  pairs.device = root.required<std::string>("device").value_or("");
+  pairs.also = root.list<std::string>("also");
+  double residual = 0;
+  if (const auto fitted = root.map("fitted")) {
+    pairs.source = fitted->required<std::string>("source").value_or("");
+    pairs.rows_used = fitted->required<std::string>("rows_used").value_or("");
+    pairs.date = fitted->required<std::string>("date").value_or("");
+    const auto rows = fitted->required<std::int64_t>("rows");
+    if (rows && *rows < 0) fitted->report("rows", "is below 0");
+    pairs.rows = static_cast<std::size_t>(std::max<std::int64_t>(0, rows.value_or(0)));
+    residual = fitted->required<double>("residual").value_or(0);
+    pairs.left_out = fitted->required<double>("left_out").value_or(0);
+    for (const auto& [key, error] : {std::pair("residual", residual), {"left_out", pairs.left_out}})
+      if (!(error >= 0)) fitted->report(key, "is below 0");
+    pairs.step_from = fitted->required<Seconds>("step_from").value_or(Seconds::s(0));
+    pairs.step_to = fitted->required<Seconds>("step_to").value_or(Seconds::s(0));
+    fitted->no_other_keys();
+  } else {
+    root.report("fitted", "is missing", "source, date and errors of the fit");
+  }
+  auto families = read_families(root);
+  auto terms = read_terms(root);
+  root.no_other_keys();
+  if (Status ok = file->status(); !ok) return forward(ok);
+  pairs.law = std::make_shared<PairLaw>(std::move(families), std::move(terms), residual);
+  return pairs;
+}
+
+const std::vector<ShippedPairs>& shipped_pairs() {
+  static const std::vector<ShippedPairs> kAll = [] {
+    std::vector<ShippedPairs> all;
+    for (const std::string_view text : {pair_files::k80_yaml, pair_files::v100_sxm2_16_yaml}) {
+      Result<ShippedPairs> read = parse_shipped_pairs(std::string(text), "shipped pairs");
+      REHEARSE_CHECK(read.has_value(), "{}", to_string(read.error()));
+      all.push_back(std::move(*read));
+    }
+    return all;
+  }();
+  return kAll;
+}
+
+const ShippedPairs* find_shipped_pairs(std::string_view device) {
+  for (const ShippedPairs& pairs : shipped_pairs())
+    if (pairs.device == device ||
+        std::find(pairs.also.begin(), pairs.also.end(), device) != pairs.also.end())
+      return &pairs;
+  return nullptr;
+}
+
+}  // namespace rehearse::sharing

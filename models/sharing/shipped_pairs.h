@@ -1,0 +1,38 @@
+// Laws of pairs that were fitted to published tables and are shipped with the program, one file per
+// GPU (models/sharing/pairs): nobody has to measure a pair for `rehearse pack` to say something of
+// two jobs on such a GPU.
+//
+// Source: Gavel's throughputs of pairs of training jobs (stanford-futuredata/gavel, MIT), each pair
+// once. Made again by `rehearse calibrate pairs --data DIR --into FOLDER`.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "models/sharing/pairs.h"
+
+namespace rehearse::sharing {
+
+struct ShippedPairs {
+  std::string device;                  ///< of the catalog, on which was measured
+  std::vector<std::string> also = {};  ///< devices for which it is taken over, untested
+  std::string source, rows_used, date;
+  std::size_t rows = 0;  ///< two for each pair
+  double left_out = 0;   ///< mean |error| on pairs left out of the fit, ten parts
+  Seconds step_from = Seconds::s(0), step_to = Seconds::s(0);  ///< of the jobs, alone
+  std::shared_ptr<const PairLaw> law;
+};
+
+/// Of all GPUs that have one.
+const std::vector<ShippedPairs>& shipped_pairs();
+/// Of this GPU; null where there is none.
+const ShippedPairs* find_shipped_pairs(std::string_view device);
+
+/// As a file holds it: coefficients to three digits, those that change a share by less than 0.3 %
+/// left out.
+std::string to_yaml(const ShippedPairs& pairs);
+/// Fails with every mistake of the text, one line each; `name` stands for the file.
+Result<ShippedPairs> parse_shipped_pairs(const std::string& text, std::string name);
+
+}  // namespace rehearse::sharing

@@ -1,0 +1,53 @@
+#include "models/sharing/slice_rate.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "sim/base/check.h"
+
+namespace rehearse::sharing {
+namespace {
+
+Estimate<double> rate_of(Seconds whole, const Estimate<Seconds>& on_slice) {
+  return {std::min(1.0, whole / on_slice.value), std::min(1.0, whole / on_slice.high),
+          std::min(1.0, whole / on_slice.low), on_slice.provenance};
+}
+
+}  // namespace
+
+Estimate<double> rate_by_law(const JobLaw& law, SliceRatio slice, double size) {
+  return rate_of(law.time({}, size), predict(law, slice, size));
+}
+
+Estimate<double> rate_by_step(Seconds step, Seconds host, WorkKind kind, bool training,
+                              SliceRatio slice, const SliceConstants& constants) {
+  REHEARSE_CHECK(step.s() > 0 && host.s() >= 0 && host <= step, "{} of {}", host.s(), step.s());
+  constexpr double kSharpness = 8;
+  const double part = 1 - std::pow(host / step, kSharpness);
+  const Seconds gpu = step * std::pow(part, 1 / kSharpness);
+  JobLaw law = {.host = host,
+                .fixed = Seconds::s(0),
+                .per_size = gpu,
+                .alpha = constants.alpha_of(kind),
+                .beta = constants.beta(training),
+                .kappa = constants.kappa,
+                .sharpness = kSharpness,
+                .residual = 0,
+                .identified = true,
+                .smallest = 1,
+                .largest = 1,
+                .spread = constants.spread};
+  Estimate<double> rate = rate_by_law(law, slice, 1);
+  std::swap(law.fixed, law.per_size);
+  rate.high = std::max(rate.high, rate_by_law(law, slice, 1).high);
+  return rate;
+}
+
+Estimate<double> rate_by_share(const cluster::MigDevice& device, std::uint32_t profile) {
+  const cluster::MigProfile& p = device.profile(profile);
+  const double compute = static_cast<double>(p.compute_slices) / device.compute_slices;
+  const double memory = static_cast<double>(p.memory_slices) / device.positions;
+  return {compute, std::min(compute, memory), 1, Provenance::kDatasheet};
+}
+
+}  // namespace rehearse::sharing
