@@ -151,7 +151,8 @@ class Filter {
 
   void add(double y) {
     const double before = hypotheses_.empty() ? 0 : std::log(kHazard);
-    for (Hypothesis& h : hypotheses_) h.weight += std::log1p(-kHazard) + h.line.next().log_density(y);
+    for (Hypothesis& h : hypotheses_)
+      h.weight += std::log1p(-kHazard) + h.line.next().log_density(y);
     for (const bool drifts : {false, true}) {
       Line line(prior_, drifts);
       const double kind = std::log(drifts ? kDrifts : 1 - kDrifts);

@@ -11,6 +11,7 @@
 namespace rehearse::compare {
 namespace {
 
+constexpr std::size_t kFew = 10;
 constexpr double kTakenForGranted = 1.5;
 
 std::size_t trimmed(std::size_t steps) { return steps / 5; }
@@ -59,29 +60,56 @@ class Sample {
   std::vector<std::size_t> counts_;
 };
 
-/// How many steps count as one: (1 + r) / (1 - r) for steps that resemble the one before with the
-/// correlation r. It is estimated on both runs together, each around its own mean, and made up for
-/// the bias of short samples, which is towards -(1 + 4 r) / n (Kendall 1954).
-double steps_per_fact(std::span<const double> a, const Sample& sample_a, std::span<const double> b,
-                      const Sample& sample_b) {
-  double product = 0, square = 0;
-  const auto add = [&](std::span<const double> steps, const Sample& sample) {
+/// How steps resemble the one before, of all runs together, each around its own mean.
+class Resemblance {
+ public:
+  void add(std::span<const double> steps, const Sample& sample) {
+    const double n = static_cast<double>(steps.size());
     double mean = 0;
-    for (const double s : steps) mean += sample.winsorised(s) / static_cast<double>(steps.size());
+    for (const double s : steps) mean += sample.winsorised(s) / n;
     for (std::size_t i = 0; i < steps.size(); ++i) {
       const double here = sample.winsorised(steps[i]) - mean;
-      square += here * here;
-      if (i > 0) product += here * (sample.winsorised(steps[i - 1]) - mean);
+      square_ += here * here;
+      if (i > 0) product_ += here * (sample.winsorised(steps[i - 1]) - mean);
     }
-  };
-  add(a, sample_a);
-  add(b, sample_b);
-  if (square <= 0) return 1;
-  const double n = 0.5 * static_cast<double>(a.size() + b.size());
-  const double biased = product / square;
-  const double r = std::clamp(biased + (1 + 4 * std::max(biased, 0.0)) / n, 0.0, 0.9);
-  // Few steps cannot tell; a little is then taken for granted.
-  return n < 10 ? kTakenForGranted : (1 + r) / (1 - r);
+    steps_ += n;
+    ++runs_;
+  }
+
+  /// How many steps count as one: (1 + r) / (1 - r) where steps resemble the one before with the
+  /// correlation r, made up for the bias of short samples, -(1 + 4 r) / n (Kendall 1954). Where
+  /// steps are few they cannot tell; a little is then taken for granted.
+  double steps_per_fact() const {
+    const double n = steps_ / runs_;
+    if (n < kFew) return kTakenForGranted;
+    if (square_ <= 0) return 1;
+    const double biased = product_ / square_;
+    const double r = std::clamp(biased + (1 + 4 * std::max(biased, 0.0)) / n, 0.0, 0.9);
+    return (1 + r) / (1 - r);
+  }
+
+ private:
+  double product_ = 0, square_ = 0, steps_ = 0, runs_ = 0;
+};
+
+/// The variance of a level, were its steps independent.
+double variance_of_level(Sample& sample, std::size_t steps, Random& random, std::size_t resamples) {
+  const double level = sample.level(), draws = static_cast<double>(resamples);
+  double sum = 0, squares = 0;
+  for (std::size_t k = 0; k < resamples; ++k) {
+    const double off = sample.resampled(random) - level;
+    sum += off;
+    squares += off * off;
+  }
+  const double n = static_cast<double>(steps);
+  // Resampling n steps sees (n - 1) / n of the variance.
+  const double drawn = std::max(0.0, squares / draws - sum / draws * (sum / draws)) * n / (n - 1);
+  return std::max(drawn, kLeastNoise * level * kLeastNoise * level / n);
+}
+
+double freedom_of(std::size_t steps, double per_fact) {
+  const auto kept = static_cast<double>(steps - 2 * trimmed(steps));
+  return std::max(1.0, kept / (steps < kFew ? 1 : per_fact) - 1);
 }
 
 }  // namespace
@@ -105,41 +133,45 @@ Effect measure_effect(std::span<const double> baseline, std::span<const double> 
   effect.scale = effect.baseline > 0 ? effect.baseline : scale_if_zero;
   effect.change = (effect.candidate - effect.baseline) / effect.scale;
 
-  // The variance of each level; a change in parts of the baseline's level also has that level's
-  // error in its scale.
+  Resemblance resemblance;
+  resemblance.add(baseline, before);
+  resemblance.add(candidate, after);
+  const double per_fact = resemblance.steps_per_fact();
   Random random(options.seed);
-  const auto variance = [&](Sample& sample) {
-    double sum = 0, squares = 0;
-    for (std::size_t k = 0; k < options.resamples; ++k) {
-      const double level = (sample.resampled(random) - sample.level()) / effect.scale;
-      sum += level;
-      squares += level * level;
-    }
-    const double mean = sum / static_cast<double>(options.resamples);
-    return std::max(0.0, squares / static_cast<double>(options.resamples) - mean * mean);
-  };
-  const double ratio = effect.baseline > 0 ? effect.candidate / effect.scale : 1;
-  const double per_fact = steps_per_fact(baseline, before, candidate, after);
+  // A change in parts of the baseline's level has that level's error in its scale, too.
+  const double ratio = effect.baseline > 0 ? effect.candidate / effect.baseline : 1;
   double total = 0, noise = 0;
   effect.freedom = 0;
-  for (Sample* sample : {&before, &after}) {
-    const std::size_t n = sample == &before ? baseline.size() : candidate.size();
-    const double steps = static_cast<double>(n);
-    // Resampling n steps sees (n - 1) / n of the variance.
-    const double drawn = variance(*sample) * steps / (steps - 1);
-    const double floor = kLeastNoise * kLeastNoise / steps * sample->level() / effect.scale *
-                         sample->level() / effect.scale;
-    const double one = std::max(drawn, floor);
-    const double weight = sample == &before ? ratio * ratio : 1;
-    const double between = options.between_runs * sample->level() / effect.scale;
+  const auto add = [&](Sample& sample, std::size_t steps, double weight) {
+    const double one = variance_of_level(sample, steps, random, options.resamples);
+    const double between = options.between_runs * sample.level();
     total += weight * (one * per_fact + between * between);
-    noise += weight * one * steps / 2;
-    effect.freedom +=
-        std::max(1.0, static_cast<double>(n - 2 * trimmed(n)) / (n < 10 ? 1 : per_fact) - 1);
-  }
-  effect.error = std::sqrt(total);
-  effect.step_noise = std::sqrt(noise * per_fact);
+    noise += weight * one * static_cast<double>(steps) / 2;
+    effect.freedom += freedom_of(steps, per_fact);
+  };
+  add(before, baseline.size(), ratio * ratio);
+  add(after, candidate.size(), 1);
+  effect.error = std::sqrt(total) / effect.scale;
+  effect.step_noise = std::sqrt(noise * per_fact) / effect.scale;
   return effect;
+}
+
+Effect measure_level(std::span<const double> steps, double from, const EffectOptions& options) {
+  REHEARSE_CHECK(steps.size() >= 2 && from > 0);
+  Sample sample(steps);
+  Resemblance resemblance;
+  resemblance.add(steps, sample);
+  const double per_fact = resemblance.steps_per_fact();
+  Random random(options.seed);
+  const double one = variance_of_level(sample, steps.size(), random, options.resamples);
+  const double between = options.between_runs * sample.level();
+  return {.baseline = from,
+          .candidate = sample.level(),
+          .change = sample.level() / from - 1,
+          .scale = from,
+          .error = std::sqrt(one * per_fact + between * between) / from,
+          .freedom = freedom_of(steps.size(), per_fact),
+          .step_noise = std::sqrt(one * static_cast<double>(steps.size()) * per_fact) / from};
 }
 
 }  // namespace rehearse::compare

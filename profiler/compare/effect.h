@@ -47,6 +47,10 @@ struct EffectOptions {
 Effect measure_effect(std::span<const double> baseline, std::span<const double> candidate,
                       double scale_if_zero, const EffectOptions& options);
 
+/// The level of one run, as a change from `from` (above 0): from a limit, say.
+/// REQUIRES: two steps at least; finite values.
+Effect measure_level(std::span<const double> steps, double from, const EffectOptions& options);
+
 /// The level of a sample. REQUIRES: not empty.
 double level_of(std::span<const double> steps);
 

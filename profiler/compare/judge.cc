@@ -28,8 +28,8 @@ std::optional<std::size_t> steps_needed(const Effect& effect, double limit, doub
                                         double wrong) {
   const auto width = [&](double steps) {
     // As many on either side; a fifth is trimmed at either end.
-    const double error =
-        std::sqrt(2 * effect.step_noise * effect.step_noise / steps + 2 * between_runs * between_runs);
+    const double error = std::sqrt(2 * effect.step_noise * effect.step_noise / steps +
+                                   2 * between_runs * between_runs);
     return student_limit(wrong, std::max(1.0, 2 * (0.6 * steps - 1))) * error;
   };
   constexpr std::size_t kMost = 1 << 20;
