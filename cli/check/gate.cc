@@ -82,9 +82,9 @@ class Judge {
 
   /// Above an amount, and not by chance.
   void judge_amount(const Limit& limit, const std::string& what, const Effect& effect) {
-    const Verdict verdict = effect.change <= 0       ? Verdict::kPass
-                            : effect.low(wrong_) > 0 ? Verdict::kFail
-                                                     : Verdict::kInconclusive;
+    const Verdict verdict = effect.change <= 0                 ? Verdict::kPass
+                            : compare::is_rise(effect, wrong_) ? Verdict::kFail
+                                                               : Verdict::kInconclusive;
     keep(limit, verdict, effect,
          fmt::format("{} {} of {} allowed{}", what, amount(limit, effect.candidate), allowed(limit),
                      verdict == Verdict::kInconclusive ? ": above, which may be chance" : ""));
@@ -242,11 +242,13 @@ std::vector<std::string> warnings_of(const Gate& gate) {
   };
   const double typical = gate.comparison.quantities.front().effect.change;
   const double all = mean(c.step_time) / mean(b.step_time) - 1;
-  if (all - typical > 0.03)
+  if (all > 0.03 && all - typical > 0.03)
     warnings.push_back(fmt::format(
         "the mean over all steps changed by {}, the typical step by {}: the candidate has slow "
         "steps that the typical step leaves out",
         signed_percent(all), signed_percent(typical)));
+  if (b.step_time == c.step_time)
+    warnings.push_back("baseline and candidate have the very same steps: one recording twice");
   if (gate.comparison.same_shapes < 0.5)
     warnings.push_back(
         fmt::format("{:.0f} % of the time of operators has other input shapes than the baseline: "

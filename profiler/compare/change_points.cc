@@ -222,6 +222,7 @@ Effect rise(double from, double to, double error, double freedom) {
           .change = factor - 1,
           .scale = std::exp(from),
           .error = error * factor,
+          .error_if_none = error,
           .freedom = freedom,
           .step_noise = 0};
 }

@@ -21,9 +21,10 @@ struct Effect {
   double baseline = 0, candidate = 0;  ///< levels
   /// candidate - baseline, in parts of `scale`.
   double change = 0;
-  double scale = 0;    ///< the baseline's level, or what was given where that is zero
-  double error = 0;    ///< standard error of `change`
-  double freedom = 1;  ///< degrees of freedom of `error`
+  double scale = 0;          ///< the baseline's level, or what was given where that is zero
+  double error = 0;          ///< standard error of `change`
+  double error_if_none = 0;  ///< the same, were there no change
+  double freedom = 1;        ///< degrees of freedom of `error`
   /// Standard deviation of a single step, in parts of `scale`, as if steps were independent.
   double step_noise = 0;
 

@@ -18,9 +18,13 @@ Verdict worse(Verdict a, Verdict b) {
   return a == Verdict::kInconclusive ? a : b;
 }
 
+bool is_rise(const Effect& effect, double wrong) {
+  return effect.change > 0 && effect.p_value() < 2 * wrong;
+}
+
 Verdict judge(const Effect& effect, double limit, double wrong) {
   if (effect.high(wrong) < limit) return Verdict::kPass;
-  if (effect.low(wrong) > 0 && effect.change >= limit / 2) return Verdict::kFail;
+  if (is_rise(effect, wrong) && effect.change >= limit / 2) return Verdict::kFail;
   return Verdict::kInconclusive;
 }
 

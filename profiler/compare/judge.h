@@ -20,6 +20,9 @@ Verdict worse(Verdict a, Verdict b);
 /// change, to pass one that changed by the limit.
 inline constexpr double kWrong = 0.005;
 
+/// Whether it rose, and not by chance.
+bool is_rise(const Effect& effect, double wrong = kWrong);
+
 /// `limit`: the least rise that has to be found, relative (0.03).
 ///   pass          a rise by the limit is excluded
 ///   fail          it is not, the rise is at least half the limit, and it is no chance

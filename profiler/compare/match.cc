@@ -28,10 +28,15 @@ double total(const OpSlot& slot) {
   return std::accumulate(slot.times.begin(), slot.times.end(), 0.0);
 }
 
+double steps(const Run& run) { return static_cast<double>(run.steps()); }
+
 class Matcher {
  public:
   Matcher(const Run& baseline, const Run& candidate)
-      : b_(baseline.slots), c_(candidate.slots), b_taken_(b_.size()), c_taken_(c_.size()) {}
+      : b_(baseline.slots), c_(candidate.slots), b_taken_(b_.size()), c_taken_(c_.size()) {
+    for (const OpSlot& slot : b_) b_total_.push_back(total(slot) / steps(baseline));
+    for (const OpSlot& slot : c_) c_total_.push_back(total(slot) / steps(candidate));
+  }
 
   void run(const Pass& pass) {
     using Key = std::pair<OpKind, std::vector<std::string>>;
@@ -81,7 +86,7 @@ class Matcher {
   }
 
  private:
-  /// The nearest first: by place, then by name.
+  /// The nearest first: by place, length and name. Work that takes as long is more likely the same.
   void pair(const Pass& pass, const std::vector<std::size_t>& left,
             const std::vector<std::size_t>& right) {
     if (left.empty() || right.empty()) return;
@@ -101,7 +106,9 @@ class Matcher {
                              : few || pass.alike > 0  ? likeness(b_[b].name, c_[c].name)
                                                       : 0;
         if (alike < pass.alike) continue;
-        distances.push_back({apart + 0.1 * (1 - alike), b, c});
+        const double longer = std::max(b_total_[b], c_total_[c]);
+        const double length = longer > 0 ? std::min(b_total_[b], c_total_[c]) / longer : 1;
+        distances.push_back({apart + 0.1 * (1 - alike) + 0.3 * (1 - length), b, c});
       }
     std::stable_sort(distances.begin(), distances.end(),
                      [](const Distance& x, const Distance& y) { return x.value < y.value; });
@@ -114,6 +121,7 @@ class Matcher {
 
   const std::vector<OpSlot>&b_, &c_;
   std::vector<bool> b_taken_, c_taken_;
+  std::vector<double> b_total_, c_total_;  ///< s, in an average step
   std::vector<std::pair<SlotPair, bool>> pairs_;
 };
 

@@ -38,9 +38,9 @@ struct Run {
 
   /// Parts of the step by what the devices do, s; empty where no device did anything.
   std::vector<double> compute = {}, exposed_communication = {}, copies = {}, launch_gaps = {};
-  std::vector<double> energy = {};        ///< J; empty where power was not read for all of it
+  std::vector<double> energy = {};   ///< J; empty where power was not read for all of it
   std::optional<Bytes> memory = {};  ///< most that a rank held, where it was recorded
-  std::vector<OpSlot> slots = {};         ///< sorted by kind, then by what they are
+  std::vector<OpSlot> slots = {};    ///< sorted by kind, then by what they are
   std::size_t steps() const { return step_time.size(); }
 };
 
