@@ -137,7 +137,7 @@ std::string amount(const Limit& limit, double value) {
 
 std::string allowed(const Limit& limit) {
   if (limit.most) return amount(limit, *limit.most);
-  return fmt::format("+{} %", significant(limit.rise.value_or(0) * 100));
+  return fmt::format("+{:g} %", limit.rise.value_or(0) * 100);
 }
 
 Result<double> parse_rise(std::string_view text) {

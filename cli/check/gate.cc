@@ -5,6 +5,7 @@
 
 #include <fmt/core.h>
 
+#include "cli/output/table.h"
 #include "sim/base/text.h"
 
 namespace rehearse::cli {
@@ -19,7 +20,7 @@ using compare::Verdict;
 std::string change_text(const Effect& effect, double wrong) {
   if (effect.error <= 0) return signed_percent(effect.change);
   return fmt::format("{} ({} % sure: {} to {})", signed_percent(effect.change),
-                     significant((1 - 2 * wrong) * 100, 3), signed_percent(effect.low(wrong)),
+                     fmt::format("{:g}", (1 - 2 * wrong) * 100), signed_percent(effect.low(wrong)),
                      signed_percent(effect.high(wrong)));
 }
 
@@ -65,12 +66,12 @@ class Judge {
     gate_.limits.push_back(std::move(judged));
   }
 
-  void judge_rise(const Limit& limit, const std::string& what, const Effect& effect) {
+  void judge_rise(const Limit& limit, const Effect& effect) {
     // What was measured once has no error, and is what it is.
     const Verdict verdict = effect.error > 0 ? compare::judge(effect, *limit.rise, wrong_)
                             : effect.change > *limit.rise ? Verdict::kFail
                                                           : Verdict::kPass;
-    std::string message = fmt::format("{} {}", what, change_text(effect, wrong_));
+    std::string message = change_text(effect, wrong_);
     if (verdict == Verdict::kPass)
       message += fmt::format(": a rise of {} is excluded", allowed(limit));
     else if (verdict == Verdict::kFail)
@@ -81,12 +82,12 @@ class Judge {
   }
 
   /// Above an amount, and not by chance.
-  void judge_amount(const Limit& limit, const std::string& what, const Effect& effect) {
+  void judge_amount(const Limit& limit, const Effect& effect) {
     const Verdict verdict = effect.change <= 0                 ? Verdict::kPass
                             : compare::is_rise(effect, wrong_) ? Verdict::kFail
                                                                : Verdict::kInconclusive;
     keep(limit, verdict, effect,
-         fmt::format("{} {} of {} allowed{}", what, amount(limit, effect.candidate), allowed(limit),
+         fmt::format("{} of {} allowed{}", amount(limit, effect.candidate), allowed(limit),
                      verdict == Verdict::kInconclusive ? ": above, which may be chance" : ""));
   }
 
@@ -97,7 +98,7 @@ class Judge {
     const compare::Run& c = gate_.input.candidate;
     if (at == all.end()) {
       if (limit.name == "memory" && c.memory && limit.most) {
-        judge_amount(limit, limit.name, memory_effect(*limit.most));
+        judge_amount(limit, memory_effect(*limit.most));
         return {};
       }
       return fail(Diagnostic{
@@ -109,11 +110,11 @@ class Judge {
                                                : "work of a device in both"});
     }
     if (limit.rise) {
-      judge_rise(limit, limit.name, at->effect);
+      judge_rise(limit, at->effect);
     } else if (!at->measured_by_step) {
-      judge_amount(limit, limit.name, memory_effect(*limit.most));
+      judge_amount(limit, memory_effect(*limit.most));
     } else {
-      judge_amount(limit, limit.name,
+      judge_amount(limit,
                    compare::measure_level(series_of(limit.name), *limit.most, gate_.input.effect));
     }
     return {};
@@ -167,13 +168,9 @@ class Judge {
                                                      : Verdict::kPass;
     keep(limit, verdict, worst->effect,
          fmt::format("{} of {} that match: {} {}", verdict == Verdict::kPass ? "most" : "worst",
-                     counted(meant.size(), "op"), shortened_name(worst->name),
+                     counted(meant.size(), "op"), shortened(worst->name, 60),
                      change_text(worst->effect, wrong)));
     return {};
-  }
-
-  static std::string shortened_name(const std::string& name) {
-    return name.size() <= 60 ? name : name.substr(0, 57) + "...";
   }
 
   Status add_cost(const Limit& limit) {
@@ -196,7 +193,7 @@ class Judge {
     Effect effect = compare::measure_level(gate_.input.candidate.step_time, *limit.most / of_step,
                                            gate_.input.effect);
     for (double* value : {&effect.baseline, &effect.candidate, &effect.scale}) *value *= of_step;
-    judge_amount(limit, limit.name, effect);
+    judge_amount(limit, effect);
     return {};
   }
 
@@ -248,7 +245,8 @@ std::vector<std::string> warnings_of(const Gate& gate) {
         "steps that the typical step leaves out",
         signed_percent(all), signed_percent(typical)));
   if (b.step_time == c.step_time)
-    warnings.push_back("baseline and candidate have the very same steps: one recording twice");
+    warnings.push_back(
+        "baseline and candidate have the very same step times, as one recording twice has");
   if (gate.comparison.same_shapes < 0.5)
     warnings.push_back(
         fmt::format("{:.0f} % of the time of operators has other input shapes than the baseline: "
@@ -280,12 +278,12 @@ Result<Gate> run_gate(GateInput input) {
   };
   for (const Quantity& q : gate.comparison.quantities)
     if (q.significant)
-      note(std::string(q.name), fmt::format("{} {}", q.name, signed_percent(q.effect.change)));
+      note(std::string(q.name), fmt::format("changed by {}", signed_percent(q.effect.change)));
   for (const OpChange& op : gate.comparison.ops)
     if (op.significant)
-      note("op", fmt::format("{} '{}' took {} a step, now {}", to_string(op.kind), op.name,
-                             to_string(Seconds::s(op.effect.baseline)),
-                             to_string(Seconds::s(op.effect.candidate))));
+      note(fmt::format("{} {}", to_string(op.kind), shortened(op.name, 60)),
+           fmt::format("took {} a step, now {}", to_string(Seconds::s(op.effect.baseline)),
+                       to_string(Seconds::s(op.effect.candidate))));
   gate.warnings = warnings_of(gate);
   return gate;
 }

@@ -26,16 +26,17 @@ using Known = std::map<std::string, Errors>;
 /// Recordings with times; the captures of one folder are one recording.
 std::vector<fs::path> recordings_below(const fs::path& folder) {
   std::set<fs::path> found;
-  for (const auto& entry :
-       fs::recursive_directory_iterator(folder, fs::directory_options::skip_permission_denied)) {
-    if (!entry.is_regular_file()) continue;
-    const Result<ingest::InputKind> kind = ingest::detect_input(entry.path());
-    if (!kind) continue;
-    if (*kind == ingest::InputKind::kCapture)
-      found.insert(entry.path().parent_path());
-    else if (*kind != ingest::InputKind::kExecutionTrace && *kind != ingest::InputKind::kChakra)
-      found.insert(entry.path());
-  }
+  const auto look_at = [&](const fs::path& path, bool is_folder) {
+    const Result<ingest::InputKind> kind = ingest::detect_input(path);
+    if (!kind || *kind == ingest::InputKind::kExecutionTrace || *kind == ingest::InputKind::kChakra)
+      return;
+    if (!is_folder || *kind == ingest::InputKind::kCapture) found.insert(path);
+  };
+  look_at(folder, true);
+  constexpr auto kOptions = fs::directory_options::skip_permission_denied;
+  for (const auto& entry : fs::recursive_directory_iterator(folder, kOptions))
+    if (entry.is_directory() || entry.is_regular_file())
+      look_at(entry.path(), entry.is_directory());
   return {found.begin(), found.end()};
 }
 
