@@ -90,11 +90,20 @@ CheckFinding finding_of(const GuardedRecording& r, const fs::path& folder) {
     return finding;
   }
   if (!r.before) {
-    finding.message = fmt::format("step time {} off (was {}), starts of device ops {} (was {})",
-                                  percent(r.now->step), percent(r.before->step),
-                                  percent(r.now->start), percent(r.before->start));
+    finding.message =
+        fmt::format("step time {} off; nothing to compare with", percent(r.now->step));
     return finding;
   }
+  const auto worse = [](double now, double before) {
+    return std::abs(now) > std::abs(before) + kWorse;
+  };
+  if (worse(r.now->step, r.before->step) || worse(r.now->start, r.before->start))
+    finding.verdict = Verdict::kFail;
+  finding.message = fmt::format("step time {} off (was {}), starts of device ops {} (was {})",
+                                percent(r.now->step), percent(r.before->step),
+                                percent(r.now->start), percent(r.before->start));
+  return finding;
+}
 
 }  // namespace
 
