@@ -228,6 +228,24 @@ Result<std::optional<GateCost>> cost_of(const GateInput& input) {
       .baseline = *before.money, .candidate = *after.money, .price = after.notes.front()};
 }
 
+/// Whether what runs on the devices (else on the host) slowed down alike: the share of its time, of
+/// five ops at least, whose change is about the step's.
+bool all_ops_slower(const Gate& gate, double of_step) {
+  const bool on_devices = !gate.input.candidate.devices.empty();
+  double all = 0, alike = 0;
+  std::size_t count = 0;
+  for (const OpChange& op : gate.comparison.ops) {
+    const Effect& e = op.effect;
+    if (e.baseline <= 0 || e.error <= 0) continue;
+    if (on_devices && op.kind == compare::OpKind::kHost) continue;
+    all += e.baseline;
+    if (e.change < 0.5 * of_step || e.change > 2 * of_step) continue;
+    alike += e.baseline;
+    ++count;
+  }
+  return count >= 5 && alike > 0.8 * all;
+}
+
 /// What a reader should know beside the verdict.
 std::vector<std::string> warnings_of(const Gate& gate) {
   std::vector<std::string> warnings;
@@ -244,6 +262,10 @@ std::vector<std::string> warnings_of(const Gate& gate) {
         "the mean over all steps changed by {}, the typical step by {}: the candidate has slow "
         "steps that the typical step leaves out",
         signed_percent(all), signed_percent(typical)));
+  if (typical > 0.02 && all_ops_slower(gate, typical))
+    warnings.push_back(
+        "nearly every op slowed down by as much as the step: look at the machine first, at its "
+        "clocks and what else it does");
   if (b.step_time == c.step_time)
     warnings.push_back(
         "baseline and candidate have the very same step times, as one recording twice has");

@@ -300,6 +300,45 @@ TEST_CASE("check: --predictions fails where a recording is explained worse than 
   CHECK(changed.out.find("fail") != std::string::npos);
 }
 
+TEST_CASE("check: slow steps that the level leaves out, and a slower machine, are warned of") {
+  std::vector<int> even(20, 1000), odd(20, 1000);
+  for (const std::size_t slow : {3U, 9U, 15U}) odd[slow] = 2000;
+  for (std::size_t s = 0; s < 20; s += 2) odd[s] += 3;
+  const std::string a = test::write_scratch("a.json", recording(even)).string();
+  const std::string b = test::write_scratch("b.json", recording(odd)).string();
+  const Ran ran = check({"--baseline", a, "--candidate", b});
+  CHECK(ran.code == 0);
+  CHECK(ran.errors.find("the candidate has slow steps that the typical step leaves out") !=
+        std::string::npos);
+
+  // Six kernels, all of them slower.
+  const auto six = [](int length) {
+    trace::Trace trace;
+    test::RankBuilder rank(trace);
+    std::uint32_t id = 0;
+    for (int s = 0; s < 12; ++s) {
+      const double begin = s * 10.0 * length;
+      rank.step(s + 1, begin, 10.0 * length);
+      for (int k = 0; k < 6; ++k) {
+        rank.call("cudaLaunchKernel", begin + 10 + 8 * k, 5, ++id);
+        rank.kernel("kernel " + std::to_string(k), begin + 100 + 1.5 * length * k,
+                    1.4 * length + (s + k) % 3, id);
+      }
+    }
+    const fs::path path = test::scratch_folder() / fmt::format("{}.rehearse", length);
+    Result<trace::StoreWriter> writer = trace::StoreWriter::create(path);
+    REQUIRE(writer);
+    trace::RowSink& sink = writer->rows(0);
+    for (const trace::HostOp& op : rank.rank().host_ops) sink.add(op);
+    for (const trace::GpuOp& op : rank.rank().gpu_ops) sink.add(op);
+    REQUIRE(writer->finish(trace));
+    return path.string();
+  };
+  const Ran machine = check({"--baseline", six(1000), "--candidate", six(1100)});
+  CHECK(machine.code == 1);
+  CHECK(machine.errors.find("look at the machine first") != std::string::npos);
+}
+
 TEST_CASE("check: wrong usage is exit code 2") {
   struct Case {
     std::vector<std::string> arguments;
@@ -384,7 +423,6 @@ TEST_CASE("check: wrong input is one line and exit code 1") {
 }
 
 TEST_CASE("check: recorded energy and memory are compared") {
-  trace::Trace made;
   const auto store = [](const char* name, double watts, const char* memory) {
     trace::Trace trace;
     test::RankBuilder rank(trace);
