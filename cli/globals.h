@@ -3,6 +3,7 @@
 #pragma once
 
 #include <atomic>
+#include <cstdint>
 #include <filesystem>
 #include <optional>
 #include <string>
@@ -24,6 +25,7 @@ struct Globals {
   bool progress = false;         ///< progress also where stderr is no terminal
   bool strict = false;           ///< problems of a recording are errors
   unsigned threads = 0;          ///< 0: one per core
+  std::uint64_t seed = 1;        ///< of what is drawn at random
 
   unsigned thread_count() const;
   /// Draws a line on stderr while work goes on; asks it to stop after an interrupt.

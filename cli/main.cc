@@ -32,9 +32,7 @@ void add_globals(CLI::App& app, Globals& globals) {
   app.add_option("--threads", globals.threads, "threads to use (default: one per core)")
       ->check(CLI::Range(1U, 1024U).description(""))
       ->type_name("N");
-  app.add_option_function<std::uint64_t>(
-         "--seed", [](std::uint64_t) {}, "accepted; nothing is random")
-      ->type_name("N");
+  app.add_option("--seed", globals.seed, "of what is drawn at random (default 1)")->type_name("N");
 }
 
 /// "did you mean '--scale'?" for what the parser did not expect.
@@ -87,6 +85,7 @@ int main(int argc, char** argv) {
   add_network(app, action);
   add_fleet(app, action);
   add_pack(app, action);
+  add_check(app, action);
   add_study(app, action);
   add_validate(app, action);
   add_bench_gpu(app, action);

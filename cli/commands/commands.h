@@ -18,6 +18,7 @@ using Action = std::function<Result<Exit>(const Globals&)>;
 void add_catalog(CLI::App& app, Action& action);
 void add_bench_gpu(CLI::App& app, Action& action);
 void add_calibrate(CLI::App& app, Action& action);
+void add_check(CLI::App& app, Action& action);
 void add_doctor(CLI::App& app, Action& action);
 void add_fleet(CLI::App& app, Action& action);
 void add_import(CLI::App& app, Action& action);

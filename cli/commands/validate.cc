@@ -11,6 +11,7 @@
 #include "cli/validation/baseline.h"
 #include "cli/validation/carried_accuracy.h"
 #include "cli/validation/collective_report.h"
+#include "cli/validation/gate_accuracy.h"
 #include "cli/validation/job_report.h"
 #include "cli/validation/job_tables/job_tables.h"
 #include "cli/validation/layer_accuracy.h"
@@ -127,6 +128,12 @@ Result<std::optional<Finding>> slices(const std::filesystem::path& data, const G
   return Finding{summarize(*found), slice_table(*found).text(72), slice_section(*found)};
 }
 
+Result<std::optional<Finding>> gates(const std::filesystem::path&, const Globals& globals) {
+  constexpr std::size_t kPairs = 2000;
+  const GateAccuracy found = measure_gate_accuracy(kPairs, globals.seed);
+  return Finding{{summarize(found)}, gate_accuracy_text(found), gate_section(found)};
+}
+
 struct Suite {
   std::string_view name;
   Measure measure;
@@ -135,7 +142,7 @@ struct Suite {
 };
 
 /// All suites, in the order in which they are shown. The first two are measured in one go.
-constexpr std::array<Suite, 13> kSuites = {
+constexpr std::array<Suite, 14> kSuites = {
     {{"replay", replays, "recordings"},
      {"replay-pairs", replays, "recordings of one job"},
      {"collectives", collectives, "tables of collectives"},
@@ -148,7 +155,8 @@ constexpr std::array<Suite, 13> kSuites = {
      {"carried", carried, "recordings of one script on two GPUs"},
      {"sharing", slices, "tables of steps on slices"},
      {"operations", operations, "tables of operations", false},
-     {"recalled", recalled, "", false}}};
+     {"recalled", recalled, "", false},
+     {"check", gates, "", false}}};
 
 bool is_wanted(const Options& options, const Suite& suite) {
   if (options.suites.empty()) return options.data.empty() ? suite.data.empty() : suite.unasked;
@@ -252,8 +260,8 @@ void add_validate(CLI::App& app, Action& action) {
   std::string known;
   for (const std::string_view name : suite_names()) known += fmt::format("{}, ", name);
   known.replace(known.size() - 2, 2,
-                " (default: all but the last two that the folder has data for; without a folder "
-                "the last, published figures that ship with the program)");
+                " (default: all but the last three that the folder has data for; without a folder "
+                "the last two, which need none)");
   command->add_option("SUITE", options->suites, known)
       ->type_name("NAME")
       ->check(CLI::Validator(

@@ -19,8 +19,9 @@ struct Window {
 };
 
 /// The stretches of consecutive whole steps of a rank, by the host's marks; to the last device op
-/// where the host has run ahead of it.
-std::vector<Window> whole_windows(const RankGraph& rank, const Timeline& timeline) {
+/// where the host has run ahead of it. Or each step by itself, from mark to mark.
+std::vector<Window> whole_windows(const RankGraph& rank, const Timeline& timeline,
+                                  bool apart = false) {
   std::vector<Window> windows;
   bool open = false;
   for (std::size_t s = 0; s < rank.steps.size(); ++s) {
@@ -31,9 +32,9 @@ std::vector<Window> whole_windows(const RankGraph& rank, const Timeline& timelin
     }
     const Picoseconds begin = step.begins_after ? timeline[*step.begins_after].end : Picoseconds(0);
     Picoseconds end = timeline[step.ends_with].end;
-    if (s + 1 == rank.steps.size())
+    if (s + 1 == rank.steps.size() && !apart)
       for (const OpId op : step.last_device_ops) end = std::max(end, timeline[op].end);
-    if (!open) windows.push_back({begin, end, 0, step.ends_with});
+    if (!open || apart) windows.push_back({begin, end, 0, step.ends_with});
     open = true;
     windows.back().end = end;
     windows.back().last_host_op = step.ends_with;
@@ -71,6 +72,8 @@ class RankSweep {
     }
     std::stable_sort(busy_.begin(), busy_.end(),
                      [](const Busy& a, const Busy& b) { return a.start < b.start; });
+    Picoseconds reach(INT64_MIN);
+    for (const Busy& b : busy_) reach_.push_back(reach = std::max(reach, b.end));
   }
 
   void add(const Window& window, Breakdown& sum) {
@@ -81,7 +84,10 @@ class RankSweep {
       int by;
     };
     std::vector<Change> changes;
-    for (const Busy& b : busy_) {
+    const auto first = std::upper_bound(reach_.begin(), reach_.end(), window.begin);
+    for (auto i = static_cast<std::size_t>(first - reach_.begin());
+         i < busy_.size() && busy_[i].start < window.end; ++i) {
+      const Busy& b = busy_[i];
       const Picoseconds start = std::max(b.start, window.begin), end = std::min(b.end, window.end);
       if (start >= end) continue;
       const std::size_t kind = b.category == Category::kCompute         ? 0
@@ -173,7 +179,14 @@ class RankSweep {
   const ReplayGraph& replay_;
   const Timeline& timeline_;
   std::vector<Busy> busy_;
+  std::vector<Picoseconds> reach_;  ///< the latest end of an op and those before it
 };
+
+/// Without a device the host is what computes.
+Breakdown by_device(const RankGraph& rank, Breakdown part) {
+  if (rank.device_first.empty()) std::swap(part.compute, part.host_bound);
+  return part;
+}
 
 }  // namespace
 
@@ -186,8 +199,7 @@ Breakdown break_down(const ReplayGraph& replay, const Timeline& timeline) {
       steps += window.steps;
       Breakdown part;
       sweep.add(window, part);
-      // Without a device the host is what computes.
-      if (replay.ranks[rank].device_first.empty()) std::swap(part.compute, part.host_bound);
+      part = by_device(replay.ranks[rank], part);
       for (const auto member : kParts) sum.*member += part.*member;
     }
   }
@@ -195,6 +207,21 @@ Breakdown break_down(const ReplayGraph& replay, const Timeline& timeline) {
   const double share = 1.0 / static_cast<double>(steps);
   for (const auto member : kParts) sum.*member = sum.*member * share;
   return sum;
+}
+
+std::vector<std::vector<Breakdown>> break_down_steps(const ReplayGraph& replay,
+                                                     const Timeline& timeline) {
+  std::vector<std::vector<Breakdown>> ranks;
+  for (std::size_t rank = 0; rank < replay.ranks.size(); ++rank) {
+    RankSweep sweep(replay, timeline, rank);
+    std::vector<Breakdown>& steps = ranks.emplace_back();
+    for (const Window& window : whole_windows(replay.ranks[rank], timeline, true)) {
+      Breakdown part;
+      sweep.add(window, part);
+      steps.push_back(by_device(replay.ranks[rank], part));
+    }
+  }
+  return ranks;
 }
 
 Timeline recorded_timeline(const std::vector<Recording>& recordings, const ReplayGraph& replay) {

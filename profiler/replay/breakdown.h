@@ -29,6 +29,10 @@ struct Breakdown {
 /// Averages over ranks and whole steps: the partition of one step.
 Breakdown break_down(const ReplayGraph& replay, const graph::Timeline& timeline);
 
+/// The partition of each whole step, by rank and in order of time.
+std::vector<std::vector<Breakdown>> break_down_steps(const ReplayGraph& replay,
+                                                     const graph::Timeline& timeline);
+
 /// The recording itself as a timeline of the graph, for breaking down what was measured: device ops
 /// and the bounds of steps at their recorded times, without causes.
 graph::Timeline recorded_timeline(const std::vector<Recording>& recordings,

@@ -4,6 +4,7 @@
 #include <catch2/catch.hpp>
 #include <nlohmann/json.hpp>
 
+#include "cli/check/budget.h"
 #include "models/comm/closed_form.h"
 #include "models/comm/transfer.h"
 #include "models/workload/hugging_face.h"
@@ -147,6 +148,13 @@ TEST_CASE("the page of JSON names every key that a command writes") {
           "expect: {measure: gain, at: {batch: 32}, over: workers, published: {4: 3}, source: c,\n"
           "  source_kind: page, configuration: d, tolerance: {mean: 0.999, worst: 0.999}}\n";
   check({"study", test::write_scratch("curve.yaml", curve).string()}, "");
+  const std::string before = "examples/recordings/gate_before.json";
+  const std::string again = "examples/recordings/gate_again.json";
+  check({"check", "--baseline", before, "--candidate", again, "--instance", "p3.2xlarge",
+         "--steps-per-epoch", "10"},
+        "");
+  check({"check", "--history", before, again, before, again, again}, "");
+  check({"check", "--predictions", "examples/recordings"}, "");
   check({"pack", "examples/fleets/pack.yaml"}, "");
   check({"fleet", "examples/fleets/four_jobs.csv", "--nodes", "1"}, "");
   const std::vector<std::string> simulate = {"simulate",
@@ -162,6 +170,22 @@ TEST_CASE("the page of JSON names every key that a command writes") {
   const std::string folder = (test::scratch_folder() / "capture").string();
   check({"profile", "-o", folder, "--", test::capture_program("capture_target"), "ranges", "10"},
         "");
+}
+
+// --- budget.md
+
+TEST_CASE("the budget of the page is read, and every key is on the page") {
+  const fs::path page = test::source_file("docs/formats/budget.md");
+  const auto blocks = test::blocks_of(page, "yaml");
+  REQUIRE(blocks.size() == 1);
+  const auto limits = cli::parse_budget(test::join_lines(blocks.front().lines), "page");
+  INFO((limits ? "" : to_string(limits.error())));
+  REQUIRE(limits);
+  CHECK(limits->size() == 7);
+  const std::string text = test::text_of(page);
+  for (const char* key : {"step_time", "compute", "exposed_communication", "copies", "launch_gaps",
+                          "energy", "memory", "cost_per_step", "cost_per_epoch", "ops"})
+    CHECK(text.find(fmt::format("`{}`", key)) != std::string::npos);
 }
 
 // --- shapes.md

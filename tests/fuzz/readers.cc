@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "cli/calibrate/nccl_log.h"
+#include "cli/check/budget.h"
 #include "cli/config/pack_file.h"
 #include "models/comm/calibration.h"
 #include "models/sharing/shipped_pairs.h"
@@ -233,6 +234,17 @@ void chakra_job(std::string_view bytes) {
   }
 }
 
+void budget(std::string_view bytes) {
+  const Result<std::vector<cli::Limit>> read = cli::parse_budget(std::string(bytes), kName);
+  if (!read) return check(read.error());
+  for (const cli::Limit& limit : *read) {
+    const double value = limit.rise.value_or(limit.most.value_or(-1));
+    REHEARSE_CHECK(value > 0 && std::isfinite(value) &&
+                   limit.rise.has_value() != limit.most.has_value());
+    REHEARSE_CHECK(!cli::describe(limit).empty() && !cli::allowed(limit).empty());
+  }
+}
+
 void cluster_file(std::string_view bytes) {
   const Result<cluster::Cluster> read = cluster::parse_cluster(std::string(bytes), kName);
   if (!read) return check(read.error());
@@ -392,7 +404,8 @@ void input(std::string_view bytes) {
 }
 
 std::span<const Target> targets() {
-  static constexpr std::array<Target, 17> kTargets = {{{"calibration", calibration},
+  static constexpr std::array<Target, 18> kTargets = {{{"budget", budget},
+                                                       {"calibration", calibration},
                                                        {"capture", capture_file},
                                                        {"chakra", chakra},
                                                        {"chakra_job", chakra_job},

@@ -7,6 +7,7 @@
 
 namespace rehearse::fuzz {
 
+void budget(std::string_view bytes);
 void calibration(std::string_view bytes);
 /// The first byte says whether the rest is read as it is, or with its header and checksums put
 /// right, so that what the blocks hold is reached.

@@ -25,12 +25,14 @@ BEGIN {
   may["profiler/trace"] = "sim/base"
   may["profiler/ingest"] = "sim/base sim/graph profiler/trace profiler/capture"
   may["profiler/replay"] = "sim/base sim/graph profiler/trace"
+  may["profiler/compare"] = "sim/base sim/graph profiler/trace profiler/replay"
   may["profiler/capture"] = ""
   may["profiler/launch"] = "sim/base profiler/capture"
   may["profiler/bench"] = "sim/base profiler/trace"
   may["cli"] = "sim/base sim/graph sim/cluster sim/engine models/comm models/job" \
                " models/workload models/compute models/memory models/sharing models/step strategies cost profiler/trace" \
-               " profiler/ingest profiler/replay profiler/capture profiler/launch profiler/bench sim/fleet sim/work"
+               " profiler/ingest profiler/replay profiler/capture profiler/launch profiler/bench sim/fleet sim/work" \
+               " profiler/compare"
   # third-party header: modules whose sources may include it; fmt and tl::expected are everywhere
   owner["yaml-cpp"] = "sim/base"
   owner["sqlite3.h"] = "profiler/trace sim/work"

@@ -1,0 +1,38 @@
+// What a job may cost: the limits of a check (docs/formats/budget.md).
+#pragma once
+
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "sim/base/result.h"
+
+namespace rehearse::cli {
+
+/// A limit on one quantity: relative to the baseline, or an amount of the candidate.
+struct Limit {
+  enum class Of { kQuantity, kOps, kCostPerStep, kCostPerEpoch };
+  Of of = Of::kQuantity;
+  std::string name = {};  ///< "step_time", "cost_per_epoch"; of ops the pattern of their names
+  std::optional<double> rise = {};  ///< the least that is not allowed: 0.03
+  std::optional<double> most = {};  ///< in the SI unit of the quantity
+};
+
+/// "step_time", "ops: *gemm*"
+std::string describe(const Limit& limit);
+/// "+3 %", "76 GiB"
+std::string allowed(const Limit& limit);
+/// A value of the quantity that is limited, with its unit.
+std::string amount(const Limit& limit, double value);
+
+/// "3%", "+2 %" -> 0.02. Above 0 %, at most 1000 %.
+Result<double> parse_rise(std::string_view text);
+
+/// Fails with every mistake of the file, one line each.
+Result<std::vector<Limit>> read_budget(const std::filesystem::path& path);
+/// The same for text in memory; `name` stands for the file in messages.
+Result<std::vector<Limit>> parse_budget(const std::string& text, std::string name);
+
+}  // namespace rehearse::cli

@@ -1,0 +1,31 @@
+// What a check found, one thing at a time: what every kind of report is made of.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "profiler/compare/judge.h"
+
+namespace rehearse::cli {
+
+/// One thing that was asked, and its verdict.
+struct CheckFinding {
+  std::string name;  ///< "step_time", "ops: *gemm*", the name of a recording
+  compare::Verdict verdict;
+  std::string message;  ///< one line
+  std::string file;     ///< what it is about
+};
+
+/// Findings of one check, and changes that no limit is on.
+struct CheckFindings {
+  std::vector<CheckFinding> judged;
+  std::vector<CheckFinding> notes;  ///< their verdict is pass
+  compare::Verdict verdict = compare::Verdict::kPass;
+
+  void add(CheckFinding finding) {
+    verdict = compare::worse(verdict, finding.verdict);
+    judged.push_back(std::move(finding));
+  }
+};
+
+}  // namespace rehearse::cli

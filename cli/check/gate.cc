@@ -1,0 +1,313 @@
+#include "cli/check/gate.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include <fmt/core.h>
+
+#include "cli/output/table.h"
+#include "sim/base/text.h"
+
+namespace rehearse::cli {
+namespace {
+
+using compare::Effect;
+using compare::OpChange;
+using compare::Quantity;
+using compare::Verdict;
+
+/// "+1.2 % (99 %: -0.3 to +2.7 %)", with the interval that the verdict rests on.
+std::string change_text(const Effect& effect, double wrong) {
+  if (effect.error <= 0) return signed_percent(effect.change);
+  return fmt::format("{} ({} % sure: {} to {})", signed_percent(effect.change),
+                     fmt::format("{:g}", (1 - 2 * wrong) * 100), signed_percent(effect.low(wrong)),
+                     signed_percent(effect.high(wrong)));
+}
+
+std::string needed_text(const Judged& judged, const GateInput& input) {
+  if (!judged.steps_needed)
+    return "; runs of this job differ too much from each other for any number of steps to tell";
+  const std::size_t had = std::min(input.baseline.steps(), input.candidate.steps());
+  // With more steps than that, this one lay at the very edge.
+  return fmt::format("; {} were compared, about {} in either recording would tell",
+                     counted(had, "step"), grouped(std::max(*judged.steps_needed, had + 1)));
+}
+
+class Judge {
+ public:
+  explicit Judge(Gate& gate)
+      : gate_(gate), wrong_(compare::kWrong / static_cast<double>(gate.input.limits.size())) {}
+
+  Status add(const Limit& limit) {
+    switch (limit.of) {
+      case Limit::Of::kQuantity:
+        return add_quantity(limit);
+      case Limit::Of::kOps:
+        return add_ops(limit);
+      case Limit::Of::kCostPerStep:
+      case Limit::Of::kCostPerEpoch:
+        return add_cost(limit);
+    }
+    return {};
+  }
+
+ private:
+  void keep(const Limit& limit, Verdict verdict, const Effect& effect, std::string message) {
+    Judged judged{.limit = limit, .verdict = verdict, .effect = std::nullopt};
+    if (effect.error > 0) judged.effect = effect;
+    if (verdict == Verdict::kInconclusive) {
+      judged.steps_needed =
+          compare::steps_needed(effect, limit.rise.value_or(2 * std::abs(effect.change)),
+                                gate_.input.effect.between_runs, wrong_);
+      message += needed_text(judged, gate_.input);
+    }
+    gate_.findings.add(
+        {describe(limit), verdict, std::move(message), gate_.input.candidate.source});
+    gate_.limits.push_back(std::move(judged));
+  }
+
+  void judge_rise(const Limit& limit, const Effect& effect) {
+    // What was measured once has no error, and is what it is.
+    const Verdict verdict = effect.error > 0 ? compare::judge(effect, *limit.rise, wrong_)
+                            : effect.change > *limit.rise ? Verdict::kFail
+                                                          : Verdict::kPass;
+    std::string message = change_text(effect, wrong_);
+    if (verdict == Verdict::kPass)
+      message += fmt::format(": a rise of {} is excluded", allowed(limit));
+    else if (verdict == Verdict::kFail)
+      message += fmt::format(": a rise of {} is too much", allowed(limit));
+    else
+      message += fmt::format(": neither a rise of {} nor chance is excluded", allowed(limit));
+    keep(limit, verdict, effect, std::move(message));
+  }
+
+  /// Above an amount, and not by chance.
+  void judge_amount(const Limit& limit, const Effect& effect) {
+    const Verdict verdict = effect.change <= 0                 ? Verdict::kPass
+                            : compare::is_rise(effect, wrong_) ? Verdict::kFail
+                                                               : Verdict::kInconclusive;
+    keep(limit, verdict, effect,
+         fmt::format("{} of {} allowed{}", amount(limit, effect.candidate), allowed(limit),
+                     verdict == Verdict::kInconclusive ? ": above, which may be chance" : ""));
+  }
+
+  Status add_quantity(const Limit& limit) {
+    const auto& all = gate_.comparison.quantities;
+    const auto at = std::find_if(all.begin(), all.end(),
+                                 [&](const Quantity& q) { return q.name == limit.name; });
+    const compare::Run& c = gate_.input.candidate;
+    if (at == all.end()) {
+      if (limit.name == "memory" && c.memory && limit.most) {
+        judge_amount(limit, memory_effect(*limit.most));
+        return {};
+      }
+      return fail(Diagnostic{
+          .file = c.source,
+          .key = limit.name,
+          .problem = "has a limit, and the recordings say nothing of it",
+          .expected = limit.name == "energy"   ? "power read in both (rehearse profile --power)"
+                      : limit.name == "memory" ? "allocations recorded in both (rehearse profile)"
+                                               : "work of a device in both"});
+    }
+    if (limit.rise) {
+      judge_rise(limit, at->effect);
+    } else if (!at->measured_by_step) {
+      judge_amount(limit, memory_effect(*limit.most));
+    } else {
+      judge_amount(limit,
+                   compare::measure_level(series_of(limit.name), *limit.most, gate_.input.effect));
+    }
+    return {};
+  }
+
+  Effect memory_effect(double most) const {
+    const double bytes = gate_.input.candidate.memory->b();
+    return {.baseline = most, .candidate = bytes, .change = bytes / most - 1, .scale = most};
+  }
+
+  const std::vector<double>& series_of(std::string_view name) const {
+    const compare::Run& c = gate_.input.candidate;
+    if (name == "compute") return c.compute;
+    if (name == "exposed_communication") return c.exposed_communication;
+    if (name == "copies") return c.copies;
+    if (name == "launch_gaps") return c.launch_gaps;
+    if (name == "energy") return c.energy;
+    return c.step_time;
+  }
+
+  /// Each op that the pattern means is judged; the worst is told.
+  Status add_ops(const Limit& limit) {
+    std::vector<const OpChange*> meant;
+    std::vector<std::string_view> names;
+    for (const OpChange& op : gate_.comparison.ops) {
+      names.push_back(op.name);
+      if (op.effect.baseline > 0 && matches_wildcard(limit.name, op.name)) meant.push_back(&op);
+    }
+    if (meant.empty())
+      return fail(Diagnostic{
+          .file = gate_.input.baseline.source,
+          .key = describe(limit),
+          .problem = "matches no op of the baseline",
+          .nearest =
+              suggest(limit.name, std::span(names).first(std::min<std::size_t>(names.size(), 5)))});
+    const double wrong = wrong_ / static_cast<double>(meant.size());
+    const auto rank = [&](const OpChange* op) {
+      // Too little of the step to be measured: it cannot rise by much.
+      if (op->effect.error <= 0) return std::pair(0, op->effect.change);
+      const Verdict v = compare::judge(op->effect, *limit.rise, wrong);
+      return std::pair(v == Verdict::kFail           ? 2
+                       : v == Verdict::kInconclusive ? 1
+                                                     : 0,
+                       op->effect.change);
+    };
+    const OpChange* worst =
+        *std::max_element(meant.begin(), meant.end(),
+                          [&](const OpChange* a, const OpChange* b) { return rank(a) < rank(b); });
+    const Verdict verdict = rank(worst).first == 2   ? Verdict::kFail
+                            : rank(worst).first == 1 ? Verdict::kInconclusive
+                                                     : Verdict::kPass;
+    keep(limit, verdict, worst->effect,
+         fmt::format("{} of {} that match: {} {}", verdict == Verdict::kPass ? "most" : "worst",
+                     counted(meant.size(), "op"), shortened(worst->name, 60),
+                     change_text(worst->effect, wrong)));
+    return {};
+  }
+
+  Status add_cost(const Limit& limit) {
+    const GatePlace& place = gate_.input.place;
+    if (!gate_.cost)
+      return fail(Diagnostic{.key = limit.name,
+                             .problem = "has a limit, and what the job runs on is not known",
+                             .expected = "--instance NAME"});
+    double steps = 1;
+    if (limit.of == Limit::Of::kCostPerEpoch) {
+      if (!place.steps_per_epoch)
+        return fail(Diagnostic{.key = limit.name,
+                               .problem = "has a limit, and how long an epoch is is not known",
+                               .expected = "--steps-per-epoch N"});
+      steps = *place.steps_per_epoch;
+    }
+    // Money is the step's time at a price: its limit is one on the step.
+    const double of_step = gate_.cost->candidate.value.usd() * steps /
+                           compare::level_of(gate_.input.candidate.step_time);
+    Effect effect = compare::measure_level(gate_.input.candidate.step_time, *limit.most / of_step,
+                                           gate_.input.effect);
+    for (double* value : {&effect.baseline, &effect.candidate, &effect.scale}) *value *= of_step;
+    judge_amount(limit, effect);
+    return {};
+  }
+
+  Gate& gate_;
+  double wrong_;
+};
+
+/// Of a run's step, with the interval of its level.
+Estimate<Seconds> step_of(const compare::Run& run, const compare::EffectOptions& options) {
+  const double level = compare::level_of(run.step_time);
+  const Effect effect = compare::measure_level(run.step_time, level, options);
+  return {Seconds::s(level), Seconds::s(level * (1 + effect.low(0.05))),
+          Seconds::s(level * (1 + effect.high(0.05))), Provenance::kRecorded};
+}
+
+Result<std::optional<GateCost>> cost_of(const GateInput& input) {
+  if (input.place.instance.empty()) return std::nullopt;
+  const Result<const cluster::Instance*> instance = cluster::find_instance(input.place.instance);
+  if (!instance) return forward(instance);
+  const cost::Place place{.rented = {{input.place.instance, input.place.count}},
+                          .region = input.place.region};
+  const auto account = [&](const compare::Run& run) {
+    return cost::account_of(step_of(run, input.effect), {}, place);
+  };
+  const cost::StepAccount before = account(input.baseline), after = account(input.candidate);
+  if (!before.money || !after.money)
+    return fail(Diagnostic{.key = "--instance",
+                           .problem = after.notes.empty() ? "has no price" : after.notes.front(),
+                           .expected = "an instance with a price",
+                           .nearest = "rehearse catalog prices lists them"});
+  return GateCost{
+      .baseline = *before.money, .candidate = *after.money, .price = after.notes.front()};
+}
+
+/// Whether what runs on the devices (else on the host) slowed down alike: the share of its time, of
+/// five ops at least, whose change is about the step's.
+bool all_ops_slower(const Gate& gate, double of_step) {
+  const bool on_devices = !gate.input.candidate.devices.empty();
+  double all = 0, alike = 0;
+  std::size_t count = 0;
+  for (const OpChange& op : gate.comparison.ops) {
+    const Effect& e = op.effect;
+    if (e.baseline <= 0 || e.error <= 0) continue;
+    if (on_devices && op.kind == compare::OpKind::kHost) continue;
+    all += e.baseline;
+    if (e.change < 0.5 * of_step || e.change > 2 * of_step) continue;
+    alike += e.baseline;
+    ++count;
+  }
+  return count >= 5 && alike > 0.8 * all;
+}
+
+/// What a reader should know beside the verdict.
+std::vector<std::string> warnings_of(const Gate& gate) {
+  std::vector<std::string> warnings;
+  const compare::Run &b = gate.input.baseline, &c = gate.input.candidate;
+  const auto mean = [](const std::vector<double>& steps) {
+    double sum = 0;
+    for (const double s : steps) sum += s;
+    return sum / static_cast<double>(steps.size());
+  };
+  const double typical = gate.comparison.quantities.front().effect.change;
+  const double all = mean(c.step_time) / mean(b.step_time) - 1;
+  if (all > 0.03 && all - typical > 0.03)
+    warnings.push_back(fmt::format(
+        "the mean over all steps changed by {}, the typical step by {}: the candidate has slow "
+        "steps that the typical step leaves out",
+        signed_percent(all), signed_percent(typical)));
+  if (typical > 0.02 && all_ops_slower(gate, typical))
+    warnings.push_back(
+        "nearly every op slowed down by as much as the step: look at the machine first, at its "
+        "clocks and what else it does");
+  if (b.step_time == c.step_time)
+    warnings.push_back(
+        "baseline and candidate have the very same step times, as one recording twice has");
+  if (gate.comparison.same_shapes < 0.5)
+    warnings.push_back(
+        fmt::format("{:.0f} % of the time of operators has other input shapes than the baseline: "
+                    "another batch or sequence is another job",
+                    (1 - gate.comparison.same_shapes) * 100));
+  return warnings;
+}
+
+}  // namespace
+
+Result<Gate> run_gate(GateInput input) {
+  Result<compare::RunComparison> comparison =
+      compare::compare_runs(input.baseline, input.candidate, input.effect);
+  if (!comparison) return forward(comparison);
+  Result<std::optional<GateCost>> cost = cost_of(input);
+  if (!cost) return forward(cost);
+  Gate gate{.input = std::move(input),
+            .comparison = std::move(*comparison),
+            .cost = std::move(*cost),
+            .limits = {},
+            .findings = {},
+            .warnings = {}};
+  Judge judge(gate);
+  for (const Limit& limit : gate.input.limits)
+    if (Status ok = judge.add(limit); !ok) return forward(ok);
+  const auto note = [&](std::string name, std::string what) {
+    gate.findings.notes.push_back(
+        {std::move(name), Verdict::kPass, std::move(what), gate.input.candidate.source});
+  };
+  for (const Quantity& q : gate.comparison.quantities)
+    if (q.significant)
+      note(std::string(q.name), fmt::format("changed by {}", signed_percent(q.effect.change)));
+  for (const OpChange& op : gate.comparison.ops)
+    if (op.significant)
+      note(fmt::format("{} {}", to_string(op.kind), shortened(op.name, 60)),
+           fmt::format("took {} a step, now {}", to_string(Seconds::s(op.effect.baseline)),
+                       to_string(Seconds::s(op.effect.candidate))));
+  gate.warnings = warnings_of(gate);
+  return gate;
+}
+
+}  // namespace rehearse::cli

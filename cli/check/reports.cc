@@ -1,0 +1,136 @@
+#include "cli/check/reports.h"
+
+#include <fmt/core.h>
+
+#include "cli/output/json.h"
+
+namespace rehearse::cli {
+namespace {
+
+using compare::Verdict;
+
+/// Text of an element or an attribute. Characters that XML has no way to write become spaces.
+std::string xml(std::string_view text) {
+  std::string safe;
+  for (const char c : text) switch (c) {
+      case '&':
+        safe += "&amp;";
+        break;
+      case '<':
+        safe += "&lt;";
+        break;
+      case '>':
+        safe += "&gt;";
+        break;
+      case '"':
+        safe += "&quot;";
+        break;
+      default:
+        safe += static_cast<unsigned char>(c) < ' ' || c == '\x7f' ? ' ' : c;
+    }
+  return safe;
+}
+
+/// The value of a workflow command, or of one of its properties.
+std::string command_text(std::string_view text, bool property) {
+  std::string safe;
+  for (const char c : text)
+    if (c == '%' || c == '\r' || c == '\n' || (property && (c == ':' || c == ',')))
+      safe += fmt::format("%{:02X}", static_cast<unsigned>(c));
+    else
+      safe += c;
+  return safe;
+}
+
+std::size_t count(const CheckFindings& findings, Verdict verdict) {
+  std::size_t n = 0;
+  for (const CheckFinding& f : findings.judged) n += f.verdict == verdict;
+  return n;
+}
+
+struct Rule {
+  const char *id, *level, *about;
+};
+constexpr Rule kFailed{"rehearse/fail", "error", "A measured quantity is above its limit."};
+constexpr Rule kUnsure{"rehearse/inconclusive", "warning",
+                       "Too few steps to tell a change of the limit from chance."};
+constexpr Rule kChanged{"rehearse/changed", "note",
+                        "A quantity without a limit changed, which is no chance."};
+
+}  // namespace
+
+std::string junit_xml(const CheckFindings& findings) {
+  const std::size_t tests = findings.judged.size();
+  const std::size_t failed = count(findings, Verdict::kFail);
+  const std::size_t skipped = count(findings, Verdict::kInconclusive);
+  const std::string counts = fmt::format("tests=\"{}\" failures=\"{}\" errors=\"0\" skipped=\"{}\"",
+                                         tests, failed, skipped);
+  std::string out = fmt::format(
+      "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuites {}>\n<testsuite "
+      "name=\"rehearse check\" {}>\n",
+      counts, counts);
+  for (const CheckFinding& f : findings.judged) {
+    out += fmt::format("<testcase classname=\"rehearse.check\" name=\"{}\"", xml(f.name));
+    if (f.verdict == Verdict::kPass) {
+      out += "/>\n";
+      continue;
+    }
+    const char* element = f.verdict == Verdict::kFail ? "failure" : "skipped";
+    out += fmt::format(">\n<{} message=\"{}\"", element, xml(f.message));
+    out += f.verdict == Verdict::kFail
+               ? fmt::format(" type=\"limit\">{}: {}</failure>\n</testcase>\n", xml(f.file),
+                             xml(f.message))
+               : "/>\n</testcase>\n";
+  }
+  if (!findings.notes.empty()) {
+    out += "<system-out>";
+    for (const CheckFinding& f : findings.notes) out += xml(f.message) + "\n";
+    out += "</system-out>\n";
+  }
+  return out + "</testsuite>\n</testsuites>\n";
+}
+
+std::string sarif_json(const CheckFindings& findings) {
+  Json rules = Json::array();
+  for (const Rule& rule : {kFailed, kUnsure, kChanged})
+    rules.push_back({{"id", rule.id},
+                     {"shortDescription", {{"text", rule.about}}},
+                     {"defaultConfiguration", {{"level", rule.level}}}});
+  Json results = Json::array();
+  const auto add = [&](const Rule& rule, const CheckFinding& f) {
+    Json location = {{"physicalLocation",
+                      {{"artifactLocation", {{"uri", f.file}}}, {"region", {{"startLine", 1}}}}}};
+    Json locations = Json::array();
+    locations.push_back(std::move(location));
+    results.push_back({{"ruleId", rule.id},
+                       {"level", rule.level},
+                       {"message", {{"text", fmt::format("{}: {}", f.name, f.message)}}},
+                       {"locations", std::move(locations)}});
+  };
+  for (const CheckFinding& f : findings.judged)
+    if (f.verdict != Verdict::kPass) add(f.verdict == Verdict::kFail ? kFailed : kUnsure, f);
+  for (const CheckFinding& f : findings.notes) add(kChanged, f);
+  Json run = {{"tool", {{"driver", {{"name", "rehearse check"}, {"rules", std::move(rules)}}}}},
+              {"results", std::move(results)}};
+  Json runs = Json::array();
+  runs.push_back(std::move(run));
+  return json_text({{"$schema", "https://json.schemastore.org/sarif-2.1.0.json"},
+                    {"version", "2.1.0"},
+                    {"runs", std::move(runs)}});
+}
+
+std::string github_annotations(const CheckFindings& findings) {
+  std::string out;
+  const auto add = [&](const char* level, const CheckFinding& f) {
+    out += fmt::format("::{} title={}::{}\n", level, command_text("rehearse: " + f.name, true),
+                       command_text(f.message, false));
+  };
+  for (const CheckFinding& f : findings.judged)
+    if (f.verdict != Verdict::kPass) add(f.verdict == Verdict::kFail ? "error" : "warning", f);
+  // The service shows ten of a kind per step; the largest stand first.
+  for (std::size_t i = 0; i < std::min<std::size_t>(findings.notes.size(), 10); ++i)
+    add("notice", findings.notes[i]);
+  return out;
+}
+
+}  // namespace rehearse::cli

@@ -1,0 +1,338 @@
+// rehearse check: is a job still as fast as it was?
+#include <cstdlib>
+
+#include <CLI/CLI.hpp>
+#include <fmt/core.h>
+
+#include "cli/check/gate.h"
+#include "cli/check/gate_output.h"
+#include "cli/check/history.h"
+#include "cli/check/predictions.h"
+#include "cli/check/reports.h"
+#include "cli/commands/commands.h"
+#include "cli/commands/replay_job.h"
+#include "cli/output/result.h"
+#include "sim/base/file.h"
+#include "sim/base/text.h"
+
+namespace rehearse::cli {
+namespace {
+
+using compare::Run;
+using compare::Verdict;
+using Paths = std::vector<std::filesystem::path>;
+
+struct Options {
+  Paths baseline, candidate, history;
+  std::filesystem::path predictions;  ///< a folder in the place of runs
+  std::vector<std::uint32_t> ranks;
+  std::string max_slowdown;  ///< empty: the default
+  std::filesystem::path budget, junit, sarif;
+  GatePlace place;
+  bool annotations = false;
+};
+
+constexpr double kMaxSlowdown = 0.03;
+
+Result<Run> load_run(const Paths& inputs, const Options& options, const Globals& globals) {
+  const ReplayRequest request{
+      .inputs = inputs, .ranks = options.ranks, .lower = {}, .perfetto = {}};
+  const Result<InputTrace> input = load_trace(request, globals);
+  if (!input) return forward(input);
+  std::string source = inputs.front().string();
+  if (inputs.size() > 1) source += fmt::format(" and {} more", inputs.size() - 1);
+  return compare::measure_run(input->recordings, std::move(source));
+}
+
+/// The step's limit, unless the budget has one, and those of the budget.
+Result<std::vector<Limit>> limits_of(const Options& options) {
+  std::vector<Limit> limits;
+  if (!options.budget.empty()) {
+    Result<std::vector<Limit>> read = read_budget(options.budget);
+    if (!read) return forward(read);
+    limits = std::move(*read);
+  }
+  const bool has_step = std::any_of(limits.begin(), limits.end(), [](const Limit& limit) {
+    return limit.of == Limit::Of::kQuantity && limit.name == "step_time";
+  });
+  if (has_step && !options.max_slowdown.empty())
+    return fail(Diagnostic{.file = options.budget.string(),
+                           .key = "step_time",
+                           .problem = "is limited here and by --max-slowdown",
+                           .expected = "one of the two"});
+  if (!has_step) {
+    double rise = kMaxSlowdown;
+    if (!options.max_slowdown.empty()) rise = *parse_rise(options.max_slowdown);
+    limits.insert(limits.begin(), {.name = "step_time", .rise = rise});
+  }
+  return limits;
+}
+
+/// The rise of the step that a history is judged by.
+double rise_of(const std::vector<Limit>& limits) {
+  for (const Limit& limit : limits)
+    if (limit.name == "step_time" && limit.rise) return *limit.rise;
+  return kMaxSlowdown;
+}
+
+Status write_whole(const std::filesystem::path& path, const std::string& text) {
+  if (path.empty()) return {};
+  Result<PendingFile> file = PendingFile::create(path);
+  if (!file) return forward(file);
+  if (Status ok = file->write(text); !ok) return ok;
+  return file->commit();
+}
+
+/// Writes the result and the reports. Not to know is no failure, unless that is asked for.
+Result<Exit> finish(const Options& options, const Globals& globals, const Formats& formats,
+                    const CheckFindings& findings) {
+  if (Status ok = write_result(globals, formats); !ok) return forward(ok);
+  if (Status ok = write_whole(options.junit, junit_xml(findings)); !ok) return forward(ok);
+  if (Status ok = write_whole(options.sarif, sarif_json(findings)); !ok) return forward(ok);
+  const char* ci = std::getenv("GITHUB_ACTIONS");
+  if (options.annotations || (ci && std::string_view(ci) == "true"))
+    fmt::print(stderr, "{}", github_annotations(findings));
+  if (findings.verdict == Verdict::kFail) return Exit::kFailed;
+  if (findings.verdict != Verdict::kInconclusive) return Exit::kSuccess;
+  if (globals.strict) return Exit::kFailed;
+  globals.warn("inconclusive: nothing was shown to be worse, and nothing to be as good");
+  return Exit::kSuccess;
+}
+
+Result<Exit> run_predictions(const Options& options, const Globals& globals) {
+  const std::filesystem::path baseline =
+      options.baseline.empty() ? std::filesystem::path() : options.baseline.front();
+  const Result<PredictionGuard> guard = guard_predictions(options.predictions, baseline, globals);
+  if (!guard) return forward(guard);
+  const auto table = [&] {
+    Table rows({{"recording", Align::kLeft}, {"verdict", Align::kLeft}, {"what", Align::kLeft}});
+    for (const CheckFinding& f : guard->findings.judged)
+      rows.add({f.name, std::string(to_string(f.verdict)), f.message});
+    return rows;
+  };
+  const auto to_json = [&] {
+    Json json = json_root("check");
+    json["verdict"] = to_string(guard->findings.verdict);
+    json["predictions"] = json_predictions(*guard);
+    return json;
+  };
+  const auto to_text = [&] {
+    return table().text(90) + (guard->has_baseline
+                                   ? ""
+                                   : "\nNothing to compare with: keep the JSON of this and give it "
+                                     "as --baseline\n");
+  };
+  return finish(options, globals, {.text = to_text, .json = to_json, .table = table},
+                guard->findings);
+}
+
+/// The series, with the candidate as its newest run.
+Result<std::vector<HistoryEntry>> load_history(const Options& options, const Run* candidate,
+                                               std::optional<Run>& last, const Globals& globals) {
+  std::vector<HistoryEntry> entries;
+  const auto add = [&](const Run& run) {
+    entries.push_back({run.source, compare::level_of(run.step_time), run.devices, run.ranks});
+  };
+  for (const std::filesystem::path& path : options.history) {
+    Result<Run> run = load_run({path}, options, globals);
+    if (!run) return forward(run);
+    add(*run);
+    last = std::move(*run);
+  }
+  if (candidate) add(*candidate);
+  return entries;
+}
+
+/// The history without its newest run, which is what that is held against.
+Result<double> noise_before(std::vector<HistoryEntry> entries, double rise) {
+  entries.pop_back();
+  if (entries.size() < kLeastHistory) return 0.0;
+  const Result<History> before = judge_history(entries, rise);
+  if (!before) return forward(before);
+  return noise_between_runs(*before);
+}
+
+Result<Exit> run(const Options& options, const Globals& globals) {
+  for (const std::filesystem::path& path : {options.junit, options.sarif})
+    if (!path.empty())  // before long work: can it be written?
+      if (const Result<PendingFile> file = PendingFile::create(path); !file) return forward(file);
+  if (!options.predictions.empty()) return run_predictions(options, globals);
+
+  Result<std::vector<Limit>> limits = limits_of(options);
+  if (!limits) return forward(limits);
+  const double rise = rise_of(*limits);
+  std::optional<Run> candidate, baseline;
+  if (!options.candidate.empty()) {
+    Result<Run> run = load_run(options.candidate, options, globals);
+    if (!run) return forward(run);
+    candidate = std::move(*run);
+  }
+  std::optional<History> history;
+  compare::EffectOptions effect{.seed = globals.seed};
+  if (!options.history.empty()) {
+    Result<std::vector<HistoryEntry>> entries =
+        load_history(options, candidate ? &*candidate : nullptr, baseline, globals);
+    if (!entries) return forward(entries);
+    Result<History> judged = judge_history(*entries, rise);
+    if (!judged) return forward(judged);
+    history = std::move(*judged);
+    if (candidate) {
+      const Result<double> noise = noise_before(std::move(*entries), rise);
+      if (!noise) return forward(noise);
+      effect.between_runs = *noise;
+    }
+  }
+  if (!options.baseline.empty()) {
+    Result<Run> run = load_run(options.baseline, options, globals);
+    if (!run) return forward(run);
+    baseline = std::move(*run);
+  }
+  std::optional<Gate> gate;
+  if (candidate) {
+    Result<Gate> judged = run_gate({.baseline = std::move(*baseline),
+                                    .candidate = std::move(*candidate),
+                                    .limits = std::move(*limits),
+                                    .place = options.place,
+                                    .effect = effect});
+    if (!judged) return forward(judged);
+    gate = std::move(*judged);
+    for (const std::string& warning : gate->warnings) globals.warn(warning);
+  }
+  CheckFindings findings;
+  for (const CheckFindings* some :
+       {gate ? &gate->findings : nullptr, history ? &history->findings : nullptr}) {
+    if (!some) continue;
+    for (const CheckFinding& f : some->judged) findings.add(f);
+    findings.notes.insert(findings.notes.end(), some->notes.begin(), some->notes.end());
+  }
+
+  const auto to_text = [&] {
+    std::string text = fmt::format("{}\n\n", to_string(findings.verdict));
+    if (gate) text += gate_text(*gate);
+    if (gate && history) text += "\n";
+    if (history) text += history_text(*history);
+    return text;
+  };
+  const auto to_json = [&] {
+    Json json = json_root("check");
+    json["verdict"] = to_string(findings.verdict);
+    json["findings"] = findings_json(findings);
+    json["seed"] = globals.seed;
+    if (gate) add_gate(*gate, json);
+    if (history) json["history"] = history_json(*history);
+    return json;
+  };
+  const auto to_markdown = [&] {
+    std::string text;
+    if (gate) text += gate_markdown(*gate);
+    if (gate && history) text += "\n";
+    if (history) text += history_markdown(*history);
+    return text;
+  };
+  const Formats formats = {
+      .text = to_text,
+      .json = to_json,
+      .table = [&] { return gate ? gate_table(*gate) : history_table(*history); },
+      .markdown = to_markdown};
+  return finish(options, globals, formats, findings);
+}
+
+/// What is asked for must be one thing.
+void check_usage(const CLI::App& command, const Options& options) {
+  const auto usage = [](const char* what) {
+    throw CLI::ValidationError(what, CLI::ExitCodes::ValidationError);
+  };
+  if (!options.predictions.empty()) {
+    if (options.baseline.size() > 1)
+      usage("--predictions: --baseline is one file that an earlier check wrote");
+    for (const char* option :
+         {"--candidate", "--history", "--ranks", "--max-slowdown", "--budget", "--instance"})
+      if (command.count(option) > 0)
+        usage("--predictions goes with --baseline FILE and reports alone");
+    return;
+  }
+  if (options.candidate.empty() && options.history.empty())
+    throw CLI::RequiredError("--candidate with --baseline, --history or --predictions",
+                             CLI::ExitCodes::RequiredError);
+  if (!options.candidate.empty() && options.baseline.empty() && options.history.empty())
+    throw CLI::RequiredError("--baseline or --history", CLI::ExitCodes::RequiredError);
+  if (options.candidate.empty() && !options.baseline.empty())
+    throw CLI::RequiredError("--candidate", CLI::ExitCodes::RequiredError);
+  if (options.candidate.empty() && (!options.budget.empty() || !options.place.instance.empty()))
+    usage("--budget and --instance are of a candidate: --candidate INPUT");
+  if (options.place.instance.empty())
+    for (const char* option : {"--count", "--region", "--steps-per-epoch"})
+      if (command.count(option) > 0)
+        usage("--count, --region and --steps-per-epoch are of an instance: --instance NAME");
+}
+
+void add_runs(CLI::App& command, Options& options) {
+  command
+      .add_option(
+          "--baseline", options.baseline,
+          "a recording of the job as it was; with --predictions, the JSON of an earlier one")
+      ->type_name("INPUT");
+  command.add_option("--candidate", options.candidate, "a recording of the job as it is")
+      ->type_name("INPUT");
+  command
+      .add_option("--history", options.history,
+                  "recordings of the job over time, oldest first, each one run")
+      ->type_name("INPUT");
+  command
+      .add_option("--predictions", options.predictions,
+                  "replay every recording below this folder, in the place of comparing runs")
+      ->type_name("FOLDER");
+  command.add_option("--ranks", options.ranks, "these ranks only (default: all)")
+      ->delimiter(',')
+      ->type_name("N,...")
+      ->allow_extra_args(false);
+}
+
+void add_limits(CLI::App& command, Options& options) {
+  command
+      .add_option("--max-slowdown", options.max_slowdown,
+                  "the least slowdown of a step that fails (default 3%)")
+      ->type_name("SHARE")
+      ->check(CLI::Validator(
+          [](const std::string& text) {
+            const Result<double> rise = parse_rise(text);
+            return rise ? std::string() : to_string(rise.error());
+          },
+          "", ""));
+  command.add_option("--budget", options.budget, "limits on more than the step, in YAML")
+      ->type_name("FILE");
+  command.add_option("--instance", options.place.instance, "what the job runs on, for money")
+      ->type_name("NAME");
+  command.add_option("--count", options.place.count, "how many of them (default 1)")
+      ->type_name("N")
+      ->check(CLI::Range(1.0, 1e6).description(""));
+  command.add_option("--region", options.place.region, "where (default: the cheapest)")
+      ->type_name("NAME");
+  command.add_option("--steps-per-epoch", options.place.steps_per_epoch, "for money per epoch")
+      ->type_name("N")
+      ->check(CLI::Range(1.0, 1e15).description(""));
+}
+
+}  // namespace
+
+void add_check(CLI::App& app, Action& action) {
+  auto options = std::make_shared<Options>();
+  CLI::App* command = app.add_subcommand(
+      "check", "Whether a job is still as fast as it was: two recordings, or a series, for CI");
+  add_runs(*command, *options);
+  add_limits(*command, *options);
+  command->add_option("--junit", options->junit, "write JUnit XML")->type_name("FILE");
+  command->add_option("--sarif", options->sarif, "write SARIF 2.1.0")->type_name("FILE");
+  command->add_flag("--annotations", options->annotations,
+                    "GitHub annotations on stderr (without asking where GITHUB_ACTIONS is true)");
+  command->footer(
+      "Ends with 1 where the verdict is fail; with --strict also where it is inconclusive.\n"
+      "Example: rehearse check --baseline main.rehearse --candidate branch.rehearse --max-slowdown "
+      "2%");
+  command->callback([command, options, &action] {
+    check_usage(*command, *options);
+    action = [options](const Globals& globals) { return run(*options, globals); };
+  });
+}
+
+}  // namespace rehearse::cli

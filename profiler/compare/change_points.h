@@ -1,0 +1,54 @@
+// Where a series of levels changed: sudden jumps and slow drift, told apart.
+//
+// Bayesian online change point detection (Adams and MacKay, arXiv 0710.3742). A series is cut into
+// segments; each is flat or drifts, a line with normal noise whose level, slope and variance have
+// the conjugate normal-inverse-gamma prior, so that what a segment predicts next is a Student
+// distribution in closed form. Every start of the current segment, in both kinds, keeps its
+// probability as values come in. The cut of the whole series is the most probable one under the
+// same model.
+//
+// Values are taken as logarithms: jumps and slopes are relative.
+#pragma once
+
+#include <cstddef>
+#include <span>
+#include <vector>
+
+#include "profiler/compare/effect.h"
+
+namespace rehearse::compare {
+
+/// An estimate with the bounds that it lies between with a probability of 90 %.
+struct Ranged {
+  double value = 0, low = 0, high = 0;
+};
+
+struct Segment {
+  std::size_t first = 0, count = 0;  ///< of the series
+  bool drifts = false;
+  Ranged begin, end;  ///< its level at its first and at its last value
+  double slope = 0;   ///< relative, from one value to the next; 0 where it does not drift
+  double noise = 0;   ///< relative standard deviation of a value about the level
+  /// From the level before to this segment's first one, relative; as an effect, to be judged. Of
+  /// the first segment there is none (scale 0).
+  Effect jump = {};
+  Effect drift = {};  ///< from its first to its last level; scale 0 where it does not drift
+};
+
+/// What is believed of the segment that the newest value is in, over all starts it may have had.
+struct Belief {
+  Ranged length;      ///< in values
+  Ranged level;       ///< now
+  double drifts = 0;  ///< the probability that it does
+};
+
+struct ChangePoints {
+  std::vector<Segment> segments;  ///< of the most probable cut, in order; never empty
+  Belief belief;
+  std::vector<double> began;  ///< of each value, when it was the newest: that a segment began there
+};
+
+/// REQUIRES: three values at least, all above zero and finite.
+ChangePoints find_changes(std::span<const double> series);
+
+}  // namespace rehearse::compare

@@ -1,0 +1,53 @@
+// Two runs of one job compared: the step, its parts, and every op.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "profiler/compare/effect.h"
+#include "profiler/compare/judge.h"
+#include "profiler/compare/run.h"
+
+namespace rehearse::compare {
+
+/// A quantity of both runs.
+struct Quantity {
+  std::string_view name;  ///< "step_time", "launch_gaps", …
+  std::string_view unit;  ///< "s", "J", "B"
+  /// One value per run has no error (memory): the error is then 0.
+  Effect effect;
+  bool measured_by_step = true;
+  bool significant = false;
+};
+
+/// The ops of one name, paired with what does their work in the other run.
+struct OpChange {
+  std::string name;  ///< in the baseline; of an op that is new, in the candidate
+  OpKind kind;
+  std::vector<std::string> renamed;          ///< what else the candidate calls it
+  double calls_before = 0, calls_after = 0;  ///< in an average step
+  Effect effect;                             ///< seconds of a step
+  bool significant = false;
+};
+
+struct RunComparison {
+  std::vector<Quantity> quantities;  ///< the step first; those that both runs have
+  std::vector<OpChange> ops;         ///< by what they changed the step's time, largest first
+  double matched_share = 0;          ///< Matches
+  double same_shapes = 0;
+};
+
+/// A change is called significant that is no chance (of all quantities, and of all ops, one false
+/// with the probability 2 x kWrong), at least this much of what it changes, …
+inline constexpr double kLeastChange = 0.01;
+/// … and, of an op, at least this much of the step.
+inline constexpr double kLeastShare = 0.001;
+/// Runs that have less than this in common are runs of different jobs.
+inline constexpr double kSameJob = 0.6;
+
+/// Fails on runs of different jobs, of different numbers of ranks, or on different devices.
+Result<RunComparison> compare_runs(const Run& baseline, const Run& candidate,
+                                   const EffectOptions& options);
+
+}  // namespace rehearse::compare

@@ -1,0 +1,65 @@
+#include "profiler/compare/judge.h"
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+
+#include "profiler/compare/student.h"
+
+namespace rehearse::compare {
+
+std::string_view to_string(Verdict verdict) {
+  constexpr std::string_view kNames[] = {"pass", "fail", "inconclusive"};
+  return kNames[static_cast<int>(verdict)];
+}
+
+Verdict worse(Verdict a, Verdict b) {
+  if (a == Verdict::kFail || b == Verdict::kFail) return Verdict::kFail;
+  return a == Verdict::kInconclusive ? a : b;
+}
+
+bool is_rise(const Effect& effect, double wrong) {
+  return effect.change > 0 && effect.p_value() < 2 * wrong;
+}
+
+Verdict judge(const Effect& effect, double limit, double wrong) {
+  if (effect.high(wrong) < limit) return Verdict::kPass;
+  if (is_rise(effect, wrong) && effect.change >= limit / 2) return Verdict::kFail;
+  return Verdict::kInconclusive;
+}
+
+std::optional<std::size_t> steps_needed(const Effect& effect, double limit, double between_runs,
+                                        double wrong) {
+  const auto width = [&](double steps) {
+    // As many on either side; a fifth is trimmed at either end.
+    const double error = std::sqrt(2 * effect.step_noise * effect.step_noise / steps +
+                                   2 * between_runs * between_runs);
+    return student_limit(wrong, std::max(1.0, 2 * (0.6 * steps - 1))) * error;
+  };
+  constexpr std::size_t kMost = 1 << 20;
+  if (width(kMost) > limit / 2) return std::nullopt;
+  std::size_t low = 2, high = kMost;
+  while (low < high) {
+    const std::size_t middle = (low + high) / 2;
+    if (width(static_cast<double>(middle)) <= limit / 2)
+      high = middle;
+    else
+      low = middle + 1;
+  }
+  return low;
+}
+
+std::vector<bool> significant(const std::vector<double>& p_values, double wrong) {
+  std::vector<std::size_t> order(p_values.size());
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  std::stable_sort(order.begin(), order.end(),
+                   [&](std::size_t a, std::size_t b) { return p_values[a] < p_values[b]; });
+  std::vector<bool> result(p_values.size(), false);
+  for (std::size_t k = 0; k < order.size(); ++k) {
+    if (p_values[order[k]] > wrong / static_cast<double>(order.size() - k)) break;
+    result[order[k]] = true;
+  }
+  return result;
+}
+
+}  // namespace rehearse::compare

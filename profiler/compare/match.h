@@ -1,0 +1,32 @@
+// Which op of one run is which of another: across reordering, renamed kernels, other tilings.
+#pragma once
+
+#include <cstddef>
+#include <vector>
+
+#include "profiler/compare/run.h"
+
+namespace rehearse::compare {
+
+/// Two slots that do the same work. Indices into Run::slots.
+struct SlotPair {
+  std::size_t baseline, candidate;
+};
+
+struct Matches {
+  std::vector<SlotPair> pairs;  ///< each slot at most once
+  /// The least share, of either run's op time (of the devices, else of the host), that has a
+  /// counterpart in the other run; where names are all that is known, equal names.
+  double matched_share = 0;
+  double same_shapes = 0;  ///< of the matched time with shapes, what has the same in both
+};
+
+/// Slots are paired by what is most telling first: name and origin, then one of the two, then the
+/// place in the step with the nearest name. REQUIRES: runs with steps.
+Matches match_ops(const Run& baseline, const Run& candidate);
+
+/// How alike two names are, from 0 to 1: the share of their pairs of neighbouring letters that
+/// both have (Dice).
+double likeness(std::string_view a, std::string_view b);
+
+}  // namespace rehearse::compare

@@ -1,0 +1,51 @@
+// A run: what one recording of a job measured, step by step and op by op, as a comparison needs it.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "profiler/replay/recording.h"
+#include "sim/base/result.h"
+#include "sim/base/units.h"
+
+namespace rehearse::compare {
+
+enum class OpKind { kKernel, kCollective, kCopy, kSet, kHost };
+std::string_view to_string(OpKind kind);
+
+/// Work that comes back in every step: what it is called, what asked for it, in what shape.
+struct OpSlot {
+  OpKind kind;
+  std::string name;   ///< of the kernel, the copy, the host op
+  std::string from;   ///< the operator that launched it; of a host op, what it lies in
+  std::string layer;  ///< the range around that, where there is one
+  std::string shapes;
+  std::string grid;           ///< launch shape, or bytes of a copy
+  double place = 0;           ///< where in a step it comes, from 0 to 1
+  double calls = 0;           ///< in an average step, of a rank
+  std::vector<double> times;  ///< s, by step: mean over ranks. Host ops: in themselves
+};
+
+/// Quantities by step are means over ranks, energy a sum. A step is whole, and so long as the
+/// longer of its periods on the host and on the device (docs/concepts/trace.md).
+struct Run {
+  std::string source;  ///< for people
+  std::size_t ranks = 0;
+  std::vector<std::string> devices;  ///< that did work, each name once, sorted; may be empty
+  std::string_view steps_from;       ///< what tells steps apart
+  std::vector<double> step_time;     ///< s
+
+  /// Parts of the step by what the devices do, s; empty where no device did anything.
+  std::vector<double> compute = {}, exposed_communication = {}, copies = {}, launch_gaps = {};
+  std::vector<double> energy = {};   ///< J; empty where power was not read for all of it
+  std::optional<Bytes> memory = {};  ///< most that a rank held, where it was recorded
+  std::vector<OpSlot> slots = {};    ///< sorted by kind, then by what they are
+  std::size_t steps() const { return step_time.size(); }
+};
+
+/// Fails on a recording without times, without any op, or with less than two whole steps.
+/// REQUIRES: recordings of one trace that was aligned.
+Result<Run> measure_run(const std::vector<replay::Recording>& recordings, std::string source);
+
+}  // namespace rehearse::compare

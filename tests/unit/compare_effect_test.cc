@@ -1,0 +1,195 @@
+// Levels of two runs, the error of their change, and verdicts.
+#include <cmath>
+
+#include <catch2/catch.hpp>
+
+#include "cli/validation/gate_accuracy.h"
+#include "profiler/compare/effect.h"
+#include "profiler/compare/judge.h"
+#include "profiler/compare/random.h"
+#include "profiler/compare/student.h"
+
+namespace rehearse::compare {
+namespace {
+
+std::vector<double> noisy(Random& random, std::size_t steps, double level, double noise) {
+  std::vector<double> values;
+  for (std::size_t i = 0; i < steps; ++i) values.push_back(level * (1 + noise * random.normal()));
+  return values;
+}
+
+TEST_CASE("Student's limits are those of the tables") {
+  // Two-sided 99 % and 90 %, and the normal distribution far out.
+  CHECK(student_limit(0.005, 4) == Approx(4.6041).epsilon(1e-4));
+  CHECK(student_limit(0.005, 30) == Approx(2.7500).epsilon(1e-4));
+  CHECK(student_limit(0.05, 1) == Approx(6.3138).epsilon(1e-4));
+  CHECK(student_limit(0.005, 1e7) == Approx(2.5758).epsilon(1e-4));
+  CHECK(student_limit(0.95, 9) == Approx(-1.8331).epsilon(1e-4));
+  CHECK(student_above(0, 7) == Approx(0.5));
+  for (const double freedom : {0.7, 3.0, 12.5})
+    for (const double above : {0.3, 0.01, 1e-5})
+      CHECK(student_above(student_limit(above, freedom), freedom) == Approx(above).epsilon(1e-6));
+}
+
+TEST_CASE("a level leaves out a fifth of the steps at either end") {
+  CHECK(level_of(std::vector<double>{3, 1, 2}) == Approx(2));  // of three, none
+  CHECK(level_of(std::vector<double>{1, 100, 2, 3, 0}) == Approx(2));
+  CHECK(level_of(std::vector<double>(50, 7.0)) == Approx(7));
+}
+
+TEST_CASE("a change has the error that runs made up over and over have") {
+  Random random(5);
+  double sum = 0, squares = 0, errors = 0;
+  constexpr int kPairs = 1000;
+  for (int i = 0; i < kPairs; ++i) {
+    const auto a = noisy(random, 30, 2, 0.01), b = noisy(random, 30, 2.1, 0.01);
+    const Effect e = measure_effect(a, b, 1, {.seed = random.bits(), .resamples = 200});
+    sum += e.change;
+    squares += e.change * e.change;
+    errors += e.error;
+  }
+  const double mean = sum / kPairs;
+  CHECK(mean == Approx(0.05).epsilon(0.01));
+  // Steps that look alike by chance make it a little wider.
+  CHECK(errors / kPairs == Approx(std::sqrt(squares / kPairs - mean * mean)).epsilon(0.15));
+}
+
+TEST_CASE("the same seed gives the same, another nearly so") {
+  Random random(9);
+  const auto a = noisy(random, 20, 1, 0.01), b = noisy(random, 20, 1.02, 0.01);
+  const Effect e = measure_effect(a, b, 1, {.seed = 4});
+  CHECK(measure_effect(a, b, 1, {.seed = 4}).error == e.error);
+  const Effect other = measure_effect(a, b, 1, {.seed = 5});
+  CHECK(other.change == e.change);
+  CHECK(other.error != e.error);
+  CHECK(other.error == Approx(e.error).epsilon(0.2));
+}
+
+TEST_CASE("the order of two runs does not decide whether they differ") {
+  Random random(2);
+  const auto a = noisy(random, 12, 1, 0.02), b = noisy(random, 15, 1.5, 0.02);
+  const Effect up = measure_effect(a, b, 1, {}), down = measure_effect(b, a, 1, {});
+  CHECK((1 + up.change) * (1 + down.change) == Approx(1));
+  CHECK(is_rise(up));
+  CHECK_FALSE(is_rise(down));
+  CHECK(down.p_value() < 1e-6);
+}
+
+TEST_CASE("the same steps twice are no evidence of noise, equal steps of some") {
+  Random random(3);
+  const auto steps = noisy(random, 40, 1, 0.2);
+  const Effect same = measure_effect(steps, steps, 1, {});
+  CHECK(same.change == 0);
+  CHECK(judge(same, 0.03) == Verdict::kPass);
+  // Clocks of whole microseconds: all equal, and yet not surely the same.
+  const Effect equal = measure_effect(std::vector(5, 1.0), std::vector(6, 1.0001), 1, {});
+  CHECK(equal.error > 0);
+  CHECK(equal.p_value() > 0.05);
+}
+
+TEST_CASE("what the baseline does not have is measured by what it costs the step") {
+  const Effect e = measure_effect(std::vector(10, 0.0), std::vector(10, 0.002), 0.1, {});
+  CHECK(e.change == Approx(0.02));
+  CHECK(e.scale == 0.1);
+}
+
+TEST_CASE("noise between runs that is known widens the interval") {
+  Random random(6);
+  const auto a = noisy(random, 50, 1, 0.002), b = noisy(random, 50, 1.02, 0.002);
+  CHECK(judge(measure_effect(a, b, 1, {}), 0.03) == Verdict::kPass);
+  const Effect unsure = measure_effect(a, b, 1, {.between_runs = 0.02});
+  CHECK(unsure.error == Approx(0.02 * std::sqrt(2)).epsilon(0.05));
+  CHECK(judge(unsure, 0.03) == Verdict::kInconclusive);
+  CHECK_FALSE(steps_needed(unsure, 0.03, 0.02));
+}
+
+Effect effect(double change, double error) {
+  return {.baseline = 1,
+          .candidate = 1 + change,
+          .change = change,
+          .scale = 1,
+          .error = error,
+          .error_if_none = error,
+          .freedom = 1000};
+}
+
+TEST_CASE("a verdict says what the interval excludes") {
+  // 99 % of the changes lie within 2.58 errors.
+  CHECK(judge(effect(0, 0.005), 0.03) == Verdict::kPass);
+  CHECK(judge(effect(0.01, 0.005), 0.03) == Verdict::kPass);
+  CHECK(judge(effect(0.03, 0.005), 0.03) == Verdict::kFail);
+  CHECK(judge(effect(0.10, 0.005), 0.03) == Verdict::kFail);
+  CHECK(judge(effect(-0.10, 0.005), 0.03) == Verdict::kPass);
+  CHECK(judge(effect(0, 0.03), 0.03) == Verdict::kInconclusive);
+  CHECK(judge(effect(0.05, 0.03), 0.03) == Verdict::kInconclusive);
+  // Surely slower, but by less than half the limit, and a rise by the limit is not excluded.
+  CHECK(judge(effect(0.0149, 0.0059), 0.03) == Verdict::kInconclusive);
+  // Once the interval is no wider than the limit, there is a verdict.
+  for (int k = -50; k < 80; ++k) {
+    const double change = (k + 0.5) * 1e-3;
+    CHECK(judge(effect(change, 0.0149 / 2.5808), 0.03) ==
+          (change < 0.015 ? Verdict::kPass : Verdict::kFail));
+  }
+  CHECK(worse(Verdict::kPass, Verdict::kInconclusive) == Verdict::kInconclusive);
+  CHECK(worse(Verdict::kFail, Verdict::kInconclusive) == Verdict::kFail);
+}
+
+TEST_CASE("as many steps as are said to be needed lead to a verdict") {
+  Random random(8);
+  std::size_t decided = 0, asked = 0;
+  for (int i = 0; i < 60; ++i) {
+    const auto a = noisy(random, 12, 1, 0.03), b = noisy(random, 12, 1, 0.03);
+    const Effect few = measure_effect(a, b, 1, {});
+    if (judge(few, 0.03) != Verdict::kInconclusive) continue;
+    const auto needed = steps_needed(few, 0.03, 0);
+    REQUIRE(needed);
+    CHECK(*needed > 12);
+    CHECK(*needed < 1000);
+    ++asked;
+    const auto c = noisy(random, 2 * *needed, 1, 0.03), d = noisy(random, 2 * *needed, 1, 0.03);
+    decided += judge(measure_effect(c, d, 1, {}), 0.03) != Verdict::kInconclusive;
+  }
+  REQUIRE(asked > 20);
+  CHECK(decided > asked * 3 / 4);
+}
+
+TEST_CASE("of many changes, chance ones are not called real (Holm)") {
+  CHECK(significant({0.001, 0.5, 0.004}, 0.01) == std::vector<bool>{true, false, true});
+  // 0.004 > 0.01 / 2: the second smallest of three has two left to share with.
+  CHECK(significant({0.001, 0.006, 0.5}, 0.01) == std::vector<bool>{true, false, false});
+  CHECK(significant({0.004, 0.004, 0.004}, 0.01) == std::vector<bool>(3, false));
+  CHECK(significant({}, 0.01).empty());
+}
+
+TEST_CASE("false alarms and detection of the gate, simulated") {
+  const cli::GateAccuracy accuracy = cli::measure_gate_accuracy(500, 12345);
+  REQUIRE(accuracy.pairs.size() == 14);
+  for (const cli::GateCase& c : accuracy.pairs) {
+    INFO(c.noise << ", " << c.change << ": " << c.failed << " fail, " << c.passed << " pass of "
+                 << c.pairs);
+    if (c.change == 0)
+      CHECK(c.failed <= 5);  // 1 %
+    else
+      CHECK(c.passed <= 12);  // of 0.5 to 1 %, with the luck of 500
+    CHECK(c.covered >= c.pairs * 85 / 100);
+  }
+  CHECK(accuracy.pairs[1].noise == "normal");
+  CHECK(accuracy.pairs[1].failed >= 493);  // 99 %, with the luck of 500
+  REQUIRE(accuracy.ops.size() == 2);
+  for (const cli::OpsCase& c : accuracy.ops) CHECK(c.false_alarms <= 3);
+  CHECK(accuracy.ops[1].found >= 90);
+  REQUIRE(accuracy.histories.size() == 4);
+  for (const cli::HistoryCase& c : accuracy.histories) {
+    INFO(c.series << ": " << c.failed << " of " << c.count);
+    const bool changes = c.series != "no change";
+    CHECK(c.failed >= (changes ? 97U : 0U));
+    CHECK(c.failed <= (changes ? 100U : 2U));
+  }
+  CHECK(accuracy.histories[2].jumps >= 95);
+  CHECK(accuracy.histories[2].drifts <= 5);
+  CHECK(accuracy.histories[3].drifts >= 95);
+  CHECK(accuracy.histories[3].jumps <= 5);
+}
+
+}  // namespace
+}  // namespace rehearse::compare

@@ -1,0 +1,164 @@
+// What a recording measured, step by step and op by op.
+#include <catch2/catch.hpp>
+
+#include "profiler/compare/run.h"
+#include "profiler/ingest/input.h"
+#include "profiler/replay/breakdown.h"
+#include "tests/support/data.h"
+#include "tests/support/power_recording.h"
+#include "tests/support/trace_builder.h"
+
+namespace rehearse::compare {
+namespace {
+
+using test::RankBuilder;
+
+Result<Run> measure(const trace::Trace& trace) {
+  std::vector<replay::Recording> recordings;
+  for (std::size_t r = 0; r < trace.ranks.size(); ++r) recordings.emplace_back(trace, r);
+  return measure_run(recordings, "made up");
+}
+
+Result<Run> measure_file(const std::string& path) {
+  const auto trace = ingest::read_inputs(std::vector{test::source_file(path)}, {});
+  REQUIRE(trace);
+  return measure(*trace);
+}
+
+const OpSlot* find(const Run& run, const std::string& name) {
+  for (const OpSlot& slot : run.slots)
+    if (slot.name == name) return &slot;
+  return nullptr;
+}
+
+TEST_CASE("the example: three steps of a millisecond, two kernels") {
+  const Result<Run> run = measure_file("examples/recordings/three_steps.json");
+  REQUIRE(run);
+  CHECK(run->steps() == 3);
+  CHECK(run->ranks == 1);
+  CHECK(run->devices == std::vector<std::string>{"Example GPU"});
+  for (std::size_t s = 0; s < 3; ++s) {
+    CHECK(run->step_time[s] == Approx(1e-3));
+    CHECK(run->compute[s] == Approx(600e-6));
+    CHECK(run->launch_gaps[s] == Approx(400e-6));
+    CHECK(run->exposed_communication[s] == 0);
+  }
+  CHECK(run->energy.empty());
+  CHECK_FALSE(run->memory);
+  const OpSlot* gemm = find(*run, "gemm_128x128");
+  REQUIRE(gemm);
+  CHECK(gemm->kind == OpKind::kKernel);
+  CHECK(gemm->from == "aten::mm");
+  CHECK(gemm->shapes == "[[1024, 1024], [1024, 1024]]");
+  CHECK(gemm->grid == "8x8x1 of 256x1x1");
+  CHECK(gemm->calls == Approx(1));
+  CHECK(gemm->place == 0);
+  REQUIRE(gemm->times.size() == 3);
+  for (const double time : gemm->times) CHECK(time == Approx(500e-6));
+  CHECK(find(*run, "relu")->place == Approx(0.5));
+  // The marks of steps are one op; waiting for the device is no work of the host.
+  CHECK(find(*run, "ProfilerStep#"));
+  CHECK_FALSE(find(*run, "cudaDeviceSynchronize"));
+  const OpSlot* loader = find(*run, "enumerate(DataLoader)#_SingleProcessDataLoaderIter.__next__");
+  REQUIRE(loader);
+  CHECK(loader->kind == OpKind::kHost);
+  CHECK(loader->from == "ProfilerStep#");
+  CHECK(loader->times[1] == Approx(280e-6));
+}
+
+TEST_CASE("ranks are averaged, energy is summed, the largest memory counts") {
+  trace::Trace trace;
+  for (int r = 0; r < 2; ++r) {
+    RankBuilder rank(trace);
+    const double scale = r + 1;
+    for (int s = 0; s < 4; ++s) {
+      rank.step(s + 1, s * 1000.0, 1000);
+      const auto id = static_cast<std::uint32_t>(s + 1);
+      rank.call("cudaLaunchKernel", s * 1000.0 + 10, 5, id);
+      rank.kernel("k", s * 1000.0 + 20, 100 * scale, id);
+    }
+    rank.rank().info.facts.push_back({"memory.0.peak", r == 0 ? "1000 B" : "3000 B"});
+  }
+  const Result<Run> run = measure(trace);
+  REQUIRE(run);
+  CHECK(run->ranks == 2);
+  CHECK(find(*run, "k")->times[0] == Approx(150e-6));
+  CHECK(find(*run, "k")->calls == Approx(1));
+  CHECK(run->compute[0] == Approx(150e-6));
+  REQUIRE(run->memory);
+  CHECK(*run->memory == Bytes::b(3000));
+}
+
+TEST_CASE("parts of single steps add up to the parts of all") {
+  const auto trace = ingest::read_inputs(
+      std::vector{test::source_file("examples/recordings/gate_before.json")}, {});
+  REQUIRE(trace);
+  std::vector<replay::Recording> recordings;
+  recordings.emplace_back(*trace, 0);
+  const auto graph = replay::lower(recordings, {});
+  REQUIRE(graph);
+  const graph::Timeline recorded = replay::recorded_timeline(recordings, *graph);
+  const replay::Breakdown all = replay::break_down(*graph, recorded);
+  const auto steps = replay::break_down_steps(*graph, recorded);
+  REQUIRE(steps.size() == 1);
+  REQUIRE(steps[0].size() == 20);
+  Seconds total = Seconds::s(0), compute = Seconds::s(0), idle = Seconds::s(0);
+  for (const replay::Breakdown& step : steps[0]) {
+    total += step.total;
+    compute += step.compute;
+    idle += step.idle;
+  }
+  CHECK(total.s() == Approx(20 * all.total.s()));
+  CHECK(compute.s() == Approx(20 * all.compute.s()));
+  CHECK(idle.s() == Approx(20 * all.idle.s()));
+}
+
+TEST_CASE("recorded energy is that of the steps") {
+  // The page on energy: the first step is partial there; one whole step is too few.
+  const Result<Run> few = measure(test::power_trace());
+  REQUIRE_FALSE(few);
+  CHECK(to_string(few.error()).find("has 1 whole step (told by step marks)") != std::string::npos);
+  trace::Trace trace;
+  RankBuilder rank(trace);
+  rank.rank().boards.push_back({.uuid = "GPU-a", .device = 0, .multiprocessors = 100});
+  for (const double us : {0.0, 4000.0})
+    rank.rank().power.push_back({.board = 0, .time = RankBuilder::ns(us), .power = Watts::w(100)});
+  for (int s = 0; s < 4; ++s) {
+    rank.step(s + 1, s * 1000.0, 1000);
+    rank.call("cudaLaunchKernel", s * 1000.0 + 10, 5, static_cast<std::uint32_t>(s + 1));
+    rank.kernel("k", s * 1000.0 + 20, 500, static_cast<std::uint32_t>(s + 1));
+  }
+  const Result<Run> run = measure(trace);
+  REQUIRE(run);
+  REQUIRE(run->energy.size() == 4);
+  for (const double joules : run->energy) CHECK(joules == Approx(0.1));  // 100 W for 1 ms
+}
+
+TEST_CASE("a recording without ops, or without times, is refused in a line") {
+  trace::Trace empty;
+  RankBuilder nothing(empty);
+  const Result<Run> none = measure(empty);
+  REQUIRE_FALSE(none);
+  CHECK(to_string(none.error()) ==
+        "made up: is empty: not one op was recorded; a recording of some steps");
+  trace::Trace untimed;
+  RankBuilder rank(untimed);
+  rank.host("op", 0, 1);
+  rank.rank().info.timed = false;
+  const Result<Run> order = measure(untimed);
+  REQUIRE_FALSE(order);
+  CHECK(to_string(order.error()).find("has no times") != std::string::npos);
+}
+
+TEST_CASE("a recording of one step is refused, saying how many it takes") {
+  trace::Trace trace;
+  RankBuilder rank(trace);
+  rank.host("op", 0, 1000);
+  const Result<Run> run = measure(trace);
+  REQUIRE_FALSE(run);
+  CHECK(to_string(run.error()).find("one step says nothing of how much steps differ") !=
+        std::string::npos);
+}
+
+}  // namespace
+}  // namespace rehearse::compare
