@@ -7,6 +7,7 @@
 #include "cli/commands/step_result.h"
 #include "cli/output/job_events.h"
 #include "cli/output/result.h"
+#include "cli/report/report.h"
 #include "models/step/devices.h"
 #include "sim/base/file.h"
 #include "sim/cluster/catalog.h"
@@ -97,6 +98,7 @@ Result<Exit> simulate_job_file(const SimulateOptions& options, const Globals& gl
   if (!options.perfetto.empty())  // before long work: can it be written?
     if (const Result<PendingFile> file = PendingFile::create(options.perfetto); !file)
       return forward(file);
+  if (Status ok = check_report(options.report); !ok) return forward(ok);
   if (options.fidelity == SimulateFidelity::kSimgrid)
     if (Status ok = engine::check_simgrid(); !ok) return forward(ok);
   const Result<PredictedJob> job = predict_job(options);
@@ -107,6 +109,8 @@ Result<Exit> simulate_job_file(const SimulateOptions& options, const Globals& gl
             draw_job(options.perfetto, job->step.job, job->step.lowered, job->step.timeline);
         !ok)
       return forward(ok);
+  if (Status ok = write_report(options.report, step_json(*job), {.inputs = {options.job_file}}); !ok)
+    return forward(ok);
   const Formats formats = {.text = [&] { return step_text(*job); },
                            .json = [&] { return step_json(*job); },
                            .table = [&] { return stage_table(*job); }};

@@ -1,0 +1,31 @@
+// Bundles the page of the report: template, style and script become one file that the program
+// embeds. Prints it to the path given, by default ../page.html.
+import { createHash } from "node:crypto";
+import { readFileSync, writeFileSync } from "node:fs";
+import { fileURLToPath } from "node:url";
+import { build } from "esbuild";
+
+const here = (path) => fileURLToPath(new URL(path, import.meta.url));
+const options = {
+  bundle: true,
+  minify: true,
+  write: false,
+  charset: "ascii",
+  legalComments: "none",
+  target: ["chrome110", "firefox115", "safari16"],
+};
+const bundled = async (path, more) => {
+  const result = await build({ ...options, entryPoints: [here(path)], ...more });
+  return result.outputFiles[0].text.trim();
+};
+const script = await bundled("src/main.js", { format: "iife" });
+const style = await bundled("src/report.css", {});
+if (/<\/script|<!--/i.test(script)) throw new Error("the script holds what ends a script element");
+
+// The script that the browser may run is this one, whatever else may stand in the file.
+const hash = createHash("sha256").update(script).digest("base64");
+const page = readFileSync(here("src/template.html"), "utf8")
+  .replace("@POLICY@", () => `default-src 'none'; script-src 'sha256-${hash}'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'`)
+  .replace("@STYLE@", () => style)
+  .replace("@SCRIPT@", () => script);
+writeFileSync(process.argv[2] ?? here("../page.html"), page);
