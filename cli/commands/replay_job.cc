@@ -167,25 +167,6 @@ Json json_breakdown(const replay::Breakdown& b, const Estimate<Seconds>& step) {
   return breakdown_of(b, [&](Seconds part) { return json_predicted(part_of(step, part)); });
 }
 
-Json json_critical_path(const replay::CriticalPath& path, const Estimate<Seconds>& step) {
-  Json list = Json::array();
-  Seconds total = Seconds::s(0);
-  for (const Seconds time : path.by_category) total += time;
-  for (std::size_t c = 0; c < path.by_category.size(); ++c) {
-    if (path.by_category[c] == Seconds::s(0)) continue;
-    Json top = Json::array();
-    std::size_t listed = 0;
-    for (const replay::PathShare& share : path.top)
-      if (static_cast<std::size_t>(share.category) == c && listed++ < 5)
-        top.push_back({{"name", share.name}, {"time", json_predicted(part_of(step, share.time))}});
-    list.push_back({{"category", graph::kCategoryNames[c]},
-                    {"time", json_predicted(part_of(step, path.by_category[c]))},
-                    {"share", path.by_category[c] / total},
-                    {"top", std::move(top)}});
-  }
-  return list;
-}
-
 std::string describe_input(const ReplayJob& job) {
   std::size_t whole = 0, partial = 0;
   for (const replay::StepComparison& step : job.recorded.comparison.steps)

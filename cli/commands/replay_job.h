@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "cli/globals.h"
+#include "cli/output/critical_path.h"
 #include "cli/output/json.h"
 #include "cli/output/table.h"
 #include "profiler/replay/advice.h"
@@ -71,7 +72,6 @@ Json json_ranks(const ReplayJob& job, const ReplayRun& run);
 Json json_breakdown(const replay::Breakdown& breakdown);
 /// Of a simulated step. The parts share its interval, in proportion.
 Json json_breakdown(const replay::Breakdown& breakdown, const Estimate<Seconds>& step);
-Json json_critical_path(const replay::CriticalPath& path, const Estimate<Seconds>& step);
 
 /// "2 ranks, 6 steps (step marks), …": what was read, in one line.
 std::string describe_input(const ReplayJob& job);

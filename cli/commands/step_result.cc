@@ -5,6 +5,7 @@
 
 #include <fmt/format.h>
 
+#include "cli/output/critical_path.h"
 #include "sim/base/text.h"
 #include "strategies/layer_split.h"
 
@@ -305,6 +306,8 @@ Json step_json(const PredictedJob& job) {
       {"forward_backward", json_predicted(part_of(step.time, step.breakdown.compute))},
       {"recompute", json_predicted(part_of(step.time, step.breakdown.recompute))},
       {"optimizer", json_predicted(part_of(step.time, step.breakdown.optimizer))}};
+  json["critical_path"] = json_critical_path(
+      summed(step.lowered.graph, graph::critical_path(step.timeline)), step.time);
   json["what_would_help"] = Json::array();
   for (const step::Counterfactual& c : step.counterfactuals)
     json["what_would_help"].push_back(

@@ -60,14 +60,23 @@ Json inputs_json(const std::vector<std::filesystem::path>& inputs) {
   return list;
 }
 
-/// JSON as it may stand in a script element: nothing in it can end one.
-std::string for_script(std::string json) {
+/// JSON as it may stand in a script element: nothing in it can end one. Without white space between
+/// its words.
+std::string for_script(const std::string& json) {
   std::string safe;
   safe.reserve(json.size());
-  for (const char c : json) {
+  bool quoted = false;
+  for (std::size_t i = 0; i < json.size(); ++i) {
+    const char c = json[i];
+    if (c == '\\') {
+      safe += c;
+      safe += json[++i];
+      continue;
+    }
+    if (c == '"') quoted = !quoted;
     if (c == '<')
       safe += "\\u003c";
-    else
+    else if (quoted || (c != ' ' && c != '\n'))
       safe += c;
   }
   return safe;
