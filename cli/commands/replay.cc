@@ -16,6 +16,9 @@
 namespace rehearse::cli {
 namespace {
 
+/// Of the changes that help, documents have so many; a screen has the first three.
+constexpr std::size_t kChangesFound = 8;
+
 struct Options {
   ReplayRequest request;
   std::string slice;  ///< a MIG profile; empty: the GPU as recorded
@@ -133,14 +136,18 @@ Result<Exit> run(const Options& options, const Globals& globals) {
   }
   const ReplayRun& run = shown(*job, findings);
   if (Status ok = draw(options.request, *job, run); !ok) return forward(ok);
-  if (globals.format == Format::kTable || globals.format == Format::kJson) {
+  if (globals.format != Format::kCsv || !options.request.report.empty()) {
     findings.advice = replay::find_advice(
         job->recordings, run.graph, run.timeline,
-        [](const graph::Graph& graph) { return engine::run(graph); }, 3, globals.thread_count());
+        [](const graph::Graph& graph) { return engine::run(graph); }, kChangesFound,
+        globals.thread_count());
     Result<std::optional<Estimate<Seconds>>> without = without_profiler(*job);
     if (!without) return forward(without);
     findings.without_profiler = *without;
   }
+  if (!options.request.report.empty())
+    if (Status ok = report_on(options.request, *job, run, to_json(*job, findings)); !ok)
+      return forward(ok);
   const Formats formats = {.text = [&] { return to_text(*job, findings); },
                            .json = [&] { return to_json(*job, findings); },
                            .table = [&] { return step_table(*job, run); }};

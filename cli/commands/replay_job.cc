@@ -1,12 +1,15 @@
 #include "cli/commands/replay_job.h"
 
 #include <algorithm>
+#include <span>
 
 #include <CLI/CLI.hpp>
 #include <fmt/core.h>
 
 #include "cli/output/perfetto.h"
 #include "cli/output/table.h"
+#include "cli/report/report.h"
+#include "cli/report/timeline_sheet.h"
 #include "profiler/ingest/input.h"
 #include "sim/base/file.h"
 #include "sim/base/text.h"
@@ -63,6 +66,9 @@ void add_replay_options(CLI::App& command, ReplayRequest& request) {
       .add_option("--perfetto", request.perfetto,
                   "write recorded and simulated timelines for ui.perfetto.dev")
       ->type_name("FILE");
+  command
+      .add_option("--report", request.report, "write what was found as one HTML page to look at")
+      ->type_name("FILE");
 }
 
 Result<InputTrace> load_trace(const ReplayRequest& request, const Globals& globals,
@@ -88,6 +94,7 @@ Result<ReplayJob> load_job(const ReplayRequest& request, const Globals& globals)
   if (!request.perfetto.empty())  // before long work: can it be written?
     if (const Result<PendingFile> file = PendingFile::create(request.perfetto); !file)
       return forward(file);
+  if (Status ok = check_report(request.report); !ok) return forward(ok);
   Result<InputTrace> input = load_trace(request, globals);
   if (!input) return forward(input);
   ReplayJob job{std::move(*input), {}};
@@ -102,6 +109,18 @@ Result<ReplayJob> load_job(const ReplayRequest& request, const Globals& globals)
 Status draw(const ReplayRequest& request, const ReplayJob& job, const ReplayRun& run) {
   if (request.perfetto.empty()) return {};
   return write_perfetto(request.perfetto, job.recordings, run.graph, run.timeline);
+}
+
+Status report_on(const ReplayRequest& request, const ReplayJob& job, const ReplayRun& run,
+                 const Json& document) {
+  if (request.report.empty()) return {};
+  TimelineSheet sheet;
+  show_replay(job.recordings, run.graph, run.timeline, sheet);
+  const replay::CriticalSteps critical = replay::find_critical_steps(run.graph, run.timeline);
+  return write_report(request.report, document,
+                      {.inputs = request.inputs,
+                       .suites = {"replay"},
+                       .timeline = sheet.json(run.timeline, critical.path)});
 }
 
 Result<ReplayRun> run_graph(const ReplayJob& job, replay::ReplayGraph graph) {
@@ -224,8 +243,9 @@ std::string critical_path_text(const replay::CriticalPath& path) {
 }
 
 std::string advice_text(const std::vector<replay::Advice>& advice) {
+  constexpr std::size_t kShown = 3;
   std::string text;
-  for (const replay::Advice& a : advice)
+  for (const replay::Advice& a : std::span(advice).first(std::min(kShown, advice.size())))
     text += fmt::format("  {:>8} {:>10}  {}\n                       {}\n", signed_percent(a.change),
                         to_string(a.step_time, 4), shortened(a.meaning, 58), a.edit);
   return text.empty() ? "  nothing that was tried gains more than 0.1 %\n" : text;

@@ -27,6 +27,7 @@ struct ReplayRequest {
   std::vector<std::uint32_t> ranks;  ///< empty: all
   replay::LowerOptions lower;
   std::filesystem::path perfetto;  ///< empty: none
+  std::filesystem::path report;    ///< empty: none
 };
 
 /// INPUT and --ranks.
@@ -62,6 +63,11 @@ Result<ReplayJob> load_job(const ReplayRequest& request, const Globals& globals)
 
 /// Writes the timeline that the request asks for, if any: recorded, and as `run` has it.
 Status draw(const ReplayRequest& request, const ReplayJob& job, const ReplayRun& run);
+
+/// Writes the page that the request asks for, if any: `document` is what the command prints as
+/// JSON, `run` what it simulated.
+Status report_on(const ReplayRequest& request, const ReplayJob& job, const ReplayRun& run,
+                 const Json& document);
 
 /// Runs an edited graph of the job.
 Result<ReplayRun> run_graph(const ReplayJob& job, replay::ReplayGraph graph);

@@ -119,9 +119,12 @@ Json to_json(const Options& options, const ReplayJob& job, const EditedRun& with
   json["ranks"] = json_ranks(job, edited);
   const Estimate<Seconds> step = estimate(options, job, with);
   json["step_time"] = json_predicted(step);
-  json["baseline"] = {{"measured", json_measured(c.step_time.measured)},
-                      {"simulated", json_predicted(replay::estimate_step(c))},
-                      {"error", {{"median", c.median_error}, {"worst", c.worst_error}}}};
+  json["baseline"] = {
+      {"measured", json_measured(c.step_time.measured)},
+      {"simulated", json_predicted(replay::estimate_step(c))},
+      {"error", {{"median", c.median_error}, {"worst", c.worst_error}}},
+      {"breakdown", json_breakdown(replay::break_down(job.recorded.graph, job.recorded.timeline),
+                                   replay::estimate_step(c))}};
   json["change"] = change(job.recorded, edited);
   // How well the replay that the edit starts from explains the recording.
   json["error"] = json["baseline"]["error"];
@@ -179,6 +182,11 @@ Result<Exit> run(const Options& options, const Globals& globals) {
   const Result<EditedRun> edited = run_edited(options, *job, std::move(*graph));
   if (!edited) return forward(edited);
   if (Status ok = draw(options.request, *job, edited->run()); !ok) return forward(ok);
+  if (!options.request.report.empty())
+    if (Status ok =
+            report_on(options.request, *job, edited->run(), to_json(options, *job, *edited));
+        !ok)
+      return forward(ok);
   const Formats formats = {.text = [&] { return to_text(options, *job, *edited); },
                            .json = [&] { return to_json(options, *job, *edited); },
                            .table = [&] { return change_table(*job, edited->run()); }};

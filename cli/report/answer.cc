@@ -35,8 +35,16 @@ std::string range_text(const Json& document, std::string_view key, ToText to_tex
              high = number_at(*quantity, "high");
   if (!value) return "";
   std::string text = to_text(*value) + std::string(what);
-  if (low && high && (*low != *value || *high != *value))
-    text += fmt::format(" ({} – {})", to_text(*low), to_text(*high));
+  if (low && high && (*low != *value || *high != *value)) {
+    // One unit for both where it is the same.
+    std::string from = to_text(*low);
+    const std::string to = to_text(*high);
+    const std::size_t unit = from.find(' ');
+    if (unit != std::string::npos && to.find(' ') != std::string::npos &&
+        from.substr(unit) == to.substr(to.find(' ')))
+      from.resize(unit);
+    text += fmt::format(" ({} – {})", from, to);
+  }
   return text;
 }
 

@@ -66,7 +66,9 @@ class Packer {
       for (const TimelineSpan* span : lane.spans) {
         const std::int64_t start = ns(span->start);
         put(out, static_cast<std::uint64_t>(start - before));
-        put(out, static_cast<std::uint64_t>(std::max<std::int64_t>(1, ns(span->duration))));
+        // From rounded end to rounded start: neighbours do not come to overlap.
+        const std::int64_t end = ns(span->start + span->duration);
+        put(out, static_cast<std::uint64_t>(std::max<std::int64_t>(0, end - start)));
         const bool critical = span->op && critical_[span->op->index()];
         put(out, 32 * name_of(span->name) + 2 * static_cast<std::uint64_t>(span->category) +
                      (critical ? 1 : 0));

@@ -16,13 +16,12 @@ function picture(curve) {
   let below = total.map(() => 0);
   for (const [part, color] of used) {
     const above = below.map((b, i) => b + curve.bytes[part][i] / GIB);
-    bands.push(areaY(above.map((_, i) => i), { x: (i) => curve.time_s[i] / factor, y1: below, y2: above, fill: `var(--${color})`, curve: "step-after",
-      stroke: "var(--paper)", strokeWidth: 0.4 }));
+    bands.push(areaY(above.map((_, i) => i), { x: (i) => curve.time_s[i] / factor, y1: below, y2: above, fill: `var(--${color})`, curve: "step-after" }));
     below = above;
   }
   const capacity = curve.usable_b / GIB, peak = curve.peak, at = curve.time_s[peak] / factor;
   return chart(`Memory of ${curve.name} over the step: at most ${text(total[peak] * GIB, "B")} of ${text(curve.usable_b, "B")}`, (width) => ({
-    height: 260, marginTop: 24,
+    height: 280, marginTop: 26, marginBottom: 44,
     x: { domain: [0, curve.end_s / factor] },
     y: { domain: [0, Math.max(capacity, total[peak]) * 1.08], nice: true },
     marks: [
@@ -32,7 +31,7 @@ function picture(curve) {
       dot([peak], { x: () => at, y: () => total[peak], r: 4, fill: "var(--paper)", stroke: "var(--ink)", strokeWidth: 1.5 }),
       label([peak], { x: () => at, y: () => total[peak], text: () => `peak: ${text(total[peak] * GIB, "B")}, ${curve.phase[peak]}`, dy: -11,
         textAnchor: at > 0.6 * curve.end_s / factor ? "end" : at < 0.25 * curve.end_s / factor ? "start" : "middle", fill: "var(--ink)", stroke: "var(--paper)", strokeWidth: 3 }),
-      axisX({ label: `time in the step (${unit})`, ticks: Math.max(3, width / 110) }), axisY({ label: "GiB", ticks: 5 }),
+      axisX({ labelOffset: 40, label: `time in the step (${unit})`, ticks: Math.max(3, width / 110) }), axisY({ label: "GiB", ticks: 5 }),
     ],
   }));
 }

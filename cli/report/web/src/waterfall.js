@@ -79,12 +79,12 @@ function criticalPath(d) {
   const rows = path.flatMap((c) => (c.top ?? []).map((t) => ({ ...t, category: c.category })))
     .sort((a, b) => b.time.value - a.time.value).slice(0, 8);
   const total = path.reduce((sum, c) => sum + c.time.value, 0);
-  return el("div.path", {},
+  return el("div.beside.path", {}, el("div", {},
     el("h3", {}, "What its length hangs on"),
-    el("p.lead", {}, "The chain of ops, each started by the end of the one before it, that ends the step: shortening anything else gains nothing."),
+    el("p.lead", {}, "The critical path: the chain of ops, each begun at the end of the one before it, that ends the step. Shortening anything else gains nothing."),
     el("div.stack", { role: "img", "aria-label": path.map((c) => `${titleOf(c.category)} ${percent(c.share, 0)}`).join(", ") },
       path.map((c) => el("i", { style: { width: `${c.share * 100}%`, background: colorOf(c.category) } }))),
-    el("p.legend", {}, path.filter((c) => c.share >= 0.005).map((c) => el("span", {}, swatch(colorOf(c.category)), `${titleOf(c.category)} `, el("b", {}, percent(c.share))))),
+    el("p.legend", {}, path.filter((c) => c.share >= 0.005).map((c) => el("span", {}, swatch(colorOf(c.category)), `${titleOf(c.category)} `, el("b", {}, percent(c.share)))))),
     table("The largest on the critical path", [
       { name: "on the path", cell: (t) => [swatch(colorOf(t.category)), t.name] },
       { name: "time in a step", right: true, cell: (t) => quantity(t.time) },

@@ -1,10 +1,11 @@
 import { chromium } from "playwright-core";
-const [file, out, width, scheme, height] = process.argv.slice(2);
+const [file, out, width, scheme, ...ids] = process.argv.slice(2);
 const browser = await chromium.launch({ executablePath: "/usr/bin/chromium", args: ["--no-sandbox"] });
-const page = await browser.newPage({ viewport: { width: Number(width ?? 1280), height: Number(height ?? 900) }, colorScheme: scheme ?? "light" });
+const page = await browser.newPage({ viewport: { width: Number(width ?? 1280), height: 900 }, colorScheme: scheme ?? "light" });
 page.on("console", (m) => console.log("console:", m.text()));
 page.on("pageerror", (e) => console.log("error:", e.message, e.stack?.split("\n")[1]?.slice(0,200)));
 await page.goto(`file://${file}`);
 await page.waitForTimeout(400);
-await page.screenshot({ path: out, fullPage: true });
+for (const id of ids) await page.locator(id).first().screenshot({ path: `${out}-${id.replace(/\W/g,"")}.png` });
+if (!ids.length) await page.screenshot({ path: `${out}.png`, fullPage: true });
 await browser.close();

@@ -36,7 +36,7 @@ export function unpack(timeline) {
       spans.critical[i] = what & 1;
       if (cause) spans.cause[i] = i + ((cause - 1) % 2 ? -(cause / 2) : (cause - 1) / 2);
       spans.lane[i] = number;
-      while (open.length && open[open.length - 1] <= start) open.pop();
+      while (open.length && open[open.length - 1] <= start + 1) open.pop(); // ends are rounded
       spans.depth[i] = Math.min(open.length, 7);
       deepest = Math.max(deepest, spans.depth[i]);
       longest = Math.max(longest, duration * 1e-9);

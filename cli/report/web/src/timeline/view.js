@@ -258,7 +258,7 @@ export function timeline({ timeline: t, document: d }) {
 
   // Names of lanes, beside the canvas and scrolled with it.
   for (const lane of lanes)
-    names.append(el("span", { title: `${lane.process}: ${lane.name}`, style: { top: `${lane.y}px`, height: `${lane.height}px`, "line-height": `${Math.min(lane.height, 17)}px`, display: lane.height < 9 ? "none" : "" } }, lane.name));
+    names.append(el("span", { title: `${lane.process}: ${lane.name}`, style: { top: `${lane.y}px`, height: `${lane.height}px`, "line-height": `${Math.min(lane.height, 17)}px`, display: lane.height < 9 ? "none" : "" } }, lane.name.replace(/^group /, "")));
   names.style.height = `${height}px`;
   scroller.prepend(names);
   const stage = el("div.stage", {}, map, scroller);
