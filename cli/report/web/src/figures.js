@@ -1,6 +1,6 @@
 // The four figures below the answer, each with its interval as a bar.
 import { el } from "./dom.js";
-import { interval, parts, percent, quantity, signed, text } from "./format.js";
+import { interval, parts, quantity, signed } from "./format.js";
 
 /// A scale from zero, the interval on it as a band, the value as a mark; a limit as a line.
 function bar(q, limit) {
@@ -25,6 +25,8 @@ function card({ name, q, note, limit, plain }) {
     el("div.note", {}, [range, note].filter(Boolean).join(range && note ? " · " : "")));
 }
 
+/// A small share, with two decimals.
+const small = (share) => [(share * 100).toFixed(2), "%"];
 const memoryCard = (m) => m && {
   name: "peak memory per device", q: m, limit: m.usable,
   note: m.usable ? `of ${quantity(m.usable)}: ${m.verdict ?? (m.fits ? "fits" : "does not fit")}` : "",
@@ -43,13 +45,13 @@ const of = {
   replay: (d) => [
     { name: "step, measured", q: d.step_time.measured },
     { name: "step, simulated", q: d.step_time.simulated },
-    { name: "error, median of steps", plain: parts(d.error.median, "1"), note: `worst ${signed(d.error.worst)}` },
-    { name: "not explained by any rule", plain: parts(d.residual_share, "1"), note: "of the recording" }],
+    { name: "error, median of steps", plain: small(d.error.median), note: `worst ${signed(d.error.worst)}` },
+    { name: "not explained by any rule", plain: small(d.residual_share), note: "of the recording" }],
   whatif: (d) => [
     { name: "step with the edit", q: d.step_time },
     { name: "step without it", q: d.baseline.simulated, note: `measured ${quantity(d.baseline.measured)}` },
     { name: "change", plain: [signed(d.change).replace("\u00a0%", ""), "%"], note: d.change < 0 ? "faster" : "slower" },
-    { name: "error of the replay, median", plain: parts(d.error.median, "1"), note: `worst ${signed(d.error.worst)}` }],
+    { name: "error of the replay, median", plain: small(d.error.median), note: `worst ${signed(d.error.worst)}` }],
   plan: (d) => (d.best?.[0] ? of.simulate({ ...d.best[0], command: "simulate" }) : []),
   recommend: (d) => {
     const best = d.options?.[0];
@@ -74,4 +76,3 @@ export function figures({ document: d }) {
   if (!cards.length) return null;
   return el("div.figures", { role: "list", "aria-label": "Key figures with 90 % intervals" }, cards.map(card));
 }
-export { percent, text };

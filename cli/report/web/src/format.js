@@ -48,6 +48,12 @@ export function parts(value, unit) {
   const [number, shown] = split(value, unit);
   return [trim(number), shown];
 }
+/// The unit that suits the middle of some values, for an axis of plain numbers: [factor, name].
+export function axisUnit(values, unit) {
+  const middle = [...values].sort((a, b) => a - b)[values.length >> 1];
+  const [number, shown] = split(middle, unit);
+  return number ? [middle / number, shown] : [1, shown];
+}
 export const percent = (share, digits = 1) => `${(share * 100).toFixed(digits)}\u00a0%`;
 export const signed = (share) => `${share > 0 ? "+" : share < 0 ? "−" : ""}${Math.abs(share * 100).toFixed(1)}\u00a0%`;
 export const count = (n) => Math.round(n).toLocaleString("en").replaceAll(",", "\u202f");

@@ -21,11 +21,11 @@ export function whatHelps(data) {
   const most = Math.max(...rows.map((r) => r.gain));
   return section("help", "What would help most?",
     "Each change alone, predicted by a simulation of its own. Hollow bars: something takes no time at all, the end of what can be gained there.",
-    el("ul.gains", {}, rows.map((r) => el("li", {},
+    el("ul", { class: rows.some((r) => r.cost) ? "gains" : "gains plain" }, rows.map((r) => el("li", {},
       el("span.label", {}, r.what, r.edit ? el("code", {}, r.edit) : null),
       el("span.track", { "aria-hidden": "true" },
         el(r.ideal ? "i.ideal" : r.fits === "does not fit" ? "i.unfit" : "i", { style: { width: `max(2px, ${r.gain / most * 100}%)` } })),
       el("span.time", {}, `−${percent(r.gain)}`),
       el("span.share", {}, text(r.step, "s")),
-      el("span.cost", {}, r.cost, r.fits && r.fits !== "fits" ? el("b.bad", {}, ` ${r.fits}`) : null)))));
+      rows.some((x) => x.cost) ? el("span.cost", {}, r.cost, r.fits && r.fits !== "fits" ? el("b.bad", {}, ` ${r.fits}`) : null) : null))));
 }

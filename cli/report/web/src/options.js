@@ -1,9 +1,9 @@
 // Which to take: one point per option, time against cost (or energy, or carbon), those that no other
 // beats joined; below it the same as a table. What is chosen in one is marked in the other.
-import { axisX, axisY, dot, gridX, gridY, line } from "@observablehq/plot";
+import { axisX, axisY, dot, gridX, gridY, line, ruleX, ruleY } from "@observablehq/plot";
 import { chart } from "./chart.js";
 import { el, section } from "./dom.js";
-import { count, quantity, text } from "./format.js";
+import { axisUnit, count, quantity, text } from "./format.js";
 
 const SYMBOLS = ["circle", "square", "triangle", "diamond", "star", "cross", "wye"];
 const AXES = { cost: "USD", energy: "J", carbon: "gCO2e", memory: "B" };
@@ -71,23 +71,28 @@ export function options({ document: d }) {
   function paint() {
     if (!axis) return;
     const points = shown().filter((o) => o.time && o[axis]);
-    const value = (a) => (o) => o[a].value;
+    if (!points.length) return picture.replaceChildren(el("p.quiet", {}, "No option is like this."));
+    const units = Object.fromEntries([["time", "s"], [axis, AXES[axis]]].map(([a, unit]) => [a, axisUnit(points.map((o) => o[a].value), unit)]));
+    const value = (a, end = "value") => (o) => (o[a][end] ?? o[a].value) / units[a][0];
     // Of what is shown, what nothing beats in both.
     const front = [...points].sort((a, b) => a.time.value - b.time.value || a[axis].value - b[axis].value)
       .reduce((kept, o) => (kept.length && kept.at(-1)[axis].value <= o[axis].value ? kept : [...kept, o]), []);
     const most = Math.max(1, ...all.map((o) => Number(o.gpus) || 1));
     const r = (o) => 4 + 9 * Math.sqrt((Number(o.gpus) || 1) / most);
-    const log = (values) => values.length > 1 && Math.max(...values) / Math.min(...values) > 20;
+    // Logarithmic where a linear axis would crowd most of them.
+    const scale = (values) => Math.max(...values) / Math.min(...values) > 20 ? { type: "log" } : { type: "linear", nice: true };
     picture.replaceChildren(chart(`${count(points.length)} options: time against ${axis}`, (width) => ({
-      height: 340, marginLeft: 78, marginTop: 26, r: { type: "identity" }, symbol: { type: "identity" },
-      x: { type: log(points.map(value("time"))) ? "log" : "linear", nice: true }, y: { type: log(points.map(value(axis))) ? "log" : "linear", nice: true },
+      height: 360, marginLeft: 64, marginTop: 28, marginBottom: 46, inset: 16, r: { type: "identity" }, symbol: { type: "identity" },
+      x: scale(points.map(value("time"))), y: scale(points.map(value(axis))),
       marks: [
         gridX({ stroke: "var(--line)", strokeOpacity: 1, ticks: width / 130 }), gridY({ stroke: "var(--line)", strokeOpacity: 1, ticks: 5 }),
+        ...(points.length <= 60 ? [ruleY(points, { y: value(axis), x1: value("time", "low"), x2: value("time", "high"), stroke: "var(--quiet)", strokeOpacity: 0.5 }),
+          ruleX(points, { x: value("time"), y1: value(axis, "low"), y2: value(axis, "high"), stroke: "var(--quiet)", strokeOpacity: 0.5 })] : []),
         line(front, { x: value("time"), y: value(axis), stroke: "var(--ink)", strokeWidth: 1.25, strokeDasharray: "4 3" }),
         dot(points, { x: value("time"), y: value(axis), r, symbol: (o) => SYMBOLS[look(o)], fill: (o) => `var(--provider-${look(o)})`,
           fillOpacity: 0.75, stroke: (o) => (front.includes(o) ? "var(--ink)" : `var(--provider-${look(o)})`), strokeWidth: 1.25, className: "points" }),
-        axisX({ label: perStep ? "step time" : "time to the target", ticks: Math.max(3, width / 130), tickFormat: (x) => text(x, "s") }),
-        axisY({ label: perStep ? `${axis} of a step` : axis, ticks: 5, tickFormat: (y) => text(y, AXES[axis]) }),
+        axisX({ label: `${perStep ? "step time" : "time to the target"} (${units.time[1]})`, ticks: Math.max(3, width / 130), labelOffset: 42 }),
+        axisY({ label: `${perStep && axis !== "memory" ? `${axis} of a step` : axis} (${units[axis][1]})`, ticks: 5 }),
       ],
     }), (svg) => {
       svg.setAttribute("role", "group");
@@ -133,7 +138,7 @@ export function options({ document: d }) {
 
   const columns = [
     { key: "front", name: "", title: "nothing is better in both", cell: (o) => (o.front ? "●" : ""), of: (o) => (o.front ? 0 : 1) },
-    { key: "provider", name: "provider", cell: (o) => [el(`span.shape.shape-${look(o)}`, { style: { color: `var(--provider-${look(o)})` }, "aria-hidden": "true" }), o.provider], of: (o) => o.provider },
+    { key: "provider", name: "provider", cell: (o) => el("span.whole", {}, el(`span.shape.shape-${look(o)}`, { style: { color: `var(--provider-${look(o)})` }, "aria-hidden": "true" }), o.provider), of: (o) => o.provider },
     { key: "instance", name: "instance", cell: (o) => o.instance, of: (o) => o.instance },
     { key: "count", name: "count", right: true, cell: (o) => (o.count === null ? "" : count(o.count)), of: (o) => o.count ?? 0 },
     { key: "plan", name: "plan", cell: (o) => o.plan, of: (o) => o.plan },

@@ -28,13 +28,21 @@ export function layOut(lanes) {
   return { titles, height: Math.ceil(y) + 4 };
 }
 
+/// Relative luminance of "#rrggbb".
+function lightness(color) {
+  const [r, g, b] = [1, 3, 5].map((at) => parseInt(color.slice(at, at + 2), 16) / 255).map((v) => (v <= 0.04045 ? v / 12.92 : ((v + 0.055) / 1.055) ** 2.4));
+  return 0.2126 * r + 0.7152 * g + 0.0722 * b;
+}
+
 /// Colours as the style sheet has them now: by category, and what else is drawn.
 export function colors(element, categories) {
   const style = getComputedStyle(element);
   const of = (name) => style.getPropertyValue(`--${name}`).trim();
+  const category = categories.map((c) => of(kindOf(c)));
   return {
-    category: categories.map((c) => of(kindOf(c))),
-    ink: of("ink"), quiet: of("quiet"), line: of("line"), paper: of("paper"), raised: of("raised"), accent: of("accent"), on: of("on-color"),
+    category,
+    on: category.map((c) => (lightness(c) > 0.18 ? "#0c0f12" : "#ffffff")), // text on them: whichever stands out more
+    ink: of("ink"), quiet: of("quiet"), line: of("line"), paper: of("paper"), raised: of("raised"), accent: of("accent"),
   };
 }
 
@@ -89,7 +97,7 @@ export function draw(context, state) {
         const room = Math.floor((w - 6) / 6);
         if (room > 3) {
           const name = state.names[spans.name[i]];
-          context.fillStyle = palette.on;
+          context.fillStyle = palette.on[category];
           context.fillText(name.length > room ? `${name.slice(0, room - 1)}…` : name, x + 3, y + lane.row / 2, w - 5);
           category = -1;
         }

@@ -62,9 +62,13 @@ export function timeline({ timeline: t, document: d }) {
   }
   /// The whole, drawn once; the window on it, each time.
   function paintMap() {
-    const c = mapContext, { width, palette } = state, scale = width / (whole.to - whole.from);
+    const { width, palette } = state, scale = width / (whole.to - whole.from);
     if (!mapPicture) {
-      c.clearRect(0, 0, width, MAP);
+      mapPicture = document.createElement("canvas");
+      mapPicture.width = map.width;
+      mapPicture.height = map.height;
+      const c = mapPicture.getContext("2d");
+      c.scale(map.width / width, map.width / width);
       const row = Math.max(0.5, (MAP - 4) / lanes.length);
       let drawn = -1;
       for (let i = 0; i < spans.count; ++i) {
@@ -75,8 +79,10 @@ export function timeline({ timeline: t, document: d }) {
         c.fillStyle = palette.category[spans.category[i]];
         c.fillRect(x, 2 + row * spans.lane[i], Math.max(0.75, right - x), Math.max(0.5, row - 0.3));
       }
-      mapPicture = c.getImageData(0, 0, map.width, map.height);
-    } else c.putImageData(mapPicture, 0, 0);
+    }
+    const c = mapContext;
+    c.clearRect(0, 0, width, MAP);
+    c.drawImage(mapPicture, 0, 0, width, MAP);
     const x = (state.from - whole.from) * scale, w = Math.max(3, (state.to - state.from) * scale);
     c.fillStyle = palette.paper;
     c.globalAlpha = 0.65;
