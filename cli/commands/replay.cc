@@ -7,7 +7,10 @@
 #include "cli/commands/commands.h"
 #include "cli/commands/recorded_slice.h"
 #include "cli/commands/replay_job.h"
+#include "cli/output/color.h"
 #include "cli/output/result.h"
+#include "cli/report/answer.h"
+#include "cli/report/markdown.h"
 #include "profiler/replay/edit.h"
 #include "profiler/replay/interval.h"
 #include "sim/base/text.h"
@@ -93,7 +96,8 @@ std::string to_text(const ReplayJob& job, const Findings& findings) {
   const replay::Comparison& c = job.recorded.comparison;
   const Estimate<Seconds> step = replay::estimate_step(c);
   const ReplayRun& run = shown(job, findings);
-  std::string text = describe_input(job) + "\n\n";
+  std::string text = painted(answer_of(to_json(job, findings)), Paint::kStrong) + "\n" +
+                     describe_input(job) + "\n\n";
   text += fmt::format("step time   measured {}   simulated {} ({} – {})   error {}\n",
                       to_string(c.step_time.measured, 4), to_string(step.value, 4),
                       to_string(step.low, 4), to_string(step.high, 4),
@@ -148,9 +152,12 @@ Result<Exit> run(const Options& options, const Globals& globals) {
   if (!options.request.report.empty())
     if (Status ok = report_on(options.request, *job, run, to_json(*job, findings)); !ok)
       return forward(ok);
-  const Formats formats = {.text = [&] { return to_text(*job, findings); },
-                           .json = [&] { return to_json(*job, findings); },
-                           .table = [&] { return step_table(*job, run); }};
+  const Formats formats = {
+      .text = [&] { return to_text(*job, findings); },
+      .json = [&] { return to_json(*job, findings); },
+      .table = [&] { return step_table(*job, run); },
+      .markdown =
+          [&] { return markdown_of(to_json(*job, findings), step_table(*job, run), "Steps"); }};
   if (Status ok = write_result(globals, formats); !ok) return forward(ok);
   return Exit::kSuccess;
 }

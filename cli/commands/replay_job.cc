@@ -8,6 +8,7 @@
 
 #include "cli/output/perfetto.h"
 #include "cli/output/table.h"
+#include "cli/output/waterfall.h"
 #include "cli/report/report.h"
 #include "cli/report/timeline_sheet.h"
 #include "profiler/ingest/input.h"
@@ -200,25 +201,16 @@ std::string describe_input(const ReplayJob& job) {
 }
 
 std::string breakdown_text(const replay::Breakdown& b) {
-  struct Part {
-    const char* name;
-    Seconds time;
-  };
-  const Part parts[] = {{"compute", b.compute},
-                        {"exposed communication", b.exposed_communication},
-                        {"memory", b.memory},
-                        {"input", b.input},
-                        {"host-bound", b.host_bound},
-                        {"profiler", b.profiler},
-                        {"idle", b.idle}};
-  std::string text;
-  for (const Part& part : parts) {
-    if (part.time == Seconds::s(0)) continue;
-    const double share = part.time / b.total;
-    text += fmt::format("  {:<22} {} {:>10} {:>5.1f} %\n", part.name, bar(share, 24),
-                        to_string(part.time), share * 100);
-  }
-  return text;
+  using graph::Category;
+  const WaterfallPart parts[] = {
+      {"compute", b.compute, Category::kCompute},
+      {"exposed communication", b.exposed_communication, Category::kCommunication},
+      {"memory", b.memory, Category::kMemory},
+      {"input", b.input, Category::kInput},
+      {"host-bound", b.host_bound, Category::kHost},
+      {"profiler", b.profiler, Category::kProfiler},
+      {"idle", b.idle, Category::kDelay}};
+  return waterfall_text(parts, b.total);
 }
 
 std::string critical_path_text(const replay::CriticalPath& path) {

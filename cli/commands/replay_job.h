@@ -89,7 +89,7 @@ std::string advice_text(const std::vector<replay::Advice>& advice);
 std::string rank_name(const InputTrace& input, std::size_t index);
 
 /// The most steps that a screen shows.
-inline constexpr std::size_t kStepsShown = 16;
+inline constexpr std::size_t kStepsShown = 8;
 
 /// One line per step and rank.
 Table step_table(const ReplayJob& job, const ReplayRun& run);

@@ -7,6 +7,7 @@
 #include "cli/commands/step_result.h"
 #include "cli/output/job_events.h"
 #include "cli/output/result.h"
+#include "cli/report/markdown.h"
 #include "cli/report/memory_curves.h"
 #include "cli/report/report.h"
 #include "cli/report/roofline.h"
@@ -131,9 +132,11 @@ Result<Exit> simulate_job_file(const SimulateOptions& options, const Globals& gl
   if (!options.report.empty())
     if (Status ok = write_report(options.report, step_json(*job), details_of(options, *job)); !ok)
       return forward(ok);
-  const Formats formats = {.text = [&] { return step_text(*job); },
-                           .json = [&] { return step_json(*job); },
-                           .table = [&] { return stage_table(*job); }};
+  const Formats formats = {
+      .text = [&] { return step_text(*job); },
+      .json = [&] { return step_json(*job); },
+      .table = [&] { return stage_table(*job); },
+      .markdown = [&] { return markdown_of(step_json(*job), stage_table(*job), "Stages"); }};
   if (Status ok = write_result(globals, formats); !ok) return forward(ok);
   return Exit::kSuccess;
 }

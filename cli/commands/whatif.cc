@@ -6,7 +6,10 @@
 #include "cli/commands/networking.h"
 #include "cli/commands/recorded_slice.h"
 #include "cli/commands/replay_job.h"
+#include "cli/output/color.h"
 #include "cli/output/result.h"
+#include "cli/report/answer.h"
+#include "cli/report/markdown.h"
 #include "profiler/replay/edit.h"
 #include "profiler/replay/interval.h"
 #include "sim/base/text.h"
@@ -142,7 +145,8 @@ std::string to_text(const Options& options, const ReplayJob& job, const EditedRu
   const replay::Comparison& c = job.recorded.comparison;
   const Estimate<Seconds> before = replay::estimate_step(c);
   const Estimate<Seconds> after = estimate(options, job, with);
-  std::string text = describe_input(job) + "\n\n";
+  std::string text = painted(answer_of(to_json(options, job, with)), Paint::kStrong) + "\n" +
+                     describe_input(job) + "\n\n";
   text +=
       fmt::format("step time   as recorded {} ({} measured)   with the edit {} ({} – {})   {}\n",
                   to_string(before.value, 4), to_string(c.step_time.measured, 4),
@@ -189,7 +193,12 @@ Result<Exit> run(const Options& options, const Globals& globals) {
       return forward(ok);
   const Formats formats = {.text = [&] { return to_text(options, *job, *edited); },
                            .json = [&] { return to_json(options, *job, *edited); },
-                           .table = [&] { return change_table(*job, edited->run()); }};
+                           .table = [&] { return change_table(*job, edited->run()); },
+                           .markdown =
+                               [&] {
+                                 return markdown_of(to_json(options, *job, *edited),
+                                                    change_table(*job, edited->run()), "Steps");
+                               }};
   if (Status ok = write_result(globals, formats); !ok) return forward(ok);
   return Exit::kSuccess;
 }

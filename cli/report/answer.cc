@@ -1,6 +1,6 @@
 #include "cli/report/answer.h"
 
-#include <cmath>
+#include <algorithm>
 
 #include <fmt/format.h>
 
@@ -172,9 +172,7 @@ std::string checked(const Json& document) {
                      fmt::format("{} changed significantly", counted(significant_ops, "op"))});
 }
 
-}  // namespace
-
-std::string answer_of(const Json& document) {
+std::string sentence_of(const Json& document) {
   const std::string command = text_at(document, "command");
   if (command == "simulate") return simulated(document);
   if (command == "replay") return replayed(document);
@@ -183,6 +181,16 @@ std::string answer_of(const Json& document) {
   if (command == "recommend") return recommended(document);
   if (command == "check") return checked(document);
   return "";
+}
+
+}  // namespace
+
+std::string answer_of(const Json& document) {
+  std::string sentence = sentence_of(document);
+  std::replace_if(
+      sentence.begin(), sentence.end(),
+      [](char c) { return static_cast<unsigned char>(c) < 0x20 || c == 0x7F; }, ' ');
+  return sentence;
 }
 
 }  // namespace rehearse::cli
