@@ -19,7 +19,8 @@ std::string waterfall_text(std::span<const WaterfallPart> parts, Seconds total) 
     const double share = total > Seconds::s(0) ? part.time / total : 0;
     if (share < kLeast) continue;
     // Blocks of a character fill from the left alone: bars begin at whole ones.
-    const auto cells = static_cast<std::size_t>(std::ceil(std::clamp(share, 0.0, 1.0) * kWidth));
+    const double eighths = std::round(std::clamp(share, 0.0, 1.0) * kWidth * 8);
+    const auto cells = static_cast<std::size_t>(std::ceil(eighths / 8));
     const std::size_t begin = std::min(
         static_cast<std::size_t>(std::lround(std::clamp(from, 0.0, 1.0) * kWidth)), kWidth - cells);
     text += fmt::format(

@@ -42,7 +42,6 @@ TEST_CASE("a page holds what the command prints as JSON") {
     CHECK_FALSE(data["accuracy"].empty());
     CHECK(data["reproduce"]["command"].get<std::string>().starts_with("rehearse " +
                                                                       arguments.front()));
-    test::check_values(data["document"]);
   }
 }
 

@@ -69,7 +69,7 @@ TEST_CASE("answers of other commands") {
   Json check = json_root("check");
   check["verdict"] = "fail";
   check["step_time"] = {{"change", 0.046}};
-  CHECK(answer_of(check) == "Verdict: fail: step time +4.6 %; 0 ops changed significantly");
+  CHECK(answer_of(check) == "Verdict: fail: step time +4.60 %; 0 ops changed significantly");
   CHECK(answer_of(json_root("catalog")).empty());
 }
 
