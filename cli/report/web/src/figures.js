@@ -61,13 +61,14 @@ const of = {
   },
   check: (d) => {
     const s = d.step_time ?? {};
-    const change = typeof s.change === "number" ? { value: s.change } : s.change;
+    const change = typeof s.change === "number" ? { value: s.change, low: s.change_low, high: s.change_high } : s.change;
+    const { low, high } = change ?? {};
     return [
       { name: "verdict", plain: [d.verdict, ""] },
       s.baseline && { name: "step, baseline", q: s.baseline },
       s.candidate && { name: "step, candidate", q: s.candidate },
       change && { name: "change", plain: [signed(change.value).replace("\u00a0%", ""), "%"],
-        note: change.low !== undefined ? `${signed(change.low)} to ${signed(change.high)}` : "" }];
+        note: low !== undefined ? `${signed(low)} to ${signed(high)}` : "" }];
   },
 };
 

@@ -3,16 +3,18 @@
 import { axisX, axisY, dot, gridX, gridY, line, ruleX, ruleY } from "@observablehq/plot";
 import { chart } from "./chart.js";
 import { el, section } from "./dom.js";
-import { axisUnit, count, quantity, text } from "./format.js";
+import { axisUnit, count, percent, quantity, text } from "./format.js";
 
 const SYMBOLS = ["circle", "square", "triangle", "diamond", "star", "cross", "wye"];
-const AXES = { cost: "USD", energy: "J", carbon: "gCO2e", memory: "B" };
+const AXES = { cost: "USD", memory: "B", energy: "J", carbon: "gCO2e" };
 
-function planText(plan) {
+/// What a plan says, but for the keys that need not be said.
+function planText(plan, unsaid = new Set()) {
   if (typeof plan === "string") return plan;
   if (!plan || typeof plan !== "object") return "";
   const shown = [];
   for (const [key, value] of Object.entries(plan)) {
+    if (unsaid.has(key)) continue;
     if (["data", "tensor", "pipeline", "context", "expert", "interleave"].includes(key)) {
       if (Number(value) > 1) shown.push(`${key} ${value}`);
     } else if (key === "zero") {
@@ -24,8 +26,16 @@ function planText(plan) {
     } else if (key === "microbatch") shown.push(`microbatch ${value}`);
     else if (key === "recompute" && value !== "none") shown.push(`${value} recomputation`);
     else if (key === "offload" && value !== "none") shown.push(`${value} offloaded`);
+    else if (key === "placement") shown.push(String(value).replaceAll("_", " "));
+    else if (unsaid.size && value !== "none" && !["split", "synchronization", "expert_tensor"].includes(key)) shown.push(`${key.replaceAll("_", " ")} ${value}`);
   }
-  return shown.join(", ") || "one rank";
+  return shown.join(", ") || (unsaid.size ? "–" : "one rank");
+}
+/// Keys on which all plans agree: they are said once.
+function agreed(plans) {
+  const objects = plans.filter((p) => p && typeof p === "object");
+  if (objects.length < 2) return new Set();
+  return new Set(Object.keys(objects[0]).filter((key) => objects.every((p) => JSON.stringify(p[key]) === JSON.stringify(objects[0][key]))));
 }
 const q = (...candidates) => candidates.find((c) => c && typeof c.value === "number");
 
@@ -47,12 +57,15 @@ function optionsOf(d) {
       indices.add(i);
     }
   }
+  const common = d.command === "plan" ? agreed(all.map((o) => o.plan)) : new Set();
+  const shared = common.size ? planText(Object.fromEntries(Object.entries(all[0].plan).filter(([key]) => common.has(key)))) : "";
   return all.map((o, id) => ({
-    id, front: indices.has(id), provider: o.provider ?? o.job?.device ?? "", instance: o.instance ?? "", count: o.count ?? null, region: o.region ?? "",
-    plan: planText(o.plan), time: q(o.time_to_target, o.to_target?.time, o.step_time), cost: q(o.cost_to_target, o.to_target?.cost, o.cost_per_step),
+    shared, id, front: indices.has(id), provider: o.provider ?? "", instance: o.instance ?? "", count: o.count ?? null, region: o.region ?? "",
+    plan: planText(o.plan, common), time: q(o.time_to_target, o.to_target?.time, o.step_time), cost: q(o.cost_to_target, o.to_target?.cost, o.cost_per_step, o.cost),
     energy: q(o.energy, o.to_target?.energy, o.energy_per_step), carbon: q(o.carbon, o.to_target?.carbon, o.carbon_per_step),
-    memory: q(o.memory_per_device), gpus: o.gpus ?? o.devices ?? o.ranks ?? o.job?.ranks ?? o.count ?? 1,
-    note: o.meets === false || o.in_budget === false ? "misses the limits" : "", stalls: o.stalls,
+    memory: q(o.memory_per_device, o.memory), gpus: o.gpus ?? o.job?.ranks ?? (d.command === "plan" ? list[0].job?.ranks : o.count) ?? 1,
+    note: o.meets === false ? "misses a limit" : "",
+    stalls: Object.entries(o.stalls ?? {}).filter(([, stall]) => stall?.share >= 0.005).map(([name, stall]) => `${name} ${percent(stall.share, 0)}`).join(", "),
   }));
 }
 
@@ -145,6 +158,8 @@ export function options({ document: d }) {
     ...[["time", perStep ? "step time" : "time"], ["cost", "cost"], ["energy", "energy"], ["carbon", "carbon"], ["memory", "memory"]].map(([key, title]) => ({
       key, name: title, right: true, of: (o) => o[key]?.value ?? Infinity,
       cell: (o) => (o[key] ? el("span", { title: o[key].low !== undefined ? `${text(o[key].low, o[key].unit)} – ${text(o[key].high, o[key].unit)}` : undefined }, quantity(o[key])) : "–") })),
+    { key: "stalls", name: "waits for", cell: (o) => o.stalls, of: (o) => o.stalls },
+    { key: "note", name: "", cell: (o) => el("b.bad", {}, o.note), of: (o) => o.note },
   ].filter((c) => (c.key === "front" ? all.some((o) => o.front) : all.some((o) => c.of(o) !== "" && c.of(o) !== Infinity && (c.key !== "count" || o.count !== null))));
   function rows() {
     const by = columns.find((c) => c.key === sort.by) ?? columns[0];
@@ -178,7 +193,7 @@ export function options({ document: d }) {
   };
   update();
   return section("options", "Which should I take?",
-    `${perStep ? "Step time" : "Time to the target"} against ${axis ?? "nothing else"}; the line joins what nothing beats in both${all.some((o) => Number(o.gpus) !== Number(all[0].gpus)) ? "; areas are numbers of devices" : ""}.`,
+    `${perStep ? "Step time" : "Time to the target"} against ${axis ?? "nothing else"}; the line joins what nothing beats in both${all.some((o) => Number(o.gpus) !== Number(all[0].gpus)) ? "; areas are numbers of devices" : ""}.${all[0].shared ? ` All: ${all[0].shared}.` : ""}`,
     el("div.tools", {},
       axes.length > 1 ? el("fieldset", {}, el("legend.unseen", {}, "against"), "against ", axes.map((a) => el("label", {}, el("input", { type: "radio", name: "axis", value: a, checked: a === axis, onchange: () => {
         axis = a;

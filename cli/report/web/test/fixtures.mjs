@@ -33,7 +33,10 @@ export function plan() {
 
 export function check() {
   const names = ["gemm_128x128", "flash_fwd", "layer_norm", "all_reduce", hostile];
-  return { schema: "rehearse/1", command: "check", verdict: "fail", step_time: { baseline: q(0.412, "s", 0.01, "recorded"), candidate: q(0.431, "s", 0.01, "recorded"), change: { value: 0.046, low: 0.04, high: 0.053 } },
+  return { schema: "rehearse/1", command: "check", verdict: "fail", step_time: { baseline: q(0.412, "s", 0.01, "recorded"), candidate: q(0.431, "s", 0.01, "recorded"), change: 0.046, change_low: 0.04, change_high: 0.053, significant: true },
+    baseline: { source: "before.json", steps: 20, step_times_s: Array.from({ length: 20 }, (_, i) => 0.41 + (i % 5) * 1e-3) },
+    candidate: { source: "after.json", steps: 20, step_times_s: Array.from({ length: 20 }, (_, i) => 0.429 + (i % 5) * 1e-3) },
+    limits: [{ name: "step_time", verdict: "fail", allowed: "+3 %", message: "+4.60 %: a rise of +3 % is too much" }],
     ops: names.map((name, i) => ({ name, baseline: { value: 0.1 / (i + 1), unit: "s" }, candidate: { value: 0.1 / (i + 1) * (1 + (i % 2 ? 0.08 : -0.002)), unit: "s" }, change: i % 2 ? 0.08 : -0.002, significant: i % 2 === 1 })), warnings: [] };
 }
 
