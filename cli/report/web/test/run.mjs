@@ -357,7 +357,7 @@ async function pictures() {
     await page.fill("#timeline-search", "gradients");
     await page.press("#timeline-search", "Enter");
     await page.fill("#timeline-search", "");
-    for (let i = 0; i < 9; ++i) await page.locator("button[title='zoom out']").click();
+    for (let i = 0; i < 3; ++i) await page.locator("button[title='zoom out']").click();
   });
   await shot(large, "report-memory", "#fit");
   await shot(large, "report-hardware", "#hardware");

@@ -6,7 +6,7 @@ import { colorOf, swatch, titleOf } from "../meaning.js";
 import { RULER, colors, draw, hit, layOut } from "./draw.js";
 import { unpack } from "./spans.js";
 
-const MAP = 38, TALLEST = 560, CHAIN = 14;
+const MAP = 38, TALLEST = 560, CHAIN = 200, CHAIN_LINES = 10;
 
 export function timeline({ timeline: t, document: d }) {
   if (!t?.packed) return null;
@@ -105,7 +105,7 @@ export function timeline({ timeline: t, document: d }) {
 
   function causesOf(i) {
     const chain = [];
-    for (let c = spans.cause[i]; c >= 0 && chain.length < CHAIN && !chain.includes(c); c = spans.cause[c]) chain.push(c);
+    for (let c = spans.cause[i]; c >= 0 && chain.length < CHAIN && spans.end[c] <= spans.end[chain.at(-1) ?? i]; c = spans.cause[c]) chain.push(c);
     return chain;
   }
   const place = (i) => `${lanes[spans.lane[i]].process}, ${lanes[spans.lane[i]].name}`;
@@ -131,18 +131,27 @@ export function timeline({ timeline: t, document: d }) {
       return;
     }
     const category = t.categories[spans.category[i]];
+    // Neighbours of one name on one lane are one line.
+    const lines = [];
     let here = i;
+    for (const cause of state.links) {
+      const last = lines.at(-1);
+      if (last && spans.name[last.first] === spans.name[cause] && spans.lane[last.first] === spans.lane[cause]) {
+        last.count += 1;
+        last.time += spans.end[cause] - spans.start[cause];
+      } else {
+        lines.push({ first: cause, count: 1, time: spans.end[cause] - spans.start[cause], gap: spans.start[here] - spans.end[cause], moved: spans.lane[cause] !== spans.lane[here] });
+      }
+      here = cause;
+    }
     details.replaceChildren(
       el("p", {}, swatch(colorOf(category)), el("b", {}, t.names[spans.name[i]]), ` · ${titleOf(category)} · ${text(spans.end[i] - spans.start[i], "s")}`,
         spans.critical[i] ? el("b.accent", {}, " · on the critical path") : null,
         el("span.quiet", {}, ` · from ${text(spans.start[i] - state.origin, "s")} · ${place(i)}`)),
       state.links.length
-        ? el("ol.chain", { "aria-label": "What it waited for" }, state.links.map((cause) => {
-            const gap = spans.start[here] - spans.end[cause];
-            here = cause;
-            return el("li", {}, "waited for ", el("button", { type: "button", onclick: () => choose(cause, true) }, t.names[spans.name[cause]]),
-              el("span.quiet", {}, ` ${text(spans.end[cause] - spans.start[cause], "s")}, ${place(cause)}${gap > 5e-10 ? `; ${text(gap, "s")} later` : ""}`));
-          }))
+        ? el("ol.chain", { "aria-label": "What it waited for" }, lines.slice(0, CHAIN_LINES).map((line) =>
+            el("li", {}, "waited for ", line.count > 1 ? `${count(line.count)} × ` : "", el("button", { type: "button", onclick: () => choose(line.first, true) }, t.names[spans.name[line.first]]),
+              el("span.quiet", {}, ` ${text(line.time, "s")}${line.moved ? ` · ${place(line.first)}` : ""}${line.gap > 5e-10 ? ` · let it go ${text(line.gap, "s")} before it began` : ""}`))))
         : el("p.quiet", {}, d.command === "simulate" || /simulated/.test(lanes[spans.lane[i]].process)
             ? "It began of its own accord." : "What a recorded op waited for is not recorded: choose it in the simulation."));
   }
