@@ -172,7 +172,19 @@ std::string checked(const Json& document) {
                      fmt::format("{} changed significantly", counted(significant_ops, "op"))});
 }
 
+/// Of jobs on the same devices.
+std::string shared(const Json& document) {
+  std::vector<std::string> parts;
+  for (const Json& tenant : list_at(document, "tenants"))
+    if (const auto slowdown = number_at(tenant, "slowdown.value"))
+      parts.push_back(fmt::format("{} takes {} times as long as alone, {}", text_at(tenant, "name"),
+                                  significant(*slowdown),
+                                  range_text(tenant, "beside", time_text, " a step")));
+  return join_parts("Together", parts);
+}
+
 std::string sentence_of(const Json& document) {
+  if (!list_at(document, "tenants").empty()) return shared(document);
   const std::string command = text_at(document, "command");
   if (command == "simulate") return simulated(document);
   if (command == "replay") return replayed(document);

@@ -13,16 +13,10 @@ using strategies::Recompute;
 using strategies::Schedule;
 using strategies::Training;
 
-bool joins_nodes(const cluster::Cluster& cluster, const cluster::Link& link) {
-  const auto& a = cluster.vertices()[link.a.index()].node;
-  const auto& b = cluster.vertices()[link.b.index()].node;
-  return !a || !b || a->index() != b->index();
-}
-
-/// The same with links of nodes, or between them, this much faster. Nothing where routes would be
-/// others: what routes were given is not known here.
-std::optional<cluster::Cluster> with_links(const cluster::Cluster& from, bool between,
-                                           double factor) {
+/// The same with links of one type this much faster. Nothing where routes would be others: what
+/// routes were given is not known here.
+std::optional<cluster::Cluster> with_faster(const cluster::Cluster& from, std::uint32_t faster,
+                                            double factor) {
   cluster::ClusterBuilder builder;
   // Vertices in their order, so that their ids stay.
   std::vector<std::optional<DeviceId>> device_at(from.vertices().size());
@@ -39,18 +33,15 @@ std::optional<cluster::Cluster> with_links(const cluster::Cluster& from, bool be
     const DeviceId added = builder.add_device(device.node, vertex.name, device.model);
     builder.set_forwards(added, vertex.forwards);
   }
-  bool changed = false;
+  for (std::uint32_t t = 0; t < from.link_types().size(); ++t) {
+    cluster::LinkType type = from.link_types()[t];
+    if (t == faster) type.rate = type.rate * factor;
+    builder.add(std::move(type));
+  }
   for (const cluster::Link& link : from.links()) {
-    cluster::LinkType type = from.link_types()[link.type];
-    if (joins_nodes(from, link) == between) {
-      type.rate = type.rate * factor;
-      type.name += between ? ", twice as fast" : ", twice as fast within";
-      changed = true;
-    }
-    const LinkId added = builder.connect(link.a, link.b, builder.add_once(std::move(type)));
+    const LinkId added = builder.connect(link.a, link.b, link.type);
     if (!link.changes.empty()) builder.set_changes(added, link.changes);
   }
-  if (!changed) return std::nullopt;
   Result<cluster::Cluster> built = std::move(builder).build();
   if (!built || built->devices().size() != from.devices().size()) return std::nullopt;
   constexpr std::size_t kCompared = 32;
@@ -131,10 +122,9 @@ std::vector<SingleChange> single_changes(const step::Spec& spec, const cluster::
       changes.push_back(
           {std::move(change), predicted->time.value, memory::fullest(predicted->memory)});
   };
-  for (const bool between : {false, true})
-    if (const std::optional<cluster::Cluster> faster = with_links(cluster, between, 2))
-      consider(between ? "links between nodes twice as fast" : "links within nodes twice as fast",
-               spec, *faster);
+  for (std::uint32_t t = 0; t < cluster.link_types().size(); ++t)
+    if (const std::optional<cluster::Cluster> faster = with_faster(cluster, t, 2))
+      consider(fmt::format("links {} twice as fast", cluster.link_types()[t].name), spec, *faster);
   for (Edited& edit : edits_of(spec.training, spec.plan)) {
     step::Spec edited = spec;
     edited.training = edit.training;

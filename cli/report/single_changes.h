@@ -11,7 +11,7 @@
 namespace rehearse::cli {
 
 struct SingleChange {
-  std::string change;  ///< for people: "microbatch 4", "links between nodes twice as fast"
+  std::string change;  ///< for people: "microbatch 4", "links pcie4_x16 twice as fast"
   Seconds step = Seconds::s(0);
   memory::StageMemory memory;  ///< of the stage that is fullest then
 };

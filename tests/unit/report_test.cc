@@ -71,6 +71,12 @@ TEST_CASE("answers of other commands") {
   check["step_time"] = {{"change", 0.046}};
   CHECK(answer_of(check) == "Verdict: fail: step time +4.60 %; 0 ops changed significantly");
   CHECK(answer_of(json_root("catalog")).empty());
+  Json together = json_root("simulate");
+  together["tenants"].push_back({{"name", "bert.yaml"},
+                                 {"slowdown", predicted(1.15, 1, 2.99, "1")},
+                                 {"beside", predicted(0.0742, 0.0595, 0.241, "s")}});
+  CHECK(answer_of(together) ==
+        "Together: bert.yaml takes 1.15 times as long as alone, 74.2 ms a step (59.5 – 241 ms)");
 }
 
 TEST_CASE("control characters of a name do not reach the sentence") {

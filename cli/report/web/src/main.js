@@ -7,15 +7,16 @@ import { whatHelps } from "./gains.js";
 import { memory } from "./memory.js";
 import { options } from "./options.js";
 import { roofline } from "./roofline.js";
+import { tenants } from "./tenants.js";
 import { timeline } from "./timeline/view.js";
 import { trust } from "./trust.js";
 import { waterfall } from "./waterfall.js";
 
 const data = JSON.parse(document.getElementById("data").textContent);
 const d = data.document;
-const short = { where: "where", help: "what helps", when: "timeline", fit: "memory", hardware: "hardware", options: "options", changed: "changes", trust: "trust", again: "again" };
+const short = { where: "where", help: "what helps", when: "timeline", fit: "memory", hardware: "hardware", options: "options", changed: "changes", tenants: "jobs", trust: "trust", again: "again" };
 
-const sections = [d.options || d.best ? options : null, changes, waterfall, whatHelps, timeline, memory, roofline, trust, again]
+const sections = [d.options || d.best ? options : null, tenants, changes, waterfall, whatHelps, timeline, memory, roofline, trust, again]
   .filter(Boolean).map((make) => make(data)).filter(Boolean);
 const verdict = d.verdict ? `verdict ${d.verdict}` : "";
 document.title = `${data.answer.split(":")[0] || d.command} · rehearse ${d.command}`;

@@ -40,6 +40,14 @@ export function check() {
     ops: names.map((name, i) => ({ name, baseline: { value: 0.1 / (i + 1), unit: "s" }, candidate: { value: 0.1 / (i + 1) * (1 + (i % 2 ? 0.08 : -0.002)), unit: "s" }, change: i % 2 ? 0.08 : -0.002, significant: i % 2 === 1 })), warnings: [] };
 }
 
+/// Two jobs on the same devices.
+export function tenants() {
+  const none = q(0, "s");
+  const tenant = (name, alone, lost) => ({ name, alone: q(alone, "s"), beside: q(alone + lost, "s", 0.3), slowdown: { value: 1 + lost / alone, low: 1, high: 3, unit: "1" },
+    loss: { total: q(lost, "s"), compute: q(lost * 0.75, "s"), memory_bandwidth: q(lost * 0.25, "s"), waiting: none, changes: none, communication: none }, periods: 31 });
+  return { schema: "rehearse/1", command: "simulate", share: { policy: "mps" }, tenants: [tenant("bert.yaml", 0.064, 0.01), tenant("resnet.yaml", 0.02, 0.03)], warnings: [] };
+}
+
 function pack(lanes) {
   const bytes = [];
   const put = (value) => {

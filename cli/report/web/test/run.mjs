@@ -198,6 +198,10 @@ const tests = {
     assert.deepEqual(await titles(plan), ["Which should I take?", "Where does a step go?", "Again, please"]);
     assert.equal(await plan.locator(".options tbody tr").count(), 11);  // ten, and one of the front that is not among them
     await close(plan);
+    const shared = await open(pageOf("shared", fixtures.tenants()));
+    assert.deepEqual(await titles(shared), ["What does each lose?", "Again, please"]);
+    assert.match(await shared.textContent("#tenants tbody"), /resnet\.yaml.*20\.0\sms.*50\.0\sms.*2\.50/s);
+    await close(shared);
     const check = await open(pageOf("check", fixtures.check()));
     assert.deepEqual(await titles(check), ["What changed?", "Again, please"]);
     assert.match(await check.textContent("[aria-label^=Ops] tbody tr"), /flash_fwd.*\+8\.0.*significant/);
