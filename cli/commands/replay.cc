@@ -173,7 +173,7 @@ void add_replay(CLI::App& app, Action& action) {
       ->add_option("--slice", options->slice,
                    "the recorded rank on an instance of this MIG profile, such as 2g.20gb")
       ->type_name("PROFILE");
-  command->footer("Example: rehearse replay trace.json.gz --perfetto timeline.json");
+  command->footer("Example: rehearse replay trace.json.gz --report replay.html");
   command->callback([options, &action] {
     action = [options](const Globals& globals) { return run(*options, globals); };
   });

@@ -234,7 +234,7 @@ void add_simulate(CLI::App& app, Action& action) {
   add_simulate_options(*command, *options);
   command->footer(
       "Examples:\n"
-      "  rehearse simulate job.yaml --fidelity closed\n"
+      "  rehearse simulate job.yaml --fidelity closed --report step.html\n"
       "  rehearse simulate --chakra job --cluster cluster.yaml --ranks 16");
   command->callback([options, &action] {
     check_simulate_options(*options);

@@ -27,7 +27,7 @@ struct SimulateOptions {
   std::filesystem::path job_file;
   std::filesystem::path chakra;
   std::filesystem::path cluster;
-  std::string slice;  ///< a MIG profile; empty: whole devices
+  std::string slice;        ///< a MIG profile; empty: whole devices
   std::uint32_t ranks = 0;  ///< 0: as many as there are files
   std::filesystem::path groups;
   SimulateFidelity fidelity = SimulateFidelity::kMessage;

@@ -12,10 +12,10 @@ export function tenants({ document: d }) {
   const wide = (time) => `${Math.max(0, time) / most * 100}%`;
   const lost = LOSS.filter(([key]) => d.tenants.some((t) => Math.abs(t.loss?.[key]?.value ?? 0) > 0));
   return section("tenants", "What does each lose?", `${d.share?.policy ? `Shared by ${d.share.policy}. ` : ""}A step alone, and what each part of sharing adds to it.`,
-    el("p.legend", {}, el("span", {}, swatch("var(--accent)"), "alone"), lost.map(([, color, title]) => el("span", {}, swatch(`var(--${color})`), title))),
+    el("p.legend", {}, el("span", {}, swatch("var(--idle)"), "alone"), lost.map(([, color, title]) => el("span", {}, swatch(`var(--${color})`), title))),
     table("Jobs on the same devices", [
       { name: "job", cell: (t) => t.name },
-      { name: "", cell: (t) => el("span.stack.tenant", { "aria-hidden": "true" }, el("i", { style: { width: wide(t.alone.value), background: "var(--accent)" } }),
+      { name: "", cell: (t) => el("span.stack.tenant", { "aria-hidden": "true" }, el("i", { style: { width: wide(t.alone.value), background: "var(--idle)" } }),
         lost.map(([key, color]) => el("i", { style: { width: wide(t.loss?.[key]?.value ?? 0), background: `var(--${color})` } }))) },
       { name: "alone", right: true, cell: (t) => quantity(t.alone) },
       { name: "beside", right: true, cell: (t) => el("span", {}, quantity(t.beside), el("div.quiet", {}, interval(t.beside))) },
