@@ -7,6 +7,7 @@
 
 #include "cli/commands/commands.h"
 #include "cli/globals.h"
+#include "cli/output/color.h"
 #include "sim/base/check.h"
 #include "sim/base/file.h"
 #include "sim/base/text.h"
@@ -28,7 +29,8 @@ void add_globals(CLI::App& app, Globals& globals) {
   app.add_flag("--quiet", globals.quiet, "no warnings and no progress on stderr");
   app.add_flag("--progress", globals.progress, "progress on stderr also where it is no terminal");
   app.add_flag_function(
-      "--no-color", [](std::int64_t) {}, "accepted; nothing is coloured");
+      "--no-color", [](std::int64_t) { forbid_color(); },
+      "no colours, which only a terminal gets (NO_COLOR does the same)");
   app.add_option("--threads", globals.threads, "threads to use (default: one per core)")
       ->check(CLI::Range(1U, 1024U).description(""))
       ->type_name("N");
@@ -110,6 +112,7 @@ int main(int argc, char** argv) {
   stop.sa_handler = [](int) { interrupted = true; };
   stop.sa_flags = static_cast<int>(SA_RESETHAND);
   for (const int signal : {SIGINT, SIGTERM}) ::sigaction(signal, &stop, nullptr);
+  if (!globals.output.empty()) forbid_color();
   if (!globals.output.empty())
     if (const Result<PendingFile> writable = PendingFile::create(globals.output); !writable) {
       fmt::print(stderr, "rehearse: {}\n", to_string(writable.error()));

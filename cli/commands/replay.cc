@@ -9,7 +9,10 @@
 #include "cli/commands/recorded_slice.h"
 #include "cli/commands/replay_job.h"
 #include "cli/commands/share_options.h"
+#include "cli/output/color.h"
 #include "cli/output/result.h"
+#include "cli/report/answer.h"
+#include "cli/report/markdown.h"
 #include "profiler/replay/edit.h"
 #include "profiler/replay/interval.h"
 #include "sim/base/text.h"
@@ -17,6 +20,9 @@
 
 namespace rehearse::cli {
 namespace {
+
+/// Of the changes that help, documents have so many; a screen has the first three.
+constexpr std::size_t kChangesFound = 8;
 
 struct Options {
   ReplayRequest request;
@@ -96,7 +102,8 @@ std::string to_text(const ReplayJob& job, const Findings& findings) {
   const replay::Comparison& c = job.recorded.comparison;
   const Estimate<Seconds> step = replay::estimate_step(c);
   const ReplayRun& run = shown(job, findings);
-  std::string text = describe_input(job) + "\n\n";
+  std::string text = painted(answer_of(to_json(job, findings)), Paint::kStrong) + "\n" +
+                     describe_input(job) + "\n\n";
   text += fmt::format("step time   measured {}   simulated {} ({} – {})   error {}\n",
                       to_string(c.step_time.measured, 4), to_string(step.value, 4),
                       to_string(step.low, 4), to_string(step.high, 4),
@@ -148,17 +155,24 @@ Result<Exit> run(const Options& options, const Globals& globals) {
   }
   const ReplayRun& run = shown(*job, findings);
   if (Status ok = draw(options.request, *job, run); !ok) return forward(ok);
-  if (globals.format == Format::kTable || globals.format == Format::kJson) {
+  if (globals.format != Format::kCsv || !options.request.report.empty()) {
     findings.advice = replay::find_advice(
         job->recordings, run.graph, run.timeline,
-        [](const graph::Graph& graph) { return engine::run(graph); }, 3, globals.thread_count());
+        [](const graph::Graph& graph) { return engine::run(graph); }, kChangesFound,
+        globals.thread_count());
     Result<std::optional<Estimate<Seconds>>> without = without_profiler(*job);
     if (!without) return forward(without);
     findings.without_profiler = *without;
   }
-  const Formats formats = {.text = [&] { return to_text(*job, findings); },
-                           .json = [&] { return to_json(*job, findings); },
-                           .table = [&] { return step_table(*job, run); }};
+  if (!options.request.report.empty())
+    if (Status ok = report_on(options.request, *job, run, to_json(*job, findings)); !ok)
+      return forward(ok);
+  const Formats formats = {
+      .text = [&] { return to_text(*job, findings); },
+      .json = [&] { return to_json(*job, findings); },
+      .table = [&] { return step_table(*job, run); },
+      .markdown =
+          [&] { return markdown_of(to_json(*job, findings), step_table(*job, run), "Steps"); }};
   if (Status ok = write_result(globals, formats); !ok) return forward(ok);
   return Exit::kSuccess;
 }
@@ -176,7 +190,7 @@ void add_replay(CLI::App& app, Action& action) {
                        "each recorded rank on an instance of this MIG profile, such as 2g.20gb")
           ->type_name("PROFILE");
   add_share_options(*command, options->sharing, "recording", slice);
-  command->footer("Example: rehearse replay trace.json.gz --perfetto timeline.json");
+  command->footer("Example: rehearse replay trace.json.gz --report replay.html");
   command->callback([options, &action] {
     action = [options](const Globals& globals) { return run(*options, globals); };
   });

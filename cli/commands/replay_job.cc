@@ -1,12 +1,16 @@
 #include "cli/commands/replay_job.h"
 
 #include <algorithm>
+#include <span>
 
 #include <CLI/CLI.hpp>
 #include <fmt/core.h>
 
 #include "cli/output/perfetto.h"
 #include "cli/output/table.h"
+#include "cli/output/waterfall.h"
+#include "cli/report/report.h"
+#include "cli/report/timeline_sheet.h"
 #include "profiler/ingest/input.h"
 #include "sim/base/file.h"
 #include "sim/base/text.h"
@@ -63,6 +67,9 @@ void add_replay_options(CLI::App& command, ReplayRequest& request) {
       .add_option("--perfetto", request.perfetto,
                   "write recorded and simulated timelines for ui.perfetto.dev")
       ->type_name("FILE");
+  command
+      .add_option("--report", request.report, "write what was found as one HTML page to look at")
+      ->type_name("FILE");
 }
 
 Result<InputTrace> load_trace(const ReplayRequest& request, const Globals& globals,
@@ -88,6 +95,7 @@ Result<ReplayJob> load_job(const ReplayRequest& request, const Globals& globals)
   if (!request.perfetto.empty())  // before long work: can it be written?
     if (const Result<PendingFile> file = PendingFile::create(request.perfetto); !file)
       return forward(file);
+  if (Status ok = check_report(request.report); !ok) return forward(ok);
   Result<InputTrace> input = load_trace(request, globals);
   if (!input) return forward(input);
   ReplayJob job{std::move(*input), {}};
@@ -102,6 +110,18 @@ Result<ReplayJob> load_job(const ReplayRequest& request, const Globals& globals)
 Status draw(const ReplayRequest& request, const ReplayJob& job, const ReplayRun& run) {
   if (request.perfetto.empty()) return {};
   return write_perfetto(request.perfetto, job.recordings, run.graph, run.timeline);
+}
+
+Status report_on(const ReplayRequest& request, const ReplayJob& job, const ReplayRun& run,
+                 const Json& document) {
+  if (request.report.empty()) return {};
+  TimelineSheet sheet;
+  show_replay(job.recordings, run.graph, run.timeline, sheet);
+  const replay::CriticalSteps critical = replay::find_critical_steps(run.graph, run.timeline);
+  return write_report(request.report, document,
+                      {.inputs = request.inputs,
+                       .suites = {"replay"},
+                       .timeline = sheet.json(run.timeline, critical.path)});
 }
 
 Result<ReplayRun> run_graph(const ReplayJob& job, replay::ReplayGraph graph) {
@@ -167,25 +187,6 @@ Json json_breakdown(const replay::Breakdown& b, const Estimate<Seconds>& step) {
   return breakdown_of(b, [&](Seconds part) { return json_predicted(part_of(step, part)); });
 }
 
-Json json_critical_path(const replay::CriticalPath& path, const Estimate<Seconds>& step) {
-  Json list = Json::array();
-  Seconds total = Seconds::s(0);
-  for (const Seconds time : path.by_category) total += time;
-  for (std::size_t c = 0; c < path.by_category.size(); ++c) {
-    if (path.by_category[c] == Seconds::s(0)) continue;
-    Json top = Json::array();
-    std::size_t listed = 0;
-    for (const replay::PathShare& share : path.top)
-      if (static_cast<std::size_t>(share.category) == c && listed++ < 5)
-        top.push_back({{"name", share.name}, {"time", json_predicted(part_of(step, share.time))}});
-    list.push_back({{"category", graph::kCategoryNames[c]},
-                    {"time", json_predicted(part_of(step, path.by_category[c]))},
-                    {"share", path.by_category[c] / total},
-                    {"top", std::move(top)}});
-  }
-  return list;
-}
-
 std::string describe_input(const ReplayJob& job) {
   std::size_t whole = 0, partial = 0;
   for (const replay::StepComparison& step : job.recorded.comparison.steps)
@@ -200,25 +201,16 @@ std::string describe_input(const ReplayJob& job) {
 }
 
 std::string breakdown_text(const replay::Breakdown& b) {
-  struct Part {
-    const char* name;
-    Seconds time;
-  };
-  const Part parts[] = {{"compute", b.compute},
-                        {"exposed communication", b.exposed_communication},
-                        {"memory", b.memory},
-                        {"input", b.input},
-                        {"host-bound", b.host_bound},
-                        {"profiler", b.profiler},
-                        {"idle", b.idle}};
-  std::string text;
-  for (const Part& part : parts) {
-    if (part.time == Seconds::s(0)) continue;
-    const double share = part.time / b.total;
-    text += fmt::format("  {:<22} {} {:>10} {:>5.1f} %\n", part.name, bar(share, 24),
-                        to_string(part.time), share * 100);
-  }
-  return text;
+  using graph::Category;
+  const WaterfallPart parts[] = {
+      {"compute", b.compute, Category::kCompute},
+      {"exposed communication", b.exposed_communication, Category::kCommunication},
+      {"memory", b.memory, Category::kMemory},
+      {"input", b.input, Category::kInput},
+      {"host-bound", b.host_bound, Category::kHost},
+      {"profiler", b.profiler, Category::kProfiler},
+      {"idle", b.idle, Category::kDelay}};
+  return waterfall_text(parts, b.total);
 }
 
 std::string critical_path_text(const replay::CriticalPath& path) {
@@ -243,8 +235,9 @@ std::string critical_path_text(const replay::CriticalPath& path) {
 }
 
 std::string advice_text(const std::vector<replay::Advice>& advice) {
+  constexpr std::size_t kShown = 3;
   std::string text;
-  for (const replay::Advice& a : advice)
+  for (const replay::Advice& a : std::span(advice).first(std::min(kShown, advice.size())))
     text += fmt::format("  {:>8} {:>10}  {}\n                       {}\n", signed_percent(a.change),
                         to_string(a.step_time, 4), shortened(a.meaning, 58), a.edit);
   return text.empty() ? "  nothing that was tried gains more than 0.1 %\n" : text;

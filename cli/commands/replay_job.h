@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "cli/globals.h"
+#include "cli/output/critical_path.h"
 #include "cli/output/json.h"
 #include "cli/output/table.h"
 #include "profiler/replay/advice.h"
@@ -26,6 +27,7 @@ struct ReplayRequest {
   std::vector<std::uint32_t> ranks;  ///< empty: all
   replay::LowerOptions lower;
   std::filesystem::path perfetto;  ///< empty: none
+  std::filesystem::path report;    ///< empty: none
 };
 
 /// INPUT and --ranks.
@@ -62,6 +64,11 @@ Result<ReplayJob> load_job(const ReplayRequest& request, const Globals& globals)
 /// Writes the timeline that the request asks for, if any: recorded, and as `run` has it.
 Status draw(const ReplayRequest& request, const ReplayJob& job, const ReplayRun& run);
 
+/// Writes the page that the request asks for, if any: `document` is what the command prints as
+/// JSON, `run` what it simulated.
+Status report_on(const ReplayRequest& request, const ReplayJob& job, const ReplayRun& run,
+                 const Json& document);
+
 /// Runs an edited graph of the job.
 Result<ReplayRun> run_graph(const ReplayJob& job, replay::ReplayGraph graph);
 
@@ -71,7 +78,6 @@ Json json_ranks(const ReplayJob& job, const ReplayRun& run);
 Json json_breakdown(const replay::Breakdown& breakdown);
 /// Of a simulated step. The parts share its interval, in proportion.
 Json json_breakdown(const replay::Breakdown& breakdown, const Estimate<Seconds>& step);
-Json json_critical_path(const replay::CriticalPath& path, const Estimate<Seconds>& step);
 
 /// "2 ranks, 6 steps (step marks), …": what was read, in one line.
 std::string describe_input(const ReplayJob& job);
@@ -83,7 +89,7 @@ std::string advice_text(const std::vector<replay::Advice>& advice);
 std::string rank_name(const InputTrace& input, std::size_t index);
 
 /// The most steps that a screen shows.
-inline constexpr std::size_t kStepsShown = 16;
+inline constexpr std::size_t kStepsShown = 8;
 
 /// One line per step and rank.
 Table step_table(const ReplayJob& job, const ReplayRun& run);

@@ -10,6 +10,9 @@
 #include "cli/commands/simulate_result.h"
 #include "cli/output/job_events.h"
 #include "cli/output/result.h"
+#include "cli/report/markdown.h"
+#include "cli/report/report.h"
+#include "cli/report/timeline_sheet.h"
 #include "models/job/interval.h"
 #include "models/job/roofline.h"
 #include "profiler/ingest/chakra_job.h"
@@ -183,8 +186,17 @@ Result<Simulation> simulate(const SimulateOptions& options, const Globals& globa
   return read;
 }
 
+ReportDetails details_of(const SimulateOptions& options, const Simulation& s) {
+  TimelineSheet sheet;
+  show_job(s.job, s.lowered, s.timeline, sheet);
+  return {.inputs = {options.cluster},
+          .suites = {"collectives/several nodes", "collectives/one node"},
+          .timeline = sheet.json(s.timeline, graph::critical_path(s.timeline))};
+}
+
 Result<Exit> run(const SimulateOptions& options, const Globals& globals) {
   if (!options.job_file.empty()) return simulate_job_file(options, globals);
+  if (Status ok = check_report(options.report); !ok) return forward(ok);
   if (!options.perfetto.empty())  // before long work: can it be written?
     if (const Result<PendingFile> file = PendingFile::create(options.perfetto); !file)
       return forward(file);
@@ -196,9 +208,19 @@ Result<Exit> run(const SimulateOptions& options, const Globals& globals) {
             draw_job(options.perfetto, simulation->job, simulation->lowered, simulation->timeline);
         !ok)
       return forward(ok);
+  if (!options.report.empty())
+    if (Status ok = write_report(options.report, simulation_json(*simulation),
+                                 details_of(options, *simulation));
+        !ok)
+      return forward(ok);
   const Formats formats = {.text = [&] { return simulation_text(*simulation); },
                            .json = [&] { return simulation_json(*simulation); },
-                           .table = [&] { return rank_table(*simulation); }};
+                           .table = [&] { return rank_table(*simulation); },
+                           .markdown =
+                               [&] {
+                                 return markdown_of(simulation_json(*simulation),
+                                                    rank_table(*simulation), "Ranks");
+                               }};
   if (Status ok = write_result(globals, formats); !ok) return forward(ok);
   return Exit::kSuccess;
 }
@@ -212,7 +234,7 @@ void add_simulate(CLI::App& app, Action& action) {
   add_simulate_options(*command, *options);
   command->footer(
       "Examples:\n"
-      "  rehearse simulate job.yaml --fidelity closed\n"
+      "  rehearse simulate job.yaml --fidelity closed --report step.html\n"
       "  rehearse simulate --chakra job --cluster cluster.yaml --ranks 16");
   command->callback([options, &action] {
     check_simulate_options(*options);

@@ -151,6 +151,9 @@ void add_simulate_options(CLI::App& command, SimulateOptions& options) {
                    "run every rank also where all do the same (closed)");
   command.add_option("--perfetto", options.perfetto, "write the timeline for ui.perfetto.dev")
       ->type_name("FILE");
+  command
+      .add_option("--report", options.report, "write what was found as one HTML page to look at")
+      ->type_name("FILE");
 }
 
 void check_simulate_options(const SimulateOptions& options) {

@@ -42,6 +42,7 @@ struct SimulateOptions {
   double slowdown = 1;
   bool unfold = false;
   std::filesystem::path perfetto;
+  std::filesystem::path report;
 };
 
 void add_simulate_options(CLI::App& command, SimulateOptions& options);

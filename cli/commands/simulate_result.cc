@@ -6,6 +6,7 @@
 
 #include <fmt/format.h>
 
+#include "cli/output/waterfall.h"
 #include "sim/base/text.h"
 
 namespace rehearse::cli {
@@ -16,14 +17,16 @@ using job::Usage;
 struct Part {
   const char* name;  ///< for people
   const char* key;
+  graph::Category category;
   Seconds Usage::*time;
 };
 constexpr std::array<Part, 5> kParts = {
-    {{"compute", "compute", &Usage::compute},
-     {"exposed communication", "exposed_communication", &Usage::exposed_communication},
-     {"memory", "memory", &Usage::memory},
-     {"host", "host", &Usage::host},
-     {"idle", "idle", &Usage::idle}}};
+    {{"compute", "compute", graph::Category::kCompute, &Usage::compute},
+     {"exposed communication", "exposed_communication", graph::Category::kCommunication,
+      &Usage::exposed_communication},
+     {"memory", "memory", graph::Category::kMemory, &Usage::memory},
+     {"host", "host", graph::Category::kHost, &Usage::host},
+     {"idle", "idle", graph::Category::kDelay, &Usage::idle}}};
 
 /// Consecutive ranks of equal usage.
 struct RankRange {
@@ -169,13 +172,9 @@ std::string simulation_text(const Simulation& s) {
                       to_string(s.step.provenance));
   text += "\nWhere the step goes, mean over ranks\n";
   const Usage mean = mean_of(s);
-  for (const Part& part : kParts) {
-    const Seconds time = mean.*part.time;
-    if (time == Seconds::s(0)) continue;
-    const double share = time / s.step.value;
-    text += fmt::format("  {:<22} {} {:>10} {:>5.1f} %\n", part.name, bar(share, 24),
-                        to_string(time), share * 100);
-  }
+  std::vector<WaterfallPart> parts;
+  for (const Part& part : kParts) parts.push_back({part.name, mean.*part.time, part.category});
+  text += waterfall_text(parts, s.step.value);
   constexpr std::size_t kRowsShown = 20;
   text += "\n" + rank_table(s).text(60, kRowsShown);
   if (!s.lowered.collectives.empty())

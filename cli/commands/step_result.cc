@@ -5,6 +5,10 @@
 
 #include <fmt/format.h>
 
+#include "cli/output/color.h"
+#include "cli/output/critical_path.h"
+#include "cli/output/waterfall.h"
+#include "cli/report/answer.h"
 #include "sim/base/text.h"
 #include "strategies/layer_split.h"
 
@@ -14,18 +18,18 @@ namespace {
 using step::Breakdown;
 
 struct Part {
-  const char* name;  ///< for people
-  const char* key;
+  const char* name;
+  graph::Category category;
   Seconds Breakdown::*time;
 };
 constexpr std::array<Part, 7> kParts = {
-    {{"compute", "compute", &Breakdown::compute},
-     {"recompute", "recompute", &Breakdown::recompute},
-     {"optimizer", "optimizer", &Breakdown::optimizer},
-     {"exposed communication", "exposed_communication", &Breakdown::exposed_communication},
-     {"bubble", "bubble", &Breakdown::bubble},
-     {"launch", "launch", &Breakdown::launch},
-     {"idle", "idle", &Breakdown::fixed}}};
+    {{"compute", graph::Category::kCompute, &Breakdown::compute},
+     {"recompute", graph::Category::kCompute, &Breakdown::recompute},
+     {"optimizer", graph::Category::kCompute, &Breakdown::optimizer},
+     {"exposed communication", graph::Category::kCommunication, &Breakdown::exposed_communication},
+     {"bubble", graph::Category::kDelay, &Breakdown::bubble},
+     {"launch", graph::Category::kLaunch, &Breakdown::launch},
+     {"idle", graph::Category::kDelay, &Breakdown::fixed}}};
 
 constexpr std::string_view name_of(step::Fidelity fidelity) {
   constexpr std::string_view kNames[] = {"closed", "message", "simgrid"};
@@ -67,14 +71,6 @@ std::string conditions_text(const step::Spec& spec) {
   return fmt::format("{}", fmt::join(sources, "; "));
 }
 
-/// "4 × a100_sxm4_80 + 4 × v100_sxm2_32".
-std::string devices_text(const std::vector<step::DeviceUse>& devices) {
-  std::string text;
-  for (const step::DeviceUse& use : devices)
-    text += fmt::format("{}{} × {}", text.empty() ? "" : " + ", grouped(use.ranks), use.name);
-  return text;
-}
-
 std::string range_text(const Estimate<Seconds>& e) {
   return fmt::format("{} ({} – {}, {})", to_string(e.value, 4), to_string(e.low, 4),
                      to_string(e.high, 4), to_string(e.provenance));
@@ -88,7 +84,9 @@ std::string memory_text(const PredictedJob& job) {
                      to_string(most.device.usable), to_string(most.peak.low),
                      to_string(most.peak.high),
                      job.step.layout.stages[static_cast<std::size_t>(stage)].name,
-                     memory::kFitNames[static_cast<int>(most.fit)]);
+                     most.fit == memory::Fit::kFits
+                         ? std::string(memory::kFitNames[0])
+                         : painted(memory::kFitNames[static_cast<int>(most.fit)], Paint::kBad));
 }
 
 std::string remedies_text(const PredictedJob& job) {
@@ -154,15 +152,10 @@ std::string provenance_text(const std::array<double, 4>& shares) {
 }
 
 std::string breakdown_text(const step::Step& step) {
-  std::string text = "Where the step goes, mean over ranks\n";
-  for (const Part& part : kParts) {
-    const Seconds time = step.breakdown.*part.time;
-    const double share = time / step.time.value;
-    if (share < 0.0005) continue;
-    text += fmt::format("  {:<22} {} {:>10} {:>5.1f} %\n", part.name, bar(share, 24),
-                        to_string(time), share * 100);
-  }
-  return text;
+  std::vector<WaterfallPart> parts;
+  for (const Part& part : kParts)
+    parts.push_back({part.name, step.breakdown.*part.time, part.category});
+  return "Where the step goes, mean over ranks\n" + waterfall_text(parts, step.time.value);
 }
 
 std::string changes_text(const step::Step& step) {
@@ -170,7 +163,7 @@ std::string changes_text(const step::Step& step) {
   std::size_t shown = 0;
   for (const step::Counterfactual& c : step.counterfactuals) {
     const double gain = 1 - c.step / step.time.value;
-    if (gain < 0.002 || shown++ == 4) break;
+    if (gain < 0.002 || shown++ == 3) break;
     text += fmt::format("  {:<40} {:>10} {:>6.1f} %\n", c.change, to_string(c.step), -gain * 100);
   }
   return text.empty() ? text : "\nWhat would help most\n" + text;
@@ -288,9 +281,9 @@ std::string step_text(const PredictedJob& job) {
   const step::Step& step = job.step;
   const workload::Layout& layout = step.layout;
   const Estimate<double> samples = step.samples_per_s();
-  std::string text = fmt::format("{} on {}: {}, {} × {:g} samples a step\n\n", job.file.name,
-                                 devices_text(step.devices), degrees_text(job),
-                                 grouped(layout.microbatches), job.file.spec.training.microbatch);
+  std::string text = painted(answer_of(step_json(job)), Paint::kStrong);
+  text += fmt::format("\n{}, {} × {:g} samples a step\n\n", degrees_text(job),
+                      grouped(layout.microbatches), job.file.spec.training.microbatch);
   text += fmt::format("step time    {}\n", range_text(step.time));
   text += fmt::format("throughput   {} samples/s", significant(samples.value));
   if (layout.tokens_per_sample > 0)
@@ -336,6 +329,8 @@ Json step_json(const PredictedJob& job) {
       {"forward_backward", json_predicted(part_of(step.time, step.breakdown.compute))},
       {"recompute", json_predicted(part_of(step.time, step.breakdown.recompute))},
       {"optimizer", json_predicted(part_of(step.time, step.breakdown.optimizer))}};
+  json["critical_path"] = json_critical_path(
+      summed(step.lowered.graph, graph::critical_path(step.timeline)), step.time);
   json["what_would_help"] = Json::array();
   for (const step::Counterfactual& c : step.counterfactuals)
     json["what_would_help"].push_back(

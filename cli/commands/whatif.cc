@@ -8,7 +8,10 @@
 #include "cli/commands/recorded_slice.h"
 #include "cli/commands/replay_job.h"
 #include "cli/commands/share_options.h"
+#include "cli/output/color.h"
 #include "cli/output/result.h"
+#include "cli/report/answer.h"
+#include "cli/report/markdown.h"
 #include "profiler/replay/edit.h"
 #include "profiler/replay/interval.h"
 #include "sim/base/text.h"
@@ -122,9 +125,12 @@ Json to_json(const Options& options, const ReplayJob& job, const EditedRun& with
   json["ranks"] = json_ranks(job, edited);
   const Estimate<Seconds> step = estimate(options, job, with);
   json["step_time"] = json_predicted(step);
-  json["baseline"] = {{"measured", json_measured(c.step_time.measured)},
-                      {"simulated", json_predicted(replay::estimate_step(c))},
-                      {"error", {{"median", c.median_error}, {"worst", c.worst_error}}}};
+  json["baseline"] = {
+      {"measured", json_measured(c.step_time.measured)},
+      {"simulated", json_predicted(replay::estimate_step(c))},
+      {"error", {{"median", c.median_error}, {"worst", c.worst_error}}},
+      {"breakdown", json_breakdown(replay::break_down(job.recorded.graph, job.recorded.timeline),
+                                   replay::estimate_step(c))}};
   json["change"] = change(job.recorded, edited);
   // How well the replay that the edit starts from explains the recording.
   json["error"] = json["baseline"]["error"];
@@ -142,7 +148,8 @@ std::string to_text(const Options& options, const ReplayJob& job, const EditedRu
   const replay::Comparison& c = job.recorded.comparison;
   const Estimate<Seconds> before = replay::estimate_step(c);
   const Estimate<Seconds> after = estimate(options, job, with);
-  std::string text = describe_input(job) + "\n\n";
+  std::string text = painted(answer_of(to_json(options, job, with)), Paint::kStrong) + "\n" +
+                     describe_input(job) + "\n\n";
   text +=
       fmt::format("step time   as recorded {} ({} measured)   with the edit {} ({} – {})   {}\n",
                   to_string(before.value, 4), to_string(c.step_time.measured, 4),
@@ -188,9 +195,19 @@ Result<Exit> run(const Options& options, const Globals& globals) {
     return Exit::kSuccess;
   }
   if (Status ok = draw(options.request, *job, edited->run()); !ok) return forward(ok);
+  if (!options.request.report.empty())
+    if (Status ok =
+            report_on(options.request, *job, edited->run(), to_json(options, *job, *edited));
+        !ok)
+      return forward(ok);
   const Formats formats = {.text = [&] { return to_text(options, *job, *edited); },
                            .json = [&] { return to_json(options, *job, *edited); },
-                           .table = [&] { return change_table(*job, edited->run()); }};
+                           .table = [&] { return change_table(*job, edited->run()); },
+                           .markdown =
+                               [&] {
+                                 return markdown_of(to_json(options, *job, *edited),
+                                                    change_table(*job, edited->run()), "Steps");
+                               }};
   if (Status ok = write_result(globals, formats); !ok) return forward(ok);
   return Exit::kSuccess;
 }

@@ -5,21 +5,30 @@
 #include "cli/output/json.h"
 
 namespace rehearse::cli {
-void EventWriter::name(std::string_view what, std::size_t process, std::size_t thread,
+namespace {
+
+std::string name_event(std::string_view what, std::size_t process, std::size_t thread,
                        std::string_view text) {
-  add(fmt::format(R"({{"ph":"M","name":"{}","pid":{},"tid":{},"args":{{"name":{}}}}})", what,
-                  process, thread, json_quoted(text)));
+  return fmt::format(R"({{"ph":"M","name":"{}","pid":{},"tid":{},"args":{{"name":{}}}}})", what,
+                     process, thread, json_quoted(text));
 }
 
-void EventWriter::order(std::size_t process, std::size_t position) {
+}  // namespace
+
+void EventWriter::process(std::size_t process, std::string_view name) {
+  add(name_event("process_name", process, 0, name));
   add(fmt::format(R"({{"ph":"M","name":"process_sort_index","pid":{},"args":{{"sort_index":{}}}}})",
-                  process, position));
+                  process, process));
 }
 
-void EventWriter::span(std::string_view name, std::string_view category, std::size_t process,
-                       std::size_t thread, Seconds start, Seconds duration) {
+void EventWriter::thread(std::size_t process, std::size_t thread, std::string_view name) {
+  add(name_event("thread_name", process, thread, name));
+}
+
+void EventWriter::span(const TimelineSpan& s) {
   add(fmt::format(R"({{"ph":"X","name":{},"cat":"{}","pid":{},"tid":{},"ts":{:.6f},"dur":{:.6f}}})",
-                  json_quoted(name), category, process, thread, start.us(), duration.us()));
+                  json_quoted(s.name), to_string(s.category), s.process, s.thread, s.start.us(),
+                  s.duration.us()));
 }
 
 Status EventWriter::finish() {

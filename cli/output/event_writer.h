@@ -5,21 +5,19 @@
 #include <string>
 #include <string_view>
 
+#include "cli/output/timeline_sink.h"
 #include "sim/base/file.h"
-#include "sim/base/units.h"
 
 namespace rehearse::cli {
 
-class EventWriter {
+class EventWriter : public TimelineSink {
  public:
   /// REQUIRES: `file` outlives this object.
   explicit EventWriter(PendingFile& file) : file_(file) { out_ = "{\"traceEvents\":[\n"; }
 
-  /// `what` is "process_name" or "thread_name".
-  void name(std::string_view what, std::size_t process, std::size_t thread, std::string_view text);
-  void order(std::size_t process, std::size_t position);
-  void span(std::string_view name, std::string_view category, std::size_t process,
-            std::size_t thread, Seconds start, Seconds duration);
+  void process(std::size_t process, std::string_view name) override;
+  void thread(std::size_t process, std::size_t thread, std::string_view name) override;
+  void span(const TimelineSpan& span) override;
 
   /// Ends the document and puts the file in its place.
   Status finish();

@@ -9,11 +9,8 @@
 
 namespace rehearse::cli {
 
-Status draw_job(const std::filesystem::path& path, const graph::Job& job,
-                const job::LoweredJob& lowered, const graph::Timeline& timeline) {
-  Result<PendingFile> file = PendingFile::create(path);
-  if (!file) return forward(file);
-  EventWriter events(*file);
+void show_job(const graph::Job& job, const job::LoweredJob& lowered,
+              const graph::Timeline& timeline, TimelineSink& sink) {
   const graph::Graph& graph = lowered.graph;
   // Threads of a rank: 1 compute, 2 host, 3 memory, 4 sends and receives, then its groups.
   constexpr std::size_t kFirstGroup = 5;
@@ -22,16 +19,13 @@ Status draw_job(const std::filesystem::path& path, const graph::Job& job,
     const std::size_t process = run + 1;
     const std::uint32_t r = lowered.ranks[run].index();
     const auto alike = std::count(job.program_of.begin(), job.program_of.end(), job.program_of[r]);
-    events.name("process_name", process, 0,
-                !lowered.folded             ? fmt::format("rank {}", r)
-                : lowered.ranks.size() == 1 ? fmt::format("all {} ranks", alike)
-                                            : fmt::format("rank {}, one of {} alike", r, alike));
-    events.order(process, process);
-    for (std::size_t t = 0; t < std::size(kThreads); ++t)
-      events.name("thread_name", process, t + 1, kThreads[t]);
+    sink.process(process, !lowered.folded ? fmt::format("rank {}", r)
+                          : lowered.ranks.size() == 1
+                              ? fmt::format("all {} ranks", alike)
+                              : fmt::format("rank {}, one of {} alike", r, alike));
+    for (std::size_t t = 0; t < std::size(kThreads); ++t) sink.thread(process, t + 1, kThreads[t]);
     for (std::size_t g = 0; g < job.groups_of[r].size(); ++g)
-      events.name("thread_name", process, kFirstGroup + g,
-                  "group " + job.groups[job.groups_of[r][g]].name);
+      sink.thread(process, kFirstGroup + g, "group " + job.groups[job.groups_of[r][g]].name);
     const graph::Program& program = job.program(RankId(r));
     for (std::uint32_t i = 0; i < program.ops.size(); ++i) {
       const OpId op(lowered.first_op[run] + i);
@@ -57,10 +51,23 @@ Status draw_job(const std::filesystem::path& path, const graph::Job& job,
           thread = 4;
           break;
       }
-      events.span(graph.name(op), to_string(graph.category(op)), process, thread,
-                  times.start.seconds(), (times.end - times.start).seconds());
+      sink.span({.name = graph.name(op),
+                 .category = graph.category(op),
+                 .process = process,
+                 .thread = thread,
+                 .start = times.start.seconds(),
+                 .duration = (times.end - times.start).seconds(),
+                 .op = op});
     }
   }
+}
+
+Status draw_job(const std::filesystem::path& path, const graph::Job& job,
+                const job::LoweredJob& lowered, const graph::Timeline& timeline) {
+  Result<PendingFile> file = PendingFile::create(path);
+  if (!file) return forward(file);
+  EventWriter events(*file);
+  show_job(job, lowered, timeline, events);
   return events.finish();
 }
 

@@ -1,9 +1,9 @@
-// The timeline of a job that was run, for ui.perfetto.dev: a process per rank that was run, a
-// thread per stream of it.
+// The timeline of a job that was run: a process per rank that was run, a thread per stream of it.
 #pragma once
 
 #include <filesystem>
 
+#include "cli/output/timeline_sink.h"
 #include "models/job/lower.h"
 #include "sim/base/result.h"
 #include "sim/graph/job.h"
@@ -11,6 +11,10 @@
 
 namespace rehearse::cli {
 
+void show_job(const graph::Job& job, const job::LoweredJob& lowered,
+              const graph::Timeline& timeline, TimelineSink& sink);
+
+/// The same as a trace for ui.perfetto.dev.
 Status draw_job(const std::filesystem::path& path, const graph::Job& job,
                 const job::LoweredJob& lowered, const graph::Timeline& timeline);
 

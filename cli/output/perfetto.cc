@@ -6,12 +6,10 @@
 #include "sim/base/file.h"
 
 namespace rehearse::cli {
-Status write_perfetto(const std::filesystem::path& path,
-                      const std::vector<replay::Recording>& recordings,
-                      const replay::ReplayGraph& replay, const graph::Timeline& timeline) {
-  Result<PendingFile> file = PendingFile::create(path);
-  if (!file) return forward(file);
-  EventWriter events(*file);
+
+void show_replay(const std::vector<replay::Recording>& recordings,
+                 const replay::ReplayGraph& replay, const graph::Timeline& timeline,
+                 TimelineSink& sink) {
   // Threads are numbered per process: host threads from 1, streams from 1001, what an edit added to
   // the first rank from 2001; ops of no resource (launches, hand-offs) are waits and not drawn.
   constexpr std::size_t kFirstStream = 1001;
@@ -20,34 +18,33 @@ Status write_perfetto(const std::filesystem::path& path,
     const replay::Recording& r = recordings[rank];
     const std::size_t recorded = 2 * rank + 1, simulated = 2 * rank + 2;
     const std::uint32_t number = r.rank().info.rank.value_or(static_cast<std::uint32_t>(rank));
-    events.name("process_name", recorded, 0, fmt::format("rank {} recorded", number));
-    events.name("process_name", simulated, 0, fmt::format("rank {} simulated", number));
-    events.order(recorded, recorded);
-    events.order(simulated, simulated);
+    sink.process(recorded, fmt::format("rank {} recorded", number));
+    sink.process(simulated, fmt::format("rank {} simulated", number));
     for (std::size_t t = 0; t < r.threads().size(); ++t) {
       const trace::Thread& thread = r.rank().threads[r.threads()[t].id.index()];
       for (const std::size_t process : {recorded, simulated})
-        events.name("thread_name", process, t + 1, fmt::format("thread {}", r.name(thread.thread)));
+        sink.thread(process, t + 1, fmt::format("thread {}", r.name(thread.thread)));
       for (const replay::HostIndex i : r.threads()[t].ops) {
         const trace::HostOp& op = r.host(i);
-        events.span(r.name(op), "host", recorded, t + 1, op.start.seconds(), op.duration.seconds());
+        sink.span({r.name(op), graph::Category::kHost, recorded, t + 1, op.start.seconds(),
+                   op.duration.seconds()});
       }
     }
     for (std::size_t s = 0; s < r.streams().size(); ++s) {
       const replay::Stream& stream = r.streams()[s];
       for (const std::size_t process : {recorded, simulated})
-        events.name("thread_name", process, kFirstStream + s,
+        sink.thread(process, kFirstStream + s,
                     fmt::format("gpu {} stream {}", stream.device, stream.number));
       for (const replay::GpuIndex i : stream.ops) {
         const trace::GpuOp& op = r.gpu(i);
-        events.span(r.name(op), "device", recorded, kFirstStream + s, op.start.seconds(),
-                    op.duration.seconds());
+        const OpId simulation = replay.ranks[rank].device_first[i];
+        sink.span({r.name(op), replay.graph.category(simulation), recorded, kFirstStream + s,
+                   op.start.seconds(), op.duration.seconds()});
       }
     }
   }
   for (std::size_t s = replay.thread_of_server.size(); s < replay.graph.servers().size(); ++s)
-    events.name("thread_name", 2, kFirstAdded + s,
-                replay.graph.names()[replay.graph.servers()[s].name]);
+    sink.thread(2, kFirstAdded + s, replay.graph.names()[replay.graph.servers()[s].name]);
   for (std::size_t i = 0; i < replay.origins.size(); ++i) {
     const OpId op(i);
     const replay::Origin& origin = replay.origins[i];
@@ -63,9 +60,18 @@ Status write_perfetto(const std::filesystem::path& path,
       thread = kFirstAdded + server->index();
     }
     if (thread)
-      events.span(replay.graph.name(op), to_string(replay.graph.category(op)), 2 * origin.rank + 2,
-                  *thread, times.start.seconds(), (times.end - times.start).seconds());
+      sink.span({replay.graph.name(op), replay.graph.category(op), 2 * origin.rank + 2, *thread,
+                 times.start.seconds(), (times.end - times.start).seconds(), op});
   }
+}
+
+Status write_perfetto(const std::filesystem::path& path,
+                      const std::vector<replay::Recording>& recordings,
+                      const replay::ReplayGraph& replay, const graph::Timeline& timeline) {
+  Result<PendingFile> file = PendingFile::create(path);
+  if (!file) return forward(file);
+  EventWriter events(*file);
+  show_replay(recordings, replay, timeline, events);
   return events.finish();
 }
 

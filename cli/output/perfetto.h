@@ -1,9 +1,10 @@
-// The timeline as a Chrome trace that Perfetto opens: recorded above simulated, per rank.
+// The timeline of a replay: recorded above simulated, per rank.
 #pragma once
 
 #include <filesystem>
 #include <vector>
 
+#include "cli/output/timeline_sink.h"
 #include "profiler/replay/lower.h"
 #include "sim/graph/timeline.h"
 
@@ -12,6 +13,11 @@ namespace rehearse::cli {
 /// Two processes per rank ("rank 0 recorded", "rank 0 simulated"), a thread per host thread and per
 /// stream. Simulated host work shows the stretches between marks under the name of what they lie
 /// in.
+void show_replay(const std::vector<replay::Recording>& recordings,
+                 const replay::ReplayGraph& replay, const graph::Timeline& timeline,
+                 TimelineSink& sink);
+
+/// The same as a Chrome trace that Perfetto opens.
 Status write_perfetto(const std::filesystem::path& path,
                       const std::vector<replay::Recording>& recordings,
                       const replay::ReplayGraph& replay, const graph::Timeline& timeline);

@@ -43,10 +43,15 @@ std::optional<Rows> parse_csv(const std::string& text) {
   return rows;
 }
 
-/// The cells of the lines of a table, with escaped bars as they were; the rule is left out.
+/// The cells of the lines of a table, with escaped bars as they were; the rule is left out. Of a
+/// comment, the table that it folds.
 std::optional<Rows> parse_markdown(const std::string& text) {
   Rows rows;
   std::string_view rest = text;
+  if (const std::size_t folded = rest.find("</summary>"); folded != std::string_view::npos) {
+    rest.remove_prefix(folded + 10);
+    rest = rest.substr(0, rest.find("</details>"));
+  }
   for (const std::string_view line : split(trim(rest), '\n')) {
     if (line.size() < 2 || line.front() != '|' || line.back() != '|') return std::nullopt;
     std::vector<std::string> row(1);

@@ -1,0 +1,57 @@
+#include "cli/output/color.h"
+
+#include <atomic>
+#include <cstdlib>
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+namespace rehearse::cli {
+namespace {
+
+std::atomic<bool> forbidden = false;
+
+std::string in(std::string_view text, std::string_view code) {
+  return colored() ? fmt::format("\033[{}m{}\033[0m", code, text) : std::string(text);
+}
+
+}  // namespace
+
+void forbid_color() { forbidden = true; }
+
+bool colored() {
+  static const bool able = [] {
+    const char* no = std::getenv("NO_COLOR");
+    const char* terminal = std::getenv("TERM");
+    return !(no && *no) && terminal && *terminal && std::string_view(terminal) != "dumb" &&
+           ::isatty(STDOUT_FILENO) != 0;
+  }();
+  return able && !forbidden;
+}
+
+std::string painted(std::string_view text, Paint paint) {
+  return in(text, paint == Paint::kStrong ? "1" : "31");
+}
+
+std::string painted(std::string_view text, graph::Category category) {
+  using graph::Category;
+  switch (category) {
+    case Category::kCompute:
+      return in(text, "34");
+    case Category::kCommunication:
+      return in(text, "33");
+    case Category::kMemory:
+      return in(text, "32");
+    case Category::kInput:
+      return in(text, "35");
+    case Category::kHost:
+    case Category::kLaunch:
+    case Category::kSynchronization:
+    case Category::kProfiler:
+    case Category::kDelay:
+      return in(text, "90");
+  }
+  return std::string(text);
+}
+
+}  // namespace rehearse::cli

@@ -1,0 +1,24 @@
+// Colours of results at a terminal.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "sim/graph/category.h"
+
+namespace rehearse::cli {
+
+/// From here on nothing is coloured (--no-color, -o).
+void forbid_color();
+/// Whether stdout is a terminal that shows colours and nobody forbade them: NO_COLOR set to
+/// anything but nothing, or TERM=dumb, do.
+bool colored();
+
+enum class Paint { kStrong, kBad };
+
+/// The text as it is where nothing is coloured.
+std::string painted(std::string_view text, Paint paint);
+/// In the colour of what the time is for.
+std::string painted(std::string_view text, graph::Category category);
+
+}  // namespace rehearse::cli

@@ -1,0 +1,17 @@
+// A critical path as documents show it: by category, with the largest of each.
+#pragma once
+
+#include "cli/output/json_value.h"
+#include "profiler/replay/breakdown.h"
+#include "sim/base/estimate.h"
+#include "sim/graph/critical_path.h"
+
+namespace rehearse::cli {
+
+/// Of a run of one step: all of its path, summed up.
+replay::CriticalPath summed(const graph::Graph& graph, const std::vector<graph::PathStep>& path);
+
+/// "critical_path" of the JSON contract; times share the interval of the step, in proportion.
+Json json_critical_path(const replay::CriticalPath& path, const Estimate<Seconds>& step);
+
+}  // namespace rehearse::cli

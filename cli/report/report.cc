@@ -1,0 +1,117 @@
+#include "cli/report/report.h"
+
+#include <algorithm>
+
+#include <fmt/format.h>
+
+#include "cli/output/json.h"
+#include "cli/report/accuracy.h"
+#include "cli/report/answer.h"
+#include "sim/base/file.h"
+
+namespace rehearse::cli {
+namespace report_files {
+extern const std::string_view page_html;
+}
+namespace {
+
+constexpr std::string_view kDataMark = "@DATA@";
+
+/// As the shell would take it.
+std::string quoted(const std::string& word) {
+  const auto plain = [](char c) {
+    return std::isalnum(static_cast<unsigned char>(c)) != 0 ||
+           std::string_view("-_./,:=@%+").find(c) != std::string_view::npos;
+  };
+  if (!word.empty() && std::all_of(word.begin(), word.end(), plain)) return word;
+  std::string text = "'";
+  for (const char c : word) text += c == '\'' ? std::string("'\\''") : std::string(1, c);
+  return text + "'";
+}
+
+/// What this process was started with, as the kernel has it.
+std::string command_line() {
+  const Result<std::string> words = read_file("/proc/self/cmdline");
+  if (!words) return "";
+  std::string text;
+  for (std::size_t from = 0; from < words->size();) {
+    const std::size_t end = std::min(words->find('\0', from), words->size());
+    const std::string word = words->substr(from, end - from);
+    text += from == 0 ? std::filesystem::path(word).filename().string() : " " + quoted(word);
+    from = end + 1;
+  }
+  return text;
+}
+
+/// The files that the command read: texts whole, where they are short enough to be read.
+Json inputs_json(const std::vector<std::filesystem::path>& inputs) {
+  constexpr std::size_t kLongest = 64 << 10;
+  Json list = Json::array();
+  for (const std::filesystem::path& path : inputs) {
+    Json entry = {{"path", path.string()}};
+    std::error_code error;
+    if (std::filesystem::is_regular_file(path, error) &&
+        std::filesystem::file_size(path, error) <= kLongest && path.extension() != ".json")
+      if (const Result<std::string> text = read_file(path);
+          text && text->find('\0') == std::string::npos)
+        entry["text"] = *text;
+    list.push_back(std::move(entry));
+  }
+  return list;
+}
+
+/// JSON as it may stand in a script element: nothing in it can end one. Without white space between
+/// its words.
+std::string for_script(const std::string& json) {
+  std::string safe;
+  safe.reserve(json.size());
+  bool quoted = false;
+  for (std::size_t i = 0; i < json.size(); ++i) {
+    const char c = json[i];
+    if (c == '\\') {
+      safe += c;
+      safe += json[++i];
+      continue;
+    }
+    if (c == '"') quoted = !quoted;
+    if (c == '<')
+      safe += "\\u003c";
+    else if (quoted || (c != ' ' && c != '\n'))
+      safe += c;
+  }
+  return safe;
+}
+
+}  // namespace
+
+Status check_report(const std::filesystem::path& path) {
+  if (path.empty()) return {};
+  if (const Result<PendingFile> file = PendingFile::create(path); !file) return forward(file);
+  return {};
+}
+
+Status write_report(const std::filesystem::path& path, const Json& document,
+                    const ReportDetails& details) {
+  if (path.empty()) return {};
+  Result<PendingFile> file = PendingFile::create(path);
+  if (!file) return forward(file);
+  const Json data = {{"answer", answer_of(document)},
+                     {"document", document},
+                     {"timeline", details.timeline},
+                     {"memory", details.memory},
+                     {"roofline", details.roofline},
+                     {"gains", details.gains},
+                     {"accuracy", accuracy_of(details.suites)},
+                     {"reproduce",
+                      {{"command", command_line()},
+                       {"version", std::string("rehearse ") + REHEARSE_VERSION},
+                       {"inputs", inputs_json(details.inputs)}}}};
+  const std::string_view page = report_files::page_html;
+  const std::size_t mark = page.find(kDataMark);
+  for (const std::string& piece : {std::string(page.substr(0, mark)), for_script(json_text(data)),
+                                   std::string(page.substr(mark + kDataMark.size()))})
+    if (Status ok = file->write(piece); !ok) return ok;
+  return file->commit();
+}
+
+}  // namespace rehearse::cli

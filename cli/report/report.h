@@ -1,0 +1,36 @@
+// The report: what a command found as one HTML file, to be read from disk, with no network
+// (docs/report.md). What the page shows is what the command prints as JSON, and beside it what that
+// does not hold.
+//
+//   write_report("out.html", document, {.inputs = {"job.yaml"}});
+#pragma once
+
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "cli/output/json_value.h"
+#include "sim/base/result.h"
+
+namespace rehearse::cli {
+
+/// What pictures need beyond the document. A section without its data is left out.
+struct ReportDetails {
+  std::vector<std::filesystem::path> inputs = {};  ///< shown whole where they are short texts
+  /// Beginnings of names of suites in docs/accuracy.md that measured this kind of prediction.
+  std::vector<std::string> suites = {};
+  Json timeline = {};  ///< timeline_sheet.h
+  Json memory = {};    ///< over the step: memory_curves.h
+  Json roofline = {};  ///< roofline.h
+  Json gains = {};     ///< of single changes: single_changes.h
+};
+
+/// Before long work: fails where the file could not be written. An empty path is none.
+Status check_report(const std::filesystem::path& path);
+
+/// Writes the page, as a whole or not at all; nothing where the path is empty. `document` is what
+/// the command prints with --format json. The same document and details give the same bytes.
+Status write_report(const std::filesystem::path& path, const Json& document,
+                    const ReportDetails& details = {});
+
+}  // namespace rehearse::cli

@@ -1,0 +1,16 @@
+// How far the ops of a step are from what their device could do, for the page of the report.
+#pragma once
+
+#include "cli/output/json_value.h"
+#include "models/step/step.h"
+#include "sim/cluster/cluster.h"
+
+namespace rehearse::cli {
+
+/// `devices`: per kind its `name`, `peak` (FLOP/s of the job's arithmetic), `memory_rate` (B/s) and
+/// `ops`: by name, kind and phase, the largest share of time first, `time_s` of a rank and step,
+/// `flops`, `bytes` and `calls` of it, and `provenance`. FLOPs are those of matrix operations: 0
+/// for others. Null where the ranks' prices cannot be had again.
+Json roofline_of(const step::Spec& spec, const cluster::Cluster& cluster, const step::Step& step);
+
+}  // namespace rehearse::cli

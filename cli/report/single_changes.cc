@@ -1,0 +1,151 @@
+#include "cli/report/single_changes.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include <fmt/core.h>
+
+namespace rehearse::cli {
+namespace {
+
+using strategies::Plan;
+using strategies::Recompute;
+using strategies::Schedule;
+using strategies::Training;
+
+/// The same with links of one type this much faster. Nothing where routes would be others: what
+/// routes were given is not known here.
+std::optional<cluster::Cluster> with_faster(const cluster::Cluster& from, std::uint32_t faster,
+                                            double factor) {
+  cluster::ClusterBuilder builder;
+  // Vertices in their order, so that their ids stay.
+  std::vector<std::optional<DeviceId>> device_at(from.vertices().size());
+  for (std::size_t d = 0; d < from.devices().size(); ++d)
+    device_at[from.devices()[d].vertex.index()] = DeviceId(d);
+  for (const cluster::Node& node : from.nodes()) builder.add_node(node.name);
+  for (std::size_t v = 0; v < from.vertices().size(); ++v) {
+    const cluster::Vertex& vertex = from.vertices()[v];
+    if (!device_at[v]) {
+      builder.add(vertex);
+      continue;
+    }
+    const cluster::Device& device = from.devices()[device_at[v]->index()];
+    const DeviceId added = builder.add_device(device.node, vertex.name, device.model);
+    builder.set_forwards(added, vertex.forwards);
+  }
+  for (std::uint32_t t = 0; t < from.link_types().size(); ++t) {
+    cluster::LinkType type = from.link_types()[t];
+    if (t == faster) type.rate = type.rate * factor;
+    builder.add(std::move(type));
+  }
+  for (const cluster::Link& link : from.links()) {
+    const LinkId added = builder.connect(link.a, link.b, link.type);
+    if (!link.changes.empty()) builder.set_changes(added, link.changes);
+  }
+  Result<cluster::Cluster> built = std::move(builder).build();
+  if (!built || built->devices().size() != from.devices().size()) return std::nullopt;
+  constexpr std::size_t kCompared = 32;
+  const std::size_t every = 1 + from.devices().size() / kCompared;
+  for (std::size_t d = 0; d < from.devices().size(); d += every)
+    if (built->route(DeviceId(0), DeviceId(d)).hops != from.route(DeviceId(0), DeviceId(d)).hops)
+      return std::nullopt;
+  return std::move(*built);
+}
+
+struct Edited {
+  std::string change;
+  Training training;
+  Plan plan;
+};
+
+std::vector<Edited> edits_of(const Training& training, const Plan& plan) {
+  std::vector<Edited> edits;
+  const auto add = [&](std::string change, const auto& edit) {
+    Edited edited{std::move(change), training, plan};
+    edit(edited);
+    edits.push_back(std::move(edited));
+  };
+  add(fmt::format("microbatch {:g}", training.microbatch * 2),
+      [](Edited& e) { e.training.microbatch *= 2; });
+  if (training.microbatch >= 2)
+    add(fmt::format("microbatch {:g}", training.microbatch / 2),
+        [](Edited& e) { e.training.microbatch /= 2; });
+  if (training.recompute == Recompute::kFull)
+    add("selective recomputation", [](Edited& e) { e.training.recompute = Recompute::kSelective; });
+  if (training.recompute != Recompute::kNone)
+    add("no recomputation", [](Edited& e) { e.training.recompute = Recompute::kNone; });
+  if (plan.tensor > 1 && !plan.sequence_parallel)
+    add("sequence parallelism", [](Edited& e) { e.plan.sequence_parallel = true; });
+  if (plan.tensor > 1 && !plan.asynchronous_tensor)
+    add("tensor-parallel collectives beside products",
+        [](Edited& e) { e.plan.asynchronous_tensor = true; });
+  if (plan.pipeline > 1 && plan.interleave == 1 && plan.schedule == Schedule::k1f1b)
+    add("interleaved schedule, 2 chunks a stage", [](Edited& e) {
+      e.plan.schedule = Schedule::kInterleaved;
+      e.plan.interleave = 2;
+    });
+  if ((plan.pipeline > 1 || plan.stages.size() > 1) && plan.interleave == 1 &&
+      plan.schedule != Schedule::kZeroBubble)
+    add("zero-bubble schedule", [](Edited& e) { e.plan.schedule = Schedule::kZeroBubble; });
+  if (!plan.overlap_gradients)
+    add("gradients summed beside backward", [](Edited& e) { e.plan.overlap_gradients = true; });
+  if (plan.zero > 0)
+    add(plan.zero == 1 ? std::string("no ZeRO") : fmt::format("ZeRO-{}", plan.zero - 1),
+        [](Edited& e) { e.plan.zero -= 1; });
+  if (!plan.stages.empty()) return edits;
+  const auto trade = [&](std::uint32_t Plan::*less, std::uint32_t Plan::*more, const char* text) {
+    if (plan.*less % 2 == 0)
+      add(fmt::format("{} (data {})", fmt::format(fmt::runtime(text), plan.*less / 2),
+                      plan.*more * 2),
+          [less, more](Edited& e) {
+            e.plan.*less /= 2;
+            e.plan.*more *= 2;
+          });
+  };
+  trade(&Plan::tensor, &Plan::data, "tensor parallelism {}");
+  trade(&Plan::pipeline, &Plan::data, "pipeline of {}");
+  return edits;
+}
+
+}  // namespace
+
+std::vector<SingleChange> single_changes(const step::Spec& spec, const cluster::Cluster& cluster,
+                                         const step::Step& step, step::Fidelity fidelity) {
+  constexpr double kLeastGain = 0.002;
+  std::vector<SingleChange> changes;
+  const auto consider = [&](std::string change, const step::Spec& edited,
+                            const cluster::Cluster& on) {
+    const Result<step::Step> predicted =
+        step::predict(edited, on, {.fidelity = fidelity, .counterfactuals = false});
+    if (!predicted || predicted->memory.empty()) return;
+    if (predicted->time.value < step.time.value * (1 - kLeastGain))
+      changes.push_back(
+          {std::move(change), predicted->time.value, memory::fullest(predicted->memory)});
+  };
+  for (std::uint32_t t = 0; t < cluster.link_types().size(); ++t)
+    if (const std::optional<cluster::Cluster> faster = with_faster(cluster, t, 2))
+      consider(fmt::format("links {} twice as fast", cluster.link_types()[t].name), spec, *faster);
+  for (Edited& edit : edits_of(spec.training, spec.plan)) {
+    step::Spec edited = spec;
+    edited.training = edit.training;
+    edited.plan = edit.plan;
+    consider(std::move(edit.change), edited, cluster);
+  }
+  std::stable_sort(changes.begin(), changes.end(),
+                   [](const SingleChange& a, const SingleChange& b) { return a.step < b.step; });
+  return changes;
+}
+
+Json changes_json(const std::vector<SingleChange>& changes, Seconds step) {
+  Json list = Json::array();
+  for (const SingleChange& c : changes)
+    list.push_back({{"change", c.change},
+                    {"step_s", c.step.s()},
+                    {"gain", 1 - c.step / step},
+                    {"memory_b", c.memory.peak.value.b()},
+                    {"usable_b", c.memory.device.usable.b()},
+                    {"fits", memory::kFitNames[static_cast<int>(c.memory.fit)]}});
+  return list;
+}
+
+}  // namespace rehearse::cli

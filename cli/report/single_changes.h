@@ -1,0 +1,27 @@
+// What single changes of a job would do, each predicted anew: of the plan, the training, the links.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "cli/output/json_value.h"
+#include "models/memory/memory.h"
+#include "models/step/predict.h"
+
+namespace rehearse::cli {
+
+struct SingleChange {
+  std::string change;  ///< for people: "microbatch 4", "links pcie4_x16 twice as fast"
+  Seconds step = Seconds::s(0);
+  memory::StageMemory memory;  ///< of the stage that is fullest then
+};
+
+/// Those that shorten the step by more than 0.2 %, the most effective first; whether they fit is
+/// said by their memory. Changes that do not suit the workload are left out.
+std::vector<SingleChange> single_changes(const step::Spec& spec, const cluster::Cluster& cluster,
+                                         const step::Step& step, step::Fidelity fidelity);
+
+/// For the page: `change`, `step_s`, `gain` (share of the step), `memory_b`, `usable_b`, `fits`.
+Json changes_json(const std::vector<SingleChange>& changes, Seconds step);
+
+}  // namespace rehearse::cli

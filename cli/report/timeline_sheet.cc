@@ -1,0 +1,203 @@
+#include "cli/report/timeline_sheet.h"
+
+#include <algorithm>
+#include <cmath>
+#include <unordered_map>
+
+#include "cli/output/table.h"
+#include "sim/base/check.h"
+
+namespace rehearse::cli {
+namespace {
+
+constexpr std::size_t kMostBytes = 1'400'000;  // of packed spans and their names
+constexpr std::size_t kLongestName = 160;
+
+std::int64_t ns(Seconds s) { return std::llround(s.s() * 1e9); }
+
+void put(std::string& out, std::uint64_t value) {
+  for (; value >= 128; value >>= 7) out += static_cast<char>(value | 128);
+  out += static_cast<char>(value);
+}
+
+std::uint64_t zigzag(std::int64_t value) {
+  return (static_cast<std::uint64_t>(value) << 1) ^ static_cast<std::uint64_t>(value >> 63);
+}
+
+std::string base64(std::string_view bytes) {
+  constexpr char kDigits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+  std::string text;
+  text.reserve((bytes.size() + 2) / 3 * 4);
+  for (std::size_t i = 0; i < bytes.size(); i += 3) {
+    std::uint32_t group = 0;
+    for (std::size_t k = 0; k < 3; ++k)
+      group = group << 8 | (i + k < bytes.size() ? static_cast<unsigned char>(bytes[i + k]) : 0);
+    for (std::size_t k = 0; k < 4; ++k)
+      text += k <= bytes.size() - i ? kDigits[group >> (18 - 6 * k) & 63] : '=';
+  }
+  return text;
+}
+
+/// What is shown of a lane, and packed.
+struct Shown {
+  std::vector<const TimelineSpan*> spans;  // in the order of start
+};
+
+class Packer {
+ public:
+  Packer(const graph::Timeline& timeline, const std::vector<graph::PathStep>& path)
+      : timeline_(timeline),
+        number_(timeline.ops.size(), 0),
+        critical_(timeline.ops.size(), false) {
+    for (const graph::PathStep& step : path) critical_[step.op.index()] = true;
+  }
+
+  std::string pack(const std::vector<Shown>& lanes) {
+    std::size_t next = 1;
+    for (const Shown& lane : lanes)
+      for (const TimelineSpan* span : lane.spans) {
+        if (span->op) number_[span->op->index()] = next;
+        ++next;
+      }
+    next = 1;
+    std::string out;
+    for (const Shown& lane : lanes) {
+      std::int64_t before = 0;
+      for (const TimelineSpan* span : lane.spans) {
+        const std::int64_t start = ns(span->start);
+        put(out, static_cast<std::uint64_t>(start - before));
+        // From rounded end to rounded start: neighbours do not come to overlap.
+        const std::int64_t end = ns(span->start + span->duration);
+        put(out, static_cast<std::uint64_t>(std::max<std::int64_t>(0, end - start)));
+        const bool critical = span->op && critical_[span->op->index()];
+        put(out, 32 * name_of(span->name) + 2 * static_cast<std::uint64_t>(span->category) +
+                     (critical ? 1 : 0));
+        const std::size_t cause = cause_of(*span);
+        put(out, cause == 0 ? 0
+                            : 1 + zigzag(static_cast<std::int64_t>(cause) -
+                                         static_cast<std::int64_t>(next)));
+        before = start;
+        ++next;
+      }
+    }
+    return out;
+  }
+  const Json& names() const { return names_; }
+  std::size_t bytes_of_names() const { return bytes_of_names_; }
+
+ private:
+  std::uint64_t name_of(std::string_view name) {
+    const auto [known, fresh] = index_.try_emplace(name, index_.size());
+    if (fresh) {
+      std::string shown = shortened(name, kLongestName);
+      bytes_of_names_ += shown.size() + 3;
+      names_.push_back(std::move(shown));
+    }
+    return known->second;
+  }
+
+  /// The number of the nearest span that led to this one; ops without a span are passed over.
+  std::size_t cause_of(const TimelineSpan& span) const {
+    if (!span.op) return 0;
+    std::optional<OpId> cause = timeline_[*span.op].cause;
+    for (std::size_t passed = 0; cause && passed < 10'000; ++passed) {
+      if (number_[cause->index()] != 0) return number_[cause->index()];
+      cause = timeline_[*cause].cause;
+    }
+    return 0;
+  }
+
+  const graph::Timeline& timeline_;
+  std::vector<std::size_t> number_;  // of the span of an op, from 1
+  std::vector<bool> critical_;
+  std::unordered_map<std::string_view, std::uint64_t> index_;
+  Json names_ = Json::array();
+  std::size_t bytes_of_names_ = 0;
+};
+
+}  // namespace
+
+void TimelineSheet::process(std::size_t process, std::string_view name) {
+  processes_.push_back({process, std::string(name)});
+}
+
+void TimelineSheet::thread(std::size_t process, std::size_t thread, std::string_view name) {
+  lanes_.push_back({process, thread, std::string(name)});
+}
+
+TimelineSheet::Lane& TimelineSheet::lane_of(std::size_t process, std::size_t thread) {
+  const auto is = [&](const Lane& lane) {
+    return lane.process == process && lane.thread == thread;
+  };
+  if (last_ >= lanes_.size() || !is(lanes_[last_])) {
+    const auto found = std::find_if(lanes_.begin(), lanes_.end(), is);
+    REHEARSE_CHECK(found != lanes_.end(), "a span on thread {} of process {}, which has no name",
+                   thread, process);
+    last_ = static_cast<std::size_t>(found - lanes_.begin());
+  }
+  return lanes_[last_];
+}
+
+void TimelineSheet::span(const TimelineSpan& span) {
+  lane_of(span.process, span.thread).spans.push_back(span);
+}
+
+Json TimelineSheet::json(const graph::Timeline& timeline, const std::vector<graph::PathStep>& path,
+                         std::size_t most_spans) const {
+  std::vector<const TimelineSpan*> all;
+  Seconds first = Seconds::s(0), end = Seconds::s(0);
+  for (const Lane& lane : lanes_)
+    for (const TimelineSpan& span : lane.spans) {
+      if (all.empty() || span.start < first) first = span.start;
+      end = std::max(end, span.start + span.duration);
+      all.push_back(&span);
+    }
+  if (all.empty()) return {};
+  std::stable_sort(all.begin(), all.end(), [](const TimelineSpan* a, const TimelineSpan* b) {
+    return a->duration > b->duration;
+  });
+  for (std::size_t most = std::min(most_spans, all.size());; most = most * 19 / 20) {
+    std::vector<bool> kept;  // a lane without spans is left out
+    std::vector<Shown> shown;
+    // Of spans as long as the shortest that has room, the first ones.
+    const Seconds shortest = all[most - 1]->duration;
+    const auto of_shortest = static_cast<std::size_t>(
+        std::count_if(all.begin(), all.begin() + static_cast<std::ptrdiff_t>(most),
+                      [&](const TimelineSpan* span) { return span->duration == shortest; }));
+    std::size_t left = of_shortest;
+    Json lanes = Json::array();
+    for (const Process& process : processes_)
+      for (const Lane& lane : lanes_) {
+        if (lane.process != process.number) continue;
+        Shown row;
+        for (const TimelineSpan& span : lane.spans)
+          if (span.duration > shortest || (span.duration == shortest && left > 0)) {
+            if (span.duration == shortest) --left;
+            row.spans.push_back(&span);
+          }
+        if (row.spans.empty()) continue;
+        // Outer before inner, as they nest.
+        std::stable_sort(row.spans.begin(), row.spans.end(),
+                         [](const TimelineSpan* a, const TimelineSpan* b) {
+                           return ns(a->start) != ns(b->start) ? ns(a->start) < ns(b->start)
+                                                               : a->duration > b->duration;
+                         });
+        lanes.push_back(
+            {{"process", process.name}, {"name", lane.name}, {"spans", row.spans.size()}});
+        shown.push_back(std::move(row));
+      }
+    Packer packer(timeline, path);
+    const std::string packed = base64(packer.pack(shown));
+    if (packed.size() + packer.bytes_of_names() > kMostBytes && most > 1) continue;
+    Json json = {
+        {"start_s", first.s()},          {"end_s", end.s()},          {"spans", most},
+        {"left_out", all.size() - most}, {"lanes", std::move(lanes)}, {"categories", Json::array()},
+        {"names", packer.names()},       {"packed", packed}};
+    if (most < all.size()) json["shortest_s"] = shortest.s();
+    for (const std::string_view category : graph::kCategoryNames)
+      json["categories"].push_back(category);
+    return json;
+  }
+}
+
+}  // namespace rehearse::cli

@@ -1,0 +1,57 @@
+// Of a check: the limits and which of them hold, how the steps of both runs lie, and which ops
+// changed by more than noise.
+import { axisX, axisY, dot, gridX, ruleX } from "@observablehq/plot";
+import { chart } from "./chart.js";
+import { el, section, table } from "./dom.js";
+import { axisUnit, count, quantity, signed, text, words } from "./format.js";
+
+const value = (q) => (typeof q === "number" ? q : q?.value);
+const show = (q) => (typeof q === "number" ? text(q, "s") : quantity(q));
+
+/// A table of what is compared: a bar to the right is dearer, one to the left cheaper.
+function compared(caption, name, rows) {
+  const most = Math.max(0.01, ...rows.map((r) => Math.abs(value(r.change) ?? 0)));
+  return table(caption, [
+    { name, cell: (r) => (r.significant ? el("b", {}, r.name) : r.name) },
+    { name: "baseline", right: true, cell: (r) => show(r.baseline) },
+    { name: "candidate", right: true, cell: (r) => show(r.candidate) },
+    { name: "← less   more →", cell: (r) => {
+      const c = value(r.change) ?? 0;
+      return el("span.diverging", { "aria-hidden": "true" }, el(r.significant ? (c > 0 ? "i.worse" : "i.better") : "i", {
+        style: { left: `${50 + Math.min(0, c / most) * 50}%`, width: `${Math.abs(c / most) * 50}%` } }));
+    } },
+    { name: "change", right: true, cell: (r) => (value(r.change) === undefined ? "–" : signed(value(r.change))) },
+    { name: "interval", right: true, cell: (r) => el("span.quiet", {}, r.change_low === undefined ? "" : `${signed(r.change_low)} to ${signed(r.change_high)}`) },
+    { name: "", cell: (r) => (r.significant ? "significant" : el("span.quiet", {}, "noise")) }], rows);
+}
+
+/// Each step of both runs as a point, their means as lines.
+function steps(d) {
+  const runs = ["baseline", "candidate"].map((run) => ({ run, times: d[run]?.step_times_s })).filter((r) => r.times?.length);
+  if (runs.length < 2) return null;
+  const [factor, unit] = axisUnit(runs.flatMap((r) => r.times), "s");
+  const points = runs.flatMap((r) => r.times.map((t) => ({ run: r.run, time: t / factor })));
+  const means = runs.map((r) => ({ run: r.run, time: r.times.reduce((sum, t) => sum + t, 0) / r.times.length / factor }));
+  return [el("h3", {}, "How its steps lie"), chart(`Step times of ${runs.map((r) => `${r.times.length} steps of the ${r.run}`).join(" and ")}`, (width) => ({
+    height: 130, marginLeft: 84, marginBottom: 46, marginTop: 8, x: { nice: true, inset: 8 }, y: { type: "point", domain: runs.map((r) => r.run), padding: 0.6 },
+    marks: [gridX({ stroke: "var(--line)", strokeOpacity: 1, ticks: width / 120 }),
+      dot(points, { x: "time", y: "run", r: 4, fill: (p) => (p.run === "baseline" ? "var(--idle)" : "var(--accent)"), fillOpacity: 0.6 }),
+      ruleX(means, { x: "time", stroke: (p) => (p.run === "baseline" ? "var(--quiet)" : "var(--accent)"), strokeWidth: 1.5 }),
+      axisX({ label: `step time (${unit}); lines: means`, labelOffset: 42, ticks: Math.max(3, width / 120) }), axisY({ label: null, tickSize: 0 })],
+  }))];
+}
+
+export function changes({ document: d }) {
+  const ops = d.ops?.[0]?.baseline === undefined ? [] : [...d.ops].sort((a, b) => Number(b.significant) - Number(a.significant)
+    || Math.abs(value(b.change) ?? 0) - Math.abs(value(a.change) ?? 0));
+  const limits = d.limits ?? d.findings ?? [];
+  if (!ops.length && !limits.length) return null;
+  const changed = ops.filter((op) => op.significant).length;
+  const quantities = Object.entries({ step_time: d.step_time, ...d.quantities }).filter(([, q]) => q?.baseline).map(([name, q]) => ({ ...q, name: words(name) }));
+  return section("changed", "What changed?", ops.length ? `${count(changed)} of ${count(ops.length)} ops changed by more than noise.` : null,
+    limits.length ? table("Limits", [{ name: "limit", cell: (l) => words(l.name) },
+      { name: "verdict", cell: (l) => el(l.verdict === "fail" ? "b.bad" : "b", {}, l.verdict) }, { name: "why", cell: (l) => l.message }], limits) : null,
+    steps(d),
+    quantities.length ? [el("h3", {}, "Of a step"), compared("Quantities of a step, candidate against baseline", "quantity", quantities)] : null,
+    ops.length ? [el("h3", {}, "Of its ops"), compared("Ops, candidate against baseline", "op", ops.slice(0, 60))] : null);
+}

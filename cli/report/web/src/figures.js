@@ -1,0 +1,79 @@
+// The four figures below the answer, each with its interval as a bar.
+import { el } from "./dom.js";
+import { interval, parts, quantity, signed } from "./format.js";
+
+/// A scale from zero, the interval on it as a band, the value as a mark; a limit as a line.
+function bar(q, limit) {
+  const most = Math.max(limit?.value ?? 0, q.high ?? q.value) * 1.06;
+  if (!(most > 0)) return null;
+  const at = (value) => `${(Math.max(0, value) / most * 100).toFixed(2)}%`;
+  const low = q.low ?? q.value, high = q.high ?? q.value;
+  return el("div.range", { "aria-hidden": "true" },
+    el("i.fill", { style: { width: at(q.value) } }),
+    el("i.band", { style: { left: at(low), width: `calc(${at(high)} - ${at(low)} + 1px)` } }),
+    el("i.value", { style: { left: at(q.value) } }),
+    limit ? el("i.limit", { style: { left: at(limit.value) } }) : null);
+}
+
+function card({ name, q, note, limit, plain }) {
+  const [number, unit] = plain ?? parts(q.value, q.unit);
+  const range = q ? interval(q) : "";
+  return el("div.figure", { role: "listitem" },
+    el("div.name", {}, name),
+    el("div.number", {}, number, unit ? el("small", {}, `\u00a0${unit}`) : null),
+    q ? bar(q, limit) : null,
+    el("div.note", {}, [range, note].filter(Boolean).join(range && note ? " · " : "")));
+}
+
+/// A small share, with two decimals.
+const small = (share) => [(share * 100).toFixed(2), "%"];
+const memoryCard = (m) => m && {
+  name: "peak memory per device", q: m, limit: m.usable,
+  note: m.usable ? `of ${quantity(m.usable)}: ${m.verdict ?? (m.fits ? "fits" : "does not fit")}` : "",
+};
+const throughputCard = (d) => d.tokens_per_s
+  ? { name: "throughput", q: { ...d.tokens_per_s, unit: " tokens/s" }, plain: [parts(d.tokens_per_s.value, "")[0], "tokens/s"] }
+  : d.throughput && { name: "throughput", q: { ...d.throughput, unit: d.command === "simulate" && d.job?.input ? "steps/s" : "samples/s" } };
+const costCard = (d) => d.to_target?.cost
+  ? { name: "cost to the target", q: d.to_target.cost, note: d.to_target.time ? `in ${quantity(d.to_target.time)}` : "" }
+  : d.cost_per_step ? { name: "cost of a step", q: d.cost_per_step }
+  : d.to_target?.time ? { name: "time to the target", q: d.to_target.time }
+  : d.energy_per_step ? { name: "energy of a step", q: d.energy_per_step, note: "devices alone" } : null;
+
+const of = {
+  simulate: (d) => [{ name: "step time", q: d.step_time }, throughputCard(d), costCard(d), memoryCard(d.memory_per_device)],
+  replay: (d) => [
+    { name: "step, measured", q: d.step_time.measured },
+    { name: "step, simulated", q: d.step_time.simulated },
+    { name: "error, median of steps", plain: small(d.error.median), note: `worst ${signed(d.error.worst)}` },
+    { name: "not explained by any rule", plain: small(d.residual_share), note: "of the recording" }],
+  whatif: (d) => [
+    { name: "step with the edit", q: d.step_time },
+    { name: "step without it", q: d.baseline.simulated, note: `measured ${quantity(d.baseline.measured)}` },
+    { name: "change", plain: [signed(d.change).replace("\u00a0%", ""), "%"], note: d.change < 0 ? "faster" : "slower" },
+    { name: "error of the replay, median", plain: small(d.error.median), note: `worst ${signed(d.error.worst)}` }],
+  plan: (d) => (d.best?.[0] ? of.simulate({ ...d.best[0], command: "simulate" }) : []),
+  recommend: (d) => {
+    const best = d.options?.[0];
+    return best ? [
+      { name: "time to the target", q: best.time_to_target }, { name: "cost to the target", q: best.cost_to_target },
+      { name: "energy", q: best.energy }, { name: "carbon", q: best.carbon }] : [];
+  },
+  check: (d) => {
+    const s = d.step_time ?? {};
+    const change = typeof s.change === "number" ? { value: s.change, low: s.change_low, high: s.change_high } : s.change;
+    const { low, high } = change ?? {};
+    return [
+      { name: "verdict", plain: [d.verdict, ""] },
+      s.baseline && { name: "step, baseline", q: s.baseline },
+      s.candidate && { name: "step, candidate", q: s.candidate },
+      change && { name: "change", plain: [signed(change.value).replace("\u00a0%", ""), "%"],
+        note: low !== undefined ? `${signed(low)} to ${signed(high)}` : "" }];
+  },
+};
+
+export function figures({ document: d }) {
+  const cards = (of[d.command]?.(d) ?? []).filter((c) => c && (c.plain || typeof c.q?.value === "number"));
+  if (!cards.length) return null;
+  return el("div.figures", { role: "list", "aria-label": "Key figures with 90 % intervals" }, cards.map(card));
+}

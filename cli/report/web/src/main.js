@@ -1,0 +1,29 @@
+// The report: sections in the order in which a reader asks; one without data is left out.
+import { again } from "./again.js";
+import { changes } from "./changes.js";
+import { el } from "./dom.js";
+import { figures } from "./figures.js";
+import { whatHelps } from "./gains.js";
+import { memory } from "./memory.js";
+import { options } from "./options.js";
+import { roofline } from "./roofline.js";
+import { tenants } from "./tenants.js";
+import { timeline } from "./timeline/view.js";
+import { trust } from "./trust.js";
+import { waterfall } from "./waterfall.js";
+
+const data = JSON.parse(document.getElementById("data").textContent);
+const d = data.document;
+const short = { where: "where", help: "what helps", when: "timeline", fit: "memory", hardware: "hardware", options: "options", changed: "changes", tenants: "jobs", trust: "trust", again: "again" };
+
+const sections = [d.options || d.best ? options : null, tenants, changes, waterfall, whatHelps, timeline, memory, roofline, trust, again]
+  .filter(Boolean).map((make) => make(data)).filter(Boolean);
+const verdict = d.verdict ? `verdict ${d.verdict}` : "";
+document.title = `${data.answer.split(":")[0] || d.command} · rehearse ${d.command}`;
+document.getElementById("report").replaceChildren(
+  el("header", {},
+    el("p.kicker", {}, `rehearse ${d.command}`),
+    el("h1", { class: verdict }, data.answer || `rehearse ${d.command}`),
+    figures(data),
+    el("nav", { "aria-label": "Sections" }, sections.map((s) => el("a", { href: `#${s.id}` }, short[s.id] ?? s.id)))),
+  ...sections);

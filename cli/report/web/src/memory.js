@@ -1,0 +1,67 @@
+// Memory over the step, stacked by what takes it, against what the device has.
+import { areaY, axisX, axisY, dot, gridY, ruleY, text as label } from "@observablehq/plot";
+import { chart } from "./chart.js";
+import { el, section, table } from "./dom.js";
+import { parts as apart, percent, quantity, text } from "./format.js";
+import { MEMORY, MEMORY_TITLE, swatch } from "./meaning.js";
+
+const GIB = 2 ** 30;
+
+function picture(curve) {
+  const used = MEMORY.filter(([part]) => curve.bytes[part].some((b) => b > 0));
+  const total = curve.time_s.map((_, i) => used.reduce((sum, [part]) => sum + curve.bytes[part][i], 0) / GIB);
+  const [, unit] = apart(curve.end_s, "s"), factor = curve.end_s / Number(apart(curve.end_s, "s")[0].replace(/\s/g, "") || 1) || 1;
+  const bands = [];
+  // Steps: what a moment holds stays until the next.
+  let below = total.map(() => 0);
+  for (const [part, color] of used) {
+    const above = below.map((b, i) => b + curve.bytes[part][i] / GIB);
+    bands.push(areaY(above.map((_, i) => i), { x: (i) => curve.time_s[i] / factor, y1: below, y2: above, fill: `var(--${color})`, curve: "step-after" }));
+    below = above;
+  }
+  const capacity = curve.usable_b / GIB, peak = curve.peak, at = curve.time_s[peak] / factor;
+  return chart(`Memory of ${curve.name} over the step: at most ${text(total[peak] * GIB, "B")} of ${text(curve.usable_b, "B")}`, (width) => ({
+    height: 280, marginTop: 26, marginBottom: 44,
+    x: { domain: [0, curve.end_s / factor] },
+    y: { domain: [0, Math.max(capacity, total[peak]) * 1.08], nice: true },
+    marks: [
+      gridY({ stroke: "var(--line)", strokeOpacity: 1 }), ...bands,
+      ruleY([capacity], { stroke: "var(--bad)", strokeWidth: 1.5, strokeDasharray: "5 3" }),
+      label([capacity], { x: curve.end_s / factor, y: (d) => d, text: () => `usable: ${text(curve.usable_b, "B")}`, textAnchor: "end", dy: -8, fill: "var(--ink)" }),
+      dot([peak], { x: () => at, y: () => total[peak], r: 4, fill: "var(--paper)", stroke: "var(--ink)", strokeWidth: 1.5 }),
+      label([peak], { x: () => at, y: () => total[peak], text: () => `peak: ${text(total[peak] * GIB, "B")}, ${curve.phase[peak]}`, dy: -11,
+        textAnchor: at > 0.6 * curve.end_s / factor ? "end" : at < 0.25 * curve.end_s / factor ? "start" : "middle", fill: "var(--ink)", stroke: "var(--paper)", strokeWidth: 3 }),
+      axisX({ labelOffset: 40, label: `time in the step (${unit})`, ticks: Math.max(3, width / 110) }), axisY({ label: "GiB", ticks: 5 }),
+    ],
+  }));
+}
+
+export function memory({ memory: m, document: d }) {
+  const parts = d.memory_per_device?.parts;
+  if (!m?.curves?.length && !parts) return null;
+  const peak = d.memory_per_device;
+  const rows = MEMORY.filter(([part]) => parts?.[part]?.value > 0).map(([part, color]) => ({ part, color, q: parts[part] }));
+  const total = rows.reduce((sum, r) => sum + r.q.value, 0);
+  const holder = el("div");
+  const curves = m?.curves ?? [];
+  const order = [...curves].sort((a, b) => share(b) - share(a));
+  const show = (name) => {
+    const curve = curves.find((c) => c.name === name);
+    holder.replaceChildren(picture(curve));
+  };
+  const choice = curves.length > 1 ? el("label", {}, "stage ", el("select", { onchange: (e) => show(e.target.value) },
+    order.map((c, i) => el("option", { value: c.name }, c.name + (i === 0 ? " (fullest)" : ""))))) : null;
+  if (order.length) show(order[0].name);
+  return section("fit", "Does it fit?",
+    peak ? `${quantity(peak)} of ${quantity(peak.usable)} on the fullest device: ${peak.verdict}.` : null,
+    choice ? el("div.tools", {}, choice, m.stages > curves.length ? el("span.quiet", {}, ` the ${curves.length} fullest of ${m.stages} stages`) : null) : null,
+    el("div.beside", {}, holder,
+      rows.length ? table("What takes the memory at the peak", [
+        { name: "at the peak", cell: (r) => [swatch(`var(--${r.color})`), MEMORY_TITLE[r.part]] },
+        { name: "", right: true, cell: (r) => quantity(r.q) },
+        { name: "share", right: true, cell: (r) => percent(r.q.value / total) }], rows) : null),
+    d.remedies?.length ? [el("h3", {}, "What would make it fit"), el("ul", {}, d.remedies.map((r) => el("li", {}, r)))] : null);
+}
+function share(curve) {
+  return MEMORY.reduce((sum, [part]) => sum + curve.bytes[part][curve.peak], 0) / curve.usable_b;
+}

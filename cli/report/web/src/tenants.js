@@ -1,0 +1,23 @@
+// Of jobs on the same devices: what each takes alone and beside the other, and what it loses to what.
+import { el, section, table } from "./dom.js";
+import { interval, quantity, text } from "./format.js";
+import { swatch } from "./meaning.js";
+
+const LOSS = [["compute", "compute", "fewer multiprocessors"], ["memory_bandwidth", "memory", "memory bandwidth"], ["waiting", "idle-2", "waiting for its turn"],
+  ["changes", "idle", "changes of turns"], ["communication", "communication", "links and copies"]];
+
+export function tenants({ document: d }) {
+  if (!d.tenants?.length) return null;
+  const most = Math.max(...d.tenants.map((t) => Math.max(t.alone.value, t.beside.value)));
+  const wide = (time) => `${Math.max(0, time) / most * 100}%`;
+  const lost = LOSS.filter(([key]) => d.tenants.some((t) => Math.abs(t.loss?.[key]?.value ?? 0) > 0));
+  return section("tenants", "What does each lose?", `${d.share?.policy ? `Shared by ${d.share.policy}. ` : ""}A step alone, and what each part of sharing adds to it.`,
+    el("p.legend", {}, el("span", {}, swatch("var(--idle)"), "alone"), lost.map(([, color, title]) => el("span", {}, swatch(`var(--${color})`), title))),
+    table("Jobs on the same devices", [
+      { name: "job", cell: (t) => t.name },
+      { name: "", cell: (t) => el("span.stack.tenant", { "aria-hidden": "true" }, el("i", { style: { width: wide(t.alone.value), background: "var(--idle)" } }),
+        lost.map(([key, color]) => el("i", { style: { width: wide(t.loss?.[key]?.value ?? 0), background: `var(--${color})` } }))) },
+      { name: "alone", right: true, cell: (t) => quantity(t.alone) },
+      { name: "beside", right: true, cell: (t) => el("span", {}, quantity(t.beside), el("div.quiet", {}, interval(t.beside))) },
+      { name: "times as long", right: true, cell: (t) => el("span", {}, text(t.slowdown.value, ""), el("div.quiet", {}, t.slowdown.low === undefined ? "" : `${text(t.slowdown.low, "")} – ${text(t.slowdown.high, "")}`)) }], d.tenants));
+}

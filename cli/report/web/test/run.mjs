@@ -1,0 +1,400 @@
+// The page in a browser: headless Chromium, driven by playwright-core.
+//   node test/run.mjs REHEARSE [--update]
+// REHEARSE is the built program. --update draws the pictures of the documentation anew. Ends with 77,
+// and says why, where something that is needed is missing.
+import assert from "node:assert/strict";
+import { execFileSync } from "node:child_process";
+import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import * as fixtures from "./fixtures.mjs";
+
+const skip = (why) => {
+  console.log(`skipped: ${why}`);
+  process.exit(77);
+};
+const chromiumAt = ["/usr/bin/chromium", "/usr/bin/chromium-browser"].find((path) => existsSync(path));
+if (!chromiumAt) skip("no chromium (apt install chromium)");
+const playwright = await import("playwright-core").catch(() => skip("no playwright-core (npm ci in cli/report/web)"));
+
+const source = fileURLToPath(new URL("../../../../", import.meta.url));
+const program = process.argv[2] ?? join(source, "build/release/rehearse");
+const update = process.argv.includes("--update");
+const template = readFileSync(fileURLToPath(new URL("../../page.html", import.meta.url)), "utf8");
+const folder = mkdtempSync(join(tmpdir(), "rehearse-report-"));
+const browser = await playwright.chromium.launch({ executablePath: chromiumAt, args: ["--no-sandbox", "--disable-gpu"] });
+
+/// A page of what the program would have written: its template around this document.
+function pageOf(name, document, more = {}) {
+  const path = join(folder, `${name}.html`);
+  const data = { answer: `The answer of ${name}`, document, timeline: null, memory: null, roofline: null, gains: null, accuracy: [],
+    reproduce: { command: `rehearse ${document.command}`, version: "rehearse 0", inputs: [] }, ...more };
+  writeFileSync(path, template.replace("@DATA@", () => JSON.stringify(data).replaceAll("<", "\\u003c")));
+  return path;
+}
+function written(name, ...words) {
+  const path = join(folder, `${name}.html`);
+  execFileSync(program, [...words, "--quiet", "--report", path], { cwd: source, stdio: ["ignore", "ignore", "inherit"] });
+  return path;
+}
+
+/// Opens a page; fails the test on an error in it, or where it asks for anything but itself.
+async function open(path, options = {}) {
+  const page = await browser.newPage({ viewport: { width: 1280, height: 900 }, colorScheme: "light", ...options });
+  page.faults = [];
+  page.on("console", (message) => ["error", "warning"].includes(message.type()) && page.faults.push(message.text()));
+  page.on("pageerror", (error) => page.faults.push(error.message));
+  page.on("request", (request) => request.url() !== `file://${path}` && page.faults.push(`asked for ${request.url()}`));
+  await page.goto(`file://${path}`);
+  await page.waitForSelector("h1");
+  await settled(page);
+  return page;
+}
+const settled = (page) => page.evaluate(() => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(() => setTimeout(done, 20)))));
+async function close(page) {
+  assert.deepEqual(page.faults, [], "errors in the console, or requests");
+  await page.close();
+}
+const seen = (page) => page.evaluate(() => {
+  const { state } = document.querySelector(".lanes canvas").rehearse;
+  return { from: state.from, to: state.to, chosen: state.chosen, links: state.links.length, top: state.top };
+});
+const titles = (page) => page.$$eval("h2", (all) => all.map((h) => h.textContent));
+
+const simulated = written("simulate", "simulate", "examples/jobs/gpt2_xl_mixed.yaml");
+const large = written("large", "simulate", "examples/jobs/gpt_175b.yaml");
+const replayed = written("replay", "replay", "examples/recordings/three_steps.json");
+
+const tests = {
+  async "simulate has the sections of a step, no error and no request"() {
+    const page = await open(simulated);
+    assert.deepEqual(await titles(page), ["Where does a step go?", "What would help most?", "What happens when?", "Does it fit?",
+      "How far from the hardware?", "Why should I believe it?", "Again, please"]);
+    assert.match(await page.textContent("h1"), /gpt2_xl on 4 × a100_sxm4_80.*a step.*fits with .* to spare/);
+    assert.equal(await page.locator(".figure").count(), 4);
+    assert.equal(await page.locator(".figure .range").count(), 4);
+    assert.match(await page.textContent("#again"), /rehearse simulate examples\/jobs\/gpt2_xl_mixed.yaml.*rehearse \d/s);
+    assert.match(await page.textContent("#trust"), /withheld\/a100_sxm4_80/);
+    await close(page);
+  },
+
+  async "the parts of the waterfall add up to the step, each from the end of the one before"() {
+    const page = await open(simulated);
+    const bars = await page.$$eval(".waterfall .track", (tracks) => tracks.map((track) => {
+      const bar = track.querySelector("i").getBoundingClientRect(), whole = track.getBoundingClientRect();
+      return [(bar.left - whole.left) / whole.width, bar.width / whole.width];
+    }));
+    let end = 0;
+    for (const [left, width] of bars) {
+      assert.ok(Math.abs(left - end) < 0.006, `${left} after ${end}`);
+      end = left + width;
+    }
+    assert.ok(Math.abs(end - 1) < 0.01, `they end at ${end}`);
+    await close(page);
+  },
+
+  async "replay shows the recording above its simulation, and leaves out what it does not know"() {
+    const page = await open(replayed);
+    assert.deepEqual(await titles(page), ["Where does a step go?", "What would help most?", "What happens when?", "Why should I believe it?", "Again, please"]);
+    const processes = await page.evaluate(() => [...new Set(document.querySelector(".lanes canvas").rehearse.state.lanes.map((l) => l.process))]);
+    assert.deepEqual(processes, ["rank 0 recorded", "rank 0 simulated"]);
+    assert.match(await page.textContent("#help"), /load batches on 4 worker processes--input-pipeline workers=4/);
+    await close(page);
+  },
+
+  async "the timeline zooms by wheel and keys, pans, searches, and shows what a span waited for"() {
+    const page = await open(simulated);
+    const canvas = page.locator(".lanes canvas");
+    await canvas.scrollIntoViewIfNeeded();
+    const whole = await seen(page), box = await canvas.boundingBox();
+    await page.mouse.move(box.x + box.width / 2, box.y + 60);
+    await page.mouse.wheel(0, 0);
+    assert.deepEqual(await seen(page), whole);
+    await canvas.focus();
+    await page.mouse.wheel(0, -300);
+    await settled(page);
+    const closer = await seen(page);
+    assert.ok(closer.to - closer.from < 0.7 * (whole.to - whole.from), "the wheel zooms");
+    await page.keyboard.press("+");
+    await page.keyboard.press("ArrowRight");
+    const panned = await seen(page);
+    assert.ok(panned.to - panned.from < closer.to - closer.from, "a key zooms");
+    assert.ok(panned.from > closer.from, "a key pans");
+    await page.mouse.down();
+    await page.mouse.move(box.x + box.width / 2 + 80, box.y + 60, { steps: 3 });
+    await page.mouse.up();
+    assert.ok((await seen(page)).from < panned.from, "a drag pans");
+    await page.keyboard.press("0");
+    assert.equal((await seen(page)).to, whole.to);
+
+    await page.fill("#timeline-search", "block backward");
+    assert.match(await page.textContent("output[for=timeline-search]"), /\d+ spans, .* in all/);
+    await page.press("#timeline-search", "Enter");
+    const found = await seen(page);
+    assert.ok(found.chosen >= 0 && found.links > 0);
+    assert.match(await page.textContent(".details"), /block backward.*waited for/s);
+    const before = await page.textContent(".details b");
+    await page.click(".chain button >> nth=0");
+    assert.notEqual((await seen(page)).chosen, found.chosen, "a link of the chain chooses that span");
+    assert.ok(before);
+    await page.fill("#timeline-search", "no such op");
+    assert.match(await page.textContent("output[for=timeline-search]"), /no span/);
+    await page.fill("#timeline-search", "");
+
+    // A click chooses what lies under it: the first compute span begins at the left.
+    await canvas.focus();
+    await page.keyboard.press("Escape");
+    await page.keyboard.press("0");
+    const at = await page.evaluate(() => {
+      const { state } = document.querySelector(".lanes canvas").rehearse, lane = state.lanes[0], i = lane.first;
+      return { x: ((state.spans.start[i] + state.spans.end[i]) / 2 - state.from) / (state.to - state.from) * state.width, y: lane.y + 4, i };
+    });
+    await canvas.click({ position: { x: at.x, y: at.y } });
+    assert.equal((await seen(page)).chosen, at.i);
+    await close(page);
+  },
+
+  async "options: sorting, filtering, axes; a point and its row mark each other"() {
+    const page = await open(pageOf("recommend", fixtures.recommend()));
+    const column = (n) => page.$$eval(`.options tbody td:nth-child(${n})`, (cells) => cells.map((c) => c.textContent));
+    const heading = await page.$$eval(".options th", (all) => all.map((th) => th.textContent.replace(/ [▴▾]/, "")));
+    const cost = heading.indexOf("cost") + 1;
+    assert.ok(cost > 0);
+    await page.click(`.options th:nth-child(${cost}) button`);
+    const costs = (await column(cost)).map(parseFloat);
+    assert.deepEqual(costs, [...costs].sort((a, b) => a - b));
+    await page.click(`.options th:nth-child(${cost}) button`);
+    assert.deepEqual((await column(cost)).map(parseFloat), [...costs].reverse());
+    assert.equal(await page.getAttribute(`.options th:nth-child(${cost})`, "aria-sort"), "descending");
+    assert.equal((await column(1)).length, 25);
+
+    await page.fill("#options-filter", "GCP");
+    assert.equal((await column(1)).length, 5);
+    await settled(page);
+    assert.equal(await page.locator("svg [data-option]").count(), 5);
+    await page.fill("#options-filter", "");
+    await settled(page);
+
+    const row = page.locator(".options tbody tr").nth(3), id = await row.getAttribute("data-option");
+    await row.click();
+    assert.equal(await page.getAttribute(`svg [data-option="${id}"]`, "aria-pressed"), "true");
+    assert.equal(await page.locator("svg .chosen").count(), 1);
+    const other = (Number(id) + 5) % 25;
+    await page.locator(`svg [data-option="${other}"]`).focus();
+    await page.keyboard.press("Enter");
+    assert.equal(await page.locator("tr.chosen").getAttribute("data-option"), String(other));
+
+    await page.check("input[name=axis][value=carbon]");
+    await settled(page);
+    assert.match(await page.textContent("#options svg"), /carbon/);
+    await page.check("text=unbeaten only");
+    assert.equal((await column(1)).length, fixtures.recommend().pareto.length);
+    await close(page);
+  },
+
+  async "plan and check: what the contract says is shown"() {
+    const plan = await open(pageOf("plan", fixtures.plan()));
+    assert.deepEqual(await titles(plan), ["Which should I take?", "Where does a step go?", "Again, please"]);
+    assert.equal(await plan.locator(".options tbody tr").count(), 11);  // ten, and one of the front that is not among them
+    await close(plan);
+    const shared = await open(pageOf("shared", fixtures.tenants()));
+    assert.deepEqual(await titles(shared), ["What does each lose?", "Again, please"]);
+    assert.match(await shared.textContent("#tenants tbody"), /resnet\.yaml.*20\.0\sms.*50\.0\sms.*2\.50/s);
+    await close(shared);
+    const check = await open(pageOf("check", fixtures.check()));
+    assert.deepEqual(await titles(check), ["What changed?", "Again, please"]);
+    assert.match(await check.textContent("[aria-label^=Ops] tbody tr"), /flash_fwd.*\+8\.0.*significant/);
+    await close(check);
+  },
+
+  async "a hostile name is text, and never run"() {
+    const recording = join(folder, "hostile.json");
+    const name = JSON.stringify(fixtures.hostile);
+    const text = readFileSync(join(source, "examples/recordings/three_steps.json"), "utf8");
+    assert.ok(text.includes('"gemm_128x128"'));
+    writeFileSync(recording, text.replaceAll('"gemm_128x128"', name));
+    for (const path of [written("hostile", "replay", recording), pageOf("hostile-check", fixtures.check()),
+      pageOf("hostile-simulate", fixtures.simulate(), { answer: fixtures.hostile, timeline: fixtures.timeline(160, [fixtures.hostile]) })]) {
+      const page = await open(path);
+      assert.equal(await page.evaluate(() => window.hacked), undefined);
+      assert.equal(await page.locator("#report script, #report img").count(), 0);
+      assert.ok((await page.textContent("#report")).includes("</script><script>window.hacked=1"), `${path} shows the name`);
+      await close(page);
+    }
+  },
+
+  async "a script that is not the page's own does not run"() {
+    const path = pageOf("foreign", fixtures.check());
+    writeFileSync(path, readFileSync(path, "utf8").replace("<script type=", "<script>window.hacked = 1</script><script type="));
+    const page = await open(path);
+    assert.equal(await page.evaluate(() => window.hacked), undefined);
+    assert.match(page.faults.join(), /Content Security Policy/);
+    await page.close();
+  },
+
+  async "dark, narrow and printed"() {
+    const dark = await open(simulated, { colorScheme: "dark" });
+    const paper = (page) => page.evaluate(() => getComputedStyle(document.body).backgroundColor);
+    const channels = (color) => color.match(/\d+/g).slice(0, 3).map(Number);
+    assert.ok(Math.max(...channels(await paper(dark))) < 60, "dark paper");
+    const fill = await dark.evaluate(() => document.querySelector(".lanes canvas").rehearse.state.palette.category[0]);
+    await dark.emulateMedia({ colorScheme: "light" });
+    await settled(dark);
+    assert.ok(Math.min(...channels(await paper(dark))) > 240, "light paper");
+    assert.notEqual(await dark.evaluate(() => document.querySelector(".lanes canvas").rehearse.state.palette.category[0]), fill, "the timeline follows");
+    await dark.emulateMedia({ colorScheme: "dark", media: "print" });
+    await settled(dark);
+    assert.ok(Math.min(...channels(await paper(dark))) > 240, "paper is light in print");
+    assert.equal(await dark.locator("nav").isVisible(), false);
+    await dark.setViewportSize({ width: 720, height: 1000 }); // A4 less its margins
+    await settled(dark);
+    assert.ok(await dark.evaluate(() => document.documentElement.scrollWidth <= document.documentElement.clientWidth), "nothing is wider than the paper");
+    assert.ok((await dark.pdf({ format: "A4" })).length > 20000);
+    await close(dark);
+    const narrow = await open(simulated, { viewport: { width: 390, height: 800 } });
+    assert.ok(await narrow.evaluate(() => document.documentElement.scrollWidth <= document.documentElement.clientWidth), "nothing is wider than the screen");
+    await close(narrow);
+  },
+
+  async "text stands out from its ground, in light and in dark"() {
+    for (const colorScheme of ["light", "dark"]) {
+      const page = await open(simulated, { colorScheme });
+      const worst = await page.evaluate(() => {
+        const c = Object.assign(document.createElement("canvas"), { width: 1, height: 1 }).getContext("2d", { willReadFrequently: true }), known = new Map();
+        const ink = (color) => {
+          if (!known.has(color)) known.set(color, luminance(color));
+          return known.get(color);
+        };
+        const luminance = (color) => {
+          c.clearRect(0, 0, 1, 1);
+          c.fillStyle = color;
+          c.fillRect(0, 0, 1, 1);
+          const [r, g, b] = [...c.getImageData(0, 0, 1, 1).data].map((v) => ((v /= 255) <= 0.04045 ? v / 12.92 : ((v + 0.055) / 1.055) ** 2.4));
+          return 0.2126 * r + 0.7152 * g + 0.0722 * b;
+        };
+        const ground = (e) => {
+          for (; e; e = e.parentElement) if (!/rgba\(.*, 0\)|transparent/.test(getComputedStyle(e).backgroundColor)) return getComputedStyle(e).backgroundColor;
+          return "white";
+        };
+        let least = [99, ""];
+        for (const e of document.querySelectorAll("#report *")) {
+          if (![...e.childNodes].some((n) => n.nodeType === 3 && n.textContent.trim()) || !e.checkVisibility()) continue;
+          const style = getComputedStyle(e), of = e instanceof SVGElement ? (style.fill === "none" ? style.color : style.fill) : style.color;
+          const [a, b] = [ink(of), ink(ground(e))], ratio = (Math.max(a, b) + 0.05) / (Math.min(a, b) + 0.05);
+          if (ratio < least[0]) least = [ratio, `${e.tagName}.${e.className} ${e.textContent.slice(0, 40)}`];
+        }
+        return least;
+      });
+      assert.ok(worst[0] >= 4.5, `${colorScheme}: ${worst}`);
+      await close(page);
+    }
+  },
+
+  async "all controls are reached by Tab and have names"() {
+    const page = await open(pageOf("recommend", fixtures.recommend(), { timeline: fixtures.timeline(160) }));
+    const unnamed = await page.$$eval("button, input, select, canvas, [role=button], [tabindex]", (all) => all.filter((e) =>
+      e.tabIndex >= 0 && !e.getAttribute("aria-label") && !e.textContent.trim() && !e.labels?.length && !e.title).map((e) => e.outerHTML.slice(0, 120)));
+    assert.deepEqual(unnamed, []);
+    const reached = new Set();
+    for (let i = 0; i < 75; ++i) {
+      await page.keyboard.press("Tab");
+      reached.add(await page.evaluate(() => document.activeElement.id || document.activeElement.tagName + (document.activeElement.dataset?.option !== undefined ? " option" : "")));
+    }
+    for (const wanted of ["timeline-search", "CANVAS", "options-filter", "TR option", "path option"]) assert.ok(reached.has(wanted), `${wanted} in ${[...reached]}`);
+    await close(page);
+  },
+
+  async "a hundred thousand spans are drawn within the budget of a frame, in a page below 2 MB"() {
+    assert.ok(statSync(large).size < 2e6, `${statSync(large).size} bytes`);
+    const many = pageOf("many", fixtures.simulate(), { timeline: fixtures.timeline(100000) });
+    assert.ok(statSync(many).size < 2e6);
+    // Against as much of a canvas filled with as many rectangles as it has columns and lanes: what no
+    // drawing of that many pixels can do without. Both in one run, the least of several each.
+    const page = await open(many);
+    const [timeline, plain, spans] = await page.evaluate(() => {
+      const { paint, state } = document.querySelector(".lanes canvas").rehearse;
+      const canvas = document.querySelector(".lanes canvas"), context = canvas.getContext("2d");
+      const other = document.createElement("canvas");
+      other.width = canvas.width;
+      other.height = canvas.height;
+      const empty = other.getContext("2d");
+      const least = (what, flushed) => {
+        let best = Infinity;
+        for (let i = 0; i < 15; ++i) {
+          const from = performance.now();
+          what();
+          flushed.getImageData(0, 0, 1, 1);
+          best = Math.min(best, performance.now() - from);
+        }
+        return best;
+      };
+      const fill = () => {
+        empty.clearRect(0, 0, other.width, other.height);
+        empty.fillStyle = "#123456";
+        for (let lane = 0; lane < state.lanes.length; ++lane)
+          for (let x = 0; x < state.width; ++x) empty.fillRect(x, lane * 20, 0.75, 16);
+      };
+      return [least(paint, context), least(fill, empty), state.spans.count];
+    });
+    console.log(`    100,000 spans: ${timeline.toFixed(1)} ms; as many columns without them: ${plain.toFixed(1)} ms`);
+    assert.equal(spans, 100000);
+    assert.ok(timeline < 8 * plain + 2, `${timeline} ms against ${plain} ms`);
+    page.faults = page.faults.filter((fault) => !fault.includes("willReadFrequently")); // of the measurement
+    await close(page);
+  },
+};
+
+/// The pictures of the documentation.
+async function pictures() {
+  const images = join(source, "docs/images");
+  mkdirSync(images, { recursive: true });
+  const shot = async (path, name, selector, options = {}, before = async () => {}) => {
+    const page = await open(path, { viewport: { width: 1080, height: 900 }, ...options });
+    await before(page);
+    await settled(page);
+    await page.locator(selector).first().screenshot({ path: join(images, `${name}.png`) });
+    await close(page);
+  };
+  await shot(large, "report-answer", "header");
+  await shot(large, "report-where", "#where");
+  await shot(large, "report-help", "#help");
+  await shot(simulated, "report-timeline", "#when", { colorScheme: "dark" }, async (page) => {
+    await page.locator(".lanes canvas").focus();
+    await page.fill("#timeline-search", "gradients");
+    await page.press("#timeline-search", "Enter");
+    await page.fill("#timeline-search", "");
+    for (let i = 0; i < 3; ++i) await page.locator("button[title='zoom out']").click();
+  });
+  await shot(large, "report-memory", "#fit");
+  await shot(large, "report-hardware", "#hardware");
+  await shot(pageOf("recommend", fixtures.recommend()), "report-options", "#options");
+}
+
+let failed = 0;
+try {
+  if (update) await pictures();
+  else {
+    const run = async ([name, test]) => {
+      const from = Date.now();
+      try {
+        await test();
+        console.log(`ok    ${name} (${Date.now() - from} ms)`);
+      } catch (error) {
+        ++failed;
+        console.log(`FAIL  ${name}\n${error.stack}`);
+      }
+    };
+    // Three at a time; the one that measures, alone.
+    const all = Object.entries(tests), last = all.pop();
+    const next = async () => {
+      for (let test = all.shift(); test; test = all.shift()) await run(test);
+    };
+    await Promise.all([next(), next(), next()]);
+    await run(last);
+  }
+} finally {
+  await browser.close();
+  rmSync(folder, { recursive: true });
+}
+process.exit(failed ? 1 : 0);

@@ -1,0 +1,151 @@
+// --report FILE: one page, whole or absent, the same bytes each time, that holds what the command
+// prints as JSON.
+#include <catch2/catch.hpp>
+
+#include "tests/support/data.h"
+#include "tests/support/json_check.h"
+#include "tests/support/rehearse.h"
+
+namespace rehearse {
+namespace {
+
+using test::Json;
+using test::kExample;
+
+constexpr char kJob[] = "examples/jobs/gpt2_xl_mixed.yaml";
+
+std::string page_of(std::vector<std::string> arguments, const std::string& name) {
+  const std::filesystem::path path = test::scratch_folder() / name;
+  arguments.insert(arguments.end(), {"--report", path.string()});
+  const test::Ran ran = test::rehearse(arguments);
+  INFO(ran.errors);
+  REQUIRE(ran.code == 0);
+  CHECK(test::names_in(path.parent_path()) == std::vector<std::string>{name});
+  return test::text_of(path);
+}
+
+Json data_of(const std::string& page) {
+  const std::string begin = "id=\"data\">";
+  const std::size_t from = page.find(begin) + begin.size();
+  return Json::parse(page.substr(from, page.find("</script>", from) - from));
+}
+
+TEST_CASE("a page holds what the command prints as JSON") {
+  const std::vector<std::vector<std::string>> commands = {
+      {"simulate", kJob}, {"replay", kExample}, {"whatif", kExample, "--scale", "kernel:0.5"}};
+  for (std::vector<std::string> arguments : commands) {
+    INFO(arguments.front());
+    const Json data = data_of(page_of(arguments, "page.html"));
+    arguments.insert(arguments.end(), {"--format", "json"});
+    CHECK(data["document"] == Json::parse(test::rehearse(arguments).out));
+    CHECK(data["timeline"]["spans"].get<int>() > 10);
+    CHECK_FALSE(data["accuracy"].empty());
+    CHECK(data["reproduce"]["command"].get<std::string>().starts_with("rehearse " +
+                                                                      arguments.front()));
+  }
+}
+
+TEST_CASE("the page of a job has memory, roofline and changes that were simulated") {
+  const Json data = data_of(page_of({"simulate", kJob}, "page.html"));
+  const Json& curves = data["memory"]["curves"];
+  REQUIRE(curves.size() == 2);
+  for (const Json& curve : curves) {
+    const std::size_t moments = curve["time_s"].size();
+    CHECK(std::is_sorted(curve["time_s"].begin(), curve["time_s"].end()));
+    for (const auto& [part, bytes] : curve["bytes"].items()) CHECK(bytes.size() == moments);
+  }
+  // The fullest moment of the fullest stage is the peak of the document.
+  double most = 0;
+  for (const Json& curve : curves) {
+    double sum = 0;
+    for (const auto& [part, bytes] : curve["bytes"].items())
+      sum += bytes[curve["peak"].get<std::size_t>()].get<double>();
+    if (sum / curve["usable_b"].get<double>() > most) most = sum / curve["usable_b"].get<double>();
+  }
+  const Json& memory = data["document"]["memory_per_device"];
+  CHECK(most == Approx(memory["value"].get<double>() / memory["usable"]["value"].get<double>()));
+
+  // Ops of all kinds of devices together are the compute time, as a mean over ranks.
+  double time = 0, ranks = 0;
+  for (const Json& device : data["roofline"]["devices"]) {
+    ranks += device["ranks"].get<double>();
+    for (const Json& op : device["ops"])
+      time += op["time_s"].get<double>() * device["ranks"].get<double>();
+  }
+  CHECK(time / ranks == Approx(data["document"]["breakdown"]["compute"]["value"].get<double>()));
+
+  REQUIRE_FALSE(data["gains"].empty());
+  const double step = data["document"]["step_time"]["value"].get<double>();
+  for (const Json& gain : data["gains"]) {
+    CHECK(gain["step_s"].get<double>() < step);
+    CHECK(gain["gain"].get<double>() == Approx(1 - gain["step_s"].get<double>() / step));
+  }
+}
+
+TEST_CASE("a change of the page is what the changed job file says") {
+  const Json data = data_of(page_of({"simulate", kJob}, "page.html"));
+  const auto wanted =
+      std::find_if(data["gains"].begin(), data["gains"].end(),
+                   [](const Json& gain) { return gain["change"] == "selective recomputation"; });
+  REQUIRE(wanted != data["gains"].end());
+  std::string job = test::text_of(test::source_file(kJob));
+  const std::size_t at = job.find("recompute: full");
+  REQUIRE(at != std::string::npos);
+  job.replace(at, 15, "recompute: selective");
+  const std::string path = test::write_scratch("job.yaml", job).string();
+  const Json changed = Json::parse(test::rehearse({"simulate", path, "--format", "json"}).out);
+  CHECK(wanted->at("step_s").get<double>() ==
+        Approx(changed["step_time"]["value"].get<double>()).epsilon(1e-9));
+  CHECK(wanted->at("memory_b").get<double>() ==
+        Approx(changed["memory_per_device"]["value"].get<double>()));
+}
+
+TEST_CASE("Chakra jobs have a page too") {
+  const Json data =
+      data_of(page_of({"simulate", "--chakra", "examples/chakra/transformer", "--ranks", "32",
+                       "--cluster", "examples/clusters/dgx_h100_x4.yaml", "--comm-groups",
+                       "examples/chakra/transformer.groups.json", "--fidelity", "closed"},
+                      "page.html"));
+  CHECK(data["timeline"]["lanes"][0]["process"] == "all 32 ranks");
+  CHECK(data["roofline"].is_null());
+}
+
+TEST_CASE("the same command gives the same page") {
+  const std::filesystem::path path = test::scratch_folder() / "page.html";
+  std::string first;
+  for (int i = 0; i < 2; ++i) {
+    REQUIRE(test::rehearse({"replay", kExample, "--report", path.string()}).code == 0);
+    if (i == 0) first = test::text_of(path);
+  }
+  CHECK(first == test::text_of(path));
+}
+
+TEST_CASE("a page that cannot be written is an error before the work, and nothing is left") {
+  for (const std::vector<std::string>& command :
+       {std::vector<std::string>{"simulate", kJob}, {"replay", kExample}}) {
+    std::vector<std::string> arguments = command;
+    arguments.insert(arguments.end(), {"--report", "/no/such/folder/page.html"});
+    test::check_failed(test::rehearse(arguments), 1, "/no/such/folder");
+  }
+}
+
+TEST_CASE("nothing is coloured where stdout is no terminal") {
+  CHECK(test::rehearse({"replay", kExample}).out.find('\033') == std::string::npos);
+  CHECK(test::rehearse({"replay", kExample, "--no-color"}).out.find('\033') == std::string::npos);
+}
+
+TEST_CASE("Markdown of a step is a comment: the answer, figures, parts, changes, rows folded") {
+  for (const std::vector<std::string>& command :
+       {std::vector<std::string>{"simulate", kJob}, {"replay", kExample}}) {
+    std::vector<std::string> arguments = command;
+    arguments.insert(arguments.end(), {"--format", "markdown"});
+    const std::string text = test::rehearse(arguments).out;
+    INFO(text);
+    for (const char* part : {"**", "| where a step goes |", "| what would help most |",
+                             "<details><summary>", "90 % interval"})
+      CHECK(text.find(part) != std::string::npos);
+  }
+}
+
+}  // namespace
+}  // namespace rehearse
