@@ -215,10 +215,13 @@ TEST_CASE("Frameworks get the keys of their documentation") {
                .schedule = strategies::Schedule::kInterleaved,
                .zero = 1,
                .sequence_parallel = true};
-  Launch launch{
-      spec, cluster,
-      workload::Transformer{
-          .hidden = 1024, .layers = 12, .heads = 16, .vocabulary = 32000, .sequence = 1024}};
+  Launch launch{spec, cluster,
+                workload::Transformer{.name = "gpt",
+                                      .hidden = 1024,
+                                      .layers = 12,
+                                      .heads = 16,
+                                      .vocabulary = 32000,
+                                      .sequence = 1024}};
   const Result<Emitted> megatron = emit(Framework::kMegatron, launch);
   REQUIRE(megatron);
   for (const char* flag :
