@@ -60,6 +60,9 @@ class RatioReporter final : public benchmark::ConsoleReporter {
       row(name + "5000/8000", name + "5000/1000", "of the speed per job");
       row(name + "40000/8000", name + "40000/1000", "of the speed per job");
     }
+    row("plans/evaluate", "plans/evaluate_alone", "times as fast");
+    row("plans/bound", "plans/evaluate", "times as fast");
+    row("plans/search/1024/1", "plans/evaluate", "times as fast per plan seen");
     row("replay/lower/ranks/4", "replay/lower/ranks/1", "of the speed per op");
     row("replay/run/ranks/4", "replay/run/ranks/1", "of the speed per op");
   }

@@ -135,6 +135,14 @@ TEST_CASE("the page of JSON names every key that a command writes") {
          "--share", "mps:40%"},
         shared);
   check({"replay", kExample, "--beside", kExample}, shared);
+  const std::string open =
+      test::write_scratch("open.yaml",
+                          "workload: {model: gpt2}\ntraining: {global_batch: 8}\n"
+                          "plan: {context: 1, offload: none}\n"
+                          "cluster: {instance: p4d.24xlarge, count: 1}\nregion: us-east-1\n")
+          .string();
+  check({"plan", open}, test::section_of(page, "## simulate"));
+  check({"plan", open, "--emit", "deepspeed"}, test::section_of(page, "## simulate"));
 
   const std::string study =
       test::write_scratch("study.yaml", test::join_lines(study_of_the_page())).string();
