@@ -207,7 +207,7 @@ class Finder {
     return rank(plans, question);
   }
 
-  /// Puts them in their order, without those that no longer keep the limits.
+  /// By what they were run as; those that break the limits now are left out.
   Status rank(std::vector<FoundPlan>& plans, const Question& question) const {
     std::stable_sort(plans.begin(), plans.end(), [&](const FoundPlan& a, const FoundPlan& b) {
       return of(a.figures, request_.objective) < of(b.figures, request_.objective);
