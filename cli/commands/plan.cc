@@ -127,26 +127,35 @@ Result<PlanRequest> request_of(const PlanOptions& options, const JobFile& file,
   return request;
 }
 
-/// The dimensions of the job's model, as far as the file has them.
-std::optional<workload::Transformer> model_of(const std::filesystem::path& path) {
+/// The job's model, as far as the file describes one.
+struct Model {
+  std::optional<workload::Transformer> dimensions = {};
+  bool dropout = false;
+};
+Model model_of(const std::filesystem::path& path) {
   const Result<YamlFile> file = YamlFile::load(path);
-  if (!file) return std::nullopt;
+  if (!file) return {};
   const std::optional<YamlMap> map = file->root().map("workload");
-  if (!map || map->has("recording")) return std::nullopt;
+  if (!map || map->has("recording")) return {};
   std::optional<workload::Description> model =
       workload::read_model_description(*map, path.parent_path());
-  if (!model || !std::holds_alternative<workload::Transformer>(*model)) return std::nullopt;
-  return std::get<workload::Transformer>(std::move(*model));
+  if (!model || !std::holds_alternative<workload::Transformer>(*model)) return {};
+  return {std::get<workload::Transformer>(std::move(*model)),
+          map->optional<bool>("dropout").value_or(false)};
 }
 
 /// The best plan that the framework can express; the first error where none can.
 Result<Exit> write_launch(const Planned& planned, const PlanOptions& options,
                           const Globals& globals) {
   const auto framework = static_cast<Framework>(index_of(kFrameworkNames, options.emit));
-  const std::optional<workload::Transformer> model = model_of(options.job_file);
+  const Model model = model_of(options.job_file);
   std::optional<Error> first;
   for (std::size_t i = 0; i < planned.best.size(); ++i) {
-    const Launch launch{planned.best[i].file.spec, planned.file.cluster, model};
+    const step::Step& step = planned.best[i].step;
+    Launch launch{planned.best[i].file.spec, planned.file.cluster, model.dimensions, model.dropout};
+    launch.headline = fmt::format(
+        "{}: {} a step ({} – {}), as predicted", plan_words(launch.spec.training, launch.spec.plan),
+        to_string(step.time.value, 4), to_string(step.time.low, 4), to_string(step.time.high, 4));
     const Result<Emitted> emitted = emit(framework, launch);
     if (!emitted) {
       if (!first) first = emitted.error();
@@ -156,8 +165,6 @@ Result<Exit> write_launch(const Planned& planned, const PlanOptions& options,
       globals.warn(
           fmt::format("plan {} of the best, since {}", i + 1, first->diagnostics.front().problem));
     for (const std::string& note : emitted->notes) globals.warn(note);
-    globals.warn(fmt::format("{}: {} a step", plan_words(launch.spec.training, launch.spec.plan),
-                             to_string(planned.best[i].step.time.value, 4)));
     const Formats formats = {.text = [&] { return emitted->text; },
                              .json =
                                  [&] {

@@ -19,6 +19,8 @@ struct Launch {
   const cluster::Cluster& cluster;
   /// Absent: its dimensions are not known, as those of a recording.
   std::optional<workload::Transformer> model;
+  bool dropout = false;
+  std::string headline = {};  ///< what is launched, in a line
 };
 
 struct Emitted {

@@ -69,6 +69,7 @@ Result<Emitted> emit_deepspeed(const Launch& launch) {
     json["optimizer"]["params"]["momentum"] = 0.9;
   Emitted emitted;
   emitted.text = json_text(json);
+  emitted.notes.push_back(launch.headline);
   emitted.notes.push_back(
       fmt::format("launch with: deepspeed --num_nodes {} --num_gpus {} "
                   "YOUR_SCRIPT --deepspeed_config FILE",

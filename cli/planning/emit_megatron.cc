@@ -165,10 +165,15 @@ Result<Emitted> emit_megatron(const Launch& launch) {
   add_parallelism(parallel, spec);
   add_training(training, spec.training);
   add_model(model, *launch.model);
+  if (!launch.dropout) {
+    model.add("--attention-dropout 0");
+    model.add("--hidden-dropout 0");
+  }
   const std::size_t nodes = launch.cluster.nodes().size();
   Emitted emitted;
   emitted.text = fmt::format(
       "#!/bin/bash\n"
+      "# {7}\n"
       "# On each of {0} nodes, from the folder of Megatron-LM: NODE_RANK=… MASTER_ADDR=… {1}\n"
       "set -euo pipefail\n"
       "export CUDA_DEVICE_MAX_CONNECTIONS={2}\n\n"
@@ -185,7 +190,7 @@ Result<Emitted> emit_megatron(const Launch& launch) {
       "  pretrain_gpt.py \"${{PARALLEL[@]}}\" \"${{TRAINING[@]}}\" \"${{MODEL[@]}}\" "
       "\"${{RUN[@]}}\"\n",
       nodes, "bash launch.sh", spec.plan.zero >= 2 ? 8 : 1, parallel.text(), training.text(),
-      model.text(), launch.cluster.nodes().front().devices.size());
+      model.text(), launch.cluster.nodes().front().devices.size(), launch.headline);
   return emitted;
 }
 

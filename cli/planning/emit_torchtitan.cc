@@ -75,9 +75,10 @@ Result<Emitted> emit_torchtitan(const Launch& launch) {
   std::string& text = emitted.text;
   const std::size_t nodes = launch.cluster.nodes().size();
   text = fmt::format(
-      "# On each of {} nodes: torchrun --nproc_per_node {} --nnodes {} --rdzv_backend c10d \\\n"
+      "# {3}\n"
+      "# On each of {0} nodes: torchrun --nproc_per_node {1} --nnodes {2} --rdzv_backend c10d \\\n"
       "#   --rdzv_endpoint $MASTER_ADDR:29500 -m torchtitan.train --job.config_file FILE\n",
-      nodes, launch.cluster.nodes().front().devices.size(), nodes);
+      nodes, launch.cluster.nodes().front().devices.size(), nodes, launch.headline);
   const Flavor* flavor = flavor_of(launch.model);
   if (flavor == nullptr)
     emitted.notes.push_back(

@@ -9,6 +9,7 @@
 #include <fmt/core.h>
 
 #include "cli/planning/no_plan.h"
+#include "cli/planning/plan_words.h"
 #include "cli/planning/step_bill.h"
 #include "models/step/devices.h"
 #include "sim/engine/simgrid.h"
@@ -49,16 +50,15 @@ class Finder {
       : spec_(spec),
         cluster_(cluster),
         request_(request),
+        ranks_(request.ranks.value_or(static_cast<std::uint32_t>(cluster.devices().size()))),
         costs_(spec, cluster),
         bill_(costs_.kinds(), request.place) {}
 
   Result<FoundPlans> run() {
     for (std::size_t f = 0; f < strategies::kFigures; ++f)
       if (Status ok = check_known(static_cast<Figure>(f)); !ok) return forward(ok);
-    const std::uint32_t ranks =
-        request_.ranks.value_or(static_cast<std::uint32_t>(cluster_.devices().size()));
     const Result<Space> space =
-        Space::of(spec_.workload, spec_.training, spec_.plan, ranks, request_.axes);
+        Space::of(spec_.workload, spec_.training, spec_.plan, ranks_, request_.axes);
     if (!space) return forward(space);
     const Question question = question_of(*space);
     const auto begin = std::chrono::steady_clock::now();
@@ -66,7 +66,7 @@ class Finder {
                                                 {request_.threads, request_.progress});
     const std::chrono::duration<double> took = std::chrono::steady_clock::now() - begin;
     if (!found) return forward(found);
-    if (found->best.empty()) return no_plan(*space, question, *found);
+    if (found->best.empty()) return no_plan(*space, question);
     FoundPlans plans;
     plans.candidates_seen = found->seen;
     plans.candidates_evaluated = found->evaluated;
@@ -80,7 +80,7 @@ class Finder {
         strategies::Candidate c = space->at(judged.index);
         to->push_back({std::move(c.training), std::move(c.plan), judged.figures, {}});
       }
-    if (Status ok = confirm(plans); !ok) return forward(ok);
+    if (Status ok = confirm(plans, question); !ok) return forward(ok);
     return plans;
   }
 
@@ -133,34 +133,34 @@ class Finder {
     };
   }
 
-  tl::unexpected<Error> no_plan(const Space& space, const Question& question, const Found& found) {
-    const auto least = [&](Figure figure) {
-      Question other{.objective = figure};
-      other.at_most[static_cast<std::size_t>(Figure::kMemory)] = kFits * costs_.usable().b();
-      other.keep = 1;
-      return request_.search(space, other, new_judge(other), {request_.threads, {}});
+  tl::unexpected<Error> no_plan(const Space& space, const Question& question) {
+    const SearchAgain again = [&](const Space& other, Figure figure, const Figures& at_most) {
+      const Question alone{.objective = figure, .at_most = at_most, .keep = 1};
+      return request_.search(other, alone, new_judge(alone), {request_.threads, {}});
     };
     return why_no_plan(
-        {spec_, cluster_, space, question, request_.at_most}, found, costs_,
-        [this](const step::PlanCost& cost) { return bill_.of(cost); }, least);
+        {spec_, cluster_, space, question, request_.at_most, ranks_, costs_.usable() * kFits},
+        costs_, again);
   }
 
   /// Runs the best as simulate does, and ranks them anew.
-  Status confirm(FoundPlans& plans) const {
+  Status confirm(FoundPlans& plans, const Question& question) const {
     if (!request_.confirm) return {};
     const step::Fidelity first = *request_.confirm == step::Fidelity::kSimgrid
                                      ? step::Fidelity::kMessage
                                      : *request_.confirm;
     plans.confirmed = plans.best.size();
-    if (Status ok = run_all(plans.best, first); !ok) return ok;
+    if (Status ok = run_all(plans.best, first, question); !ok) return ok;
     if (plans.best.size() > request_.keep) plans.best.resize(request_.keep);
     if (first == *request_.confirm) return {};
     if (Status ok = engine::check_simgrid(); !ok) return ok;
     plans.confirmed = plans.best.size();
-    return run_all(plans.best, *request_.confirm);
+    return run_all(plans.best, *request_.confirm, question);
   }
 
-  Status run_all(std::vector<FoundPlan>& plans, step::Fidelity fidelity) const {
+  /// In their order, without those that no longer keep the limits.
+  Status run_all(std::vector<FoundPlan>& plans, step::Fidelity fidelity,
+                 const Question& question) const {
     std::vector<std::optional<Error>> errors(plans.size());
     // SimGrid is one per process.
     const unsigned threads = fidelity == step::Fidelity::kSimgrid ? 1 : request_.threads;
@@ -179,7 +179,28 @@ class Finder {
     std::stable_sort(plans.begin(), plans.end(), [&](const FoundPlan& a, const FoundPlan& b) {
       return of(a.figures, request_.objective) < of(b.figures, request_.objective);
     });
-    return {};
+    const auto breaks = [&](const FoundPlan& plan) { return !keeps(plan, question); };
+    if (!std::all_of(plans.begin(), plans.end(), breaks)) {
+      std::erase_if(plans, breaks);
+      return {};
+    }
+    const FoundPlan& first = plans.front();
+    std::string nearest = "nearest: " + plan_words(first.training, first.plan);
+    for (std::size_t f = 0; f < strategies::kFigures; ++f)
+      if (const auto figure = static_cast<Figure>(f);
+          of(request_.at_most, figure) < of(strategies::kNoLimits, figure))
+        nearest += fmt::format(", {} {}", strategies::kFigureNames[f],
+                               figure_words(figure, of(first.figures, figure)));
+    return fail("no plan keeps the limits once it is run, though some do by closed forms",
+                "limits that are a little wider", nearest);
+  }
+
+  /// Memory is the same in every model.
+  static bool keeps(const FoundPlan& plan, const Question& question) {
+    for (std::size_t f = 0; f < strategies::kFigures; ++f)
+      if (f != static_cast<std::size_t>(Figure::kMemory) && plan.figures[f] > question.at_most[f])
+        return false;
+    return true;
   }
 
   Figures figures_of(const step::Step& step) const {
@@ -196,6 +217,7 @@ class Finder {
   const step::Spec& spec_;
   const cluster::Cluster& cluster_;
   const PlanRequest& request_;
+  const std::uint32_t ranks_;
   step::PlanCosts costs_;
   StepBill bill_;
 };

@@ -1,11 +1,13 @@
 #include "cli/planning/no_plan.h"
 
+#include <algorithm>
+#include <cmath>
+
 #include <fmt/core.h>
 
 #include "cli/planning/plan_words.h"
 #include "models/step/devices.h"
 #include "strategies/lay_out.h"
-#include "strategies/memory_savers.h"
 
 namespace rehearse::cli {
 namespace {
@@ -27,32 +29,82 @@ std::string limit_words(Figure figure, double value) {
 
 class Reason {
  public:
-  Reason(const FailedSearch& failed, step::PlanCosts& costs) : failed_(failed), costs_(costs) {}
+  Reason(const FailedSearch& failed, step::PlanCosts& costs, const SearchAgain& again)
+      : failed_(failed), costs_(costs), again_(again) {
+    fits_[static_cast<std::size_t>(Figure::kMemory)] = most();
+  }
 
   /// Nothing fits on the devices: what the nearest lacks, and the change that would help most.
-  tl::unexpected<Error> nothing_fits(const std::optional<strategies::Judged>& nearest) const {
-    const double most = of(failed_.question.at_most, Figure::kMemory);
-    if (!nearest)
-      return fail("no plan of this job can be laid out on the cluster: " +
-                  costs_.why().diagnostics.front().problem);
-    const Candidate c = failed_.space.at(nearest->index);
-    const std::optional<memory::StageMemory> needs = memory_of(c);
+  tl::unexpected<Error> nothing_fits() const {
+    const Result<Found> least = again_(failed_.space, Figure::kMemory, strategies::kNoLimits);
+    if (!least) return forward(least);
+    std::optional<memory::StageMemory> needs;
+    std::optional<Candidate> c;
+    if (!least->best.empty()) {
+      c = failed_.space.at(least->best.front().index);
+      needs = memory_of(*c);
+    }
     if (!needs)
       return fail("no plan of this job can be laid out on the cluster: " +
                   costs_.why().diagnostics.front().problem);
-    const double missing = needs->peak.value.b() - most * needs->device.usable.b() / usable();
+    const double may = most() * needs->device.usable.b() / costs_.usable().b();
     return fail(
         fmt::format("no plan fits: the nearest ({}) needs {} of the {} that may be used on {}, {} "
                     "too much; of these {} states, {} activations",
-                    plan_words(c.training, c.plan), to_string(needs->peak.value),
-                    to_string(Bytes::b(most)), needs->device.name, to_string(Bytes::b(missing)),
+                    words(*c), to_string(needs->peak.value), to_string(Bytes::b(may)),
+                    needs->device.name, to_string(Bytes::b(needs->peak.value.b() - may)),
                     to_string(needs->parts.states()),
                     to_string(needs->parts.activations + needs->parts.loss)),
-        {}, what_would_fit(c, most));
+        {}, what_would_fit(*needs, may));
+  }
+
+  /// Each figure that has a limit, at its least.
+  tl::unexpected<Error> out_of_reach() const {
+    std::string together;
+    for (const Figure figure : set_figures()) {
+      const Result<Found> one = again_(failed_.space, figure, fits_);
+      if (!one) return forward(one);
+      if (one->best.empty()) return nothing_fits();
+      const strategies::Judged& best = one->best.front();
+      const double limit = of(failed_.asked, figure);
+      if (of(best.figures, figure) > limit)
+        return fail(fmt::format("no plan has a {}", limit_words(figure, limit)), {},
+                    fmt::format("nearest: {} ({})", figure_words(figure, of(best.figures, figure)),
+                                words(failed_.space.at(best.index))));
+      together +=
+          fmt::format("{}a {}", together.empty() ? "" : " and ", limit_words(figure, limit));
+    }
+    return fail(fmt::format("no plan has {} at once", together), {}, at_the_edges());
   }
 
  private:
-  double usable() const { return costs_.usable().b(); }
+  double most() const { return failed_.fits.b(); }
+  static std::string words(const Candidate& c) { return plan_words(c.training, c.plan); }
+
+  std::vector<Figure> set_figures() const {
+    std::vector<Figure> figures;
+    for (std::size_t f = 0; f < kFigures; ++f)
+      if (is_set(failed_.asked, static_cast<Figure>(f))) figures.push_back(static_cast<Figure>(f));
+    return figures;
+  }
+
+  /// With all limits but one, how near plans come to that one.
+  std::string at_the_edges() const {
+    std::string text;
+    for (const Figure figure : set_figures()) {
+      Figures limits = failed_.question.at_most;
+      limits[static_cast<std::size_t>(figure)] =
+          figure == Figure::kMemory ? most() : of(strategies::kNoLimits, figure);
+      const Result<Found> found = again_(failed_.space, figure, limits);
+      if (!found || found->best.empty()) continue;
+      const strategies::Judged& best = found->best.front();
+      text += fmt::format("{}{} with {} instead ({})", text.empty() ? "nearest: " : ", or ",
+                          strategies::kFigureNames[static_cast<std::size_t>(figure)],
+                          figure_words(figure, of(best.figures, figure)),
+                          words(failed_.space.at(best.index)));
+    }
+    return text;
+  }
 
   std::optional<memory::StageMemory> memory_of(const Candidate& c) const {
     const Result<workload::Layout> layout =
@@ -63,69 +115,39 @@ class Reason {
     return memory::fullest(*memory);
   }
 
-  /// One change of the nearest plan, or two, whichever fits first.
-  std::string what_would_fit(const Candidate& c, double most) const {
-    const double share = most / usable();
-    std::optional<strategies::MemorySaver> least;
-    double least_share = 0;
-    for (const auto& saver : strategies::memory_savers(c.training, c.plan)) {
-      const auto memory = memory_of({saver.training, saver.plan});
-      if (!memory) continue;
-      if (memory->share() <= share)
-        return fmt::format("would fit: {} ({})", saver.change, to_string(memory->peak.value));
-      if (!least || memory->share() < least_share) {
-        least = saver;
-        least_share = memory->share();
+  /// With nothing kept as given; else how many devices there would have to be.
+  std::string what_would_fit(const memory::StageMemory& needs, double may) const {
+    const Result<strategies::Space> free = strategies::Space::of(
+        failed_.spec.workload, failed_.spec.training, failed_.spec.plan, failed_.ranks, {});
+    if (free && free->size() > failed_.space.size()) {
+      const Result<Found> found = again_(*free, Figure::kStepTime, fits_);
+      if (found && !found->best.empty()) {
+        const strategies::Judged& best = found->best.front();
+        return fmt::format("would fit, were nothing kept as given: {} ({})",
+                           words(free->at(best.index)),
+                           figure_words(Figure::kMemory, of(best.figures, Figure::kMemory)));
       }
     }
-    if (least)
-      for (const auto& saver : strategies::memory_savers(least->training, least->plan)) {
-        const auto memory = memory_of({saver.training, saver.plan});
-        if (memory && memory->share() <= share)
-          return fmt::format("would fit: {} and {} ({})", least->change, saver.change,
-                             to_string(memory->peak.value));
-      }
-    return "more devices, or devices with more memory";
+    return fmt::format(
+        "would fit: some {} such devices, or as many with {} each",
+        static_cast<std::uint64_t>(std::ceil(needs.peak.value.b() / may * failed_.ranks)),
+        to_string(needs.peak.value));
   }
 
   const FailedSearch& failed_;
   step::PlanCosts& costs_;
+  const SearchAgain& again_;
+  Figures fits_ = strategies::kNoLimits;  // on the devices, and no limit but that
 };
 
 }  // namespace
 
-tl::unexpected<Error> why_no_plan(const FailedSearch& failed, const Found& found,
-                                  step::PlanCosts& costs,
-                                  const std::function<Figures(const step::PlanCost&)>& figures,
-                                  const std::function<Result<Found>(Figure)>& least) {
-  // Each limit alone: is it within reach?
-  std::string together;
-  for (std::size_t f = 0; f < kFigures; ++f) {
-    const auto figure = static_cast<Figure>(f);
-    if (!is_set(failed.asked, figure)) continue;
-    const Result<Found> one = least(figure);
-    if (!one) return forward(one);
-    if (one->best.empty()) return Reason(failed, costs).nothing_fits(found.nearest);
-    const strategies::Judged& best = one->best.front();
-    const Candidate c = failed.space.at(best.index);
-    if (of(best.figures, figure) > of(failed.asked, figure))
-      return fail(fmt::format("no plan has a {}", limit_words(figure, of(failed.asked, figure))),
-                  {},
-                  fmt::format("nearest: {} ({})", figure_words(figure, of(best.figures, figure)),
-                              plan_words(c.training, c.plan)));
-    together += fmt::format("{}a {}", together.empty() ? "" : " and ",
-                            limit_words(figure, of(failed.asked, figure)));
-  }
-  if (together.empty() || !found.nearest) return Reason(failed, costs).nothing_fits(found.nearest);
-  const Candidate c = failed.space.at(found.nearest->index);
-  const auto cost = costs.of(c.training, c.plan, Bytes::gib(1e9));
-  std::string nearest = fmt::format("nearest: {}", plan_words(c.training, c.plan));
-  if (cost)
-    for (std::size_t f = 0; f < kFigures; ++f)
-      if (const auto figure = static_cast<Figure>(f); is_set(failed.asked, figure))
-        nearest += fmt::format(", {} {}", strategies::kFigureNames[f],
-                               figure_words(figure, of(figures(*cost), figure)));
-  return fail(fmt::format("no plan has {} at once", together), {}, nearest);
+tl::unexpected<Error> why_no_plan(const FailedSearch& failed, step::PlanCosts& costs,
+                                  const SearchAgain& again) {
+  const Reason reason(failed, costs, again);
+  const bool asked = std::any_of(failed.asked.begin(), failed.asked.end(),
+                                 [](double limit) { return std::isfinite(limit); });
+  return asked ? reason.out_of_reach() : reason.nothing_fits();
 }
 
 }  // namespace rehearse::cli

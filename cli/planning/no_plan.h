@@ -14,12 +14,15 @@ struct FailedSearch {
   const strategies::Space& space;
   const strategies::Question& question;
   const strategies::Figures& asked;  ///< the limits that somebody set
+  std::uint32_t ranks;
+  Bytes fits;  ///< what a plan may need of the smallest device
 };
 
-/// `least` finds the plan that fits with the least of a figure.
-tl::unexpected<Error> why_no_plan(
-    const FailedSearch& failed, const strategies::Found& found, step::PlanCosts& costs,
-    const std::function<strategies::Figures(const step::PlanCost&)>& figures,
-    const std::function<Result<strategies::Found>(strategies::Figure)>& least);
+/// Searches a space by a figure, within limits, for the best alone.
+using SearchAgain = std::function<Result<strategies::Found>(
+    const strategies::Space&, strategies::Figure, const strategies::Figures& at_most)>;
+
+tl::unexpected<Error> why_no_plan(const FailedSearch& failed, step::PlanCosts& costs,
+                                  const SearchAgain& again);
 
 }  // namespace rehearse::cli

@@ -37,8 +37,9 @@ Result<Estimate<Seconds>> CollectivePrices::of(const Op& op, const Stage& stage)
 Result<std::uint32_t> CollectivePrices::likeness(const Op& op, const Stage& stage) {
   const workload::Degrees& d = stage.degrees;
   const strategies::GroupKind kind = strategies::group_kind(op);
-  const Key key{op.collective, kind,     stage.first_rank, d.tensor,      d.context,
-                d.data,        d.expert, d.whole_experts,  stage.together};
+  const Key key{{static_cast<std::uint32_t>(op.collective) * 8 + static_cast<std::uint32_t>(kind),
+                 stage.first_rank, d.tensor, d.context, d.data, d.expert, d.whole_experts,
+                 stage.together}};
   if (const auto known = known_.find(key); known != known_.end()) return known->second;
   if (Status ok = has_devices(stage); !ok) return forward(ok);
   std::vector<DeviceId> devices;

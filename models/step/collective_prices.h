@@ -6,8 +6,9 @@
 // prices these are. Groups are looked up once per place and shape, which plans of a search share.
 #pragma once
 
+#include <array>
+#include <cstdint>
 #include <map>
-#include <tuple>
 #include <unordered_map>
 #include <vector>
 
@@ -38,15 +39,28 @@ class CollectivePrices {
   const std::vector<job::Pricing>& pricings() const { return pricings_; }
 
  private:
-  using Key = std::tuple<CollectiveKind, strategies::GroupKind, std::uint32_t, std::uint32_t,
-                         std::uint32_t, std::uint32_t, std::uint32_t, bool, std::uint32_t>;
+  /// What decides which ranks a group holds.
+  struct Key {
+    std::array<std::uint32_t, 8> parts;
+    friend bool operator==(const Key&, const Key&) = default;
+  };
+  struct HashOfKey {
+    std::size_t operator()(const Key& key) const {
+      std::uint64_t hash = 0;
+      for (const std::uint32_t part : key.parts) {
+        hash = (hash ^ part) * 0x9e3779b97f4a7c15ULL;
+        hash ^= hash >> 32;
+      }
+      return hash;
+    }
+  };
 
   Status has_devices(const workload::Stage& stage) const;
 
   const cluster::Cluster& cluster_;
   const job::Rules& rules_;
   job::Schedules schedules_;
-  std::map<Key, std::uint32_t> known_;  ///< which of distinct_
+  std::unordered_map<Key, std::uint32_t, HashOfKey> known_;  ///< which of distinct_
   struct Distinct {
     CollectiveKind kind;
     job::GroupSchedule schedule;

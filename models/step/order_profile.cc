@@ -24,6 +24,18 @@ void keep(std::vector<OrderProfile::Moment>& fullest, OrderProfile::Moment momen
   fullest.push_back(std::move(moment));
 }
 
+/// From the last slot of the chunk on.
+OrderProfile::Rest rest_of(const std::vector<Slot>& order, std::uint32_t chunk,
+                           std::uint32_t chunks) {
+  OrderProfile::Rest rest{chunk, {}};
+  rest.passes.resize(chunks);
+  for (auto slot = order.rbegin(); slot != order.rend(); ++slot) {
+    ++rest.passes[slot->chunk][static_cast<std::size_t>(slot->pass)];
+    if (slot->chunk == chunk) break;
+  }
+  return rest;
+}
+
 OrderProfile profile_of(const std::vector<Slot>& order, std::uint32_t chunks) {
   OrderProfile profile;
   profile.first_chunk = order.front().chunk;
@@ -36,6 +48,14 @@ OrderProfile profile_of(const std::vector<Slot>& order, std::uint32_t chunks) {
     }
     profile.weights_behind += slot.pass == Pass::kBackwardWeights;
   }
+  std::vector<bool> seen(chunks, false);
+  std::uint32_t first_through = order.back().chunk;
+  for (auto slot = order.rbegin(); slot != order.rend(); ++slot) {
+    if (!seen[slot->chunk]) first_through = slot->chunk;
+    seen[slot->chunk] = true;
+  }
+  profile.first_through = rest_of(order, first_through, chunks);
+  profile.last_through = rest_of(order, order.back().chunk, chunks);
   const Pass frees = profile.splits_weights ? Pass::kBackwardWeights : Pass::kBackward;
   std::vector<std::uint32_t> held(chunks, 0);
   for (const Slot& slot : order) {

@@ -7,6 +7,7 @@
 #include <tuple>
 #include <vector>
 
+#include "strategies/layer_run.h"
 #include "strategies/plan.h"
 #include "strategies/schedule.h"
 
@@ -24,6 +25,13 @@ struct OrderProfile {
     std::vector<std::uint32_t> held;  ///< by chunk
   };
   std::vector<Moment> fullest = {};
+  /// What runs from the last slot of a chunk to the end: passes by chunk.
+  struct Rest {
+    std::uint32_t chunk;
+    std::vector<std::array<std::uint32_t, strategies::kPasses>> passes;
+  };
+  /// Of the chunk that is through first, and of that which is through last.
+  Rest first_through, last_through;
 };
 
 class OrderProfiles {

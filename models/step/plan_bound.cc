@@ -51,7 +51,7 @@ class PlanBound::Plans {
     places_.resize(chunks_.size());
     PlanCost cost{Seconds::s(0), Bytes::b(0), std::vector(b_.rooms_.size(), Seconds::s(0))};
     std::vector<const OrderProfile*> orders;
-    std::vector<double> rest, last_rest;
+    std::vector<double> rest;
     for (std::uint32_t s = 0; s < p; ++s) {
       if (Status ok = enter(s); !ok) return forward(ok);
       orders.push_back(order_);
@@ -61,28 +61,54 @@ class PlanBound::Plans {
       cost.busy[kind] += Seconds::s(computing * stage_.degrees.ranks() * kRounding);
       cost.memory = std::max(cost.memory, memory(kind));
     }
-    double longest = 0, before = 0;
     // What a microbatch takes through the places before one, forward and back.
     std::vector<double> ahead = {0}, behind = {0};
     for (const Place& place : places_) {
-      ahead.push_back(ahead.back() + place.forward);
-      behind.push_back(behind.back() + place.backward);
+      ahead.push_back(ahead.back() + place.passes[index(Pass::kForward)]);
+      behind.push_back(behind.back() + place.passes[index(Pass::kBackward)]);
     }
-    const std::uint32_t v = static_cast<std::uint32_t>(places_.size()) / p;
+    const double fixed = b_.spec_.conditions.fixed.s();
+    double longest = 0;
     for (std::uint32_t s = 0; s < p; ++s) {
-      double busy = 0;
-      for (std::uint32_t c = 0; c < v; ++c) busy += m_ * places_[c * p + s].busy();
       const OrderProfile& order = *orders[s];
-      before = ahead[order.first_chunk * p + s] + busy;
+      double end = ahead[order.first_chunk * p + s];
+      std::array<double, 2> sums = {}, gathers = {};
+      for (std::uint32_t c = 0; c * p < places_.size(); ++c) {
+        const Place& place = places_[c * p + s];
+        end += m_ * place.busy();
+        for (std::size_t k = 0; k < 2; ++k) {
+          sums[k] += place.sums.sum[k];
+          gathers[k] += place.sums.gather[k];
+        }
+      }
       const std::uint32_t last = order.last_chunk * p + s;
-      const double tail = behind[last] - order.weights_behind * places_[last].weights;
-      longest = std::max({longest, before + rest[s], before + tail + rest[0]});
+      const double tail =
+          behind[last] - order.weights_behind * places_[last].passes[index(Pass::kBackwardWeights)];
+      // Sums begin with the last pass of their chunk; the optimizer waits for all of them.
+      double ready = end;
+      if (sums_behind_) {
+        const double all = std::max(sums[0], sums[1]);
+        const LayerSums& own = places_[order.last_through.chunk * p + s].sums;
+        ready = std::max({end, end - work_of(order.first_through, s) + all,
+                          end - work_of(order.last_through, s) + std::max(own.sum[0], own.sum[1])});
+      }
+      longest = std::max({longest, ready + rest[s] + fixed, end + tail + rest[0] + fixed,
+                          ready + std::max(gathers[0], gathers[1])});
     }
-    cost.step = Seconds::s(longest * kRounding) + b_.spec_.conditions.fixed;
+    cost.step = Seconds::s(longest * kRounding);
     return cost;
   }
 
  private:
+  /// Of a stage, what is left of its order.
+  double work_of(const OrderProfile::Rest& rest, std::uint32_t s) const {
+    double sum = 0;
+    for (std::uint32_t c = 0; c < rest.passes.size(); ++c)
+      for (std::size_t pass = 0; pass < strategies::kPasses; ++pass)
+        sum += rest.passes[c][pass] * places_[c * plan_.pipeline + s].passes[pass];
+    return sum;
+  }
+
   /// Times and facts of a stage.
   Status enter(std::uint32_t s) {
     const std::uint32_t p = plan_.pipeline;
@@ -112,16 +138,37 @@ class PlanBound::Plans {
     const auto times = b_.times_of(
         *rank_, stage_, {.weights = order_->splits_weights, .recompute = order_->splits_recompute});
     if (!times) return forward(times);
+    const auto sums = b_.sums_of(*rank_, stage_, training_, plan_);
+    if (!sums) return forward(sums);
+    const bool by_layer = plan_.zero == 3 && p == 1 && !order_->splits_recompute;
+    const bool by_pass = plan_.zero == 2 && m_ > 1;
+    sums_behind_ = !by_pass && !(plan_.zero == 3 && p == 1);
     busy_ = 0;
     for (std::uint32_t c = 0; c < v; ++c) {
       Place& place = places_[c * p + s];
       for (const Part& part : *own_[c]) {
         const LayerTimes& t = (**times)[part.layer];
-        place.forward += part.count * t.all[index(Pass::kForward)];
-        place.backward += part.count * t.all[index(Pass::kBackward)];
-        place.weights += part.count * t.all[index(Pass::kBackwardWeights)];
-        place.recompute += part.count * t.all[index(Pass::kRecompute)];
-        for (const double computing : t.computing) busy_ += part.count * computing;
+        const LayerSums& own = (**sums)[part.layer];
+        for (std::size_t pass = 0; pass < strategies::kPasses; ++pass) {
+          double beside = 0;
+          for (std::size_t k = 0; k < 2; ++k) {
+            double one = 0;
+            if (by_layer && pass == index(Pass::kForward)) one = own.gather[k];
+            if (by_layer && pass == index(Pass::kBackward))
+              one = own.sum[k] + (rank_->layers[part.layer].has_backward ? own.gather[k] : 0);
+            if (by_pass && pass == index(Pass::kBackward)) one = own.sum[k];
+            beside = std::max(beside, one);
+          }
+          // As closed_step takes what runs beside a layer.
+          place.passes[pass] +=
+              part.count * (std::max(t.all[pass], beside) +
+                            b_.spec_.conditions.beside * std::min(t.all[pass], beside));
+          busy_ += part.count * t.computing[pass];
+        }
+        for (std::size_t k = 0; k < 2; ++k) {
+          place.sums.sum[k] += part.count * own.sum[k];
+          if (!(plan_.zero == 3 && p == 1)) place.sums.gather[k] += part.count * own.gather[k];
+        }
       }
     }
     return {};
@@ -206,7 +253,8 @@ class PlanBound::Plans {
   Rank* rank_ = nullptr;
   std::vector<const std::vector<Part>*> own_ = {};
   const OrderProfile* order_ = nullptr;
-  double busy_ = 0;  // computing, of one microbatch through all chunks
+  double busy_ = 0;           // computing, of one microbatch through all chunks
+  bool sums_behind_ = false;  // gradients are summed behind the last backward
 };
 
 Bytes PlanBound::least_usable() const {
@@ -240,7 +288,8 @@ PlanBound::Rank PlanBound::facts_of(workload::Workload workload) {
     LayerFacts facts{.parameters = strategies::parameters_of(layer),
                      .kept = layer.kept_bytes().b(),
                      .updates = layer.step.empty(),
-                     .recomputes = !layer.recompute.empty()};
+                     .recomputes = !layer.recompute.empty(),
+                     .has_backward = !layer.backward.empty()};
     facts.transient = memory::backward_transient(layer).b();
     rank.layers.push_back(facts);
     for (const std::vector<Op>* ops : {&layer.forward, &layer.backward, &layer.recompute})
@@ -280,6 +329,48 @@ Result<const std::vector<PlanBound::LayerTimes>*> PlanBound::times_of(Rank& rank
   }
   rank.at.emplace(place, &known->second);
   return &known->second;
+}
+
+Result<const std::vector<PlanBound::LayerSums>*> PlanBound::sums_of(Rank& rank, const Stage& stage,
+                                                                    const Training& training,
+                                                                    const Plan& plan) {
+  const auto key = std::tuple(stage.first_rank, stage.together, stage.degrees.data, plan.zero);
+  const auto known = rank.sums.find(key);
+  if (known != rank.sums.end()) return &known->second;
+  std::vector<LayerSums> sums(rank.layers.size());
+  const double each = strategies::summed_bytes(training, plan) * plan.compression;
+  bool known_pieces = plan.synchronization == Synchronization::kAllReduce && plan.overlap_gradients;
+  // Below that, layers share buckets. Embedding and head may share a matrix besides.
+  for (const LayerFacts& facts : rank.layers)
+    known_pieces = known_pieces && (plan.zero == 3 || facts.parameters.summed() == 0 ||
+                                    facts.parameters.summed() * each >= plan.bucket.b());
+  const double weights = plan.zero == 3 ? strategies::stored_bytes(training.dtype)
+                                        : strategies::state_bytes(training, plan).weights;
+  for (std::size_t l = 0; known_pieces && l < sums.size(); ++l) {
+    const Parameters& parameters = rank.layers[l].parameters;
+    if (spec_.workload.tied_embedding && l + 1 == sums.size()) continue;
+    for (const bool expert : {false, true}) {
+      const double count = expert ? parameters.expert : parameters.dense;
+      if (count == 0 || stage.degrees.sharers(expert) <= 1) continue;
+      const auto price = [&](CollectiveKind kind, double bytes, double& to) -> Status {
+        Op op = strategies::collective("", kind, workload::Axis::kData, count * bytes);
+        op.expert = expert;
+        const Result<Estimate<Seconds>> time = collectives_.of(op, stage);
+        if (!time) return forward(time);
+        to = time->value.s();
+        return {};
+      };
+      if (Status ok =
+              price(plan.zero == 0 ? CollectiveKind::kAllReduce : CollectiveKind::kReduceScatter,
+                    each, sums[l].sum[expert]);
+          !ok)
+        return forward(ok);
+      if (plan.zero == 0) continue;
+      if (Status ok = price(CollectiveKind::kAllGather, weights, sums[l].gather[expert]); !ok)
+        return forward(ok);
+    }
+  }
+  return &rank.sums.emplace(key, std::move(sums)).first->second;
 }
 
 Result<std::vector<PlanBound::LayerTimes>> PlanBound::priced(const Rank& rank, const Stage& stage,

@@ -2,9 +2,11 @@
 //
 // Time: no stage can begin before the first microbatch has come through those before it, nor end
 // before the last one's gradients have gone back through them; in between it computes all its
-// passes, each with the collectives that it waits for. Memory: the states, and what the stage keeps
-// at the fullest moment of its order. What runs beside computing, transfers between stages, sums of
-// gradients and buffers count nothing. (Property test: never above closed_step and memory_on.)
+// passes, each with the collectives that it waits for. Gradients that are summed behind backward
+// are summed one after the other, and weights gathered behind the update likewise. Memory: the
+// states, and what the stage keeps at the fullest moment of its order. Transfers between stages,
+// most of what runs beside computing, and buffers count nothing. (Property test: never above
+// closed_step and memory_on.)
 #pragma once
 
 #include <map>
@@ -40,6 +42,11 @@ class PlanBound {
   struct LayerTimes {
     std::array<double, strategies::kPasses> all = {}, computing = {};
   };
+  /// Collectives of a layer among those that hold the same parameters: dense ones, and experts,
+  /// which have a stream of their own.
+  struct LayerSums {
+    std::array<double, 2> sum = {}, gather = {};
+  };
   /// Of a workload rewritten for a rank.
   struct LayerFacts {
     strategies::Parameters parameters;
@@ -47,6 +54,7 @@ class PlanBound {
     double transient = 0;  ///< of its backward
     bool updates = false;  ///< the optimizer's pass is the usual one
     bool recomputes = false;
+    bool has_backward = false;
   };
   struct Rank {
     workload::Workload workload;
@@ -58,14 +66,20 @@ class PlanBound {
     std::map<std::tuple<std::uint32_t, std::uint32_t, std::uint32_t, unsigned>,
              const std::vector<LayerTimes>*>
         at = {};
+    /// By place and stage of ZeRO.
+    std::map<std::tuple<std::uint32_t, std::uint32_t, std::uint32_t, std::uint32_t>,
+             std::vector<LayerSums>>
+        sums = {};
   };
   /// A run of alike layers within a chunk.
   struct Part {
     std::uint32_t layer, count;
   };
+  /// A chunk: its passes, and its collectives of parameters.
   struct Place {
-    double forward = 0, backward = 0, weights = 0, recompute = 0;
-    double busy() const { return forward + backward + weights + recompute; }
+    std::array<double, strategies::kPasses> passes = {};
+    LayerSums sums = {};
+    double busy() const { return passes[0] + passes[1] + passes[2] + passes[3]; }
   };
   class Plans;
 
@@ -74,6 +88,10 @@ class PlanBound {
   Result<Rank*> rank_of(const strategies::Training& training, const strategies::Plan& plan);
   Result<const std::vector<LayerTimes>*> times_of(Rank& rank, const workload::Stage& stage,
                                                   strategies::Split split);
+  /// All zero where it is not known in which pieces gradients are summed.
+  Result<const std::vector<LayerSums>*> sums_of(Rank& rank, const workload::Stage& stage,
+                                                const strategies::Training& training,
+                                                const strategies::Plan& plan);
   Result<std::vector<LayerTimes>> priced(const Rank& rank, const workload::Stage& stage,
                                          strategies::Split split);
   const std::vector<std::vector<Part>>& chunks_of(const strategies::Plan& plan);

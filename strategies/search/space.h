@@ -45,7 +45,7 @@ class Space {
   /// Plans that take all `ranks`, ranks that serve parameters included. What is no axis is as in
   /// `training` and `plan`; a plan with stages of its own keeps their degrees. Fails with one line
   /// where nothing can be laid out: with the first reason, and the nearest number of ranks below
-  /// with which something can. REQUIRES: `workload` outlives no one; it is only read here.
+  /// with which something can.
   static Result<Space> of(const workload::Workload& workload, const Training& training,
                           const Plan& plan, std::uint32_t ranks, const Axes& axes);
 

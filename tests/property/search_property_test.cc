@@ -62,7 +62,7 @@ void check_equal(const std::vector<Judged>& a, const std::vector<Judged>& b) {
 TEST_CASE("A plan never costs less than its bound") {
   std::mt19937 random(11);
   std::size_t bounded = 0, tight = 0;
-  for (int round = 0; round < 12; ++round) {
+  for (int round = 0; round < 30; ++round) {
     const PlanSpace job = test::random_plan_space(random);
     step::PlanCosts costs(job.spec, job.cluster);
     for (int i = 0; i < 120; ++i) {

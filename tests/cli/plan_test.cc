@@ -1,0 +1,169 @@
+// plan: the contract, what a job file keeps, launch configurations, and what is refused.
+#include <catch2/catch.hpp>
+#include <fmt/core.h>
+
+#include "tests/support/data.h"
+#include "tests/support/json_check.h"
+#include "tests/support/rehearse.h"
+
+namespace rehearse {
+namespace {
+
+using test::Json;
+using test::Ran;
+
+constexpr char kJob[] = R"(workload: {model: gpt2_medium}
+training: {global_batch: 32}
+plan: {context: 1, offload: none}
+cluster: {device: a100_sxm4_40, devices_per_node: 4, intra_node: nvswitch}
+)";
+
+std::string with(std::string text, std::string_view from, std::string_view to) {
+  const std::size_t at = text.find(from);
+  REQUIRE(at != std::string::npos);
+  return text.replace(at, from.size(), to);
+}
+
+Ran plan(const std::string& text, std::vector<std::string> more = {}) {
+  more.insert(more.begin(), {"plan", test::write_scratch("job.yaml", text).string()});
+  return test::rehearse(more);
+}
+
+Json json_of(const std::string& text, std::vector<std::string> more = {}) {
+  more.insert(more.end(), {"--format", "json", "--fidelity", "closed"});
+  const Ran ran = plan(text, more);
+  INFO(ran.errors);
+  REQUIRE(ran.code == 0);
+  return Json::parse(ran.out);
+}
+
+double value(const Json& json) { return json["value"].get<double>(); }
+
+}  // namespace
+
+TEST_CASE("plan keeps the contract: plans seen, the best as simulate has them, the front") {
+  const Json json = json_of(kJob);
+  CHECK(json["schema"] == "rehearse/1");
+  CHECK(json["command"] == "plan");
+  CHECK(json["candidates_seen"].get<int>() > 100);
+  CHECK(json["candidates_per_s"].get<double>() > 0);
+  CHECK(json["candidates_evaluated"] <= json["candidates_seen"]);
+  REQUIRE(json["best"].size() == 10);
+  double before = 0, chance = 0;
+  for (const Json& best : json["best"]) {
+    for (const char* key :
+         {"plan.data", "step_time.value", "throughput.value", "mfu.value",
+          "memory_per_device.value", "breakdown.bubble.value", "energy_per_step.value"})
+      test::check_has(best, key);
+    CHECK(best["memory_per_device"]["fits"] == true);
+    CHECK(value(best["step_time"]) >= before);
+    CHECK(best["plan"]["context"] == 1);
+    CHECK(best["plan"]["offload"] == "none");
+    before = value(best["step_time"]);
+    chance += best["chance"].get<double>();
+  }
+  CHECK(chance == Approx(1));
+  REQUIRE(json["pareto"].size() > 1);
+  CHECK(json["pareto"][0]["step_time"]["unit"] == "s");
+  CHECK(json["pareto"][0]["memory"]["unit"] == "B");
+  CHECK(json["pareto"][0]["cost"].is_null());  // nothing is rented
+}
+
+TEST_CASE("a plan that was found takes as long under simulate") {
+  // What a search assumes of the model is said here, so that one plan assumes it too.
+  const std::string job =
+      with(kJob, "model: gpt2_medium", "model: gpt2_medium, loss: fused, fused_accumulation: true");
+  const Json best = json_of(job)["best"][0];
+  const Json p = best["plan"];
+  const std::string one =
+      with(with(job, "global_batch: 32",
+                fmt::format("global_batch: 32, microbatch: {}, recompute: {}",
+                            p["microbatch"].get<double>(), p["recompute"].get<std::string>())),
+           "context: 1, offload: none",
+           fmt::format(
+               "data: {}, tensor: {}, pipeline: {}, interleave: {}, schedule: {}, zero: {}, "
+               "sequence_parallel: {}, placement: {}",
+               p["data"].get<int>(), p["tensor"].get<int>(), p["pipeline"].get<int>(),
+               p["interleave"].get<int>(), p["schedule"].get<std::string>(), p["zero"].get<int>(),
+               p["sequence_parallel"].get<bool>(), p["placement"].get<std::string>()));
+  const Ran ran = test::rehearse({"simulate", test::write_scratch("one.yaml", one).string(),
+                                  "--fidelity", "closed", "--format", "json"});
+  INFO(ran.errors);
+  REQUIRE(ran.code == 0);
+  const Json simulated = Json::parse(ran.out);
+  for (const char* key : {"step_time", "memory_per_device", "mfu", "breakdown", "plan"})
+    CHECK(simulated[key] == best[key]);
+}
+
+TEST_CASE("what a job file gives is kept") {
+  const Json json = json_of(with(kJob, "context: 1", "context: 1, tensor: 2, zero: 1"));
+  for (const Json& best : json["best"]) {
+    CHECK(best["plan"]["tensor"] == 2);
+    CHECK((best["plan"]["zero"] == 1 || best["plan"]["data"] == 1));
+  }
+  const Json batch = json_of(with(kJob, "global_batch: 32", "global_batch: 32, microbatch: 2"));
+  for (const Json& best : batch["best"]) CHECK(best["plan"]["microbatch"] == 2);
+  const Ran text = plan(with(kJob, "context: 1", "context: 1, tensor: 2"));
+  CHECK(text.code == 0);
+  CHECK(text.out.find("kept as given: tensor 2, context 1, offload none\n") != std::string::npos);
+}
+
+TEST_CASE("the same seed and any number of threads give the same plans") {
+  Json one = json_of(kJob, {"--threads", "1"}), three = json_of(kJob, {"--threads", "3"});
+  for (const char* rate : {"candidates_per_s", "evaluated_per_s"}) {
+    one.erase(rate);
+    three.erase(rate);
+  }
+  CHECK(one == three);
+}
+
+TEST_CASE("a recording is laid out anew, in as many samples as were recorded") {
+  const std::string job = fmt::format(
+      "workload: {{recording: {}}}\ntraining: {{global_batch: 64}}\n"
+      "cluster: {{device: h100_sxm5_80, devices_per_node: 4, intra_node: nvswitch}}\n",
+      test::source_file("examples/recordings/two_linears.json").string());
+  const Json json = json_of(job);
+  REQUIRE(!json["best"].empty());
+  CHECK(json["best"][0]["job"]["ranks"] == 4);
+}
+
+TEST_CASE("plan writes launch configurations") {
+  const Ran megatron = plan(kJob, {"--emit", "megatron"});
+  REQUIRE(megatron.code == 0);
+  CHECK(megatron.out.starts_with("#!/bin/bash\n"));
+  CHECK(megatron.out.find("pretrain_gpt.py") != std::string::npos);
+  CHECK(megatron.out.find("--hidden-size 1024\n") != std::string::npos);
+  const Ran deepspeed = plan(kJob, {"--emit", "deepspeed"});
+  REQUIRE(deepspeed.code == 0);
+  const Json json = Json::parse(deepspeed.out);
+  CHECK(json["train_batch_size"] == 32);
+  CHECK(json["train_micro_batch_size_per_gpu"].get<int>() *
+            json["gradient_accumulation_steps"].get<int>() * 4 ==
+        32);
+  CHECK(plan(kJob, {"--emit", "torchtitan"}).out.find("[parallelism]\n") != std::string::npos);
+  const std::filesystem::path file = test::write_scratch("launch.sh", "");
+  REQUIRE(plan(kJob, {"--emit", "megatron", "-o", file.string()}).code == 0);
+  CHECK(test::text_of(file).starts_with("#!/bin/bash\n"));
+  test::check_failed(plan(with(kJob, "offload: none", "pipeline: 2"), {"--emit", "deepspeed"}), 1,
+                     "DeepSpeed's JSON has no key for pipeline 2");
+}
+
+TEST_CASE("plan refuses what it cannot meet in one line") {
+  const auto refused = [](const std::string& text, const std::vector<std::string>& more,
+                          const std::string& line) {
+    test::check_failed(plan(text, more), 1, line);
+  };
+  refused(with(kJob, "gpt2_medium", "llama_33b"), {}, "no plan fits: the nearest (");
+  refused(kJob, {"--within", "step_time=1 ms"}, "no plan has a step_time of at most 1.000 ms");
+  refused(kJob, {"--objective", "cost"}, "cost of a step is not known here");
+  refused(kJob, {"--within", "memory=3"}, "--within memory=3: '3' has no unit");
+  refused(kJob, {"--within", "memory=-3 GiB"}, "--within memory=-3 GiB: not above zero");
+  refused(kJob, {"--within", "memory"}, "--within memory: no amount");
+  refused(kJob, {"--within", "speed=3 s"}, "unknown figure 'speed'");
+  refused(kJob, {"--within", "carbon=3 kg"}, "'3 kg' is no amount of carbon");
+  refused(with(kJob, "context: 1", "tensor: 3"), {}, "no plan of 4 ranks divides this job");
+  test::check_failed(plan(kJob, {"--objective", "speed"}), 2, "unknown name 'speed'");
+  test::check_failed(plan(kJob, {"--emit", "megatron-lm"}), 2, "unknown name 'megatron-lm'");
+}
+
+}  // namespace rehearse

@@ -1,0 +1,265 @@
+// Finding plans: figures, what is confirmed, chances, and what is said where nothing is found.
+#include "cli/planning/find_plans.h"
+
+#include <catch2/catch.hpp>
+
+#include "cli/planning/emit.h"
+#include "cli/planning/plan_words.h"
+#include "cli/planning/robustness.h"
+#include "models/step/predict.h"
+#include "sim/cluster/read_cluster.h"
+#include "tests/support/tiny_models.h"
+
+namespace rehearse::cli {
+namespace {
+
+using strategies::Figure;
+using strategies::Offload;
+using strategies::Recompute;
+
+cluster::Cluster cluster_of(const std::string& text) {
+  Result<cluster::Cluster> cluster = cluster::parse_cluster("cluster: {" + text + "}", "cluster");
+  REQUIRE(cluster);
+  return std::move(*cluster);
+}
+
+cluster::Cluster eight_a100() {
+  return cluster_of("device: a100_sxm4_40, devices_per_node: 8, nodes: 1, intra_node: nvswitch");
+}
+
+step::Spec job(double hidden = 1024) {
+  return {.workload = test::tiny_gpt(
+              {.hidden = hidden, .heads = 16, .sequence = 1024, .vocabulary = 32000, .layers = 12}),
+          .training = {.global_batch = 64},
+          .plan = {},
+          .conditions = {}};
+}
+
+FoundPlans found(const step::Spec& spec, const cluster::Cluster& cluster,
+                 const PlanRequest& request) {
+  Result<FoundPlans> plans = find_plans(spec, cluster, request);
+  INFO((plans ? "" : to_string(plans.error())));
+  REQUIRE(plans);
+  return std::move(*plans);
+}
+
+std::string refusal(const step::Spec& spec, const cluster::Cluster& cluster,
+                    const PlanRequest& request) {
+  const Result<FoundPlans> plans = find_plans(spec, cluster, request);
+  REQUIRE_FALSE(plans);
+  REQUIRE(plans.error().diagnostics.size() == 1);
+  return to_string(plans.error());
+}
+
+bool has(const std::string& text, const std::string& part) {
+  return text.find(part) != std::string::npos;
+}
+
+}  // namespace
+
+TEST_CASE("The best plans come in order, fit, and are what a prediction says of them") {
+  const cluster::Cluster cluster = eight_a100();
+  const PlanRequest request{.axes = {.context = {1}, .offload = {Offload::kNone}},
+                            .keep = 4,
+                            .confirm = step::Fidelity::kMessage};
+  const FoundPlans plans = found(job(), cluster, request);
+  REQUIRE(plans.best.size() == 4);
+  CHECK(plans.candidates_seen > plans.candidates_evaluated);
+  CHECK(plans.candidates_per_s > 0);
+  for (std::size_t i = 0; i < plans.best.size(); ++i) {
+    const FoundPlan& plan = plans.best[i];
+    REQUIRE(plan.step);
+    if (i > 0)
+      CHECK(of(plans.best[i - 1].figures, Figure::kStepTime) <=
+            of(plan.figures, Figure::kStepTime));
+    CHECK(memory::fullest(plan.step->memory).fit == memory::Fit::kFits);
+    const auto step = step::predict(spec_of(job(), plan), cluster, {});
+    REQUIRE(step);
+    CHECK(step->time.value.s() == of(plan.figures, Figure::kStepTime));
+    CHECK(step->layout.ranks() == 8);
+  }
+  // In the front time rises as memory falls.
+  for (std::size_t i = 1; i < plans.front.size(); ++i) {
+    CHECK(of(plans.front[i - 1].figures, Figure::kStepTime) <
+          of(plans.front[i].figures, Figure::kStepTime));
+    CHECK(of(plans.front[i - 1].figures, Figure::kMemory) >
+          of(plans.front[i].figures, Figure::kMemory));
+  }
+}
+
+TEST_CASE("Searching alone runs nothing, and does not depend on threads") {
+  const cluster::Cluster cluster = eight_a100();
+  PlanRequest request{.axes = {.context = {1}}, .keep = 3};
+  const FoundPlans one = found(job(), cluster, request);
+  request.threads = 3;
+  const FoundPlans three = found(job(), cluster, request);
+  REQUIRE(one.best.size() == 3);
+  CHECK(one.candidates_evaluated == three.candidates_evaluated);
+  for (std::size_t i = 0; i < 3; ++i) {
+    CHECK_FALSE(one.best[i].step);
+    CHECK(one.best[i].figures == three.best[i].figures);
+  }
+}
+
+TEST_CASE("Limits hold, and another objective finds another plan") {
+  const cluster::Cluster cluster = eight_a100();
+  PlanRequest request{.axes = {.context = {1}}, .keep = 1};
+  const FoundPlan fastest = found(job(), cluster, request).best.front();
+  request.objective = Figure::kMemory;
+  const FoundPlan least = found(job(), cluster, request).best.front();
+  CHECK(of(least.figures, Figure::kMemory) < of(fastest.figures, Figure::kMemory));
+  CHECK(of(least.figures, Figure::kStepTime) > of(fastest.figures, Figure::kStepTime));
+  // Between both: no faster than the fastest, no smaller than the smallest.
+  request.objective = Figure::kStepTime;
+  const double limit =
+      (of(least.figures, Figure::kMemory) + of(fastest.figures, Figure::kMemory)) / 2;
+  request.at_most[1] = limit;
+  const FoundPlan between = found(job(), cluster, request).best.front();
+  CHECK(of(between.figures, Figure::kMemory) <= limit);
+  CHECK(of(between.figures, Figure::kStepTime) >= of(fastest.figures, Figure::kStepTime));
+}
+
+TEST_CASE("Money and energy are those of the account of a step") {
+  const cluster::Cluster cluster = cluster_of("instance: p4d.24xlarge, count: 1");
+  const cost::Place place{.rented = {{"p4d.24xlarge", 1}}, .region = "us-east-1"};
+  const PlanRequest request{
+      .axes = {.context = {1}}, .keep = 1, .confirm = step::Fidelity::kClosed, .place = place};
+  const FoundPlans plans = found(job(), cluster, request);
+  const FoundPlan& best = plans.best.front();
+  const step::Step& step = *best.step;
+  const auto gpu = cluster::find_gpu("a100_sxm4_40");
+  REQUIRE(gpu);
+  const cost::PoweredDevices devices[] = {
+      {"a100_sxm4_40", *gpu, 8, step.devices.front().busy / (step.time.value * 8)}};
+  const cost::StepAccount account = cost::account_of(step.time, devices, place);
+  CHECK(of(best.figures, Figure::kCost) == Approx(account.money->value.usd()));
+  CHECK(of(best.figures, Figure::kEnergy) == Approx(account.energy->value.j()));
+  CHECK(of(best.figures, Figure::kCarbon) == Approx(account.carbon->value));
+}
+
+TEST_CASE("What is not known is refused, not taken as nothing") {
+  PlanRequest request{.objective = Figure::kCost};
+  CHECK(has(refusal(job(), eight_a100(), request),
+            "cost of a step is not known here: no price: the cluster is not made of instances"));
+  request = {};
+  request.at_most[static_cast<std::size_t>(Figure::kCarbon)] = 1;
+  CHECK(has(refusal(job(), eight_a100(), request), "carbon of a step is not known here"));
+}
+
+TEST_CASE("Where nothing fits, the nearest and what would fit are named") {
+  const cluster::Cluster cluster = eight_a100();
+  // 10 billion parameters on each rank, and nothing shared.
+  const std::string kept =
+      refusal(job(8192), cluster, {.axes = {.tensor = {1}, .pipeline = {1}, .zero = {0}}});
+  CHECK(has(kept, "no plan fits: the nearest ("));
+  CHECK(has(kept, "of the 37.6 GiB that may be used on a100_sxm4_40"));
+  CHECK(has(kept, "too much; of these "));
+  CHECK(has(kept, "would fit, were nothing kept as given: "));
+  CHECK(has(refusal(job(65536), cluster, {}), "would fit: some "));
+}
+
+TEST_CASE("Limits out of reach are named with the nearest that there is") {
+  const cluster::Cluster cluster = eight_a100();
+  PlanRequest request{.axes = {.context = {1}}, .keep = 1};
+  const FoundPlan fastest = found(job(), cluster, request).best.front();
+  request.objective = Figure::kMemory;
+  const FoundPlan least = found(job(), cluster, request).best.front();
+  request.at_most[0] = 1e-3;
+  const std::string impossible = refusal(job(), cluster, request);
+  CHECK(has(impossible, "no plan has a step_time of at most 1.000 ms; nearest: " +
+                            figure_words(Figure::kStepTime, fastest.figures[0])));
+  // Each within reach, but not both.
+  request.at_most[0] = fastest.figures[0] * 1.001;
+  request.at_most[1] = least.figures[1] * 1.001;
+  const std::string both = refusal(job(), cluster, request);
+  CHECK(has(both, "no plan has a step_time of at most "));
+  CHECK(has(both, " and a memory of at most "));
+  CHECK(has(both, " at once; nearest: step_time with "));
+  CHECK(has(both, ", or memory with "));
+}
+
+TEST_CASE("Chances sum to one, and equal plans go to the first") {
+  const cluster::Cluster cluster = eight_a100();
+  const PlanRequest request{.axes = {.context = {1}, .offload = {Offload::kNone}},
+                            .keep = 6,
+                            .confirm = step::Fidelity::kClosed};
+  std::vector<FoundPlan> plans = found(job(), cluster, request).best;
+  const std::vector<double> chance = chances(plans, Figure::kStepTime);
+  double sum = 0;
+  for (const double share : chance) sum += share;
+  CHECK(sum == Approx(1));
+  CHECK(chances(plans, Figure::kStepTime) == chance);
+  // The same plan twice: errors are common, so the second never wins.
+  plans.resize(1);
+  plans.push_back(plans.front());
+  CHECK(chances(plans, Figure::kStepTime)[1] == 0);
+  // Far slower than any error.
+  plans[1].training.microbatch *= 2;
+  plans[1].figures[0] *= 10;
+  CHECK(chances(plans, Figure::kStepTime)[1] == 0);
+  // Other kernels, as fast: a toss-up.
+  plans[1].figures[0] = plans[0].figures[0];
+  CHECK(chances(plans, Figure::kStepTime)[1] == Approx(0.5).margin(0.05));
+}
+
+TEST_CASE("Frameworks get the keys of their documentation") {
+  const cluster::Cluster cluster = eight_a100();
+  step::Spec spec = job();
+  spec.training.microbatch = 2;
+  spec.training.recompute = Recompute::kFull;
+  spec.plan = {.data = 2,
+               .tensor = 2,
+               .pipeline = 2,
+               .interleave = 3,
+               .schedule = strategies::Schedule::kInterleaved,
+               .zero = 1,
+               .sequence_parallel = true};
+  Launch launch{spec, cluster,
+                workload::Transformer{.name = "gpt",
+                                      .hidden = 1024,
+                                      .layers = 12,
+                                      .heads = 16,
+                                      .vocabulary = 32000,
+                                      .sequence = 1024}};
+  const Result<Emitted> megatron = emit(Framework::kMegatron, launch);
+  REQUIRE(megatron);
+  for (const char* flag :
+       {"--tensor-model-parallel-size 2\n", "--pipeline-model-parallel-size 2\n",
+        "--num-virtual-stages-per-pipeline-rank 3\n", "--sequence-parallel\n",
+        "--use-distributed-optimizer\n", "--micro-batch-size 2\n", "--global-batch-size 64\n",
+        "--recompute-granularity full\n", "--bf16\n", "--num-layers 12\n", "--hidden-size 1024\n",
+        "--nproc_per_node 8 --nnodes 1 "})
+    CHECK(has(megatron->text, flag));
+  const Result<Emitted> torchtitan = emit(Framework::kTorchtitan, launch);
+  REQUIRE_FALSE(torchtitan);
+  CHECK(has(to_string(torchtitan.error()), "torchtitan has no key for zero 1 with data 2"));
+  const Result<Emitted> deepspeed = emit(Framework::kDeepspeed, launch);
+  REQUIRE_FALSE(deepspeed);
+  CHECK(has(to_string(deepspeed.error()), "DeepSpeed's JSON has no key for pipeline 2"));
+
+  spec.plan.zero = 3;
+  const Result<Emitted> fsdp = emit(Framework::kTorchtitan, launch);
+  REQUIRE(fsdp);
+  // 64 samples on 2 data ranks, in microbatches of 2.
+  for (const char* line :
+       {"local_batch_size = 32\n", "pipeline_parallel_microbatch_size = 2\n",
+        "data_parallel_shard_degree = 2\n", "tensor_parallel_degree = 2\n",
+        "pipeline_parallel_schedule = \"Interleaved1F1B\"\n", "mode = \"full\"\n"})
+    CHECK(has(fsdp->text, line));
+  CHECK(has(to_string(emit(Framework::kMegatron, launch).error()),
+            "Megatron-LM has no key for ZeRO-3 in a pipeline"));
+
+  spec.plan = {.data = 8, .zero = 2, .offload = Offload::kOptimizer};
+  const Result<Emitted> zero = emit(Framework::kDeepspeed, launch);
+  REQUIRE(zero);
+  for (const char* line :
+       {"\"train_batch_size\": 64", "\"train_micro_batch_size_per_gpu\": 2",
+        "\"gradient_accumulation_steps\": 4", "\"stage\": 2", "\"device\": \"cpu\""})
+    CHECK(has(zero->text, line));
+  spec.plan.schedule = strategies::Schedule::kZeroBubble;
+  spec.plan.pipeline = 2;
+  CHECK(has(to_string(emit(Framework::kMegatron, launch).error()),
+            "Megatron-LM has no key for schedule zero_bubble; nearest: 1f1b or interleaved"));
+}
+
+}  // namespace rehearse::cli
