@@ -10,7 +10,8 @@ namespace {
 
 void search_offers(benchmark::State& state) {
   const bool bounded = state.range(0) != 0;
-  Wish wish{.counts = {1, 2, 4, 8, 16, 32}};
+  Wish wish;
+  wish.counts = {1, 2, 4, 8, 16, 32};
   const std::vector<Offer> offers = offers_of(wish).value();
   const auto least = [](const Offer& offer) {
     return Seconds::s(1e7 / (offer.instance->gpu_count * offer.count));

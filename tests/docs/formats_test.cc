@@ -129,6 +129,14 @@ TEST_CASE("the page of JSON names every key that a command writes") {
                           "cluster: {instance: p4d.24xlarge, count: 1}\nregion: us-east-1\n")
           .string();
   check({"simulate", job}, "");
+  const std::string rent =
+      test::write_scratch("rent.yaml",
+                          "workload: {model: gpt2}\ntraining: {global_batch: 8}\n"
+                          "region: us-east-1\ntarget: {tokens: 1e9}\n"
+                          "storage: {fetched: 1 GB}\nspot: {interrupted_every: 30 h}\n")
+          .string();
+  check({"recommend", rent, "--provider", "aws", "--counts", "1", "--spot"},
+        test::section_of(page, "## simulate"));
   check({"calibrate", "job", job, "--measured", "60 ms"}, "");
   const std::string shared = test::section_of(page, "## Two jobs on the same devices");
   check({"simulate", "examples/sharing/bert.yaml", "--beside", "examples/sharing/resnet.yaml",
