@@ -27,7 +27,14 @@ constexpr std::array<Part, 5> kParts = {
      {"links and copies", "communication", &Loss::communication}}};
 
 Estimate<double> slowdown(const SharedJobs& shared, const SharedJob& job) {
-  return sharing::slowdown_of(job.step, shared.sharing.policy);
+  const sharing::Policy policy = shared.sharing.policy;
+  Estimate<double> slower = sharing::slowdown_of(job.step, policy);
+  if (policy != sharing::Policy::kCrossover && policy != sharing::Policy::kExclusive) return slower;
+  // It waits for steps of the other, as long as these may be.
+  const Estimate<Seconds>& other = shared.jobs[&job == &shared.jobs[0] ? 1 : 0].alone;
+  slower.low = std::min(slower.value, 1 + (slower.low - 1) * (other.low / other.value));
+  slower.high = std::max(slower.value, 1 + (slower.high - 1) * (other.high / other.value));
+  return slower;
 }
 
 /// How long a step is beside the other: uncertain as it is alone, and as its slowdown is.
@@ -133,13 +140,14 @@ SharedJobs named(SharedJobs shared) {
 }
 
 std::string to_text(const SharedJobs& shared) {
-  std::string text = fmt::format("{} beside {} on {}: {}\n\n", shared.jobs[0].name,
-                                 shared.jobs[1].name, shared.devices, describe(shared.sharing));
+  std::string text =
+      fmt::format("{} beside {} on {}: {}\n\n", shortened(shared.jobs[0].name, 40),
+                  shortened(shared.jobs[1].name, 40), shared.devices, describe(shared.sharing));
   text += to_table(shared).text() + "\n";
   text += fmt::format("together     {:.2f} of what they do one after the other\n", gain(shared));
   text += memory_text(shared);
   for (const SharedJob& job : shared.jobs) {
-    text += fmt::format("\nWhat a step of {} loses\n", job.name);
+    text += fmt::format("\nWhat a step of {} loses\n", shortened(job.name, 40));
     bool any = false;
     for (const Part& part : kParts) {
       const Estimate<Seconds> time = lost(shared, job, job.step.loss.*part.time);

@@ -223,9 +223,10 @@ std::string_view why_that_wide(Policy policy) {
              "whose hosts load images, took 1.3 to 2.4 times as long as the value): measure the "
              "pair";
     case Policy::kCrossover:
-      return "interval: from turns that cost nothing to whole steps by turns";
+      return "interval: from turns that cost nothing to whole steps by turns, with that of both "
+             "steps alone";
     case Policy::kExclusive:
-      return "interval: that of the steps alone";
+      return "interval: that of both steps alone";
   }
   return "";
 }

@@ -239,6 +239,14 @@ TEST_CASE("whatif --slice: kernels take as long as the slice makes them") {
                      "did you mean '1g.10gb'?");
   CHECK(test::rehearse({"replay", recording, "--slice", "1g.10gb"})
             .out.find("on a100_sxm4_80:1g.10gb") != std::string::npos);
+  // Instances cannot reach each other.
+  std::string sums = text;
+  const std::string kernel = "\"name\": \"relu\"";
+  sums.replace(sums.find(kernel), kernel.size(),
+               "\"name\": \"ncclKernel_AllReduce_RING_LL_Sum_float\"");
+  test::check_failed(test::rehearse({"whatif", test::write_scratch("sums.json", sums).string(),
+                                     "--slice", "1g.10gb"}),
+                     1, "NCCL does not run between instances");
   // Two ranks, each on an instance of its own GPU.
   const std::string other = test::write_scratch("a100_too.json", text).string();
   const Ran both = test::rehearse(

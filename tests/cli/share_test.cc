@@ -218,6 +218,23 @@ TEST_CASE("simulate --slice: the price is the part that the slice takes, and ran
                      1, "8 ranks on slices");
 }
 
+TEST_CASE("replay --beside: recordings that sum gradients take turns in each of their steps") {
+  // Kernels of 500 us, then 100 us of a collective, of every 1000 us: the other computes meanwhile.
+  std::string text = test::text_of(test::source_file(test::kExample));
+  const std::string relu = "\"name\": \"relu\"";
+  for (std::size_t at = 0; (at = text.find(relu, at)) != std::string::npos;)
+    text.replace(at, relu.size(), "\"name\": \"ncclKernel_AllReduce_RING_LL_Sum_float\"");
+  const std::string file = test::write_scratch("sums.json", text).string();
+  const Json turns = json_of({"replay", file, "--beside", file, "--share", "crossover"}),
+             whole = json_of({"replay", file, "--beside", file, "--share", "exclusive"});
+  for (const Json& tenant : turns["tenants"]) {
+    CHECK(value(tenant, "slowdown") >= 1 - 1e-9);
+    CHECK(value(tenant, "slowdown") < 1.5);
+    CHECK(lost(tenant, "waiting") == Approx(lost(tenant, "total")).margin(1e-12));
+  }
+  CHECK(turns["gain"].get<double>() >= whole["gain"].get<double>());
+}
+
 /// The example, recorded on this GPU.
 std::string recorded_on(const std::string& gpu, const std::string& file) {
   std::string text = test::text_of(test::source_file(test::kExample));
