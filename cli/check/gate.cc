@@ -269,6 +269,11 @@ std::vector<std::string> warnings_of(const Gate& gate) {
   if (b.step_time == c.step_time)
     warnings.push_back(
         "baseline and candidate have the very same step times, as one recording twice has");
+  if (b.steps_from != c.steps_from)
+    warnings.push_back(
+        fmt::format("steps are told by {} in the baseline and by {} in the "
+                    "candidate: they may not be the same",
+                    b.steps_from, c.steps_from));
   if (gate.comparison.same_shapes < 0.5)
     warnings.push_back(
         fmt::format("{:.0f} % of the time of operators has other input shapes than the baseline: "

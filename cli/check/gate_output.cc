@@ -119,7 +119,7 @@ std::size_t significant_ops(const Gate& gate) {
 Json effect_json(const Effect& e, std::string_view unit, bool significant) {
   Json json = {{"baseline", {{"value", e.baseline}, {"unit", unit}}},
                {"candidate", {{"value", e.candidate}, {"unit", unit}}}};
-  if (e.baseline > 0) json["change"] = e.change;
+  json["change"] = e.baseline > 0 ? Json(e.change) : Json();
   if (e.error > 0 && e.baseline > 0) {
     json["change_low"] = e.low(0.05);
     json["change_high"] = e.high(0.05);

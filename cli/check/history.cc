@@ -26,11 +26,6 @@ Result<History> judge_history(const std::vector<HistoryEntry>& runs, double limi
                 fmt::format("{} or more, oldest first", kLeastHistory));
   History history;
   for (const HistoryEntry& run : runs) {
-    if (run.devices != runs.front().devices || run.ranks != runs.front().ranks)
-      return fail(Diagnostic{.file = run.source,
-                             .problem = "ran on other devices, or on another number of ranks, "
-                                        "than the first recording of the history",
-                             .expected = "recordings of one job on the same devices"});
     history.sources.push_back(run.source);
     history.levels.push_back(run.level);
   }

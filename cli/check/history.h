@@ -25,12 +25,10 @@ inline constexpr std::size_t kLeastHistory = 5;
 struct HistoryEntry {
   std::string source;
   double level;  ///< of the step, s
-  std::vector<std::string> devices;
-  std::size_t ranks;
 };
 
 /// Judges the jump that the current segment began with and its drift since by `limit`, a rise.
-/// Fails on a series too short, or of runs on different devices or of different numbers of ranks.
+/// Fails on a series too short. REQUIRES: runs of one job (compare::match_runs).
 Result<History> judge_history(const std::vector<HistoryEntry>& runs, double limit);
 
 /// Standard deviation of a run's level about the segment the newest run is in; 0 where the segment

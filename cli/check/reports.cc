@@ -1,5 +1,7 @@
 #include "cli/check/reports.h"
 
+#include <cctype>
+
 #include <fmt/core.h>
 
 #include "cli/output/json.h"
@@ -39,6 +41,18 @@ std::string command_text(std::string_view text, bool property) {
       safe += fmt::format("%{:02X}", static_cast<unsigned>(c));
     else
       safe += c;
+  return safe;
+}
+
+/// A path as a URI reference: relative where it is.
+std::string uri(std::string_view path) {
+  constexpr std::string_view kPlain = "-._~/";
+  std::string safe;
+  for (const char c : path)
+    if (std::isalnum(static_cast<unsigned char>(c)) || kPlain.find(c) != std::string_view::npos)
+      safe += c;
+    else
+      safe += fmt::format("%{:02X}", static_cast<unsigned char>(c));
   return safe;
 }
 
@@ -98,8 +112,9 @@ std::string sarif_json(const CheckFindings& findings) {
                      {"defaultConfiguration", {{"level", rule.level}}}});
   Json results = Json::array();
   const auto add = [&](const Rule& rule, const CheckFinding& f) {
-    Json location = {{"physicalLocation",
-                      {{"artifactLocation", {{"uri", f.file}}}, {"region", {{"startLine", 1}}}}}};
+    Json location = {
+        {"physicalLocation",
+         {{"artifactLocation", {{"uri", uri(f.file)}}}, {"region", {{"startLine", 1}}}}}};
     Json locations = Json::array();
     locations.push_back(std::move(location));
     results.push_back({{"ruleId", rule.id},

@@ -130,16 +130,21 @@ Result<Exit> run_predictions(const Options& options, const Globals& globals) {
 Result<std::vector<HistoryEntry>> load_history(const Options& options, const Run* candidate,
                                                std::optional<Run>& last, const Globals& globals) {
   std::vector<HistoryEntry> entries;
-  const auto add = [&](const Run& run) {
-    entries.push_back({run.source, compare::level_of(run.step_time), run.devices, run.ranks});
+  // Each run is held against the one before: they must be of one job.
+  const auto add = [&](const Run& run) -> Status {
+    entries.push_back({run.source, compare::level_of(run.step_time)});
+    if (!last) return {};
+    if (const auto matched = compare::match_runs(*last, run); !matched) return forward(matched);
+    return {};
   };
   for (const std::filesystem::path& path : options.history) {
     Result<Run> run = load_run({path}, options, globals);
     if (!run) return forward(run);
-    add(*run);
+    if (Status ok = add(*run); !ok) return forward(ok);
     last = std::move(*run);
   }
-  if (candidate) add(*candidate);
+  if (candidate)
+    if (Status ok = add(*candidate); !ok) return forward(ok);
   return entries;
 }
 

@@ -159,7 +159,7 @@ HistoryCase measure_history(const char* name, std::size_t runs, double jump, dou
     for (std::size_t i = 0; i < runs; ++i) {
       const double part = static_cast<double>(i) / static_cast<double>(runs - 1);
       const double level = 1 + (2 * i >= runs ? jump : 0) + drift * part;
-      series.push_back({"run", level * (1 + kNoise * random.normal()), {}, 1});
+      series.push_back({"run", level * (1 + kNoise * random.normal())});
     }
     const Result<History> history = judge_history(series, kLimit);
     if (!history) continue;

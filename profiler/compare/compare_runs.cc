@@ -7,7 +7,6 @@
 
 #include <fmt/core.h>
 
-#include "profiler/compare/match.h"
 #include "sim/base/text.h"
 
 namespace rehearse::compare {
@@ -22,15 +21,16 @@ std::string list(const std::vector<std::string>& names) {
 Status check_alike(const Run& baseline, const Run& candidate) {
   if (baseline.devices != candidate.devices)
     return fail(Diagnostic{.file = candidate.source,
-                           .problem = fmt::format("ran on {}, the baseline on {}",
-                                                  list(candidate.devices), list(baseline.devices)),
+                           .problem = fmt::format("ran on {}, {} on {}", list(candidate.devices),
+                                                  baseline.source, list(baseline.devices)),
                            .expected = "two recordings on the same devices"});
   if (baseline.ranks != candidate.ranks)
-    return fail(Diagnostic{.file = candidate.source,
-                           .problem = fmt::format("has {}, the baseline {}",
-                                                  counted(candidate.ranks, "rank"), baseline.ranks),
-                           .expected = "as many ranks in both",
-                           .nearest = "--ranks 0 compares the first alone"});
+    return fail(
+        Diagnostic{.file = candidate.source,
+                   .problem = fmt::format("has {}, {} has {}", counted(candidate.ranks, "rank"),
+                                          baseline.source, baseline.ranks),
+                   .expected = "as many ranks in both",
+                   .nearest = "--ranks 0 compares the first alone"});
   return {};
 }
 
@@ -166,23 +166,28 @@ std::vector<OpChange> compare_ops(const Run& b, const Run& c, const Matches& mat
 
 }  // namespace
 
+Result<Matches> match_runs(const Run& baseline, const Run& candidate) {
+  if (Status ok = check_alike(baseline, candidate); !ok) return forward(ok);
+  Matches matches = match_ops(baseline, candidate);
+  if (matches.matched_share >= kSameJob) return matches;
+  return fail(Diagnostic{
+      .file = candidate.source,
+      .problem = fmt::format("is of another job than {}: {:.0f} % of the time of ops has a "
+                             "counterpart in the other recording",
+                             baseline.source, matches.matched_share * 100),
+      .expected = fmt::format("{:.0f} % at least", kSameJob * 100),
+      .nearest = "record the same job twice"});
+}
+
 Result<RunComparison> compare_runs(const Run& baseline, const Run& candidate,
                                    const EffectOptions& options) {
-  if (Status ok = check_alike(baseline, candidate); !ok) return forward(ok);
-  const Matches matches = match_ops(baseline, candidate);
-  if (matches.matched_share < kSameJob)
-    return fail(Diagnostic{
-        .file = candidate.source,
-        .problem = fmt::format("is of another job than the baseline: {:.0f} % of the time of ops "
-                               "has a counterpart in the other recording",
-                               matches.matched_share * 100),
-        .expected = fmt::format("{:.0f} % at least", kSameJob * 100),
-        .nearest = "record the same job twice"});
+  const Result<Matches> matches = match_runs(baseline, candidate);
+  if (!matches) return forward(matches);
   RunComparison result;
   result.quantities = compare_quantities(baseline, candidate, options);
-  result.ops = compare_ops(baseline, candidate, matches, options);
-  result.matched_share = matches.matched_share;
-  result.same_shapes = matches.same_shapes;
+  result.ops = compare_ops(baseline, candidate, *matches, options);
+  result.matched_share = matches->matched_share;
+  result.same_shapes = matches->same_shapes;
   return result;
 }
 

@@ -7,6 +7,7 @@
 
 #include "profiler/compare/effect.h"
 #include "profiler/compare/judge.h"
+#include "profiler/compare/match.h"
 #include "profiler/compare/run.h"
 
 namespace rehearse::compare {
@@ -47,6 +48,9 @@ inline constexpr double kLeastShare = 0.001;
 inline constexpr double kSameJob = 0.6;
 
 /// Fails on runs of different jobs, of different numbers of ranks, or on different devices.
+Result<Matches> match_runs(const Run& baseline, const Run& candidate);
+
+/// Fails as match_runs does.
 Result<RunComparison> compare_runs(const Run& baseline, const Run& candidate,
                                    const EffectOptions& options);
 

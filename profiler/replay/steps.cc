@@ -36,9 +36,10 @@ std::optional<Found> largest_family(const Recording& r, Wanted wanted) {
   std::optional<Found> best;
   Nanoseconds best_covered(0);
   for (auto& [key, ops] : groups) {
-    // Marks inside each other (a step within a step of an outer loop) do not follow each other.
+    // Marks inside each other (a step within a step of an outer loop) do not follow each other;
+    // those that overlap by a rounded nanosecond do.
     for (std::size_t k = 1; k < ops.size(); ++k)
-      if (r.host(ops[k]).start < r.host(ops[k - 1]).end()) {
+      if (r.host(ops[k]).end() <= r.host(ops[k - 1]).end()) {
         ops.erase(ops.begin() + static_cast<std::ptrdiff_t>(k));
         --k;
       }

@@ -16,6 +16,8 @@ const std::vector<std::vector<std::string>> kCommands = {
     {"inspect", kExample},
     {"replay", kExample},
     {"whatif", kExample, "--scale", "gpu:2", "--insert", "kernel:5 us"},
+    {"check", "--baseline", "examples/recordings/gate_before.json", "--candidate",
+     "examples/recordings/gate_again.json"},
     {"validate", "--data", "examples/recordings"},
 };
 

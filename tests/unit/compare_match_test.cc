@@ -145,19 +145,18 @@ TEST_CASE("runs of different jobs, ranks or devices are refused, and it is said 
   Run other = make_run({{"winograd", 0.1, "conv"}, {"relu", 0.02, "relu"}}, 2);
   const auto refused = compare_runs(b, other, {});
   REQUIRE_FALSE(refused);
-  CHECK(to_string(refused.error()).find("is of another job than the baseline: 17 % of the time") !=
+  CHECK(to_string(refused.error()).find("is of another job than run: 17 % of the time") !=
         std::string::npos);
   other = b;
   other.devices = {"Other GPU"};
   const auto device = compare_runs(b, other, {});
   REQUIRE_FALSE(device);
-  CHECK(to_string(device.error()).find("ran on Other GPU, the baseline on GPU") !=
-        std::string::npos);
+  CHECK(to_string(device.error()).find("ran on Other GPU, run on GPU") != std::string::npos);
   other = b;
   other.ranks = 4;
   const auto ranks = compare_runs(b, other, {});
   REQUIRE_FALSE(ranks);
-  CHECK(to_string(ranks.error()).find("has 4 ranks, the baseline 1") != std::string::npos);
+  CHECK(to_string(ranks.error()).find("has 4 ranks, run has 1") != std::string::npos);
 }
 
 TEST_CASE("an op too small for the step is compared and never called changed") {

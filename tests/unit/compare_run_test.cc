@@ -1,6 +1,8 @@
 // What a recording measured, step by step and op by op.
 #include <catch2/catch.hpp>
 
+#include "profiler/compare/compare_runs.h"
+#include "profiler/compare/random.h"
 #include "profiler/compare/run.h"
 #include "profiler/ingest/input.h"
 #include "profiler/replay/breakdown.h"
@@ -89,6 +91,69 @@ TEST_CASE("ranks are averaged, energy is summed, the largest memory counts") {
   CHECK(*run->memory == Bytes::b(3000));
 }
 
+TEST_CASE("collectives are their own kind, and what nothing hides of them is exposed") {
+  trace::Trace trace;
+  RankBuilder rank(trace);
+  std::uint32_t id = 0;
+  for (int s = 0; s < 4; ++s) {
+    const double at = s * 1000.0;
+    rank.step(s + 1, at, 1000);
+    rank.call("cudaLaunchKernel", at + 10, 5, ++id);
+    rank.kernel("gemm", at + 20, 400, id);
+    rank.call("cudaLaunchKernel", at + 20, 5, ++id);
+    rank.kernel("ncclDevKernel_AllReduce_Sum_f32_RING_LL", at + 320, 300, id, 20);
+  }
+  const Result<Run> run = measure(trace);
+  REQUIRE(run);
+  for (std::size_t s = 0; s < 4; ++s) {
+    CHECK(run->compute[s] == Approx(400e-6));
+    CHECK(run->exposed_communication[s] == Approx(200e-6));  // from 420 to 620
+    CHECK(run->launch_gaps[s] == Approx(400e-6));
+  }
+  const OpSlot* collective = find(*run, "ncclDevKernel_AllReduce_Sum_f32_RING_LL");
+  REQUIRE(collective);
+  CHECK(collective->kind == OpKind::kCollective);
+  CHECK(collective->times[2] == Approx(300e-6));
+}
+
+/// Twenty steps with noise of 1 %, of a job that takes so much longer.
+trace::Trace noisy_job(Random& random, double slower) {
+  trace::Trace trace;
+  RankBuilder rank(trace);
+  double at = 0;
+  std::uint32_t id = 0;
+  for (int s = 0; s < 20; ++s) {
+    const double step = 10000 * (1 + slower) * (1 + 0.01 * random.normal());
+    rank.step(s + 1, at, step);
+    rank.call("cudaLaunchKernel", at + 10, 5, ++id);
+    rank.kernel("gemm", at + 20, 0.6 * step, id);
+    rank.call("cudaLaunchKernel", at + 20, 5, ++id);
+    rank.kernel("softmax", at + 30 + 0.6 * step, 0.3 * step, id);
+    at += step;
+  }
+  return trace;
+}
+
+TEST_CASE("through recordings, 3 % are found and nothing is not") {
+  Random random(77);
+  std::size_t false_alarms = 0, found = 0, explained = 0;
+  constexpr std::size_t kPairs = 100;
+  for (std::size_t k = 0; k < kPairs; ++k) {
+    const Result<Run> before = measure(noisy_job(random, 0)), same = measure(noisy_job(random, 0)),
+                      slower = measure(noisy_job(random, 0.03));
+    REQUIRE((before && same && slower));
+    const auto unchanged = compare_runs(*before, *same, {.seed = k});
+    const auto changed = compare_runs(*before, *slower, {.seed = k});
+    REQUIRE((unchanged && changed));
+    false_alarms += judge(unchanged->quantities.front().effect, 0.03) == Verdict::kFail;
+    found += judge(changed->quantities.front().effect, 0.03) == Verdict::kFail;
+    for (const OpChange& op : changed->ops) explained += op.name == "gemm" && op.significant;
+  }
+  CHECK(false_alarms == 0);
+  CHECK(found >= 97);
+  CHECK(explained >= 97);
+}
+
 TEST_CASE("parts of single steps add up to the parts of all") {
   const auto trace = ingest::read_inputs(
       std::vector{test::source_file("examples/recordings/gate_before.json")}, {});
@@ -132,6 +197,19 @@ TEST_CASE("recorded energy is that of the steps") {
   REQUIRE(run);
   REQUIRE(run->energy.size() == 4);
   for (const double joules : run->energy) CHECK(joules == Approx(0.1));  // 100 W for 1 ms
+}
+
+TEST_CASE("marks that overlap by a rounded nanosecond are steps, marks within marks are not") {
+  trace::Trace trace;
+  RankBuilder rank(trace);
+  for (int s = 0; s < 5; ++s) {
+    rank.step(s + 1, s * 1000.0, 1000.001);
+    rank.step(100 + s, s * 1000.0 + 100, 300);
+  }
+  const Result<Run> run = measure(trace);
+  REQUIRE(run);
+  REQUIRE(run->steps() == 5);
+  for (std::size_t s = 0; s < 4; ++s) CHECK(run->step_time[s] == Approx(1e-3));
 }
 
 TEST_CASE("a recording without ops, or without times, is refused in a line") {
