@@ -2,14 +2,11 @@
 
 #include "cli/commands/predicted_job.h"
 #include "cli/commands/simulate_beside.h"
+#include "cli/commands/step_report.h"
 #include "cli/output/job_events.h"
 #include "cli/output/result.h"
 #include "cli/report/markdown.h"
-#include "cli/report/memory_curves.h"
 #include "cli/report/report.h"
-#include "cli/report/roofline.h"
-#include "cli/report/single_changes.h"
-#include "cli/report/timeline_sheet.h"
 #include "sim/base/file.h"
 #include "sim/engine/simgrid.h"
 
@@ -39,21 +36,6 @@ Result<PredictedJob> predict_job(const SimulateOptions& options) {
   return predicted_job(std::move(*file), std::move(*step), fidelity);
 }
 
-ReportDetails details_of(const SimulateOptions& options, const PredictedJob& job) {
-  const step::Step& step = job.step;
-  TimelineSheet sheet;
-  show_job(step.job, step.lowered, step.timeline, sheet);
-  std::vector<std::string> suites = {"memory/galvatron measured, peak", "withheld/all"};
-  for (const step::DeviceUse& use : step.devices) suites.push_back("withheld/" + use.name);
-  return {.inputs = {options.job_file},
-          .suites = std::move(suites),
-          .timeline = sheet.json(step.timeline, graph::critical_path(step.timeline)),
-          .memory = memory_curves(job.file.spec, job.file.cluster, step),
-          .roofline = roofline_of(job.file.spec, job.file.cluster, step),
-          .gains = changes_json(single_changes(job.file.spec, job.file.cluster, step, job.fidelity),
-                                step.time.value)};
-}
-
 }  // namespace
 
 Result<Exit> simulate_job_file(const SimulateOptions& options, const Globals& globals) {
@@ -72,9 +54,12 @@ Result<Exit> simulate_job_file(const SimulateOptions& options, const Globals& gl
             draw_job(options.perfetto, job->step.job, job->step.lowered, job->step.timeline);
         !ok)
       return forward(ok);
-  if (!options.report.empty())
-    if (Status ok = write_report(options.report, step_json(*job), details_of(options, *job)); !ok)
+  if (!options.report.empty()) {
+    const Result<ReportDetails> details = step_details(*job, options.job_file, globals);
+    if (!details) return forward(details);
+    if (Status ok = write_report(options.report, step_json(*job), *details); !ok)
       return forward(ok);
+  }
   const Formats formats = {
       .text = [&] { return step_text(*job); },
       .json = [&] { return step_json(*job); },

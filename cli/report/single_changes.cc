@@ -109,27 +109,34 @@ std::vector<Edited> edits_of(const Training& training, const Plan& plan) {
 
 }  // namespace
 
-std::vector<SingleChange> single_changes(const step::Spec& spec, const cluster::Cluster& cluster,
-                                         const step::Step& step, step::Fidelity fidelity) {
+Result<std::vector<SingleChange>> single_changes(const step::Spec& spec,
+                                                 const cluster::Cluster& cluster,
+                                                 const step::Step& step, step::Fidelity fidelity,
+                                                 const Progress& progress) {
   constexpr double kLeastGain = 0.002;
+  const auto types = static_cast<std::uint32_t>(cluster.link_types().size());
+  const std::vector<Edited> edits = edits_of(spec.training, spec.plan);
+  const double all = static_cast<double>(types + edits.size());
   std::vector<SingleChange> changes;
-  const auto consider = [&](std::string change, const step::Spec& edited,
+  const auto consider = [&](const std::string& change, const step::Spec& edited,
                             const cluster::Cluster& on) {
     const Result<step::Step> predicted =
         step::predict(edited, on, {.fidelity = fidelity, .counterfactuals = false});
     if (!predicted || predicted->memory.empty()) return;
     if (predicted->time.value < step.time.value * (1 - kLeastGain))
-      changes.push_back(
-          {std::move(change), predicted->time.value, memory::fullest(predicted->memory)});
+      changes.push_back({change, predicted->time.value, memory::fullest(predicted->memory)});
   };
-  for (std::uint32_t t = 0; t < cluster.link_types().size(); ++t)
+  for (std::uint32_t t = 0; t < types; ++t) {
+    if (!progress(t / all)) return fail("interrupted");
     if (const std::optional<cluster::Cluster> faster = with_faster(cluster, t, 2))
       consider(fmt::format("links {} twice as fast", cluster.link_types()[t].name), spec, *faster);
-  for (Edited& edit : edits_of(spec.training, spec.plan)) {
+  }
+  for (std::size_t e = 0; e < edits.size(); ++e) {
+    if (!progress((types + static_cast<double>(e)) / all)) return fail("interrupted");
     step::Spec edited = spec;
-    edited.training = edit.training;
-    edited.plan = edit.plan;
-    consider(std::move(edit.change), edited, cluster);
+    edited.training = edits[e].training;
+    edited.plan = edits[e].plan;
+    consider(edits[e].change, edited, cluster);
   }
   std::stable_sort(changes.begin(), changes.end(),
                    [](const SingleChange& a, const SingleChange& b) { return a.step < b.step; });

@@ -7,6 +7,7 @@
 #include "cli/output/json_value.h"
 #include "models/memory/memory.h"
 #include "models/step/predict.h"
+#include "sim/base/progress.h"
 
 namespace rehearse::cli {
 
@@ -17,9 +18,12 @@ struct SingleChange {
 };
 
 /// Those that shorten the step by more than 0.2 %, the most effective first; whether they fit is
-/// said by their memory. Changes that do not suit the workload are left out.
-std::vector<SingleChange> single_changes(const step::Spec& spec, const cluster::Cluster& cluster,
-                                         const step::Step& step, step::Fidelity fidelity);
+/// said by their memory. Changes that do not suit the workload are left out. Fails only where
+/// `progress` asks it to stop.
+Result<std::vector<SingleChange>> single_changes(const step::Spec& spec,
+                                                 const cluster::Cluster& cluster,
+                                                 const step::Step& step, step::Fidelity fidelity,
+                                                 const Progress& progress);
 
 /// For the page: `change`, `step_s`, `gain` (share of the step), `memory_b`, `usable_b`, `fits`.
 Json changes_json(const std::vector<SingleChange>& changes, Seconds step);

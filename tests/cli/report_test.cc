@@ -1,6 +1,11 @@
 // --report FILE: one page, whole or absent, the same bytes each time, that holds what the command
 // prints as JSON.
+#include <algorithm>
+
 #include <catch2/catch.hpp>
+#include <pty.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include "tests/support/data.h"
 #include "tests/support/json_check.h"
@@ -126,6 +131,80 @@ TEST_CASE("a page that cannot be written is an error before the work, and nothin
     std::vector<std::string> arguments = command;
     arguments.insert(arguments.end(), {"--report", "/no/such/folder/page.html"});
     test::check_failed(test::rehearse(arguments), 1, "/no/such/folder");
+  }
+}
+
+TEST_CASE("the critical path of a step covers it") {
+  for (const char* fidelity : {"closed", "message"}) {
+    const Json json = Json::parse(
+        test::rehearse({"simulate", kJob, "--fidelity", fidelity, "--format", "json"}).out);
+    double time = 0, share = 0;
+    for (const Json& category : json["critical_path"]) {
+      time += category["time"]["value"].get<double>();
+      share += category["share"].get<double>();
+      double top = 0;
+      for (const Json& part : category["top"]) top += part["time"]["value"].get<double>();
+      CHECK(top <= category["time"]["value"].get<double>() * (1 + 1e-9));
+    }
+    CHECK(time == Approx(json["step_time"]["value"].get<double>()));
+    CHECK(share == Approx(1));
+  }
+}
+
+/// What the program prints at a terminal.
+std::string at_terminal(const std::vector<std::string>& arguments, const char* no_color) {
+  int terminal = -1;
+  const int process = ::forkpty(&terminal, nullptr, nullptr, nullptr);
+  REQUIRE(process >= 0);
+  if (process == 0) {
+    ::setenv("TERM", "xterm", 1);
+    ::setenv("NO_COLOR", no_color, 1);
+    const std::string program = (test::program_folder() / "rehearse").string();
+    std::vector<std::string> words = {program};
+    words.insert(words.end(), arguments.begin(), arguments.end());
+    std::vector<char*> pointers;
+    for (std::string& word : words) pointers.push_back(word.data());
+    pointers.push_back(nullptr);
+    if (::chdir(test::source_file(".").c_str()) == 0) ::execv(program.c_str(), pointers.data());
+    ::_exit(127);
+  }
+  std::string text;
+  char buffer[4096];
+  // A terminal whose other end was closed gives an error, not an end.
+  for (ssize_t got = 0; (got = ::read(terminal, buffer, sizeof buffer)) > 0;)
+    text.append(buffer, static_cast<std::size_t>(got));
+  ::close(terminal);
+  int status = 0;
+  ::waitpid(process, &status, 0);
+  CHECK(WIFEXITED(status));
+  CHECK(WEXITSTATUS(status) == 0);
+  return text;
+}
+
+TEST_CASE("a terminal gets colours, unless somebody forbids them") {
+  const std::vector<std::string> replay = {"replay", kExample, "--quiet"};
+  const std::string text = at_terminal(replay, "");
+  CHECK(text.find("\033[1m1 rank") != std::string::npos);
+  CHECK(text.find("\033[34m█") != std::string::npos);
+  CHECK(at_terminal(replay, "1").find("\033[") == std::string::npos);
+  std::vector<std::string> plain = replay;
+  plain.push_back("--no-color");
+  CHECK(at_terminal(plain, "").find("\033[") == std::string::npos);
+  const std::filesystem::path path = test::scratch_folder() / "replay.txt";
+  plain.back() = "-o";
+  plain.push_back(path.string());
+  at_terminal(plain, "");
+  CHECK(test::text_of(path).find("\033[") == std::string::npos);
+}
+
+TEST_CASE("a screen holds what simulate and replay say") {
+  constexpr auto kLines = 45;
+  for (const std::vector<std::string>& command :
+       {std::vector<std::string>{"simulate", "examples/jobs/gpt_175b.yaml", "--fidelity", "closed"},
+        {"replay", kExample},
+        {"replay", "traces/train-cpu-epyc"}}) {
+    const std::string text = test::rehearse(command).out;
+    CHECK(std::count(text.begin(), text.end(), '\n') <= kLines);
   }
 }
 

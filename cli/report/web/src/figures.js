@@ -32,7 +32,7 @@ const memoryCard = (m) => m && {
   note: m.usable ? `of ${quantity(m.usable)}: ${m.verdict ?? (m.fits ? "fits" : "does not fit")}` : "",
 };
 const throughputCard = (d) => d.tokens_per_s
-  ? { name: "throughput", q: { ...d.tokens_per_s, unit: " tokens/s" }, plain: [parts(d.tokens_per_s.value, "")[0], "tokens/s"] }
+  ? { name: "throughput", q: { ...d.tokens_per_s, unit: "tokens/s" }, plain: [parts(d.tokens_per_s.value, "")[0], "tokens/s"] }
   : d.throughput && { name: "throughput", q: { ...d.throughput, unit: d.command === "simulate" && d.job?.input ? "steps/s" : "samples/s" } };
 const costCard = (d) => d.to_target?.cost
   ? { name: "cost to the target", q: d.to_target.cost, note: d.to_target.time ? `in ${quantity(d.to_target.time)}` : "" }

@@ -16,8 +16,13 @@ const data = JSON.parse(document.getElementById("data").textContent);
 const d = data.document;
 const short = { where: "where", help: "what helps", when: "timeline", fit: "memory", hardware: "hardware", options: "options", changed: "changes", tenants: "jobs", trust: "trust", again: "again" };
 
-const sections = [d.options || d.best ? options : null, tenants, changes, waterfall, whatHelps, timeline, memory, roofline, trust, again]
-  .filter(Boolean).map((make) => make(data)).filter(Boolean);
+// Of a search, what there is to see of a step is the best plan's.
+const best = d.command === "plan" ? d.best?.[0] : undefined;
+const step = best ? { ...data, document: { ...best, command: d.command } } : data;
+const believed = best ? { ...data, document: { ...best, ...d, warnings: [...(best.warnings ?? []), ...(d.warnings ?? [])] } } : data;
+
+const sections = [d.options || d.best ? options(data) : null, tenants(data), changes(data), waterfall(step), whatHelps(step), timeline(step), memory(step),
+  roofline(step), trust(believed), again(data)].filter(Boolean);
 const verdict = d.verdict ? `verdict ${d.verdict}` : "";
 document.title = `${data.answer.split(":")[0] || d.command} · rehearse ${d.command}`;
 document.getElementById("report").replaceChildren(

@@ -55,7 +55,7 @@ export function memory({ memory: m, document: d }) {
   return section("fit", "Does it fit?",
     peak ? `${quantity(peak)} of ${quantity(peak.usable)} on the fullest device: ${peak.verdict}.` : null,
     choice ? el("div.tools", {}, choice, m.stages > curves.length ? el("span.quiet", {}, ` the ${curves.length} fullest of ${m.stages} stages`) : null) : null,
-    el("div.beside", {}, holder,
+    el(curves.length ? "div.beside" : "div", {}, curves.length ? holder : null,
       rows.length ? table("What takes the memory at the peak", [
         { name: "at the peak", cell: (r) => [swatch(`var(--${r.color})`), MEMORY_TITLE[r.part]] },
         { name: "", right: true, cell: (r) => quantity(r.q) },

@@ -93,8 +93,7 @@ function criticalPath(d) {
 
 export function waterfall(data) {
   const { document: d } = data;
-  const shown = d.command === "plan" ? { ...data, document: d.best?.[0] ?? {}, roofline: null } : data;
-  const parts = partsOf(shown);
+  const parts = partsOf(data);
   const total = parts.reduce((sum, p) => sum + p.q.value, 0);
   if (!(total > 0)) return null;
   const baseline = d.baseline?.breakdown;
@@ -112,7 +111,7 @@ export function waterfall(data) {
     if (before) fromBefore += before.value;
     return made;
   });
-  const mean = d.command === "simulate" || d.command === "plan" ? "mean over ranks" : "mean over ranks and whole steps";
+  const mean = d.command === "simulate" ? "mean over ranks" : d.command === "plan" ? "under the best plan, mean over ranks" : "mean over ranks and whole steps";
   return section("where", "Where does a step go?",
     baseline
       ? `${quantity(d.step_time)} with the edit, against ${quantity(d.baseline.simulated)} without (outlined): ${signed(d.change)}; ${mean}.`

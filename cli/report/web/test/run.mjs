@@ -195,7 +195,7 @@ const tests = {
 
   async "plan and check: what the contract says is shown"() {
     const plan = await open(pageOf("plan", fixtures.plan()));
-    assert.deepEqual(await titles(plan), ["Which should I take?", "Where does a step go?", "Again, please"]);
+    assert.deepEqual(await titles(plan), ["Which should I take?", "Where does a step go?", "Does it fit?", "How far from the hardware?", "Again, please"]);
     assert.equal(await plan.locator(".options tbody tr").count(), 11);  // ten, and one of the front that is not among them
     await close(plan);
     const shared = await open(pageOf("shared", fixtures.tenants()));

@@ -152,7 +152,7 @@ export function timeline({ timeline: t, document: d }) {
         ? el("ol.chain", { "aria-label": "What it waited for" }, lines.slice(0, CHAIN_LINES).map((line) =>
             el("li", {}, "waited for ", line.count > 1 ? `${count(line.count)} × ` : "", el("button", { type: "button", onclick: () => choose(line.first, true) }, t.names[spans.name[line.first]]),
               el("span.quiet", {}, ` ${text(line.time, "s")}${line.moved ? ` · ${place(line.first)}` : ""}${line.gap > 5e-10 ? ` · let it go ${text(line.gap, "s")} before it began` : ""}`))))
-        : el("p.quiet", {}, d.command === "simulate" || /simulated/.test(lanes[spans.lane[i]].process)
+        : el("p.quiet", {}, d.command !== "replay" && d.command !== "whatif" || /simulated/.test(lanes[spans.lane[i]].process)
             ? "It began of its own accord." : "What a recorded op waited for is not recorded: choose it in the simulation."));
   }
 

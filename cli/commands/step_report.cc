@@ -1,0 +1,29 @@
+#include "cli/commands/step_report.h"
+
+#include "cli/output/job_events.h"
+#include "cli/report/memory_curves.h"
+#include "cli/report/roofline.h"
+#include "cli/report/single_changes.h"
+#include "cli/report/timeline_sheet.h"
+
+namespace rehearse::cli {
+
+Result<ReportDetails> step_details(const PredictedJob& job, const std::filesystem::path& job_file,
+                                   const Globals& globals) {
+  const step::Step& step = job.step;
+  const Result<std::vector<SingleChange>> changes = single_changes(
+      job.file.spec, job.file.cluster, step, job.fidelity, globals.progress_of("trying changes"));
+  if (!changes) return forward(changes);
+  TimelineSheet sheet;
+  show_job(step.job, step.lowered, step.timeline, sheet);
+  std::vector<std::string> suites = {"memory/galvatron measured, peak", "withheld/all"};
+  for (const step::DeviceUse& use : step.devices) suites.push_back("withheld/" + use.name);
+  return ReportDetails{.inputs = {job_file},
+                       .suites = std::move(suites),
+                       .timeline = sheet.json(step.timeline, graph::critical_path(step.timeline)),
+                       .memory = memory_curves(job.file.spec, job.file.cluster, step),
+                       .roofline = roofline_of(job.file.spec, job.file.cluster, step),
+                       .gains = changes_json(*changes, step.time.value)};
+}
+
+}  // namespace rehearse::cli

@@ -1,0 +1,14 @@
+// What the page of the report shows of a predicted job beside its document.
+#pragma once
+
+#include "cli/commands/step_result.h"
+#include "cli/globals.h"
+#include "cli/report/report.h"
+
+namespace rehearse::cli {
+
+/// Tries single changes of the job, with progress: fails where that is interrupted.
+Result<ReportDetails> step_details(const PredictedJob& job, const std::filesystem::path& job_file,
+                                   const Globals& globals);
+
+}  // namespace rehearse::cli
