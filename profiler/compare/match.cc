@@ -21,7 +21,6 @@ struct Pass {
   std::vector<Text> equal;
   bool by_place = false;  ///< and only where they are in the same place, as often
   double alike = 0;       ///< and only with names that are so much alike
-  bool tells = true;      ///< such a pair tells that the jobs are the same
 };
 
 double total(const OpSlot& slot) {
@@ -61,27 +60,25 @@ class Matcher {
 
   Matches finish(bool on_devices) {
     Matches matches;
-    std::vector<bool> told_b(b_.size()), told_c(c_.size());
     double shaped = 0, same = 0;
-    for (const auto& [pair, tells] : pairs_) {
+    for (const SlotPair& pair : pairs_) {
       matches.pairs.push_back(pair);
-      if (tells) told_b[pair.baseline] = told_c[pair.candidate] = true;
       const OpSlot &b = b_[pair.baseline], &c = c_[pair.candidate];
       if (b.shapes.empty() || c.shapes.empty()) continue;
       shaped += total(b);
       if (b.shapes == c.shapes) same += total(b);
     }
     matches.same_shapes = shaped > 0 ? same / shaped : 1;
-    const auto share = [&](const std::vector<OpSlot>& slots, const std::vector<bool>& told) {
+    const auto share = [&](const std::vector<OpSlot>& slots, const std::vector<bool>& taken) {
       double all = 0, part = 0;
       for (std::size_t i = 0; i < slots.size(); ++i) {
         if (on_devices && slots[i].kind == OpKind::kHost) continue;
         all += total(slots[i]);
-        if (told[i]) part += total(slots[i]);
+        if (taken[i]) part += total(slots[i]);
       }
       return all > 0 ? part / all : 1;
     };
-    matches.matched_share = std::min(share(b_, told_b), share(c_, told_c));
+    matches.matched_share = std::min(share(b_, b_taken_), share(c_, c_taken_));
     return matches;
   }
 
@@ -115,14 +112,14 @@ class Matcher {
     for (const Distance& d : distances) {
       if (b_taken_[d.b] || c_taken_[d.c]) continue;
       b_taken_[d.b] = c_taken_[d.c] = true;
-      pairs_.push_back({{d.b, d.c}, pass.tells});
+      pairs_.push_back({d.b, d.c});
     }
   }
 
   const std::vector<OpSlot>&b_, &c_;
   std::vector<bool> b_taken_, c_taken_;
   std::vector<double> b_total_, c_total_;  ///< s, in an average step
-  std::vector<std::pair<SlotPair, bool>> pairs_;
+  std::vector<SlotPair> pairs_;
 };
 
 }  // namespace
@@ -160,7 +157,7 @@ Matches match_ops(const Run& baseline, const Run& candidate) {
            Pass{{kName}},
            Pass{{kFrom, kGrid}},
            Pass{.equal = {kGrid}, .by_place = true},
-           Pass{.equal = {}, .by_place = true, .alike = kAlike, .tells = false},
+           Pass{.equal = {}, .by_place = true, .alike = kAlike},
        })
     matcher.run(pass);
   return matcher.finish(!baseline.devices.empty() || !candidate.devices.empty());

@@ -16,7 +16,7 @@ struct SlotPair {
 struct Matches {
   std::vector<SlotPair> pairs;  ///< each slot at most once
   /// The least share, of either run's op time (of the devices, else of the host), that has a
-  /// counterpart in the other run; where names are all that is known, equal names.
+  /// counterpart in the other run.
   double matched_share = 0;
   double same_shapes = 0;  ///< of the matched time with shapes, what has the same in both
 };

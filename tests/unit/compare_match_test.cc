@@ -103,6 +103,19 @@ TEST_CASE("without operators, a renamed kernel is known by its launch shape and 
   CHECK(find(*compared, "gemm_b")->renamed == std::vector<std::string>{"mma_q"});
 }
 
+TEST_CASE("where names are all there is, the nearest at the same place is the same") {
+  const Run b = make_run({{.name = "ampere_sgemm_128x64_tn", .seconds = 0.02, .place = 0.1},
+                          {.name = "vectorized_elementwise", .seconds = 0.01, .place = 0.6}});
+  const Run c = make_run({{.name = "vectorized_elementwise_kernel", .seconds = 0.01, .place = 0.6},
+                          {.name = "ampere_sgemm_64x64_tn", .seconds = 0.02, .place = 0.1}},
+                         2);
+  const auto compared = compare_runs(b, c, {});
+  REQUIRE(compared);
+  CHECK(compared->matched_share == Approx(1));
+  CHECK(find(*compared, "ampere_sgemm_128x64_tn")->renamed ==
+        std::vector<std::string>{"ampere_sgemm_64x64_tn"});
+}
+
 TEST_CASE("one kernel for two operators, renamed for one of them") {
   const Run b = make_run({{"gemm", 0.02, "linear", "[1]"}, {"gemm", 0.03, "attention", "[2]"}});
   const Run c =
