@@ -15,7 +15,8 @@ using graph::Timeline;
 
 /// Periods of the longest that are counted at most and at least, and ops of a run.
 constexpr double kMostPeriods = 32, kLeastPeriods = 2;
-constexpr double kOps = 5e5, kMostOps = 2e6;
+constexpr double kOps = 2e5, kMostOps = 2e6;
+constexpr std::size_t kPhases = 4;
 constexpr double kMostApart = 1000;
 
 /// One more thing that tenants contend for, and what is lost by it.
@@ -49,7 +50,6 @@ class Steps {
 
   Status alone() {
     Seconds longest = Seconds::s(0), shortest = Seconds::s(INFINITY);
-    std::vector<Seconds> periods;
     for (std::size_t t = 0; t < tenants_.size(); ++t) {
       const Result<Timeline> timeline = engine::run(tenants_[t].graph);
       if (!timeline) return forward(timeline);
@@ -57,7 +57,7 @@ class Steps {
       if (!(step > Seconds::s(0)))
         return fail(fmt::format("a step of {} takes no time", tenants_[t].name));
       result_.push_back({.alone = step, .beside = step, .when_contended = step});
-      periods.push_back(period);
+      periods_.push_back(period);
       longest = std::max(longest, period);
       shortest = std::min(shortest, period);
     }
@@ -66,12 +66,12 @@ class Steps {
                   "jobs whose steps differ by a factor of a thousand at most");
     double ops = 0;  // while the longest has one period
     for (std::size_t t = 0; t < tenants_.size(); ++t)
-      ops += static_cast<double>(tenants_[t].graph.size()) * (longest / periods[t]);
+      ops += static_cast<double>(tenants_[t].graph.size()) * (longest / periods_[t]);
     if (ops * kLeastPeriods > kMostOps)
       return fail(fmt::format("{:.2g} ops while the longest job has one period", ops),
                   fmt::format("{:.2g} at most", kMostOps / kLeastPeriods));
     const double wanted = std::clamp(kOps / ops, kLeastPeriods, kMostPeriods);
-    for (const Seconds period : periods)
+    for (const Seconds period : periods_)
       counts_.push_back(static_cast<std::uint32_t>(std::ceil(wanted * (longest / period))) + 1);
     return {};
   }
@@ -82,10 +82,36 @@ class Steps {
     Timeline last;
   };
 
-  /// Counted from the second period on, while all tenants run.
+  /// Over phases: how late each begins, of the shortest period, so that all run before any is
+  /// counted.
   Result<std::vector<Mean>> beside(const Sharing& sharing, const Contended& contended) {
+    const bool leases =
+        sharing.policy == Policy::kCrossover || sharing.policy == Policy::kExclusive;
+    const std::size_t phases = leases ? 1 : kPhases;
+    const Seconds shortest = *std::min_element(periods_.begin(), periods_.end());
+    std::vector<Mean> sum(tenants_.size(), Mean{Seconds::s(0), 0, {}});
+    for (std::size_t phase = 0; phase < phases; ++phase) {
+      std::vector<Picoseconds> begins;
+      for (std::size_t t = 0; t < tenants_.size(); ++t) {
+        const double late = static_cast<double>(phase * t % kPhases) / kPhases;
+        begins.push_back(Picoseconds::from(shortest) * late);
+      }
+      Result<std::vector<Mean>> means = beside(sharing, contended, begins);
+      if (!means) return forward(means);
+      for (std::size_t t = 0; t < tenants_.size(); ++t) {
+        sum[t].step += (*means)[t].step / static_cast<double>(phases);
+        sum[t].periods += (*means)[t].periods;
+        sum[t].last = std::move((*means)[t].last);
+      }
+    }
+    return sum;
+  }
+
+  /// Counted from the second period on, while all tenants run.
+  Result<std::vector<Mean>> beside(const Sharing& sharing, const Contended& contended,
+                                   const std::vector<Picoseconds>& begins) {
     while (true) {
-      const Result<Together> together = run_together(tenants_, sharing, counts_, contended);
+      const Result<Together> together = run_together(tenants_, sharing, counts_, contended, begins);
       if (!together) return forward(together);
       Picoseconds until(std::numeric_limits<std::int64_t>::max());
       for (std::size_t t = 0; t < tenants_.size(); ++t)
@@ -186,6 +212,7 @@ class Steps {
 
   const std::span<const Tenant> tenants_;
   const StepOf& step_of_;
+  std::vector<Seconds> periods_;  // alone
   std::vector<std::uint32_t> counts_;
   std::vector<TenantStep> result_;
 };

@@ -31,8 +31,13 @@ constexpr double kUnbounded = 1e6;
 class Composer {
  public:
   Composer(std::span<const Tenant> tenants, const Sharing& sharing,
-           std::span<const std::uint32_t> periods, const Contended& contended)
-      : tenants_(tenants), sharing_(sharing), periods_(periods), contended_(contended) {}
+           std::span<const std::uint32_t> periods, const Contended& contended,
+           std::span<const Picoseconds> begins)
+      : tenants_(tenants),
+        sharing_(sharing),
+        periods_(periods),
+        contended_(contended),
+        begins_(begins) {}
 
   Result<Together> run() {
     REHEARSE_CHECK(periods_.size() == tenants_.size(), "{} numbers of periods for {} tenants",
@@ -192,6 +197,11 @@ class Composer {
     std::vector<OpId>& first = together_.first_.emplace_back();
     std::vector<OpId>& closed = together_.closed_.emplace_back();
     together_.size_.push_back(n);
+    const Picoseconds begins = begins_.empty() ? Picoseconds(0) : begins_[tenant_];
+    together_.begins_.push_back(begins);
+    std::optional<OpId> before;
+    if (begins > Picoseconds(0))
+      before = builder_.add(Op{builder_.intern("not yet"), Category::kDelay, begins});
     const NameId end = builder_.intern("end of the period");
     for (std::uint32_t p = 0; p < periods_[tenant_]; ++p) {
       const std::size_t base = builder_.size();
@@ -202,12 +212,13 @@ class Composer {
           builder_.add_edge(OpId(base + i), OpId(base + to.index()));
         if (graph().need(OpId(i)) < in_degree[i])
           builder_.wait_for_first(OpId(base + i), graph().need(OpId(i)));
-        if (p > 0 && in_degree[i] == 0) builder_.add_edge(closed.back(), OpId(base + i));
+        if (before && in_degree[i] == 0) builder_.add_edge(*before, OpId(base + i));
       }
       add_transfers(base);
       const OpId close = builder_.add(Op{end, Category::kSynchronization, Picoseconds(0)});
       for (const OpId sink : sinks) builder_.add_edge(OpId(base + sink.index()), close);
       closed.push_back(close);
+      before = close;
     }
   }
 
@@ -266,6 +277,7 @@ class Composer {
   const Sharing& sharing_;
   const std::span<const std::uint32_t> periods_;
   const Contended& contended_;
+  const std::span<const Picoseconds> begins_;
   GraphBuilder builder_;
   Together together_;
 
@@ -285,7 +297,7 @@ class Composer {
 };
 
 Picoseconds Together::begin(std::size_t tenant, std::size_t period) const {
-  return period == 0 ? Picoseconds(0) : end(tenant, period - 1);
+  return period == 0 ? begins_[tenant] : end(tenant, period - 1);
 }
 
 Picoseconds Together::end(std::size_t tenant, std::size_t period) const {
@@ -313,8 +325,9 @@ graph::Timeline Together::of_period(std::size_t tenant, std::size_t period) cons
 }
 
 Result<Together> run_together(std::span<const Tenant> tenants, const Sharing& sharing,
-                              std::span<const std::uint32_t> periods, const Contended& contended) {
-  return Composer(tenants, sharing, periods, contended).run();
+                              std::span<const std::uint32_t> periods, const Contended& contended,
+                              std::span<const Picoseconds> begins) {
+  return Composer(tenants, sharing, periods, contended, begins).run();
 }
 
 }  // namespace rehearse::sharing

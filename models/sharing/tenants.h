@@ -92,13 +92,15 @@ class Together {
   std::vector<std::vector<OpId>> first_;   // by tenant and period: its first op
   std::vector<std::vector<OpId>> closed_;  // and what ends with the period
   std::vector<std::size_t> size_;          // ops of a period, by tenant
+  std::vector<Picoseconds> begins_;        // of the first period, by tenant
 };
 
-/// So many periods of each, all from time zero on. Fails where the policy cannot be: a crossover of
-/// a tenant that synchronises nothing.
+/// So many periods of each, from time zero on or from when `begins` says. Fails where the policy
+/// cannot be: a crossover of a tenant that synchronises nothing.
 Result<Together> run_together(std::span<const Tenant> tenants, const Sharing& sharing,
                               std::span<const std::uint32_t> periods,
-                              const Contended& contended = {});
+                              const Contended& contended = {},
+                              std::span<const Picoseconds> begins = {});
 
 /// Where what a tenant loses is lost.
 struct Loss {
@@ -135,6 +137,8 @@ std::string_view why_that_wide(Policy policy);
 using StepOf = std::function<Seconds(std::size_t tenant, const graph::Timeline& period)>;
 
 /// Steps of tenants beside each other, counted while all of them run, without the first periods.
+/// Steps of like length meet in the same place again and again: where tenants do not wait for turns
+/// of steps, the mean is over four phases.
 /// Losses are told apart by runs that contend for one thing more each. Fails as run_together, and
 /// where periods differ by a factor of more than a thousand.
 Result<std::vector<TenantStep>> share_devices(std::span<const Tenant> tenants,
