@@ -16,8 +16,8 @@ namespace rehearse::strategies {
 Result<workload::Layout> lay_out(const workload::Workload& workload, const Training& training,
                                  const Plan& plan);
 
-/// What a rank of the first stage computes, all layers still: the plan up to its pipeline. REQUIRES:
-/// check_plan() holds.
+/// What a rank of the first stage computes, all layers still: the plan up to its pipeline.
+/// REQUIRES: check_plan() holds.
 Result<workload::Workload> workload_of_rank(const workload::Workload& workload,
                                             const Training& training, const Plan& plan);
 

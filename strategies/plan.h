@@ -75,8 +75,8 @@ inline constexpr std::string_view kExpertExchangeNames[] = {"tokens", "weights",
 enum class Offload : std::uint8_t { kNone, kOptimizer, kWeights, kActivations };
 inline constexpr std::string_view kOffloadNames[] = {"none", "optimizer", "weights", "activations"};
 
-/// Which ranks are neighbours beyond those of tensor and context groups, and so get the shortest ways
-/// of a cluster.
+/// Which ranks are neighbours beyond those of tensor and context groups, and so get the shortest
+/// ways of a cluster.
 enum class Placement : std::uint8_t {
   kStagesApart,     ///< those of one stage: data parallelism goes short ways
   kStagesTogether,  ///< those of one pipeline: what stages send goes short ways

@@ -1,5 +1,5 @@
 // Megatron-LM: a shell script that launches pretrain_gpt.py. Flags as its arguments list them
-// (megatron/training/arguments.py of core 0.12) and its guide to Megatron-FSDP.
+// (megatron/training/arguments.py of core 0.14) and its guide to Megatron-FSDP.
 #include <fmt/format.h>
 
 #include "cli/planning/emit.h"

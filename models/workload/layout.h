@@ -7,9 +7,9 @@
 // by stage; within a stage tensor runs fastest, then context, then data:
 //   rank = first_rank + (data · context_degree + context) · tensor_degree + tensor
 // so that tensor groups stand on neighbouring devices; with the stages together, the stages of one
-// data rank come before the next data rank (Stage::rank). Expert groups are consecutive data ranks; of
-// experts that tensor parallelism leaves whole, consecutive ranks.
-// Servers of parameters come behind all stages.
+// data rank come before the next data rank (Stage::rank). Expert groups are consecutive data ranks;
+// of experts that tensor parallelism leaves whole, consecutive ranks. Servers of parameters come
+// behind all stages.
 //
 // What happens in a step, for whoever lowers or prices it:
 //  - Chunk c of stage s passes its last layer's output on to stage s + 1, and chunk c of the last
