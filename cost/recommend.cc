@@ -8,6 +8,7 @@
 #include <fmt/core.h>
 
 #include "sim/base/check.h"
+#include "sim/base/text.h"
 
 namespace rehearse::cost {
 namespace {
@@ -255,13 +256,15 @@ void order(const Wish& wish, Recommendation& found) {
   });
 }
 
-/// What the option misses, and by how much: "costs 44000.00 USD, 10 % above the budget".
+/// What the option misses, and by how much: "costs 44000.00 USD, 10 % above the budget", or "3
+/// times the budget".
 std::string missed_by(const Wish& wish, const Option& option) {
   std::string text;
   const auto add = [&](double ratio, const std::string& what, std::string_view limit) {
-    if (ratio > 1)
-      text += fmt::format("{}{}, {:.3g} % above {}", text.empty() ? "" : "; ", what,
-                          (ratio - 1) * 100, limit);
+    if (ratio <= 1) return;
+    const std::string far = ratio < 2 ? fmt::format("{} % above", significant((ratio - 1) * 100))
+                                      : fmt::format("{} times", significant(ratio));
+    text += fmt::format("{}{}, {} {}", text.empty() ? "" : "; ", what, far, limit);
   };
   const JobAccount& account = option.account;
   if (wish.deadline)

@@ -122,8 +122,9 @@ std::optional<Estimate<double>> carbon_of(const Estimate<Joules>& energy,
     notes.push_back(fmt::format("no carbon: the catalog knows no grid of region {}", place.region));
     return std::nullopt;
   }
-  notes.push_back(
-      fmt::format("carbon: {:.0f} gCO2e/kWh in {}", grid->intensity.g_per_kwh(), place.region));
+  const std::optional<double> pue = pue_of(provider_of(place), place.region);
+  notes.push_back(fmt::format("carbon: {:.0f} gCO2e/kWh in {}{}", grid->intensity.g_per_kwh(),
+                              place.region, pue ? fmt::format(", PUE {:.2f}", *pue) : ""));
   return Estimate<double>{grams(energy.value, grid->intensity), grams(energy.low, grid->intensity),
                           grams(energy.high, grid->intensity), Provenance::kDatasheet};
 }
