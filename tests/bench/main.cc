@@ -56,6 +56,10 @@ class RatioReporter final : public benchmark::ConsoleReporter {
       row(name + "40000/1000", name + "5000/1000", "of the speed per job");
       row(name + "40000/8000", name + "40000/1000", "of the speed per job");
     }
+    row("store/lru", "store/pass", "of the speed per access");
+    row("store/lru", "store/list and table", "times as fast");
+    row("store/belady", "store/pass", "of the speed per access");
+    row("store/belady", "store/list and table", "times as fast");
     row("replay/lower/ranks/4", "replay/lower/ranks/1", "of the speed per op");
     row("replay/run/ranks/4", "replay/run/ranks/1", "of the speed per op");
   }

@@ -19,6 +19,7 @@ BEGIN {
   may["models/memory"] = "sim/base sim/cluster models/workload"
   may["strategies"] = "sim/base sim/graph models/workload"
   may["models/sharing"] = "sim/base sim/graph sim/cluster sim/engine sim/fleet"
+  may["models/store"] = "sim/base"
   may["models/step"] = "sim/base sim/graph sim/cluster sim/engine models/comm models/job models/workload" \
                        " models/compute models/memory strategies"
   may["profiler/trace"] = "sim/base"
@@ -28,7 +29,7 @@ BEGIN {
   may["profiler/launch"] = "sim/base profiler/capture"
   may["profiler/bench"] = "sim/base profiler/trace"
   may["cli"] = "sim/base sim/graph sim/cluster sim/engine models/comm models/job" \
-               " models/workload models/compute models/memory models/sharing models/step strategies cost profiler/trace" \
+               " models/workload models/compute models/memory models/sharing models/step models/store strategies cost profiler/trace" \
                " profiler/ingest profiler/replay profiler/capture profiler/launch profiler/bench sim/fleet"
   # third-party header: modules whose sources may include it; fmt and tl::expected are everywhere
   owner["yaml-cpp"] = "sim/base"
