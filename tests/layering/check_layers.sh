@@ -20,6 +20,7 @@ BEGIN {
   may["strategies"] = "sim/base sim/graph models/workload"
   may["models/sharing"] = "sim/base sim/graph sim/cluster sim/engine sim/fleet"
   may["models/store"] = "sim/base"
+  may["models/input"] = "sim/base sim/graph sim/engine models/store"
   may["models/step"] = "sim/base sim/graph sim/cluster sim/engine models/comm models/job models/workload" \
                        " models/compute models/memory strategies"
   may["profiler/trace"] = "sim/base"
@@ -29,7 +30,7 @@ BEGIN {
   may["profiler/launch"] = "sim/base profiler/capture"
   may["profiler/bench"] = "sim/base profiler/trace"
   may["cli"] = "sim/base sim/graph sim/cluster sim/engine models/comm models/job" \
-               " models/workload models/compute models/memory models/sharing models/step models/store strategies cost profiler/trace" \
+               " models/workload models/compute models/memory models/sharing models/step models/input models/store strategies cost profiler/trace" \
                " profiler/ingest profiler/replay profiler/capture profiler/launch profiler/bench sim/fleet"
   # third-party header: modules whose sources may include it; fmt and tl::expected are everywhere
   owner["yaml-cpp"] = "sim/base"
