@@ -13,9 +13,12 @@ using graph::Demand;
 using graph::GraphBuilder;
 using graph::Op;
 
-/// Rounds of the threads of a worker that one visit may outlast; of exponential times, one in
-/// three thousand is longer.
+/// Rounds of all in hand that one of them may outlast; of exponential times, one in three thousand
+/// is longer.
 constexpr std::uint32_t kReach = 8;
+/// Places of an unordered queue that are told apart; in a larger one it matters little which is
+/// free.
+constexpr std::uint64_t kMostPlaces = 64;
 
 /// A heavy tail is cut where it would not fit in a run.
 Picoseconds whole(Seconds time) { return Picoseconds::from(std::min(time, Seconds::s(1e5))); }
@@ -34,25 +37,25 @@ struct Resources {
   std::vector<std::optional<ServerId>> admission;
 };
 
-/// The threads of a worker: which of its visits have to end before the next begins.
-class Threads {
+/// Things of which at most so many are in hand at once, the threads of a worker or the places of an
+/// unordered queue: which of those before have to end before the next begins.
+class InHand {
  public:
-  explicit Threads(std::uint32_t threads) : threads_(threads) {}
+  explicit InHand(std::uint32_t most) : most_(most) {}
 
   void ended(OpId op) { ends_.push_back(op); }
 
-  /// What the next visit waits for: that all but `threads - 1` of those before have ended,
-  /// whichever they are. Among those of the last kReach rounds any may be the ones that go on;
-  /// older ones have ended.
+  /// What the next one waits for: that all but `most - 1` of those before have ended, whichever
+  /// they are. Of the last kReach rounds any may be the ones that go on; older ones have ended.
   void before_next(GraphBuilder& builder, NameId name, std::vector<OpId>& after) {
     const std::size_t next = ends_.size();
-    if (next < threads_) return;
-    if (threads_ == 1) {
+    if (next < most_) return;
+    if (most_ == 1) {
       after.push_back(ends_.back());
       return;
     }
     const Op instant{.name = name, .category = Category::kInput, .duration = Picoseconds(0)};
-    const std::size_t reach = std::size_t{kReach} * threads_;
+    const std::size_t reach = std::size_t{kReach} * most_;
     const std::size_t from = next > reach ? next - reach : 0;
     if (from > 0) {
       const OpId older = builder.add(instant);
@@ -63,14 +66,14 @@ class Threads {
     }
     const OpId free = builder.add(instant);
     for (std::size_t i = from; i < next; ++i) builder.add_edge(ends_[i], free);
-    builder.wait_for_first(free, static_cast<std::uint32_t>(next - from - threads_ + 1));
+    builder.wait_for_first(free, static_cast<std::uint32_t>(next - from - most_ + 1));
     after.push_back(free);
   }
 
  private:
-  std::uint32_t threads_;
+  std::uint32_t most_;
   std::vector<OpId> ends_;
-  std::optional<OpId> older_;  // every visit before the reach of the last one has ended
+  std::optional<OpId> older_;  // everything before the reach of the last one has ended
 };
 
 class StageLowering {
@@ -154,7 +157,7 @@ class StageLowering {
 
   // Workers start one after another, all before any works.
   void add_start(Start begin) {
-    if (!pooled_) threads_.assign(stage_.workers, Threads(stage_.threads));
+    if (!pooled_) threads_.assign(stage_.workers, InHand(stage_.threads));
     const Seconds start_up = stage_.start_up * stage_.workers;
     const Seconds spread = begin == Start::kSpread ? hold_time(pipeline_, stage_) : Seconds::s(0);
     if (!(start_up + spread > Seconds::s(0))) return;
@@ -241,7 +244,7 @@ class StageLowering {
   bool pooled_ = false, shared_link_ = false;
   std::optional<DemandId> admission_, read_, work_demand_;
   std::vector<DemandId> locks_;  // of each worker, as the next
-  std::vector<Threads> threads_;
+  std::vector<InHand> threads_;
   std::vector<OpId> started_;  // of each thread
   std::vector<OpId> work_;
   std::uint64_t visits_ = 0;
@@ -280,6 +283,14 @@ std::vector<std::uint64_t> takes_for(const Pipeline& pipeline, std::uint64_t uni
   return takes;
 }
 
+/// Units of stage i in its own hands, waiting, and in the hands of the next.
+std::uint64_t room_behind(const std::vector<Stage>& stages, std::size_t i) {
+  std::uint64_t taken = 1;
+  if (i + 1 < stages.size())
+    taken = std::uint64_t{stages[i + 1].slots()} * stages[i + 1].batch + stages[i + 1].shuffle;
+  return std::uint64_t{stages[i].slots()} * stages[i].split + stages[i].room() + taken;
+}
+
 }  // namespace
 
 Lowered lower(const Pipeline& pipeline, std::uint64_t units, Start begin, GraphBuilder& builder) {
@@ -297,19 +308,22 @@ Lowered lower(const Pipeline& pipeline, std::uint64_t units, Start begin, GraphB
   store::Random step_random(store::mixed(pipeline.seed) ^ stages.size());
 
   // Takes are made where they are needed, the last stage pulling: `given[i][k]` is with what take k
-  // of stage i is there, `done` with what it has ended.
+  // of stage i is there, `done` with what it and all before it have ended.
   std::vector<std::vector<OpId>> given(stages.size()), done(stages.size());
   std::vector<OpId> steps;
   std::vector<OpId> after;
   // In the order in which a unit of the last stage needs them, so that every edge leads to a later
   // op: stage i goes as far ahead as its queue lets it.
-  const auto room = [&](std::size_t i) {  // units of stage i in its hands, waiting and taken
-    const std::uint64_t taken =
-        i + 1 < stages.size()
-            ? std::uint64_t{stages[i + 1].slots()} * stages[i + 1].batch + stages[i + 1].shuffle
-            : 1;
-    return std::uint64_t{stages[i].slots()} * stages[i].split + stages[i].room() + taken;
-  };
+  // Who uses the places behind an unordered stage, where a place is a unit is a take.
+  std::vector<std::optional<InHand>> places(stages.size());
+  for (std::size_t i = 0; i < stages.size(); ++i) {
+    const bool last = i + 1 == stages.size();
+    const bool alike =
+        stages[i].split == 1 && (last || (stages[i + 1].batch == 1 && stages[i + 1].shuffle == 0));
+    if (!stages[i].ordered && alike && room_behind(stages, i) <= kMostPlaces &&
+        !(last && accelerator))
+      places[i].emplace(static_cast<std::uint32_t>(room_behind(stages, i)));
+  }
   const auto ready = [&](std::size_t i, std::uint64_t take) {
     after.clear();
     if (i > 0) {
@@ -322,13 +336,19 @@ Lowered lower(const Pipeline& pipeline, std::uint64_t units, Start begin, GraphB
       for (std::uint64_t k = from / split; k <= to / split; ++k) after.push_back(given[i - 1][k]);
       after.push_back(given[i - 1][shuffled / split]);
     }
+    if (places[i]) {
+      // All before have been used by someone, in whatever order.
+      if (i + 1 < stages.size() && done[i + 1].size() < take) return false;
+      places[i]->before_next(builder, lowering[i].name(), after);
+      return true;
+    }
     // The last unit of the take fits once the unit that lies `room` before it is used up.
-    const std::uint64_t unit = (take + 1) * stages[i].split - 1, space = room(i);
+    const std::uint64_t unit = (take + 1) * stages[i].split - 1, space = room_behind(stages, i);
     if (unit >= space) {
       const std::uint64_t used = unit - space;
       // What nothing takes from the last stage is used up as soon as it is there.
       const bool last = i + 1 == stages.size();
-      const std::vector<OpId>& users = !last ? done[i + 1] : accelerator ? steps : given[i];
+      const std::vector<OpId>& users = !last ? done[i + 1] : accelerator ? steps : done[i];
       const std::uint64_t user = !last         ? used / stages[i + 1].batch
                                  : accelerator ? used
                                                : used / stages[i].split;
@@ -343,14 +363,18 @@ Lowered lower(const Pipeline& pipeline, std::uint64_t units, Start begin, GraphB
       while (done[i].size() < takes[i] && ready(i, done[i].size())) {
         any = true;
         const OpId end = lowering[i].add_take(done[i].size(), after);
-        done[i].push_back(end);
-        OpId out = end;
-        if (stages[i].ordered && !given[i].empty())
-          out = lowering[i].add(Op{.name = lowering[i].name(),
-                                   .category = Category::kInput,
-                                   .duration = Picoseconds(0)},
-                                {end, given[i].back()});
-        given[i].push_back(out);
+        if (i > 0 && places[i - 1]) places[i - 1]->ended(end);
+        if (i + 1 == stages.size() && places[i]) places[i]->ended(end);
+        // Other room is freed in the order of the units.
+        const bool in_order =
+            stages[i].slots() == 1 && stages[i].visits >= 1 && (i == 0 || stages[i - 1].ordered);
+        done[i].push_back(in_order || done[i].empty()
+                              ? end
+                              : lowering[i].add(Op{.name = lowering[i].name(),
+                                                   .category = Category::kInput,
+                                                   .duration = Picoseconds(0)},
+                                                {end, done[i].back()}));
+        given[i].push_back(stages[i].ordered ? done[i].back() : end);
       }
     while (accelerator && steps.size() < units &&
            steps.size() / stages.back().split < given.back().size()) {
@@ -382,7 +406,9 @@ double ops_of(const Pipeline& pipeline, double units) {
     const Stage& stage = pipeline.stages[i];
     // Choosing among the last rounds of many threads is the most of the work.
     const bool chooses = stage.threads > 1 && (stage.source || stage.serial.mean.s() > 0);
-    ops += 3 * counts.takes[i] +
+    const auto room = static_cast<double>(room_behind(pipeline.stages, i));
+    const double places = stage.ordered || room > kMostPlaces ? 0 : 0.25 * kReach * room;
+    ops += (3 + places) * counts.takes[i] +
            (3 + (chooses ? 0.25 * kReach * stage.threads : 0)) * counts.visits[i];
   }
   return ops * units;

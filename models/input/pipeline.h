@@ -64,6 +64,7 @@ struct Stage {
   /// Of one worker, one after another, before any of them works.
   Seconds start_up = Seconds::s(0);
   Bytes worker_memory = Bytes::b(0);
+  std::uint32_t most_workers = 64, most_threads = 1;  ///< how far tuning may go
   std::optional<Bytes> unit = {};  ///< size of a unit that it gives: what caching it would take
 
   std::uint32_t slots() const { return workers * threads; }

@@ -167,6 +167,13 @@ Stage read_stage(const YamlMap& map, const std::vector<Source>& sources) {
               .start_up = time_at(map, "start_up").value_or(Seconds::s(0)),
               .worker_memory = positive<Bytes>(map, "worker_memory").value_or(Bytes::b(0)),
               .unit = positive<Bytes>(map, "unit")};
+  stage.most_workers = std::max(stage.workers, 64U);
+  stage.most_threads = stage.threads;
+  if (const auto most = map.map("most")) {
+    stage.most_workers = count_in(*most, "workers", stage.workers, 4096, stage.most_workers);
+    stage.most_threads = count_in(*most, "threads", stage.threads, 4096, stage.most_threads);
+    most->no_other_keys();
+  }
   if (map.has("queue")) stage.queue = count_in(map, "queue", 0, 10'000'000, 0);
   if (stage.workers > 4096 / stage.threads)
     map.report("threads", fmt::format("{} × {} threads", stage.workers, stage.threads),

@@ -42,6 +42,7 @@ BEGIN {
   owner["CLI"] = "cli"
   owner["simgrid"] = "sim/engine"
   owner["catch2"] = ""
+  owner["coin"] = "models/input"
   owner["Eigen"] = "models/comm models/compute models/sharing"
 }
 function module_of(path,   parts, two) {

@@ -7,6 +7,7 @@
 #include "models/input/limits.h"
 #include "models/input/lower.h"
 #include "models/input/simulate.h"
+#include "models/input/tune.h"
 #include "sim/engine/engine.h"
 
 namespace rehearse {
@@ -57,7 +58,7 @@ Pipeline random_pipeline(Random& random, bool varies) {
 }
 
 TEST_CASE("input: no pipeline is faster than the operational laws allow") {
-  for (std::uint64_t seed = 1; seed <= 100; ++seed) {
+  for (std::uint64_t seed = 1; seed <= 50; ++seed) {
     Random random(seed);
     const bool varies = seed % 2 == 0;
     const Pipeline p = random_pipeline(random, varies);
@@ -78,7 +79,7 @@ TEST_CASE("input: no pipeline is faster than the operational laws allow") {
 }
 
 TEST_CASE("input: constant times and queues with room reach the bound") {
-  for (std::uint64_t seed = 1; seed <= 60; ++seed) {
+  for (std::uint64_t seed = 1; seed <= 50; ++seed) {
     Random random(seed);
     Pipeline p{.seed = seed};
     for (std::uint32_t i = 0, n = 1 + random.below(5); i < n; ++i) {
@@ -111,9 +112,59 @@ TEST_CASE("input: a delay and a server have the knee of mean value analysis") {
   }
 }
 
+TEST_CASE("input: tuned, a pipeline is as fast as the program says") {
+  // Where threads that also wait share cores with second threads on them, some are idle at times.
+  int within = 0;
+  for (std::uint64_t seed = 1; seed <= 50; ++seed) {
+    Random random(seed);
+    Pipeline p{.seed = seed};
+    if (random.below(4) != 0)
+      p.host = Host{.cores = 1 + random.below(48),
+                    .loaded = between(random, 0.7, 1),
+                    .smt = between(random, 1, 1.3)};
+    if (random.below(2) == 0)
+      p.sources.push_back(Source{.name = "s3",
+                                 .latency = {.mean = Seconds::ms(between(random, 1, 100))},
+                                 .total = ByteRate::bytes_per_s(between(random, 1e7, 1e9))});
+    for (std::uint32_t i = 0, n = 1 + random.below(4); i < n; ++i) {
+      Stage s{.name = "stage", .most_workers = 8 + random.below(56)};
+      s.time.mean = Seconds::ms(between(random, 0.5, 20));
+      if (i == 0 && !p.sources.empty()) s.source = 0, s.bytes = Bytes::b(between(random, 1e3, 1e6));
+      if (random.below(4) == 0) s.batch = 1 + random.below(8);
+      if (random.below(4) == 0) s.visits = 0.5;
+      if (random.below(4) == 0) s.serial.mean = Seconds::ms(between(random, 0.1, 3));
+      if (random.below(4) == 0) s.most_threads = 16;
+      s.ordered = random.below(2) == 0;
+      p.stages.push_back(std::move(s));
+    }
+    INFO("seed " << seed);
+    const Result<Tuned> tuned = tune(p);
+    INFO((tuned ? "" : to_string(tuned.error())));
+    REQUIRE(tuned);
+    INFO(to_string(tuned->pipeline, tuned->limit));
+    const Result<Flow> flow = simulate(tuned->pipeline);
+    REQUIRE(flow);
+    const double ratio = flow->units_per_s.value / tuned->units_per_s;
+    CHECK(ratio > 0.95);
+    CHECK(ratio < 1.02);
+    within += ratio > 0.98;
+    // No setting that chance finds is faster.
+    for (int other = 0; other < 20; ++other) {
+      Pipeline q = p;
+      for (Stage& s : q.stages) {
+        s.workers = 1 + random.below(s.most_workers);
+        s.threads = 1 + random.below(s.most_threads);
+      }
+      if (q.host && busy_threads(q) > 2 * q.host->cores) continue;
+      REQUIRE(limits_of(q).front().units_per_s <= tuned->units_per_s * 1.01);
+    }
+  }
+  CHECK(within >= 48);
+}
+
 // end(i, k) = max(end(i, k-1), end(i-1, k), end(i+1, k - room)) + time(i, k)
 TEST_CASE("input: a line of single workers keeps to its recursion, to the picosecond") {
-  for (std::uint64_t seed = 1; seed <= 100; ++seed) {
+  for (std::uint64_t seed = 1; seed <= 50; ++seed) {
     Random random(seed);
     Pipeline p{.seed = seed};
     const std::size_t stages = 1 + random.below(4);

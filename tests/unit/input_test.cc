@@ -4,6 +4,7 @@
 #include "models/input/limits.h"
 #include "models/input/read_pipeline.h"
 #include "models/input/simulate.h"
+#include "models/input/tune.h"
 #include "tests/support/data.h"
 #include "tests/support/pages.h"
 
@@ -156,6 +157,72 @@ TEST_CASE("input: what the requests of a unit cost") {
   // 32 items of 3 requests, half of which memory serves.
   CHECK(request_price_of(p).usd() == Approx(32 * 3 * 0.5 * 0.0004));
   CHECK(counts_of(p).samples == 32);
+}
+
+TEST_CASE("input: the tuner gives each stage what the rate needs") {
+  // Of 8 cores: 12 ms and 4 ms for a sample; 6 and 2 workers make 500 a second, all cores busy. A
+  // quarter more of each has the others' idle moments.
+  const Result<Tuned> tuned = tune(pipeline_of(
+      "host: {cores: 8}\nstages: [{name: decode, time: 12 ms}, {name: augment, time: 4 ms}]"));
+  REQUIRE(tuned);
+  CHECK(tuned->units_per_s == Approx(500));
+  CHECK(tuned->pipeline.stages[0].workers == 8);
+  CHECK(tuned->pipeline.stages[1].workers == 3);
+  REQUIRE(tuned->changes.size() == 4);  // of workers, and of queues for more of them
+  CHECK(tuned->changes[0].stage == 0);
+  CHECK(tuned->changes[0].from == 1);
+  CHECK(simulate(tuned->pipeline)->units_per_s.value == Approx(500).epsilon(0.02));
+  // The accelerator takes 100: two workers and one are enough.
+  const Result<Tuned> enough =
+      tune(pipeline_of("host: {cores: 8}\nstages: [{name: decode, workers: 8, time: 12 ms}, {name: "
+                       "augment, time: 4 ms}]"
+                       "\naccelerator: {step: 10 ms}"));
+  CHECK(enough->units_per_s == Approx(100));
+  CHECK(enough->pipeline.stages[0].workers == 2);  // 1.2, and a quarter: 1.5
+  CHECK(enough->limit.kind == LimitKind::kStep);
+}
+
+TEST_CASE("input: the tuner adds workers where a lock binds, and threads where latency does") {
+  const std::string head =
+      "sources: [{name: s3, latency: 90 ms}]\nstages: [{name: fetch, serial: 10 ms, "
+      "read: {from: s3, bytes: 1 kB}, most: {workers: 4, threads: ";
+  const Result<Tuned> one = tune(pipeline_of(head + "1}}]"));
+  CHECK(one->units_per_s == Approx(40));
+  const Result<Tuned> many = tune(pipeline_of(head + "64}}]"));
+  CHECK(many->units_per_s == Approx(400));
+  CHECK(many->pipeline.stages[0].workers == 4);
+  CHECK(many->pipeline.stages[0].threads == 15);  // 10, and half of it for what queues
+  CHECK(many->limit.units_per_s == Approx(400));
+}
+
+TEST_CASE("input: the tuner keeps in memory what fits and is worth most") {
+  // 1000 samples: 1 MB each as read, 4 MB decoded.
+  const auto tuned = [](const std::string& memory) {
+    const Result<Tuned> t =
+        tune(pipeline_of("samples: 1000\nhost: {cores: 4, memory: " + memory +
+                         "}\n"
+                         "sources: [{name: disk, total: 100 MB/s}]\n"
+                         "stages: [{name: read, unit: 1 MB, read: {from: disk, bytes: 1 MB}},\n"
+                         "         {name: decode, unit: 4 MB, time: 10 ms, worker_memory: 100 MB}, "
+                         "{name: augment, time: 5 ms}]"));
+    INFO((t ? "" : to_string(t.error())));
+    REQUIRE(t);
+    return *t;
+  };
+  CHECK_FALSE(tuned("900 MB").kept);
+  CHECK(tuned("900 MB").units_per_s == Approx(100));  // of the disk
+  const Tuned read = tuned("2 GB");
+  CHECK(read.kept == 0);
+  CHECK(read.units_per_s == Approx(4 / 0.015).epsilon(0.35));  // whole workers on four cores
+  CHECK(simulate(read.pipeline)->units_per_s.value == Approx(read.units_per_s).epsilon(0.02));
+  const Tuned decoded = tuned("5 GB");
+  CHECK(decoded.kept == 1);
+  CHECK(decoded.kept_bytes.b() == Approx(4e9));
+  CHECK(decoded.units_per_s == Approx(800));
+  // A worker of 100 MB does not fit.
+  CHECK_FALSE(
+      tune(pipeline_of("host: {cores: 1, memory: 50 MB}\n"
+                       "stages: [{name: a, time: 1 ms, worker_memory: 100 MB}]")));
 }
 
 TEST_CASE("input: mistakes of a file are one line each") {
