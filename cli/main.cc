@@ -85,6 +85,7 @@ int main(int argc, char** argv) {
   add_network(app, action);
   add_fleet(app, action);
   add_pack(app, action);
+  add_input(app, action);
   add_study(app, action);
   add_validate(app, action);
   add_bench_gpu(app, action);

@@ -13,12 +13,12 @@ using graph::Demand;
 using graph::GraphBuilder;
 using graph::Op;
 
-/// Rounds of all in hand that one of them may outlast; of exponential times, one in three thousand
+/// Rounds of all in hand that one of them may outlast; of exponential times, one in four hundred
 /// is longer.
-constexpr std::uint32_t kReach = 8;
+constexpr std::uint32_t kReach = 6;
 /// Places of an unordered queue that are told apart; in a larger one it matters little which is
 /// free.
-constexpr std::uint64_t kMostPlaces = 64;
+constexpr std::uint64_t kMostPlaces = 16;
 
 /// A heavy tail is cut where it would not fit in a run.
 Picoseconds whole(Seconds time) { return Picoseconds::from(std::min(time, Seconds::s(1e5))); }
@@ -37,8 +37,8 @@ struct Resources {
   std::vector<std::optional<ServerId>> admission;
 };
 
-/// Things of which at most so many are in hand at once, the threads of a worker or the places of an
-/// unordered queue: which of those before have to end before the next begins.
+/// Things of which at most so many are in hand at once, the threads of a worker or the places of a
+/// queue: which of those before have to end before the next begins.
 class InHand {
  public:
   explicit InHand(std::uint32_t most) : most_(most) {}
@@ -283,15 +283,14 @@ std::vector<std::uint64_t> takes_for(const Pipeline& pipeline, std::uint64_t uni
   return takes;
 }
 
-/// Units of stage i in its own hands, waiting, and in the hands of the next.
+}  // namespace
+
 std::uint64_t room_behind(const std::vector<Stage>& stages, std::size_t i) {
   std::uint64_t taken = 1;
   if (i + 1 < stages.size())
     taken = std::uint64_t{stages[i + 1].slots()} * stages[i + 1].batch + stages[i + 1].shuffle;
   return std::uint64_t{stages[i].slots()} * stages[i].split + stages[i].room() + taken;
 }
-
-}  // namespace
 
 Lowered lower(const Pipeline& pipeline, std::uint64_t units, Start begin, GraphBuilder& builder) {
   const Resources resources = add_resources(pipeline, builder);
@@ -307,21 +306,23 @@ Lowered lower(const Pipeline& pipeline, std::uint64_t units, Start begin, GraphB
     accelerator = builder.add(Demand{.server = builder.add(graph::Server{.name = step_name})});
   store::Random step_random(store::mixed(pipeline.seed) ^ stages.size());
 
-  // Takes are made where they are needed, the last stage pulling: `given[i][k]` is with what take k
-  // of stage i is there, `done` with what it and all before it have ended.
-  std::vector<std::vector<OpId>> given(stages.size()), done(stages.size());
+  // Takes are made in an order in which every edge leads to a later one, each stage as far ahead as
+  // its queue lets it: `ended[i][k]` is with what take k
+  // of stage i has ended, `in_order` with what it and all before it have.
+  std::vector<std::vector<OpId>> ended(stages.size()), in_order(stages.size());
+  const auto given = [&](std::size_t i) -> const std::vector<OpId>& {
+    return stages[i].ordered ? in_order[i] : ended[i];
+  };
   std::vector<OpId> steps;
   std::vector<OpId> after;
-  // In the order in which a unit of the last stage needs them, so that every edge leads to a later
-  // op: stage i goes as far ahead as its queue lets it.
-  // Who uses the places behind an unordered stage, where a place is a unit is a take.
+  // Places that are freed in any order, one by one, where a take of this stage is one of the next.
   std::vector<std::optional<InHand>> places(stages.size());
   for (std::size_t i = 0; i < stages.size(); ++i) {
     const bool last = i + 1 == stages.size();
-    const bool alike =
-        stages[i].split == 1 && (last || (stages[i + 1].batch == 1 && stages[i + 1].shuffle == 0));
-    if (!stages[i].ordered && alike && room_behind(stages, i) <= kMostPlaces &&
-        !(last && accelerator))
+    const bool any_order =
+        last ? !stages[i].ordered && !accelerator
+             : stages[i + 1].slots() > 1 && stages[i + 1].batch == 1 && stages[i + 1].shuffle == 0;
+    if (any_order && stages[i].split == 1 && room_behind(stages, i) <= kMostPlaces)
       places[i].emplace(static_cast<std::uint32_t>(room_behind(stages, i)));
   }
   const auto ready = [&](std::size_t i, std::uint64_t take) {
@@ -332,13 +333,13 @@ Lowered lower(const Pipeline& pipeline, std::uint64_t units, Start begin, GraphB
       const std::uint64_t to = std::min(from + stages[i].batch - 1, last_unit);
       const std::uint64_t shuffled = std::min(to + stages[i].shuffle, last_unit);
       const std::uint32_t split = stages[i - 1].split;
-      if (shuffled / split >= given[i - 1].size()) return false;
-      for (std::uint64_t k = from / split; k <= to / split; ++k) after.push_back(given[i - 1][k]);
-      after.push_back(given[i - 1][shuffled / split]);
+      if (shuffled / split >= ended[i - 1].size()) return false;
+      for (std::uint64_t k = from / split; k <= to / split; ++k) after.push_back(given(i - 1)[k]);
+      after.push_back(given(i - 1)[shuffled / split]);
     }
     if (places[i]) {
       // All before have been used by someone, in whatever order.
-      if (i + 1 < stages.size() && done[i + 1].size() < take) return false;
+      if (i + 1 < stages.size() && ended[i + 1].size() < take) return false;
       places[i]->before_next(builder, lowering[i].name(), after);
       return true;
     }
@@ -346,9 +347,12 @@ Lowered lower(const Pipeline& pipeline, std::uint64_t units, Start begin, GraphB
     const std::uint64_t unit = (take + 1) * stages[i].split - 1, space = room_behind(stages, i);
     if (unit >= space) {
       const std::uint64_t used = unit - space;
-      // What nothing takes from the last stage is used up as soon as it is there.
+      // What nothing takes from the last stage is used up as soon as it is there. Takes that are
+      // not worked on end before their neighbours, and would lend them their places.
       const bool last = i + 1 == stages.size();
-      const std::vector<OpId>& users = !last ? done[i + 1] : accelerator ? steps : done[i];
+      const bool alike = !last && stages[i + 1].visits == std::floor(stages[i + 1].visits);
+      const std::vector<OpId>& users =
+          last ? (accelerator ? steps : given(i)) : (alike ? ended[i + 1] : in_order[i + 1]);
       const std::uint64_t user = !last         ? used / stages[i + 1].batch
                                  : accelerator ? used
                                                : used / stages[i].split;
@@ -360,30 +364,29 @@ Lowered lower(const Pipeline& pipeline, std::uint64_t units, Start begin, GraphB
   for (bool any = true; any;) {
     any = false;
     for (std::size_t i = 0; i < stages.size(); ++i)
-      while (done[i].size() < takes[i] && ready(i, done[i].size())) {
+      while (ended[i].size() < takes[i] && ready(i, ended[i].size())) {
         any = true;
-        const OpId end = lowering[i].add_take(done[i].size(), after);
+        const OpId end = lowering[i].add_take(ended[i].size(), after);
+        ended[i].push_back(end);
         if (i > 0 && places[i - 1]) places[i - 1]->ended(end);
         if (i + 1 == stages.size() && places[i]) places[i]->ended(end);
-        // Other room is freed in the order of the units.
-        const bool in_order =
+        const bool one_by_one =
             stages[i].slots() == 1 && stages[i].visits >= 1 && (i == 0 || stages[i - 1].ordered);
-        done[i].push_back(in_order || done[i].empty()
-                              ? end
-                              : lowering[i].add(Op{.name = lowering[i].name(),
-                                                   .category = Category::kInput,
-                                                   .duration = Picoseconds(0)},
-                                                {end, done[i].back()}));
-        given[i].push_back(stages[i].ordered ? done[i].back() : end);
+        in_order[i].push_back(one_by_one || in_order[i].empty()
+                                  ? end
+                                  : lowering[i].add(Op{.name = lowering[i].name(),
+                                                       .category = Category::kInput,
+                                                       .duration = Picoseconds(0)},
+                                                    {end, in_order[i].back()}));
       }
     while (accelerator && steps.size() < units &&
-           steps.size() / stages.back().split < given.back().size()) {
+           steps.size() / stages.back().split < ended.back().size()) {
       any = true;
       const OpId step = builder.add(Op{.name = step_name,
                                        .category = Category::kCompute,
                                        .duration = whole(pipeline.step->draw(step_random)),
                                        .demand = *accelerator});
-      builder.add_edge(given.back()[steps.size() / stages.back().split], step);
+      builder.add_edge(given(stages.size() - 1)[steps.size() / stages.back().split], step);
       if (!steps.empty()) builder.add_edge(steps.back(), step);
       steps.push_back(step);
     }
@@ -393,7 +396,7 @@ Lowered lower(const Pipeline& pipeline, std::uint64_t units, Start begin, GraphB
     lowered.units = std::move(steps);
   } else {
     for (std::uint64_t u = 0; u < units; ++u)
-      lowered.units.push_back(given.back()[u / stages.back().split]);
+      lowered.units.push_back(given(stages.size() - 1)[u / stages.back().split]);
   }
   for (const StageLowering& stage : lowering) lowered.work.push_back(stage.work());
   return lowered;
@@ -407,7 +410,7 @@ double ops_of(const Pipeline& pipeline, double units) {
     // Choosing among the last rounds of many threads is the most of the work.
     const bool chooses = stage.threads > 1 && (stage.source || stage.serial.mean.s() > 0);
     const auto room = static_cast<double>(room_behind(pipeline.stages, i));
-    const double places = stage.ordered || room > kMostPlaces ? 0 : 0.25 * kReach * room;
+    const double places = room > kMostPlaces ? 0 : 0.25 * kReach * room;
     ops += (3 + places) * counts.takes[i] +
            (3 + (chooses ? 0.25 * kReach * stage.threads : 0)) * counts.visits[i];
   }

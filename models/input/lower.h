@@ -32,6 +32,9 @@ enum class Start : std::uint8_t {
 Lowered lower(const Pipeline& pipeline, std::uint64_t units, Start start,
               graph::GraphBuilder& builder);
 
+/// Units of stage i that can be in its own hands, waiting behind it, and in the hands of the next.
+std::uint64_t room_behind(const std::vector<Stage>& stages, std::size_t i);
+
 /// Ops that `lower` would add, roughly: for refusing what would take too long.
 double ops_of(const Pipeline& pipeline, double units);
 

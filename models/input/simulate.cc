@@ -12,7 +12,7 @@
 namespace rehearse::input {
 namespace {
 
-constexpr double kMostOps = 3e6, kUsualOps = 6e5, kUsualOpsOfConstants = 1e5;
+constexpr double kMostOps = 1e7, kUsualOps = 6e5, kUsualOpsOfConstants = 1e5;
 constexpr double kLongest = 2e6;  // seconds of a run; int64 picoseconds reach 9e6
 constexpr std::size_t kParts = 10;
 
@@ -39,10 +39,8 @@ Result<Run> run_units(const Pipeline& pipeline, double units, Start start) {
 double units_in_flight(const Pipeline& pipeline, const Counts& counts) {
   double units = 1;
   for (std::size_t i = 0; i < pipeline.stages.size(); ++i) {
-    const Stage& stage = pipeline.stages[i];
-    const double held = static_cast<double>(stage.room()) +
-                        2.0 * stage.slots() * std::max(stage.split, stage.batch) + stage.shuffle;
-    units += held / (counts.takes[i] * stage.split);
+    const auto held = static_cast<double>(room_behind(pipeline.stages, i));
+    units += held / (counts.takes[i] * pipeline.stages[i].split);
   }
   return units;
 }
@@ -95,7 +93,7 @@ Result<Flow> simulate(const Pipeline& pipeline) {
   const double in_flight = units_in_flight(pipeline, counts);
   const double per_unit = ops_of(pipeline, 1);
   const double settle = std::ceil(2 * in_flight) + 4, drain = std::ceil(in_flight) + 4;
-  const double least = std::max(100.0, std::ceil(8 * in_flight));
+  const double least = std::max(50.0, std::ceil(5 * in_flight));
   const double usual = varies(pipeline) ? kUsualOps : kUsualOpsOfConstants;
   const double measured =
       std::min(std::max(least, std::floor(usual / per_unit) - settle - drain), 50'000.0);

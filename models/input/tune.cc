@@ -198,6 +198,11 @@ Result<Tuned> tune(const Pipeline& pipeline) {
     return fail("no stage takes any time", "a time, a read or a step of the accelerator");
   const Bytes memory =
       pipeline.host && pipeline.host->memory ? *pipeline.host->memory : Bytes::b(0);
+  Bytes least = Bytes::b(0);
+  for (const Stage& stage : pipeline.stages) least += stage.worker_memory;
+  if (pipeline.host && pipeline.host->memory && least > memory)
+    return fail(fmt::format("one worker of each stage takes {}", rehearse::to_string(least)),
+                fmt::format("at most the {} of memory", rehearse::to_string(memory)));
   Result<Setting> best = set_knobs(pipeline, memory);
   if (!best) return forward(best);
   std::optional<std::size_t> kept;

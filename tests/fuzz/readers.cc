@@ -12,6 +12,11 @@
 
 #include "cli/calibrate/nccl_log.h"
 #include "models/comm/calibration.h"
+#include "models/input/limits.h"
+#include "models/input/lower.h"
+#include "models/input/read_pipeline.h"
+#include "models/input/simulate.h"
+#include "models/store/cache.h"
 #include "models/workload/hugging_face.h"
 #include "models/workload/read_model.h"
 #include "profiler/capture/format.h"
@@ -332,8 +337,37 @@ void input(std::string_view bytes) {
   }
 }
 
+void keys(std::string_view bytes) {
+  const Result<store::KeyStream> stream = store::recorded_keys(bytes, kName);
+  if (!stream) return check(stream.error());
+  REHEARSE_CHECK(!stream->ends.empty() && stream->ends.back() == stream->accesses.size());
+  const Result<store::Traffic> least =
+      store::run(*stream, {.policy = store::Policy::kNextUse, .capacity = 3});
+  const Result<store::Traffic> lru = store::run(*stream, {.capacity = 3});
+  REHEARSE_CHECK(least && lru && least->misses() <= lru->misses());
+}
+
+void pipeline(std::string_view bytes) {
+  const Result<YamlFile> file = YamlFile::parse(std::string(bytes), kName);
+  if (!file) return check(file.error());
+  const YamlMap root = file->root();
+  const input::Pipeline read = input::read_pipeline(root);
+  root.no_other_keys();
+  if (Status ok = file->status(); !ok) return check(ok.error());
+  std::uint64_t in_hand = 0;
+  for (const input::Stage& stage : read.stages)
+    in_hand += (stage.slots() + stage.room()) * stage.batch + stage.shuffle;
+  for (const input::Limit& limit : input::limits_of(read))
+    REHEARSE_CHECK(limit.units_per_s > 0 && std::isfinite(limit.units_per_s));
+  // What takes long is for the bounds of the simulation, not for this.
+  if (in_hand > 500 || input::ops_of(read, 1) > 500) return;
+  const Result<input::Flow> flow = input::simulate(read);
+  if (!flow) return check(flow.error());
+  REHEARSE_CHECK(flow->units_per_s.value > 0 && std::isfinite(flow->units_per_s.value));
+}
+
 std::span<const Target> targets() {
-  static constexpr std::array<Target, 14> kTargets = {{{"calibration", calibration},
+  static constexpr std::array<Target, 16> kTargets = {{{"calibration", calibration},
                                                        {"capture", capture_file},
                                                        {"chakra", chakra},
                                                        {"chakra_job", chakra_job},
@@ -343,9 +377,11 @@ std::span<const Target> targets() {
                                                        {"graph_text", graph_text},
                                                        {"input", input},
                                                        {"kineto", kineto},
+                                                       {"keys", keys},
                                                        {"model", model},
                                                        {"nccl_log", nccl_log},
                                                        {"nsys", nsys},
+                                                       {"pipeline", pipeline},
                                                        {"store", store}}};
   return kTargets;
 }

@@ -21,10 +21,14 @@ void execution_trace(std::string_view bytes);
 void graph_text(std::string_view bytes);
 void input(std::string_view bytes);
 void kineto(std::string_view bytes);
+/// A recorded stream of keys, through two caches.
+void keys(std::string_view bytes);
 /// As the workload of a job and as a config of Hugging Face; what comes out must pass verify().
 void model(std::string_view bytes);
 void nccl_log(std::string_view bytes);
 void nsys(std::string_view bytes);
+/// An input pipeline; what is read must have bounds, and run or be refused.
+void pipeline(std::string_view bytes);
 void store(std::string_view bytes);
 
 struct Target {
