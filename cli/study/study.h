@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "cli/study/expression.h"
+#include "cli/study/feeds.h"
 #include "models/step/predict.h"
 #include "sim/base/yaml.h"
 
@@ -53,6 +54,7 @@ struct Study {
   step::Fidelity fidelity = step::Fidelity::kMessage;
   std::vector<std::vector<Setting>> axes = {};  ///< every combination of them is a point
   std::vector<JobTemplate> jobs = {};
+  std::vector<FeedTemplate> feeds = {};
   std::vector<Measure> measures = {};
   Expectation expectation = {};
 };
@@ -68,7 +70,13 @@ struct Measured {
   std::function<Estimate<double>(Quantity, std::size_t job)> of;  ///< in its unit
   /// What jobs do together that take turns on the same devices, against one after another.
   std::function<Result<Estimate<double>>(std::span<const std::size_t> jobs)> crossover;
+  /// A function of a pipeline or a cache; nothing where it is none.
+  std::function<std::optional<Result<Term>>(std::string_view function, std::string_view feed)> feed;
+  std::function<Result<Term>(std::string_view name)> parameter;
 };
+
+/// The number that a parameter stands for. Fails with one line.
+Result<Term> parameter_value(std::string_view name, const Setting& parameters);
 
 /// The value of an expression over the jobs. Fails with one line.
 Result<Term> measure(const std::string& expression, const std::vector<JobTemplate>& jobs,
