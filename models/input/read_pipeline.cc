@@ -215,8 +215,14 @@ Pipeline read_pipeline(const YamlMap& map) {
   if (pipeline.stages.empty())
     map.report("stages", map.has("stages") ? "holds no stage" : "is missing",
                "stages: [{name: read, …}]");
-  if (pipeline.stages.size() > 100)
-    map.report("stages", fmt::format("{} stages", pipeline.stages.size()), "100 at most");
+  if (pipeline.stages.size() > 40)
+    map.report("stages", fmt::format("{} stages", pipeline.stages.size()), "40 at most");
+  double batches = 1, splits = 1;
+  for (const Stage& stage : pipeline.stages) batches *= stage.batch, splits *= stage.split;
+  if (std::max(batches, splits) > 1e9)
+    map.report("stages",
+               fmt::format("batches of {:g} and splits of {:g}, multiplied", batches, splits),
+               "1e9 at most of each");
   if (const auto accelerator = map.map("accelerator")) {
     if (!accelerator->has("step"))
       accelerator->report("step", "is missing", "a time, such as 250 ms");

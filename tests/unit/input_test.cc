@@ -254,6 +254,8 @@ TEST_CASE("input: mistakes of a file are one line each") {
                      "stages: [{name: a}]\n"),
              Contains("one of the two"));
   CHECK_THAT(refused("accelerator: {}\nstages: [{name: a}]\n"), Contains("step"));
+  CHECK_THAT(refused("stages: [{name: a, batch: 1000000}, {name: b, batch: 1000000}]\n"),
+             Contains("1e+12") && Contains("1e9 at most"));
   // What can be read and not be run.
   const auto stuck = [](const std::string& text) {
     const Result<Flow> flow = simulate(pipeline_of(text));
