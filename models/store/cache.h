@@ -57,7 +57,7 @@ struct Traffic {
   std::vector<BatchTraffic> batches;
   std::uint32_t peak = 0;  ///< most units that were in the cache between two accesses
 
-  /// Of all batches from `first` on, as of those below.
+  // The sums are over the batches from `first` on.
   std::uint64_t accesses(std::size_t first = 0) const;
   std::uint64_t misses(std::size_t first = 0) const;
   std::uint64_t reads(std::size_t first = 0) const;  ///< with what fills the cache

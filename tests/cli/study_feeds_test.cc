@@ -100,7 +100,8 @@ TEST_CASE("study: mistakes in pipelines and caches are one line") {
 }
 
 TEST_CASE("study: what feeds jobs, published systems") {
-  for (const char* file : {"solar", "kml", "chunked-streaming", "concurrent-data-loader"}) {
+  for (const char* file :
+       {"solar", "kml", "chunked-streaming", "concurrent-data-loader", "envpool-async"}) {
     const Ran ran =
         test::rehearse({"study", std::string("studies/") + file + ".yaml", "--format", "json"});
     INFO(file << ": " << ran.errors);

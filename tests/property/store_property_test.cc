@@ -74,6 +74,20 @@ TEST_CASE("caches: to see all of the stream is to miss least") {
   }
 }
 
+TEST_CASE("caches: a prefetch as early as the look-ahead never waits for a write-back") {
+  for (std::uint64_t seed = 1; seed <= 300; ++seed) {
+    Random random(seed);
+    const KeyStream stream = random_stream(random, 12, 80);
+    const std::uint32_t ahead = random.below(5);
+    INFO("seed " << seed << " ahead " << ahead);
+    const Result<Traffic> traffic =
+        run(stream, {.policy = Policy::kLookAhead, .capacity = stream.keys, .batches = ahead});
+    REQUIRE(traffic);
+    for (std::size_t b = 0; b < traffic->batches.size(); ++b)
+      if (const auto after = traffic->batches[b].after) REQUIRE(*after + ahead < b);
+  }
+}
+
 TEST_CASE("caches: more room never misses more where the order does not depend on it") {
   for (std::uint64_t seed = 1; seed <= 200; ++seed) {
     Random random(seed);
