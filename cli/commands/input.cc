@@ -64,10 +64,9 @@ double usd_per_million(const Analysis& a) {
 }
 
 std::string rate_text(const Estimate<double>& rate) {
-  const std::string value = significant(rate.value, 4);
-  if (rate.low == rate.high) return value + " samples/s";
-  return fmt::format("{} samples/s ({} – {})", value, significant(rate.low, 4),
-                     significant(rate.high, 4));
+  const std::string low = significant(rate.low, 4), high = significant(rate.high, 4);
+  const std::string value = significant(rate.value, 4) + " samples/s";
+  return low == high ? value : fmt::format("{} ({} – {})", value, low, high);
 }
 
 Table stage_table(const Analysis& a) {
