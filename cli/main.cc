@@ -88,6 +88,7 @@ int main(int argc, char** argv) {
   add_fleet(app, action);
   add_pack(app, action);
   add_check(app, action);
+  add_input(app, action);
   add_study(app, action);
   add_validate(app, action);
   add_bench_gpu(app, action);

@@ -22,6 +22,7 @@ void add_check(CLI::App& app, Action& action);
 void add_doctor(CLI::App& app, Action& action);
 void add_fleet(CLI::App& app, Action& action);
 void add_import(CLI::App& app, Action& action);
+void add_input(CLI::App& app, Action& action);
 void add_inspect(CLI::App& app, Action& action);
 void add_mig(CLI::App& app, Action& action);
 void add_network(CLI::App& app, Action& action);

@@ -150,15 +150,20 @@ Result<StudyPoint> point_at(const Study& study, const Setting& parameters) {
     steps.push_back(std::move(at->step));
     files.push_back(std::move(at->file));
   }
-  const Measured measured = {.of =
-                                 [&](Quantity quantity, std::size_t job) {
-                                   return quantity_of(files[job], steps[job], study.fidelity,
-                                                      quantity);
-                                 },
-                             .crossover =
-                                 [&](std::span<const std::size_t> jobs) {
-                                   return crossover_of(study, parameters, steps, jobs);
-                                 }};
+  FeedValues feeds(study.feeds, study.path.parent_path(),
+                   [&parameters](const std::string& text) { return fill_in(text, parameters); });
+  const Measured measured = {
+      .of =
+          [&](Quantity quantity, std::size_t job) {
+            return quantity_of(files[job], steps[job], study.fidelity, quantity);
+          },
+      .crossover =
+          [&](std::span<const std::size_t> jobs) {
+            return crossover_of(study, parameters, steps, jobs);
+          },
+      .feed = [&](std::string_view function,
+                  std::string_view feed) { return feeds.value(function, feed); },
+      .parameter = [&](std::string_view name) { return parameter_value(name, parameters); }};
   for (const Measure& m : study.measures) {
     const Result<Term> term = measure(m.expression, study.jobs, measured);
     if (!term) {
@@ -166,7 +171,8 @@ Result<StudyPoint> point_at(const Study& study, const Setting& parameters) {
       return fail(Diagnostic{.file = study.path.string(),
                              .key = "measure." + m.name,
                              .problem = d.problem + point_text(parameters),
-                             .expected = d.expected});
+                             .expected = d.expected,
+                             .nearest = d.nearest});
     }
     point.measured.push_back(*term);
   }

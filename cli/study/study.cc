@@ -72,7 +72,9 @@ std::vector<std::vector<Setting>> read_sweep(const YamlMap& sweep) {
   return axes;
 }
 
-std::vector<Measure> read_measures(const YamlMap& map, const std::vector<JobTemplate>& jobs) {
+std::vector<Measure> read_measures(const YamlMap& map, const std::vector<JobTemplate>& jobs,
+                                   const std::vector<FeedTemplate>& feeds,
+                                   const std::vector<std::string>& parameters) {
   std::vector<Measure> measures;
   for (const std::string& name : names_in(map)) {
     const auto expression = map.optional<std::string>(name);
@@ -81,6 +83,13 @@ std::vector<Measure> read_measures(const YamlMap& map, const std::vector<JobTemp
         .of = [](Quantity, std::size_t) { return exact_term(1).estimate; },
         .crossover = [](std::span<const std::size_t>) -> Result<Estimate<double>> {
           return exact_term(1).estimate;
+        },
+        .feed = [&](std::string_view function,
+                    std::string_view feed) { return feed_unit(feeds, function, feed); },
+        .parameter = [&](std::string_view parameter) -> Result<Term> {
+          if (std::find(parameters.begin(), parameters.end(), parameter) == parameters.end())
+            return fail(fmt::format("'{}' is no parameter", parameter), "such as step_time(JOB)");
+          return exact_term(1);
         }};
     if (const Result<Term> ok = measure(*expression, jobs, any); !ok) {
       const Diagnostic& d = ok.error().diagnostics.front();
@@ -112,17 +121,7 @@ Result<std::string> parameter(std::string_view name, const Setting& parameters) 
 
 Result<std::string> value_of(std::string_view expression, const Setting& parameters) {
   const Vocabulary vocabulary = {
-      .name = [&](std::string_view name) -> Result<Term> {
-        const Result<std::string> text = parameter(name, parameters);
-        if (!text) return forward(text);
-        double value = 0;
-        const auto [rest, error] =
-            std::from_chars(text->data(), text->data() + text->size(), value);
-        if (error != std::errc{} || rest != text->data() + text->size())
-          return fail(fmt::format("parameter '{}' is '{}'", name, *text),
-                      "a number, to count with");
-        return exact_term(value);
-      },
+      .name = [&](std::string_view name) { return parameter_value(name, parameters); },
       .function = [](std::string_view function, std::span<const std::string_view>) -> Result<Term> {
         return fail(fmt::format("'{}' is no function of parameters", function), "+ - * /");
       }};
@@ -143,6 +142,16 @@ std::size_t closing(const std::string& text, std::size_t open) {
 
 }  // namespace
 
+Result<Term> parameter_value(std::string_view name, const Setting& parameters) {
+  const Result<std::string> text = parameter(name, parameters);
+  if (!text) return forward(text);
+  double value = 0;
+  const auto [rest, error] = std::from_chars(text->data(), text->data() + text->size(), value);
+  if (error != std::errc{} || rest != text->data() + text->size())
+    return fail(fmt::format("parameter '{}' is '{}'", name, *text), "a number, to count with");
+  return exact_term(value);
+}
+
 Result<Term> measure(const std::string& expression, const std::vector<JobTemplate>& jobs,
                      const Measured& measured) {
   std::vector<std::string_view> known;
@@ -152,15 +161,16 @@ Result<Term> measure(const std::string& expression, const std::vector<JobTemplat
                                     std::begin(names));
   };
   const Vocabulary vocabulary = {
-      .name = [](std::string_view name) -> Result<Term> {
-        return fail(fmt::format("'{}' stands alone", name), "such as step_time(JOB)");
-      },
+      .name = measured.parameter,
       .function = [&](std::string_view name, std::span<const std::string_view> of) -> Result<Term> {
         constexpr std::string_view kCrossover = "crossover";
+        if (of.size() == 1)
+          if (std::optional<Result<Term>> term = measured.feed(name, of[0])) return *term;
         const std::size_t quantity = index(kQuantityNames, name);
         if (quantity == std::size(kQuantityNames) && name != kCrossover) {
           std::vector<std::string_view> names(std::begin(kQuantityNames), std::end(kQuantityNames));
           names.push_back(kCrossover);
+          for (const std::string_view function : feed_functions()) names.push_back(function);
           return fail(fmt::format("unknown quantity '{}'", name), suggest(name, names));
         }
         std::vector<std::size_t> of_jobs;
@@ -266,15 +276,22 @@ Result<Study> read_study(const std::filesystem::path& path, std::string text) {
 
   if (const auto sweep = root.map("sweep")) study.axes = read_sweep(*sweep);
   const std::optional<YamlMap> base = root.map("base");
-  if (const auto jobs = section("jobs", "jobs: {NAME: {…}}")) {
+  study.feeds = read_feeds(root);
+  std::optional<YamlMap> of_jobs;
+  if (study.feeds.empty() || root.has("jobs")) of_jobs = section("jobs", "jobs: {NAME: {…}}");
+  if (const auto& jobs = of_jobs) {
     for (const std::string& name : names_in(*jobs))
       if (const auto job = jobs->map(name))
         study.jobs.push_back({name, base ? job->over(*base) : *job});
     jobs->no_other_keys();
     if (study.jobs.empty()) root.report("jobs", "holds no job", "jobs: {NAME: {…}}");
   }
+  std::vector<std::string> parameters;
+  for (const std::vector<Setting>& axis : study.axes)
+    if (!axis.empty())
+      for (const auto& parameter : axis.front()) parameters.push_back(parameter.first);
   if (const auto measure = section("measure", "such as {speed_up: step_time(a) / step_time(b)}"))
-    study.measures = read_measures(*measure, study.jobs);
+    study.measures = read_measures(*measure, study.jobs, study.feeds, parameters);
   if (const auto kind = root.choice("source_kind", kSourceKindNames))
     study.source_kind = static_cast<SourceKind>(*kind);
   std::vector<std::string_view> measures;

@@ -11,6 +11,7 @@
 
 #include "cli/study/expectation.h"
 #include "cli/study/expression.h"
+#include "cli/study/feeds.h"
 #include "models/sharing/crossover.h"
 #include "models/step/predict.h"
 #include "sim/base/yaml.h"
@@ -37,6 +38,7 @@ struct Study {
   std::string links = "fair";  ///< of jobs that take turns, perhaps with a parameter in it
   std::vector<std::vector<Setting>> axes = {};  ///< every combination of them is a point
   std::vector<JobTemplate> jobs = {};
+  std::vector<FeedTemplate> feeds = {};
   std::vector<Measure> measures = {};
   std::vector<Fit> fits = {};
   std::vector<Expectation> expectations = {};  ///< at least one
@@ -66,7 +68,13 @@ struct Measured {
   std::function<Result<Estimate<double>>(Quantity, std::size_t job)> of;
   /// What jobs do together that take turns on the same devices, against one after another.
   std::function<Result<Estimate<double>>(std::span<const std::size_t> jobs)> crossover;
+  /// A function of a pipeline or a cache; nothing where it is none.
+  std::function<std::optional<Result<Term>>(std::string_view function, std::string_view feed)> feed;
+  std::function<Result<Term>(std::string_view name)> parameter;
 };
+
+/// The number that a parameter stands for. Fails with one line.
+Result<Term> parameter_value(std::string_view name, const Setting& parameters);
 
 /// The value of an expression over the jobs. Fails with one line.
 Result<Term> measure(const std::string& expression, const std::vector<JobTemplate>& jobs,

@@ -63,6 +63,10 @@ class RatioReporter final : public benchmark::ConsoleReporter {
     row("plans/evaluate", "plans/evaluate_alone", "times as fast");
     row("plans/bound", "plans/evaluate", "times as fast");
     row("plans/search/1024/1", "plans/evaluate", "times as fast per plan seen");
+    row("store/lru", "store/pass", "of the speed per access");
+    row("store/lru", "store/list and table", "times as fast");
+    row("store/belady", "store/pass", "of the speed per access");
+    row("store/belady", "store/list and table", "times as fast");
     row("replay/lower/ranks/4", "replay/lower/ranks/1", "of the speed per op");
     row("replay/run/ranks/4", "replay/run/ranks/1", "of the speed per op");
   }

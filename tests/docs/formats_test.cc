@@ -52,6 +52,18 @@ TEST_CASE("the descriptions of models on the page are read as they stand") {
   }
 }
 
+// --- input-pipeline.md
+
+TEST_CASE("the pipeline on the page is read as it stands") {
+  const auto blocks = test::blocks_of(test::source_file("docs/formats/input-pipeline.md"), "yaml");
+  REQUIRE(blocks.size() == 1);
+  const std::string file =
+      test::write_scratch("page.yaml", test::join_lines(blocks.front().lines)).string();
+  const test::Ran ran = test::rehearse({"input", file});
+  INFO(ran.errors);
+  CHECK(ran.code == 0);
+}
+
 // --- json.md
 
 /// Checks that every key below `json` stands on the page as `key`, or as the end of `a.b.key`.
@@ -172,6 +184,13 @@ TEST_CASE("the page of JSON names every key that a command writes") {
   check({"check", "--history", before, again, before, again, again}, "");
   check({"check", "--predictions", "examples/recordings"}, "");
   check({"pack", "examples/fleets/pack.yaml"}, "");
+  check({"input", "examples/pipelines/imagenet_s3.yaml"}, "");
+  check({"input",
+         test::write_scratch("kept.yaml",
+                             "samples: 100\nhost: {cores: 2, memory: 1 GB}\n"
+                             "stages: [{name: a, time: 5 ms, unit: 1 MB}, {name: b, time: 1 ms}]")
+             .string()},
+        "");
   check({"fleet", "examples/fleets/four_jobs.csv", "--nodes", "1"}, "");
   const std::vector<std::string> simulate = {"simulate",
                                              "--chakra",

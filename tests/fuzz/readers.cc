@@ -14,6 +14,11 @@
 #include "cli/check/budget.h"
 #include "cli/config/pack_file.h"
 #include "models/comm/calibration.h"
+#include "models/input/limits.h"
+#include "models/input/lower.h"
+#include "models/input/read_pipeline.h"
+#include "models/input/simulate.h"
+#include "models/store/cache.h"
 #include "models/sharing/shipped_pairs.h"
 #include "models/workload/hugging_face.h"
 #include "models/workload/read_model.h"
@@ -403,8 +408,37 @@ void input(std::string_view bytes) {
   }
 }
 
+void keys(std::string_view bytes) {
+  const Result<store::KeyStream> stream = store::recorded_keys(bytes, kName);
+  if (!stream) return check(stream.error());
+  REHEARSE_CHECK(!stream->ends.empty() && stream->ends.back() == stream->accesses.size());
+  const Result<store::Traffic> least =
+      store::run(*stream, {.policy = store::Policy::kNextUse, .capacity = 3});
+  const Result<store::Traffic> lru = store::run(*stream, {.capacity = 3});
+  REHEARSE_CHECK(least && lru && least->misses() <= lru->misses());
+}
+
+void pipeline(std::string_view bytes) {
+  const Result<YamlFile> file = YamlFile::parse(std::string(bytes), kName);
+  if (!file) return check(file.error());
+  const YamlMap root = file->root();
+  const input::Pipeline read = input::read_pipeline(root);
+  root.no_other_keys();
+  if (Status ok = file->status(); !ok) return check(ok.error());
+  std::uint64_t in_hand = 0;
+  for (const input::Stage& stage : read.stages)
+    in_hand += (stage.slots() + stage.room()) * stage.batch + stage.shuffle;
+  for (const input::Limit& limit : input::limits_of(read))
+    REHEARSE_CHECK(limit.units_per_s > 0 && std::isfinite(limit.units_per_s));
+  // What takes long is for the bounds of the simulation, not for this.
+  if (in_hand > 500 || input::ops_of(read, 1) > 500) return;
+  const Result<input::Flow> flow = input::simulate(read);
+  if (!flow) return check(flow.error());
+  REHEARSE_CHECK(flow->units_per_s.value > 0 && std::isfinite(flow->units_per_s.value));
+}
+
 std::span<const Target> targets() {
-  static constexpr std::array<Target, 18> kTargets = {{{"budget", budget},
+  static constexpr std::array<Target, 20> kTargets = {{{"budget", budget},
                                                        {"calibration", calibration},
                                                        {"capture", capture_file},
                                                        {"chakra", chakra},
@@ -416,11 +450,13 @@ std::span<const Target> targets() {
                                                        {"input", input},
                                                        {"job_list", job_list},
                                                        {"kineto", kineto},
+                                                       {"keys", keys},
                                                        {"model", model},
                                                        {"nccl_log", nccl_log},
                                                        {"nsys", nsys},
                                                        {"pack_file", pack_file},
                                                        {"pair_law", pair_law},
+                                                       {"pipeline", pipeline},
                                                        {"store", store}}};
   return kTargets;
 }

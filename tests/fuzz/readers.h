@@ -25,6 +25,8 @@ void input(std::string_view bytes);
 /// PAI; what is read runs on a small fleet.
 void job_list(std::string_view bytes);
 void kineto(std::string_view bytes);
+/// A recorded stream of keys, through two caches.
+void keys(std::string_view bytes);
 /// As the workload of a job and as a config of Hugging Face; what comes out must pass verify().
 void model(std::string_view bytes);
 void nccl_log(std::string_view bytes);
@@ -33,6 +35,8 @@ void nsys(std::string_view bytes);
 void pack_file(std::string_view bytes);
 /// A law of pairs as it is shipped, which stands for the same law when it is written again.
 void pair_law(std::string_view bytes);
+/// An input pipeline; what is read must have bounds, and run or be refused.
+void pipeline(std::string_view bytes);
 void store(std::string_view bytes);
 
 struct Target {

@@ -20,6 +20,8 @@ BEGIN {
   may["models/memory"] = "sim/base sim/cluster models/workload"
   may["strategies"] = "sim/base sim/graph models/workload"
   may["models/sharing"] = "sim/base sim/graph sim/cluster sim/engine sim/fleet"
+  may["models/store"] = "sim/base"
+  may["models/input"] = "sim/base sim/graph sim/engine models/store"
   may["models/step"] = "sim/base sim/graph sim/cluster sim/engine models/comm models/job models/workload" \
                        " models/compute models/memory strategies"
   may["profiler/trace"] = "sim/base"
@@ -32,7 +34,7 @@ BEGIN {
   may["cli"] = "sim/base sim/graph sim/cluster sim/engine models/comm models/job" \
                " models/workload models/compute models/memory models/sharing models/step strategies cost profiler/trace" \
                " profiler/ingest profiler/replay profiler/capture profiler/launch profiler/bench sim/fleet sim/work" \
-               " profiler/compare"
+               " profiler/compare models/input models/store"
   # third-party header: modules whose sources may include it; fmt and tl::expected are everywhere
   owner["yaml-cpp"] = "sim/base"
   owner["sqlite3.h"] = "profiler/trace sim/work"
@@ -45,6 +47,7 @@ BEGIN {
   owner["mpi.h"] = "sim/work"
   owner["catch2"] = ""
   owner["oneapi"] = "strategies"
+  owner["coin"] = "models/input"
   owner["Eigen"] = "models/comm models/compute models/sharing"
 }
 function module_of(path,   parts, two) {

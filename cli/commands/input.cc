@@ -1,0 +1,223 @@
+// rehearse input: how fast an input pipeline is, what bounds it, and which settings would help.
+#include <CLI/CLI.hpp>
+#include <fmt/core.h>
+
+#include "cli/commands/commands.h"
+#include "cli/output/result.h"
+#include "models/input/limits.h"
+#include "models/input/read_pipeline.h"
+#include "models/input/simulate.h"
+#include "models/input/tune.h"
+#include "sim/base/text.h"
+
+namespace rehearse::cli {
+namespace {
+
+using input::Pipeline;
+
+struct Analysis {
+  Pipeline pipeline;
+  double samples;  ///< in a unit of the last stage
+  std::vector<input::Limit> limits;
+  input::Flow flow;
+  input::Tuned tuned;
+  input::Flow tuned_flow;
+};
+
+Estimate<double> rate_of(const Analysis& a, const input::Flow& flow) {
+  const Estimate<double>& e = flow.units_per_s;
+  return {e.value * a.samples, e.low * a.samples, e.high * a.samples, e.provenance};
+}
+
+/// The tightest bound that a stage sets by itself, in samples per second.
+std::optional<double> alone(const Analysis& a, std::size_t stage) {
+  for (const input::Limit& limit : a.limits)
+    if (limit.index == stage &&
+        (limit.kind == input::LimitKind::kThreads || limit.kind == input::LimitKind::kSerial))
+      return limit.units_per_s * a.samples;
+  return std::nullopt;
+}
+
+/// Share of its time for which the accelerator waits.
+std::optional<double> stall_of(const Pipeline& pipeline, const input::Flow& flow) {
+  if (!pipeline.step) return std::nullopt;
+  return std::max(0.0, 1 - flow.units_per_s.value * pipeline.step->mean.s());
+}
+
+/// "workers of decode from 4 to 12"
+std::string text_of(const Analysis& a, const input::Change& change) {
+  return fmt::format("{} of {} from {} to {}", input::kKnobNames[static_cast<int>(change.knob)],
+                     a.pipeline.stages[change.stage].name, change.from, change.to);
+}
+
+std::string kept_text(const Analysis& a) {
+  return fmt::format("keep what {} gives in memory after the first epoch, {}",
+                     a.pipeline.stages[*a.tuned.kept].name, to_string(a.tuned.kept_bytes));
+}
+
+bool helps(const Analysis& a) {
+  return a.tuned_flow.units_per_s.value > a.flow.units_per_s.value * 1.01;
+}
+
+double usd_per_million(const Analysis& a) {
+  return input::request_price_of(a.pipeline).usd() / a.samples * 1e6;
+}
+
+std::string rate_text(const Estimate<double>& rate) {
+  const std::string low = significant(rate.low, 4), high = significant(rate.high, 4);
+  const std::string value = significant(rate.value, 4) + " samples/s";
+  return low == high ? value : fmt::format("{} ({} – {})", value, low, high);
+}
+
+Table stage_table(const Analysis& a) {
+  Table table(
+      {{"stage", Align::kLeft}, {"workers"}, {"threads"}, {"busy (%)"}, {"alone (samples/s)"}});
+  for (std::size_t i = 0; i < a.pipeline.stages.size(); ++i) {
+    const input::Stage& stage = a.pipeline.stages[i];
+    const std::optional<double> rate = alone(a, i);
+    table.add({stage.name, fmt::format("{}", stage.workers), fmt::format("{}", stage.threads),
+               fmt::format("{:.0f}", a.flow.busy[i] * 100), rate ? significant(*rate, 4) : ""});
+  }
+  return table;
+}
+
+std::string advice_text(const Analysis& a) {
+  const std::string_view bound = "bounded by ";
+  if (!helps(a))
+    return fmt::format("no setting of workers and threads makes it faster: {}{}\n", bound,
+                       to_string(a.tuned.pipeline, a.tuned.limit));
+  std::string text = "settings that remove it:\n";
+  if (a.tuned.kept) text += "  " + kept_text(a) + "\n";
+  for (const input::Change& change : a.tuned.changes) text += "  " + text_of(a, change) + "\n";
+  return text + fmt::format("which gives {}, {}{}\n", rate_text(rate_of(a, a.tuned_flow)), bound,
+                            to_string(a.tuned.pipeline, a.tuned.limit));
+}
+
+std::string input_text(const Analysis& a) {
+  std::string text = rate_text(rate_of(a, a.flow));
+  if (a.samples > 1)
+    text += fmt::format(", {} of {} a second, {:g} samples each",
+                        significant(a.flow.units_per_s.value, 4), a.pipeline.stages.back().name,
+                        a.samples);
+  text += fmt::format("\nbottleneck: {}, which allows {} samples/s\n",
+                      to_string(a.pipeline, a.limits.front()),
+                      significant(a.limits.front().units_per_s * a.samples, 4));
+  if (const double reached = a.flow.units_per_s.value / a.limits.front().units_per_s;
+      reached < 0.95)
+    text += fmt::format("{:.0f} % of that is lost where takes wait for order or room in queues\n",
+                        (1 - reached) * 100);
+  if (const auto stall = stall_of(a.pipeline, a.flow))
+    text += fmt::format("the accelerator waits for input {:.0f} % of its time\n", *stall * 100);
+  if (a.flow.epoch) text += fmt::format("an epoch takes {}\n", to_string(*a.flow.epoch));
+  if (const double usd = usd_per_million(a); usd > 0) {
+    text += fmt::format("requests cost {} for a million samples", to_string(Usd::usd(usd)));
+    if (a.pipeline.samples)
+      text +=
+          fmt::format(", {} an epoch",
+                      to_string(Usd::usd(usd * 1e-6 * static_cast<double>(*a.pipeline.samples))));
+    text += "\n";
+  }
+  return text + "\n" + stage_table(a).text() + "\n" + advice_text(a);
+}
+
+Json json_rate(double samples_per_s) { return {{"value", samples_per_s}, {"unit", "1/s"}}; }
+
+Json json_limits(const Pipeline& pipeline, const std::vector<input::Limit>& limits,
+                 double samples) {
+  Json json = Json::array();
+  for (const input::Limit& limit : limits)
+    json.push_back(
+        {{"what", to_string(pipeline, limit)}, {"rate", json_rate(limit.units_per_s * samples)}});
+  return json;
+}
+
+Json json_advice(const Analysis& a) {
+  Json advice = Json::array();
+  if (!helps(a)) return advice;
+  if (a.tuned.kept)
+    advice.push_back({{"stage", a.pipeline.stages[*a.tuned.kept].name},
+                      {"setting", "keep"},
+                      {"memory", {{"value", a.tuned.kept_bytes.b()}, {"unit", "B"}}},
+                      {"text", kept_text(a)}});
+  for (const input::Change& change : a.tuned.changes)
+    advice.push_back({{"stage", a.pipeline.stages[change.stage].name},
+                      {"setting", input::kKnobNames[static_cast<int>(change.knob)]},
+                      {"from", change.from},
+                      {"to", change.to},
+                      {"text", text_of(a, change)}});
+  return advice;
+}
+
+Json input_json(const Analysis& a) {
+  Json json = json_root("input");
+  json["rate"] = json_predicted(rate_of(a, a.flow), "1/s");
+  json["bottleneck"] = to_string(a.pipeline, a.limits.front());
+  json["limits"] = json_limits(a.pipeline, a.limits, a.samples);
+  json["unit_of_last_stage"] = {{"samples", a.samples},
+                                {"rate", json_predicted(a.flow.units_per_s, "1/s")}};
+  if (const auto stall = stall_of(a.pipeline, a.flow)) json["stall"] = *stall;
+  if (a.flow.epoch) json["epoch_time"] = json_measured(*a.flow.epoch);
+  json["request_cost_per_million_samples_usd"] = usd_per_million(a);
+  json["stages"] = Json::array();
+  for (std::size_t i = 0; i < a.pipeline.stages.size(); ++i) {
+    const input::Stage& stage = a.pipeline.stages[i];
+    Json row = {{"name", stage.name},
+                {"workers", stage.workers},
+                {"threads", stage.threads},
+                {"busy", a.flow.busy[i]}};
+    if (const std::optional<double> rate = alone(a, i)) row["alone"] = json_rate(*rate);
+    json["stages"].push_back(std::move(row));
+  }
+  json["advice"] = json_advice(a);
+  json["tuned"] = {{"rate", json_predicted(rate_of(a, a.tuned_flow), "1/s")},
+                   {"bottleneck", to_string(a.tuned.pipeline, a.tuned.limit)},
+                   {"allowed", json_rate(a.tuned.units_per_s * a.samples)}};
+  return json;
+}
+
+/// Mistakes that belong to no line of the file, with its name.
+template <class T>
+tl::unexpected<Error> in_file(const std::filesystem::path& path, Result<T> result) {
+  Error error = std::move(result.error());
+  for (Diagnostic& d : error.diagnostics)
+    if (d.file.empty()) d.file = path.string();
+  return tl::unexpected(std::move(error));
+}
+
+Result<Exit> run(const std::filesystem::path& path, const Globals& globals) {
+  Result<Pipeline> pipeline = input::load_pipeline(path);
+  if (!pipeline) return forward(pipeline);
+  Result<input::Flow> flow = input::simulate(*pipeline);
+  if (!flow) return in_file(path, std::move(flow));
+  Result<input::Tuned> tuned = input::tune(*pipeline);
+  if (!tuned) return in_file(path, std::move(tuned));
+  Result<input::Flow> tuned_flow = input::simulate(tuned->pipeline);
+  if (!tuned_flow) return in_file(path, std::move(tuned_flow));
+  const Analysis analysis{*pipeline,
+                          input::counts_of(*pipeline).samples,
+                          input::limits_of(*pipeline),
+                          std::move(*flow),
+                          std::move(*tuned),
+                          std::move(*tuned_flow)};
+  const Formats formats = {.text = [&] { return input_text(analysis); },
+                           .json = [&] { return input_json(analysis); },
+                           .table = [&] { return stage_table(analysis); }};
+  if (Status ok = write_result(globals, formats); !ok) return forward(ok);
+  return Exit::kSuccess;
+}
+
+}  // namespace
+
+void add_input(CLI::App& app, Action& action) {
+  auto path = std::make_shared<std::filesystem::path>();
+  CLI::App* command = app.add_subcommand(
+      "input", "How fast an input pipeline is, what bounds it, and which settings would help");
+  command->add_option("PIPELINE", *path, "stages, and the sources that they read")
+      ->type_name("FILE")
+      ->required();
+  command->footer("Example: rehearse input examples/pipelines/imagenet_s3.yaml");
+  command->callback(
+      [path, &action] { action = [path](const Globals& globals) { return run(*path, globals); }; });
+}
+
+}  // namespace rehearse::cli

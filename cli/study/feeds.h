@@ -1,0 +1,64 @@
+// What studies measure besides jobs: input pipelines and caches (docs/formats/study.md).
+#pragma once
+
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "cli/study/expression.h"
+#include "models/input/limits.h"
+#include "models/input/simulate.h"
+#include "models/store/read_cache.h"
+#include "sim/base/yaml.h"
+
+namespace rehearse::cli {
+
+enum class FeedKind : std::uint8_t { kPipeline, kCache };
+
+struct FeedTemplate {
+  FeedKind kind;
+  std::string name;
+  YamlMap sections;  ///< with parameters in them
+};
+
+/// Those of the sections `pipelines` and `caches` of a study.
+std::vector<FeedTemplate> read_feeds(const YamlMap& root);
+
+/// What functions over pipelines and caches give at one point, each feed run once at most.
+class FeedValues {
+ public:
+  /// `folder` is that of the study.
+  FeedValues(const std::vector<FeedTemplate>& feeds, std::filesystem::path folder, YamlFill fill)
+      : feeds_(feeds), folder_(std::move(folder)), fill_(std::move(fill)) {}
+
+  /// Nothing where no such function is known. Fails with one line.
+  std::optional<Result<Term>> value(std::string_view function, std::string_view feed);
+
+ private:
+  struct Piped {
+    input::Pipeline pipeline;
+    input::Flow flow;
+  };
+  struct Cached {
+    store::CacheRun run;
+    store::Traffic traffic;
+  };
+  Result<const Piped*> piped(const FeedTemplate& feed);
+  Result<const Cached*> cached(const FeedTemplate& feed);
+
+  const std::vector<FeedTemplate>& feeds_;
+  std::filesystem::path folder_;
+  YamlFill fill_;
+  std::map<std::string, Piped> piped_;
+  std::map<std::string, Cached> cached_;
+};
+
+/// As FeedValues::value, for checking an expression before anything is run: 1 in its unit.
+std::optional<Result<Term>> feed_unit(const std::vector<FeedTemplate>& feeds,
+                                      std::string_view function, std::string_view feed);
+
+/// The names of the functions.
+std::vector<std::string_view> feed_functions();
+
+}  // namespace rehearse::cli

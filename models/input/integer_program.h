@@ -1,0 +1,44 @@
+// A linear program of which some variables are whole numbers, solved by COIN-OR Cbc
+// (docs/decisions).
+#pragma once
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "sim/base/result.h"
+
+namespace rehearse::input {
+
+class IntegerProgram {
+ public:
+  /// A variable from 0 to `most`; its index.
+  int add_variable(double most, bool whole, double objective);
+  void set_objective(int variable, double objective) { variables_[variable].objective = objective; }
+
+  struct Term {
+    int variable;
+    double factor;
+  };
+  /// sum of terms <= bound. Coefficients that differ by more than 1e9 are for the caller to scale.
+  void add_at_most(std::vector<Term> terms, double bound);
+
+  /// The values of the variables for which the objective is greatest, within 1e-9 of it. Fails
+  /// where there are none, or where that cannot be shown.
+  Result<std::vector<double>> maximise() const;
+
+ private:
+  struct Variable {
+    double most;
+    bool whole;
+    double objective;
+  };
+  struct Row {
+    std::vector<Term> terms;
+    double bound;
+  };
+  std::vector<Variable> variables_;
+  std::vector<Row> rows_;
+};
+
+}  // namespace rehearse::input

@@ -1,0 +1,36 @@
+// What bounds the rate of a pipeline: the operational laws (Denning and Buzen, ACM Computing
+// Surveys 10(3), 1978). Each resource can do so much in a second, each unit needs so much of it;
+// the least quotient is the bottleneck. Exact in the long run where no work waits for other work of
+// its kind; never below what happens.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "models/input/pipeline.h"
+
+namespace rehearse::input {
+
+enum class LimitKind : std::uint8_t { kThreads, kSerial, kBandwidth, kRequests, kHost, kStep };
+inline constexpr std::string_view kLimitNames[] = {"threads",  "serial part", "bandwidth",
+                                                   "requests", "host cores",  "accelerator"};
+
+struct Limit {
+  LimitKind kind;
+  std::size_t index;   ///< of the stage or the source; 0 for host and accelerator
+  double units_per_s;  ///< of the last stage
+};
+
+/// Every bound that there is, the tightest first; of equal ones in the order of the kinds above.
+/// Stages that take no time bound nothing.
+std::vector<Limit> limits_of(const Pipeline& pipeline);
+
+/// "threads of decode", "bandwidth of s3", "host cores".
+std::string to_string(const Pipeline& pipeline, const Limit& limit);
+
+/// A closed network of `customers` that think for `delay` and are then served one at a time,
+/// exponentially, `service` in the mean: requests per second, exactly (mean value analysis, Reiser
+/// and Lavenberg, J. ACM 27(2), 1980). The knee that the two asymptotes lack.
+double delay_and_server_rate(std::uint32_t customers, Seconds delay, Seconds service);
+
+}  // namespace rehearse::input

@@ -1,0 +1,91 @@
+#include "models/input/pipeline.h"
+
+#include <algorithm>
+#include <cmath>
+
+namespace rehearse::input {
+
+Seconds ServiceTime::draw(store::Random& random) const {
+  if (samples.size() > 1) return samples[random.below(static_cast<std::uint32_t>(samples.size()))];
+  if (exponential > 0) return mean * (1 - exponential + exponential * random.exponential());
+  if (lognormal > 0) {
+    const double variance = std::log1p(lognormal * lognormal);  // of the logarithm
+    return mean * std::exp(std::sqrt(variance) * random.normal() - variance / 2);
+  }
+  return mean;
+}
+
+double Host::speed(double busy) const {
+  if (cores <= 1 || busy <= 1) return 1;
+  return 1 - (1 - loaded) * (std::min<double>(busy, cores) - 1) / (cores - 1);
+}
+
+double Host::capacity(double busy) const {
+  const double full = cores * speed(cores);
+  if (busy <= cores) return busy * speed(busy);
+  return full * (1 + (smt - 1) * std::min(busy / cores - 1, 1.0));
+}
+
+Counts counts_of(const Pipeline& pipeline) {
+  const std::vector<Stage>& stages = pipeline.stages;
+  Counts counts{.takes = std::vector<double>(stages.size(), 1),
+                .visits = std::vector<double>(stages.size(), 1),
+                .samples = 1};
+  double takes = 1.0 / stages.back().split;
+  counts.samples = 1;
+  for (std::size_t i = stages.size(); i-- > 0;) {
+    counts.takes[i] = takes;
+    counts.visits[i] = takes * stages[i].visits;
+    const double units = takes * stages[i].batch;  // of the stage before
+    counts.samples = std::max(counts.samples, units);
+    if (i > 0) takes = units / stages[i - 1].split;
+  }
+  return counts;
+}
+
+Seconds core_time(const Stage& stage) { return stage.time.mean + stage.serial.mean; }
+
+double requests_of(const Pipeline& pipeline, const Stage& stage) {
+  if (!stage.source) return 0;
+  const Source& source = pipeline.sources[*stage.source];
+  const double per_read =
+      source.request ? std::max(std::ceil(stage.bytes / *source.request), 1.0) : 1;
+  return (1 - source.hits) * per_read;
+}
+
+Bytes moved_by(const Pipeline& pipeline, const Stage& stage) {
+  if (!stage.source) return Bytes::b(0);
+  return stage.bytes * (1 - pipeline.sources[*stage.source].hits);
+}
+
+Seconds read_time(const Pipeline& pipeline, const Stage& stage) {
+  if (!stage.source) return Seconds::s(0);
+  const Source& source = pipeline.sources[*stage.source];
+  Seconds time = requests_of(pipeline, stage) * source.latency.mean;
+  std::optional<ByteRate> rate = source.connection;
+  if (source.total && (!rate || *source.total < *rate)) rate = source.total;
+  if (rate) time += moved_by(pipeline, stage) / *rate;
+  if (source.memory) time += stage.bytes * source.hits / *source.memory;
+  return time;
+}
+
+Seconds hold_time(const Pipeline& pipeline, const Stage& stage) {
+  return core_time(stage) + read_time(pipeline, stage);
+}
+
+double busy_threads(const Pipeline& pipeline) {
+  double busy = 0;
+  for (const Stage& stage : pipeline.stages) {
+    const Seconds hold = hold_time(pipeline, stage);
+    if (!(hold.s() > 0)) continue;
+    const double working = stage.slots() * (core_time(stage) / hold);
+    // A lock lets one of the threads of a worker work on what it protects.
+    const double locked = stage.serial.mean.s() > 0
+                              ? stage.workers * (core_time(stage) / stage.serial.mean)
+                              : working;
+    busy += std::min(working, locked);
+  }
+  return busy;
+}
+
+}  // namespace rehearse::input

@@ -1,0 +1,116 @@
+// Pipeline: what feeds an accelerator. Stages of workers pass units to one another through bounded
+// queues; some read from a source. docs/concepts/input.md has the laws with worked examples.
+//
+// A *take* is what a stage works on at a time: `batch` units of the stage before. It gives `split`
+// units to the stage behind. A *sample* is the finest unit that flows.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "models/store/random.h"
+#include "sim/base/estimate.h"
+#include "sim/base/result.h"
+#include "sim/base/units.h"
+
+namespace rehearse::input {
+
+/// How long something takes each time it is done.
+struct ServiceTime {
+  Seconds mean = Seconds::s(0);
+  /// Share of the mean that is exponentially distributed; the rest is a floor. From 0 to 1.
+  double exponential = 0;
+  /// Deviation over mean of a lognormal distribution. Not with `exponential`.
+  double lognormal = 0;
+  /// Recorded times, drawn with equal chance; the mean is theirs. Not with the two above.
+  std::vector<Seconds> samples = {};
+
+  bool varies() const { return exponential > 0 || lognormal > 0 || samples.size() > 1; }
+  Seconds draw(store::Random& random) const;
+};
+
+/// Where a stage reads: an object store, a file system, a disk.
+struct Source {
+  std::string name = {};
+  ServiceTime latency = {};                 ///< of a request, before its first byte
+  std::optional<ByteRate> connection = {};  ///< of one request
+  std::optional<ByteRate> total = {};       ///< of all that read at once
+  std::optional<double> requests_per_s = {};
+  /// Most bytes of a request: a longer read is several, one after another (a readahead).
+  std::optional<Bytes> request = {};
+  double hits = 0;  ///< share of the reads that memory serves, at `memory`
+  std::optional<ByteRate> memory = {};
+  Usd request_price = Usd::usd(0);
+};
+
+struct Stage {
+  std::string name = {};
+  std::uint32_t workers = 1;  ///< processes
+  std::uint32_t threads = 1;  ///< takes that a worker has in hand at once
+  ServiceTime time = {};      ///< of a take, on a core of the host
+  ServiceTime serial =
+      {};  ///< besides, one take at a time in a worker: an interpreter's lock, a hand-off
+  std::optional<std::size_t> source = {};  ///< index
+  Bytes bytes = Bytes::b(0);               ///< that a take reads there
+  double visits = 1;          ///< how often a take is worked on here: 0.1 where one of ten needs it
+  std::uint32_t batch = 1;    ///< units taken at a time
+  std::uint32_t split = 1;    ///< units given for each take
+  std::uint32_t shuffle = 0;  ///< units that lie in a shuffle buffer before the stage
+  std::optional<std::uint32_t> queue = {};  ///< units that may wait behind the stage; absent: as
+                                            ///< many as its threads give at a time
+  bool ordered = true;  ///< the units come out in the order in which they came in
+  /// Of one worker, one after another, before any of them works.
+  Seconds start_up = Seconds::s(0);
+  Bytes worker_memory = Bytes::b(0);
+  std::uint32_t most_workers = 64, most_threads = 1;  ///< how far tuning may go
+  std::optional<Bytes> unit = {};  ///< size of a unit that it gives: what caching it would take
+
+  std::uint32_t slots() const { return workers * threads; }
+  std::uint64_t room() const { return queue ? *queue : std::uint64_t{slots()} * split; }
+};
+
+/// The cores that all stages share. Busy cores slow each other down in proportion, to `loaded` of
+/// the speed of one alone when all are; a second thread on every core gives `smt` of that in all.
+struct Host {
+  std::uint32_t cores = 1;
+  double loaded = 1;
+  double smt = 1;
+  std::optional<Bytes> memory = {};
+
+  /// Core-seconds per second of so many busy threads.
+  double capacity(double busy) const;
+  /// Of one of them.
+  double speed(double busy) const;
+};
+
+struct Pipeline {
+  std::optional<Host> host = {};
+  std::vector<Source> sources = {};
+  std::vector<Stage> stages = {};
+  std::optional<ServiceTime> step = {};  ///< of the accelerator, for each unit of the last stage
+  std::optional<std::uint64_t> samples = {};  ///< of an epoch
+  std::uint64_t seed = 1;
+};
+
+/// Per unit of the last stage.
+struct Counts {
+  std::vector<double> takes;   ///< of each stage
+  std::vector<double> visits;  ///< takes × visits
+  double samples;
+};
+Counts counts_of(const Pipeline& pipeline);
+
+/// Mean time that a visit holds its thread, alone on the host; and what of it is work of a core.
+Seconds hold_time(const Pipeline& pipeline, const Stage& stage);
+Seconds core_time(const Stage& stage);
+/// Mean time of the read of a take, its requests, and the bytes that the source moves for it.
+Seconds read_time(const Pipeline& pipeline, const Stage& stage);
+double requests_of(const Pipeline& pipeline, const Stage& stage);
+Bytes moved_by(const Pipeline& pipeline, const Stage& stage);
+
+/// Threads that work on the host's cores at a time, as far as the stages themselves allow.
+double busy_threads(const Pipeline& pipeline);
+
+}  // namespace rehearse::input

@@ -1,0 +1,253 @@
+#include "models/input/read_pipeline.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include <fmt/core.h>
+
+#include "models/store/cache.h"
+#include "sim/base/text.h"
+
+namespace rehearse::input {
+namespace {
+
+constexpr Seconds kLongest = Seconds::s(1000);
+
+/// A whole number in a range, or `absent`.
+std::uint32_t count_in(const YamlMap& map, std::string_view key, std::int64_t least,
+                       std::int64_t most, std::uint32_t absent) {
+  const auto value = map.optional<std::int64_t>(key);
+  if (!value) return absent;
+  if (*value < least || *value > most) {
+    map.report(key, fmt::format("{} is out of range", *value),
+               fmt::format("{} to {}", least, most));
+    return absent;
+  }
+  return static_cast<std::uint32_t>(*value);
+}
+
+double number_in(const YamlMap& map, std::string_view key, double least, double most,
+                 double absent) {
+  const auto value = map.optional<double>(key);
+  if (!value) return absent;
+  if (*value >= least && *value <= most) return *value;
+  map.report(key, fmt::format("{:g} is out of range", *value),
+             fmt::format("{:g} to {:g}", least, most));
+  return absent;
+}
+
+bool check_time(const YamlMap& map, std::string_view key, Seconds time) {
+  if (time.s() >= 0 && time <= kLongest) return true;
+  map.report(key, fmt::format("{} is out of range", rehearse::to_string(time)), "0 s to 1000 s");
+  return false;
+}
+
+std::optional<Seconds> time_at(const YamlMap& map, std::string_view key) {
+  const auto time = map.optional<Seconds>(key);
+  return time && check_time(map, key, *time) ? time : std::nullopt;
+}
+
+template <class Q>
+std::optional<Q> positive(const YamlMap& map, std::string_view key) {
+  const auto value = map.optional<Q>(key);
+  if (!value) return std::nullopt;
+  if (value->si() >= 1 && value->si() <= 1e18) return value;
+  map.report(key, "is out of range",
+             fmt::format("{} to {}", rehearse::to_string(Q::from_si(1)),
+                         rehearse::to_string(Q::from_si(1e18))));
+  return std::nullopt;
+}
+
+/// "4 ms", {mean: 4 ms, exponential: 0.1}, {mean: 4 ms, lognormal: 0.5} or {samples: [4 ms, 5 ms]}.
+ServiceTime read_time(const YamlMap& map, std::string_view key) {
+  ServiceTime time;
+  if (!map.is_map(key)) {
+    time.mean = time_at(map, key).value_or(Seconds::s(0));
+    return time;
+  }
+  const YamlMap how = *map.map(key);
+  if (how.has("samples")) {
+    time.samples = how.list<Seconds>("samples");
+    double sum = 0;
+    for (const Seconds sample : time.samples)
+      if (check_time(how, "samples", sample)) sum += sample.s();
+    if (time.samples.empty())
+      how.report("samples", "holds no times", "a list such as [3.1 ms, 2.9 ms]");
+    else
+      time.mean = Seconds::s(sum / static_cast<double>(time.samples.size()));
+  } else {
+    how.required<Seconds>("mean");
+    time.mean = time_at(how, "mean").value_or(Seconds::s(0));
+    time.exponential = number_in(how, "exponential", 0, 1, 0);
+    time.lognormal = number_in(how, "lognormal", 0, 3, 0);
+    if (how.has("exponential") && how.has("lognormal"))
+      how.report("lognormal", "stands beside exponential", "one of the two");
+  }
+  how.no_other_keys();
+  return time;
+}
+
+/// The share of reads that memory serves when all of the data is read once an epoch, in a fresh
+/// order: by running such a cache on ten thousand keys, from the second epoch on.
+double hits_of(const YamlMap& map) {
+  const auto memory = map.required<Bytes>("memory"), data = map.required<Bytes>("data");
+  store::Cache cache;
+  map.choose("policy", store::kPolicyNames, cache.policy);
+  if (!memory || !data) return 0;
+  if (!(memory->b() >= 0) || !(data->b() >= 1)) {
+    map.report("data", "of no size, or memory below none", "memory: 64 GiB, data: 140 GB");
+    return 0;
+  }
+  constexpr std::uint32_t kKeys = 10'000, kBatch = 100;
+  const double share = std::min(*memory / *data, 1.0);
+  cache.capacity = static_cast<std::uint32_t>(std::llround(share * kKeys));
+  const store::KeyStream stream =
+      store::epoch_permutations({.keys = kKeys, .batch = kBatch, .batches = 5});
+  return store::run(stream, cache)->hit_ratio(kKeys / kBatch);
+}
+
+Source read_source(const YamlMap& map) {
+  Source source{.name = map.required<std::string>("name").value_or(""),
+                .latency = read_time(map, "latency"),
+                .connection = positive<ByteRate>(map, "connection"),
+                .total = positive<ByteRate>(map, "total"),
+                .request = positive<Bytes>(map, "request"),
+                .memory = positive<ByteRate>(map, "memory")};
+  if (map.has("requests_per_s"))
+    source.requests_per_s = number_in(map, "requests_per_s", 1e-3, 1e9, 1);
+  source.request_price = Usd::usd(number_in(map, "usd_per_1000_requests", 0, 1e6, 0) / 1000);
+  if (map.has("hits") && map.has("cache"))
+    map.report("hits", "stands beside a cache, which gives it", "one of the two");
+  source.hits = number_in(map, "hits", 0, 1, 0);
+  if (const auto cache = map.map("cache")) {
+    source.hits = hits_of(*cache);
+    cache->no_other_keys();
+  }
+  map.no_other_keys();
+  return source;
+}
+
+void read_read(const YamlMap& map, const std::vector<Source>& sources, Stage& stage) {
+  std::vector<std::string_view> names;
+  for (const Source& source : sources) names.push_back(source.name);
+  const auto from = map.required<std::string>("from");
+  const auto bytes = map.required<Bytes>("bytes");
+  if (from) {
+    const auto at = std::find(names.begin(), names.end(), *from);
+    if (at == names.end())
+      map.report("from", fmt::format("'{}' is no source of this file", *from),
+                 names.empty() ? "sources: [{name: …}]" : "", suggest(*from, names));
+    else
+      stage.source = static_cast<std::size_t>(at - names.begin());
+  }
+  if (bytes) {
+    if (!(bytes->b() >= 0 && bytes->b() <= 1e15))
+      map.report("bytes", "is out of range", "0 B to 1e15 B");
+    else
+      stage.bytes = *bytes;
+    // A read of very many requests is drawn one by one.
+    if (stage.source && sources[*stage.source].request &&
+        stage.bytes / *sources[*stage.source].request > 1e4)
+      map.report("bytes", "is more than 10000 requests of its source", {}, "a larger request");
+  }
+  map.no_other_keys();
+}
+
+Stage read_stage(const YamlMap& map, const std::vector<Source>& sources) {
+  Stage stage{.name = map.required<std::string>("name").value_or(""),
+              .workers = count_in(map, "workers", 1, 4096, 1),
+              .threads = count_in(map, "threads", 1, 4096, 1),
+              .time = read_time(map, "time"),
+              .serial = read_time(map, "serial"),
+              .visits = number_in(map, "visits", 1e-6, 1000, 1),
+              .batch = count_in(map, "batch", 1, 1'000'000, 1),
+              .split = count_in(map, "split", 1, 1'000'000, 1),
+              .shuffle = count_in(map, "shuffle", 0, 10'000'000, 0),
+              .ordered = map.optional<bool>("ordered").value_or(true),
+              .start_up = time_at(map, "start_up").value_or(Seconds::s(0)),
+              .worker_memory = positive<Bytes>(map, "worker_memory").value_or(Bytes::b(0)),
+              .unit = positive<Bytes>(map, "unit")};
+  stage.most_workers = std::max(stage.workers, 64U);
+  stage.most_threads = stage.threads;
+  if (const auto most = map.map("most")) {
+    stage.most_workers = count_in(*most, "workers", stage.workers, 4096, stage.most_workers);
+    stage.most_threads = count_in(*most, "threads", stage.threads, 4096, stage.most_threads);
+    most->no_other_keys();
+  }
+  if (map.has("queue")) stage.queue = count_in(map, "queue", 0, 10'000'000, 0);
+  if (stage.workers > 4096 / stage.threads)
+    map.report("threads", fmt::format("{} × {} threads", stage.workers, stage.threads),
+               "4096 in a stage");
+  if (const auto read = map.map("read")) read_read(*read, sources, stage);
+  map.no_other_keys();
+  return stage;
+}
+
+template <class Named>
+void check_name(const YamlMap& map, const std::vector<Named>& before, const std::string& name) {
+  for (const Named& other : before)
+    if (other.name == name && !name.empty())
+      map.report("name", fmt::format("'{}' stands twice", name));
+}
+
+}  // namespace
+
+Pipeline read_pipeline(const YamlMap& map) {
+  Pipeline pipeline;
+  if (const auto host = map.map("host")) {
+    host->required<std::int64_t>("cores");
+    pipeline.host = Host{.cores = count_in(*host, "cores", 1, 4096, 1),
+                         .loaded = number_in(*host, "loaded", 0.05, 1, 1),
+                         .smt = number_in(*host, "smt", 0.5, 2, 1),
+                         .memory = positive<Bytes>(*host, "memory")};
+    host->no_other_keys();
+  }
+  for (const YamlMap& source : map.maps("sources")) {
+    Source read = read_source(source);
+    check_name(source, pipeline.sources, read.name);
+    pipeline.sources.push_back(std::move(read));
+  }
+  for (const YamlMap& stage : map.maps("stages")) {
+    Stage read = read_stage(stage, pipeline.sources);
+    check_name(stage, pipeline.stages, read.name);
+    pipeline.stages.push_back(std::move(read));
+  }
+  if (pipeline.stages.empty())
+    map.report("stages", map.has("stages") ? "holds no stage" : "is missing",
+               "stages: [{name: read, …}]");
+  if (pipeline.stages.size() > 40)
+    map.report("stages", fmt::format("{} stages", pipeline.stages.size()), "40 at most");
+  double batches = 1, splits = 1;
+  for (const Stage& stage : pipeline.stages) batches *= stage.batch, splits *= stage.split;
+  if (std::max(batches, splits) > 1e9)
+    map.report("stages",
+               fmt::format("batches of {:g} and splits of {:g}, multiplied", batches, splits),
+               "1e9 at most of each");
+  if (const auto accelerator = map.map("accelerator")) {
+    if (!accelerator->has("step"))
+      accelerator->report("step", "is missing", "a time, such as 250 ms");
+    pipeline.step = read_time(*accelerator, "step");
+    accelerator->no_other_keys();
+  }
+  if (const auto samples = map.optional<std::int64_t>("samples")) {
+    if (*samples < 1 || *samples > 1'000'000'000'000'000)
+      map.report("samples", fmt::format("{} samples", *samples), "1 to 1e15");
+    else
+      pipeline.samples = static_cast<std::uint64_t>(*samples);
+  }
+  if (const auto seed = map.optional<std::int64_t>("seed"))
+    pipeline.seed = static_cast<std::uint64_t>(*seed);
+  return pipeline;
+}
+
+Result<Pipeline> load_pipeline(const std::filesystem::path& path) {
+  const Result<YamlFile> file = YamlFile::load(path);
+  if (!file) return forward(file);
+  const YamlMap root = file->root();
+  Pipeline pipeline = read_pipeline(root);
+  root.no_other_keys();
+  if (Status ok = file->status(); !ok) return forward(ok);
+  return pipeline;
+}
+
+}  // namespace rehearse::input

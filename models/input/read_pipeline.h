@@ -1,0 +1,17 @@
+// Pipelines from YAML: docs/formats/input-pipeline.md.
+#pragma once
+
+#include <filesystem>
+
+#include "models/input/pipeline.h"
+#include "sim/base/yaml.h"
+
+namespace rehearse::input {
+
+/// What is wrong is recorded in the map's file; what is read then means nothing.
+Pipeline read_pipeline(const YamlMap& map);
+
+/// Fails with every mistake of the file, one line each.
+Result<Pipeline> load_pipeline(const std::filesystem::path& path);
+
+}  // namespace rehearse::input

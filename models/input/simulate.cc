@@ -1,0 +1,162 @@
+#include "models/input/simulate.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include <fmt/core.h>
+
+#include "models/input/limits.h"
+#include "models/input/lower.h"
+#include "sim/engine/engine.h"
+
+namespace rehearse::input {
+namespace {
+
+constexpr double kMostOps = 1e7, kUsualOps = 6e5, kUsualOpsOfConstants = 1e5;
+constexpr double kLongest = 2e6;  // seconds of a run; int64 picoseconds reach 9e6
+constexpr std::size_t kParts = 10;
+
+struct Run {
+  graph::Timeline timeline = {};
+  Lowered lowered = {};
+  std::vector<Seconds> ends = {};  ///< of the units, in order of time
+};
+
+Result<Run> run_units(const Pipeline& pipeline, double units, Start start) {
+  graph::GraphBuilder builder;
+  Run run{.lowered = lower(pipeline, static_cast<std::uint64_t>(units), start, builder)};
+  Result<graph::Graph> graph = std::move(builder).build();
+  if (!graph) return forward(graph);
+  Result<graph::Timeline> timeline = engine::run(*graph);
+  if (!timeline) return forward(timeline);
+  run.timeline = std::move(*timeline);
+  for (const OpId op : run.lowered.units) run.ends.push_back(run.timeline[op].end.seconds());
+  std::sort(run.ends.begin(), run.ends.end());
+  return run;
+}
+
+/// Units of the last stage that all queues and hands hold together.
+double units_in_flight(const Pipeline& pipeline, const Counts& counts) {
+  double units = 1;
+  for (std::size_t i = 0; i < pipeline.stages.size(); ++i) {
+    const auto held = static_cast<double>(room_behind(pipeline.stages, i));
+    units += held / (counts.takes[i] * pipeline.stages[i].split);
+  }
+  return units;
+}
+
+/// The slope of a straight line through the ends of units `first` to `last`, in seconds per unit.
+/// Workers that end together hand over units in bursts, to which a line pays less heed than a
+/// difference of two ends does.
+double time_per_unit(const Run& run, std::size_t first, std::size_t last) {
+  const double middle = static_cast<double>(first + last) / 2;
+  double with_time = 0, with_itself = 0;
+  for (std::size_t u = first; u <= last; ++u) {
+    const double off = static_cast<double>(u) - middle;
+    with_time += off * (run.ends[u] - run.ends[first]).s();
+    with_itself += off * off;
+  }
+  return with_time / with_itself;
+}
+
+/// Share of the threads of a stage that its ops hold between two instants.
+double busy_between(const Run& run, std::size_t stage, std::uint32_t slots, Seconds from,
+                    Seconds to) {
+  double held = 0;
+  for (const OpId op : run.lowered.work[stage]) {
+    const graph::OpTimes& times = run.timeline[op];
+    held += std::max(
+        0.0, std::min(times.end.seconds(), to).s() - std::max(times.start.seconds(), from).s());
+  }
+  return held / (slots * (to - from).s());
+}
+
+bool varies(const Pipeline& pipeline) {
+  return (pipeline.step && pipeline.step->varies()) ||
+         std::any_of(pipeline.stages.begin(), pipeline.stages.end(), [&](const Stage& stage) {
+           return stage.time.varies() || stage.serial.varies() ||
+                  (stage.source && pipeline.sources[*stage.source].latency.varies());
+         });
+}
+
+bool all_recorded(const Pipeline& pipeline) {
+  return std::all_of(pipeline.stages.begin(), pipeline.stages.end(), [](const Stage& stage) {
+    return !stage.source && (stage.time.mean.s() == 0 || !stage.time.samples.empty()) &&
+           (stage.serial.mean.s() == 0 || !stage.serial.samples.empty());
+  });
+}
+
+}  // namespace
+
+Result<Flow> simulate(const Pipeline& pipeline) {
+  const Counts counts = counts_of(pipeline);
+  const double in_flight = units_in_flight(pipeline, counts);
+  const double per_unit = ops_of(pipeline, 1);
+  const double settle = std::ceil(2 * in_flight) + 4, drain = std::ceil(in_flight) + 4;
+  const double least = std::max(50.0, std::ceil(5 * in_flight));
+  const double usual = varies(pipeline) ? kUsualOps : kUsualOpsOfConstants;
+  const double measured =
+      std::min(std::max(least, std::floor(usual / per_unit) - settle - drain), 50'000.0);
+  const double units = settle + measured + drain;
+  if (units * per_unit > kMostOps)
+    return fail(fmt::format("{:.0f} units of '{}' of {:.3g} ops each are due to see its rate",
+                            units, pipeline.stages.back().name, per_unit),
+                fmt::format("{:g} ops at most", kMostOps),
+                "smaller batches, shuffle buffers and queues have the same rate");
+  const std::vector<Limit> limits = limits_of(pipeline);
+  if (limits.empty())
+    return fail("no stage takes any time", "a time, a read or a step of the accelerator");
+  double start_up = 0;
+  for (const Stage& stage : pipeline.stages)
+    start_up = std::max(start_up, (stage.start_up * stage.workers).s());
+  if (!(units / limits.front().units_per_s + start_up < kLongest))
+    return fail(fmt::format("'{}' gives at most {:.3g} units per second",
+                            pipeline.stages.back().name, limits.front().units_per_s),
+                fmt::format("a rate at which {:.0f} units take less than {:g} s", units, kLongest));
+
+  const Result<Run> run = run_units(pipeline, units, Start::kSpread);
+  if (!run) return forward(run);
+  const auto first = static_cast<std::size_t>(settle) - 1;
+  const auto part = static_cast<std::size_t>(measured) / kParts;
+  const std::size_t last = first + part * kParts;
+  const Seconds from = run->ends[first], to = run->ends[last];
+  if (!(to > from)) return fail("nothing takes a picosecond", "a time, a read or a step");
+  const double rate = 1 / time_per_unit(*run, first, last);
+  double squares = 0;
+  for (std::size_t i = 0; i < kParts; ++i) {
+    const double of_part = (run->ends[first + (i + 1) * part] - run->ends[first + i * part]).s();
+    const double off = of_part / (to - from).s() * kParts - 1;
+    squares += off * off;
+  }
+  // Student's t for 90 % with nine degrees of freedom.
+  const double error = varies(pipeline) ? 1.833 * std::sqrt(squares / kParts / (kParts - 1)) : 0;
+  const Provenance provenance =
+      all_recorded(pipeline) ? Provenance::kRecorded : Provenance::kDatasheet;
+  Flow flow{.units_per_s = {rate, rate / (1 + error), rate * (1 + error), provenance}, .busy = {}};
+  for (std::size_t i = 0; i < pipeline.stages.size(); ++i)
+    flow.busy.push_back(busy_between(*run, i, pipeline.stages[i].slots(), from, to));
+
+  if (pipeline.samples) {
+    const double epoch = std::ceil(static_cast<double>(*pipeline.samples) / counts.samples - 1e-9);
+    if (epoch * per_unit <= kMostOps) {
+      const Result<Run> whole = run_units(pipeline, epoch, Start::kTogether);
+      if (!whole) return forward(whole);
+      flow.epoch = whole->timeline.makespan().seconds();
+    } else {
+      flow.epoch = from + Seconds::s((epoch - settle) / rate);
+    }
+  }
+  return flow;
+}
+
+Usd request_price_of(const Pipeline& pipeline) {
+  const Counts counts = counts_of(pipeline);
+  Usd price = Usd::usd(0);
+  for (std::size_t i = 0; i < pipeline.stages.size(); ++i)
+    if (const Stage& stage = pipeline.stages[i]; stage.source)
+      price += pipeline.sources[*stage.source].request_price *
+               (counts.visits[i] * requests_of(pipeline, stage));
+  return price;
+}
+
+}  // namespace rehearse::input

@@ -1,0 +1,235 @@
+#include "models/input/tune.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include <fmt/core.h>
+
+#include "models/input/integer_program.h"
+
+namespace rehearse::input {
+namespace {
+
+/// Threads beyond what the bound needs, as a share of it, where they do not cost any rate: of
+/// stages that share cores, and of those that wait for a link, a lock or a source.
+constexpr double kSpareOnCores = 0.25, kSpareOfWaiting = 0.5;
+
+struct Setting {
+  Pipeline pipeline;
+  double units_per_s;
+  double cost;  ///< workers and threads
+};
+
+/// Units per second that no setting changes: sources and the accelerator.
+double fixed_bound(const Pipeline& pipeline) {
+  for (const Limit& limit : limits_of(pipeline))
+    if (limit.kind == LimitKind::kBandwidth || limit.kind == LimitKind::kRequests ||
+        limit.kind == LimitKind::kStep)
+      return limit.units_per_s;
+  return 1e12;
+}
+
+/// The program for a host of which `most_busy` threads work at a time, which is how fast a core is.
+/// Rates are in units of `scale`, so that all
+/// coefficients are of the order of threads.
+class Program {
+ public:
+  Program(const Pipeline& pipeline, double most_busy, Bytes memory_left) : pipeline_(pipeline) {
+    const double speed = pipeline.host ? pipeline.host->speed(most_busy) : 1;
+    const Counts counts = counts_of(pipeline);
+    const double bound = fixed_bound(pipeline);
+    double scale = 1e-12;
+    for (std::size_t i = 0; i < pipeline.stages.size(); ++i)
+      scale = std::max(scale, counts.visits[i] * hold_time(pipeline, pipeline.stages[i]).s());
+    scale_ = 1 / scale;
+    rate_ = program_.add_variable(std::min(bound / scale_, 1e9), false, 1);
+    double work = 0;
+    IntegerTerms busy, memory;
+    for (std::size_t i = 0; i < pipeline.stages.size(); ++i) {
+      const Stage& stage = pipeline.stages[i];
+      const double core = core_time(stage).s() / speed;
+      const double hold = read_time(pipeline, stage).s() + core;
+      workers_.push_back(program_.add_variable(stage.most_workers, true, 0));
+      threads_.push_back(
+          program_.add_variable(double{1} * stage.most_workers * stage.most_threads, true, 0));
+      program_.add_at_most({{workers_[i], -1}}, -1);
+      program_.add_at_most({{workers_[i], 1}, {threads_[i], -1}}, 0);
+      program_.add_at_most(
+          {{threads_[i], 1}, {workers_[i], -static_cast<double>(stage.most_threads)}}, 0);
+      program_.add_at_most({{rate_, counts.visits[i] * hold * scale_}, {threads_[i], -1}}, 0);
+      const bool waits = stage.source || stage.serial.mean.s() > 0;
+      spare_.push_back(waits ? kSpareOfWaiting : kSpareOnCores);
+      need_.push_back(counts.visits[i] * hold * scale_);
+      program_.add_at_most(
+          {{rate_, counts.visits[i] * stage.serial.mean.s() / speed * scale_}, {workers_[i], -1}},
+          0);
+      if (hold > 0) busy.push_back({threads_[i], core_time(stage) / hold_time(pipeline, stage)});
+      memory.push_back({workers_[i], stage.worker_memory.gib()});
+      work += counts.visits[i] * core_time(stage).s();
+    }
+    if (pipeline.host) add_host(*pipeline.host, most_busy, work, std::move(busy));
+    if (pipeline.host && pipeline.host->memory) program_.add_at_most(memory, memory_left.gib());
+  }
+
+  Result<Setting> solve() {
+    const Result<std::vector<double>> fastest = program_.maximise();
+    if (!fastest) return forward(fastest);
+    const double rate = (*fastest)[rate_];
+    // Again, at that rate, with as few workers and threads as will do. What waits for what others
+    // use needs some threads more than the bound says: as far as there is room for them.
+    program_.set_objective(rate_, 0);
+    program_.add_at_most({{rate_, -1}}, -rate * (1 - 1e-7));
+    for (std::size_t i = 0; i < workers_.size(); ++i) {
+      const double spare = spare_[i] * need_[i] * rate;
+      const int lacking = program_.add_variable(spare, false, -100);
+      program_.add_at_most({{threads_[i], -1}, {lacking, -1}}, -need_[i] * rate - spare);
+      program_.set_objective(workers_[i], -1);
+      program_.set_objective(threads_[i], -1);
+    }
+    Result<std::vector<double>> least = program_.maximise();
+    // The first solution is one where rounding leaves the second program none.
+    const std::vector<double>& found = least ? *least : *fastest;
+    Setting setting{pipeline_, 0, 0};
+    for (std::size_t i = 0; i < workers_.size(); ++i) {
+      const double workers = std::max(std::round(found[workers_[i]]), 1.0);
+      const double threads = std::max(std::ceil(found[threads_[i]] / workers - 1e-6), 1.0);
+      setting.pipeline.stages[i].workers = static_cast<std::uint32_t>(workers);
+      setting.pipeline.stages[i].threads = static_cast<std::uint32_t>(threads);
+      setting.cost += workers + workers * threads;
+    }
+    // What the program has of cores is a straight line; the laws themselves are not.
+    setting.units_per_s = limits_of(setting.pipeline).front().units_per_s;
+    return setting;
+  }
+
+ private:
+  using IntegerTerms = std::vector<IntegerProgram::Term>;
+
+  /// work × rate <= capacity of the host, which beyond a thread per core, up to two, grows (or
+  /// falls) with the number of busy threads.
+  void add_host(const Host& host, double most_busy, double work, IntegerTerms busy) {
+    const double full = host.cores * host.speed(host.cores);
+    const double per_thread = full * (host.smt - 1) / host.cores;
+    program_.add_at_most(busy, most_busy);
+    const int beyond = program_.add_variable(host.cores, false, 0);  // busy threads without a core
+    program_.add_at_most({{rate_, work * scale_}, {beyond, -per_thread}}, full);
+    if (per_thread >= 0) {
+      // beyond <= cores × any, beyond <= busy - cores × any: none where there are fewer than cores.
+      const int any = program_.add_variable(1, true, 0);
+      program_.add_at_most({{beyond, 1}, {any, -double{1} * host.cores}}, 0);
+      for (IntegerProgram::Term& term : busy) term.factor = -term.factor;
+      busy.push_back({beyond, 1});
+      busy.push_back({any, double{1} * host.cores});
+      program_.add_at_most(std::move(busy), 0);
+    } else {
+      busy.push_back({beyond, -1});
+      program_.add_at_most(std::move(busy), host.cores);
+    }
+  }
+
+  const Pipeline& pipeline_;
+  IntegerProgram program_;
+  double scale_ = 1;
+  int rate_ = 0;
+  std::vector<int> workers_, threads_;
+  std::vector<double> need_, spare_;  // threads per unit of the rate; more of them, as a share
+};
+
+/// The settings for one choice of what is kept: the best for so many busy threads, over their
+/// number.
+Result<Setting> set_knobs(const Pipeline& pipeline, Bytes memory_left) {
+  const double cores = pipeline.host ? pipeline.host->cores : 1;
+  Result<Setting> best = Program(pipeline, 2 * cores, memory_left).solve();
+  if (!best || !pipeline.host || pipeline.host->loaded == 1) return best;
+  // Fewer busy threads are faster each.
+  constexpr int kSteps = 12;
+  for (int step = kSteps; step > 0; --step) {
+    Result<Setting> fewer = Program(pipeline, cores * step / kSteps, memory_left).solve();
+    if (fewer && fewer->units_per_s > best->units_per_s * (1 + 1e-6)) best = std::move(fewer);
+  }
+  return best;
+}
+
+/// The pipeline in which what stage `last` gives comes from memory.
+Pipeline without_stages_up_to(const Pipeline& pipeline, std::size_t last) {
+  Pipeline rest = pipeline;
+  rest.stages.erase(rest.stages.begin(), rest.stages.begin() + static_cast<std::ptrdiff_t>(last));
+  rest.stages.front() = Stage{.name = fmt::format("kept from {}", pipeline.stages[last].name)};
+  return rest;
+}
+
+/// Bytes of an epoch of what a stage gives; nothing where the file does not say.
+std::optional<Bytes> epoch_of(const Pipeline& pipeline, std::size_t stage) {
+  const Stage& s = pipeline.stages[stage];
+  if (!pipeline.samples || !s.unit) return std::nullopt;
+  const Counts counts = counts_of(pipeline);
+  const double per_sample = counts.takes[stage] * s.split / counts.samples;
+  return *s.unit * (per_sample * static_cast<double>(*pipeline.samples));
+}
+
+void add_changes(const Pipeline& before, Tuned& tuned) {
+  const std::size_t from = tuned.kept.value_or(0);
+  for (std::size_t i = tuned.kept ? 1 : 0; i < tuned.pipeline.stages.size(); ++i) {
+    Stage& to = tuned.pipeline.stages[i];
+    const Stage& was = before.stages[from + i];
+    if (to.workers != was.workers)
+      tuned.changes.push_back({from + i, Knob::kWorkers, was.workers, to.workers});
+    if (to.threads != was.threads)
+      tuned.changes.push_back({from + i, Knob::kThreads, was.threads, to.threads});
+    // Room for what comes in bursts: some takes of the next stage, and of each thread of this one.
+    const std::uint64_t next = i + 1 < tuned.pipeline.stages.size()
+                                   ? std::uint64_t{tuned.pipeline.stages[i + 1].slots()} *
+                                         tuned.pipeline.stages[i + 1].batch
+                                   : 1;
+    const std::uint64_t room =
+        std::min<std::uint64_t>(2 * next + std::uint64_t{2} * to.slots() * to.split, 10'000'000);
+    if (was.room() < room) {
+      to.queue = static_cast<std::uint32_t>(room);
+      tuned.changes.push_back(
+          {from + i, Knob::kQueue, static_cast<std::uint32_t>(was.room()), *to.queue});
+    }
+  }
+}
+
+}  // namespace
+
+Result<Tuned> tune(const Pipeline& pipeline) {
+  if (limits_of(pipeline).empty())
+    return fail("no stage takes any time", "a time, a read or a step of the accelerator");
+  const Bytes memory =
+      pipeline.host && pipeline.host->memory ? *pipeline.host->memory : Bytes::b(0);
+  Bytes least = Bytes::b(0);
+  for (const Stage& stage : pipeline.stages) least += stage.worker_memory;
+  if (pipeline.host && pipeline.host->memory && least > memory)
+    return fail(fmt::format("one worker of each stage takes {}", rehearse::to_string(least)),
+                fmt::format("at most the {} of memory", rehearse::to_string(memory)));
+  Result<Setting> best = set_knobs(pipeline, memory);
+  if (!best) return forward(best);
+  std::optional<std::size_t> kept;
+  Bytes kept_bytes = Bytes::b(0);
+  for (std::size_t i = 0; i + 1 < pipeline.stages.size(); ++i) {
+    const std::optional<Bytes> bytes = epoch_of(pipeline, i);
+    if (!bytes || *bytes > memory) continue;
+    const Pipeline rest = without_stages_up_to(pipeline, i);
+    if (limits_of(rest).empty()) continue;
+    Result<Setting> setting = set_knobs(rest, memory - *bytes);
+    if (!setting) continue;
+    const bool faster = setting->units_per_s > best->units_per_s * (1 + 1e-6);
+    const bool as_fast = setting->units_per_s > best->units_per_s * (1 - 1e-6);
+    if (!faster && !(as_fast && setting->cost < best->cost)) continue;
+    best = std::move(setting);
+    kept = i;
+    kept_bytes = *bytes;
+  }
+  Tuned tuned{.pipeline = std::move(best->pipeline),
+              .units_per_s = best->units_per_s,
+              .changes = {},
+              .kept = kept,
+              .kept_bytes = kept_bytes,
+              .limit = {LimitKind::kThreads, 0, 0}};
+  add_changes(pipeline, tuned);
+  tuned.limit = limits_of(tuned.pipeline).front();
+  return tuned;
+}
+
+}  // namespace rehearse::input

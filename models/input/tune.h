@@ -1,0 +1,37 @@
+// The knob settings with which a pipeline is fastest: workers and threads of each stage, and what
+// to keep in memory, by an integer program over the operational laws (limits.h). Of settings that
+// are equally fast, the one with the fewest workers and threads.
+#pragma once
+
+#include <optional>
+#include <vector>
+
+#include "models/input/limits.h"
+#include "models/input/pipeline.h"
+
+namespace rehearse::input {
+
+enum class Knob : std::uint8_t { kWorkers, kThreads, kQueue };
+inline constexpr std::string_view kKnobNames[] = {"workers", "threads", "queue"};
+
+struct Change {
+  std::size_t stage;
+  Knob knob;
+  std::uint32_t from, to;
+};
+
+struct Tuned {
+  Pipeline pipeline;   ///< with the settings; without the stages whose units are kept in memory
+  double units_per_s;  ///< of the last stage: what the laws allow with these settings
+  std::vector<Change> changes;
+  std::optional<std::size_t>
+      kept;  ///< the stage whose units are kept in memory after the first epoch
+  Bytes kept_bytes = Bytes::b(0);
+  Limit limit;  ///< what bounds the rate then
+};
+
+/// Stages keep to Stage::most_workers and most_threads, all of them to the host: 2 threads a core
+/// at a time, its memory. Fails as limits_of is empty, or where workers do not fit in memory.
+Result<Tuned> tune(const Pipeline& pipeline);
+
+}  // namespace rehearse::input

@@ -1,0 +1,75 @@
+// What a cache in front of a store does to a stream of keys: which accesses it serves, and what is
+// read from the store and written back for each batch.
+//
+// A stream and a capacity are in the same unit: items, or pages (key_stream.h, pages_of). Exact:
+// the cache is run access by access, not modelled. See docs/concepts/store.md for the laws.
+#pragma once
+
+#include <cstdint>
+#include <limits>
+#include <optional>
+#include <string_view>
+#include <vector>
+
+#include "models/store/key_stream.h"
+#include "sim/base/result.h"
+
+namespace rehearse::store {
+
+/// Who stays where there is no room for all.
+enum class Policy : std::uint8_t {
+  kLru,        ///< what was accessed last
+  kLfu,        ///< what was accessed most often since it came in; of equals, last
+  kStatic,     ///< what the whole stream accesses most; filled beforehand, never changed
+  kLookAhead,  ///< what one of the next `batches` batches accesses, as long as there is room
+  kBelady,   ///< what is accessed soonest, seen to the end of a window of `batches` batches; at the
+             ///< begin of each window the cache is filled anew with what the window accesses first
+  kNextUse,  ///< what is accessed soonest, seen `batches` batches ahead; of what is not seen, what
+             ///< was accessed last
+};
+inline constexpr std::string_view kPolicyNames[] = {"lru",        "lfu",    "static",
+                                                    "look_ahead", "belady", "next_use"};
+
+/// Sees to the end of the stream.
+inline constexpr std::uint32_t kAllBatches = std::numeric_limits<std::uint32_t>::max();
+
+struct Cache {
+  Policy policy = Policy::kLru;
+  std::uint32_t capacity = 0;  ///< units
+  /// How far kLookAhead, kBelady and kNextUse see; the others see nothing.
+  std::uint32_t batches = kAllBatches;
+  /// Units that a miss reads at once, itself and those behind it. Above 1 with kLru only.
+  std::uint32_t readahead = 1;
+};
+
+struct BatchTraffic {
+  std::uint32_t accesses = 0;
+  std::uint32_t misses = 0;  ///< each is one request to the store
+  std::uint64_t reads = 0;   ///< units that the misses read
+  std::uint64_t fills = 0;   ///< units read before the batch to fill the cache
+  std::uint32_t leaves = 0;  ///< units that went out of the cache, or could not stay in it
+  /// Where accesses change units, so that what leaves is written back: the last batch before this
+  /// one whose write-back the reads of this one have to wait for.
+  std::optional<std::uint32_t> after = {};
+};
+
+struct Traffic {
+  std::vector<BatchTraffic> batches;
+  std::uint32_t peak = 0;  ///< most units that were in the cache between two accesses
+
+  // The sums are over the batches from `first` on.
+  std::uint64_t accesses(std::size_t first = 0) const;
+  std::uint64_t misses(std::size_t first = 0) const;
+  std::uint64_t reads(std::size_t first = 0) const;  ///< with what fills the cache
+  double hit_ratio(std::size_t first = 0) const;     ///< 0 where there are no accesses
+};
+
+/// Runs the cache. Fails on a readahead of 0, or with another policy than kLru.
+Result<Traffic> run(const KeyStream& stream, const Cache& cache);
+
+/// Closed forms for epochs of fresh permutations of all keys, of which the cache holds the share
+/// `b`, from the second epoch on: see docs/concepts/store.md.
+double permutation_misses_next_use(double b);  ///< 1 - b
+double permutation_hits_lru(double b);         ///< b + (1 - b) ln(1 - b)
+
+}  // namespace rehearse::store

@@ -1,0 +1,201 @@
+#include "models/store/key_stream.h"
+
+#include <charconv>
+#include <numeric>
+#include <unordered_map>
+
+#include <fmt/core.h>
+
+#include "models/store/random.h"
+#include "models/store/zipf.h"
+#include "sim/base/check.h"
+#include "sim/base/text.h"
+
+namespace rehearse::store {
+namespace {
+
+void check_size(std::uint64_t accesses) {
+  REHEARSE_CHECK(accesses <= kMostAccesses, "{} accesses", accesses);
+}
+
+std::vector<Key> shuffled(std::uint32_t keys, Random& random) {
+  std::vector<Key> order(keys);
+  std::iota(order.begin(), order.end(), Key{0});
+  for (std::uint32_t i = keys; i > 1; --i) std::swap(order[i - 1], order[random.below(i)]);
+  return order;
+}
+
+void end_batch(KeyStream& stream) {
+  check_size(stream.accesses.size());
+  stream.ends.push_back(static_cast<std::uint32_t>(stream.accesses.size()));
+}
+
+/// Which keys have come since the last `forget`, in constant time each.
+class Seen {
+ public:
+  explicit Seen(std::uint32_t keys) : when_(keys, 0) {}
+  bool first(Key key) { return std::exchange(when_[key], now_) != now_; }
+  void forget() { ++now_; }
+
+ private:
+  std::vector<std::uint32_t> when_;
+  std::uint32_t now_ = 1;
+};
+
+}  // namespace
+
+KeyStream zipf_stream(const Shape& shape, double exponent) {
+  check_size(std::uint64_t{shape.batch} * shape.batches);
+  KeyStream stream{.keys = shape.keys};
+  stream.accesses.reserve(std::size_t{shape.batch} * shape.batches);
+  const Zipf zipf(shape.keys, exponent);
+  Random random(shape.seed);
+  for (std::uint32_t b = 0; b < shape.batches; ++b) {
+    for (std::uint32_t i = 0; i < shape.batch; ++i) stream.accesses.push_back(zipf.draw(random));
+    end_batch(stream);
+  }
+  return stream;
+}
+
+KeyStream epoch_permutations(const Shape& shape) {
+  check_size(std::uint64_t{shape.keys} * shape.batches);
+  KeyStream stream{.keys = shape.keys};
+  stream.accesses.reserve(std::size_t{shape.keys} * shape.batches);
+  Random random(shape.seed);
+  for (std::uint32_t epoch = 0; epoch < shape.batches; ++epoch) {
+    std::uint32_t in_batch = 0;
+    for (const Key key : shuffled(shape.keys, random)) {
+      stream.accesses.push_back(key);
+      if (++in_batch == shape.batch) end_batch(stream), in_batch = 0;
+    }
+    if (in_batch > 0) end_batch(stream);
+  }
+  return stream;
+}
+
+KeyStream sampled_graph(const Shape& shape, const Sampling& sampling) {
+  KeyStream stream{.keys = shape.keys};
+  const Zipf popularity(shape.keys, sampling.exponent);
+  Random random(shape.seed);
+  const std::vector<Key> seeds = shuffled(shape.keys, random);
+  // The j-th neighbour of a node, made from its number alone.
+  const auto neighbour = [&](Key node, std::uint32_t j) {
+    Random of_edge(mixed(shape.seed) ^ (std::uint64_t{node} << 32 | j));
+    return popularity.draw(of_edge);
+  };
+  Seen seen(shape.keys);
+  std::size_t next_seed = 0;
+  for (std::uint32_t b = 0; b < shape.batches; ++b) {
+    seen.forget();
+    std::size_t hop_begin = stream.accesses.size();
+    for (std::uint32_t i = 0; i < shape.batch; ++i, ++next_seed) {
+      const Key seed = seeds[next_seed % seeds.size()];
+      if (seen.first(seed)) stream.accesses.push_back(seed);
+    }
+    for (const std::uint32_t fan_out : sampling.fan_out) {
+      const std::size_t hop_end = stream.accesses.size();
+      for (std::size_t n = hop_begin; n < hop_end; ++n)
+        for (std::uint32_t i = 0; i < fan_out; ++i) {
+          const Key key = neighbour(stream.accesses[n], random.below(sampling.degree));
+          if (seen.first(key)) stream.accesses.push_back(key);
+        }
+      hop_begin = hop_end;
+    }
+    end_batch(stream);
+  }
+  return stream;
+}
+
+KeyStream sequential(const Shape& shape, std::int32_t stride) {
+  check_size(std::uint64_t{shape.batch} * shape.batches);
+  KeyStream stream{.keys = shape.keys};
+  const std::int64_t keys = shape.keys;
+  std::int64_t key = stride < 0 ? keys - 1 : 0;
+  for (std::uint32_t b = 0; b < shape.batches; ++b) {
+    for (std::uint32_t i = 0; i < shape.batch; ++i) {
+      stream.accesses.push_back(static_cast<Key>(key));
+      key = ((key + stride) % keys + keys) % keys;
+    }
+    end_batch(stream);
+  }
+  return stream;
+}
+
+Result<KeyStream> recorded_keys(std::string_view text, const std::string& name) {
+  KeyStream stream;
+  std::unordered_map<std::uint64_t, Key> number;
+  std::uint32_t line_number = 0;
+  for (const std::string_view line : split(text, '\n')) {
+    ++line_number;
+    const std::size_t before = stream.accesses.size();
+    for (const std::string_view padded : split(line, ' ')) {
+      const std::string_view word = trim(padded);
+      if (word.empty()) continue;
+      std::uint64_t key = 0;
+      const auto [rest, error] = std::from_chars(word.data(), word.data() + word.size(), key);
+      if (error != std::errc{} || rest != word.data() + word.size())
+        return fail(Diagnostic{.file = name,
+                               .line = line_number,
+                               .problem = fmt::format("'{}' is no key", word),
+                               .expected = "whole numbers between spaces, a batch on each line"});
+      const auto [at, fresh] = number.try_emplace(key, static_cast<Key>(number.size()));
+      stream.accesses.push_back(at->second);
+      if (stream.accesses.size() > kMostAccesses)
+        return fail(Diagnostic{.file = name, .line = line_number, .problem = "too many accesses"});
+    }
+    if (stream.accesses.size() > before) end_batch(stream);
+  }
+  if (stream.accesses.empty())
+    return fail(Diagnostic{.file = name, .problem = "holds no keys", .expected = "one at least"});
+  stream.keys = static_cast<std::uint32_t>(number.size());
+  return stream;
+}
+
+KeyStream unique_in_batches(const KeyStream& stream) {
+  KeyStream unique{.keys = stream.keys};
+  Seen seen(stream.keys);
+  for (std::size_t b = 0; b < stream.batches(); ++b) {
+    seen.forget();
+    for (const Key key : stream.batch(b))
+      if (seen.first(key)) unique.accesses.push_back(key);
+    end_batch(unique);
+  }
+  return unique;
+}
+
+KeyStream scattered(const KeyStream& stream, std::uint64_t seed) {
+  Random random(seed);
+  const std::vector<Key> name = shuffled(stream.keys, random);
+  KeyStream renamed = stream;
+  for (Key& key : renamed.accesses) key = name[key];
+  return renamed;
+}
+
+Result<KeyStream> pages_of(const KeyStream& items, Bytes item, Bytes page) {
+  constexpr double kLargest = 1 << 30;
+  if (!(item.b() >= 1 && item.b() <= kLargest) || !(page.b() >= 1 && page.b() <= kLargest))
+    return fail(fmt::format("items of {} on pages of {}", to_string(item), to_string(page)),
+                "1 B to 1 GiB each");
+  // In whole bytes: a page that an item only just does not reach is not to depend on rounding.
+  const auto item_bytes = static_cast<std::uint64_t>(item.b());
+  const auto page_bytes = static_cast<std::uint64_t>(page.b());
+  const std::uint64_t pages = (items.keys * item_bytes + page_bytes - 1) / page_bytes;
+  const std::uint64_t most_per_item = (item_bytes + page_bytes - 2) / page_bytes + 1;
+  if (pages > kMostAccesses || items.accesses.size() > kMostAccesses / most_per_item)
+    return fail(fmt::format("{} pages, and up to {} of them at each of {} accesses", pages,
+                            most_per_item, items.accesses.size()),
+                "fewer than 2^32 of both in all", "larger pages, or fewer keys and accesses");
+  KeyStream stream{.keys = static_cast<std::uint32_t>(pages)};
+  stream.accesses.reserve(items.accesses.size());
+  for (std::size_t b = 0; b < items.batches(); ++b) {
+    for (const Key key : items.batch(b)) {
+      const std::uint64_t last = ((std::uint64_t{key} + 1) * item_bytes - 1) / page_bytes;
+      for (std::uint64_t p = key * item_bytes / page_bytes; p <= last; ++p)
+        stream.accesses.push_back(static_cast<Key>(p));
+    }
+    end_batch(stream);
+  }
+  return stream;
+}
+
+}  // namespace rehearse::store

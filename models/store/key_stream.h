@@ -1,0 +1,78 @@
+// KeyStream: which keys a job asks a store for, batch by batch.
+//
+// Invariants: every access is below `keys`; `ends` does not fall and ends with the number of
+// accesses. Positions are 32 bits: a stream has fewer than 2^32 - 1 accesses.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "sim/base/result.h"
+#include "sim/base/units.h"
+
+namespace rehearse::store {
+
+using Key = std::uint32_t;
+
+inline constexpr std::uint64_t kMostAccesses = 0xffff'fffe;
+
+struct KeyStream {
+  std::uint32_t keys = 0;
+  std::vector<Key> accesses = {};
+  std::vector<std::uint32_t> ends = {};  ///< of each batch, one past its last access
+
+  std::size_t batches() const { return ends.size(); }
+  std::span<const Key> batch(std::size_t b) const {
+    const std::uint32_t from = b == 0 ? 0 : ends[b - 1];
+    return {accesses.data() + from, accesses.data() + ends[b]};
+  }
+};
+
+/// How much of a stream there is. Fewer than 2^32 - 1 accesses in all are REQUIRED of the four
+/// makers below.
+struct Shape {
+  std::uint32_t keys;
+  std::uint32_t batch;  ///< accesses of a batch; seeds of one in a sampled graph
+  std::uint32_t batches;
+  std::uint64_t seed = 1;
+};
+
+/// Independent draws by Zipf's law; key 0 is the most popular.
+KeyStream zipf_stream(const Shape& shape, double exponent);
+
+/// Each epoch every key once, in a fresh order. Batches do not reach over the end of an epoch.
+/// Shape::batches is the number of epochs.
+KeyStream epoch_permutations(const Shape& shape);
+
+/// Neighbour sampling on a graph whose nodes have `degree` neighbours each, a neighbour being a
+/// node in proportion to its popularity (rank^-exponent): a batch is the set of nodes reached from
+/// its seeds, hop by hop, `fan_out` neighbours of every node, each node once. Seeds run through all
+/// nodes in a random order, over and over. Neighbours are made when needed, the same each time.
+struct Sampling {
+  std::vector<std::uint32_t> fan_out;
+  std::uint32_t degree;
+  double exponent;
+};
+KeyStream sampled_graph(const Shape& shape, const Sampling& sampling);
+
+/// Keys in order, over and over: `stride` 1 forward, -1 backward.
+KeyStream sequential(const Shape& shape, std::int32_t stride);
+
+/// One batch per line, keys as whole numbers between spaces, numbered anew in the order in which
+/// they come. Empty lines are skipped. Fails with the line of the first word that is no key.
+Result<KeyStream> recorded_keys(std::string_view text, const std::string& name);
+
+/// Each key of a batch once, where it first comes.
+KeyStream unique_in_batches(const KeyStream& stream);
+
+/// Keys renamed at random: popular ones no longer lie side by side.
+KeyStream scattered(const KeyStream& stream, std::uint64_t seed);
+
+/// The pages that items of one size lie on, packed in order of key without gaps: an access to an
+/// item is one to each page that it lies on. Fails where there would be too many.
+Result<KeyStream> pages_of(const KeyStream& items, Bytes item, Bytes page);
+
+}  // namespace rehearse::store

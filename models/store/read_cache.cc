@@ -1,0 +1,148 @@
+#include "models/store/read_cache.h"
+
+#include <cmath>
+
+#include <fmt/core.h>
+
+#include "models/store/zipf.h"
+#include "sim/base/file.h"
+
+namespace rehearse::store {
+namespace {
+
+enum class Kind { kZipf, kGraph, kEpochs, kSequential, kRecorded };
+constexpr std::string_view kKinds[] = {"zipf", "graph", "epochs", "sequential", "recorded"};
+constexpr double kMostSimulated = 2e8;
+
+std::uint32_t count_in(const YamlMap& map, std::string_view key, std::int64_t most,
+                       std::optional<std::uint32_t> absent = {}) {
+  if (!absent && !map.has(key)) map.report(key, "is missing", "a whole number");
+  const auto value = map.optional<std::int64_t>(key);
+  if (!value) return absent.value_or(1);
+  if (*value < 1 || *value > most) {
+    map.report(key, fmt::format("{} is out of range", *value), fmt::format("1 to {}", most));
+    return 1;
+  }
+  return static_cast<std::uint32_t>(*value);
+}
+
+template <class T>
+T taken(const YamlMap& map, std::string_view key, Result<T> result, T otherwise) {
+  if (result) return std::move(*result);
+  const Diagnostic& d = result.error().diagnostics.front();
+  map.report(key, d.line ? fmt::format("line {}: {}", *d.line, d.problem) : d.problem, d.expected,
+             d.nearest);
+  return otherwise;
+}
+
+/// Given, or from "the share `top` of the keys takes the share `takes` of the accesses".
+double exponent_of(const YamlMap& map, std::uint32_t keys) {
+  if (map.has("exponent") == map.has("top"))
+    map.report("exponent", "one of the two is due", "exponent: 0.8, or top: 0.01 and takes: 0.92");
+  if (map.has("top")) {
+    const auto top = map.required<double>("top"), takes = map.required<double>("takes");
+    return top && takes ? taken(map, "takes", zipf_exponent(keys, *top, *takes), 1.0) : 1;
+  }
+  const double exponent = map.optional<double>("exponent").value_or(1);
+  if (exponent >= 0 && exponent <= 10) return exponent;
+  map.report("exponent", fmt::format("{:g} is out of range", exponent), "0 to 10");
+  return 1;
+}
+
+KeyStream read_stream(const YamlMap& map, const std::filesystem::path& folder) {
+  KeyStream stream{.keys = 1};
+  const auto kind = map.choice("kind", kKinds);
+  if (!kind) {
+    if (!map.has("kind"))
+      map.report("kind", "is missing", "zipf, graph, epochs, sequential, recorded");
+    return stream;
+  }
+  if (static_cast<Kind>(*kind) == Kind::kRecorded) {
+    const auto file = map.required<std::string>("file");
+    const Result<std::string> text =
+        file ? read_file(folder / *file) : Result<std::string>(std::string("0"));
+    if (!text)
+      map.report("file", text.error().diagnostics.front().problem);
+    else
+      stream = taken(map, "file", recorded_keys(*text, file.value_or("")), stream);
+    return stream;
+  }
+  Shape shape{.keys = count_in(map, "keys", 1'000'000'000),
+              .batch = count_in(map, "batch", 1'000'000'000),
+              .batches = count_in(map, "batches", 100'000'000),
+              .seed = count_in(map, "seed", 0xffff'ffff, 1)};
+  Sampling sampling{.fan_out = {}, .degree = 1, .exponent = 0};
+  double of_batch = shape.batch;
+  if (static_cast<Kind>(*kind) == Kind::kEpochs) of_batch = shape.keys;
+  if (static_cast<Kind>(*kind) == Kind::kGraph) {
+    for (const std::int64_t fan_out : map.list<std::int64_t>("fan_out")) {
+      if (fan_out < 1 || fan_out > 10'000)
+        map.report("fan_out", "is out of range", "1 to 10000 each");
+      sampling.fan_out.push_back(static_cast<std::uint32_t>(fan_out));
+      of_batch *= 1 + static_cast<double>(fan_out);
+    }
+    sampling.degree = count_in(map, "degree", 1'000'000'000);
+    of_batch = std::min(of_batch, static_cast<double>(shape.keys));
+  }
+  if (of_batch * shape.batches > kMostSimulated || shape.keys > kMostSimulated) {
+    map.report("batches",
+               fmt::format("{:.3g} accesses to {} keys", of_batch * shape.batches, shape.keys),
+               fmt::format("{:g} at most", kMostSimulated), "a smaller copy of all sizes");
+    return stream;
+  }
+  if (!map.status()) return stream;
+  switch (static_cast<Kind>(*kind)) {
+    case Kind::kZipf:
+      return zipf_stream(shape, exponent_of(map, shape.keys));
+    case Kind::kGraph:
+      sampling.exponent = exponent_of(map, shape.keys);
+      return sampled_graph(shape, sampling);
+    case Kind::kEpochs:
+      return epoch_permutations(shape);
+    case Kind::kSequential:
+      return sequential(shape, map.optional<bool>("backward").value_or(false) ? -1 : 1);
+    case Kind::kRecorded:
+      break;
+  }
+  return stream;
+}
+
+}  // namespace
+
+CacheRun read_cache(const YamlMap& map, const std::filesystem::path& folder) {
+  CacheRun read;
+  if (const auto stream = map.map("stream")) {
+    read.stream = read_stream(*stream, folder);
+    if (stream->optional<bool>("unique").value_or(false))
+      read.stream = unique_in_batches(read.stream);
+    if (stream->optional<bool>("scattered").value_or(false))
+      read.stream = scattered(read.stream, 1);
+    stream->no_other_keys();
+  } else if (!map.has("stream")) {
+    map.report("stream", "is missing", "stream: {kind: zipf, …}");
+  }
+  if (map.has("item") || map.has("page")) {
+    const auto item = map.required<Bytes>("item"), page = map.required<Bytes>("page");
+    if (item && page)
+      read.stream = taken(map, "page", pages_of(read.stream, *item, *page), read.stream);
+  }
+  map.choose("policy", kPolicyNames, read.cache.policy);
+  const auto share = map.required<double>("share");
+  if (share && !(*share >= 0 && *share <= 1))
+    map.report("share", fmt::format("{:g} of the keys", *share), "0 to 1");
+  else if (share)
+    read.cache.capacity = static_cast<std::uint32_t>(std::llround(*share * read.stream.keys));
+  read.cache.batches = count_in(map, "sees", 1'000'000'000, kAllBatches);
+  read.cache.readahead = count_in(map, "readahead", 1'000'000, 1);
+  if (const auto first = map.optional<std::int64_t>("from_batch")) {
+    if (*first < 0 ||
+        static_cast<std::size_t>(*first) >= std::max<std::size_t>(read.stream.batches(), 1))
+      map.report("from_batch", fmt::format("{} of {} batches", *first, read.stream.batches()));
+    else
+      read.first = static_cast<std::size_t>(*first);
+  }
+  map.no_other_keys();
+  return read;
+}
+
+}  // namespace rehearse::store

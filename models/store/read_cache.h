@@ -1,0 +1,21 @@
+// Streams of keys and caches from YAML: docs/formats/study.md, section "caches".
+#pragma once
+
+#include <filesystem>
+
+#include "models/store/cache.h"
+#include "sim/base/yaml.h"
+
+namespace rehearse::store {
+
+struct CacheRun {
+  KeyStream stream;
+  Cache cache;
+  std::size_t first = 0;  ///< batch from which hits count
+};
+
+/// What is wrong is recorded in the map's file; what is read then means nothing. Files of recorded
+/// keys are relative to `folder`.
+CacheRun read_cache(const YamlMap& map, const std::filesystem::path& folder);
+
+}  // namespace rehearse::store

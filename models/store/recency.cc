@@ -1,0 +1,147 @@
+// Policies that look back: lru, with and without readahead, and lfu.
+#include "models/store/meter.h"
+#include "models/store/policies.h"
+
+namespace rehearse::store {
+namespace {
+
+/// Lists of keys, each key in one of them at most, in the order in which they were put there.
+class Lists {
+ public:
+  static constexpr Key kNone = 0xffff'ffff;
+  struct Ends {
+    Key oldest = kNone, newest = kNone;
+    bool empty() const { return oldest == kNone; }
+  };
+
+  explicit Lists(std::uint32_t keys) : links_(keys) {}
+
+  void put(Ends& list, Key key) {
+    links_[key] = {list.newest, kNone};
+    (list.empty() ? list.oldest : links_[list.newest].newer) = key;
+    list.newest = key;
+  }
+  void remove(Ends& list, Key key) {
+    const Link link = links_[key];
+    (link.older == kNone ? list.oldest : links_[link.older].newer) = link.newer;
+    (link.newer == kNone ? list.newest : links_[link.newer].older) = link.older;
+  }
+
+ private:
+  struct Link {
+    Key older = kNone, newer = kNone;
+  };
+  std::vector<Link> links_;
+};
+
+}  // namespace
+
+// The stream itself is the list by recency: an access counts as long as its key has had none since.
+Traffic run_lru(const KeyStream& stream, std::uint32_t capacity) {
+  Meter meter(stream);
+  std::vector<std::uint32_t> last(stream.keys, 0);  // access of each key, counted from 1
+  const std::vector<Key>& accesses = stream.accesses;
+  std::uint32_t at = 0, gone = 0;  // accesses so far; those of them that no longer hold a key
+  std::uint32_t size = 0;
+  for (std::size_t b = 0; b < stream.batches(); ++b) {
+    meter.begin(b);
+    for (; at < stream.ends[b];) {
+      const Key key = accesses[at];
+      const bool held = last[key] > gone;
+      last[key] = ++at;
+      if (held) continue;
+      meter.miss(key);
+      if (++size > capacity) {
+        while (last[accesses[gone]] != gone + 1) ++gone;
+        meter.leave(accesses[gone]);
+        ++gone;
+        --size;
+      }
+      meter.holds(size);
+    }
+  }
+  return std::move(meter).take();
+}
+
+Traffic run_lru_readahead(const KeyStream& stream, std::uint32_t capacity,
+                          std::uint32_t readahead) {
+  Meter meter(stream);
+  std::vector<char> held(stream.keys, 0);
+  Lists lists(stream.keys);
+  Lists::Ends recent;
+  std::uint32_t size = 0;
+  std::vector<Key> coming;
+  const auto take_in = [&](Key key) {
+    lists.put(recent, key);
+    held[key] = 1;
+    if (++size > capacity) {
+      const Key oldest = recent.oldest;
+      lists.remove(recent, oldest);
+      held[oldest] = 0;
+      --size;
+      meter.leave(oldest);
+    }
+    meter.holds(size);
+  };
+  for (std::size_t b = 0; b < stream.batches(); ++b) {
+    meter.begin(b);
+    for (const Key key : stream.batch(b)) {
+      if (held[key]) {
+        lists.remove(recent, key);
+        lists.put(recent, key);
+        continue;
+      }
+      meter.miss(key);
+      const std::uint64_t end =
+          std::min<std::uint64_t>(std::uint64_t{key} + readahead, stream.keys);
+      // What is read is settled before any of it pushes something out; the nearest comes in last.
+      coming.clear();
+      for (std::uint64_t ahead = end - 1; ahead > key; --ahead)
+        if (!held[ahead]) coming.push_back(static_cast<Key>(ahead));
+      for (const Key k : coming) meter.read(k);
+      for (const Key k : coming) take_in(k);
+      take_in(key);
+    }
+  }
+  return std::move(meter).take();
+}
+
+Traffic run_lfu(const KeyStream& stream, std::uint32_t capacity) {
+  Meter meter(stream);
+  std::vector<std::uint32_t> count(stream.keys, 0);  // since it came in; 0: not held
+  Lists lists(stream.keys);
+  std::vector<Lists::Ends> of_count(2);
+  std::uint32_t least = 1;  // no key that is held has a lower count
+  std::uint32_t size = 0;
+  for (std::size_t b = 0; b < stream.batches(); ++b) {
+    meter.begin(b);
+    for (const Key key : stream.batch(b)) {
+      if (const std::uint32_t n = count[key]; n > 0) {
+        lists.remove(of_count[n], key);
+        if (n + 1 == of_count.size()) of_count.emplace_back();
+        lists.put(of_count[n + 1], key);
+        count[key] = n + 1;
+        if (n == least && of_count[n].empty()) ++least;
+        continue;
+      }
+      meter.miss(key);
+      if (capacity == 0) {
+        meter.leave(key);
+        continue;
+      }
+      if (size == capacity) {
+        const Key out = of_count[least].oldest;
+        lists.remove(of_count[least], out);
+        count[out] = 0;
+        --size;
+        meter.leave(out);
+      }
+      lists.put(of_count[1], key);
+      count[key] = least = 1;
+      meter.holds(++size);
+    }
+  }
+  return std::move(meter).take();
+}
+
+}  // namespace rehearse::store

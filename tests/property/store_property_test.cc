@@ -1,0 +1,108 @@
+// Properties of caches on random streams: against a reference that looks at everything, and against
+// every possible policy.
+#include <catch2/catch.hpp>
+
+#include "models/store/cache.h"
+#include "models/store/random.h"
+#include "tests/support/naive_store.h"
+
+namespace rehearse {
+namespace {
+
+using namespace store;
+
+/// A few keys, batches of uneven sizes, some of them empty; half of the streams skewed.
+KeyStream random_stream(Random& random, std::uint32_t most_keys, std::uint32_t most_accesses) {
+  KeyStream stream{.keys = 1 + random.below(most_keys)};
+  const std::uint32_t accesses = random.below(most_accesses + 1);
+  const bool skewed = random.below(2) == 0;
+  for (std::uint32_t i = 0; i < accesses; ++i) {
+    const std::uint32_t below = skewed ? 1 + random.below(stream.keys) : stream.keys;
+    stream.accesses.push_back(random.below(below));
+    while (random.below(4) == 0) stream.ends.push_back(i + 1);
+  }
+  stream.ends.push_back(accesses);
+  return stream;
+}
+
+void check_equal(const Traffic& got, const Traffic& expected) {
+  REQUIRE(got.batches.size() == expected.batches.size());
+  for (std::size_t b = 0; b < got.batches.size(); ++b) {
+    INFO("batch " << b);
+    const BatchTraffic &g = got.batches[b], &e = expected.batches[b];
+    REQUIRE(g.accesses == e.accesses);
+    REQUIRE(g.misses == e.misses);
+    REQUIRE(g.reads == e.reads);
+    REQUIRE(g.fills == e.fills);
+    REQUIRE(g.leaves == e.leaves);
+    REQUIRE(g.after == e.after);
+  }
+  REQUIRE(got.peak == expected.peak);
+}
+
+TEST_CASE("caches: every policy agrees with the one that looks at everything") {
+  for (std::uint64_t seed = 1; seed <= 1500; ++seed) {
+    Random random(seed);
+    const KeyStream stream = random_stream(random, 12, 60);
+    for (int policy = 0; policy < 6; ++policy) {
+      Cache cache{.policy = static_cast<Policy>(policy), .capacity = random.below(10)};
+      if (random.below(3) != 0) cache.batches = random.below(6);
+      if (cache.policy == Policy::kLru && random.below(2) == 0)
+        cache.readahead = 1 + random.below(5);
+      INFO("seed " << seed << " policy " << kPolicyNames[policy] << " capacity " << cache.capacity
+                   << " batches " << cache.batches << " readahead " << cache.readahead);
+      const Result<Traffic> got = run(stream, cache);
+      REQUIRE(got);
+      check_equal(*got, test::naive_run(stream, cache));
+      REQUIRE(got->peak <= cache.capacity);
+    }
+  }
+}
+
+TEST_CASE("caches: to see all of the stream is to miss least") {
+  for (std::uint64_t seed = 1; seed <= 300; ++seed) {
+    Random random(seed);
+    const KeyStream stream = random_stream(random, 5, 11);
+    const std::uint32_t capacity = random.below(4);
+    INFO("seed " << seed << " capacity " << capacity);
+    const Result<Traffic> seen = run(stream, {.policy = Policy::kNextUse, .capacity = capacity});
+    REQUIRE(seen);
+    REQUIRE(seen->misses() == test::least_misses(stream, capacity));
+    // Filled beforehand, the cache reads as much, some of it earlier.
+    const Result<Traffic> filled = run(stream, {.policy = Policy::kBelady, .capacity = capacity});
+    REQUIRE(filled->reads() == seen->reads());
+  }
+}
+
+TEST_CASE("caches: a prefetch as early as the look-ahead never waits for a write-back") {
+  for (std::uint64_t seed = 1; seed <= 300; ++seed) {
+    Random random(seed);
+    const KeyStream stream = random_stream(random, 12, 80);
+    const std::uint32_t ahead = random.below(5);
+    INFO("seed " << seed << " ahead " << ahead);
+    const Result<Traffic> traffic =
+        run(stream, {.policy = Policy::kLookAhead, .capacity = stream.keys, .batches = ahead});
+    REQUIRE(traffic);
+    for (std::size_t b = 0; b < traffic->batches.size(); ++b)
+      if (const auto after = traffic->batches[b].after) REQUIRE(*after + ahead < b);
+  }
+}
+
+TEST_CASE("caches: more room never misses more where the order does not depend on it") {
+  for (std::uint64_t seed = 1; seed <= 200; ++seed) {
+    Random random(seed);
+    const KeyStream stream = random_stream(random, 30, 300);
+    for (const Policy policy : {Policy::kLru, Policy::kStatic, Policy::kNextUse}) {
+      std::uint64_t before = stream.accesses.size();
+      for (std::uint32_t capacity = 0; capacity <= 30; ++capacity) {
+        const std::uint64_t misses =
+            run(stream, {.policy = policy, .capacity = capacity})->misses();
+        REQUIRE(misses <= before);
+        before = misses;
+      }
+    }
+  }
+}
+
+}  // namespace
+}  // namespace rehearse

@@ -1,0 +1,273 @@
+// Input pipelines: worked by hand, read from files, refused with one line.
+#include <catch2/catch.hpp>
+
+#include "models/input/limits.h"
+#include "models/input/read_pipeline.h"
+#include "models/input/simulate.h"
+#include "models/input/tune.h"
+#include "tests/support/data.h"
+#include "tests/support/pages.h"
+
+namespace rehearse {
+namespace {
+
+using namespace input;
+using Catch::Contains;
+
+Result<Pipeline> parsed(const std::string& text) {
+  const Result<YamlFile> file = YamlFile::parse(text, "p.yaml");
+  if (!file) return forward(file);
+  const YamlMap root = file->root();
+  Pipeline pipeline = read_pipeline(root);
+  root.no_other_keys();
+  if (Status ok = file->status(); !ok) return forward(ok);
+  return pipeline;
+}
+
+Pipeline pipeline_of(const std::string& text) {
+  Result<Pipeline> pipeline = parsed(text);
+  INFO((pipeline ? "" : to_string(pipeline.error())));
+  REQUIRE(pipeline);
+  return std::move(*pipeline);
+}
+
+Flow flow_of(const std::string& text) {
+  const Result<Flow> flow = simulate(pipeline_of(text));
+  INFO((flow ? "" : to_string(flow.error())));
+  REQUIRE(flow);
+  return *flow;
+}
+
+double rate_of(const std::string& text) { return flow_of(text).units_per_s.value; }
+
+// The page states a pipeline, and units per second, the tightest bound, and what it is:
+//   ```yaml   then  ```rates
+//   stages: …       125 of 125: threads of decode
+TEST_CASE("input: the worked examples of the page give what it states") {
+  const auto blocks = test::blocks_of(test::source_file("docs/concepts/input.md"));
+  std::size_t checked = 0;
+  for (std::size_t b = 0; b + 1 < blocks.size(); ++b) {
+    if (blocks[b].language != "yaml" || blocks[b + 1].language != "rates") continue;
+    const Pipeline p = pipeline_of(test::join_lines(blocks[b].lines));
+    const std::string& line = blocks[b + 1].lines.front();
+    INFO(line);
+    double rate = 0, bound = 0;
+    int rest = 0;
+    REQUIRE(std::sscanf(line.c_str(), "%lf of %lf: %n", &rate, &bound, &rest) == 2);
+    const Limit tightest = limits_of(p).front();
+    CHECK(tightest.units_per_s == Approx(bound).epsilon(0.002));
+    CHECK(to_string(p, tightest) == line.substr(static_cast<std::size_t>(rest)));
+    const Result<Flow> flow = simulate(p);
+    REQUIRE(flow);
+    CHECK(flow->units_per_s.value == Approx(rate).epsilon(0.01));
+    ++checked;
+  }
+  CHECK(checked >= 5);
+}
+
+TEST_CASE("input: a lock lets one thread of each worker on") {
+  // 0.101 s for an item, of which 10.6 ms hold the lock: 4 / 0.101 s with a thread in each of four
+  // workers; with 16, 4 / 10.6 ms, since 16 threads would do 633 a second.
+  const std::string head =
+      "stages: [{name: fetch, time: 90.4 ms, serial: 10.6 ms, workers: 4, threads: ";
+  CHECK(rate_of(head + "1}]") == Approx(39.6).epsilon(0.002));
+  CHECK(rate_of(head + "16}]") == Approx(377.4).epsilon(0.005));
+}
+
+TEST_CASE("input: sources bound by connections, by all of them, by requests") {
+  const auto source = [](const std::string& keys, const std::string& threads) {
+    return "sources: [{name: s3, latency: 100 ms, connection: 100 MB/s, " + keys +
+           "}]\nstages: [{name: get, workers: " + threads + ", read: {from: s3, bytes: 10 MB}}]";
+  };
+  // 0.1 s before the first byte and 0.1 s for the rest: 5 a second on each connection.
+  CHECK(rate_of(source("hits: 0", "1")) == Approx(5));
+  CHECK(rate_of(source("hits: 0", "8")) == Approx(40));
+  CHECK(rate_of(source("total: 200 MB/s", "8")) == Approx(20).epsilon(0.01));
+  CHECK(rate_of(source("requests_per_s: 10", "8")) == Approx(10).epsilon(0.01));
+  // Requests of 1 MB each wait 0.1 s: 1.1 s for an item. Half of them from memory at 1 GB/s: 10 ms.
+  CHECK(rate_of(source("request: 1 MB", "1")) == Approx(1 / 1.1));
+  CHECK(rate_of(source("request: 1 MB, hits: 0.5, memory: 1 GB/s", "1")) ==
+        Approx(2 / 1.11).epsilon(0.01));
+}
+
+TEST_CASE("input: an epoch through a cache of a share of the data") {
+  // Half of the data in memory: 0.5 + 0.5 ln 0.5 = 0.1534 of the reads, by lru.
+  const std::string text =
+      "sources: [{name: disk, latency: 1 ms, cache: {memory: 50 GB, data: 100 GB}}]\n"
+      "stages: [{name: get, read: {from: disk, bytes: 1 MB}}]";
+  CHECK(pipeline_of(text).sources[0].hits == Approx(0.1534).margin(0.01));
+  CHECK(rate_of(text) == Approx(1000 / (1 - 0.1534)).epsilon(0.02));
+}
+
+TEST_CASE("input: chunks come fast once their buffer is full, files one by one") {
+  // 100 records of 100 kB at once: 0.1 s + 10 MB / 100 MB/s. As files: 0.1 s + 1 ms each.
+  const std::string source = "sources: [{name: s3, latency: 100 ms, connection: 100 MB/s}]\n";
+  CHECK(rate_of(source + "stages: [{name: get, split: 100, read: {from: s3, bytes: 10 MB}}, "
+                         "{name: take, shuffle: 250}]") == Approx(500).epsilon(0.01));
+  CHECK(rate_of(source + "stages: [{name: get, read: {from: s3, bytes: 100 kB}}]") ==
+        Approx(1 / 0.101).epsilon(0.01));
+  // 400 samples: the fourth chunk is there after 0.8 s.
+  const Flow flow = flow_of("samples: 400\n" + source +
+                            "stages: [{name: get, split: 100, read: {from: s3, bytes: 10 MB}}, "
+                            "{name: take, shuffle: 250}]");
+  REQUIRE(flow.epoch);
+  CHECK(flow.epoch->s() == Approx(0.8));
+}
+
+TEST_CASE("input: workers start one after another before any of them works") {
+  const Flow flow =
+      flow_of("samples: 20\nstages: [{name: get, workers: 4, time: 1 s, start_up: 0.5 s}]");
+  CHECK(flow.epoch->s() == Approx(4 * 0.5 + 5));
+  CHECK(flow.units_per_s.value == Approx(4));
+}
+
+TEST_CASE("input: busy cores slow each other down") {
+  // 48 cores at 0.83 of their speed, second threads for 1.02 of it: 40.6 times one thread.
+  const auto with = [](const std::string& workers) {
+    return rate_of(
+        "host: {cores: 48, loaded: 0.83, smt: 1.02}\nstages: [{name: map, time: 10 ms, "
+        "ordered: false, workers: " +
+        workers + "}]");
+  };
+  CHECK(with("1") == Approx(100));
+  CHECK(with("48") == Approx(100 * 48 * 0.83).epsilon(0.005));
+  CHECK(with("96") == Approx(100 * 48 * 0.83 * 1.02).epsilon(0.005));
+  CHECK(with("24") == Approx(100 * 24 * (1 - 0.17 * 23 / 47)).epsilon(0.005));
+}
+
+TEST_CASE("input: what a straggler costs behind an ordered queue and behind one that is not") {
+  const auto with = [](const std::string& ordered) {
+    return rate_of("seed: 3\nstages:\n  - {name: load, workers: 8, queue: 8, ordered: " + ordered +
+                   ", time: {mean: 8 ms, exponential: 1}}\n  - {name: use, time: 1 ms}");
+  };
+  CHECK(with("false") > 1.05 * with("true"));
+}
+
+TEST_CASE("input: recorded times are drawn as they are") {
+  const Flow flow = flow_of("stages: [{name: load, time: {samples: [1 ms, 3 ms, 8 ms]}}]");
+  CHECK(flow.units_per_s.value == Approx(250).epsilon(0.02));
+  CHECK(flow.units_per_s.low < flow.units_per_s.value);
+  CHECK(flow.units_per_s.provenance == Provenance::kRecorded);
+}
+
+TEST_CASE("input: what the requests of a unit cost") {
+  const Pipeline p = pipeline_of(
+      "sources: [{name: s3, latency: 1 ms, request: 4 MB, hits: 0.5, usd_per_1000_requests: 0.4}]\n"
+      "stages: [{name: get, read: {from: s3, bytes: 10 MB}}, {name: batch, batch: 32}]");
+  // 32 items of 3 requests, half of which memory serves.
+  CHECK(request_price_of(p).usd() == Approx(32 * 3 * 0.5 * 0.0004));
+  CHECK(counts_of(p).samples == 32);
+}
+
+TEST_CASE("input: the tuner gives each stage what the rate needs") {
+  // Of 8 cores: 12 ms and 4 ms for a sample; 6 and 2 workers make 500 a second, all cores busy. A
+  // quarter more of each has the others' idle moments.
+  const Result<Tuned> tuned = tune(pipeline_of(
+      "host: {cores: 8}\nstages: [{name: decode, time: 12 ms}, {name: augment, time: 4 ms}]"));
+  REQUIRE(tuned);
+  CHECK(tuned->units_per_s == Approx(500));
+  CHECK(tuned->pipeline.stages[0].workers == 8);
+  CHECK(tuned->pipeline.stages[1].workers == 3);
+  REQUIRE(tuned->changes.size() == 4);  // of workers, and of queues for more of them
+  CHECK(tuned->changes[0].stage == 0);
+  CHECK(tuned->changes[0].from == 1);
+  CHECK(simulate(tuned->pipeline)->units_per_s.value == Approx(500).epsilon(0.02));
+  // The accelerator takes 100: two workers and one are enough.
+  const Result<Tuned> enough =
+      tune(pipeline_of("host: {cores: 8}\nstages: [{name: decode, workers: 8, time: 12 ms}, {name: "
+                       "augment, time: 4 ms}]"
+                       "\naccelerator: {step: 10 ms}"));
+  CHECK(enough->units_per_s == Approx(100));
+  CHECK(enough->pipeline.stages[0].workers == 2);  // 1.2, and a quarter: 1.5
+  CHECK(enough->limit.kind == LimitKind::kStep);
+}
+
+TEST_CASE("input: the tuner adds workers where a lock binds, and threads where latency does") {
+  const std::string head =
+      "sources: [{name: s3, latency: 90 ms}]\nstages: [{name: fetch, serial: 10 ms, "
+      "read: {from: s3, bytes: 1 kB}, most: {workers: 4, threads: ";
+  const Result<Tuned> one = tune(pipeline_of(head + "1}}]"));
+  CHECK(one->units_per_s == Approx(40));
+  const Result<Tuned> many = tune(pipeline_of(head + "64}}]"));
+  CHECK(many->units_per_s == Approx(400));
+  CHECK(many->pipeline.stages[0].workers == 4);
+  CHECK(many->pipeline.stages[0].threads == 15);  // 10, and half of it for what queues
+  CHECK(many->limit.units_per_s == Approx(400));
+}
+
+TEST_CASE("input: the tuner keeps in memory what fits and is worth most") {
+  // 1000 samples: 1 MB each as read, 4 MB decoded.
+  const auto tuned = [](const std::string& memory) {
+    const Result<Tuned> t =
+        tune(pipeline_of("samples: 1000\nhost: {cores: 4, memory: " + memory +
+                         "}\n"
+                         "sources: [{name: disk, total: 100 MB/s}]\n"
+                         "stages: [{name: read, unit: 1 MB, read: {from: disk, bytes: 1 MB}},\n"
+                         "         {name: decode, unit: 4 MB, time: 10 ms, worker_memory: 100 MB}, "
+                         "{name: augment, time: 5 ms}]"));
+    INFO((t ? "" : to_string(t.error())));
+    REQUIRE(t);
+    return *t;
+  };
+  CHECK_FALSE(tuned("900 MB").kept);
+  CHECK(tuned("900 MB").units_per_s == Approx(100));  // of the disk
+  const Tuned read = tuned("2 GB");
+  CHECK(read.kept == 0);
+  CHECK(read.units_per_s == Approx(4 / 0.015).epsilon(0.35));  // whole workers on four cores
+  CHECK(simulate(read.pipeline)->units_per_s.value == Approx(read.units_per_s).epsilon(0.02));
+  const Tuned decoded = tuned("5 GB");
+  CHECK(decoded.kept == 1);
+  CHECK(decoded.kept_bytes.b() == Approx(4e9));
+  CHECK(decoded.units_per_s == Approx(800));
+  // A worker of 100 MB does not fit.
+  CHECK_FALSE(
+      tune(pipeline_of("host: {cores: 1, memory: 50 MB}\n"
+                       "stages: [{name: a, time: 1 ms, worker_memory: 100 MB}]")));
+}
+
+TEST_CASE("input: mistakes of a file are one line each") {
+  const auto refused = [](const std::string& text) {
+    const Result<Pipeline> pipeline = parsed(text);
+    REQUIRE_FALSE(pipeline);
+    return to_string(pipeline.error());
+  };
+  CHECK_THAT(refused("samples: 3\n"), Contains("stages") && Contains("missing"));
+  CHECK_THAT(refused("stages: []\n"), Contains("stages"));
+  CHECK_THAT(refused("stages: [{name: a, time: 5}]\n"), Contains("p.yaml:1:") && Contains("unit"));
+  CHECK_THAT(refused("stages: [{name: a, tiem: 5 ms}]\n"), Contains("time"));
+  CHECK_THAT(refused("stages: [{name: a, time: -5 ms}]\n"), Contains("0 s to 1000 s"));
+  CHECK_THAT(refused("stages: [{name: a, workers: 0}]\n"), Contains("1 to 4096"));
+  CHECK_THAT(refused("stages: [{name: a, workers: 4096, threads: 4096}]\n"), Contains("4096 in"));
+  CHECK_THAT(refused("stages: [{name: a, read: {from: s3, bytes: 1 MB}}]\n"),
+             Contains("'s3' is no source"));
+  CHECK_THAT(
+      refused("sources: [{name: s33}]\nstages: [{name: a, read: {from: s3, bytes: 1 MB}}]\n"),
+      Contains("did you mean 's33'"));
+  CHECK_THAT(refused("stages: [{name: a}, {name: a}]\n"), Contains("stands twice"));
+  CHECK_THAT(refused("stages: [{name: a, time: {mean: 1 ms, exponential: 2}}]\n"),
+             Contains("0 to 1"));
+  CHECK_THAT(refused("stages: [{name: a, time: {mean: 1 ms, exponential: 1, lognormal: 1}}]\n"),
+             Contains("one of the two"));
+  CHECK_THAT(refused("stages: [{name: a, time: {samples: []}}]\n"), Contains("holds no times"));
+  CHECK_THAT(refused("host: {loaded: 1}\nstages: [{name: a}]\n"), Contains("cores"));
+  CHECK_THAT(refused("sources: [{name: s, hits: 1, cache: {memory: 1 B, data: 2 B}}]\n"
+                     "stages: [{name: a}]\n"),
+             Contains("one of the two"));
+  CHECK_THAT(refused("accelerator: {}\nstages: [{name: a}]\n"), Contains("step"));
+  CHECK_THAT(refused("stages: [{name: a, batch: 1000000}, {name: b, batch: 1000000}]\n"),
+             Contains("1e+12") && Contains("1e9 at most"));
+  // What can be read and not be run.
+  const auto stuck = [](const std::string& text) {
+    const Result<Flow> flow = simulate(pipeline_of(text));
+    REQUIRE_FALSE(flow);
+    return to_string(flow.error());
+  };
+  CHECK_THAT(stuck("stages: [{name: a}]\n"), Contains("no stage takes any time"));
+  CHECK_THAT(stuck("stages: [{name: a, time: 1 ms}, {name: b, batch: 1000000}]\n"),
+             Contains("ops at most"));
+  CHECK_THAT(stuck("stages: [{name: a, time: 1000 s}, {name: b, batch: 12}]\n"),
+             Contains("less than"));
+}
+
+}  // namespace
+}  // namespace rehearse

@@ -1,0 +1,186 @@
+// Stores: streams of keys, what caches do to them, closed forms, mistakes.
+#include <cmath>
+#include <set>
+
+#include <catch2/catch.hpp>
+
+#include "models/store/cache.h"
+#include "models/store/zipf.h"
+#include "sim/base/text.h"
+#include "tests/support/data.h"
+#include "tests/support/pages.h"
+
+namespace rehearse {
+namespace {
+
+using namespace store;
+using Catch::Contains;
+
+KeyStream stream_of(std::string_view text) {
+  Result<KeyStream> stream = recorded_keys(text, "keys");
+  INFO((stream ? "" : to_string(stream.error())));
+  REQUIRE(stream);
+  return std::move(*stream);
+}
+
+// The page states a stream, and per policy what comes out:
+//   ```keys      then  ```policies
+//   1 2 3              lru 2: hits 1, reads 5
+TEST_CASE("store: the worked examples of the page give what it states") {
+  const auto blocks = test::blocks_of(test::source_file("docs/concepts/store.md"));
+  std::size_t checked = 0;
+  for (std::size_t i = 0; i + 1 < blocks.size(); ++i) {
+    if (blocks[i].language != "keys") continue;
+    REQUIRE(blocks[i + 1].language == "policies");
+    const KeyStream stream = stream_of(test::join_lines(blocks[i].lines));
+    for (const std::string& line : blocks[i + 1].lines) {
+      char name[20];
+      unsigned capacity = 0, batches = 0, hits = 0, reads = 0;
+      INFO(line);
+      const bool sees = std::sscanf(line.c_str(), "%19[a-z_] %u seeing %u: hits %u, reads %u", name,
+                                    &capacity, &batches, &hits, &reads) == 5;
+      if (!sees) {
+        batches = kAllBatches;
+        REQUIRE(std::sscanf(line.c_str(), "%19[a-z_] %u: hits %u, reads %u", name, &capacity, &hits,
+                            &reads) == 4);
+      }
+      const auto* const policy = std::find(std::begin(kPolicyNames), std::end(kPolicyNames), name);
+      REQUIRE(policy != std::end(kPolicyNames));
+      const Result<Traffic> traffic =
+          run(stream, {.policy = static_cast<Policy>(policy - std::begin(kPolicyNames)),
+                       .capacity = capacity,
+                       .batches = batches});
+      REQUIRE(traffic);
+      CHECK(traffic->accesses() - traffic->misses() == hits);
+      CHECK(traffic->reads() == reads);
+      ++checked;
+    }
+  }
+  CHECK(checked >= 7);
+}
+
+TEST_CASE("store: reads wait for the write-back of what left") {
+  // Room for one: 1 leaves in the first batch for 2, 2 in the second for 1, and so on.
+  const Result<Traffic> traffic = run(stream_of("1 2\n1\n2\n3\n1\n"), {.capacity = 1});
+  REQUIRE(traffic);
+  const std::vector<std::optional<std::uint32_t>> expected = {{}, 0, 1, {}, 2};
+  for (std::size_t b = 0; b < expected.size(); ++b) CHECK(traffic->batches[b].after == expected[b]);
+}
+
+TEST_CASE("store: a readahead of r turns r reads in order into one request") {
+  const KeyStream forward = sequential({.keys = 960, .batch = 960, .batches = 1}, 1);
+  const KeyStream backward = sequential({.keys = 960, .batch = 960, .batches = 1}, -1);
+  CHECK(run(forward, {.capacity = 64, .readahead = 32})->misses() == 30);
+  CHECK(run(forward, {.capacity = 64, .readahead = 32})->reads() == 960);
+  CHECK(run(backward, {.capacity = 64, .readahead = 32})->misses() == 960);
+  CHECK(run(forward, {.capacity = 64})->misses() == 960);
+}
+
+TEST_CASE("store: fresh permutations keep to the closed forms") {
+  for (const double b : {0.1, 0.3, 0.5, 0.8, 0.96}) {
+    INFO("share " << b);
+    constexpr std::uint32_t kKeys = 20'000, kBatch = 100;
+    const KeyStream stream = epoch_permutations({.keys = kKeys, .batch = kBatch, .batches = 6});
+    const auto capacity = static_cast<std::uint32_t>(b * kKeys);
+    const std::size_t second = kKeys / kBatch;
+    const Result<Traffic> lru = run(stream, {.capacity = capacity});
+    CHECK(lru->hit_ratio(second) == Approx(permutation_hits_lru(b)).margin(0.01));
+    const Result<Traffic> known = run(stream, {.policy = Policy::kNextUse, .capacity = capacity});
+    // The last epoch has nothing to keep for, and serves as well.
+    CHECK(1 - known->hit_ratio(second) == Approx(permutation_misses_next_use(b)).margin(0.01));
+  }
+  CHECK(permutation_hits_lru(1) == 1);
+  CHECK(permutation_hits_lru(0) == 0);
+}
+
+TEST_CASE("store: draws keep to Zipf's law") {
+  for (const double exponent : {0.0, 0.6, 1.0, 1.2}) {
+    INFO("exponent " << exponent);
+    constexpr std::uint32_t kKeys = 5000, kDraws = 200'000;
+    const KeyStream stream = zipf_stream({.keys = kKeys, .batch = kDraws, .batches = 1}, exponent);
+    for (const std::uint32_t top : {1U, 10U, 500U, 4999U}) {
+      const auto drawn = std::count_if(stream.accesses.begin(), stream.accesses.end(),
+                                       [&](Key key) { return key < top; });
+      const double share = zipf_share(kKeys, exponent, top);
+      const double deviation = std::sqrt(share * (1 - share) / kDraws);
+      CHECK(static_cast<double>(drawn) / kDraws == Approx(share).margin(4 * deviation));
+    }
+  }
+  // By hand: of 1 + 1/2 + 1/3 the first has 6/11.
+  CHECK(zipf_share(3, 1, 1) == Approx(6.0 / 11));
+  // Beyond a thousand keys by a formula; here the sum itself.
+  double top = 0, all = 0;
+  for (int k = 1; k <= 50'000; ++k) (k <= 2000 ? top : all) += std::pow(k, -0.8);
+  CHECK(zipf_share(50'000, 0.8, 2000) == Approx(top / (top + all)).epsilon(1e-9));
+}
+
+TEST_CASE("store: the exponent is found from what popular keys take") {
+  // 1 % of 3.38 million rows with 92 % of the accesses.
+  const Result<double> exponent = zipf_exponent(3'380'000, 0.01, 0.92);
+  REQUIRE(exponent);
+  CHECK(*exponent == Approx(1.19).margin(0.01));
+  CHECK(zipf_share(3'380'000, *exponent, 33'800) == Approx(0.92).epsilon(1e-6));
+  CHECK_THAT(to_string(zipf_exponent(1000, 0.5, 0.2).error()), Contains("no exponent"));
+  CHECK_THAT(to_string(zipf_exponent(1000, 0, 0.2).error()), Contains("shares above 0"));
+}
+
+TEST_CASE("store: a sampled graph gives each node of a batch once, the same every time") {
+  const Shape shape{.keys = 2000, .batch = 20, .batches = 30, .seed = 5};
+  const Sampling sampling{.fan_out = {5, 3}, .degree = 12, .exponent = 0.8};
+  const KeyStream stream = sampled_graph(shape, sampling);
+  CHECK(stream.accesses == sampled_graph(shape, sampling).accesses);
+  std::size_t largest = 0;
+  for (std::size_t b = 0; b < stream.batches(); ++b) {
+    const auto batch = stream.batch(b);
+    largest = std::max(largest, batch.size());
+    REQUIRE(std::set<Key>(batch.begin(), batch.end()).size() == batch.size());
+  }
+  CHECK(largest <= 20 * (1 + 5 + 15));
+  CHECK(largest > 100);
+  // Popular nodes are reached from most batches.
+  std::size_t with_most_popular = 0;
+  for (std::size_t b = 0; b < stream.batches(); ++b)
+    for (const Key key : stream.batch(b)) with_most_popular += key == 0;
+  CHECK(with_most_popular > 25);
+}
+
+TEST_CASE("store: items lie on pages without gaps") {
+  const KeyStream items = stream_of("0 1 2 3 4\n7\n");  // numbered 0 to 5
+  // 8 items of 512 B on a page of 4 KiB.
+  CHECK(pages_of(items, Bytes::b(512), Bytes::kib(4))->accesses ==
+        std::vector<Key>{0, 0, 0, 0, 0, 0});
+  // Items of 3 B on pages of 4 B: 0 on page 0, 1 on 0 and 1, 2 on 1 and 2, 3 on 2, …
+  const Result<KeyStream> pages = pages_of(items, Bytes::b(3), Bytes::b(4));
+  REQUIRE(pages);
+  CHECK(pages->accesses == std::vector<Key>{0, 0, 1, 1, 2, 2, 3, 3, 4});
+  CHECK(pages->ends == std::vector<std::uint32_t>{7, 9});
+  CHECK(pages->keys == 5);
+  CHECK_THAT(to_string(pages_of(items, Bytes::b(0), Bytes::b(4)).error()), Contains("1 GiB"));
+  const KeyStream many{.keys = 4'000'000'000};
+  CHECK_THAT(to_string(pages_of(many, Bytes::kib(4), Bytes::b(1)).error()), Contains("2^32"));
+}
+
+TEST_CASE("store: renaming and thinning a stream keep what they should") {
+  const KeyStream stream = stream_of("5 5 6 5\n6 5\n\n7\n");
+  CHECK(stream.batches() == 3);
+  CHECK(stream.keys == 3);
+  CHECK(unique_in_batches(stream).accesses == std::vector<Key>{0, 1, 1, 0, 2});
+  const KeyStream renamed = scattered(stream, 3);
+  CHECK(run(renamed, {.capacity = 2})->misses() == run(stream, {.capacity = 2})->misses());
+}
+
+TEST_CASE("store: mistakes are one line") {
+  CHECK_THAT(to_string(recorded_keys("1 2\n3 x4\n", "k.txt").error()),
+             Contains("k.txt:2: 'x4' is no key"));
+  CHECK_THAT(to_string(recorded_keys("1 -2\n", "k.txt").error()), Contains("'-2' is no key"));
+  CHECK_THAT(to_string(recorded_keys("\n \n", "k.txt").error()), Contains("holds no keys"));
+  const KeyStream stream = stream_of("1 2\n");
+  CHECK_THAT(to_string(run(stream, {.policy = Policy::kLfu, .readahead = 2}).error()),
+             Contains("readahead of 2 with the policy lfu"));
+  CHECK_THAT(to_string(run(stream, {.readahead = 0}).error()), Contains("readahead of 0"));
+  // Nothing in, nothing out.
+  CHECK(run(KeyStream{.keys = 3}, {.policy = Policy::kStatic})->hit_ratio() == 0);
+}
+
+}  // namespace
+}  // namespace rehearse
