@@ -240,14 +240,12 @@ std::string_view why_that_wide(Policy policy) {
   switch (policy) {
     case Policy::kTimeSlice:
       return "interval: of 281 measured pairs on K80, which slices time, nine of ten were 0.80 to "
-             "1.28 times as slow as turns say; 5 of ResNet-50 were run through this simulation: 9 "
-             "% off";
+             "1.28 times as slow as turns say; 5 of them, of ResNet-50, were simulated: 10 % off";
     case Policy::kMps:
     case Policy::kPriority:
       return "interval: of 305 measured pairs on V100, which share space, nine of ten were 0.5 to "
-             "2.6 times as slow as turns say, and nothing about the jobs alone says which (7 of "
-             "ResNet-50, "
-             "whose hosts load images, took 1.3 to 2.4 times as long as the value): measure the "
+             "2.6 times as slow as turns say, and nothing about the jobs alone says which; 7 of "
+             "them, of ResNet-50, took 1.3 to 2.4 times as long as the value here: measure the "
              "pair";
     case Policy::kCrossover:
       return "interval: from turns that cost nothing to whole steps by turns, with that of both "
