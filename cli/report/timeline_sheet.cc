@@ -122,24 +122,15 @@ void TimelineSheet::process(std::size_t process, std::string_view name) {
 }
 
 void TimelineSheet::thread(std::size_t process, std::size_t thread, std::string_view name) {
+  lane_of_[{process, thread}] = lanes_.size();
   lanes_.push_back({process, thread, std::string(name)});
 }
 
-TimelineSheet::Lane& TimelineSheet::lane_of(std::size_t process, std::size_t thread) {
-  const auto is = [&](const Lane& lane) {
-    return lane.process == process && lane.thread == thread;
-  };
-  if (last_ >= lanes_.size() || !is(lanes_[last_])) {
-    const auto found = std::find_if(lanes_.begin(), lanes_.end(), is);
-    REHEARSE_CHECK(found != lanes_.end(), "a span on thread {} of process {}, which has no name",
-                   thread, process);
-    last_ = static_cast<std::size_t>(found - lanes_.begin());
-  }
-  return lanes_[last_];
-}
-
 void TimelineSheet::span(const TimelineSpan& span) {
-  lane_of(span.process, span.thread).spans.push_back(span);
+  const auto lane = lane_of_.find({span.process, span.thread});
+  REHEARSE_CHECK(lane != lane_of_.end(), "a span on thread {} of process {}, which has no name",
+                 span.thread, span.process);
+  lanes_[lane->second].spans.push_back(span);
 }
 
 Json TimelineSheet::json(const graph::Timeline& timeline, const std::vector<graph::PathStep>& path,
@@ -156,8 +147,15 @@ Json TimelineSheet::json(const graph::Timeline& timeline, const std::vector<grap
   std::stable_sort(all.begin(), all.end(), [](const TimelineSpan* a, const TimelineSpan* b) {
     return a->duration > b->duration;
   });
+  // Lanes by their processes, in the order in which these came.
+  std::map<std::size_t, std::size_t> place;
+  for (std::size_t p = 0; p < processes_.size(); ++p) place.emplace(processes_[p].number, p);
+  std::vector<const Lane*> in_order;
+  for (const Lane& lane : lanes_) in_order.push_back(&lane);
+  std::stable_sort(in_order.begin(), in_order.end(), [&](const Lane* a, const Lane* b) {
+    return place.at(a->process) < place.at(b->process);
+  });
   for (std::size_t most = std::min(most_spans, all.size());; most = most * 19 / 20) {
-    std::vector<bool> kept;  // a lane without spans is left out
     std::vector<Shown> shown;
     // Of spans as long as the shortest that has room, the first ones.
     const Seconds shortest = all[most - 1]->duration;
@@ -166,26 +164,25 @@ Json TimelineSheet::json(const graph::Timeline& timeline, const std::vector<grap
                       [&](const TimelineSpan* span) { return span->duration == shortest; }));
     std::size_t left = of_shortest;
     Json lanes = Json::array();
-    for (const Process& process : processes_)
-      for (const Lane& lane : lanes_) {
-        if (lane.process != process.number) continue;
-        Shown row;
-        for (const TimelineSpan& span : lane.spans)
-          if (span.duration > shortest || (span.duration == shortest && left > 0)) {
-            if (span.duration == shortest) --left;
-            row.spans.push_back(&span);
-          }
-        if (row.spans.empty()) continue;
-        // Outer before inner, as they nest.
-        std::stable_sort(row.spans.begin(), row.spans.end(),
-                         [](const TimelineSpan* a, const TimelineSpan* b) {
-                           return ns(a->start) != ns(b->start) ? ns(a->start) < ns(b->start)
-                                                               : a->duration > b->duration;
-                         });
-        lanes.push_back(
-            {{"process", process.name}, {"name", lane.name}, {"spans", row.spans.size()}});
-        shown.push_back(std::move(row));
-      }
+    for (const Lane* lane : in_order) {
+      Shown row;
+      for (const TimelineSpan& span : lane->spans)
+        if (span.duration > shortest || (span.duration == shortest && left > 0)) {
+          if (span.duration == shortest) --left;
+          row.spans.push_back(&span);
+        }
+      if (row.spans.empty()) continue;
+      // Outer before inner, as they nest.
+      std::stable_sort(row.spans.begin(), row.spans.end(),
+                       [](const TimelineSpan* a, const TimelineSpan* b) {
+                         return ns(a->start) != ns(b->start) ? ns(a->start) < ns(b->start)
+                                                             : a->duration > b->duration;
+                       });
+      lanes.push_back({{"process", processes_[place.at(lane->process)].name},
+                       {"name", lane->name},
+                       {"spans", row.spans.size()}});
+      shown.push_back(std::move(row));
+    }
     Packer packer(timeline, path);
     const std::string packed = base64(packer.pack(shown));
     if (packed.size() + packer.bytes_of_names() > kMostBytes && most > 1) continue;
