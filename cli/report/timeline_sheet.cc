@@ -122,78 +122,80 @@ void TimelineSheet::process(std::size_t process, std::string_view name) {
 }
 
 void TimelineSheet::thread(std::size_t process, std::size_t thread, std::string_view name) {
+  lane_of_[{process, thread}] = lanes_.size();
   lanes_.push_back({process, thread, std::string(name)});
 }
 
-TimelineSheet::Lane& TimelineSheet::lane_of(std::size_t process, std::size_t thread) {
-  const auto is = [&](const Lane& lane) {
-    return lane.process == process && lane.thread == thread;
-  };
-  if (last_ >= lanes_.size() || !is(lanes_[last_])) {
-    const auto found = std::find_if(lanes_.begin(), lanes_.end(), is);
-    REHEARSE_CHECK(found != lanes_.end(), "a span on thread {} of process {}, which has no name",
-                   thread, process);
-    last_ = static_cast<std::size_t>(found - lanes_.begin());
-  }
-  return lanes_[last_];
-}
-
 void TimelineSheet::span(const TimelineSpan& span) {
-  lane_of(span.process, span.thread).spans.push_back(span);
+  const auto lane = lane_of_.find({span.process, span.thread});
+  REHEARSE_CHECK(lane != lane_of_.end(), "a span on thread {} of process {}, which has no name",
+                 span.thread, span.process);
+  lanes_[lane->second].spans.push_back(span);
 }
 
 Json TimelineSheet::json(const graph::Timeline& timeline, const std::vector<graph::PathStep>& path,
                          std::size_t most_spans) const {
-  std::vector<const TimelineSpan*> all;
-  Seconds first = Seconds::s(0), end = Seconds::s(0);
-  for (const Lane& lane : lanes_)
-    for (const TimelineSpan& span : lane.spans) {
-      if (all.empty() || span.start < first) first = span.start;
-      end = std::max(end, span.start + span.duration);
-      all.push_back(&span);
-    }
-  if (all.empty()) return {};
-  std::stable_sort(all.begin(), all.end(), [](const TimelineSpan* a, const TimelineSpan* b) {
-    return a->duration > b->duration;
+  // Lanes by their processes, in the order in which these came.
+  std::map<std::size_t, std::size_t> place;
+  for (std::size_t p = 0; p < processes_.size(); ++p) place.emplace(processes_[p].number, p);
+  std::vector<const Lane*> in_order;
+  for (const Lane& lane : lanes_) in_order.push_back(&lane);
+  std::stable_sort(in_order.begin(), in_order.end(), [&](const Lane* a, const Lane* b) {
+    return place.at(a->process) < place.at(b->process);
   });
-  for (std::size_t most = std::min(most_spans, all.size());; most = most * 19 / 20) {
-    std::vector<bool> kept;  // a lane without spans is left out
-    std::vector<Shown> shown;
-    // Of spans as long as the shortest that has room, the first ones.
-    const Seconds shortest = all[most - 1]->duration;
-    const auto of_shortest = static_cast<std::size_t>(
-        std::count_if(all.begin(), all.begin() + static_cast<std::ptrdiff_t>(most),
-                      [&](const TimelineSpan* span) { return span->duration == shortest; }));
-    std::size_t left = of_shortest;
+  struct Placed {
+    const TimelineSpan* span;
+    std::size_t lane;  // in_order
+  };
+  std::vector<Placed> longest;
+  Seconds first = Seconds::s(0), end = Seconds::s(0);
+  for (std::size_t lane = 0; lane < in_order.size(); ++lane)
+    for (const TimelineSpan& span : in_order[lane]->spans) {
+      if (longest.empty() || span.start < first) first = span.start;
+      end = std::max(end, span.start + span.duration);
+      longest.push_back({&span, lane});
+    }
+  if (longest.empty()) return {};
+  const std::size_t all = longest.size();
+  // The longest first; of equally long ones, those of earlier lanes.
+  const auto before = [](const Placed& a, const Placed& b) {
+    if (a.span->duration != b.span->duration) return a.span->duration > b.span->duration;
+    return a.lane != b.lane ? a.lane < b.lane : a.span < b.span;
+  };
+  std::size_t most = std::min(most_spans, all);
+  std::nth_element(longest.begin(), longest.begin() + static_cast<std::ptrdiff_t>(most - 1),
+                   longest.end(), before);
+  longest.resize(most, {nullptr, 0});
+  std::sort(longest.begin(), longest.end(), before);
+  for (;;) {
+    std::vector<Shown> shown(in_order.size());
+    for (std::size_t i = 0; i < most; ++i) shown[longest[i].lane].spans.push_back(longest[i].span);
     Json lanes = Json::array();
-    for (const Process& process : processes_)
-      for (const Lane& lane : lanes_) {
-        if (lane.process != process.number) continue;
-        Shown row;
-        for (const TimelineSpan& span : lane.spans)
-          if (span.duration > shortest || (span.duration == shortest && left > 0)) {
-            if (span.duration == shortest) --left;
-            row.spans.push_back(&span);
-          }
-        if (row.spans.empty()) continue;
-        // Outer before inner, as they nest.
-        std::stable_sort(row.spans.begin(), row.spans.end(),
-                         [](const TimelineSpan* a, const TimelineSpan* b) {
-                           return ns(a->start) != ns(b->start) ? ns(a->start) < ns(b->start)
-                                                               : a->duration > b->duration;
-                         });
-        lanes.push_back(
-            {{"process", process.name}, {"name", lane.name}, {"spans", row.spans.size()}});
-        shown.push_back(std::move(row));
-      }
+    std::size_t bytes = 0;
+    for (std::size_t l = 0; l < shown.size(); ++l) {
+      std::vector<const TimelineSpan*>& spans = shown[l].spans;
+      if (spans.empty()) continue;
+      // Outer before inner, as they nest.
+      std::sort(spans.begin(), spans.end(), [](const TimelineSpan* a, const TimelineSpan* b) {
+        if (ns(a->start) != ns(b->start)) return ns(a->start) < ns(b->start);
+        return a->duration != b->duration ? a->duration > b->duration : a < b;
+      });
+      const std::string& process = processes_[place.at(in_order[l]->process)].name;
+      bytes += process.size() + in_order[l]->name.size() + 40;  // with its keys
+      lanes.push_back({{"process", process}, {"name", in_order[l]->name}, {"spans", spans.size()}});
+    }
     Packer packer(timeline, path);
     const std::string packed = base64(packer.pack(shown));
-    if (packed.size() + packer.bytes_of_names() > kMostBytes && most > 1) continue;
+    bytes += packed.size() + packer.bytes_of_names();
+    if (bytes > kMostBytes && most > 1) {
+      most = std::max<std::size_t>(1, std::min(most * 19 / 20, most * kMostBytes / bytes));
+      continue;
+    }
     Json json = {
-        {"start_s", first.s()},          {"end_s", end.s()},          {"spans", most},
-        {"left_out", all.size() - most}, {"lanes", std::move(lanes)}, {"categories", Json::array()},
-        {"names", packer.names()},       {"packed", packed}};
-    if (most < all.size()) json["shortest_s"] = shortest.s();
+        {"start_s", first.s()},    {"end_s", end.s()},          {"spans", most},
+        {"left_out", all - most},  {"lanes", std::move(lanes)}, {"categories", Json::array()},
+        {"names", packer.names()}, {"packed", packed}};
+    if (most < all) json["shortest_s"] = longest[most - 1].span->duration.s();
     for (const std::string_view category : graph::kCategoryNames)
       json["categories"].push_back(category);
     return json;

@@ -11,7 +11,9 @@
 // for: 0 nothing, else 1 + zigzag(its number - the own number). Spans are numbered through.
 #pragma once
 
+#include <map>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "cli/output/json_value.h"
@@ -44,11 +46,9 @@ class TimelineSheet : public TimelineSink {
     std::size_t number;
     std::string name;
   };
-  Lane& lane_of(std::size_t process, std::size_t thread);
-
   std::vector<Process> processes_;
   std::vector<Lane> lanes_;
-  std::size_t last_ = 0;  ///< lane that got a span last: the next is mostly of the same
+  std::map<std::pair<std::size_t, std::size_t>, std::size_t> lane_of_;  ///< by process and thread
 };
 
 }  // namespace rehearse::cli

@@ -67,10 +67,10 @@ function pack(lanes) {
   return Buffer.from(Uint8Array.from(bytes)).toString("base64");
 }
 
-/// So many spans in 16 lanes of 8 ranks, each waiting for the one before it.
-export function timeline(count, names = Array.from({ length: 400 }, (_, i) => `kernel_${i}`)) {
-  const lanes = [], described = [], each = Math.floor(count / 16);
-  for (let lane = 0; lane < 16; ++lane) {
+/// So many spans in lanes of half as many ranks, each waiting for the one before it.
+export function timeline(count, names = Array.from({ length: 400 }, (_, i) => `kernel_${i}`), rows = 16) {
+  const lanes = [], described = [], each = Math.floor(count / rows);
+  for (let lane = 0; lane < rows; ++lane) {
     const spans = [];
     let at = lane * 977;
     for (let i = 0; i < each; ++i) {
@@ -82,7 +82,7 @@ export function timeline(count, names = Array.from({ length: 400 }, (_, i) => `k
     described.push({ process: `rank ${lane >> 1}`, name: lane % 2 ? "stream 13" : "stream 7", spans: each });
   }
   const end = Math.max(...lanes.map((spans) => spans.at(-1)[0] + spans.at(-1)[1]));
-  return { start_s: 0, end_s: end * 1e-9, spans: each * 16, left_out: 0, lanes: described, names,
+  return { start_s: 0, end_s: end * 1e-9, spans: each * rows, left_out: 0, lanes: described, names,
     categories: ["compute", "communication", "memory", "host", "input", "launch", "synchronization", "profiler", "delay"], packed: pack(lanes) };
 }
 

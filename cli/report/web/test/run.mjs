@@ -155,6 +155,22 @@ const tests = {
     await close(page);
   },
 
+  async "thousands of lanes scroll, and what lies under a click is found"() {
+    const page = await open(pageOf("lanes", fixtures.simulate(), { timeline: fixtures.timeline(40000, undefined, 8000) }));
+    assert.ok(await page.evaluate(() => document.querySelector(".lanes canvas").height) <= 1200);
+    assert.ok(await page.locator(".lane-names span").count() < 60);
+    const at = await page.evaluate(() => {
+      const { state } = document.querySelector(".lanes canvas").rehearse, lane = state.lanes[6001], i = lane.first + 2;
+      document.querySelector(".lanes").scrollTop = lane.y - 100;
+      return { x: ((state.spans.start[i] + state.spans.end[i]) / 2 - state.from) / (state.to - state.from) * state.width, i };
+    });
+    await settled(page);
+    await page.locator(".lanes canvas").click({ position: { x: at.x, y: 106 } });
+    assert.equal((await seen(page)).chosen, at.i);
+    assert.match(await page.textContent(".details"), /rank 3000/);
+    await close(page);
+  },
+
   async "options: sorting, filtering, axes; a point and its row mark each other"() {
     const page = await open(pageOf("recommend", fixtures.recommend()));
     const column = (n) => page.$$eval(`.options tbody td:nth-child(${n})`, (cells) => cells.map((c) => c.textContent));

@@ -9,9 +9,6 @@ const TITLE = 19, ROW = 17, NESTED = 11, GAP = 3;
 
 /// Where lanes stand, top down: {rows: [{title} | {lane}], height}.
 export function layOut(lanes) {
-  const most = 9000; // a canvas has an end
-  const wanted = lanes.reduce((sum, lane) => sum + GAP + (lane.depth > 1 ? lane.depth * NESTED : ROW), 0);
-  const shrink = Math.min(1, most / wanted);
   let y = RULER, process;
   const titles = [];
   for (const lane of lanes) {
@@ -20,10 +17,10 @@ export function layOut(lanes) {
       titles.push({ y, text: process });
       y += TITLE;
     }
-    lane.row = Math.max(2, (lane.depth > 1 ? NESTED : ROW) * shrink);
+    lane.row = lane.depth > 1 ? NESTED : ROW;
     lane.y = y;
     lane.height = lane.row * lane.depth;
-    y += lane.height + GAP * shrink;
+    y += lane.height + GAP;
   }
   return { titles, height: Math.ceil(y) + 4 };
 }
@@ -93,7 +90,7 @@ export function draw(context, state) {
       if (spans.category[i] !== category) context.fillStyle = palette.category[(category = spans.category[i])];
       const y = lane.y + depth * lane.row;
       context.fillRect(x, y, wide > 3 ? w - 0.6 : w, lane.row - 1);
-      if (wide > 34 && lane.row >= 10) {
+      if (wide > 34) {
         const room = Math.floor((w - 6) / 6);
         if (room > 3) {
           const name = state.names[spans.name[i]];

@@ -7,7 +7,7 @@ export function unpack(timeline) {
     count: total,
     start: new Float64Array(total), end: new Float64Array(total), // seconds
     name: new Uint32Array(total), category: new Uint8Array(total), critical: new Uint8Array(total),
-    cause: new Int32Array(total).fill(-1), lane: new Uint16Array(total), depth: new Uint8Array(total),
+    cause: new Int32Array(total).fill(-1), lane: new Uint32Array(total), depth: new Uint8Array(total),
   };
   let at = 0;
   const next = () => {

@@ -6,7 +6,7 @@ import { colorOf, swatch, titleOf } from "../meaning.js";
 import { RULER, colors, draw, hit, layOut } from "./draw.js";
 import { unpack } from "./spans.js";
 
-const MAP = 38, TALLEST = 560, CHAIN = 200, CHAIN_LINES = 10;
+const MAP = 38, TALLEST = 560, TALLEST_PRINT = 9000, CHAIN = 200, CHAIN_LINES = 10;
 
 export function timeline({ timeline: t, document: d }) {
   if (!t?.packed) return null;
@@ -38,15 +38,18 @@ export function timeline({ timeline: t, document: d }) {
   const context = canvas.getContext("2d"), mapContext = map.getContext("2d");
   let mapPicture = null;
 
+  // The canvas is as high as what is seen of the lanes, and stays there while they scroll; on paper, all.
+  const printing = matchMedia("print");
+  const seenHeight = () => Math.min(height, printing.matches ? TALLEST_PRINT : TALLEST);
+  const density = () => window.devicePixelRatio || 1;
   function size(width) {
-    const density = window.devicePixelRatio || 1;
     state.width = width;
-    for (const [c, h] of [[canvas, height], [map, MAP]]) {
-      c.width = Math.round(width * density);
-      c.height = Math.round(h * density);
+    for (const [c, h] of [[canvas, seenHeight()], [map, MAP]]) {
+      c.width = Math.round(width * density());
+      c.height = Math.round(h * density());
       c.style.width = `${width}px`;
       c.style.height = `${h}px`;
-      c.getContext("2d").setTransform(density, 0, 0, density, 0, 0);
+      c.getContext("2d").setTransform(density(), 0, 0, density(), 0, 0);
     }
     mapPicture = null;
     redraw();
@@ -54,11 +57,19 @@ export function timeline({ timeline: t, document: d }) {
   function paint() {
     if (!state.width) return;
     state.palette ??= colors(canvas, t.categories);
-    const printing = matchMedia("print").matches;
-    state.top = printing ? 0 : scroller.scrollTop;
-    state.bottom = printing ? height : Math.min(height, state.top + TALLEST);
+    const top = printing.matches ? 0 : scroller.scrollTop;
+    if (top !== state.top || !names.childElementCount) nameLanes(top);
+    state.top = top;
+    state.bottom = top + seenHeight();
+    context.setTransform(density(), 0, 0, density(), 0, -top * density());
     draw(context, state);
     paintMap();
+  }
+  /// Names of the lanes that are seen, beside the canvas and scrolled with it.
+  function nameLanes(top) {
+    const to = top + seenHeight();
+    names.replaceChildren(...lanes.filter((lane) => lane.y + lane.height >= top && lane.y <= to).map((lane) =>
+      el("span", { title: `${lane.process}: ${lane.name}`, style: { top: `${lane.y}px`, height: `${lane.height}px`, "line-height": `${Math.min(lane.height, 17)}px` } }, lane.name.replace(/^group /, ""))));
   }
   /// The whole, drawn once; the window on it, each time.
   function paintMap() {
@@ -203,7 +214,7 @@ export function timeline({ timeline: t, document: d }) {
   });
   canvas.addEventListener("pointermove", (event) => {
     if (!drag) {
-      const i = hit(state, event.offsetX, event.offsetY);
+      const i = hit(state, event.offsetX, event.offsetY + state.top);
       canvas.title = i < 0 ? "" : `${t.names[spans.name[i]]}: ${text(spans.end[i] - spans.start[i], "s")}`;
       return;
     }
@@ -213,7 +224,7 @@ export function timeline({ timeline: t, document: d }) {
     show(drag.from + by, drag.to + by);
   });
   canvas.addEventListener("pointerup", (event) => {
-    if (drag && !drag.moved) choose(hit(state, event.offsetX, event.offsetY));
+    if (drag && !drag.moved) choose(hit(state, event.offsetX, event.offsetY + state.top));
     drag = null;
   });
   canvas.addEventListener("pointercancel", () => (drag = null));
@@ -267,13 +278,12 @@ export function timeline({ timeline: t, document: d }) {
   scroller.addEventListener("scroll", redraw);
   for (const query of ["(prefers-color-scheme: dark)", "print"])
     matchMedia(query).addEventListener("change", () => {
-      state.palette = mapPicture = null;
+      state.palette = null;
+      names.replaceChildren();
+      if (state.width) size(state.width);
       paint();
     });
 
-  // Names of lanes, beside the canvas and scrolled with it.
-  for (const lane of lanes)
-    names.append(el("span", { title: `${lane.process}: ${lane.name}`, style: { top: `${lane.y}px`, height: `${lane.height}px`, "line-height": `${Math.min(lane.height, 17)}px`, display: lane.height < 9 ? "none" : "" } }, lane.name.replace(/^group /, "")));
   names.style.height = `${height}px`;
   scroller.prepend(names);
   const stage = el("div.stage", {}, map, scroller);
