@@ -12,6 +12,7 @@
 #include "cli/commands/commands.h"
 #include "cli/commands/replay_job.h"
 #include "cli/output/result.h"
+#include "cli/report/report.h"
 #include "sim/base/file.h"
 #include "sim/base/text.h"
 
@@ -27,7 +28,7 @@ struct Options {
   std::filesystem::path predictions;  ///< a folder in the place of runs
   std::vector<std::uint32_t> ranks;
   std::string max_slowdown;  ///< empty: the default
-  std::filesystem::path budget, junit, sarif;
+  std::filesystem::path budget, junit, sarif, report;
   GatePlace place;
   bool annotations = false;
 };
@@ -89,6 +90,8 @@ Result<Exit> finish(const Options& options, const Globals& globals, const Format
   if (Status ok = write_result(globals, formats); !ok) return forward(ok);
   if (Status ok = write_whole(options.junit, junit_xml(findings)); !ok) return forward(ok);
   if (Status ok = write_whole(options.sarif, sarif_json(findings)); !ok) return forward(ok);
+  if (!options.report.empty())
+    if (Status ok = write_report(options.report, formats.json()); !ok) return forward(ok);
   const char* ci = std::getenv("GITHUB_ACTIONS");
   if (options.annotations || (ci && std::string_view(ci) == "true"))
     fmt::print(stderr, "{}", github_annotations(findings));
@@ -161,6 +164,7 @@ Result<Exit> run(const Options& options, const Globals& globals) {
   for (const std::filesystem::path& path : {options.junit, options.sarif})
     if (!path.empty())  // before long work: can it be written?
       if (const Result<PendingFile> file = PendingFile::create(path); !file) return forward(file);
+  if (Status ok = check_report(options.report); !ok) return forward(ok);
   if (!options.predictions.empty()) return run_predictions(options, globals);
 
   Result<std::vector<Limit>> limits = limits_of(options);
@@ -328,6 +332,9 @@ void add_check(CLI::App& app, Action& action) {
   add_limits(*command, *options);
   command->add_option("--junit", options->junit, "write JUnit XML")->type_name("FILE");
   command->add_option("--sarif", options->sarif, "write SARIF 2.1.0")->type_name("FILE");
+  command
+      ->add_option("--report", options->report, "write what was found as one HTML page to look at")
+      ->type_name("FILE");
   command->add_flag("--annotations", options->annotations,
                     "GitHub annotations on stderr (without asking where GITHUB_ACTIONS is true)");
   command->footer(

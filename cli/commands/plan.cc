@@ -8,6 +8,7 @@
 #include "cli/commands/plan_result.h"
 #include "cli/commands/predicted_job.h"
 #include "cli/commands/shared_work.h"
+#include "cli/commands/step_report.h"
 #include "cli/config/named_files.h"
 #include "cli/output/result.h"
 #include "cli/planning/emit.h"
@@ -30,7 +31,7 @@ struct PlanOptions {
   std::vector<std::string> within;
   std::string fidelity = "message";
   std::string emit;
-  std::filesystem::path journal;
+  std::filesystem::path journal, report;
 };
 
 template <std::size_t N>
@@ -216,6 +217,7 @@ void spread_by(work::Means means, PlanRequest& request) {
 }
 
 Result<Exit> run(const PlanOptions& options, const Globals& globals, SharedWork& shared) {
+  if (Status ok = check_report(options.report); !ok) return forward(ok);
   Result<JobFile> file = load_job(options.job_file, options.cluster, {}, JobUse::kSearch);
   if (!file) return forward(file);
   Result<PlanRequest> request = request_of(options, *file, globals);
@@ -239,6 +241,13 @@ Result<Exit> run(const PlanOptions& options, const Globals& globals, SharedWork&
   }
   for (const std::string& warning : planned.best.front().step.warnings) globals.warn(warning);
   if (!options.emit.empty()) return write_launch(planned, options, globals);
+  if (!options.report.empty()) {
+    const Result<ReportDetails> details =
+        step_details(planned.best.front(), options.job_file, globals);
+    if (!details) return forward(details);
+    if (Status ok = write_report(options.report, plans_json(planned), *details); !ok)
+      return forward(ok);
+  }
   const Formats formats = {.text = [&] { return plans_text(planned); },
                            .json = [&] { return plans_json(planned); },
                            .table = [&] { return plans_table(planned); }};
@@ -277,6 +286,9 @@ void add_plan(CLI::App& app, Action& action) {
                    "write the launch configuration of megatron, deepspeed or torchtitan")
       ->check(one_of(kFrameworkNames))
       ->type_name("NAME");
+  command
+      ->add_option("--report", options->report, "write what was found as one HTML page to look at")
+      ->type_name("FILE");
   command->add_option("--journal", options->journal, kJournalHelp)->type_name("FILE");
   command->footer(
       "mpirun shares the work among ranks.\n"

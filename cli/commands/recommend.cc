@@ -10,13 +10,14 @@
 #include "cli/output/result.h"
 #include "cli/recommending/amounts.h"
 #include "cli/recommending/evaluate.h"
+#include "cli/report/report.h"
 #include "sim/base/text.h"
 
 namespace rehearse::cli {
 namespace {
 
 struct Options {
-  std::filesystem::path job, prices;
+  std::filesystem::path job, prices, report;
   std::string target, budget, deadline, carbon, provider, region;
   bool spot = false, on_demand = false;
   std::vector<std::uint32_t> counts = {1, 2, 4, 8, 16, 32};
@@ -69,6 +70,7 @@ void add_from_file(const JobFile& file, cost::Wish& wish) {
 }
 
 Result<Exit> run(const Options& options, const Globals& globals) {
+  if (Status ok = check_report(options.report); !ok) return forward(ok);
   Result<cost::Wish> wish = wish_of(options);
   if (!wish) return forward(wish);
   std::optional<Target> target;
@@ -90,6 +92,10 @@ Result<Exit> run(const Options& options, const Globals& globals) {
   if (!found) return forward(found);
   const Recommended recommended{*job, *wish, std::move(*found)};
   for (const std::string& warning : warnings_of(recommended)) globals.warn(warning);
+  if (Status ok = write_report(options.report, recommend_json(recommended),
+                               {.inputs = {options.job}, .suites = {"withheld/all"}});
+      !ok)
+    return forward(ok);
   const Formats formats = {.text = [&] { return recommend_text(recommended); },
                            .json = [&] { return recommend_json(recommended); },
                            .table = [&] { return recommend_table(recommended); }};
@@ -137,6 +143,9 @@ void add_recommend(CLI::App& app, Action& action) {
       ->add_option("--prices", options->prices,
                    "prices in the form of the catalog's; they take the place of those of the same "
                    "instances")
+      ->type_name("FILE");
+  command
+      ->add_option("--report", options->report, "write what was found as one HTML page to look at")
       ->type_name("FILE");
   command->footer(
       "Example: rehearse recommend examples/jobs/mpt_7b_rent.yaml --deadline '30 days'");

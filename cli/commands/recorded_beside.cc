@@ -125,7 +125,9 @@ Status write_beside(const RecordedTenant& own, const ReplayRequest& request,
                                    shared.jobs.front().step.last);
         !ok)
       return ok;
-  return write_shared(globals, command, std::move(shared));
+  std::vector<std::filesystem::path> inputs = request.inputs;
+  inputs.push_back(sharing.beside);
+  return write_shared(globals, command, std::move(shared), request.report, std::move(inputs));
 }
 
 }  // namespace rehearse::cli

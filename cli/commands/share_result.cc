@@ -7,6 +7,7 @@
 
 #include "cli/commands/share_policy.h"
 #include "cli/output/result.h"
+#include "cli/report/report.h"
 #include "sim/base/text.h"
 
 namespace rehearse::cli {
@@ -166,8 +167,14 @@ std::string to_text(const SharedJobs& shared) {
 
 }  // namespace
 
-Status write_shared(const Globals& globals, std::string_view command, SharedJobs jobs) {
+Status write_shared(const Globals& globals, std::string_view command, SharedJobs jobs,
+                    const std::filesystem::path& report,
+                    std::vector<std::filesystem::path> inputs) {
   const SharedJobs shared = named(std::move(jobs));
+  if (!report.empty())
+    if (Status ok = write_report(report, to_json(command, shared), {.inputs = std::move(inputs)});
+        !ok)
+      return ok;
   return write_result(globals, {.text = [&] { return to_text(shared); },
                                 .json = [&] { return to_json(command, shared); },
                                 .table = [&] { return to_table(shared); }});

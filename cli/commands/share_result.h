@@ -1,6 +1,7 @@
 // What jobs that share devices lose to each other, in each format.
 #pragma once
 
+#include <filesystem>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -28,6 +29,8 @@ struct SharedJobs {
   std::vector<std::string> notes = {};
 };
 
-Status write_shared(const Globals& globals, std::string_view command, SharedJobs jobs);
+/// As the result, and as a page where `report` names one, of these inputs.
+Status write_shared(const Globals& globals, std::string_view command, SharedJobs jobs,
+                    const std::filesystem::path& report, std::vector<std::filesystem::path> inputs);
 
 }  // namespace rehearse::cli

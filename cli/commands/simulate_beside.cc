@@ -195,7 +195,10 @@ Result<Exit> simulate_beside(const SimulateOptions& options, const Globals& glob
     if (Status ok = draw_job(options.perfetto, own.job, own.lowered, shared.jobs[0].step.last); !ok)
       return forward(ok);
   }
-  if (Status ok = write_shared(globals, "simulate", std::move(shared)); !ok) return forward(ok);
+  if (Status ok = write_shared(globals, "simulate", std::move(shared), options.report,
+                               {options.job_file, options.sharing.beside});
+      !ok)
+    return forward(ok);
   return Exit::kSuccess;
 }
 
