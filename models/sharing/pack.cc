@@ -16,7 +16,7 @@ constexpr double kWorth = 1e-6;
 
 /// Jobs that share, and how it goes from their common start.
 struct Group {
-  Sharing how = Sharing::kAlone;
+  SharedHow how = SharedHow::kAlone;
   std::vector<std::size_t> jobs = {};
   std::vector<std::string> slices = {};
   std::vector<double> rates = {};
@@ -92,7 +92,7 @@ class Packer {
     std::vector<std::size_t> alone;
     for (std::size_t a = 0; a < groups.size(); ++a) {
       for (std::size_t b = a + 1; b < groups.size(); ++b) found.push_back({a, b});
-      if (groups[a].how == Sharing::kAlone) alone.push_back(a);
+      if (groups[a].how == SharedHow::kAlone) alone.push_back(a);
     }
     std::stable_sort(alone.begin(), alone.end(), [&](std::size_t a, std::size_t b) {
       return groups[a].length > groups[b].length;
@@ -139,7 +139,7 @@ class Packer {
     const auto shares = site_.pair(jobs[0], jobs[1]);
     if (!shares) return std::nullopt;
     const std::vector<double> rates = {shares->first, shares->second};
-    return shared(Sharing::kTogether, jobs, rates, [&](const std::vector<std::size_t>& left) {
+    return shared(SharedHow::kTogether, jobs, rates, [&](const std::vector<std::size_t>& left) {
       return left.size() == 2 ? rates : std::vector<double>{1};
     });
   }
@@ -165,14 +165,14 @@ class Packer {
       if (jobs_[j].gpus != jobs_[jobs.front()].gpus) return std::nullopt;
     const auto rates = turn_rates(jobs);
     if (!rates) return std::nullopt;
-    return shared(Sharing::kCrossover, jobs, *rates, [&](const std::vector<std::size_t>& left) {
+    return shared(SharedHow::kCrossover, jobs, *rates, [&](const std::vector<std::size_t>& left) {
       return turn_rates(left).value_or(std::vector<double>(left.size(), 0));
     });
   }
 
   /// Runs a group whose rates change when a job of it ends.
   template <class RatesOf>
-  std::optional<Group> shared(Sharing how, const std::vector<std::size_t>& jobs,
+  std::optional<Group> shared(SharedHow how, const std::vector<std::size_t>& jobs,
                               const std::vector<double>& rates, const RatesOf& rates_of) const {
     Group group{.how = how,
                 .jobs = jobs,
@@ -256,7 +256,7 @@ class Packer {
       kinds[last] = before;
       break;
     }
-    Group group{.how = Sharing::kSlices, .jobs = jobs};
+    Group group{.how = SharedHow::kSlices, .jobs = jobs};
     for (std::size_t i = 0; i < jobs.size(); ++i) {
       group.slices.push_back(site_.slices[kinds[i]].name);
       const Estimate<double> rate = slice_rate(jobs[i], kinds[i]);

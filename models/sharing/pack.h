@@ -37,8 +37,8 @@ struct PackJob {
   std::map<std::string, Estimate<double>> slice_rates = {};
 };
 
-enum class Sharing : std::uint8_t { kAlone, kSlices, kTogether, kCrossover };
-inline constexpr std::string_view kSharingNames[] = {"alone", "slices", "together", "crossover"};
+enum class SharedHow : std::uint8_t { kAlone, kSlices, kTogether, kCrossover };
+inline constexpr std::string_view kSharedHowNames[] = {"alone", "slices", "together", "crossover"};
 
 enum class Goal : std::uint8_t {
   kThroughput,  ///< the last end is early
@@ -58,7 +58,7 @@ struct Site {
 };
 
 struct Placed {
-  Sharing how = Sharing::kAlone;
+  SharedHow how = SharedHow::kAlone;
   std::vector<std::size_t> jobs = {};
   std::vector<std::uint32_t> gpus = {};
   std::vector<std::string> slices = {};  ///< of each job; empty without slices

@@ -76,7 +76,7 @@ TEST_CASE("pack: every job is placed once, with all the GPUs that it asked for")
         ++placed[j];
         REQUIRE(set.jobs[j].gpus == x.gpus.size());
       }
-      REQUIRE((x.how == Sharing::kAlone) == (x.jobs.size() == 1));
+      REQUIRE((x.how == SharedHow::kAlone) == (x.jobs.size() == 1));
     }
     REQUIRE(std::count(placed.begin(), placed.end(), 1) == static_cast<int>(placed.size()));
   });
@@ -89,11 +89,11 @@ TEST_CASE("pack: no GPU holds more than it has, nor two placements at once") {
       Bytes memory = Bytes::b(0);
       std::uint32_t positions = 0;
       for (std::size_t i = 0; i < x.jobs.size(); ++i) {
-        if (x.how == Sharing::kAlone) continue;
+        if (x.how == SharedHow::kAlone) continue;
         const PackJob& job = set.jobs[x.jobs[i]];
         REQUIRE(job.memory);
         memory += *job.memory;
-        if (x.how != Sharing::kSlices) continue;
+        if (x.how != SharedHow::kSlices) continue;
         const auto kind =
             std::find_if(set.site.slices.begin(), set.site.slices.end(),
                          [&](const fleet::SliceKind& k) { return k.name == x.slices[i]; });
@@ -101,7 +101,7 @@ TEST_CASE("pack: no GPU holds more than it has, nor two placements at once") {
         REQUIRE(*job.memory <= kind->memory);
         positions += kind->size;
       }
-      if (x.how == Sharing::kSlices)
+      if (x.how == SharedHow::kSlices)
         REQUIRE(positions <= set.site.positions);
       else
         REQUIRE(memory <= set.site.memory);
@@ -130,7 +130,7 @@ TEST_CASE("pack: work is conserved, and nobody is faster than alone") {
         const bool first = std::all_of(x.jobs.begin(), x.jobs.end(), [&](std::size_t other) {
           return p.finish[other] >= p.finish[j];
         });
-        if (first || x.how == Sharing::kSlices)
+        if (first || x.how == SharedHow::kSlices)
           REQUIRE(took.s() * x.rates[i] == Approx(set.jobs[j].work.s()).margin(1e-9));
       }
     }
@@ -144,7 +144,7 @@ TEST_CASE("pack: a job alone is as it is unshared") {
     const Result<Packing> p = pack(one, set.site, set.goal);
     REQUIRE(p);
     REQUIRE(p->placements.size() == 1);
-    REQUIRE(p->placements[0].how == Sharing::kAlone);
+    REQUIRE(p->placements[0].how == SharedHow::kAlone);
     REQUIRE(p->finish[0] == set.jobs[0].work);
     REQUIRE(p->placements[0].rates == std::vector<double>{1});
   });

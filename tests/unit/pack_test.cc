@@ -30,7 +30,7 @@ TEST_CASE("pack: without ways to share every job is alone, the longest first") {
       packed({job("a", 4), job("b", 10), job("c", 5)}, {.gpus = 2, .memory = Bytes::gib(16)});
   CHECK(p.makespan.s() == Approx(10));
   CHECK(p.finish[0].s() == Approx(9));
-  for (const Placed& placed : p.placements) CHECK(placed.how == Sharing::kAlone);
+  for (const Placed& placed : p.placements) CHECK(placed.how == SharedHow::kAlone);
   CHECK(p.held.s() == Approx(19));
 }
 
@@ -41,7 +41,7 @@ TEST_CASE("pack: two jobs go together where they gain, and not where they lose o
   // a ends at 12.5 s; b has done 6.25 s by then, and does its last 3.75 s alone.
   Packing p = packed(jobs, site);
   REQUIRE(p.placements.size() == 1);
-  CHECK(p.placements[0].how == Sharing::kTogether);
+  CHECK(p.placements[0].how == SharedHow::kTogether);
   CHECK(p.finish[0].s() == Approx(12.5));
   CHECK(p.finish[1].s() == Approx(16.25));
   CHECK(p.placements[0].gain == Approx(20 / 16.25));
@@ -61,7 +61,7 @@ TEST_CASE("pack: jobs that expose communication take turns") {
   }
   const Packing p = packed(jobs, {.gpus = 4, .memory = Bytes::gib(16)});
   REQUIRE(p.placements.size() == 1);
-  CHECK(p.placements[0].how == Sharing::kCrossover);
+  CHECK(p.placements[0].how == SharedHow::kCrossover);
   CHECK(p.placements[0].gain == Approx(1.2).epsilon(0.01));
   CHECK(p.makespan.s() == Approx(20).epsilon(0.01));
   CHECK(p.placements[0].gpus.size() == 4);
@@ -74,7 +74,7 @@ TEST_CASE("pack: small jobs on slices, the last to end gets a larger one") {
   for (PackJob& j : jobs) j.slice_rates = {{"1g.5gb", rate(0.5)}, {"2g.10gb", rate(1)}};
   const Packing p = packed(jobs, site);
   REQUIRE(p.placements.size() == 1);
-  CHECK(p.placements[0].how == Sharing::kSlices);
+  CHECK(p.placements[0].how == SharedHow::kSlices);
   CHECK(p.placements[0].slices == std::vector<std::string>{"2g.10gb", "2g.10gb"});
   CHECK(p.makespan.s() == Approx(10));
   CHECK(p.placements[0].gain == Approx(2));
