@@ -60,6 +60,12 @@ Status predict_works(fleet::JobList& list, const std::filesystem::path& path) {
     if (!what.gpus) job.gpus = predicted.ranks;
     if (!what.memory) job.memory = predicted.memory;
     if (!job.step) job.step = predicted.step;
+    if (job.host && *job.host > *job.step)
+      return fail(Diagnostic{
+          .file = path.string(),
+          .key = fmt::format("jobs[{}].host", what.job),
+          .problem = fmt::format("{} is no part of the predicted step", to_string(*job.host)),
+          .expected = "at most " + to_string(*job.step)});
   }
   return {};
 }

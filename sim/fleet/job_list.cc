@@ -18,12 +18,13 @@ namespace {
 constexpr std::string_view kColumns[] = {"job",  "user",       "submit_s", "duration_s",
                                          "gpus", "memory_gib", "step_ms",  "host_ms"};
 
-/// Calls report(whether of the host, problem, expected) where step and host are none.
+/// Calls report(whether of the host, problem, expected) where step and host are none. A step that
+/// is to be predicted is not known yet.
 template <class Report>
-void check_step(const Job& job, const Report& report) {
+void check_step(const Job& job, bool predicted, const Report& report) {
   if (job.step && !(job.step->s() > 0 && job.step->s() <= kLongestSeconds))
     report(false, "is no step", "a time above 0");
-  else if (job.host && !(job.host->s() >= 0 && job.step && *job.host <= *job.step))
+  else if (job.host && !(job.host->s() >= 0 && (job.step ? *job.host <= *job.step : predicted)))
     report(true, "is no part of a step", "at most the step");
 }
 
@@ -46,7 +47,7 @@ Job own_row(const CsvTable& table, const CsvRow& row, std::size_t index) {
     if (const auto gib = row.number("memory_gib")) job.memory = Bytes::gib(*gib);
   if (table.has("step_ms")) job.step = row.quantity<Seconds>("step_ms", 1e-3);
   if (table.has("host_ms")) job.host = row.quantity<Seconds>("host_ms", 1e-3);
-  check_step(job, [&](bool host, std::string problem, std::string expected) {
+  check_step(job, false, [&](bool host, std::string problem, std::string expected) {
     row.report(host ? "host_ms" : "step_ms", std::move(problem), std::move(expected));
   });
   return job;
@@ -104,7 +105,7 @@ Result<JobList> read_yaml(const YamlFile& file) {
     job.memory = map.optional<Bytes>("memory");
     job.step = map.optional<Seconds>("step");
     job.host = map.optional<Seconds>("host");
-    check_step(job, [&](bool host, std::string problem, std::string expected) {
+    check_step(job, predict.has_value(), [&](bool host, std::string problem, std::string expected) {
       map.report(host ? "host" : "step", std::move(problem), std::move(expected));
     });
     map.no_other_keys();

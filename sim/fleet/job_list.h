@@ -12,7 +12,8 @@
 namespace rehearse::fleet {
 
 /// A job of a list whose work somebody else predicts: so many steps of the job that a file
-/// describes.
+/// describes. Where the list gives no step, that is predicted too, and whoever does so checks that
+/// the host is at most that.
 struct ToPredict {
   std::size_t job;             ///< in the list
   std::filesystem::path file;  ///< beside the list

@@ -110,6 +110,24 @@ TEST_CASE("fleet: works that are predicted from job files") {
   CHECK_THAT(wrong("predict: " + job.string() + ", steps: 1e14"), Contains("at most 3e8 s"));
 }
 
+TEST_CASE("fleet: the host of a step that is predicted") {
+  const auto ran = [](const std::string& host) {
+    const std::string list =
+        test::write_scratch("hosted.yaml",
+                            "jobs: [{job: a, predict: " + job_file().string() +
+                                ", steps: 10, gpus: 1, memory: 3 GiB, host: " + host + "}]\n")
+            .string();
+    return test::rehearse({"fleet", list, "--nodes", "1", "--device", "a100_sxm4_80", "--slices",
+                           "--format", "json"});
+  };
+  const Ran part = ran("1 us");
+  INFO(part.errors);
+  REQUIRE(part.code == 0);
+  CHECK(Json::parse(part.out)["on_slices"]["by_law"] == 1);
+  test::check_failed(ran("1000 s"), 1, "hosted.yaml: jobs[0].host: ");
+  test::check_failed(ran("-1 s"), 1, "no part of a step");
+}
+
 TEST_CASE("pack: jobs that are predicted from job files") {
   const std::string job = job_file().string();
   const Ran ran = test::rehearse(
