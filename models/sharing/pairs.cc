@@ -46,14 +46,18 @@ std::map<std::string, FamilyBatches> families_of(std::span<const MeasuredPair> p
 
 std::vector<PairTerm> pair_terms(const std::map<std::string, FamilyBatches>& families,
                                  const Resident& job, const Resident& other) {
+  // Beyond those known, as the last one.
   const auto batch = [&](const Resident& r) {
     const auto found = families.find(r.family);
-    if (found == families.end()) return 0.0;
-    const FamilyBatches& known = found->second;
-    return std::log2(std::clamp(r.batch, known.from, known.to)) - known.mean_log2;
+    return found == families.end() ? r.batch
+                                   : std::clamp(r.batch, found->second.from, found->second.to);
+  };
+  const auto slope = [&](const Resident& r) {
+    const auto found = families.find(r.family);
+    return found == families.end() ? 0.0 : std::log2(batch(r)) - found->second.mean_log2;
   };
   const std::string &j = job.family, &o = other.family;
-  const double own = batch(job), its = batch(other);
+  const double own = slope(job), its = slope(other);
   return {{kOverallName, 1, kOverall, false, false},
           {fmt::format("{} beside {}", j, o), 1, kFamilyPair, true, true},
           {fmt::format("{} and {}", std::min(j, o), std::max(j, o)), 1, kFamilyPair, true, true},
@@ -63,8 +67,8 @@ std::vector<PairTerm> pair_terms(const std::map<std::string, FamilyBatches>& fam
           {fmt::format("its batch: {} beside {}", j, o), its, kSlope, true, true},
           {fmt::format("own batch: {} beside *", j), own, kSlope, true, false},
           {fmt::format("its batch: * beside {}", o), its, kSlope, false, true},
-          {fmt::format("at {:g}: {} beside *", job.batch, j), 1, kTenant, true, false},
-          {fmt::format("at {:g}: * beside {}", other.batch, o), 1, kTenant, false, true}};
+          {fmt::format("at {:g}: {} beside *", batch(job), j), 1, kTenant, true, false},
+          {fmt::format("at {:g}: * beside {}", batch(other), o), 1, kTenant, false, true}};
 }
 
 PairLaw::PairLaw(std::span<const MeasuredPair> pairs, std::shared_ptr<const PairLaw> from)

@@ -115,6 +115,10 @@ TEST_CASE("batches beyond those measured are as the last one") {
   // Same step, so that time slicing is alike.
   CHECK(law.share(resident("small", 512, 1), large) ==
         Approx(law.share(resident("small", 64, 1), large)));
+  CHECK(law.share(resident("small", 512, 1), large) ==
+        Approx(law.share(resident("small", 16, 1), large)));
+  CHECK(law.share(large, resident("small", 0.5, 1)) ==
+        Approx(law.share(large, resident("small", 1, 1))));
 }
 
 TEST_CASE("which pairs to measure: those that are unlike what is known") {
