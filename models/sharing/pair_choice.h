@@ -4,8 +4,8 @@
 // says how unsure it is of every pair, and how much surer one measurement would make it of all.
 // Pairs are chosen one after another, each the one that takes most of the doubt about all of them
 // away (A-optimal, greedily). What was measured does not enter, only which pairs: so the choice can
-// be made before anything runs. Of Gavel's V100 pairs 20 chosen so leave errors of 20 % where 20
-// taken across the table leave 24, and 20 by lot 29 (`rehearse validate pairs`).
+// be made before anything runs. Of Gavel's V100 pairs 20 chosen so leave errors of 21 % where 20
+// taken across the table leave 24 (`rehearse validate pairs`).
 #pragma once
 
 #include <span>
