@@ -85,7 +85,8 @@ Status check_devices(const ReplayJob& own, const ReplayJob& other) {
 }
 
 std::string name_of(const ReplayRequest& request) {
-  return request.inputs.front().filename().string();
+  const std::filesystem::path& input = request.inputs.front();
+  return (input.has_filename() ? input : input.parent_path()).filename().string();
 }
 
 }  // namespace

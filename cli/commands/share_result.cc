@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
+#include <optional>
 
 #include <fmt/core.h>
 
@@ -45,13 +47,23 @@ Estimate<Seconds> beside(const SharedJobs& shared, const SharedJob& job) {
           std::max(job.alone.provenance, slower.provenance)};
 }
 
-/// A part of what is lost, with the interval of the whole in proportion.
-Estimate<Seconds> lost(const SharedJobs& shared, const SharedJob& job, Seconds part) {
+/// What is lost, and with `part` a part of it: in proportion, as far as the whole is uncertain and
+/// no further. Where next to nothing is lost, what a part is of it says nothing, and each that
+/// there is may be all of it.
+Estimate<Seconds> lost(const SharedJobs& shared, const SharedJob& job,
+                       std::optional<Seconds> part = {}) {
+  constexpr double kNextToNothing = 0.01;
   const Estimate<double> slower = slowdown(shared, job);
+  const Seconds total = job.alone.value * (slower.value - 1);
   // The graph that ran is as long as the prediction but for rounding.
-  const Seconds value = part * (job.alone.value / job.step.alone);
+  const Seconds value = part ? *part * (job.alone.value / job.step.alone) : total;
+  double share = 1;
+  if (value == Seconds::s(0) && part)
+    share = 0;
+  else if (part && std::abs(slower.value - 1) > kNextToNothing)
+    share = std::clamp(value / total, -1.0, 1.0);
   const auto at = [&](double other) {
-    return slower.value > 1 ? value * ((other - 1) / (slower.value - 1)) : value;
+    return value + job.alone.value * (share * (other - slower.value));
   };
   // What one loses can also help it, where it then meets the other less.
   const auto [least, most] = std::minmax({value, at(slower.low), at(slower.high)});
@@ -81,7 +93,7 @@ Json to_json(std::string_view command, const SharedJobs& shared) {
   json["share"] = sharing_json(shared.sharing);
   json["tenants"] = Json::array();
   for (const SharedJob& job : shared.jobs) {
-    Json loss = {{"total", json_predicted(lost(shared, job, job.step.loss.total()))}};
+    Json loss = {{"total", json_predicted(lost(shared, job))}};
     for (const Part& part : kParts)
       loss[part.key] = json_predicted(lost(shared, job, job.step.loss.*part.time));
     Json tenant = {{"name", job.name},

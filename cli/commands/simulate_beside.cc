@@ -186,10 +186,16 @@ Result<Exit> simulate_beside(const SimulateOptions& options, const Globals& glob
   Result<std::vector<sharing::TenantStep>> steps = sharing::share_devices(tenants, shared.sharing);
   if (!steps) return forward(steps);
   for (std::size_t j = 0; j < 2; ++j) shared.jobs[j].step = std::move((*steps)[j]);
-  if ((*jobs)[0].step.lowered.folded && (*jobs)[0].step.job.ranks() > 1)
-    shared.notes.push_back(
-        "one rank stands for others: links are not shared between the jobs; --unfold with "
-        "--fidelity message shares them");
+  if ((*jobs)[0].step.job.ranks() > 1) {
+    if ((*jobs)[0].step.lowered.folded)
+      shared.notes.push_back(
+          "one rank stands for others: links are not shared between the jobs; --unfold with "
+          "--fidelity message shares them");
+    else if (options.fidelity == SimulateFidelity::kClosed)
+      shared.notes.push_back(
+          "--fidelity closed: links are not shared between the jobs; --fidelity message shares "
+          "them");
+  }
   if (!options.perfetto.empty()) {
     const Step& own = (*jobs)[0].step;
     if (Status ok = draw_job(options.perfetto, own.job, own.lowered, shared.jobs[0].step.last); !ok)

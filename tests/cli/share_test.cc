@@ -59,6 +59,13 @@ TEST_CASE("simulate --beside: every policy says what each job loses, and losses 
         sum += lost(tenant, part);
       CHECK(sum == Approx(lost(tenant, "total")).margin(1e-12));
       CHECK(sum == Approx(value(tenant, "beside") - value(tenant, "alone")).margin(1e-9));
+      // What is lost is as uncertain as the slowdown, also where that is none; no part more so.
+      const auto width = [](const Json& of) {
+        return of["high"].get<double>() - of["low"].get<double>();
+      };
+      const double all = value(tenant, "alone") * width(tenant["slowdown"]);
+      CHECK(width(tenant["loss"]["total"]) == Approx(all));
+      for (const Json& part : tenant["loss"]) CHECK(width(part) <= all * (1 + 1e-9));
     }
     CHECK(json["gain"].get<double>() > 1);
   }
@@ -154,6 +161,9 @@ TEST_CASE("simulate --beside: jobs of several ranks take turns, and share links 
   const Json closed = shared(kParallel, kParallel, "mps", {"--fidelity", "closed"});
   CHECK(lost(closed["tenants"][0], "communication") == 0);
   CHECK_THAT(closed["notes"].dump(), Contains("one rank stands for others"));
+  const Json unfolded = shared(kParallel, kParallel, "mps", {"--fidelity", "closed", "--unfold"});
+  CHECK(lost(unfolded["tenants"][0], "communication") == 0);
+  CHECK_THAT(unfolded["notes"].dump(), Contains("links are not shared"));
 }
 
 TEST_CASE("simulate --beside: what cannot be is one line") {
@@ -267,6 +277,12 @@ TEST_CASE("replay and whatif --beside: a recording beside another on the same GP
   CHECK(test::rehearse({"replay", a, "--beside", b, "--perfetto", drawn.string()}).code == 0);
   CHECK(std::filesystem::exists(drawn));
   CHECK_THAT(test::rehearse({"replay", a, "--beside", b}).out, Contains("waiting for its turn"));
+
+  // A folder is named with a slash behind it or without.
+  const auto run = test::scratch_folder() / "run_a";
+  std::filesystem::create_directories(run);
+  std::filesystem::copy_file(a, run / "a.json", std::filesystem::copy_options::overwrite_existing);
+  CHECK(json_of({"replay", run.string() + "/", "--beside", b})["tenants"][0]["name"] == "run_a");
 
   const std::string h100 = recorded_on("NVIDIA H100 80GB HBM3", "h.json");
   test::check_failed(test::rehearse({"replay", a, "--beside", h100}), 1,
