@@ -1,51 +1,14 @@
-// Steps that were timed over batches, on a GPU and perhaps on one of its slices, and what they say
-// of every slice.
+// What timed steps say of every slice of a GPU (cli/config/timed_slices.h), for people and
+// programs.
 #pragma once
 
-#include <filesystem>
-#include <optional>
 #include <string>
-#include <vector>
 
+#include "cli/config/timed_slices.h"
 #include "cli/output/json.h"
 #include "cli/output/table.h"
-#include "models/sharing/slice_law.h"
-#include "models/sharing/slice_memory.h"
-#include "sim/cluster/partition.h"
 
 namespace rehearse::cli {
-
-struct MigQuestion {
-  std::string device;           ///< in the catalog
-  std::filesystem::path steps;  ///< a table: profile, batch, step_time_ms, perhaps memory_mib
-  sharing::WorkKind kind = sharing::WorkKind::kUnknown;
-  bool inference = false;
-};
-
-struct MigPoint {
-  double batch;
-  Estimate<Seconds> time;
-  double slowdown;  ///< against the whole instance
-  double gain;      ///< of as many instances as there can be, against one after another on it
-  std::optional<sharing::SliceMemory> memory;  ///< where the table says what the whole held
-};
-
-struct MigAnswer {
-  struct Slice {
-    std::uint32_t profile;
-    std::vector<MigPoint> points;
-  };
-  cluster::MigDevice device;
-  sharing::JobLaw law;
-  std::string timed_on;  ///< "7g.80gb" or "7g.80gb and 1g.10gb"
-  std::vector<Slice> slices;
-  std::vector<std::string> warnings;
-};
-
-/// Rows of the whole instance (7g; 4g of A30) are the sweep; those of at most one other profile
-/// make the job's own constants. Fails with one line per mistake: what is wrong with the table,
-/// steps that are no sweep, rows of several slices.
-Result<MigAnswer> predict_slices(const MigQuestion& question);
 
 std::string slices_text(const MigAnswer& answer);
 Json slices_json(const MigAnswer& answer);

@@ -3,6 +3,7 @@
 #include <fmt/core.h>
 
 #include "cli/commands/commands.h"
+#include "cli/config/job_file.h"
 #include "cli/config/pack_file.h"
 #include "cli/output/result.h"
 #include "models/sharing/pair_choice.h"
@@ -13,7 +14,7 @@ namespace {
 
 using sharing::Packing;
 using sharing::Placed;
-using sharing::Sharing;
+using sharing::SharedHow;
 
 struct Packed {
   PackFile file;
@@ -66,8 +67,8 @@ std::string slice_basis_of(const Packed& p, const Placed& placed) {
                                          "by the share of the compute slices, the least known"};
   std::string text;
   for (std::size_t basis = 0; basis < std::size(kBases); ++basis)
-    for (const std::size_t j : placed.jobs)
-      if (p.file.slice_basis[j] == static_cast<SliceBasis>(basis)) {
+    for (std::size_t i = 0; i < placed.jobs.size(); ++i)
+      if (p.file.basis_on(placed.jobs[i], placed.slices[i]) == static_cast<SliceBasis>(basis)) {
         text += (text.empty() ? "" : ", ") + std::string(kBases[basis]);
         break;
       }
@@ -75,7 +76,7 @@ std::string slice_basis_of(const Packed& p, const Placed& placed) {
 }
 
 std::string why(const Packed& p, const Placed& placed) {
-  if (placed.how == Sharing::kAlone) return "no way to share it with others helps the goal";
+  if (placed.how == SharedHow::kAlone) return "no way to share it with others helps the goal";
   std::string rates;
   for (std::size_t i = 0; i < placed.rates.size(); ++i) {
     rates += fmt::format("{}{:.2f}", i == 0 ? "" : ", ", placed.rates[i]);
@@ -85,12 +86,13 @@ std::string why(const Packed& p, const Placed& placed) {
   }
   std::string text =
       fmt::format("{:.2f} times the work of one after another; rates {}", placed.gain, rates);
-  if (placed.how == Sharing::kSlices)
+  if (placed.how == SharedHow::kSlices)
     text += "; neighbours do not disturb each other; " + slice_basis_of(p, placed);
-  if (placed.how == Sharing::kCrossover)
+  if (placed.how == SharedHow::kCrossover)
     text += fmt::format("; one computes while another communicates, links {}",
                         sharing::kLinksNames[static_cast<int>(p.file.site.links)]);
-  if (placed.how == Sharing::kTogether) text += "; " + basis_of(p, placed.jobs[0], placed.jobs[1]);
+  if (placed.how == SharedHow::kTogether)
+    text += "; " + basis_of(p, placed.jobs[0], placed.jobs[1]);
   return text;
 }
 
@@ -98,6 +100,7 @@ std::string why(const Packed& p, const Placed& placed) {
 Result<std::vector<std::pair<std::size_t, std::size_t>>> to_measure(const PackFile& file,
                                                                     std::size_t count) {
   std::vector<std::pair<std::size_t, std::size_t>> unknown;
+  if (count == 0) return unknown;
   std::vector<sharing::JobPair> pairs, known;
   for (std::size_t a = 0; a < file.jobs.size(); ++a)
     for (std::size_t b = a + 1; b < file.jobs.size(); ++b) {
@@ -142,7 +145,7 @@ std::string pack_text(const Packed& p) {
                {"why", Align::kLeft}});
   for (const Placed& placed : k.placements)
     table.add({names_of(p, placed),
-               std::string(sharing::kSharingNames[static_cast<int>(placed.how)]), gpus_of(placed),
+               std::string(sharing::kSharedHowNames[static_cast<int>(placed.how)]), gpus_of(placed),
                fmt::format("{:.1f}", placed.start.s()), fmt::format("{:.1f}", placed.end.s()),
                why(p, placed)});
   text += table.text(240);
@@ -179,8 +182,8 @@ Table pack_table(const Packed& p) {
     for (std::size_t i = 0; i < placed.jobs.size(); ++i) {
       const std::size_t j = placed.jobs[i];
       table.add({p.file.jobs[j].name,
-                 std::string(sharing::kSharingNames[static_cast<int>(placed.how)]), gpus_of(placed),
-                 placed.slices.empty() ? "" : placed.slices[i],
+                 std::string(sharing::kSharedHowNames[static_cast<int>(placed.how)]),
+                 gpus_of(placed), placed.slices.empty() ? "" : placed.slices[i],
                  significant(p.packing.started[j].s(), 6), significant(p.packing.finish[j].s(), 6),
                  significant(slowdown(p, j))});
     }
@@ -205,7 +208,7 @@ Json pack_json(const Packed& p) {
     Json ranges = Json::array();
     for (const auto& [low, high] : placed.ranges) ranges.push_back(two(low, high));
     json["placements"].push_back({{"jobs", std::move(names)},
-                                  {"how", sharing::kSharingNames[static_cast<int>(placed.how)]},
+                                  {"how", sharing::kSharedHowNames[static_cast<int>(placed.how)]},
                                   {"gpus", placed.gpus},
                                   {"slices", placed.slices},
                                   {"rates", placed.rates},
@@ -247,13 +250,9 @@ Result<Exit> run(const Options& options, const Globals& globals) {
   Result<PackFile> file = load_pack(path);
   if (!file) return forward(file);
   Result<Packing> packing = sharing::pack(file->jobs, file->site, file->goal);
-  if (!packing) {
-    Error error = std::move(packing.error());
-    for (Diagnostic& d : error.diagnostics) d.file = path.string();
-    return tl::unexpected(std::move(error));
-  }
+  if (!packing) return wrong_in(path, std::move(packing.error()));
   auto measure = to_measure(*file, options.measure);
-  if (!measure) return forward(measure);
+  if (!measure) return wrong_in(path, std::move(measure.error()));
   const Packed packed{std::move(*file), std::move(*packing), std::move(*measure)};
   const Formats formats = {.text = [&] { return pack_text(packed); },
                            .json = [&] { return pack_json(packed); },

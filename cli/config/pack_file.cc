@@ -5,9 +5,9 @@
 
 #include <fmt/core.h>
 
-#include "cli/commands/mig_predict.h"
 #include "cli/config/gpu_slices.h"
 #include "cli/config/job_outline.h"
+#include "cli/config/timed_slices.h"
 #include "sim/base/text.h"
 #include "sim/base/yaml.h"
 #include "sim/cluster/catalog.h"
@@ -23,6 +23,15 @@ std::optional<Seconds> time_in(const YamlMap& map, std::string_view key) {
   if (!time || (time->s() >= 0 && time->s() <= 5e9)) return time;
   map.report(key, "is out of range", "0 s to 5e9 s");
   return std::nullopt;
+}
+
+/// All that is wrong with a file that `key` names.
+void report_file(const YamlMap& map, std::string_view key, const std::filesystem::path& file,
+                 const Error& error) {
+  for (Diagnostic d : error.diagnostics) {
+    if (d.file.empty()) d.file = file.string();
+    map.report(key, to_string(d));
+  }
 }
 
 /// The device of the file, and what it divides into.
@@ -56,8 +65,7 @@ SliceBasis read_slice_law(const YamlMap& map, const Device& device,
     const Result<MigAnswer> answer = predict_slices(
         {.device = device.name, .steps = folder / *sweep, .kind = kind, .inference = inference});
     if (!answer) {
-      const Diagnostic& d = answer.error().diagnostics.front();
-      map.report("sweep", fmt::format("{}: {}", d.file, d.problem), d.expected, d.nearest);
+      report_file(map, "sweep", folder / *sweep, answer.error());
       return SliceBasis::kShare;
     }
     const double size = batch.value_or(answer->law.largest);
@@ -91,8 +99,7 @@ std::optional<JobOutline> read_prediction(const YamlMap& map, const std::filesys
   if (!file) return std::nullopt;
   const Result<JobOutline> predicted = outline_of(folder / *file);
   if (predicted) return *predicted;
-  const Diagnostic& d = predicted.error().diagnostics.front();
-  map.report("predict", fmt::format("{}: {}", d.file, d.problem), d.expected, d.nearest);
+  report_file(map, "predict", folder / *file, predicted.error());
   return std::nullopt;
 }
 
@@ -157,7 +164,6 @@ PackJob read_job(const YamlMap& map, const sharing::Site& site, const Device& de
       if (std::find(known.begin(), known.end(), name) == known.end())
         rates->report(name, "is no slice of the device", {}, suggest(name, known));
       if (rate) job.slice_rates[name] = {*rate, *rate, *rate, Provenance::kRecorded};
-      basis = SliceBasis::kGiven;
     }
   map.no_other_keys();
   return job;
@@ -224,6 +230,13 @@ std::optional<PairShares> PackPairs::shares(std::size_t a, std::size_t b) const 
                       : any_pair_ || shipped_                                 ? Basis::kStrangers
                                                                               : Basis::kSliced;
   return PairShares{law_->share(first, second), law_->share(second, first), basis};
+}
+
+SliceBasis PackFile::basis_on(std::size_t job, const std::string& slice) const {
+  const auto rate = jobs[job].slice_rates.find(slice);
+  const bool given =
+      rate != jobs[job].slice_rates.end() && rate->second.provenance == Provenance::kRecorded;
+  return given ? SliceBasis::kGiven : slice_basis[job];
 }
 
 namespace {

@@ -60,8 +60,10 @@ struct PackFile {
   sharing::Goal goal = sharing::Goal::kThroughput;
   std::optional<double> usd_per_gpu_hour = {};
   std::vector<sharing::PackJob> jobs = {};
-  std::vector<SliceBasis> slice_basis = {};  ///< by job
+  std::vector<SliceBasis> slice_basis = {};  ///< by job, of slices that it gives no rate on
   std::shared_ptr<const PackPairs> pairs = {};
+
+  SliceBasis basis_on(std::size_t job, const std::string& slice) const;
 };
 
 /// Fails with every mistake of the file, one line each.

@@ -2,6 +2,7 @@
 #include <fstream>
 
 #include <catch2/catch.hpp>
+#include <fmt/core.h>
 
 #include "tests/support/data.h"
 #include "tests/support/json_check.h"
@@ -113,6 +114,30 @@ TEST_CASE("pack: which pairs to measure") {
   CHECK(test::rehearse({"pack", path, "--measure", "0"}).code == 2);
 }
 
+TEST_CASE("pack: as many jobs as there can be, of a GPU without a law") {
+  std::string text = "gpus: 1\ndevice: p100_pcie_16\njobs:\n";
+  for (int j = 0; j < 36; ++j)
+    text += fmt::format("  - {{job: j{}, duration: 9 s, memory: 4 GiB, step: 1 s}}\n", j);
+  CHECK(packed(text)["measure"].empty());
+  // 630 pairs are too many to choose from, which nobody asked for above.
+  test::check_failed(
+      test::rehearse({"pack", test::write_scratch("many.yaml", text).string(), "--measure", "1"}),
+      1, "many.yaml: 630 pairs");
+}
+
+TEST_CASE("pack: a rate that the file gives is of that slice alone") {
+  // Two of 2g.10gb at the rate given, which only one of both has; the other by its share.
+  const Json placed = packed(
+      "gpus: 1\ndevice: a100_sxm4_40\ngoal: cost\njobs:\n"
+      "  - {job: a, duration: 100 s, memory: 8 GiB, slices: {1g.5gb: 0.9, 2g.10gb: 0.95}}\n"
+      "  - {job: b, duration: 100 s, memory: 8 GiB, step: 10 ms, host: 9.9 ms, "
+      "slices: {1g.5gb: 0.9}}\n")["placements"][0];
+  REQUIRE(placed["how"] == "slices");
+  const std::string why = placed["why"];
+  for (const Json& slice : placed["slices"]) CHECK(slice != "1g.5gb");
+  CHECK_THAT(why, Contains("as given") && Contains("from a step and its host"));
+}
+
 TEST_CASE("pack: rates on slices by as much as is known of a job") {
   const auto rates = [](const std::string& known) {
     const Json json = packed(
@@ -207,6 +232,17 @@ TEST_CASE("pack: mistakes of a file are one line each") {
              Contains("longer than the step"));
   CHECK_THAT(refused(head + "  - {job: a, duration: 1 s, sweep: nowhere.csv}\n"),
              Contains("wrong.yaml:4") && Contains("nowhere.csv"));
+  // All that is wrong with a file that is named, with its own lines.
+  const auto named = [](const std::string& file, const std::string& text) {
+    return test::write_scratch(file, text).string();
+  };
+  CHECK_THAT(refused(head + "  - {job: a, duration: 1 s, sweep: " +
+                     named("sweep.csv", "profile,batch,step_time_ms\n7g.80gb,1,0\n") + "}\n"),
+             Contains("wrong.yaml:4") && Contains("sweep.csv:2: step_time_ms: "));
+  CHECK_THAT(
+      refused(head + "  - {job: a, steps: 3, predict: " +
+              named("job.yaml", "workload: {model: alexnet}\ntraning: {}\nplna: {}\n") + "}\n"),
+      Contains("job.yaml:2: traning") && Contains("job.yaml:3: plna"));
   CHECK_THAT(refused(head + "  - {job: a, duration: 1 s, work: transformer}\n"),
              Contains("beside sweep"));
   CHECK_THAT(refused("gpus: 1\ndevice: v100_sxm2_16\njobs: [{job: a, duration: 1 s, step: 1 s, "
