@@ -83,7 +83,7 @@ std::optional<Job> trace_row(const Layout& layout, const CsvTable& table, const 
   }
   const double all = gpus.value_or(0) * workers.value_or(0);
   if (all == 0 || !submit || !duration || *duration < 0) return std::nullopt;
-  if (all != std::floor(all) || all > 1e6) {
+  if (all != std::floor(all) || all > kMostGpus) {
     row.report(layout.gpus, fmt::format("{} GPUs", all), "a whole number");
     return std::nullopt;
   }
