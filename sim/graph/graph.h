@@ -12,9 +12,8 @@
 //  1. Ids are dense and in range; op ids are in the order in which ops were added.
 //  2. Edges are acyclic and none stands twice; the successors of an op stand in order of id.
 //  3. Durations and work are finite and not negative; work goes with at least one capacity, and
-//  with
-//     a group where there are turns. What a demand holds has capacities and a rate cap, and holds
-//     nothing itself.
+//     with a group where there are turns. What a demand holds has capacities and a rate cap, and
+//     holds nothing itself.
 //  4. The members of a transfer are ops of the graph, each of one transfer at most and without work
 //     of its own; there is a way for each of its lanes.
 //  5. An op that waits for the first m of its predecessors has at least m of them, and m >= 1.
