@@ -242,7 +242,7 @@ TEST_CASE("pack: mistakes of a file are one line each") {
   CHECK_THAT(
       refused(head + "  - {job: a, steps: 3, predict: " +
               named("job.yaml", "workload: {model: alexnet}\ntraning: {}\nplna: {}\n") + "}\n"),
-      Contains("job.yaml:2: traning") && Contains("job.yaml:3: plna"));
+      Contains("job.yaml:2:1: traning") && Contains("job.yaml:3:1: plna"));
   CHECK_THAT(refused(head + "  - {job: a, duration: 1 s, work: transformer}\n"),
              Contains("beside sweep"));
   CHECK_THAT(refused("gpus: 1\ndevice: v100_sxm2_16\njobs: [{job: a, duration: 1 s, step: 1 s, "
