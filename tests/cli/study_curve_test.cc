@@ -96,7 +96,8 @@ TEST_CASE(
 }
 
 TEST_CASE(
-    "study: several expectations, at some settings each; one that misses makes the study miss") {
+    "study: several expectations, at some settings each, and one that misses makes the study "
+    "miss") {
   const std::string shown = "  - {measure: rate, range: [1, 2], sweep: within}\n";
   const std::string some =
       "  - {measure: rate, at: {n: [2, 3], machine: near}, range: [1, 1e9], sweep: within, "
