@@ -89,11 +89,11 @@ TEST_CASE("mean time between interruptions from a log") {
   REQUIRE_FALSE(odd);
   CHECK(to_string(odd.error()).starts_with("log.csv:2: interrupted: is neither 0 nor 1"));
   const auto refused = [](const char* row) {
-    const auto lives =
+    const auto read =
         parse_lifetimes(std::string("instances,held_h,interrupted\n") + row + "\n", "log.csv");
-    REQUIRE_FALSE(lives);
-    CHECK(lives.error().diagnostics.size() == 1);
-    return to_string(lives.error());
+    REQUIRE_FALSE(read);
+    CHECK(read.error().diagnostics.size() == 1);
+    return to_string(read.error());
   };
   CHECK(refused("1,0,1").starts_with("log.csv:2: held_h: is zero; hours, above zero"));
   CHECK(refused("0,5,1").starts_with("log.csv:2: instances: is zero; one at least"));
