@@ -55,15 +55,6 @@ const GridCarbon* grid_of(std::string_view provider, std::string_view region) {
   return nullptr;
 }
 
-std::vector<std::string_view> carbon_regions(std::string_view provider) {
-  std::vector<std::string_view> regions;
-  for (const GridCarbon& grid : grid_carbon())
-    if (!grid.region.empty() && (provider.empty() || grid.provider == provider) &&
-        grid.basis == CarbonBasis::kLocationBased)
-      regions.push_back(grid.region);
-  return regions;
-}
-
 Result<CarbonHours> CarbonHours::parse(std::string_view text, std::string name) {
   CarbonHours hours;
   hours.name_ = name;
@@ -103,12 +94,6 @@ Result<CarbonHours> CarbonHours::load(const std::filesystem::path& path) {
   const Result<std::string> text = read_file(path);
   if (!text) return forward(text);
   return parse(*text, path.string());
-}
-
-std::vector<std::string_view> CarbonHours::regions() const {
-  std::vector<std::string_view> names;
-  for (const auto& [region, spans] : by_region_) names.push_back(region);
-  return names;
 }
 
 CarbonIntensity CarbonHours::mean(std::string_view region, Seconds lasts) const {

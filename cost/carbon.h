@@ -14,9 +14,6 @@ namespace rehearse::cost {
 /// Of the catalog, by location. Null where it has no such place; an empty provider is any.
 const GridCarbon* grid_of(std::string_view provider, std::string_view region);
 
-/// The regions that the catalog has carbon of, of the provider (any where empty), in its order.
-std::vector<std::string_view> carbon_regions(std::string_view provider);
-
 /// Intensities over time, by region (docs/formats/carbon.md). Each holds from its time until the
 /// next; the last as long as the one before it, an hour where it is alone. Behind the last they
 /// begin anew.
@@ -29,7 +26,6 @@ class CarbonHours {
 
   const std::string& name() const { return name_; }
   bool has(std::string_view region) const { return by_region_.contains(region); }
-  std::vector<std::string_view> regions() const;
 
   /// The mean of what a job meets that begins with the region's first time and runs for `lasts`:
   /// its energy times this is ∫ power × intensity dt for constant power, to rounding. For no time,

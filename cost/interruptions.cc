@@ -56,12 +56,16 @@ Result<Estimate<Seconds>> mean_time_between(std::span<const Lifetime> lifetimes)
 
 Result<std::vector<Lifetime>> parse_lifetimes(std::string_view text, std::string name) {
   return read_rows<Lifetime>(text, std::move(name), [](const CsvRow& row) {
-    const Lifetime life{row.required_number("instances"),
-                        row.required_quantity<Seconds>("held_h", 3600),
-                        row.required_number("interrupted") == 1};
-    if (row.required_number("interrupted") > 1)
+    for (const char* column : {"instances", "held_h", "interrupted"}) row.required(column);
+    const std::optional<std::uint32_t> instances = row.count("instances");
+    const std::optional<Seconds> held = row.quantity<Seconds>("held_h", 3600);
+    const std::optional<double> interrupted = row.number("interrupted");
+    if (instances && *instances == 0) row.report("instances", "is zero", "one at least");
+    if (held && held->s() == 0) row.report("held_h", "is zero", "hours, above zero");
+    if (interrupted && *interrupted != 0 && *interrupted != 1)
       row.report("interrupted", "is neither 0 nor 1", "1 where the provider took it away");
-    return life;
+    return Lifetime{static_cast<double>(instances.value_or(0)), held.value_or(Seconds::s(0)),
+                    interrupted == 1.0};
   });
 }
 

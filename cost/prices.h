@@ -33,7 +33,7 @@ inline constexpr std::chrono::days kStaleAfter{180};
 /// the text is empty.
 std::optional<Day> day_of(std::string_view as_of);
 
-/// "price of 2025 is 520 days old" where it is stale on that day.
+/// "stale: of 2025, more than 180 days old" where it is on that day.
 std::optional<std::string> stale(const Quote& quote, Day today);
 
 class PriceBook {

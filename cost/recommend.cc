@@ -1,13 +1,12 @@
 #include "cost/recommend.h"
 
 #include <algorithm>
-#include <atomic>
 #include <limits>
-#include <thread>
 
 #include <fmt/core.h>
 
 #include "sim/base/check.h"
+#include "sim/base/on_threads.h"
 #include "sim/base/text.h"
 
 namespace rehearse::cost {
@@ -160,7 +159,9 @@ class Search {
     for (std::size_t i = 0; i < rest.size(); ++i) {
       double nearest = kInfinite;
       for (const Option& o : found.options) nearest = std::min(nearest, excess_of(wish_, o));
-      if (least_excess(wish_, *rest[i]) >= nearest) break;
+      // Of what has no price nobody knows how far from the budget it is: some are looked at, so as
+      // to say so.
+      if (!found.options.empty() && least_excess(wish_, *rest[i]) >= nearest) break;
       batch.push_back(rest[i]);
       --found.bounded;
       if (batch.size() == kBatch || i + 1 == rest.size())
@@ -172,16 +173,8 @@ class Search {
   /// All of the batch, and empties it. Results are kept in its order.
   Status evaluate(std::vector<const Candidate*>& batch) {
     std::vector<std::optional<Result<Option>>> results(batch.size());
-    std::atomic<std::size_t> next = 0;
-    const auto work = [&] {
-      for (std::size_t i = next++; i < batch.size(); i = next++)
-        results[i] = option_of(wish_, *batch[i]->offer, evaluator_);
-    };
-    std::vector<std::thread> helpers;
-    for (unsigned t = 1; t < std::min<std::size_t>(threads_, batch.size()); ++t)
-      helpers.emplace_back(work);
-    work();
-    for (std::thread& helper : helpers) helper.join();
+    on_threads(batch.size(), threads_,
+               [&](std::size_t i) { results[i] = option_of(wish_, *batch[i]->offer, evaluator_); });
     for (std::optional<Result<Option>>& result : results) {
       if (*result) {
         found.options.push_back(std::move(**result));
@@ -209,9 +202,14 @@ class Search {
 /// On each service, on 1, 4, 16 … functions.
 void add_functions(const Wish& wish, std::vector<Option>& options) {
   if (!wish.functions || wish.place.market == Market::kSpot) return;
+  const PriceBook& book = wish.place.prices ? *wish.place.prices : PriceBook::shipped();
   for (const FunctionService& service : function_services()) {
     const std::string provider = service.name.substr(0, service.name.find('_'));
     if (!wish.provider.empty() && provider != wish.provider) continue;
+    if (!wish.place.region.empty()) {
+      const std::vector<std::string> regions = book.regions(provider);
+      if (std::find(regions.begin(), regions.end(), wish.place.region) == regions.end()) continue;
+    }
     for (std::uint32_t n = 1; n <= service.concurrent; n *= 4) {
       Result<FunctionRun> run = run_on_functions(service, *wish.functions, n);
       if (!run) break;
@@ -257,14 +255,15 @@ void order(const Wish& wish, Recommendation& found) {
 }
 
 /// What the option misses, and by how much: "costs 44000.00 USD, 10 % above the budget", or "3
-/// times the budget".
+/// times the budget"; and what is not known of it. Not empty where it misses a wish.
 std::string missed_by(const Wish& wish, const Option& option) {
   std::string text;
+  const auto tell = [&](const std::string& what) { text += (text.empty() ? "" : "; ") + what; };
   const auto add = [&](double ratio, const std::string& what, std::string_view limit) {
     if (ratio <= 1) return;
     const std::string far = ratio < 2 ? fmt::format("{} % above", significant((ratio - 1) * 100))
                                       : fmt::format("{} times", significant(ratio));
-    text += fmt::format("{}{}, {} {}", text.empty() ? "" : "; ", what, far, limit);
+    tell(fmt::format("{}, {} {}", what, far, limit));
   };
   const JobAccount& account = option.account;
   if (wish.deadline)
@@ -276,6 +275,8 @@ std::string missed_by(const Wish& wish, const Option& option) {
   if (wish.most_carbon && account.carbon)
     add(account.carbon->value / *wish.most_carbon,
         fmt::format("emits {:.3g} kgCO2e", account.carbon->value / 1e3), "the limit");
+  if (wish.budget && !account.money) tell("has no price");
+  if (wish.most_carbon && !account.carbon) tell("has no carbon that is known");
   return text;
 }
 
@@ -290,11 +291,9 @@ Error nothing_meets(const Wish& wish, const std::vector<Option>& options) {
   if (wish.budget) add("the budget of " + to_string(*wish.budget));
   if (wish.deadline) add("the deadline of " + to_string(*wish.deadline));
   if (wish.most_carbon) add(fmt::format("{:.4g} kgCO2e", *wish.most_carbon / 1e3));
-  const std::string missed = missed_by(wish, *nearest);
   return fail(fmt::format("nothing meets {}", wishes),
-              missed.empty() ? "a wish that can be judged: no option has a price"
-                             : fmt::format("the nearest, {} × {}, {}", nearest->count,
-                                           nearest->instance, missed))
+              fmt::format("the nearest, {} × {}, {}", nearest->count, nearest->instance,
+                          missed_by(wish, *nearest)))
       .value();
 }
 

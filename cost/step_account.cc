@@ -67,39 +67,6 @@ void add_surroundings(StepAccount& account, const Estimate<Seconds>& step, const
   }
 }
 
-/// Of all that is rented, where every price is known.
-std::optional<Estimate<Usd>> money_of(const Estimate<Seconds>& step, const Place& place,
-                                      std::vector<std::string>& notes) {
-  if (place.rented.empty()) {
-    notes.push_back(
-        "no price: the cluster is not made of instances (cluster: {instance: …, count: …})");
-    return std::nullopt;
-  }
-  const PriceBook& book = place.prices ? *place.prices : PriceBook::shipped();
-  const std::string_view market = kMarketNames[static_cast<int>(place.market)];
-  Estimate<Usd> sum{Usd::usd(0), Usd::usd(0), Usd::usd(0), step.provenance};
-  bool complete = true;
-  for (const Rented& rented : place.rented) {
-    const std::optional<Quote> price = book.quote(rented.instance, place.region, place.market);
-    if (!price) {
-      notes.push_back(fmt::format(
-          "no {}price of {} {}", place.market == Market::kSpot ? "spot " : "", rented.instance,
-          place.region.empty() ? std::string("in the catalog") : "in region " + place.region));
-      complete = false;
-      continue;
-    }
-    sum.value += price->rate * step.value * rented.count;
-    sum.low += price->rate * step.low * rented.count;
-    sum.high += price->rate * step.high * rented.count;
-    const std::optional<std::string> old = place.today ? stale(*price, *place.today) : std::nullopt;
-    notes.push_back(fmt::format("price: {} {} in {}, {:.2f} USD/h, as of {}{}", rented.instance,
-                                market, price->region, price->rate.usd_per_h(), price->as_of,
-                                old ? "; " + *old : ""));
-  }
-  if (!complete) return std::nullopt;
-  return sum;
-}
-
 /// Grams of the energy, hour by hour where that is given; nothing, and a note, where the place has
 /// no intensity.
 std::optional<Estimate<double>> carbon_of(const Estimate<Joules>& energy,
@@ -136,6 +103,38 @@ std::string_view provider_of(const Place& place) {
     if (const Result<const cluster::Instance*> instance = cluster::find_instance(rented.instance))
       return (*instance)->provider;
   return "";
+}
+
+std::optional<Estimate<Usd>> money_of(const Estimate<Seconds>& step, const Place& place,
+                                      std::vector<std::string>& notes) {
+  if (place.rented.empty()) {
+    notes.push_back(
+        "no price: the cluster is not made of instances (cluster: {instance: …, count: …})");
+    return std::nullopt;
+  }
+  const PriceBook& book = place.prices ? *place.prices : PriceBook::shipped();
+  const std::string_view market = kMarketNames[static_cast<int>(place.market)];
+  Estimate<Usd> sum{Usd::usd(0), Usd::usd(0), Usd::usd(0), step.provenance};
+  bool complete = true;
+  for (const Rented& rented : place.rented) {
+    const std::optional<Quote> price = book.quote(rented.instance, place.region, place.market);
+    if (!price) {
+      notes.push_back(fmt::format(
+          "no {}price of {} {}", place.market == Market::kSpot ? "spot " : "", rented.instance,
+          place.region.empty() ? std::string("in the catalog") : "in region " + place.region));
+      complete = false;
+      continue;
+    }
+    sum.value += price->rate * step.value * rented.count;
+    sum.low += price->rate * step.low * rented.count;
+    sum.high += price->rate * step.high * rented.count;
+    const std::optional<std::string> old = place.today ? stale(*price, *place.today) : std::nullopt;
+    notes.push_back(fmt::format("price: {} {} in {}, {:.2f} USD/h, as of {}{}{}", rented.instance,
+                                market, price->region, price->rate.usd_per_h(), price->as_of,
+                                price->recalled ? ", recalled" : "", old ? "; " + *old : ""));
+  }
+  if (!complete) return std::nullopt;
+  return sum;
 }
 
 StepAccount account_of(const Estimate<Seconds>& step, std::span<const PoweredDevices> devices,

@@ -68,6 +68,11 @@ struct StepAccount {
 StepAccount account_of(const Estimate<Seconds>& step, std::span<const PoweredDevices> devices,
                        const Place& place);
 
+/// Of all that is rented, where every price is known. Appends to `notes`, one line for each of what
+/// is rented: its price, or that there is none.
+std::optional<Estimate<Usd>> money_of(const Estimate<Seconds>& step, const Place& place,
+                                      std::vector<std::string>& notes);
+
 /// The provider of what is rented; empty where nothing is, or the catalog does not know it.
 std::string_view provider_of(const Place& place);
 

@@ -52,13 +52,15 @@ class Judge {
   }
 
  private:
-  void keep(const Limit& limit, Verdict verdict, const Effect& effect, std::string message) {
+  /// `wrong`: what the verdict may be wrong with.
+  void keep(const Limit& limit, Verdict verdict, const Effect& effect, double wrong,
+            std::string message) {
     Judged judged{.limit = limit, .verdict = verdict, .effect = std::nullopt};
     if (effect.error > 0) judged.effect = effect;
     if (verdict == Verdict::kInconclusive) {
       judged.steps_needed =
           compare::steps_needed(effect, limit.rise.value_or(2 * std::abs(effect.change)),
-                                gate_.input.effect.between_runs, wrong_);
+                                gate_.input.effect.between_runs, wrong);
       message += needed_text(judged, gate_.input);
     }
     gate_.findings.add(
@@ -78,7 +80,7 @@ class Judge {
       message += fmt::format(": a rise of {} is too much", allowed(limit));
     else
       message += fmt::format(": neither a rise of {} nor chance is excluded", allowed(limit));
-    keep(limit, verdict, effect, std::move(message));
+    keep(limit, verdict, effect, wrong_, std::move(message));
   }
 
   /// Above an amount, and not by chance.
@@ -86,7 +88,7 @@ class Judge {
     const Verdict verdict = effect.change <= 0                 ? Verdict::kPass
                             : compare::is_rise(effect, wrong_) ? Verdict::kFail
                                                                : Verdict::kInconclusive;
-    keep(limit, verdict, effect,
+    keep(limit, verdict, effect, wrong_,
          fmt::format("{} of {} allowed{}", amount(limit, effect.candidate), allowed(limit),
                      verdict == Verdict::kInconclusive ? ": above, which may be chance" : ""));
   }
@@ -99,6 +101,11 @@ class Judge {
     if (at == all.end()) {
       if (limit.name == "memory" && c.memory && limit.most) {
         judge_amount(limit, memory_effect(*limit.most));
+        return {};
+      }
+      if (limit.name != "memory" && !series_of(gate_.input.baseline, limit.name).empty() &&
+          !series_of(c, limit.name).empty()) {
+        keep(limit, Verdict::kPass, {}, wrong_, "none in either");
         return {};
       }
       return fail(Diagnostic{
@@ -114,8 +121,8 @@ class Judge {
     } else if (!at->measured_by_step) {
       judge_amount(limit, memory_effect(*limit.most));
     } else {
-      judge_amount(limit,
-                   compare::measure_level(series_of(limit.name), *limit.most, gate_.input.effect));
+      judge_amount(
+          limit, compare::measure_level(series_of(c, limit.name), *limit.most, gate_.input.effect));
     }
     return {};
   }
@@ -125,14 +132,13 @@ class Judge {
     return {.baseline = most, .candidate = bytes, .change = bytes / most - 1, .scale = most};
   }
 
-  const std::vector<double>& series_of(std::string_view name) const {
-    const compare::Run& c = gate_.input.candidate;
-    if (name == "compute") return c.compute;
-    if (name == "exposed_communication") return c.exposed_communication;
-    if (name == "copies") return c.copies;
-    if (name == "launch_gaps") return c.launch_gaps;
-    if (name == "energy") return c.energy;
-    return c.step_time;
+  static const std::vector<double>& series_of(const compare::Run& run, std::string_view name) {
+    if (name == "compute") return run.compute;
+    if (name == "exposed_communication") return run.exposed_communication;
+    if (name == "copies") return run.copies;
+    if (name == "launch_gaps") return run.launch_gaps;
+    if (name == "energy") return run.energy;
+    return run.step_time;
   }
 
   /// Each op that the pattern means is judged; the worst is told.
@@ -166,7 +172,7 @@ class Judge {
     const Verdict verdict = rank(worst).first == 2   ? Verdict::kFail
                             : rank(worst).first == 1 ? Verdict::kInconclusive
                                                      : Verdict::kPass;
-    keep(limit, verdict, worst->effect,
+    keep(limit, verdict, worst->effect, wrong,
          fmt::format("{} of {} that match: {} {}", verdict == Verdict::kPass ? "most" : "worst",
                      counted(meant.size(), "op"), shortened(worst->name, 60),
                      change_text(worst->effect, wrong)));
@@ -215,17 +221,18 @@ Result<std::optional<GateCost>> cost_of(const GateInput& input) {
   if (!instance) return forward(instance);
   const cost::Place place{.rented = {{input.place.instance, input.place.count}},
                           .region = input.place.region};
-  const auto account = [&](const compare::Run& run) {
-    return cost::account_of(step_of(run, input.effect), {}, place);
+  std::vector<std::string> prices;  // the same of both
+  const auto money = [&](const compare::Run& run) {
+    prices.clear();
+    return cost::money_of(step_of(run, input.effect), place, prices);
   };
-  const cost::StepAccount before = account(input.baseline), after = account(input.candidate);
-  if (!before.money || !after.money)
+  const std::optional<Estimate<Usd>> before = money(input.baseline), after = money(input.candidate);
+  if (!before || !after)
     return fail(Diagnostic{.key = "--instance",
-                           .problem = after.notes.empty() ? "has no price" : after.notes.front(),
+                           .problem = prices.front(),
                            .expected = "an instance with a price",
                            .nearest = "rehearse catalog prices lists them"});
-  return GateCost{
-      .baseline = *before.money, .candidate = *after.money, .price = after.notes.front()};
+  return GateCost{.baseline = *before, .candidate = *after, .price = prices.front()};
 }
 
 /// Whether what runs on the devices (else on the host) slowed down alike: the share of its time, of

@@ -37,12 +37,11 @@ constexpr double kMaxSlowdown = 0.03;
 
 Result<Run> load_run(const Paths& inputs, const Options& options, const Globals& globals) {
   const ReplayRequest request{
-      .inputs = inputs, .ranks = options.ranks, .lower = {}, .perfetto = {}};
+      .inputs = inputs, .ranks = options.ranks, .lower = {}, .perfetto = {}, .report = {}};
   const Result<InputTrace> input = load_trace(request, globals);
   if (!input) return forward(input);
-  std::string source = inputs.front().string();
-  if (inputs.size() > 1) source += fmt::format(" and {} more", inputs.size() - 1);
-  return compare::measure_run(input->recordings, std::move(source));
+  // Reports name a file that is there: of several the first.
+  return compare::measure_run(input->recordings, inputs.front().string());
 }
 
 /// The step's limit, unless the budget has one, and those of the budget.
@@ -254,8 +253,8 @@ void check_usage(const CLI::App& command, const Options& options) {
   if (!options.predictions.empty()) {
     if (options.baseline.size() > 1)
       usage("--predictions: --baseline is one file that an earlier check wrote");
-    for (const char* option :
-         {"--candidate", "--history", "--ranks", "--max-slowdown", "--budget", "--instance"})
+    for (const char* option : {"--candidate", "--history", "--ranks", "--max-slowdown", "--budget",
+                               "--instance", "--count", "--region", "--steps-per-epoch"})
       if (command.count(option) > 0)
         usage("--predictions goes with --baseline FILE and reports alone");
     return;

@@ -110,6 +110,8 @@ Json carbon_json(const std::optional<Estimate<double>>& grams) {
 Json option_json(const Recommended& r, const Option& o) {
   const cost::JobAccount& a = o.account;
   Json json = {{"provider", o.provider}, {"instance", o.instance}, {"count", o.count}};
+  if (const auto instance = cluster::find_instance(o.instance))
+    json["gpus"] = std::llround((*instance)->gpu_count) * o.count;
   json["plan"] = o.evaluation ? plan_json(r.job.spec(o.evaluation->detail)) : Json{};
   json["meets"] = o.meets;
   json["time_to_target"] = json_predicted(a.time);
@@ -211,6 +213,12 @@ std::vector<std::string> warnings_of(const Recommended& r) {
     lines.push_back("the upper end of its time is behind the deadline");
   if (r.wish.budget && a.money && a.money->high > *r.wish.budget)
     lines.push_back("the upper end of its cost is above the budget");
+  const cost::Place& place = r.wish.place;
+  const cost::PriceBook& book = place.prices ? *place.prices : cost::PriceBook::shipped();
+  if (const auto price = book.quote(best.instance, place.region, place.market);
+      price && place.today)
+    if (const auto old = cost::stale(*price, *place.today))
+      lines.push_back(fmt::format("the price of {} is {}", best.instance, *old));
   if (!best.evaluation) return lines;
   if (!best.evaluation->stalls.input)
     lines.push_back("input and fetch stalls are not known: the job does not say how it is fed");

@@ -20,7 +20,7 @@ struct Recommended {
 
 /// Why the first option, against the others; one line each.
 std::vector<std::string> why_of(const Recommended& r);
-/// What of the first option limits it: what was left out, stale prices.
+/// What of the first option limits it: the ends of its intervals, a stale price, what is not known.
 std::vector<std::string> warnings_of(const Recommended& r);
 
 std::string recommend_text(const Recommended& r);

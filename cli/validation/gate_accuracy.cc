@@ -8,6 +8,7 @@
 #include "cli/check/history.h"
 #include "profiler/compare/compare_runs.h"
 #include "profiler/compare/random.h"
+#include "sim/base/check.h"
 #include "sim/base/text.h"
 
 namespace rehearse::cli {
@@ -136,9 +137,8 @@ OpsCase measure_ops(double change, std::size_t pairs, std::uint64_t seed) {
   };
   for (std::size_t k = 0; k < pairs; ++k) {
     const compare::Run baseline = make_run(1), candidate = make_run(1 + change);
-    const auto compared =
-        compare::compare_runs(baseline, candidate, {.seed = random.bits(), .resamples = 200});
-    if (!compared) continue;
+    const auto compared = compare::compare_runs(baseline, candidate, {.seed = random.bits()});
+    REHEARSE_CHECK(compared);  // else it would count as no false alarm
     bool wrong = false;
     for (const compare::OpChange& op : compared->ops) {
       const bool meant = op.name == fmt::format("op {}", kChanged) && change != 0;
@@ -150,19 +150,20 @@ OpsCase measure_ops(double change, std::size_t pairs, std::uint64_t seed) {
   return c;
 }
 
-HistoryCase measure_history(const char* name, std::size_t runs, double jump, double drift,
-                            std::size_t count, std::uint64_t seed) {
+HistoryCase measure_history(const char* name, Noise noise, std::size_t runs, double jump,
+                            double drift, std::size_t count, std::uint64_t seed) {
   HistoryCase c{.series = name, .runs = runs, .count = count};
   Random random(seed);
   for (std::size_t k = 0; k < count; ++k) {
+    const std::vector<double> levels = noise(random, runs);
     std::vector<HistoryEntry> series;
     for (std::size_t i = 0; i < runs; ++i) {
       const double part = static_cast<double>(i) / static_cast<double>(runs - 1);
       const double level = 1 + (2 * i >= runs ? jump : 0) + drift * part;
-      series.push_back({"run", level * (1 + kNoise * random.normal())});
+      series.push_back({"run", level * (1 + kNoise * levels[i])});
     }
     const Result<History> history = judge_history(series, kLimit);
-    if (!history) continue;
+    REHEARSE_CHECK(history);
     for (const CheckFinding& f : history->findings.judged) {
       if (f.verdict != Verdict::kFail) continue;
       c.jumps += f.name == "jump";
@@ -208,13 +209,16 @@ GateAccuracy measure_gate_accuracy(std::size_t runs, std::uint64_t seed) {
       accuracy.pairs.push_back(measure_case(kind, change, runs, seeds.bits()));
   for (const double change : {0.0, 0.1})
     accuracy.ops.push_back(measure_ops(change, runs / 5, seeds.bits()));
-  const auto history = [&](const char* name, std::size_t count, double jump, double drift) {
-    accuracy.histories.push_back(measure_history(name, count, jump, drift, runs / 5, seeds.bits()));
+  const auto history = [&](const char* name, std::size_t count, double jump, double drift,
+                           Noise noise = normal) {
+    accuracy.histories.push_back(
+        measure_history(name, noise, count, jump, drift, runs / 5, seeds.bits()));
   };
   history("no change", 10, 0, 0);
   history("no change", 30, 0, 0);
   history("a jump of 5 % in the middle", 30, 0.05, 0);
   history("a drift of 10 % from first to last", 30, 0, 0.1);
+  history("no change, runs resemble the one before, r = 0.3", 30, 0, 0, persistent);
   return accuracy;
 }
 

@@ -1,15 +1,14 @@
 #include "profiler/replay/advice.h"
 
 #include <algorithm>
-#include <atomic>
 #include <functional>
 #include <map>
-#include <thread>
 
 #include <fmt/core.h>
 
 #include "profiler/replay/breakdown.h"
 #include "profiler/trace/recorder.h"
+#include "sim/base/on_threads.h"
 
 namespace rehearse::replay {
 namespace {
@@ -126,22 +125,15 @@ std::vector<Advice> find_advice(const std::vector<Recording>& recordings, const 
                      fmt::format("host work in {} twice as fast", range));
 
   std::vector<Candidate> list = candidates.take();
-  std::atomic<std::size_t> next = 0;
-  const auto work = [&] {
-    for (std::size_t i = next++; i < list.size(); i = next++) {
-      const Result<ReplayGraph> edited = list[i].apply();
-      if (!edited) continue;
-      const Result<graph::Timeline> result = run(edited->graph);
-      if (!result) continue;
-      Advice& advice = list[i].advice;
-      advice.step_time = compare(recordings, *edited, *result).step_time.simulated;
-      advice.change = advice.step_time / before - 1;
-    }
-  };
-  std::vector<std::thread> others;
-  for (unsigned t = 1; t < threads; ++t) others.emplace_back(work);
-  work();
-  for (std::thread& other : others) other.join();
+  on_threads(list.size(), threads, [&](std::size_t i) {
+    const Result<ReplayGraph> edited = list[i].apply();
+    if (!edited) return;
+    const Result<graph::Timeline> result = run(edited->graph);
+    if (!result) return;
+    Advice& advice = list[i].advice;
+    advice.step_time = compare(recordings, *edited, *result).step_time.simulated;
+    advice.change = advice.step_time / before - 1;
+  });
 
   std::vector<Advice> found;
   for (Candidate& candidate : list)

@@ -220,6 +220,16 @@ TEST_CASE("check: a budget limits ops, parts, and money") {
   // 9.5 ms of 3.06 USD an hour.
   CHECK(cost["cost"]["candidate_per_step"]["value"].get<double>() ==
         Approx(9.506e-3 * 3.06 / 3600).epsilon(1e-3));
+  // Of this one the catalog has no processors: that is a note of energy, not where a price is from.
+  const Json rented =
+      json_of({"--baseline", kBefore, "--candidate", kAgain, "--instance", "gpu_1x_a10"}, 0);
+  CHECK(rented["cost"]["price"].get<std::string>().starts_with("price: gpu_1x_a10 on demand in "));
+  // Neither has communication: none is not too much.
+  for (const char* none : {"3 ms", "+10%"}) {
+    const Json kept = with(fmt::format("step_time: +10%\nexposed_communication: {}\n", none), 0);
+    CHECK(kept["limits"][1]["verdict"] == "pass");
+    CHECK(kept["limits"][1]["message"] == "none in either");
+  }
   // The step's limit stands where the budget has none.
   CHECK(with("cost_per_epoch: 3 USD\n", 1)["limits"][0]["name"] == "step_time");
 }
@@ -355,6 +365,8 @@ TEST_CASE("check: wrong usage is exit code 2") {
            Case{{"--baseline", kBefore, "--candidate", kAfter, "--max-slowdwn", "3%"},
                 "did you mean '--max-slowdown'?"},
            Case{{"--predictions", "examples", "--candidate", kAfter}, "--predictions goes with"},
+           Case{{"--predictions", "examples", "--count", "3"}, "--predictions goes with"},
+           Case{{"--predictions", "examples", "--steps-per-epoch", "9"}, "--predictions goes with"},
            Case{{"--history", kBefore, "--budget", "b.yaml"}, "are of a candidate"},
            Case{{"--baseline", kBefore, "--candidate", kAfter, "--count", "2"}, "--instance NAME"},
        }) {

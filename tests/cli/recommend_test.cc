@@ -51,6 +51,11 @@ TEST_CASE("recommend keeps the contract") {
                           "options[].stalls.interconnect.share", "options[].stalls.network.value"})
     test::check_has(known, key);
   test::check_has(known, "options[].cost_to_target.value");
+  for (const Json& option : json["options"])
+    if (option["instance"] == "p4d.24xlarge")
+      CHECK(option["gpus"] == 8 * option["count"].get<int>());
+    else if (option["plan"].is_null())
+      CHECK_FALSE(option.contains("gpus"));
   const Json& best = json["options"][0];
   CHECK(best["time_to_target"]["unit"] == "s");
   CHECK(best["cost_to_target"]["unit"] == "USD");
@@ -92,6 +97,8 @@ TEST_CASE("prices of one's own decide, and what has no price is listed without")
   CHECK(json["options"][0]["instance"] == "g5.xlarge");
   CHECK(json["options"][0]["notes"].dump().find("stale: of 2020-02, more than 180 days old") !=
         std::string::npos);
+  CHECK(json["warnings"].dump().find("the price of g5.xlarge is stale: of 2020-02") !=
+        std::string::npos);
   const Json gcp = json_of({"--provider", "gcp", "--counts", "1", "--region", "us-central1"});
   bool found = false;
   for (const Json& option : gcp["options"])
@@ -99,6 +106,15 @@ TEST_CASE("prices of one's own decide, and what has no price is listed without")
       found = true;
       CHECK(option["cost_to_target"].is_null());
     }
+  CHECK(found);
+}
+
+TEST_CASE("a price that is recalled is said to be") {
+  const Json json = json_of({"--provider", "coreweave", "--counts", "1", "--region", "us"});
+  bool found = false;
+  for (const Json& option : json["options"])
+    for (const Json& note : option["notes"])
+      found |= note.get<std::string>().find(", as of 2025, recalled") != std::string::npos;
   CHECK(found);
 }
 
@@ -150,6 +166,11 @@ TEST_CASE("a budget that nothing meets is answered with the nearest option") {
   CHECK(ran.errors.find(" times the budget") != std::string::npos);
   const Ran late = recommend({"--provider", "aws", "--counts", "1,2", "--deadline", "1 min"});
   test::check_failed(late, 1, "nothing meets the deadline of 1.00 min; the nearest, 2 × ");
+  // None of them has a spot price: that is no question of memory.
+  const Ran unpriced = recommend({"--provider", "coreweave", "--counts", "1", "--region", "us",
+                                  "--spot", "--budget", "1000 USD"});
+  test::check_failed(unpriced, 1, "nothing meets the budget of 1000.00 USD; the nearest, 1 × ");
+  CHECK(unpriced.errors.find("has no price") != std::string::npos);
 }
 
 }  // namespace

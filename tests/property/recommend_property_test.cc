@@ -95,6 +95,36 @@ TEST_CASE("bounds change neither the best option nor the Pareto front") {
   CHECK(unmet > 2);
 }
 
+TEST_CASE("what an evaluation throws on a thread is thrown to the caller") {
+  Made made(5);
+  Evaluator evaluator = made.evaluator(true);
+  evaluator.evaluate = [](const Offer&) -> Result<Evaluation> {
+    throw std::runtime_error("a fault");
+  };
+  Wish wish;
+  wish.provider = "aws";
+  wish.place.region = "us-east-1";
+  CHECK_THROWS_WITH(recommend(wish, made.offers, evaluator, 4, {}), "a fault");
+}
+
+TEST_CASE("functions are offered where their provider has the region") {
+  Made made(5);
+  Wish wish;
+  wish.functions = FunctionJob{.step = Flops::tflop(2.4),
+                               .samples = 64,
+                               .parameters = Bytes::mb(40),
+                               .memory = Bytes::gib(2),
+                               .steps = 1000};
+  const auto functions_in = [&](const char* region) {
+    wish.place.region = region;
+    const Recommendation found = recommend(wish, made.offers, made.evaluator(true), 1, {}).value();
+    return std::count_if(found.options.begin(), found.options.end(),
+                         [](const Option& o) { return !o.evaluation; });
+  };
+  CHECK(functions_in("us-east-1") > 0);
+  CHECK(functions_in("us-central1") == 0);
+}
+
 TEST_CASE("any number of threads finds the same options in the same order") {
   Made made(5);
   Wish wish;

@@ -88,6 +88,18 @@ TEST_CASE("mean time between interruptions from a log") {
   const auto odd = parse_lifetimes("instances,held_h,interrupted\n4,50,2\n", "log.csv");
   REQUIRE_FALSE(odd);
   CHECK(to_string(odd.error()).starts_with("log.csv:2: interrupted: is neither 0 nor 1"));
+  const auto refused = [](const char* row) {
+    const auto read =
+        parse_lifetimes(std::string("instances,held_h,interrupted\n") + row + "\n", "log.csv");
+    REQUIRE_FALSE(read);
+    CHECK(read.error().diagnostics.size() == 1);
+    return to_string(read.error());
+  };
+  CHECK(refused("1,0,1").starts_with("log.csv:2: held_h: is zero; hours, above zero"));
+  CHECK(refused("0,5,1").starts_with("log.csv:2: instances: is zero; one at least"));
+  CHECK(refused("0.05,5,1").starts_with("log.csv:2: instances: 0.05 is not a count"));
+  CHECK(refused("1,5,0.5").starts_with("log.csv:2: interrupted: is neither 0 nor 1"));
+  CHECK(refused("1,,0").starts_with("log.csv:2: held_h: is empty"));
 }
 
 struct Given {
