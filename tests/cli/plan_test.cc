@@ -127,6 +127,14 @@ TEST_CASE("a recording is laid out anew, in as many samples as were recorded") {
   CHECK(json["best"][0]["job"]["ranks"] == 4);
 }
 
+TEST_CASE("Where nothing can be laid out or timed, the reason is one line") {
+  // A plan with stages of its own, on instances that have other devices and ranks than it says.
+  const Ran ran = test::rehearse({"recommend", "examples/jobs/gpt2_xl_mixed.yaml", "--target",
+                                  "1e9 tokens", "--provider", "aws", "--counts", "1"});
+  INFO(ran.errors);
+  test::check_failed(ran, 1, "no plan of this job can be laid out and timed on the cluster");
+}
+
 TEST_CASE("plan writes launch configurations") {
   const Ran megatron = plan(kJob, {"--emit", "megatron"});
   REQUIRE(megatron.code == 0);
@@ -142,8 +150,11 @@ TEST_CASE("plan writes launch configurations") {
         32);
   CHECK(plan(kJob, {"--emit", "torchtitan"}).out.find("[parallelism]\n") != std::string::npos);
   const std::filesystem::path file = test::write_scratch("launch.sh", "");
-  REQUIRE(plan(kJob, {"--emit", "megatron", "-o", file.string()}).code == 0);
+  const std::filesystem::path page = file.parent_path() / "plans.html";
+  REQUIRE(plan(kJob, {"--emit", "megatron", "-o", file.string(), "--report", page.string()}).code ==
+          0);
   CHECK(test::text_of(file).starts_with("#!/bin/bash\n"));
+  CHECK(std::filesystem::exists(page));
   test::check_failed(plan(with(kJob, "offload: none", "pipeline: 2"), {"--emit", "deepspeed"}), 1,
                      "DeepSpeed's JSON has no key for pipeline 2");
 }
@@ -160,7 +171,7 @@ TEST_CASE("plan refuses what it cannot meet in one line") {
   refused(kJob, {"--within", "memory=-3 GiB"}, "--within memory=-3 GiB: not above zero");
   refused(kJob, {"--within", "memory"}, "--within memory: no amount");
   refused(kJob, {"--within", "speed=3 s"}, "unknown figure 'speed'");
-  refused(kJob, {"--within", "carbon=3 kg"}, "'3 kg' is no amount of carbon");
+  refused(kJob, {"--within", "carbon=3 kg"}, "unknown unit 'kg' of an amount of carbon");
   refused(with(kJob, "context: 1", "tensor: 3"), {}, "no plan of 4 ranks divides this job");
   test::check_failed(plan(kJob, {"--objective", "speed"}), 2, "unknown name 'speed'");
   test::check_failed(plan(kJob, {"--emit", "megatron-lm"}), 2, "unknown name 'megatron-lm'");
