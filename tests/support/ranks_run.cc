@@ -5,6 +5,7 @@
 #include <fmt/core.h>
 #include <sys/wait.h>
 
+#include "sim/base/file.h"
 #include "sim/work/team.h"
 #include "tests/support/data.h"
 
@@ -26,8 +27,11 @@ Ran program_on_ranks(int ranks, const std::string& program, const std::string& a
       "cd '{}' && {}'{}' {} > {}/out 2> {}/errors < /dev/null", source_file("").string(), mpirun,
       (program_folder() / program).string(), arguments, folder.string(), folder.string());
   const int status = std::system(command.c_str());
-  return {WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status), text_of(folder / "out"),
-          text_of(folder / "errors")};
+  const auto text = [&](const char* name) {
+    return read_file(folder / name).value_or(std::string("unreadable"));
+  };
+  return {WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status), text("out"),
+          text("errors")};
 }
 
 Ran rehearse_on_ranks(int ranks, const std::string& arguments) {
