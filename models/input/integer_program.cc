@@ -1,6 +1,7 @@
 #include "models/input/integer_program.h"
 
 #include <memory>
+#include <mutex>
 
 #include <coin/Cbc_C_Interface.h>
 #include <dlfcn.h>
@@ -71,6 +72,9 @@ Result<std::vector<double>> IntegerProgram::maximise() const {
   const Result<Cbc>& loaded = loaded_cbc();
   if (!loaded) return forward(loaded);
   const Cbc& cbc = *loaded;
+  // Its solve keeps its options in variables of the whole process; two at once print on stdout.
+  static std::mutex one_at_a_time;
+  const std::lock_guard lock(one_at_a_time);
   const std::unique_ptr<Cbc_Model, decltype(cbc.delete_model)> owner(cbc.new_model(),
                                                                      cbc.delete_model);
   Cbc_Model* const model = owner.get();
