@@ -2,11 +2,11 @@
 #pragma once
 
 #include <algorithm>
+#include <functional>
 #include <span>
 #include <string>
 #include <string_view>
 
-#include <CLI/CLI.hpp>
 #include <fmt/core.h>
 
 #include "sim/base/text.h"
@@ -18,15 +18,14 @@ inline std::size_t index_of(std::span<const std::string_view> names, std::string
   return static_cast<std::size_t>(std::find(names.begin(), names.end(), name) - names.begin());
 }
 
-/// Refuses what is none of the names, which outlive it: "unknown WHAT 'x'; did you mean 'y'?"
-inline CLI::Validator one_of(std::span<const std::string_view> names,
-                             const std::string& what = "name") {
-  return CLI::Validator(
-      [names, what](const std::string& name) -> std::string {
-        if (index_of(names, name) < names.size()) return "";
-        return fmt::format("unknown {} '{}'; {}", what, name, suggest(name, names));
-      },
-      "", "");
+/// A check of an option that refuses what is none of the names, which outlive it: "unknown WHAT
+/// 'x'; did you mean 'y'?"
+inline std::function<std::string(const std::string&)> one_of(
+    std::span<const std::string_view> names, const std::string& what = "name") {
+  return [names, what](const std::string& name) -> std::string {
+    if (index_of(names, name) < names.size()) return "";
+    return fmt::format("unknown {} '{}'; {}", what, name, suggest(name, names));
+  };
 }
 
 }  // namespace rehearse::cli
