@@ -8,6 +8,7 @@
 #include "cli/calibrate/nccl_log.h"
 #include "cli/commands/collective_scope.h"
 #include "cli/commands/commands.h"
+#include "cli/commands/name_option.h"
 #include "cli/commands/network_prices.h"
 #include "cli/output/plot.h"
 #include "cli/output/result.h"
@@ -83,11 +84,6 @@ Result<std::vector<Bytes>> parse_sizes(const std::string& text) {
     sizes.push_back(*size);
   }
   return sizes;
-}
-
-template <std::size_t N>
-std::size_t index_in(const std::array<std::string_view, N>& names, const std::string& name) {
-  return static_cast<std::size_t>(std::find(names.begin(), names.end(), name) - names.begin());
 }
 
 Json quantity(const Point& p) {
@@ -297,10 +293,10 @@ Result<PriceOfSize> prices_of(const Scope& scope, CollectiveKind kind, const Opt
   comm::NcclOverrides overrides;
   if (!options.algorithm.empty())
     overrides.algorithm =
-        static_cast<comm::Algorithm>(index_in(comm::kAlgorithmNames, options.algorithm));
+        static_cast<comm::Algorithm>(index_of(comm::kAlgorithmNames, options.algorithm));
   if (!options.protocol.empty())
     overrides.protocol =
-        static_cast<comm::Protocol>(index_in(comm::kProtocolNames, options.protocol));
+        static_cast<comm::Protocol>(index_of(comm::kProtocolNames, options.protocol));
   if (fidelity == Fidelity::kClosed)
     return closed_prices(scope, kind, overrides, options.timing == "framework");
   if (overrides.protocol)
@@ -309,12 +305,12 @@ Result<PriceOfSize> prices_of(const Scope& scope, CollectiveKind kind, const Opt
 }
 
 Result<Findings> find(const Options& options, const Progress& progress) {
-  const auto fidelity = static_cast<Fidelity>(index_in(kFidelityNames, options.fidelity));
+  const auto fidelity = static_cast<Fidelity>(index_of(kFidelityNames, options.fidelity));
   Result<Scope> scope = resolve_scope(options.scope, fidelity == Fidelity::kClosed);
   if (!scope) return forward(scope);
   std::vector<CollectiveKind> kinds;
   for (const std::string& op : options.ops)
-    kinds.push_back(static_cast<CollectiveKind>(index_in(kCollectiveNames, op)));
+    kinds.push_back(static_cast<CollectiveKind>(index_of(kCollectiveNames, op)));
   const Result<std::vector<comm::MeasuredRow>> rows = measured_rows(options, kinds, scope->ranks);
   if (!rows) return forward(rows);
   const Result<std::vector<Bytes>> sizes =
@@ -372,16 +368,6 @@ Result<Exit> run(const Options& options, const Globals& globals) {
       .table = [&] { return point_table(*found); }};
   if (Status ok = write_result(globals, formats); !ok) return forward(ok);
   return Exit::kSuccess;
-}
-
-template <std::size_t N>
-CLI::Validator one_of(const std::array<std::string_view, N>& names, const char* what) {
-  return CLI::Validator(
-      [&names, what](const std::string& name) {
-        if (std::find(names.begin(), names.end(), name) != names.end()) return std::string();
-        return fmt::format("unknown {} '{}'; {}", what, name, suggest(name, names));
-      },
-      "", "");
 }
 
 }  // namespace

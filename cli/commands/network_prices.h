@@ -6,6 +6,7 @@
 #include <string>
 
 #include "cli/commands/collective_scope.h"
+#include "cli/config/fidelity_names.h"
 #include "models/comm/algorithm.h"
 #include "models/comm/nccl_choice.h"
 #include "sim/base/estimate.h"
@@ -13,7 +14,6 @@
 namespace rehearse::cli {
 
 enum class Fidelity : std::uint8_t { kClosed, kMessage, kSimgrid };
-inline constexpr std::array<std::string_view, 3> kFidelityNames = {"closed", "message", "simgrid"};
 
 struct CollectivePrice {
   Estimate<Seconds> time;

@@ -1,19 +1,22 @@
 // rehearse plan: search the plans of a job.
-#include <map>
+#include <algorithm>
 
 #include <CLI/CLI.hpp>
 #include <fmt/core.h>
 
 #include "cli/commands/commands.h"
+#include "cli/commands/name_option.h"
 #include "cli/commands/plan_result.h"
 #include "cli/commands/predicted_job.h"
 #include "cli/commands/shared_work.h"
 #include "cli/commands/step_report.h"
+#include "cli/config/fidelity_names.h"
 #include "cli/config/named_files.h"
 #include "cli/output/result.h"
 #include "cli/planning/emit.h"
 #include "cli/planning/plan_words.h"
 #include "cli/planning/robustness.h"
+#include "cli/recommending/amounts.h"
 #include "models/workload/read_model.h"
 #include "sim/base/file.h"
 #include "sim/base/text.h"
@@ -34,45 +37,11 @@ struct PlanOptions {
   std::filesystem::path journal, report;
 };
 
-template <std::size_t N>
-CLI::Validator one_of(const std::string_view (&names)[N]) {
-  return CLI::Validator(
-      [names](const std::string& name) -> std::string {
-        if (std::find(std::begin(names), std::end(names), name) != std::end(names)) return "";
-        return fmt::format("unknown name '{}'; {}", name, suggest(name, names));
-      },
-      "", "");
-}
-
-template <std::size_t N>
-std::size_t index_of(const std::string_view (&names)[N], std::string_view name) {
-  return static_cast<std::size_t>(std::find(std::begin(names), std::end(names), name) -
-                                  std::begin(names));
-}
-
-constexpr std::string_view kFidelityNames[] = {"closed", "message", "simgrid"};
-
 template <class Q>
 Result<double> amount(std::string_view text) {
   const Result<Q> value = parse_quantity<Q>(text);
   if (!value) return forward(value);
   return value->si();
-}
-
-/// Grams; no other part of the program reads them.
-Result<double> grams(std::string_view text) {
-  const std::vector<std::string_view> words = split(text, ' ');
-  constexpr std::pair<std::string_view, double> kUnits[] = {
-      {"gCO2e", 1}, {"kgCO2e", 1e3}, {"tCO2e", 1e6}};
-  if (words.size() == 2)
-    for (const auto& [unit, factor] : kUnits)
-      if (words[1] == unit) {
-        char* end = nullptr;
-        const std::string number(words[0]);
-        const double value = std::strtod(number.c_str(), &end);
-        if (end == number.c_str() + number.size() && !number.empty()) return value * factor;
-      }
-  return fail(fmt::format("'{}' is no amount of carbon", text), "such as 120 gCO2e or 3 kgCO2e");
 }
 
 /// "memory=76 GiB".
@@ -102,7 +71,7 @@ Status read_limit(const std::string& text, strategies::Figures& at_most) {
       most = amount<Joules>(value);
       break;
     case Figure::kCarbon:
-      most = grams(value);
+      most = parse_carbon(value);
       break;
   }
   if (!most) {
@@ -240,7 +209,6 @@ Result<Exit> run(const PlanOptions& options, const Globals& globals, SharedWork&
         predicted_job(std::move(job), std::move(*plan.step), *planned.request.confirm));
   }
   for (const std::string& warning : planned.best.front().step.warnings) globals.warn(warning);
-  if (!options.emit.empty()) return write_launch(planned, options, globals);
   if (!options.report.empty()) {
     const Result<ReportDetails> details =
         step_details(planned.best.front(), options.job_file, globals);
@@ -248,6 +216,7 @@ Result<Exit> run(const PlanOptions& options, const Globals& globals, SharedWork&
     if (Status ok = write_report(options.report, plans_json(planned), *details); !ok)
       return forward(ok);
   }
+  if (!options.emit.empty()) return write_launch(planned, options, globals);
   const Formats formats = {.text = [&] { return plans_text(planned); },
                            .json = [&] { return plans_json(planned); },
                            .table = [&] { return plans_table(planned); }};

@@ -4,6 +4,7 @@
 
 #include <fmt/format.h>
 
+#include "cli/config/fidelity_names.h"
 #include "cli/planning/plan_words.h"
 #include "cli/planning/robustness.h"
 #include "sim/base/text.h"
@@ -14,7 +15,6 @@ namespace {
 using strategies::Figure;
 using strategies::kFigures;
 
-constexpr std::string_view kFidelityNames[] = {"closed", "message", "simgrid"};
 constexpr std::string_view kFigureUnits[kFigures] = {"s", "B", "USD", "J", "gCO2e"};
 
 /// What tells plans apart, as columns.

@@ -1,10 +1,8 @@
 #include "cli/planning/find_plans.h"
 
 #include <algorithm>
-#include <atomic>
 #include <chrono>
 #include <cmath>
-#include <thread>
 
 #include <fmt/core.h>
 
@@ -14,7 +12,7 @@
 #include "models/step/devices.h"
 #include "sim/engine/simgrid.h"
 #include "sim/work/bytes.h"
-#include "sim/work/team.h"
+#include "sim/work/queue.h"
 
 namespace rehearse::cli {
 
@@ -32,19 +30,6 @@ constexpr double kFits = 0.95;
 /// Of the plans, which are run message by message; and how many at most.
 constexpr double kRunAgain = 0.05;
 constexpr std::size_t kMostRunAgain = 100;
-
-/// Calls work(0) to work(count - 1) on several threads.
-template <class Work>
-void on_threads(std::size_t count, unsigned threads, Work work) {
-  std::atomic<std::size_t> next = 0;
-  const auto run = [&] {
-    for (std::size_t i = next++; i < count; i = next++) work(i);
-  };
-  std::vector<std::thread> others;
-  for (unsigned t = 1; t < threads && t < count; ++t) others.emplace_back(run);
-  run();
-  for (std::thread& thread : others) thread.join();
-}
 
 class Finder {
  public:
@@ -65,8 +50,8 @@ class Finder {
     const Question question = question_of(*space);
     const auto begin = std::chrono::steady_clock::now();
     const Result<Found> found =
-        request_.search(*space, question, new_judge(question),
-                        {request_.threads, request_.progress, request_.spread});
+        strategies::search(*space, question, new_judge(question),
+                           {request_.threads, request_.progress, request_.spread});
     const std::chrono::duration<double> took = std::chrono::steady_clock::now() - begin;
     if (!found) return forward(found);
     if (found->best.empty()) return no_plan(*space, question);
@@ -139,8 +124,8 @@ class Finder {
   tl::unexpected<Error> no_plan(const Space& space, const Question& question) {
     const SearchAgain again = [&](const Space& other, Figure figure, const Figures& at_most) {
       const Question alone{.objective = figure, .at_most = at_most, .keep = 1};
-      return request_.search(other, alone, new_judge(alone),
-                             {request_.threads, {}, request_.spread});
+      return strategies::search(other, alone, new_judge(alone),
+                                {request_.threads, {}, request_.spread});
     };
     return why_no_plan(
         {spec_, cluster_, space, question, request_.at_most, ranks_, costs_.usable() * kFits},
@@ -169,21 +154,19 @@ class Finder {
 
   Status run_all(std::vector<FoundPlan>& plans, step::Fidelity fidelity,
                  const Question& question) const {
-    std::vector<std::optional<Error>> errors(plans.size());
     // SimGrid is one per process.
     const unsigned threads = fidelity == step::Fidelity::kSimgrid ? 1 : request_.threads;
-    on_threads(plans.size(), threads, [&](std::size_t i) {
+    const auto run_one = [&](std::size_t i) -> Result<std::string> {
       Result<step::Step> step = step::predict(spec_of(spec_, plans[i]), cluster_,
                                               {.fidelity = fidelity, .counterfactuals = false});
-      if (!step) {
-        errors[i] = step.error();
-        return;
-      }
+      if (!step) return forward(step);
       plans[i].figures = figures_of(*step);
       plans[i].step = std::move(*step);
-    });
-    for (std::optional<Error>& error : errors)
-      if (error) return tl::unexpected(std::move(*error));
+      return std::string();
+    };
+    const auto ran = work::run_all({.part = "runs", .items = plans.size(), .evaluate = run_one},
+                                   {.threads = threads, .progress = request_.progress});
+    if (!ran) return forward(ran);
     return rank(plans, question);
   }
 
@@ -256,12 +239,6 @@ class Finder {
 };
 
 }  // namespace
-
-Result<Found> search_here(const Space& space, const Question& question,
-                          const std::function<Judge()>& new_judge,
-                          const strategies::SearchOptions& options) {
-  return strategies::search(space, {0, space.size()}, question, new_judge, options);
-}
 
 step::Spec spec_of(const step::Spec& spec, const FoundPlan& found) {
   step::Spec job = spec;

@@ -16,15 +16,6 @@
 
 namespace rehearse::cli {
 
-/// Searches all of a space; threads and processes may share it out by ranges (search.h).
-using SearchBy = std::function<Result<strategies::Found>(
-    const strategies::Space&, const strategies::Question&,
-    const std::function<strategies::Judge()>& new_judge, const strategies::SearchOptions&)>;
-Result<strategies::Found> search_here(const strategies::Space& space,
-                                      const strategies::Question& question,
-                                      const std::function<strategies::Judge()>& new_judge,
-                                      const strategies::SearchOptions& options);
-
 struct PlanRequest {
   strategies::Figure objective = strategies::Figure::kStepTime;
   /// Beside these a plan has to fit: 95 % of what is usable of each device.
@@ -41,7 +32,6 @@ struct PlanRequest {
   /// In the place of the threads: plans are judged and run by whoever shares the work. A process
   /// that does not lead (work::leads()) then knows the figures alone: FoundPlan::step stays empty.
   strategies::Spread spread = {};
-  SearchBy search = search_here;
 };
 
 struct FoundPlan {

@@ -44,9 +44,13 @@ class Reason {
       c = failed_.space.at(least->best.front().index);
       needs = memory_of(*c);
     }
-    if (!needs)
-      return fail("no plan of this job can be laid out on the cluster: " +
-                  costs_.why().diagnostics.front().problem);
+    if (!needs) {
+      const Candidate one = c ? *c : failed_.space.at(0);
+      costs_.of(one.training, one.plan, Bytes::b(most()));
+      const std::vector<Diagnostic>& why = costs_.why().diagnostics;
+      return fail("no plan of this job can be laid out and timed on the cluster" +
+                  (why.empty() ? std::string() : ": " + why.front().problem));
+    }
     const double may = most() * needs->device.usable.b() / costs_.usable().b();
     return fail(
         fmt::format("no plan fits: the nearest ({}) needs {} of the {} that may be used on {}, {} "

@@ -70,7 +70,8 @@ std::vector<double> chances(const std::vector<FoundPlan>& plans, Figure objectiv
   const auto [groups, networks] = numbered(plans, groups_of);
   const double common = std::sqrt(kCommonError), own = std::sqrt(1 - kCommonError);
   Normal normal;
-  std::vector<double> wins(plans.size(), 0), of_kernels(kinds), of_groups(networks);
+  std::vector<double> share(plans.size(), 0), of_kernels(kinds), of_groups(networks);
+  std::vector<int> wins(plans.size(), 0);
   for (int draw = 0; draw < kDraws; ++draw) {
     const double computing = common * normal(), links = common * normal();
     for (double& z : of_kernels) z = computing + own * normal();
@@ -79,20 +80,21 @@ std::vector<double> chances(const std::vector<FoundPlan>& plans, Figure objectiv
     double least = 0;
     for (std::size_t i = 0; i < plans.size(); ++i) {
       const step::Step& step = *plans[i].step;
-      const double share = step.breakdown.exposed_communication / step.time.value;
+      const double exposed = step.breakdown.exposed_communication / step.time.value;
       const double off = objective == Figure::kMemory
                              ? factor(memory_factors(step), of_kernels[kernels[i]])
-                             : (1 - share) * factor(step.computing, of_kernels[kernels[i]]) +
-                                   share * factor(step.links, of_groups[groups[i]]);
+                             : (1 - exposed) * factor(step.computing, of_kernels[kernels[i]]) +
+                                   exposed * factor(step.links, of_groups[groups[i]]);
       const double value = of(plans[i].figures, objective) * off;
       if (i == 0 || value < least) {
         least = value;
         best = i;
       }
     }
-    wins[best] += 1.0 / kDraws;
+    ++wins[best];
   }
-  return wins;
+  for (std::size_t i = 0; i < wins.size(); ++i) share[i] = static_cast<double>(wins[i]) / kDraws;
+  return share;
 }
 
 }  // namespace rehearse::cli

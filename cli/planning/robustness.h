@@ -20,8 +20,9 @@ inline constexpr double kCommonError = 0.8;
 inline constexpr int kDraws = 4000;
 
 /// By plan: the share of draws in which it is the best by the objective. Memory, whose error is
-/// drawn likewise, decides for Figure::kMemory alone; all other figures are in proportion to step
-/// time. REQUIRES: every plan has its step.
+/// drawn likewise, decides for Figure::kMemory alone; all other figures are taken to be off by what
+/// step time is, though energy and carbon have a part that goes with computing alone. REQUIRES:
+/// every plan has its step.
 std::vector<double> chances(const std::vector<FoundPlan>& plans, strategies::Figure objective);
 
 }  // namespace rehearse::cli

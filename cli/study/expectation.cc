@@ -198,6 +198,8 @@ Fit read_fit(const YamlMap& map, const SweptPoints& swept) {
   if (fit.constants.empty()) map.report("constants", "is missing", "a list of what was fitted");
   if (fit.source.empty() && !map.has("published") && !map.has("over"))
     map.report("published", "is missing", "what it was fitted on, or source: of other rows");
+  if (map.has("at") && !map.has("over"))
+    map.report("at", "names points without what was published there", "over: and published:");
   map.no_other_keys();
   return fit;
 }

@@ -6,6 +6,7 @@
 
 #include <fmt/core.h>
 
+#include "cli/config/fidelity_names.h"
 #include "sim/base/file.h"
 #include "sim/base/text.h"
 
@@ -13,7 +14,6 @@ namespace rehearse::cli {
 namespace {
 
 constexpr std::string_view kExpect = "expect";
-constexpr std::string_view kStudyFidelities[] = {"closed", "message", "simgrid"};
 
 bool is_name(std::string_view text) {
   const auto is_word = [](char c) {
@@ -258,7 +258,7 @@ Result<Study> read_study(const std::filesystem::path& path, std::string text) {
   study.source = root.required<std::string>("source").value_or("");
   study.about = root.optional<std::string>("about").value_or("");
   study.assumed = root.list<std::string>("assumed");
-  if (const auto index = root.choice("fidelity", kStudyFidelities))
+  if (const auto index = root.choice("fidelity", kFidelityNames))
     study.fidelity = static_cast<step::Fidelity>(*index);
   if (auto links = root.optional<std::string>("links")) {
     study.links = std::move(*links);

@@ -72,7 +72,7 @@ Result<std::vector<double>> IntegerProgram::maximise() const {
   const Result<Cbc>& loaded = loaded_cbc();
   if (!loaded) return forward(loaded);
   const Cbc& cbc = *loaded;
-  // Its solver keeps what belongs to the process: two threads at once spoil each other's programs.
+  // Its solve keeps its options in variables of the whole process; two at once print on stdout.
   static std::mutex one_at_a_time;
   const std::lock_guard lock(one_at_a_time);
   const std::unique_ptr<Cbc_Model, decltype(cbc.delete_model)> owner(cbc.new_model(),

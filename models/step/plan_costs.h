@@ -31,7 +31,7 @@ class PlanCosts {
   ~PlanCosts();
 
   /// Nothing for a plan that cannot be laid out on the cluster or priced: why() says. Where more
-  /// than `most` memory is needed, `step` is at_least's.
+  /// than `most` memory is needed, `step` and `busy` are 0.
   std::optional<PlanCost> of(const strategies::Training& training, const strategies::Plan& plan,
                              Bytes most);
   /// No part of it is above that of of().

@@ -26,14 +26,6 @@ bool keeps(const Figures& figures, const Figures& at_most) {
   return true;
 }
 
-/// How far above the limits, as the worst ratio.
-double excess(const Figures& figures, const Figures& at_most) {
-  double worst = 0;
-  for (std::size_t f = 0; f < kFigures; ++f)
-    if (at_most[f] < kNoLimits[f]) worst = std::max(worst, figures[f] / at_most[f]);
-  return worst;
-}
-
 /// The best so far and the front.
 class Keeper {
  public:
@@ -56,20 +48,11 @@ class Keeper {
     take_into_front(plan);
   }
 
-  void near(const Judged& bound) {
-    if (!found_.nearest || further(*found_.nearest, bound)) found_.nearest = bound;
-  }
-
  private:
   bool is_before(const Judged& a, const Judged& b) const {
     for (const Figure f : {question_.objective, Figure::kMemory, Figure::kStepTime})
       if (of(a.figures, f) != of(b.figures, f)) return of(a.figures, f) < of(b.figures, f);
     return a.index < b.index;
-  }
-  bool further(const Judged& a, const Judged& b) const {
-    const double ea = excess(a.figures, question_.at_most),
-                 eb = excess(b.figures, question_.at_most);
-    return ea != eb ? eb < ea : is_before(b, a);
   }
   /// In no figure of the front worse, in some better.
   bool beats(const Figures& a, const Figures& b) const {
@@ -163,9 +146,9 @@ class Run {
         threads_(tbb::global_control::max_allowed_parallelism, std::max(1U, options.threads)),
         arena_(static_cast<int>(std::max(1U, options.threads))) {}
 
-  Result<Found> of(Range range) {
-    found_.seen = range.end - range.first;
-    Result<std::vector<Judged>> possible = bounds_of(range);
+  Result<Found> run() {
+    found_.seen = space_.size();
+    Result<std::vector<Judged>> possible = bounds();
     if (!possible) return forward(possible);
     const Figure objective = question_.objective;
     std::sort(possible->begin(), possible->end(), [&](const Judged& a, const Judged& b) {
@@ -174,7 +157,6 @@ class Run {
       return x != y ? x < y : a.index < b.index;
     });
     if (Status ok = evaluate(*possible); !ok) return forward(ok);
-    if (!found_.best.empty()) found_.nearest.reset();
     return std::move(found_);
   }
 
@@ -218,23 +200,21 @@ class Run {
     return figures;
   }
 
-  Result<std::vector<Judged>> bounds_of(Range range) {
+  /// Of the plans that keep the limits so far as bounds tell.
+  Result<std::vector<Judged>> bounds() {
     std::vector<Judged> possible;
-    Keeper keeper(question_, found_);
     constexpr std::uint64_t kPart = 8192;
-    for (std::uint64_t first = range.first; first < range.end; first += kPart) {
+    for (std::uint64_t first = 0; first < space_.size(); first += kPart) {
       std::vector<std::uint64_t> indices;
-      for (std::uint64_t i = first; i < std::min(range.end, first + kPart); ++i)
+      for (std::uint64_t i = first; i < std::min(space_.size(), first + kPart); ++i)
         indices.push_back(i);
       const Result<FiguresOf> judged = judge(indices, &Judge::bound);
       if (!judged) return forward(judged);
       const FiguresOf& bounds = *judged;
-      for (std::size_t i = 0; i < indices.size(); ++i) {
-        if (!bounds[i]) continue;
-        keeper.near({indices[i], *bounds[i]});
-        if (keeps(*bounds[i], question_.at_most)) possible.push_back({indices[i], *bounds[i]});
-      }
-      if (!go_on(0.5 * static_cast<double>(first - range.first) / static_cast<double>(found_.seen)))
+      for (std::size_t i = 0; i < indices.size(); ++i)
+        if (bounds[i] && keeps(*bounds[i], question_.at_most))
+          possible.push_back({indices[i], *bounds[i]});
+      if (!go_on(0.5 * static_cast<double>(first) / static_cast<double>(found_.seen)))
         return stopped();
     }
     return possible;
@@ -247,13 +227,9 @@ class Run {
       const Result<FiguresOf> judged = judge(round, &Judge::evaluate);
       if (!judged) return forward(judged);
       const FiguresOf& figures = *judged;
-      for (std::size_t i = 0; i < round.size(); ++i) {
-        if (!figures[i]) continue;
-        if (keeps(*figures[i], question_.at_most))
+      for (std::size_t i = 0; i < round.size(); ++i)
+        if (figures[i] && keeps(*figures[i], question_.at_most))
           keeper.take({round[i], *figures[i]});
-        else if (found_.best.empty())
-          nearest_evaluated(keeper, {round[i], *figures[i]});
-      }
       found_.evaluated += round.size();
       round.clear();
       return {};
@@ -266,12 +242,6 @@ class Run {
         return stopped();
     }
     return round.empty() ? Status() : run();
-  }
-
-  /// Bounds that keep the limits say nothing of how near a plan is that does not.
-  void nearest_evaluated(Keeper& keeper, const Judged& plan) {
-    if (found_.nearest && keeps(found_.nearest->figures, question_.at_most)) found_.nearest = plan;
-    keeper.near(plan);
   }
 
   bool go_on(double share) const { return !options_.progress || options_.progress(share); }
@@ -291,33 +261,9 @@ class Run {
 
 }  // namespace
 
-Result<Found> search(const Space& space, Range range, const Question& question,
+Result<Found> search(const Space& space, const Question& question,
                      const std::function<Judge()>& new_judge, const SearchOptions& options) {
-  return Run(space, question, new_judge, options).of(range);
-}
-
-Found merged(const Found& a, const Found& b, const Question& question) {
-  Found both = a;
-  both.seen += b.seen;
-  both.evaluated += b.evaluated;
-  Keeper keeper(question, both);
-  if (b.nearest) keeper.near(*b.nearest);
-  // What is among the best of both may be in the front of neither, and the other way round.
-  Found all;
-  Keeper taking(question, all);
-  std::vector<Judged> plans = a.best;
-  for (const std::vector<Judged>* more : {&a.front, &b.best, &b.front})
-    plans.insert(plans.end(), more->begin(), more->end());
-  std::sort(plans.begin(), plans.end(),
-            [](const Judged& x, const Judged& y) { return x.index < y.index; });
-  plans.erase(std::unique(plans.begin(), plans.end(),
-                          [](const Judged& x, const Judged& y) { return x.index == y.index; }),
-              plans.end());
-  for (const Judged& plan : plans) taking.take(plan);
-  both.best = std::move(all.best);
-  both.front = std::move(all.front);
-  if (!both.best.empty()) both.nearest.reset();
-  return both;
+  return Run(space, question, new_judge, options).run();
 }
 
 }  // namespace rehearse::strategies

@@ -66,18 +66,10 @@ struct Judged {
 };
 
 struct Found {
-  std::uint64_t seen = 0;       ///< plans of the range
+  std::uint64_t seen = 0;       ///< plans of the space
   std::uint64_t evaluated = 0;  ///< of these; the others cannot matter
   std::vector<Judged> best;     ///< by the objective, then memory, time and index
   std::vector<Judged> front;    ///< by step time, then index
-  /// Where no plan keeps the limits: that which is the least above them, by bounds. Index and
-  /// bounds.
-  std::optional<Judged> nearest;
-};
-
-/// Plans `first` to `end` of a space.
-struct Range {
-  std::uint64_t first, end;
 };
 
 /// Calls work(i) for each i below `count`, by other threads, processes or an earlier run, and
@@ -92,12 +84,8 @@ struct SearchOptions {
   Spread spread = {};      ///< in the place of the threads
 };
 
-/// `new_judge` is called once per thread. Fails when progress asks to stop. REQUIRES: the range
-/// lies in the space.
-Result<Found> search(const Space& space, Range range, const Question& question,
+/// `new_judge` is called once per thread. Fails when progress asks to stop.
+Result<Found> search(const Space& space, const Question& question,
                      const std::function<Judge()>& new_judge, const SearchOptions& options);
-
-/// Of two ranges together: what searching both at once would have found.
-Found merged(const Found& a, const Found& b, const Question& question);
 
 }  // namespace rehearse::strategies

@@ -78,7 +78,7 @@ class Space::Enumeration {
  private:
   Shape base() const {
     const Plan& p = space_.plan_;
-    return {.microbatch = static_cast<float>(space_.training_.microbatch),
+    return {.microbatch = space_.training_.microbatch,
             .data = p.data,
             .tensor = p.tensor,
             .pipeline = stages_of(p),
@@ -118,7 +118,7 @@ class Space::Enumeration {
     const double each = space_.training_.global_batch / data;
     const auto with = [&](double microbatch) {
       if (!divides(microbatch, each)) return;
-      shape.microbatch = static_cast<float>(microbatch);
+      shape.microbatch = microbatch;
       schedules(shape, static_cast<std::uint32_t>(std::lround(each / microbatch)));
     };
     if (!axes_.microbatch.empty())

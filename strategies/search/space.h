@@ -3,8 +3,8 @@
 // A plan is there when it can be laid out as far as degrees, batches and layers divide
 // (check_plan.h); whether it fits into memory is for a cost model to say. Values that change
 // nothing are left out: ZeRO without anybody to share with, schedules of one stage, recomputation
-// of what is not kept. The order is fixed, so that a number names a plan: ranges of numbers are
-// what threads, processes and machines share out.
+// of what is not kept. The order is fixed, so that a number names a plan: numbers are what threads,
+// processes and machines share out.
 #pragma once
 
 #include <cstdint>
@@ -56,7 +56,7 @@ class Space {
  private:
   /// A plan in few bytes: there are a million.
   struct Shape {
-    float microbatch;
+    double microbatch;
     std::uint32_t data, tensor, pipeline, context, expert, interleave;
     Schedule schedule;
     std::uint8_t zero;

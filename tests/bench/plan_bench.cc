@@ -112,9 +112,8 @@ void search(benchmark::State& state) {
   };
   strategies::Found found;
   for (auto _ : state) {
-    Result<strategies::Found> one =
-        strategies::search(job.space, {0, job.space.size()}, question, new_judge,
-                           {static_cast<unsigned>(state.range(1)), {}});
+    Result<strategies::Found> one = strategies::search(job.space, question, new_judge,
+                                                       {static_cast<unsigned>(state.range(1)), {}});
     REHEARSE_CHECK(one && !one->best.empty());
     found = std::move(*one);
   }

@@ -127,6 +127,16 @@ TEST_CASE("a recording is laid out anew, in as many samples as were recorded") {
   CHECK(json["best"][0]["job"]["ranks"] == 4);
 }
 
+TEST_CASE("Where a plan can be laid out on some offers alone, those are found") {
+  // A plan with stages of its own wants eight devices, which other instances have not.
+  const Ran ran = test::rehearse({"recommend", "examples/jobs/gpt2_xl_mixed.yaml", "--target",
+                                  "1e9 tokens", "--provider", "aws", "--counts", "1"});
+  INFO(ran.errors);
+  CHECK(ran.code == 0);
+  CHECK(ran.out.find("1 × p4d.24xlarge") != std::string::npos);
+  CHECK(ran.out.find("p3.2xlarge") == std::string::npos);
+}
+
 TEST_CASE("plan writes launch configurations") {
   const Ran megatron = plan(kJob, {"--emit", "megatron"});
   REQUIRE(megatron.code == 0);
@@ -142,8 +152,11 @@ TEST_CASE("plan writes launch configurations") {
         32);
   CHECK(plan(kJob, {"--emit", "torchtitan"}).out.find("[parallelism]\n") != std::string::npos);
   const std::filesystem::path file = test::write_scratch("launch.sh", "");
-  REQUIRE(plan(kJob, {"--emit", "megatron", "-o", file.string()}).code == 0);
+  const std::filesystem::path page = file.parent_path() / "plans.html";
+  REQUIRE(plan(kJob, {"--emit", "megatron", "-o", file.string(), "--report", page.string()}).code ==
+          0);
   CHECK(test::text_of(file).starts_with("#!/bin/bash\n"));
+  CHECK(std::filesystem::exists(page));
   test::check_failed(plan(with(kJob, "offload: none", "pipeline: 2"), {"--emit", "deepspeed"}), 1,
                      "DeepSpeed's JSON has no key for pipeline 2");
 }
@@ -160,7 +173,7 @@ TEST_CASE("plan refuses what it cannot meet in one line") {
   refused(kJob, {"--within", "memory=-3 GiB"}, "--within memory=-3 GiB: not above zero");
   refused(kJob, {"--within", "memory"}, "--within memory: no amount");
   refused(kJob, {"--within", "speed=3 s"}, "unknown figure 'speed'");
-  refused(kJob, {"--within", "carbon=3 kg"}, "'3 kg' is no amount of carbon");
+  refused(kJob, {"--within", "carbon=3 kg"}, "unknown unit 'kg' of an amount of carbon");
   refused(with(kJob, "context: 1", "tensor: 3"), {}, "no plan of 4 ranks divides this job");
   test::check_failed(plan(kJob, {"--objective", "speed"}), 2, "unknown name 'speed'");
   test::check_failed(plan(kJob, {"--emit", "megatron-lm"}), 2, "unknown name 'megatron-lm'");

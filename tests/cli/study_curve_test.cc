@@ -196,6 +196,9 @@ TEST_CASE("study: what is wrong with a curve or a fit is said where it stands") 
   check_refused(
       curve_text(kCurve, "fitted:\n  - {constants: [a]}\n"),
       "18:5: fitted[0].published: is missing; what it was fitted on, or source: of other");
+  check_refused(
+      curve_text(kCurve, "fitted:\n  - {constants: [a], source: a table, at: {n: 2}}\n"),
+      "18:43: fitted[0].at: names points without what was published there; over: and published:");
 }
 
 TEST_CASE("study: a folder stands for the files in it, and all are one page") {

@@ -40,11 +40,10 @@ Question random_question(std::mt19937& random, const PlanSpace& job) {
   return question;
 }
 
-Found searched(const PlanSpace& job, const Question& question, strategies::Range range,
-               unsigned threads, bool bounds) {
+Found searched(const PlanSpace& job, const Question& question, unsigned threads, bool bounds) {
   const Bytes most = Bytes::b(question.at_most[1]);
   Result<Found> found = strategies::search(
-      job.space, range, question, [&] { return test::judge_of(job, most, bounds); }, {threads, {}});
+      job.space, question, [&] { return test::judge_of(job, most, bounds); }, {threads, {}});
   REQUIRE(found);
   return std::move(*found);
 }
@@ -131,9 +130,8 @@ TEST_CASE("A search finds what evaluating everything finds") {
     const PlanSpace job = test::random_plan_space(random);
     const Question question = random_question(random, job);
     INFO("round " << round << " of " << job.space.size());
-    const strategies::Range all{0, job.space.size()};
-    const Found found = searched(job, question, all, 1, true);
-    const Found exhaustive = searched(job, question, all, 1, false);
+    const Found found = searched(job, question, 1, true);
+    const Found exhaustive = searched(job, question, 1, false);
     check_equal(found.best, exhaustive.best);
     check_equal(found.front, exhaustive.front);
     CHECK(found.seen == job.space.size());
@@ -143,23 +141,16 @@ TEST_CASE("A search finds what evaluating everything finds") {
   CHECK(evaluated < seen * 9 / 10);  // spaces are small, and a few hundred are looked at at once
 }
 
-TEST_CASE("A search gives the same on any number of threads, and in parts") {
+TEST_CASE("A search gives the same on any number of threads") {
   std::mt19937 random(23);
   for (int round = 0; round < 5; ++round) {
     const PlanSpace job = test::random_plan_space(random);
     const Question question = random_question(random, job);
-    const Found found = searched(job, question, {0, job.space.size()}, 1, true);
-    const Found threads = searched(job, question, {0, job.space.size()}, 3, true);
+    const Found found = searched(job, question, 1, true);
+    const Found threads = searched(job, question, 3, true);
     check_equal(found.best, threads.best);
     check_equal(found.front, threads.front);
     CHECK(found.evaluated == threads.evaluated);
-    const std::uint64_t cut = random() % (job.space.size() + 1);
-    const Found parts =
-        strategies::merged(searched(job, question, {0, cut}, 1, true),
-                           searched(job, question, {cut, job.space.size()}, 1, true), question);
-    check_equal(found.best, parts.best);
-    check_equal(found.front, parts.front);
-    CHECK(parts.seen == found.seen);
   }
 }
 

@@ -10,6 +10,10 @@ namespace rehearse::test {
 /// Whether mpirun is there and the program was built with MPI.
 bool has_mpi();
 
+/// A program of the build folder as so many ranks, or without mpirun where that is 0, in the source
+/// tree.
+Ran program_on_ranks(int ranks, const std::string& program, const std::string& arguments);
+
 /// `rehearse ARGUMENTS` as so many ranks, in the source tree; where mpirun itself reports the end
 /// of a rank, its lines are among the errors.
 Ran rehearse_on_ranks(int ranks, const std::string& arguments);

@@ -2,10 +2,10 @@
 // under mpirun.
 //
 // work_ranks ITEMS MILLISECONDS JOURNAL LOG [--threads N] [--key KEY] [--fail ITEM]
-//            [--kill RANK AFTER]
+//            [--kill RANK AFTER] [--words BYTES]
 //
 // Each evaluation first adds its item to LOG; AFTER so many in rank RANK it kills itself. The first
-// rank prints the results.
+// rank prints the results. What an item that fails says is so many BYTES longer.
 #include <atomic>
 #include <csignal>
 #include <cstdio>
@@ -41,13 +41,14 @@ int main(int argc, char** argv) {
   const std::string journal_name = argv[3];
   const int log = ::open(argv[4], O_WRONLY | O_CREAT | O_APPEND, 0666);
   work::Means means{.threads = 1, .key = "key"};
-  std::size_t fail_at = items, kill_after = SIZE_MAX;
+  std::size_t fail_at = items, kill_after = SIZE_MAX, words = 0;
   int kill_rank = -1;
   for (int i = 5; i < argc; ++i) {
     if (!std::strcmp(argv[i], "--threads"))
       means.threads = static_cast<unsigned>(number(argv[++i]));
     if (!std::strcmp(argv[i], "--key")) means.key = argv[++i];
     if (!std::strcmp(argv[i], "--fail")) fail_at = number(argv[++i]);
+    if (!std::strcmp(argv[i], "--words")) words = number(argv[++i]);
     if (!std::strcmp(argv[i], "--kill")) {
       kill_rank = std::atoi(argv[++i]);
       kill_after = number(argv[++i]);
@@ -83,7 +84,8 @@ int main(int argc, char** argv) {
         if (::write(log, line.data(), line.size()) < 0) return fail("no log");
         if (rank == kill_rank && ++begun > kill_after) ::raise(SIGKILL);
         std::this_thread::sleep_for(duration);
-        if (item >= fail_at) return fail(fmt::format("item {} is bad", item));
+        if (item >= fail_at)
+          return fail(fmt::format("item {} is bad{}", item, std::string(words, '!')));
         return fmt::format("{} squared is {}", item, item * item);
       }};
   const Result<std::vector<std::string>> results = work::run_all(work, means);

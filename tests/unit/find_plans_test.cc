@@ -192,7 +192,7 @@ TEST_CASE("Chances sum to one, and equal plans go to the first") {
   // The same plan twice: errors are common, so the second never wins.
   plans.resize(1);
   plans.push_back(plans.front());
-  CHECK(chances(plans, Figure::kStepTime)[1] == 0);
+  CHECK(chances(plans, Figure::kStepTime) == std::vector<double>{1, 0});
   // Far slower than any error.
   plans[1].training.microbatch *= 2;
   plans[1].figures[0] *= 10;

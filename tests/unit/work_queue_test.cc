@@ -1,7 +1,6 @@
 // Work shared by threads and ranks: the same results whoever does it, nothing done twice after a
 // kill, and what a journal refuses.
 #include <csignal>
-#include <cstdlib>
 #include <fstream>
 #include <map>
 #include <set>
@@ -9,7 +8,6 @@
 #include <catch2/catch.hpp>
 #include <fmt/core.h>
 #include <sqlite3.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include "sim/base/check.h"
@@ -18,48 +16,19 @@
 #include "sim/work/fingerprint.h"
 #include "sim/work/queue.h"
 #include "tests/support/data.h"
+#include "tests/support/ranks_run.h"
 
 namespace rehearse {
 namespace {
 
 namespace fs = std::filesystem;
 using Catch::Contains;
+using test::Ran;
 
-/// What a run of work_ranks left.
-struct Ran {
-  int code;
-  std::string out, errors;
-};
-
-/// Runs it alone or under mpirun, in an empty environment of its own where it can be killed.
+/// Runs work_ranks alone or under mpirun, in a process of its own where it can be killed.
 Ran run(int ranks, const std::string& arguments) {
-  const fs::path folder = test::scratch_folder();
-  const std::string program = (test::program_folder() / "tests" / "work_ranks").string();
-  const std::string mpirun = ranks == 0 ? ""
-                                        : fmt::format(
-                                              "OMPI_ALLOW_RUN_AS_ROOT=1 "
-                                              "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 "
-                                              "mpirun --oversubscribe -n {} ",
-                                              ranks);
-  const std::string command = fmt::format("{}{} {} > {}/out 2> {}/errors < /dev/null", mpirun,
-                                          program, arguments, folder.string(), folder.string());
-  const int status = std::system(command.c_str());
-  const auto text = [&](const char* name) {
-    return read_file(folder / name).value_or(std::string("unreadable"));
-  };
-  return {WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status), text("out"),
-          text("errors")};
+  return test::program_on_ranks(ranks, "tests/work_ranks", arguments);
 }
-
-bool has_mpi() {
-  return work::check_mpi() && std::system("command -v mpirun >/dev/null 2>&1") == 0;
-}
-
-#define SKIP_WITHOUT_MPI()                            \
-  if (!has_mpi()) {                                   \
-    WARN("skipped: no mpirun, or built without MPI"); \
-    return;                                           \
-  }
 
 std::string expected(std::size_t items) {
   std::string text;
@@ -350,6 +319,18 @@ TEST_CASE("work: what fails on one rank is said once") {
   CHECK_THAT(other.errors,
              Contains("has another build of the program, or other inputs; the same files and the "
                       "same program on every machine"));
+}
+
+TEST_CASE("work: ranks leave though what they sent is long, and nobody asked for it") {
+  SKIP_WITHOUT_MPI();
+  // Three ranks fail at once; the first needs the error of the lowest item alone.
+  const fs::path log = test::scratch_folder() / "log";
+  for (int round = 0; round < 3; ++round) {
+    const Ran bad = run(4, fmt::format("40 1 - {} --fail 3 --words 10000", log.string()));
+    CHECK(bad.code == 1);
+    CHECK(bad.out.empty());
+    CHECK_THAT(bad.errors, Contains("work_ranks: item 3 is bad!!!"));
+  }
 }
 
 TEST_CASE("work: a rank is killed, mpirun ends all, and another run goes on") {

@@ -1,0 +1,31 @@
+// Options whose values are names: closed, message; ring, tree.
+#pragma once
+
+#include <algorithm>
+#include <functional>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include <fmt/core.h>
+
+#include "sim/base/text.h"
+
+namespace rehearse::cli {
+
+/// Where a name stands; the number of names where it is none of them.
+inline std::size_t index_of(std::span<const std::string_view> names, std::string_view name) {
+  return static_cast<std::size_t>(std::find(names.begin(), names.end(), name) - names.begin());
+}
+
+/// A check of an option that refuses what is none of the names, which outlive it: "unknown WHAT
+/// 'x'; did you mean 'y'?"
+inline std::function<std::string(const std::string&)> one_of(
+    std::span<const std::string_view> names, const std::string& what = "name") {
+  return [names, what](const std::string& name) -> std::string {
+    if (index_of(names, name) < names.size()) return "";
+    return fmt::format("unknown {} '{}'; {}", what, name, suggest(name, names));
+  };
+}
+
+}  // namespace rehearse::cli
