@@ -14,6 +14,7 @@
 #include "cli/planning/emit.h"
 #include "cli/planning/plan_words.h"
 #include "cli/planning/robustness.h"
+#include "cli/report/markdown.h"
 #include "models/workload/read_model.h"
 #include "sim/base/file.h"
 #include "sim/base/text.h"
@@ -248,9 +249,11 @@ Result<Exit> run(const PlanOptions& options, const Globals& globals, SharedWork&
     if (Status ok = write_report(options.report, plans_json(planned), *details); !ok)
       return forward(ok);
   }
-  const Formats formats = {.text = [&] { return plans_text(planned); },
-                           .json = [&] { return plans_json(planned); },
-                           .table = [&] { return plans_table(planned); }};
+  const Formats formats = {
+      .text = [&] { return plans_text(planned); },
+      .json = [&] { return plans_json(planned); },
+      .table = [&] { return plans_table(planned); },
+      .markdown = [&] { return markdown_of(plans_json(planned), plans_table(planned), "Plans"); }};
   if (Status ok = write_result(globals, formats); !ok) return forward(ok);
   return Exit::kSuccess;
 }
