@@ -88,8 +88,8 @@ TEST_CASE("answers of other commands") {
     return answer_of(rent);
   };
   CHECK(rented({{"data", 128}, {"microbatch", 4.0}}) ==
-        "gpt_7b on 16 × p4d.24xlarge, data 128, microbatch 4: 5.30 days (5.09 – 5.56 days) to the "
-        "target; 44.0 k USD (42.0 – 47.0 k USD); first of 1 option");
+        "gpt_7b on 16 × p4d.24xlarge, data 128, microbatch 4: 5.30 days to the target (5.09 – "
+        "5.56 days); 44.0 k USD (42.0 – 47.0 k USD); first of 1 option");
   CHECK(rented(nullptr).starts_with("gpt_7b on 16 × p4d.24xlarge: 5.30 days"));
   Json fed = json_root("input");
   fed["rate"] = predicted(2040, 2000, 2080, "1/s");
