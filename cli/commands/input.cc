@@ -4,6 +4,7 @@
 
 #include "cli/commands/commands.h"
 #include "cli/output/result.h"
+#include "cli/report/markdown.h"
 #include "models/input/limits.h"
 #include "models/input/read_pipeline.h"
 #include "models/input/simulate.h"
@@ -21,7 +22,7 @@ struct Analysis {
   std::vector<input::Limit> limits;
   input::Flow flow;
   input::Tuned tuned;
-  input::Flow tuned_flow;
+  std::optional<input::Flow> tuned_flow;  ///< absent where its run would take too long
 };
 
 Estimate<double> rate_of(const Analysis& a, const input::Flow& flow) {
@@ -56,7 +57,8 @@ std::string kept_text(const Analysis& a) {
 }
 
 bool helps(const Analysis& a) {
-  return a.tuned_flow.units_per_s.value > a.flow.units_per_s.value * 1.01;
+  const double tuned = a.tuned_flow ? a.tuned_flow->units_per_s.value : a.tuned.units_per_s;
+  return tuned > a.flow.units_per_s.value * 1.01;
 }
 
 double usd_per_million(const Analysis& a) {
@@ -89,8 +91,12 @@ std::string advice_text(const Analysis& a) {
   std::string text = "settings that remove it:\n";
   if (a.tuned.kept) text += "  " + kept_text(a) + "\n";
   for (const input::Change& change : a.tuned.changes) text += "  " + text_of(a, change) + "\n";
-  return text + fmt::format("which gives {}, {}{}\n", rate_text(rate_of(a, a.tuned_flow)), bound,
-                            to_string(a.tuned.pipeline, a.tuned.limit));
+  const std::string rate = a.tuned_flow
+                               ? "gives " + rate_text(rate_of(a, *a.tuned_flow))
+                               : fmt::format("allows {} samples/s (too long to simulate)",
+                                             significant(a.tuned.units_per_s * a.samples, 4));
+  return text +
+         fmt::format("which {}, {}{}\n", rate, bound, to_string(a.tuned.pipeline, a.tuned.limit));
 }
 
 std::string input_text(const Analysis& a) {
@@ -169,9 +175,9 @@ Json input_json(const Analysis& a) {
     json["stages"].push_back(std::move(row));
   }
   json["advice"] = json_advice(a);
-  json["tuned"] = {{"rate", json_predicted(rate_of(a, a.tuned_flow), "1/s")},
-                   {"bottleneck", to_string(a.tuned.pipeline, a.tuned.limit)},
-                   {"allowed", json_rate(a.tuned.units_per_s * a.samples)}};
+  if (a.tuned_flow) json["tuned"]["rate"] = json_predicted(rate_of(a, *a.tuned_flow), "1/s");
+  json["tuned"]["bottleneck"] = to_string(a.tuned.pipeline, a.tuned.limit);
+  json["tuned"]["allowed"] = json_rate(a.tuned.units_per_s * a.samples);
   return json;
 }
 
@@ -192,16 +198,18 @@ Result<Exit> run(const std::filesystem::path& path, const Globals& globals) {
   Result<input::Tuned> tuned = input::tune(*pipeline);
   if (!tuned) return in_file(path, std::move(tuned));
   Result<input::Flow> tuned_flow = input::simulate(tuned->pipeline);
-  if (!tuned_flow) return in_file(path, std::move(tuned_flow));
   const Analysis analysis{*pipeline,
                           input::counts_of(*pipeline).samples,
                           input::limits_of(*pipeline),
                           std::move(*flow),
                           std::move(*tuned),
-                          std::move(*tuned_flow)};
-  const Formats formats = {.text = [&] { return input_text(analysis); },
-                           .json = [&] { return input_json(analysis); },
-                           .table = [&] { return stage_table(analysis); }};
+                          tuned_flow ? std::optional(std::move(*tuned_flow)) : std::nullopt};
+  const Formats formats = {
+      .text = [&] { return input_text(analysis); },
+      .json = [&] { return input_json(analysis); },
+      .table = [&] { return stage_table(analysis); },
+      .markdown =
+          [&] { return markdown_of(input_json(analysis), stage_table(analysis), "Stages"); }};
   if (Status ok = write_result(globals, formats); !ok) return forward(ok);
   return Exit::kSuccess;
 }

@@ -17,6 +17,7 @@
 #include "cli/planning/plan_words.h"
 #include "cli/planning/robustness.h"
 #include "cli/recommending/amounts.h"
+#include "cli/report/markdown.h"
 #include "models/workload/read_model.h"
 #include "sim/base/file.h"
 #include "sim/base/text.h"
@@ -217,9 +218,11 @@ Result<Exit> run(const PlanOptions& options, const Globals& globals, SharedWork&
       return forward(ok);
   }
   if (!options.emit.empty()) return write_launch(planned, options, globals);
-  const Formats formats = {.text = [&] { return plans_text(planned); },
-                           .json = [&] { return plans_json(planned); },
-                           .table = [&] { return plans_table(planned); }};
+  const Formats formats = {
+      .text = [&] { return plans_text(planned); },
+      .json = [&] { return plans_json(planned); },
+      .table = [&] { return plans_table(planned); },
+      .markdown = [&] { return markdown_of(plans_json(planned), plans_table(planned), "Plans"); }};
   if (Status ok = write_result(globals, formats); !ok) return forward(ok);
   return Exit::kSuccess;
 }

@@ -10,6 +10,7 @@
 #include "cli/output/result.h"
 #include "cli/recommending/amounts.h"
 #include "cli/recommending/evaluate.h"
+#include "cli/report/markdown.h"
 #include "cli/report/report.h"
 #include "sim/base/text.h"
 
@@ -98,7 +99,12 @@ Result<Exit> run(const Options& options, const Globals& globals) {
     return forward(ok);
   const Formats formats = {.text = [&] { return recommend_text(recommended); },
                            .json = [&] { return recommend_json(recommended); },
-                           .table = [&] { return recommend_table(recommended); }};
+                           .table = [&] { return recommend_table(recommended); },
+                           .markdown =
+                               [&] {
+                                 return markdown_of(recommend_json(recommended),
+                                                    recommend_table(recommended), "Options");
+                               }};
   if (Status ok = write_result(globals, formats); !ok) return forward(ok);
   return Exit::kSuccess;
 }

@@ -97,14 +97,36 @@ std::string target_part(const Json& document) {
   return time + (cost.empty() ? "" : " and " + cost) + " to the target";
 }
 
-std::string simulated(const Json& document) {
-  const std::string input = text_at(document, "job.input");
-  const double ranks = number_at(document, "job.ranks").value_or(0);
+/// "16 × a100_sxm4_40 + 8 × h100_sxm5_80"
+std::string devices_text(const Json& document) {
   std::string devices;
   for (const Json& use : list_at(document, "job.devices"))
     devices += fmt::format("{}{} × {}", devices.empty() ? "" : " + ",
                            grouped(static_cast<std::uint64_t>(number_at(use, "ranks").value_or(0))),
                            text_at(use, "device"));
+  return devices;
+}
+
+/// "data 8, tensor 2, ZeRO-1, microbatch 4": of a plan what is not as if it were left out.
+std::string plan_text(const Json& document) {
+  std::string text;
+  const auto add = [&text](const std::string& part) { text += (text.empty() ? "" : ", ") + part; };
+  for (const char* split : {"data", "tensor", "pipeline", "context", "expert"})
+    if (const auto n = number_at(document, fmt::format("plan.{}", split)); n && *n > 1)
+      add(fmt::format("{} {}", split, *n));
+  if (const auto zero = number_at(document, "plan.zero"); zero && *zero > 0)
+    add(fmt::format("ZeRO-{}", *zero));
+  if (const auto samples = number_at(document, "plan.microbatch"))
+    add(fmt::format("microbatch {}", *samples));
+  if (const std::string kept = text_at(document, "plan.recompute"); !kept.empty() && kept != "none")
+    add(kept + " recomputation");
+  return text;
+}
+
+std::string simulated(const Json& document) {
+  const std::string input = text_at(document, "job.input");
+  const double ranks = number_at(document, "job.ranks").value_or(0);
+  std::string devices = devices_text(document);
   if (devices.empty()) devices = text_at(document, "cluster");
   const std::string head =
       input.empty() ? fmt::format("{} on {}", text_at(document, "job.workload"), devices)
@@ -140,12 +162,16 @@ std::string edited(const Json& document) {
 std::string planned(const Json& document) {
   const Json::Array& best = list_at(document, "best");
   const auto seen = number_at(document, "candidates_seen");
-  const std::string head =
+  const std::string plans =
       seen ? fmt::format("{} plans seen", grouped(static_cast<std::uint64_t>(*seen))) : "";
-  if (best.empty()) return join_parts(head, {"none fits"});
-  return join_parts(head,
-                    {range_text(best.front(), "step_time", time_text, " a step with the best"),
-                     memory_part(best.front()), largest_part(best.front())});
+  const std::string workload = text_at(document, "job.workload");
+  if (best.empty()) return join_parts(workload, {plans, "none fits"});
+  const std::string plan = plan_text(best.front());
+  const std::string head = fmt::format("{} on {}{}{}", workload, devices_text(best.front()),
+                                       plan.empty() ? "" : ", ", plan);
+  return join_parts(
+      head, {range_text(best.front(), "step_time", time_text, " a step"), memory_part(best.front()),
+             largest_part(best.front()), "best of " + plans});
 }
 
 std::string recommended(const Json& document) {
@@ -153,10 +179,11 @@ std::string recommended(const Json& document) {
   if (options.empty()) return "No instance meets the target";
   const Json& best = options.front();
   const auto count = number_at(best, "count");
+  const std::string plan = plan_text(best);
   return join_parts(
-      fmt::format("{}{}",
+      fmt::format("{} on {}{}{}{}", text_at(document, "job.workload"),
                   count ? fmt::format("{} × ", grouped(static_cast<std::uint64_t>(*count))) : "",
-                  text_at(best, "instance")),
+                  text_at(best, "instance"), plan.empty() ? "" : ", ", plan),
       {range_text(best, "time_to_target", time_text, " to the target"),
        range_text(best, "cost_to_target", money_text),
        fmt::format("first of {}", counted(options.size(), "option"))});
@@ -165,11 +192,32 @@ std::string recommended(const Json& document) {
 std::string checked(const Json& document) {
   const auto change = number_at(document, "step_time.change");
   const auto change_value = change ? change : number_at(document, "step_time.change.value");
-  std::size_t significant_ops = 0;
-  for (const Json& op : list_at(document, "ops")) significant_ops += is_true_at(op, "significant");
+  std::string ops, runs, recordings;
+  if (at(document, "ops") != nullptr) {
+    std::size_t changed = 0;
+    for (const Json& op : list_at(document, "ops")) changed += is_true_at(op, "significant");
+    ops = fmt::format("{} changed significantly", counted(changed, "op"));
+  }
+  if (at(document, "history") != nullptr)
+    runs = fmt::format("{} in {}", counted(list_at(document, "history.runs").size(), "run"),
+                       counted(list_at(document, "history.segments").size(), "segment"));
+  if (at(document, "predictions") != nullptr)
+    recordings =
+        fmt::format("{} predicted", counted(list_at(document, "predictions").size(), "recording"));
   return join_parts(fmt::format("Verdict: {}", text_at(document, "verdict")),
                     {change_value ? fmt::format("step time {}", signed_percent(*change_value)) : "",
-                     fmt::format("{} changed significantly", counted(significant_ops, "op"))});
+                     ops, runs, recordings});
+}
+
+/// Of an input pipeline.
+std::string fed(const Json& document) {
+  const auto rate = [](double per_s) { return significant(per_s, 4) + " samples/s"; };
+  const auto stall = number_at(document, "stall");
+  return join_parts(
+      range_text(document, "rate", rate),
+      {"bounded by " + text_at(document, "bottleneck"),
+       stall ? fmt::format("the accelerator waits for input {:.0f} % of its time", *stall * 100)
+             : ""});
 }
 
 /// Of jobs on the same devices.
@@ -192,6 +240,7 @@ std::string sentence_of(const Json& document) {
   if (command == "plan") return planned(document);
   if (command == "recommend") return recommended(document);
   if (command == "check") return checked(document);
+  if (command == "input") return fed(document);
   return "";
 }
 

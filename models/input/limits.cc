@@ -60,14 +60,4 @@ std::string to_string(const Pipeline& p, const Limit& limit) {
   return std::string(kind);
 }
 
-double delay_and_server_rate(std::uint32_t customers, Seconds delay, Seconds service) {
-  double queue = 0, rate = 0;
-  for (std::uint32_t n = 1; n <= customers; ++n) {
-    const double response = service.s() * (1 + queue);
-    rate = n / (response + delay.s());
-    queue = rate * response;
-  }
-  return rate;
-}
-
 }  // namespace rehearse::input

@@ -28,9 +28,4 @@ std::vector<Limit> limits_of(const Pipeline& pipeline);
 /// "threads of decode", "bandwidth of s3", "host cores".
 std::string to_string(const Pipeline& pipeline, const Limit& limit);
 
-/// A closed network of `customers` that think for `delay` and are then served one at a time,
-/// exponentially, `service` in the mean: requests per second, exactly (mean value analysis, Reiser
-/// and Lavenberg, J. ACM 27(2), 1980). The knee that the two asymptotes lack.
-double delay_and_server_rate(std::uint32_t customers, Seconds delay, Seconds service);
-
 }  // namespace rehearse::input

@@ -307,8 +307,8 @@ Lowered lower(const Pipeline& pipeline, std::uint64_t units, Start begin, GraphB
   store::Random step_random(store::mixed(pipeline.seed) ^ stages.size());
 
   // Takes are made in an order in which every edge leads to a later one, each stage as far ahead as
-  // its queue lets it: `ended[i][k]` is with what take k
-  // of stage i has ended, `in_order` with what it and all before it have.
+  // its queue lets it: `ended[i][k]` is with what take k of stage i has ended, `in_order` with what
+  // it and all before it have.
   std::vector<std::vector<OpId>> ended(stages.size()), in_order(stages.size());
   const auto given = [&](std::size_t i) -> const std::vector<OpId>& {
     return stages[i].ordered ? in_order[i] : ended[i];
@@ -402,17 +402,19 @@ Lowered lower(const Pipeline& pipeline, std::uint64_t units, Start begin, GraphB
   return lowered;
 }
 
+double ops_to_choose(const Stage& stage) {
+  const bool chooses = stage.threads > 1 && (stage.source || stage.serial.mean.s() > 0);
+  return chooses ? 0.25 * kReach * stage.threads : 0;
+}
+
 double ops_of(const Pipeline& pipeline, double units) {
   const Counts counts = counts_of(pipeline);
   double ops = pipeline.step ? 1 : 0;
   for (std::size_t i = 0; i < counts.takes.size(); ++i) {
     const Stage& stage = pipeline.stages[i];
-    // Choosing among the last rounds of many threads is the most of the work.
-    const bool chooses = stage.threads > 1 && (stage.source || stage.serial.mean.s() > 0);
     const auto room = static_cast<double>(room_behind(pipeline.stages, i));
     const double places = room > kMostPlaces ? 0 : 0.25 * kReach * room;
-    ops += (3 + places) * counts.takes[i] +
-           (3 + (chooses ? 0.25 * kReach * stage.threads : 0)) * counts.visits[i];
+    ops += (3 + places) * counts.takes[i] + (3 + ops_to_choose(stage)) * counts.visits[i];
   }
   return ops * units;
 }

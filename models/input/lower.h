@@ -35,6 +35,10 @@ Lowered lower(const Pipeline& pipeline, std::uint64_t units, Start start,
 /// Units of stage i that can be in its own hands, waiting behind it, and in the hands of the next.
 std::uint64_t room_behind(const std::vector<Stage>& stages, std::size_t i);
 
+/// Of the ops of a visit those that choose among the last rounds of its worker's threads: with many
+/// threads they are the most of the work.
+double ops_to_choose(const Stage& stage);
+
 /// Ops that `lower` would add, roughly: for refusing what would take too long.
 double ops_of(const Pipeline& pipeline, double units);
 

@@ -86,6 +86,16 @@ bool all_recorded(const Pipeline& pipeline) {
   });
 }
 
+/// What to have less of where a run would take too long.
+std::string way_out(const Pipeline& pipeline, const Counts& counts) {
+  for (std::size_t i = 0; i < pipeline.stages.size(); ++i)
+    if (const Stage& stage = pipeline.stages[i];
+        ops_to_choose(stage) * counts.visits[i] > ops_of(pipeline, 1) / 2)
+      return fmt::format("fewer threads than the {} of each worker of '{}'", stage.threads,
+                         stage.name);
+  return "smaller batches, shuffle buffers and queues have the same rate";
+}
+
 }  // namespace
 
 Result<Flow> simulate(const Pipeline& pipeline) {
@@ -101,8 +111,7 @@ Result<Flow> simulate(const Pipeline& pipeline) {
   if (units * per_unit > kMostOps)
     return fail(fmt::format("{:.0f} units of '{}' of {:.3g} ops each are due to see its rate",
                             units, pipeline.stages.back().name, per_unit),
-                fmt::format("{:g} ops at most", kMostOps),
-                "smaller batches, shuffle buffers and queues have the same rate");
+                fmt::format("{:g} ops at most", kMostOps), way_out(pipeline, counts));
   const std::vector<Limit> limits = limits_of(pipeline);
   if (limits.empty())
     return fail("no stage takes any time", "a time, a read or a step of the accelerator");

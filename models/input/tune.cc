@@ -30,8 +30,7 @@ double fixed_bound(const Pipeline& pipeline) {
 }
 
 /// The program for a host of which `most_busy` threads work at a time, which is how fast a core is.
-/// Rates are in units of `scale`, so that all
-/// coefficients are of the order of threads.
+/// Rates are in units of `scale`, so that all coefficients are of the order of threads.
 class Program {
  public:
   Program(const Pipeline& pipeline, double most_busy, Bytes memory_left) : pipeline_(pipeline) {

@@ -1,7 +1,5 @@
 #include "models/store/cache.h"
 
-#include <cmath>
-
 #include <fmt/core.h>
 
 #include "models/store/policies.h"
@@ -53,9 +51,5 @@ Result<Traffic> run(const KeyStream& stream, const Cache& cache) {
   }
   return run_next_use(stream, cache.capacity, cache.batches);
 }
-
-double permutation_misses_next_use(double b) { return 1 - b; }
-
-double permutation_hits_lru(double b) { return b >= 1 ? 1 : b + (1 - b) * std::log1p(-b); }
 
 }  // namespace rehearse::store

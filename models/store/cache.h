@@ -67,9 +67,4 @@ struct Traffic {
 /// Runs the cache. Fails on a readahead of 0, or with another policy than kLru.
 Result<Traffic> run(const KeyStream& stream, const Cache& cache);
 
-/// Closed forms for epochs of fresh permutations of all keys, of which the cache holds the share
-/// `b`, from the second epoch on: see docs/concepts/store.md.
-double permutation_misses_next_use(double b);  ///< 1 - b
-double permutation_hits_lru(double b);         ///< b + (1 - b) ln(1 - b)
-
 }  // namespace rehearse::store

@@ -1,5 +1,6 @@
 // input: the example, its JSON, and what is wrong with a file.
 #include <catch2/catch.hpp>
+#include <fmt/core.h>
 
 #include "tests/support/json_check.h"
 #include "tests/support/rehearse.h"
@@ -58,6 +59,28 @@ TEST_CASE("input: advice removes the bottleneck, and says so where it cannot") {
                             Contains("bottleneck: accelerator"));
 }
 
+TEST_CASE("input: advice that takes too long to simulate is what the law allows") {
+  const std::string file =
+      test::write_scratch("long.yaml",
+                          "sources: [{name: s, latency: 1 ms}]\n"
+                          "stages: [{name: fetch, time: 1 ms, read: {from: s, bytes: 1 MB}},\n"
+                          "         {name: batch, batch: 4096, time: 60 s}]\n")
+          .string();
+  const Json json = analysed(file);
+  CHECK_FALSE(json["advice"].empty());
+  CHECK_FALSE(json["tuned"].contains("rate"));
+  CHECK(json["tuned"]["allowed"]["value"] > json["rate"]["value"]);
+  const Ran text = test::rehearse({"input", file});
+  CHECK_THAT(text.out, Contains("which allows") && Contains("too long to simulate"));
+}
+
+TEST_CASE("input: a comment for a pull request begins with the rate and its bound") {
+  const Ran ran =
+      test::rehearse({"input", "examples/pipelines/imagenet_s3.yaml", "--format", "markdown"});
+  CHECK_THAT(ran.out, Catch::StartsWith("**") && Contains("samples/s") && Contains("bounded by") &&
+                          Contains("<details><summary>Stages</summary>"));
+}
+
 TEST_CASE("input: the same file gives the same bytes") {
   const std::string file =
       test::write_scratch("random.yaml",
@@ -78,6 +101,12 @@ TEST_CASE("input: mistakes end with one line each") {
     return ran.errors;
   };
   CHECK_THAT(refused("stages: [{name: a, time: 5 m}]\n"), Contains("wrong.yaml:1:"));
+  for (const char* threads : {"threads: 1024", "workers: 4, threads: 512"})
+    CHECK_THAT(refused(fmt::format("sources: [{{name: s, latency: 1 ms}}]\n"
+                                   "stages: [{{name: a, {}, read: {{from: s, bytes: 1 MB}}, "
+                                   "time: 1 ms, serial: 1 us}}]\n",
+                                   threads)),
+               Contains("fewer threads than the") && Contains("'a'"));
   CHECK_THAT(refused("stages: [{name: a}]\n"), Contains("wrong.yaml: no stage takes any time"));
   CHECK_THAT(refused("host: {cores: 1, memory: 1 MB}\n"
                      "stages: [{name: a, time: 1 ms, worker_memory: 2 MB}]\n"),

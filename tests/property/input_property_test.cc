@@ -97,6 +97,19 @@ TEST_CASE("input: constant times and queues with room reach the bound") {
   }
 }
 
+/// A closed network of `customers` that think for `delay` and are then served one at a time,
+/// exponentially, `service` in the mean: requests per second, exactly (mean value analysis, Reiser
+/// and Lavenberg, J. ACM 27(2), 1980).
+double delay_and_server_rate(std::uint32_t customers, Seconds delay, Seconds service) {
+  double queue = 0, rate = 0;
+  for (std::uint32_t n = 1; n <= customers; ++n) {
+    const double response = service.s() * (1 + queue);
+    rate = n / (response + delay.s());
+    queue = rate * response;
+  }
+  return rate;
+}
+
 TEST_CASE("input: a delay and a server have the knee of mean value analysis") {
   for (const std::uint32_t threads : {1U, 2U, 4U, 8U, 16U, 30U}) {
     const ServiceTime delay{.mean = Seconds::ms(160), .exponential = 1};

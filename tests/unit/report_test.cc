@@ -65,11 +65,54 @@ TEST_CASE("answers of other commands") {
   Json none = json_root("plan");
   none["candidates_seen"] = 12;
   none["best"] = Json::array();
-  CHECK(answer_of(none) == "12 plans seen: none fits");
+  CHECK(answer_of(none) == "12 plans seen; none fits");
+  none["job"] = {{"workload", "gpt_7b"}, {"devices", 128}};
+  CHECK(answer_of(none) == "gpt_7b: 12 plans seen; none fits");
+  Json best = simulated("gpt_7b");
+  best["plan"] = {{"data", 8}, {"tensor", 16},      {"pipeline", 1},
+                  {"zero", 1}, {"microbatch", 2.0}, {"recompute", "selective"}};
+  none["best"].push_back(best);
+  CHECK(answer_of(none) ==
+        "gpt_7b on 128 × a100_sxm4_40, data 8, tensor 16, ZeRO-1, microbatch 2, selective "
+        "recomputation: 1.94 s a step (1.86 – 2.03 s); 62 % of the step is compute; best of 12 "
+        "plans seen");
+  const auto rented = [](Json plan) {
+    Json option = {{"instance", "p4d.24xlarge"},
+                   {"count", 16},
+                   {"time_to_target", predicted(457920, 440000, 480000, "s")},
+                   {"cost_to_target", predicted(44000, 42000, 47000, "USD")}};
+    option["plan"] = std::move(plan);
+    Json rent = json_root("recommend");
+    rent["job"]["workload"] = "gpt_7b";
+    rent["options"].push_back(std::move(option));
+    return answer_of(rent);
+  };
+  CHECK(rented({{"data", 128}, {"microbatch", 4.0}}) ==
+        "gpt_7b on 16 × p4d.24xlarge, data 128, microbatch 4: 5.30 days to the target (5.09 – "
+        "5.56 days); 44.0 k USD (42.0 – 47.0 k USD); first of 1 option");
+  CHECK(rented(nullptr).starts_with("gpt_7b on 16 × p4d.24xlarge: 5.30 days"));
+  Json fed = json_root("input");
+  fed["rate"] = predicted(2040, 2000, 2080, "1/s");
+  fed["bottleneck"] = "threads of decode";
+  fed["stall"] = 0.5;
+  CHECK(answer_of(fed) ==
+        "2040 samples/s (2000 – 2080 samples/s): bounded by threads of decode; the accelerator "
+        "waits for input 50 % of its time");
   Json check = json_root("check");
   check["verdict"] = "fail";
   check["step_time"] = {{"change", 0.046}};
-  CHECK(answer_of(check) == "Verdict: fail: step time +4.60 %; 0 ops changed significantly");
+  CHECK(answer_of(check) == "Verdict: fail: step time +4.60 %");
+  check["ops"].push_back({{"significant", true}});
+  CHECK(answer_of(check) == "Verdict: fail: step time +4.60 %; 1 op changed significantly");
+  Json series = json_root("check");
+  series["verdict"] = "pass";
+  series["history"]["runs"].push_back(1);
+  series["history"]["segments"].push_back(1);
+  CHECK(answer_of(series) == "Verdict: pass: 1 run in 1 segment");
+  Json guarded = json_root("check");
+  guarded["verdict"] = "pass";
+  guarded["predictions"].push_back(1);
+  CHECK(answer_of(guarded) == "Verdict: pass: 1 recording predicted");
   CHECK(answer_of(json_root("catalog")).empty());
   Json together = json_root("simulate");
   together["tenants"].push_back({{"name", "bert.yaml"},

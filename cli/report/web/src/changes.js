@@ -1,6 +1,6 @@
 // Of a check: the limits and which of them hold, how the steps of both runs lie, and which ops
 // changed by more than noise.
-import { axisX, axisY, dot, gridX, ruleX } from "@observablehq/plot";
+import { axisX, axisY, dot, gridX, gridY, line, ruleX } from "@observablehq/plot";
 import { chart } from "./chart.js";
 import { el, section, table } from "./dom.js";
 import { axisUnit, count, quantity, signed, text, words } from "./format.js";
@@ -41,16 +41,41 @@ function steps(d) {
   }))];
 }
 
+/// A series of runs as points, its segments as lines with their bands' ends said in the table.
+function history(h) {
+  if (!h?.runs?.length) return null;
+  const [factor, unit] = axisUnit(h.runs.map((r) => r.step_time.value), "s");
+  const points = h.runs.map((r, i) => ({ run: i + 1, time: r.step_time.value / factor, source: r.source }));
+  const levels = h.segments.flatMap((s, i) => [{ segment: i, run: s.first + 1, time: s.begin.value / factor },
+    { segment: i, run: s.first + s.runs, time: s.end.value / factor }]);
+  return [el("h3", {}, "The runs, and the segments that they make"),
+    chart(`Step times of ${count(h.runs.length)} runs in ${count(h.segments.length)} segments`, (width) => ({
+      height: 220, marginBottom: 46, marginTop: 16, x: { inset: 12 }, y: { nice: true, inset: 8 },
+      marks: [gridY({ stroke: "var(--line)", strokeOpacity: 1, ticks: 4 }),
+        dot(points, { x: "run", y: "time", r: 4, fill: "var(--idle)", title: (p) => `${p.source}: ${text(p.time * factor, "s")}` }),
+        line(levels, { x: "run", y: "time", z: "segment", stroke: "var(--accent)", strokeWidth: 2 }),
+        axisX({ label: "run, oldest first", labelOffset: 42, ticks: Math.min(h.runs.length, Math.max(3, width / 120)), tickFormat: (n) => (Number.isInteger(n) ? String(n) : "") }),
+        axisY({ label: `step time (${unit})`, ticks: 4 })],
+    })),
+    table("Segments of the history", [{ name: "from run", right: true, cell: (s) => count(s.first + 1) }, { name: "runs", right: true, cell: (s) => count(s.runs) },
+      { name: "shape", cell: (s) => s.shape }, { name: "begins at", right: true, cell: (s) => quantity(s.begin) }, { name: "ends at", right: true, cell: (s) => quantity(s.end) },
+      { name: "jump", right: true, cell: (s) => (s.jump === undefined ? "–" : signed(s.jump)) }], h.segments)];
+}
+
+/// Why a prediction of a recording is judged as it is.
+const why = (f) => f.message ?? f.trouble ?? `step ${signed(f.step_error)} off${f.before ? `, before ${signed(f.before.step_error)}` : ""}`;
+
 export function changes({ document: d }) {
   const ops = d.ops?.[0]?.baseline === undefined ? [] : [...d.ops].sort((a, b) => Number(b.significant) - Number(a.significant)
     || Math.abs(value(b.change) ?? 0) - Math.abs(value(a.change) ?? 0));
-  const limits = d.limits ?? d.findings ?? [];
-  if (!ops.length && !limits.length) return null;
+  const asked = d.findings ?? d.limits ?? d.predictions ?? [];
+  if (!ops.length && !asked.length) return null;
   const changed = ops.filter((op) => op.significant).length;
   const quantities = Object.entries({ step_time: d.step_time, ...d.quantities }).filter(([, q]) => q?.baseline).map(([name, q]) => ({ ...q, name: words(name) }));
   return section("changed", "What changed?", ops.length ? `${count(changed)} of ${count(ops.length)} ops changed by more than noise.` : null,
-    limits.length ? table("Limits", [{ name: "limit", cell: (l) => words(l.name) },
-      { name: "verdict", cell: (l) => el(l.verdict === "fail" ? "b.bad" : "b", {}, l.verdict) }, { name: "why", cell: (l) => l.message }], limits) : null,
+    asked.length ? table("Verdicts", [{ name: d.predictions ? "recording" : "what was asked", cell: (f) => (d.predictions ? f.name : words(f.name)) },
+      { name: "verdict", cell: (f) => el(f.verdict === "fail" ? "b.bad" : "b", {}, f.verdict) }, { name: "why", cell: why }], asked) : null,
+    history(d.history),
     steps(d),
     quantities.length ? [el("h3", {}, "Of a step"), compared("Quantities of a step, candidate against baseline", "quantity", quantities)] : null,
     ops.length ? [el("h3", {}, "Of its ops"), compared("Ops, candidate against baseline", "op", ops.slice(0, 60))] : null);

@@ -73,7 +73,8 @@ const of = {
 };
 
 export function figures({ document: d }) {
-  const cards = (of[d.command]?.(d) ?? []).filter((c) => c && (c.plain || typeof c.q?.value === "number"));
+  // Of jobs beside each other their table says it; the document has no step of one job.
+  const cards = (d.tenants ? [] : of[d.command]?.(d) ?? []).filter((c) => c && (c.plain || typeof c.q?.value === "number"));
   if (!cards.length) return null;
   return el("div.figures", { role: "list", "aria-label": "Key figures with 90 % intervals" }, cards.map(card));
 }

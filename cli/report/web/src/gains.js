@@ -12,7 +12,7 @@ function changesOf({ document: d, gains }) {
   const step = d.step_time?.value;
   for (const c of d.what_would_help ?? [])
     rows.push({ what: c.change, gain: 1 - c.step_time.value / step, step: c.step_time.value, ideal: true, cost: "the most that it can be worth" });
-  return rows.filter((r) => r.gain > 0.0005).sort((a, b) => b.gain - a.gain).slice(0, 12);
+  return rows.filter((r) => r.gain >= 0.002).sort((a, b) => b.gain - a.gain).slice(0, 12);
 }
 
 export function whatHelps(data) {

@@ -2,7 +2,7 @@
 import { areaY, axisX, axisY, dot, gridY, ruleY, text as label } from "@observablehq/plot";
 import { chart } from "./chart.js";
 import { el, section, table } from "./dom.js";
-import { parts as apart, percent, quantity, text } from "./format.js";
+import { axisUnit, percent, quantity, text } from "./format.js";
 import { MEMORY, MEMORY_TITLE, swatch } from "./meaning.js";
 
 const GIB = 2 ** 30;
@@ -10,7 +10,7 @@ const GIB = 2 ** 30;
 function picture(curve) {
   const used = MEMORY.filter(([part]) => curve.bytes[part].some((b) => b > 0));
   const total = curve.time_s.map((_, i) => used.reduce((sum, [part]) => sum + curve.bytes[part][i], 0) / GIB);
-  const [, unit] = apart(curve.end_s, "s"), factor = curve.end_s / Number(apart(curve.end_s, "s")[0].replace(/\s/g, "") || 1) || 1;
+  const [factor, unit] = axisUnit([curve.end_s], "s");
   const bands = [];
   // Steps: what a moment holds stays until the next.
   let below = total.map(() => 0);
@@ -40,26 +40,31 @@ export function memory({ memory: m, document: d }) {
   const parts = d.memory_per_device?.parts;
   if (!m?.curves?.length && !parts) return null;
   const peak = d.memory_per_device;
-  const rows = MEMORY.filter(([part]) => parts?.[part]?.value > 0).map(([part, color]) => ({ part, color, q: parts[part] }));
-  const total = rows.reduce((sum, r) => sum + r.q.value, 0);
-  const holder = el("div");
+  const holder = el("div"), taken = el("div");
+  const list = (what, bytes) => {
+    const rows = MEMORY.map(([part, color]) => ({ part, color, b: bytes(part) })).filter((r) => r.b > 0);
+    const total = rows.reduce((sum, r) => sum + r.b, 0);
+    taken.replaceChildren(...(rows.length ? [table(what, [
+      { name: "at the peak", cell: (r) => [swatch(`var(--${r.color})`), MEMORY_TITLE[r.part]] },
+      { name: "", right: true, cell: (r) => text(r.b, "B") },
+      { name: "share", right: true, cell: (r) => percent(r.b / total) }], rows)] : []));
+  };
   const curves = m?.curves ?? [];
   const order = [...curves].sort((a, b) => share(b) - share(a));
   const show = (name) => {
     const curve = curves.find((c) => c.name === name);
     holder.replaceChildren(picture(curve));
+    list(`What takes the memory of ${name} at the peak`, (part) => curve.bytes[part][curve.peak]);
   };
   const choice = curves.length > 1 ? el("label", {}, "stage ", el("select", { onchange: (e) => show(e.target.value) },
     order.map((c, i) => el("option", { value: c.name }, c.name + (i === 0 ? " (fullest)" : ""))))) : null;
   if (order.length) show(order[0].name);
+  else list("What takes the memory at the peak", (part) => parts[part]?.value);
   return section("fit", "Does it fit?",
     peak ? `${quantity(peak)} of ${quantity(peak.usable)} on the fullest device: ${peak.verdict}.` : null,
     choice ? el("div.tools", {}, choice, m.stages > curves.length ? el("span.quiet", {}, ` the ${curves.length} fullest of ${m.stages} stages`) : null) : null,
     el(curves.length ? "div.beside" : "div", {}, curves.length ? holder : null,
-      rows.length ? table("What takes the memory at the peak", [
-        { name: "at the peak", cell: (r) => [swatch(`var(--${r.color})`), MEMORY_TITLE[r.part]] },
-        { name: "", right: true, cell: (r) => quantity(r.q) },
-        { name: "share", right: true, cell: (r) => percent(r.q.value / total) }], rows) : null),
+      taken),
     d.remedies?.length ? [el("h3", {}, "What would make it fit"), el("ul", {}, d.remedies.map((r) => el("li", {}, r)))] : null);
 }
 function share(curve) {

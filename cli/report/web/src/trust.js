@@ -44,7 +44,8 @@ export function trust(data) {
   const problems = (d.problems ?? []).map((p) => `${p.kind} (${p.severity}), ${count(p.count)} times, first at ${p.first}`);
   const explained = d.residual_share === undefined ? null : el("p", {}, `Device ops start ${percent(d.kernel_start_error ?? 0, 2)} of a step off (median); ${percent(d.residual_share, 2)} of the recording no rule explains.`);
   const content = [explained, provenance(d), steps(d), accuracy(data.accuracy), list("Warnings", d.warnings, "warnings"),
-    list("Problems of the recording", problems, "warnings"), list("What was assumed", d.notes, "notes")].filter(Boolean);
+    list("Problems of the recording", problems, "warnings"), list("What was assumed", d.notes, "notes"),
+    list("What the first option rests on", d.options?.[0]?.notes, "notes")].filter(Boolean);
   if (d.conditions?.source) content.push(el("p.quiet", {}, `Conditions: ${d.conditions.source}.`));
   if (!content.length) return null;
   return section("trust", "Why should I believe it?", "Bands and ranges are 90 % intervals.", ...content);

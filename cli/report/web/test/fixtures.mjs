@@ -11,13 +11,16 @@ export function recommend() {
   for (const [provider, instance, price, speed] of kinds)
     for (const count of [1, 2, 4, 8, 16]) {
       const hours = 40000 / (speed * count ** 0.93), cost = hours * price * count;
-      options.push({ provider, instance, count, region: `${provider}-1`, gpus: count * 8, plan: { data: count * 2, tensor: 4, pipeline: 1, zero: 1, microbatch: 2, schedule: "1f1b", recompute: "selective" },
-        time_to_target: q(hours * 3600, "s"), cost_to_target: q(cost, "USD"), energy: q(hours * count * 5.2 * 3.6e6, "J", 0.2), carbon: q(hours * count * 5.2 * (provider === "gcp" ? 90 : 380), "gCO2e", 0.2), stalls: {} });
+      options.push({ provider, instance, count, gpus: count * 8, meets: true, plan: { data: count * 2, tensor: 4, pipeline: 1, context: 1, expert: 1, expert_tensor: 1, interleave: 1, split: "blocks",
+          schedule: "1f1b", zero: 1, sequence_parallel: false, synchronization: "all_reduce", offload: "none", placement: "stages_apart", microbatch: 2, recompute: "selective" },
+        step_time: q(20 / count, "s"), storage_cost: { value: 20, unit: "USD" }, transfer_cost: { value: 0, unit: "USD" }, notes: [`price: ${instance} on demand, ${price} USD/h, of 2025`],
+        time_to_target: q(hours * 3600, "s"), cost_to_target: q(cost, "USD"), energy: q(hours * count * 5.2 * 3.6e6, "J", 0.2), carbon: q(hours * count * 5.2 * (provider === "gcp" ? 90 : 380), "gCO2e", 0.2), stalls: { network: { value: 0.1, unit: "s", share: 0.005 * count } } });
     }
   options.sort((a, b) => a.cost_to_target.value - b.cost_to_target.value);
   let fastest = Infinity;
   const pareto = options.map((o, i) => [o, i]).filter(([o]) => o.time_to_target.value < fastest && ((fastest = o.time_to_target.value), true)).map(([, i]) => i);
-  return { schema: "rehearse/1", command: "recommend", options, pareto, why: ["the cheapest that meets the deadline of 5 days", "prices of 2025-11-01"], warnings: ["prices are 13 months old: --prices FILE overrides them"], notes: [] };
+  return { schema: "rehearse/1", command: "recommend", job: { workload: "gpt_7b" }, options, pareto, why: ["the cheapest that meets the deadline of 5 days"],
+    offers: { seen: 30, ruled_out: 5, impossible: 0, why_impossible: "" }, warnings: ["input and fetch stalls are not known: the job does not say how it is fed"] };
 }
 
 export function plan() {
@@ -36,16 +39,17 @@ export function check() {
   return { schema: "rehearse/1", command: "check", verdict: "fail", step_time: { baseline: q(0.412, "s", 0.01, "recorded"), candidate: q(0.431, "s", 0.01, "recorded"), change: 0.046, change_low: 0.04, change_high: 0.053, significant: true },
     baseline: { source: "before.json", steps: 20, step_times_s: Array.from({ length: 20 }, (_, i) => 0.41 + (i % 5) * 1e-3) },
     candidate: { source: "after.json", steps: 20, step_times_s: Array.from({ length: 20 }, (_, i) => 0.429 + (i % 5) * 1e-3) },
+    findings: [{ name: "step_time", verdict: "fail", message: "+4.60 %: a rise of +3 % is too much", file: "after.json" }],
     limits: [{ name: "step_time", verdict: "fail", allowed: "+3 %", message: "+4.60 %: a rise of +3 % is too much" }],
     ops: names.map((name, i) => ({ name, baseline: { value: 0.1 / (i + 1), unit: "s" }, candidate: { value: 0.1 / (i + 1) * (1 + (i % 2 ? 0.08 : -0.002)), unit: "s" }, change: i % 2 ? 0.08 : -0.002, significant: i % 2 === 1 })), warnings: [] };
 }
 
-/// Two jobs on the same devices.
-export function tenants() {
+/// Two jobs on the same devices, of whichever command runs them.
+export function tenants(command = "simulate") {
   const none = q(0, "s");
   const tenant = (name, alone, lost) => ({ name, alone: q(alone, "s"), beside: q(alone + lost, "s", 0.3), slowdown: { value: 1 + lost / alone, low: 1, high: 3, unit: "1" },
     loss: { total: q(lost, "s"), compute: q(lost * 0.75, "s"), memory_bandwidth: q(lost * 0.25, "s"), waiting: none, changes: none, communication: none }, periods: 31 });
-  return { schema: "rehearse/1", command: "simulate", share: { policy: "mps" }, tenants: [tenant("bert.yaml", 0.064, 0.01), tenant("resnet.yaml", 0.02, 0.03)], warnings: [] };
+  return { schema: "rehearse/1", command, share: { policy: "mps" }, tenants: [tenant("bert.yaml", 0.064, 0.01), tenant("resnet.yaml", 0.02, 0.03)], warnings: [] };
 }
 
 function pack(lanes) {

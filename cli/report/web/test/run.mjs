@@ -39,6 +39,8 @@ function written(name, ...words) {
   return path;
 }
 
+const rented = () => written("rent", "recommend", "examples/jobs/mpt_7b_rent.yaml", "--deadline", "30 days");
+
 /// Opens a page; fails the test on an error in it, or where it asks for anything but itself.
 async function open(path, options = {}) {
   const page = await browser.newPage({ viewport: { width: 1280, height: 900 }, colorScheme: "light", ...options });
@@ -64,7 +66,8 @@ const titles = (page) => page.$$eval("h2", (all) => all.map((h) => h.textContent
 
 const simulated = written("simulate", "simulate", "examples/jobs/gpt2_xl_mixed.yaml");
 const large = written("large", "simulate", "examples/jobs/gpt_175b.yaml");
-const replayed = written("replay", "replay", "examples/recordings/three_steps.json");
+const recording = "examples/recordings/three_steps.json";
+const replayed = written("replay", "replay", recording);
 
 const tests = {
   async "simulate has the sections of a step, no error and no request"() {
@@ -216,12 +219,75 @@ const tests = {
     await close(plan);
     const shared = await open(pageOf("shared", fixtures.tenants()));
     assert.deepEqual(await titles(shared), ["What does each lose?", "Again, please"]);
+    const replayed = await open(pageOf("shared-replay", fixtures.tenants("replay")));
+    assert.deepEqual(await titles(replayed), ["What does each lose?", "Again, please"]);
+    await close(replayed);
     assert.match(await shared.textContent("#tenants tbody"), /resnet\.yaml.*20\.0\sms.*50\.0\sms.*2\.50/s);
     await close(shared);
     const check = await open(pageOf("check", fixtures.check()));
     assert.deepEqual(await titles(check), ["What changed?", "Again, please"]);
     assert.match(await check.textContent("[aria-label^=Ops] tbody tr"), /flash_fwd.*\+8\.0.*significant/);
     await close(check);
+  },
+
+  async "pages that the program writes: plan, recommend, check, and jobs beside each other"() {
+    const plan = await open(written("plan", "plan", "examples/jobs/gpt2_xl_search.yaml"));
+    assert.deepEqual((await titles(plan)).slice(0, 2), ["Which should I take?", "Where does a step go?"]);
+    assert.match(await plan.textContent("h1"), /gpt2_xl on 8 × a100_sxm4_40.*data \d.*a step/);
+    assert.ok(await plan.locator(".options tbody tr").count() >= 10);
+    assert.ok(await plan.locator("svg [data-option]").count() >= 10);
+    assert.match(await plan.textContent("#again"), /how fast the search was differs/);
+    await close(plan);
+
+    const rent = await open(rented());
+    assert.deepEqual(await titles(rent), ["Which should I take?", "Why should I believe it?", "Again, please"]);
+    assert.match(await rent.textContent("h1"), /mpt_7b on \d+ × .*to the target.*first of \d+ options/);
+    assert.match(await rent.textContent("#trust"), /price: .* USD\/h, (as )?of 20\d\d/);
+    assert.ok(await rent.locator("svg [data-option]").count() >= 20);
+    await close(rent);
+
+    const before = "examples/recordings/gate_before.json", after = "examples/recordings/gate_after.json";
+    const gate = await open(written("gate", "check", "--baseline", before, "--candidate", after));
+    assert.deepEqual((await titles(gate))[0], "What changed?");
+    assert.match(await gate.textContent("[aria-label=Verdicts] tbody"), /step time/);
+    assert.ok(await gate.locator("[aria-label^=Ops] tbody tr").count() > 0);
+    await close(gate);
+    const runs = Array.from({ length: 12 }, (_, i) => (i < 6 ? before : after));
+    const history = await open(written("history", "check", "--history", ...runs));
+    assert.match(await history.textContent("h1"), /12 runs in 2 segments/);
+    assert.doesNotMatch(await history.textContent("h1"), /ops? changed/);
+    assert.equal(await history.locator("#changed svg circle").count(), 12);
+    assert.equal(await history.locator("[aria-label^=Segments] tbody tr").count(), 2);
+    await close(history);
+    const predictions = await open(written("predictions", "check", "--predictions", "examples/recordings"));
+    assert.match(await predictions.textContent("[aria-label=Verdicts] tbody"), /three_steps\.json/);
+    assert.doesNotMatch(await predictions.textContent("h1"), /ops? changed/);
+    await close(predictions);
+
+    for (const path of [written("beside", "simulate", "examples/sharing/bert.yaml", "--beside", "examples/sharing/resnet.yaml"),
+      written("replayed-beside", "replay", recording, "--beside", recording)]) {
+      const page = await open(path);
+      assert.equal((await titles(page))[0], "What does each lose?");
+      assert.equal(await page.locator("#tenants tbody tr").count(), 2);
+      await close(page);
+    }
+  },
+
+  async "another stage shows its own parts at the peak"() {
+    const page = await open(large);
+    const parts = () => page.textContent("#fit tbody");
+    const first = await parts();
+    await page.selectOption("#fit select", { index: 1 });
+    await settled(page);
+    assert.notEqual(await parts(), first);
+    await close(page);
+  },
+
+  async "all of the result is there as JSON, however long it is"() {
+    const options = Array.from({ length: 20 }, () => fixtures.recommend().options).flat();
+    const page = await open(pageOf("long", { ...fixtures.recommend(), options }));
+    assert.equal(JSON.parse(await page.textContent("pre.json")).options.length, options.length);
+    await close(page);
   },
 
   async "a hostile name is text, and never run"() {
@@ -384,7 +450,7 @@ async function pictures() {
   });
   await shot(large, "report-memory", "#fit");
   await shot(large, "report-hardware", "#hardware");
-  await shot(pageOf("recommend", fixtures.recommend()), "report-options", "#options");
+  await shot(rented(), "report-options", "#options");
 }
 
 let failed = 0;
