@@ -89,8 +89,10 @@ int main(int argc, char** argv) {
         return fmt::format("{} squared is {}", item, item * item);
       }};
   const Result<std::vector<std::string>> results = work::run_all(work, means);
+  // Said before anybody leaves: mpirun ends the others when the first ends with an error.
+  const int code = results ? 0 : failed(results.error());
   if (means.team && !interrupted) means.team->leave();
-  if (!results) return failed(results.error());
+  if (!results) return code;
   if (rank == 0)
     for (const std::string& result : *results) fmt::print("{}\n", result);
   return 0;
