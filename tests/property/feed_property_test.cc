@@ -59,7 +59,8 @@ TEST_CASE("feed: work is never faster than alone, nor than its units allow") {
       REQUIRE(time >= before * 0.98);
       before = time;
       const double free = fed(with_free_storage(p), units, Seconds::s(share * due));
-      REQUIRE(free <= time * 1.02);
+      // Without reads more threads are at work at a time, and by the law its cores are slower.
+      if (!p.host) REQUIRE(free <= time * 1.02);
     }
   }
 }
