@@ -85,19 +85,13 @@ Result<Seconds> fed_time(const input::Pipeline& pipeline, const cluster::Cluster
 Status feed(const input::Pipeline& pipeline, const cluster::Cluster& cluster, step::Step& step) {
   const auto fed = [&](Seconds time) { return fed_time(pipeline, cluster, step.layout, time); };
   const Estimate<Seconds> alone = step.time;
-  const Result<Seconds> low = fed(alone.low);
-  if (!low) return forward(low);
-  // A slower step waits for less: one that is fed at its fastest waits for nothing.
-  if (*low > alone.low || !(alone.low > Seconds::s(0))) {
-    const Result<Seconds> value = fed(alone.value);
-    if (!value) return forward(value);
-    const Result<Seconds> high = fed(alone.high);
-    if (!high) return forward(high);
-    step.time = {*value, std::min(*low, *value), std::max(*high, *value), alone.provenance};
-    step.breakdown.input = *value - alone.value;
-  }
+  const Result<Seconds> value = fed(alone.value);
+  if (!value) return forward(value);
+  // A step that is longer by so much is fed in at most so much more time, and in no less.
+  const Seconds stall = *value - alone.value;
+  step.time = {*value, alone.low + stall, alone.high + stall, alone.provenance};
+  step.breakdown.input = stall;
   for (step::Counterfactual& c : step.counterfactuals) {
-    if (c.step >= alone.low && step.breakdown.input == Seconds::s(0)) continue;
     const Result<Seconds> time = fed(c.step);
     if (!time) return forward(time);
     c.step = std::min(*time, step.time.value);
@@ -120,8 +114,7 @@ std::string feed_note(const input::Pipeline& pipeline, const cluster::Cluster& c
   loading.step.reset();
   if (const auto limits = input::limits_of(loading); !limits.empty())
     text +=
-        fmt::format("; {} allow{} {}", to_string(loading, limits.front()),
-                    to_string(loading, limits.front()).ends_with("s") ? "" : "s",
+        fmt::format("; bounded by {}: {}", to_string(loading, limits.front()),
                     significant(limits.front().units_per_s * input::counts_of(loading).samples, 4));
   if (!pipeline.host) text += "; how many cores a node has is not said: none are scarce";
   return text;
