@@ -107,8 +107,8 @@ std::string feed_note(const input::Pipeline& pipeline, const cluster::Cluster& c
   const Taken taken = taken_by(step.layout, cluster, pipeline);
   const Seconds alone = step.time.value - step.breakdown.input;
   std::string text = fmt::format(
-      "input: a node takes {} samples a microbatch, {} of {}; without waiting {} samples/s",
-      significant(taken.samples), significant(taken.per_batch), pipeline.stages.back().name,
+      "input: a node takes {:g} samples a microbatch, {:g} of {}; without waiting {} samples/s",
+      taken.samples, taken.per_batch, pipeline.stages.back().name,
       significant(taken.samples * step.layout.microbatches / alone.s(), 4));
   input::Pipeline loading = pipeline;
   loading.step.reset();

@@ -42,7 +42,7 @@ double value(const Json& json) { return json["value"].get<double>(); }
 TEST_CASE("simulate: input that is fast enough changes nothing") {
   const Json bare = json_of({"simulate", test::write_scratch("bare.yaml", kJob).string()});
   for (const char* pipeline :
-       {"stages: [{name: load}]\n", "stages: [{name: load, time: 1 us, workers: 4}]\n"}) {
+       {"stages: [{name: load}]\n", "stages: [{name: load, time: 1 us, queue: 32}]\n"}) {
     const Json fed = json_of({"simulate", fed_job(pipeline)});
     for (const char* key : {"step_time", "throughput", "mfu", "breakdown", "cost_per_step",
                             "energy_per_step", "carbon_per_step"})
@@ -78,7 +78,7 @@ TEST_CASE("simulate: a step that waits for input takes as long as its samples do
   const Json closed = json_of({"simulate", fed_job(kSlow), "--fidelity", "closed"});
   CHECK(value(closed["step_time"]) == Approx(value(slow["step_time"])));
   const Ran text = test::rehearse({"simulate", fed_job(kSlow)});
-  CHECK_THAT(text.out, Contains("\n  input ") && Contains("3.2 s"));
+  CHECK_THAT(text.out, Contains("\n  input ") && Contains("3.20 s"));
 }
 
 TEST_CASE("simulate: nodes load for their own ranks, ranks that share a sample once") {
