@@ -31,8 +31,8 @@ struct Offer {
 struct Stalls {
   std::optional<Seconds> interconnect = {};  ///< links within nodes
   std::optional<Seconds> network = {};       ///< links between nodes
-  std::optional<Seconds> input = {};         ///< preparing samples
-  std::optional<Seconds> fetch = {};         ///< reading them from storage
+  std::optional<Seconds> input = {};         ///< waiting for samples, reads included
+  std::optional<Seconds> fetch = {};         ///< of that, what reading from storage causes
 };
 
 struct Evaluation {

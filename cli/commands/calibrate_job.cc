@@ -54,6 +54,12 @@ Result<Calibrated> calibrate(const Options& options) {
     if (!measurement) return forward(measurement);
     Result<JobFile> file = load_job(measurement->first);
     if (!file) return forward(file);
+    if (file->input)
+      return fail(Diagnostic{.file = measurement->first,
+                             .key = "input",
+                             .problem = "a step that may wait for samples tells less of computing",
+                             .expected = "a step measured with samples that are there, and no "
+                                         "`input`"});
     const Result<step::Step> step = step::predict(file->spec, file->cluster, quick);
     if (!step) return wrong_in(measurement->first, step.error());
     calibrated.rows.push_back({.name = measurement->first,

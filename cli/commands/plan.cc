@@ -190,6 +190,10 @@ Result<Exit> run(const PlanOptions& options, const Globals& globals, SharedWork&
   if (Status ok = check_report(options.report); !ok) return forward(ok);
   Result<JobFile> file = load_job(options.job_file, options.cluster, {}, JobUse::kSearch);
   if (!file) return forward(file);
+  if (file->input)
+    file->notes.push_back(
+        "input: plans are compared with samples that are there; rehearse simulate "
+        "says what the one that is taken waits for them");
   Result<PlanRequest> request = request_of(options, *file, globals);
   if (!request) return forward(request);
   const Result<work::Means> means = shared.begin("", "plans of " + options.job_file,
@@ -206,6 +210,7 @@ Result<Exit> run(const PlanOptions& options, const Globals& globals, SharedWork&
   for (FoundPlan& plan : planned.found.best) {
     JobFile job = planned.file;
     job.spec = spec_of(planned.file.spec, plan);
+    job.input.reset();  // its step was predicted without
     planned.best.push_back(
         predicted_job(std::move(job), std::move(*plan.step), *planned.request.confirm));
   }

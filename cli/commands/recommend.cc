@@ -119,8 +119,9 @@ void add_recommend(CLI::App& app, Action& action) {
       ->type_name("FILE")
       ->required();
   command
-      ->add_option("--target", options->target,
-                   "how long to train: '300e9 tokens', samples or steps (default: the file's)")
+      ->add_option(
+          "--target", options->target,
+          "how long to train: '300e9 tokens', samples, steps or epochs (default: the file's)")
       ->type_name("AMOUNT");
   command->add_option("--budget", options->budget, "at most so much, such as '40 kUSD'")
       ->type_name("MONEY");

@@ -32,15 +32,16 @@ std::string grams_text(double grams) {
 
 struct NamedStall {
   const char* name;
+  const char* within;  ///< before it in a sentence
   std::optional<Seconds> time;
 };
 
 std::vector<NamedStall> stalls_of(const Option& option) {
   const cost::Stalls& s = option.evaluation->stalls;
-  return {{"interconnect", s.interconnect},
-          {"network", s.network},
-          {"input", s.input},
-          {"fetch", s.fetch}};
+  return {{"interconnect", "", s.interconnect},
+          {"network", ", ", s.network},
+          {"input", ", ", s.input},
+          {"fetch", ", of which ", s.fetch}};
 }
 
 /// Share of the step.
@@ -68,37 +69,53 @@ std::string sentence(const Recommended& r) {
 
 /// With the intervals of time and cost where there is room for them.
 Table option_table(const Recommended& r, std::size_t most, bool intervals) {
-  Table table({{"provider", Align::kLeft},
-               {"instances", Align::kLeft},
-               {"plan", Align::kLeft},
-               {"time (h)"},
-               {"time low (h)"},
-               {"time high (h)"},
-               {"cost (USD)"},
-               {"cost low (USD)"},
-               {"cost high (USD)"},
-               {"energy (kWh)"},
-               {"carbon (kg)"},
-               {"interconnect (%)"},
-               {"network (%)"},
-               {"Pareto", Align::kLeft}});
+  // How it is fed the job says of all of them or of none.
+  const bool fed = r.job.job().input.has_value();
+  std::vector<Column> columns = {{"provider", Align::kLeft},
+                                 {"instances", Align::kLeft},
+                                 {"plan", Align::kLeft},
+                                 {"time (h)"},
+                                 {"time low (h)"},
+                                 {"time high (h)"},
+                                 {"cost (USD)"},
+                                 {"cost low (USD)"},
+                                 {"cost high (USD)"},
+                                 {"energy (kWh)"},
+                                 {"carbon (kg)"},
+                                 {"interconnect (%)"},
+                                 {"network (%)"}};
+  if (fed) columns.push_back({"input (%)"});
+  if (fed) columns.push_back({"fetch (%)"});
+  columns.push_back({"Pareto", Align::kLeft});
+  Table table(std::move(columns));
   const auto hours = [](Seconds t) { return significant(t.s() / 3600); };
   for (std::size_t i = 0; i < std::min(most, r.found.options.size()); ++i) {
     const Option& o = r.found.options[i];
     const cost::JobAccount& a = o.account;
     const bool front =
         std::find(r.found.pareto.begin(), r.found.pareto.end(), i) != r.found.pareto.end();
-    table.add({o.provider, name_of(o), o.evaluation ? o.evaluation->plan : "functions",
-               hours(a.time.value), intervals ? hours(a.time.low) : "",
-               intervals ? hours(a.time.high) : "",
-               a.money ? significant(a.money->value.usd(), 4) : "",
-               a.money && intervals ? significant(a.money->low.usd(), 4) : "",
-               a.money && intervals ? significant(a.money->high.usd(), 4) : "",
-               a.energy ? significant(a.energy->value.kwh()) : "",
-               a.carbon ? significant(a.carbon->value / 1e3) : "",
-               o.evaluation ? percent(o, o.evaluation->stalls.interconnect) : "",
-               o.evaluation ? percent(o, o.evaluation->stalls.network) : "",
-               o.meets ? (front ? "yes" : "") : "misses a wish"});
+    std::vector<std::string> row = {
+        o.provider,
+        name_of(o),
+        o.evaluation ? o.evaluation->plan : "functions",
+        hours(a.time.value),
+        intervals ? hours(a.time.low) : "",
+        intervals ? hours(a.time.high) : "",
+        a.money ? significant(a.money->value.usd(), 4) : "",
+        a.money && intervals ? significant(a.money->low.usd(), 4) : "",
+        a.money && intervals ? significant(a.money->high.usd(), 4) : "",
+        a.energy ? significant(a.energy->value.kwh()) : "",
+        a.carbon ? significant(a.carbon->value / 1e3) : "",
+        o.evaluation ? percent(o, o.evaluation->stalls.interconnect) : "",
+        o.evaluation ? percent(o, o.evaluation->stalls.network) : ""};
+    if (fed && o.evaluation) {
+      row.push_back(percent(o, o.evaluation->stalls.input));
+      row.push_back(percent(o, o.evaluation->stalls.fetch));
+    } else if (fed) {
+      row.resize(row.size() + 2);
+    }
+    row.push_back(o.meets ? (front ? "yes" : "") : "misses a wish");
+    table.add(std::move(row));
   }
   return table;
 }
@@ -186,8 +203,8 @@ std::vector<std::string> why_of(const Recommended& r) {
     std::string stalls;
     for (const NamedStall& stall : stalls_of(best))
       if (stall.time)
-        stalls += fmt::format("{}{:.1f} % on the {}", stalls.empty() ? "" : ", ",
-                              share(best, *stall.time) * 100, stall.name);
+        stalls += fmt::format("{}{:.1f} % on the {}", stall.within, share(best, *stall.time) * 100,
+                              stall.name);
     lines.push_back("of its step it waits " + stalls);
   }
   if (best.account.checkpoints)

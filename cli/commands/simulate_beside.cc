@@ -67,6 +67,14 @@ Result<std::array<Job, 2>> predict_both(const SimulateOptions& options) {
   if (!own) return forward(own);
   Result<JobFile> other = load_job(options.sharing.beside, options.cluster);
   if (!other) return forward(other);
+  for (const auto& [path, file] :
+       {std::pair(options.job_file, &*own), std::pair(options.sharing.beside, &*other)})
+    if (file->input)
+      return fail(Diagnostic{.file = path.string(),
+                             .key = "input",
+                             .problem = "jobs on the same devices are predicted with samples that "
+                                        "are there",
+                             .expected = "job files without it"});
   const cluster::Cluster& cluster = own->cluster;
   Result<Step> a = predict(*own, cluster, options, false);
   if (!a) return wrong_in(options.job_file, a.error());

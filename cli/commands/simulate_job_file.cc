@@ -3,6 +3,7 @@
 #include "cli/commands/predicted_job.h"
 #include "cli/commands/simulate_beside.h"
 #include "cli/commands/step_report.h"
+#include "cli/config/job_input.h"
 #include "cli/output/job_events.h"
 #include "cli/output/result.h"
 #include "cli/report/markdown.h"
@@ -33,6 +34,11 @@ Result<PredictedJob> predict_job(const SimulateOptions& options) {
   Result<step::Step> step =
       step::predict(file->spec, file->cluster, {.fidelity = fidelity, .unfold = options.unfold});
   if (!step) return wrong_in(options.job_file, step.error());
+  if (file->input) {
+    if (Status ok = feed(*file->input, file->cluster, *step); !ok)
+      return wrong_in(options.job_file, std::move(ok.error()));
+    file->notes.push_back(feed_note(*file->input, file->cluster, *step));
+  }
   return predicted_job(std::move(*file), std::move(*step), fidelity);
 }
 

@@ -11,8 +11,9 @@ namespace rehearse::cli {
 Result<ReportDetails> step_details(const PredictedJob& job, const std::filesystem::path& job_file,
                                    const Globals& globals) {
   const step::Step& step = job.step;
-  const Result<std::vector<SingleChange>> changes = single_changes(
-      job.file.spec, job.file.cluster, step, job.fidelity, globals.progress_of("trying changes"));
+  const Result<std::vector<SingleChange>> changes =
+      single_changes(job.file.spec, job.file.cluster, job.file.input, step, job.fidelity,
+                     globals.progress_of("trying changes"));
   if (!changes) return forward(changes);
   TimelineSheet sheet;
   show_job(step.job, step.lowered, step.timeline, sheet);

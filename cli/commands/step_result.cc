@@ -22,12 +22,13 @@ struct Part {
   graph::Category category;
   Seconds Breakdown::*time;
 };
-constexpr std::array<Part, 7> kParts = {
+constexpr std::array<Part, 8> kParts = {
     {{"compute", graph::Category::kCompute, &Breakdown::compute},
      {"recompute", graph::Category::kCompute, &Breakdown::recompute},
      {"optimizer", graph::Category::kCompute, &Breakdown::optimizer},
      {"exposed communication", graph::Category::kCommunication, &Breakdown::exposed_communication},
      {"bubble", graph::Category::kDelay, &Breakdown::bubble},
+     {"input", graph::Category::kInput, &Breakdown::input},
      {"launch", graph::Category::kLaunch, &Breakdown::launch},
      {"idle", graph::Category::kDelay, &Breakdown::fixed}}};
 
@@ -248,7 +249,7 @@ Json breakdown_json(const step::Step& step) {
   return {{"compute", part(b.compute + b.recompute + b.optimizer)},
           {"exposed_communication", part(b.exposed_communication)},
           {"bubble", part(b.bubble)},
-          {"input", part(Seconds::s(0))},
+          {"input", part(b.input)},
           {"launch", part(b.launch)},
           {"idle", part(b.fixed)}};
 }

@@ -7,6 +7,7 @@
 
 #include "cli/calibrate/op_timings.h"
 #include "cli/config/job_costs.h"
+#include "cli/config/job_input.h"
 #include "cli/config/read_plan.h"
 #include "cli/config/recorded_workload.h"
 #include "models/workload/read_model.h"
@@ -97,7 +98,8 @@ struct ConditionsOf {
   std::vector<step::Conditions> all;  // by kind; one where there is none
 };
 
-std::optional<Target> read_target(const YamlMap& map) {
+/// `epoch` are the samples of one that the job's input says; the target's own take their place.
+std::optional<Target> read_target(const YamlMap& map, std::optional<double>& epoch) {
   Target target;
   int given = 0;
   const auto read = [&](std::string_view key, std::optional<double>& value) {
@@ -110,15 +112,16 @@ std::optional<Target> read_target(const YamlMap& map) {
   read("tokens", target.tokens);
   read("samples", target.samples);
   read("steps", target.steps);
-  std::optional<double> epochs;
-  read("epochs", epochs);
-  if (epochs) {
-    const std::optional<double> each = map.required<double>("samples_per_epoch");
-    if (each && !(std::isfinite(*each) && *each > 0))
+  read("epochs", target.epochs);
+  if (const std::optional<double> each = map.optional<double>("samples_per_epoch")) {
+    if (!(std::isfinite(*each) && *each > 0))
       map.report("samples_per_epoch", fmt::format("{:g} is no amount of training", *each),
                  "a number above zero");
-    target.samples = *epochs * each.value_or(0);
+    epoch = each;
   }
+  if (target.epochs && !epoch)
+    map.report("samples_per_epoch", "is missing", "a number, or `samples` in the job's input");
+  if (target.epochs) target.samples = *target.epochs * epoch.value_or(0);
   map.no_other_keys();
   if (given != 1) map.report("tokens", "one amount is due", "tokens, samples, epochs or steps");
   return target;
@@ -347,9 +350,13 @@ Result<JobFile> read_sections(const YamlMap& root, const std::filesystem::path& 
     if (Status ok = read_calibration(folder / *calibration, conditions); !ok) return forward(ok);
   if (const auto map = root.map("sustained")) step::read_conditions(*map, conditions.all);
 
+  Result<std::optional<input::Pipeline>> input = read_job_input(root, folder, place);
+  if (!input) return forward(input);
   std::optional<Target> target;
+  std::optional<double> epoch;
+  if (*input && (*input)->samples) epoch = static_cast<double>(*(*input)->samples);
   if (const auto map = root.map("target")) {
-    target = read_target(*map);
+    target = read_target(*map, epoch);
     if (target && target->tokens && workload && workload->tokens_per_sample == 0)
       map->report("tokens", "samples of this workload have no tokens", "samples or steps");
   }
@@ -373,7 +380,9 @@ Result<JobFile> read_sections(const YamlMap& root, const std::filesystem::path& 
               .cluster = std::move(*cluster),
               .place = std::move(place),
               .keeping = costs->keeping,
+              .input = std::move(*input),
               .target = target,
+              .epoch = epoch,
               .assumed = std::move(assumed),
               .notes = std::move(notes)};
   return job;

@@ -6,6 +6,7 @@
 #include <string>
 
 #include "cost/whole_job.h"
+#include "models/input/pipeline.h"
 #include "models/step/step.h"
 #include "sim/base/yaml.h"
 #include "sim/cluster/cluster.h"
@@ -16,6 +17,7 @@ namespace rehearse::cli {
 /// How long to train; one of them.
 struct Target {
   std::optional<double> tokens, samples, steps;
+  std::optional<double> epochs;  ///< as given; `samples` is what they are
 };
 
 /// What a job file is read for: one plan, or the search of one. For a search, what the file does
@@ -31,8 +33,10 @@ struct JobFile {
   strategies::Axes axes;
   cluster::Cluster cluster;
   cost::Place place;
-  cost::Keeping keeping;  ///< what is kept of the job, and how often it is lost
+  cost::Keeping keeping;                 ///< what is kept of the job, and how often it is lost
+  std::optional<input::Pipeline> input;  ///< what feeds each node; absent: nothing is waited for
   std::optional<Target> target;
+  std::optional<double> epoch;       ///< samples of one, where the file says so
   std::vector<std::string> assumed;  ///< what the file does not say, for people
   std::vector<std::string> notes;    ///< what to know of a recording; for people
 };

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "cli/config/job_file.h"
+#include "cli/config/job_input.h"
 #include "models/job/usage.h"
 #include "models/step/predict.h"
 
@@ -13,6 +14,9 @@ Result<JobOutline> outline_of(const std::filesystem::path& path) {
   if (!file) return forward(file);
   Result<step::Step> step = step::predict(file->spec, file->cluster, {.counterfactuals = false});
   if (!step) return wrong_in(path, std::move(step.error()));
+  if (file->input)
+    if (Status ok = feed(*file->input, file->cluster, *step); !ok)
+      return wrong_in(path, std::move(ok.error()));
   return JobOutline{.step = step->time.value,
                     .exposed = step->breakdown.exposed_communication,
                     .hidden = hidden_communication(*step),

@@ -37,13 +37,14 @@ Result<Amount> parse_amount(std::string_view text, std::span<const std::string_v
 }  // namespace
 
 Result<Target> parse_target(std::string_view text) {
-  constexpr std::string_view kUnits[] = {"tokens", "samples", "steps"};
+  constexpr std::string_view kUnits[] = {"tokens", "samples", "steps", "epochs"};
   const Result<Amount> amount = parse_amount(text, kUnits, "an amount of training");
   if (!amount) return forward(amount);
   Target target;
   (amount->unit == 0   ? target.tokens
    : amount->unit == 1 ? target.samples
-                       : target.steps) = amount->value;
+   : amount->unit == 2 ? target.steps
+                       : target.epochs) = amount->value;
   return target;
 }
 

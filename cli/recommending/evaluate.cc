@@ -5,6 +5,7 @@
 #include <fmt/core.h>
 
 #include "cli/config/job_account.h"
+#include "cli/config/job_input.h"
 #include "cli/planning/find_plans.h"
 #include "cli/planning/plan_words.h"
 #include "cli/recommending/stalls.h"
@@ -68,18 +69,19 @@ Result<cluster::Cluster> cluster_of(const cost::Offer& offer) {
 }
 
 /// What decides what a job takes there, apart from what the instance is called.
-Result<std::string> key_of(const cost::Offer& offer) {
+Result<std::string> key_of(const cost::Offer& offer, bool fed) {
   const Result<cluster::InstanceShape> shape = cluster::shape_of_instance(offer.instance->name);
   if (!shape) return forward(shape);
   if (offer.count > 1 && !shape->nic)
     return fail(
         fmt::format("the network between instances of {} is not known", offer.instance->name),
         "one of them, or a catalog that knows it");
-  return fmt::format("{} {} {} {} {} {} × {}", shape->device, shape->devices,
+  // Of hosts their cores alone, and only where they prepare samples.
+  return fmt::format("{} {} {} {} {} {} × {} on {}", shape->device, shape->devices,
                      shape->joined ? static_cast<int>(*shape->joined) : -1, shape->nics,
                      shape->nic && offer.count > 1 ? shape->nic->name : "",
                      shape->nic && offer.count > 1 ? shape->nic->rate.bytes_per_s() : 0,
-                     offer.count);
+                     offer.count, fed ? offer.instance->vcpus.value_or(0) : 0);
 }
 
 }  // namespace
@@ -100,6 +102,13 @@ Result<JobOnOffers> JobOnOffers::load(const std::filesystem::path& path,
   if (!job->target)
     return fail("how long to train is not given",
                 "target: {tokens: 300e9} in " + path.string() + ", or --target '300e9 tokens'");
+  if (job->target->epochs && !job->target->samples) {
+    if (!job->epoch)
+      return fail("--target: how many samples an epoch has is not given",
+                  "target: {samples_per_epoch: 1281167} in " + path.string() +
+                      ", or `samples` in the file that its `input` names");
+    job->target->samples = *job->target->epochs * *job->epoch;
+  }
   if (job->target->tokens && job->spec.workload.tokens_per_sample == 0)
     return fail("--target: samples of this workload have no tokens", "samples or steps");
   return JobOnOffers(path, std::move(*text), std::move(*job));
@@ -131,7 +140,7 @@ std::optional<Seconds> JobOnOffers::least_time(const cost::Offer& offer) const {
 }
 
 Result<cost::Evaluation> JobOnOffers::evaluate(const cost::Offer& offer) const {
-  const Result<std::string> key = key_of(offer);
+  const Result<std::string> key = key_of(offer, job_.input.has_value());
   if (!key) return forward(key);
   {
     const std::lock_guard lock(kept_->mutex);
@@ -151,17 +160,21 @@ Result<cost::Evaluation> JobOnOffers::evaluate(const cost::Offer& offer) const {
         .axes = axes_of(job->axes), .keep = 1, .confirm = step::Fidelity::kClosed};
     const Result<FoundPlans> plans = find_plans(job->spec, job->cluster, request);
     if (!plans) return forward(plans);
-    const step::Step& step = *plans->best.front().step;
+    step::Step step = *plans->best.front().step;
     step::Spec spec = spec_of(job->spec, plans->best.front());
-    const Result<cost::Stalls> stalls =
-        stalls_of(spec, job->cluster, step, step::Fidelity::kClosed);
+    Result<cost::Stalls> stalls = stalls_of(spec, job->cluster, step, step::Fidelity::kClosed);
     if (!stalls) return forward(stalls);
+    if (job->input) {
+      if (Status ok = feed(*job->input, job->cluster, step); !ok) return forward(ok);
+      if (Status ok = add_input_stalls(*job->input, job->cluster, step, *stalls); !ok)
+        return forward(ok);
+    }
     cost::Evaluation evaluation{.job = {step.time, *steps_to(job_.target, step.layout),
                                         Bytes::b(spec.workload.parameters() *
                                                  bytes_per_parameter(spec.training.optimizer))},
                                 .plan = plan_words(spec.training, spec.plan),
                                 .devices = devices_of(job->cluster, step),
-                                .stalls = *stalls};
+                                .stalls = std::move(*stalls)};
     const std::lock_guard lock(kept_->mutex);
     evaluation.detail = kept_->specs.size();
     kept_->specs.push_back(std::move(spec));

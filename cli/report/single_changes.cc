@@ -5,6 +5,8 @@
 
 #include <fmt/core.h>
 
+#include "cli/config/job_input.h"
+
 namespace rehearse::cli {
 namespace {
 
@@ -111,6 +113,7 @@ std::vector<Edited> edits_of(const Training& training, const Plan& plan) {
 
 Result<std::vector<SingleChange>> single_changes(const step::Spec& spec,
                                                  const cluster::Cluster& cluster,
+                                                 const std::optional<input::Pipeline>& input,
                                                  const step::Step& step, step::Fidelity fidelity,
                                                  const Progress& progress) {
   constexpr double kLeastGain = 0.002;
@@ -123,8 +126,14 @@ Result<std::vector<SingleChange>> single_changes(const step::Spec& spec,
     const Result<step::Step> predicted =
         step::predict(edited, on, {.fidelity = fidelity, .counterfactuals = false});
     if (!predicted || predicted->memory.empty()) return;
-    if (predicted->time.value < step.time.value * (1 - kLeastGain))
-      changes.push_back({change, predicted->time.value, memory::fullest(predicted->memory)});
+    Seconds time = predicted->time.value;
+    if (!(time < step.time.value * (1 - kLeastGain))) return;
+    if (input) {
+      const Result<Seconds> fed = fed_time(*input, on, predicted->layout, time);
+      if (!fed || !(*fed < step.time.value * (1 - kLeastGain))) return;
+      time = *fed;
+    }
+    changes.push_back({change, time, memory::fullest(predicted->memory)});
   };
   for (std::uint32_t t = 0; t < types; ++t) {
     if (!progress(t / all)) return fail("interrupted");

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "cli/output/json_value.h"
+#include "models/input/pipeline.h"
 #include "models/memory/memory.h"
 #include "models/step/predict.h"
 #include "sim/base/progress.h"
@@ -22,6 +23,7 @@ struct SingleChange {
 /// `progress` asks it to stop.
 Result<std::vector<SingleChange>> single_changes(const step::Spec& spec,
                                                  const cluster::Cluster& cluster,
+                                                 const std::optional<input::Pipeline>& input,
                                                  const step::Step& step, step::Fidelity fidelity,
                                                  const Progress& progress);
 

@@ -8,6 +8,7 @@
 
 #include "cli/config/job_account.h"
 #include "cli/config/job_file.h"
+#include "cli/config/job_input.h"
 #include "cli/config/job_outline.h"
 #include "cli/config/named_files.h"
 #include "cli/recommending/stalls.h"
@@ -41,8 +42,9 @@ Result<PredictedAt> predict_at(const Study& study, const JobTemplate& job,
   Result<step::Step> step =
       step::predict(file->spec, file->cluster,
                     {.fidelity = study.fidelity, .unfold = false, .counterfactuals = false});
-  if (step) return PredictedAt{std::move(*file), std::move(*step)};
-  const Diagnostic& d = step.error().diagnostics.front();
+  const Status fed = step && file->input ? feed(*file->input, file->cluster, *step) : Status{};
+  if (step && fed) return PredictedAt{std::move(*file), std::move(*step)};
+  const Diagnostic& d = (step ? fed.error() : step.error()).diagnostics.front();
   return fail(Diagnostic{.file = study.path.string(),
                          .key = "jobs." + job.name,
                          .problem = d.problem + point_text(parameters),

@@ -47,6 +47,8 @@ struct Breakdown {
   Seconds exposed_communication = Seconds::s(0);
   /// Waiting with free messages: for other stages, and for slower devices of the own one.
   Seconds bubble = Seconds::s(0);
+  Seconds input = Seconds::s(0);   ///< waiting for samples; only a caller who knows what feeds it
+                                   ///< sets it, and with it `Step::time`
   Seconds launch = Seconds::s(0);  ///< the device waits for the host
   Seconds fixed = Seconds::s(0);
 };

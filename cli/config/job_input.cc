@@ -1,0 +1,123 @@
+#include "cli/config/job_input.h"
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+#include <fmt/core.h>
+
+#include "models/input/feed.h"
+#include "models/input/limits.h"
+#include "models/input/read_pipeline.h"
+#include "sim/base/text.h"
+#include "sim/cluster/catalog.h"
+
+namespace rehearse::cli {
+namespace {
+
+/// Providers count the threads of a core.
+constexpr std::uint32_t kVcpusPerCore = 2;
+
+std::optional<std::uint32_t> cores_of(const cost::Place& place) {
+  std::optional<std::uint32_t> fewest;
+  for (const cost::Rented& rented : place.rented) {
+    const Result<const cluster::Instance*> instance = cluster::find_instance(rented.instance);
+    if (!instance || !(*instance)->vcpus) continue;
+    const std::uint32_t cores = std::max(1U, *(*instance)->vcpus / kVcpusPerCore);
+    fewest = std::min(fewest.value_or(cores), cores);
+  }
+  return fewest;
+}
+
+/// Mistakes that belong to no line are those of the section.
+tl::unexpected<Error> in_section(Error error) {
+  for (Diagnostic& d : error.diagnostics)
+    if (d.key.empty()) d.key = "input";
+  return tl::unexpected(std::move(error));
+}
+
+}  // namespace
+
+Taken taken_by(const workload::Layout& layout, const cluster::Cluster& cluster,
+               const input::Pipeline& pipeline) {
+  const workload::Stage& first = layout.stages.front();
+  const workload::Degrees& degrees = first.degrees;
+  // Ranks that divide a sample among them on a node load it once.
+  std::vector<std::pair<NodeId, std::uint32_t>> loads;
+  for (std::uint32_t number = 0; number < degrees.ranks(); ++number)
+    loads.emplace_back(cluster.devices()[first.rank(number)].node,
+                       number / (degrees.context * degrees.tensor));
+  std::sort(loads.begin(), loads.end());
+  loads.erase(std::unique(loads.begin(), loads.end()), loads.end());
+  std::size_t most = 0, here = 0;
+  for (std::size_t i = 0; i < loads.size(); ++i) {
+    here = i > 0 && loads[i].first == loads[i - 1].first ? here + 1 : 1;
+    most = std::max(most, here);
+  }
+  const double samples =
+      layout.samples_per_step / (degrees.data * layout.microbatches) * static_cast<double>(most);
+  return {samples, samples / input::counts_of(pipeline).samples};
+}
+
+Result<std::optional<input::Pipeline>> read_job_input(const YamlMap& root,
+                                                      const std::filesystem::path& folder,
+                                                      const cost::Place& place) {
+  const auto file = root.optional<std::string>("input");
+  if (!file) return std::optional<input::Pipeline>();
+  Result<input::Pipeline> pipeline = input::load_pipeline(folder / *file);
+  if (!pipeline) return forward(pipeline);
+  if (!pipeline->host)
+    if (const std::optional<std::uint32_t> cores = cores_of(place))
+      pipeline->host = input::Host{.cores = *cores};
+  return std::optional(std::move(*pipeline));
+}
+
+Result<Seconds> fed_time(const input::Pipeline& pipeline, const cluster::Cluster& cluster,
+                         const workload::Layout& layout, Seconds step) {
+  if (!(step > Seconds::s(0))) return step;
+  const input::Work work{.units = taken_by(layout, cluster, pipeline).per_batch,
+                         .time = step / layout.microbatches};
+  const Result<double> slower = input::slowdown(pipeline, work);
+  if (!slower) return in_section(slower.error());
+  return step * *slower;
+}
+
+Status feed(const input::Pipeline& pipeline, const cluster::Cluster& cluster, step::Step& step) {
+  const auto fed = [&](Seconds time) { return fed_time(pipeline, cluster, step.layout, time); };
+  const Estimate<Seconds> alone = step.time;
+  const Result<Seconds> value = fed(alone.value);
+  if (!value) return forward(value);
+  // A step that is longer by so much is fed in at most so much more time, and in no less.
+  const Seconds stall = *value - alone.value;
+  step.time = {*value, alone.low + stall, alone.high + stall, alone.provenance};
+  step.breakdown.input = stall;
+  for (step::Counterfactual& c : step.counterfactuals) {
+    const Result<Seconds> time = fed(c.step);
+    if (!time) return forward(time);
+    c.step = std::min(*time, step.time.value);
+  }
+  step.counterfactuals.push_back({"samples there when they are due", alone.value});
+  std::stable_sort(step.counterfactuals.begin(), step.counterfactuals.end(),
+                   [](const auto& a, const auto& b) { return a.step < b.step; });
+  return {};
+}
+
+std::string feed_note(const input::Pipeline& pipeline, const cluster::Cluster& cluster,
+                      const step::Step& step) {
+  const Taken taken = taken_by(step.layout, cluster, pipeline);
+  const Seconds alone = step.time.value - step.breakdown.input;
+  std::string text = fmt::format(
+      "input: a node takes {:g} samples a microbatch, {:g} of {}; without waiting {} samples/s",
+      taken.samples, taken.per_batch, pipeline.stages.back().name,
+      significant(taken.samples * step.layout.microbatches / alone.s(), 4));
+  input::Pipeline loading = pipeline;
+  loading.step.reset();
+  if (const auto limits = input::limits_of(loading); !limits.empty())
+    text +=
+        fmt::format("; bounded by {}: {}", to_string(loading, limits.front()),
+                    significant(limits.front().units_per_s * input::counts_of(loading).samples, 4));
+  if (!pipeline.host) text += "; how many cores a node has is not said: none are scarce";
+  return text;
+}
+
+}  // namespace rehearse::cli

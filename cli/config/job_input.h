@@ -1,0 +1,43 @@
+// The section `input` of a job file: the pipeline that feeds each node (docs/formats/job.md).
+#pragma once
+
+#include <filesystem>
+#include <optional>
+#include <string>
+
+#include "cost/step_account.h"
+#include "models/input/pipeline.h"
+#include "models/step/step.h"
+#include "sim/base/yaml.h"
+
+namespace rehearse::cli {
+
+/// What a node takes from its pipeline for a microbatch.
+struct Taken {
+  double samples;    ///< of the data ranks of the node that has most of them
+  double per_batch;  ///< in units of the last stage
+};
+Taken taken_by(const workload::Layout& layout, const cluster::Cluster& cluster,
+               const input::Pipeline& pipeline);
+
+/// The file that the section names, beside the job; nothing without the section. Where it does not
+/// say how many cores there are, they are those of the instances of the place: of the smallest, one
+/// for two vCPUs. Fails with every mistake of that file.
+Result<std::optional<input::Pipeline>> read_job_input(const YamlMap& root,
+                                                      const std::filesystem::path& folder,
+                                                      const cost::Place& place);
+
+/// How long a step of so much takes when the pipeline feeds it: no less. REQUIRES: a layout on the
+/// cluster. Fails as input::slowdown does.
+Result<Seconds> fed_time(const input::Pipeline& pipeline, const cluster::Cluster& cluster,
+                         const workload::Layout& layout, Seconds step);
+
+/// The step as predicted with samples that are there, with what it waits for them on top: its time
+/// and interval, Breakdown::input, the counterfactuals, to which that without waiting is added.
+Status feed(const input::Pipeline& pipeline, const cluster::Cluster& cluster, step::Step& step);
+
+/// "input: 8 of batch (4,096 samples) for each microbatch on a node; bounded by host cores: …"
+std::string feed_note(const input::Pipeline& pipeline, const cluster::Cluster& cluster,
+                      const step::Step& step);
+
+}  // namespace rehearse::cli
