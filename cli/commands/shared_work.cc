@@ -69,7 +69,9 @@ Result<Exit> run_shared(const Globals& globals, const fs::path& journal,
   // Who was asked to stop does not wait for the others: the launcher ends them.
   if (!interrupted) shared.team_->leave();
   if (work::leads() || exit) return exit;
-  return Exit::kFailed;
+  // Rank 0 has been told, says it and ends with 1. The launcher ends all ranks once one ends with
+  // more than 0, and that could be before rank 0 has spoken.
+  return Exit::kSuccess;
 }
 
 }  // namespace rehearse::cli
