@@ -28,7 +28,10 @@ const PriceBook& book_of(const Wish& wish) {
 Status check_region(const Wish& wish) {
   const std::string& region = wish.place.region;
   const bool hours = wish.place.hours && wish.place.hours->has(region);
-  const std::vector<std::string> priced = book_of(wish).regions(wish.provider);
+  std::vector<std::string> priced = book_of(wish).regions(wish.provider);
+  // Who has one price for anywhere has it in every region that others name.
+  if (std::find(priced.begin(), priced.end(), kAnyRegion) != priced.end())
+    priced = book_of(wish).regions("");
   std::vector<std::string_view> known(priced.begin(), priced.end());
   if (!hours && std::find(known.begin(), known.end(), region) == known.end() &&
       grid_of(wish.provider, region) == nullptr)

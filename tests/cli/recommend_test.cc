@@ -118,6 +118,12 @@ TEST_CASE("a price that is recalled is said to be") {
   CHECK(found);
 }
 
+TEST_CASE("who has one price for anywhere has it in the region that is asked for") {
+  const Json json = json_of({"--provider", "lambda", "--counts", "1", "--region", "us-east-1"});
+  for (const Json& option : json["options"]) CHECK(option["provider"] == "lambda");
+  CHECK(json["options"].size() > 1);
+}
+
 TEST_CASE("on spot, interruptions and checkpoints are counted") {
   const std::string job = std::string(kJob) + "spot: {interrupted_every: 30 h}\n";
   const Json json = json_of({"--provider", "aws", "--counts", "2", "--spot"}, job);
