@@ -7,6 +7,7 @@
 
 #include "cli/commands/commands.h"
 #include "cli/commands/fleet_result.h"
+#include "cli/commands/name_option.h"
 #include "cli/config/gpu_slices.h"
 #include "cli/config/job_outline.h"
 #include "cli/output/result.h"
@@ -30,11 +31,6 @@ Result<Nanoseconds> time_of(const std::string& text) {
   if (time->s() < 0 || time->s() > 3e8)
     return fail(fmt::format("'{}' is out of range", text), "0 s to 3e8 s");
   return Nanoseconds(std::llround(time->s() * 1e9));
-}
-
-template <class E>
-E index_of(std::span<const std::string_view> names, const std::string& name) {
-  return static_cast<E>(std::find(names.begin(), names.end(), name) - names.begin());
 }
 
 /// Works, and what else the list does not say, of jobs that it leaves to predictions.
@@ -138,8 +134,9 @@ Result<Exit> run(const Options& options, const Globals& globals) {
       slices = std::move(*found);
     }
   }
-  result.options.policy = index_of<fleet::Policy>(fleet::kPolicyNames, options.policy);
-  result.options.placement = index_of<fleet::Placement>(fleet::kPlacementNames, options.placement);
+  result.options.policy = static_cast<fleet::Policy>(index_of(fleet::kPolicyNames, options.policy));
+  result.options.placement =
+      static_cast<fleet::Placement>(index_of(fleet::kPlacementNames, options.placement));
   result.options.preempt = options.preempt;
   const Result<Nanoseconds> restart = time_of(options.restart);
   if (!restart) return forward(restart);
@@ -168,15 +165,6 @@ Result<Exit> run(const Options& options, const Globals& globals) {
                            .table = [&] { return fleet_table(result); }};
   if (Status ok = write_result(globals, formats); !ok) return forward(ok);
   return Exit::kSuccess;
-}
-
-CLI::Validator one_of(std::span<const std::string_view> names) {
-  return CLI::Validator(
-      [names](const std::string& name) {
-        if (std::find(names.begin(), names.end(), name) != names.end()) return std::string();
-        return fmt::format("unknown '{}'; {}", name, suggest(name, names));
-      },
-      "", "");
 }
 
 }  // namespace
