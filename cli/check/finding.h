@@ -1,6 +1,7 @@
 // What a check found, one thing at a time: what every kind of report is made of.
 #pragma once
 
+#include <algorithm>
 #include <string>
 #include <vector>
 
@@ -24,7 +25,19 @@ struct CheckFindings {
 
   void add(CheckFinding finding) {
     verdict = compare::worse(verdict, finding.verdict);
-    judged.push_back(std::move(finding));
+    judged.push_back(on_one_line(std::move(finding)));
+  }
+  void add_note(CheckFinding finding) { notes.push_back(on_one_line(std::move(finding))); }
+
+ private:
+  /// Names of ops, of files and of runs are others' text: no control character of theirs reaches a
+  /// terminal or a report.
+  static CheckFinding on_one_line(CheckFinding finding) {
+    for (std::string* text : {&finding.name, &finding.message})
+      std::replace_if(
+          text->begin(), text->end(),
+          [](char c) { return static_cast<unsigned char>(c) < ' ' || c == '\x7f'; }, ' ');
+    return finding;
   }
 };
 

@@ -55,9 +55,14 @@ class Judge {
   /// `wrong`: what the verdict may be wrong with.
   void keep(const Limit& limit, Verdict verdict, const Effect& effect, double wrong,
             std::string message) {
+    const bool told = verdict != Verdict::kInconclusive;
+    if (told && !gate_.lacks.empty()) {
+      verdict = Verdict::kInconclusive;
+      message += fmt::format(", but {}", gate_.lacks);
+    }
     Judged judged{.limit = limit, .verdict = verdict, .effect = std::nullopt};
     if (effect.error > 0) judged.effect = effect;
-    if (verdict == Verdict::kInconclusive) {
+    if (!told) {
       judged.steps_needed =
           compare::steps_needed(effect, limit.rise.value_or(2 * std::abs(effect.change)),
                                 gate_.input.effect.between_runs, wrong);
@@ -253,10 +258,37 @@ bool all_ops_slower(const Gate& gate, double of_step) {
   return count >= 5 && alike > 0.8 * all;
 }
 
+/// Why a verdict would be of what was not recorded: ops that matter are missing in a recording that
+/// lacks records. Empty where none is.
+std::string what_lacks(const compare::Run& b, const compare::Run& c,
+                       const compare::RunComparison& comparison) {
+  const bool on_devices = !c.devices.empty();
+  const double least = compare::kLeastShare * compare::level_of(b.step_time);
+  const auto missing = [&](const compare::Run& run, double OpChange::*there,
+                           double OpChange::*elsewhere) -> std::string {
+    std::size_t ops = 0;
+    for (const OpChange& op : comparison.ops)
+      if (!(on_devices && op.kind == compare::OpKind::kHost) && op.*there < 0.99 * op.*elsewhere &&
+          std::max(op.effect.baseline, op.effect.candidate) >= least)
+        ++ops;
+    if (!run.incomplete || ops == 0) return "";
+    return fmt::format("{} lacks records, and {} in it come more rarely than in the other",
+                       run.source, counted(ops, "op"));
+  };
+  const std::string of_candidate = missing(c, &OpChange::calls_after, &OpChange::calls_before);
+  return of_candidate.empty() ? missing(b, &OpChange::calls_before, &OpChange::calls_after)
+                              : of_candidate;
+}
+
 /// What a reader should know beside the verdict.
 std::vector<std::string> warnings_of(const Gate& gate) {
   std::vector<std::string> warnings;
   const compare::Run &b = gate.input.baseline, &c = gate.input.candidate;
+  for (const compare::Run* run : {&b, &c})
+    if (run->incomplete)
+      warnings.push_back(
+          fmt::format("{} lacks records: it is judged by the {} before the first gap", run->source,
+                      counted(run->steps(), "step")));
   const auto mean = [](const std::vector<double>& steps) {
     double sum = 0;
     for (const double s : steps) sum += s;
@@ -273,7 +305,7 @@ std::vector<std::string> warnings_of(const Gate& gate) {
     warnings.push_back(
         "nearly every op slowed down by as much as the step: look at the machine first, at its "
         "clocks and what else it does");
-  if (b.step_time == c.step_time)
+  if (b.step_time == c.step_time && !gate.input.begins)
     warnings.push_back(
         "baseline and candidate have the very same step times, as one recording twice has");
   if (b.steps_from != c.steps_from)
@@ -302,12 +334,14 @@ Result<Gate> run_gate(GateInput input) {
             .cost = std::move(*cost),
             .limits = {},
             .findings = {},
-            .warnings = {}};
+            .warnings = {},
+            .lacks = {}};
+  gate.lacks = what_lacks(gate.input.baseline, gate.input.candidate, gate.comparison);
   Judge judge(gate);
   for (const Limit& limit : gate.input.limits)
     if (Status ok = judge.add(limit); !ok) return forward(ok);
   const auto note = [&](std::string name, std::string what) {
-    gate.findings.notes.push_back(
+    gate.findings.add_note(
         {std::move(name), Verdict::kPass, std::move(what), gate.input.candidate.source});
   };
   for (const Quantity& q : gate.comparison.quantities)

@@ -27,6 +27,7 @@ struct GateInput {
   std::vector<Limit> limits;  ///< one at least
   GatePlace place;
   compare::EffectOptions effect;
+  bool begins = false;  ///< there is none before it: the candidate is its own baseline
 };
 
 /// Money per step, by the on-demand price.
@@ -50,6 +51,7 @@ struct Gate {
   std::vector<Judged> limits;
   CheckFindings findings;
   std::vector<std::string> warnings;  ///< what to know before trusting it
+  std::string lacks;  ///< why no verdict holds, of recordings without all records; else empty
 };
 
 /// Fails where the runs are no two of one job, a limit is on what was not recorded, or a price is

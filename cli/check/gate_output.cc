@@ -60,8 +60,12 @@ Table quantity_table(const Gate& gate) {
   return table;
 }
 
+/// How names of ops and runs are shown.
+using Shown = std::string (*)(std::string_view name);
+std::string as_it_is(std::string_view name) { return std::string(name); }
+
 /// Those that changed, the largest first.
-Table op_table(const Gate& gate) {
+Table op_table(const Gate& gate, Shown shown) {
   Table table({{"kind", Align::kLeft},
                {"op", Align::kLeft},
                {"baseline"},
@@ -73,10 +77,10 @@ Table op_table(const Gate& gate) {
   for (const OpChange& op : gate.comparison.ops) {
     if (!op.significant) continue;
     const Effect& e = op.effect;
-    table.add({std::string(to_string(op.kind)), op.name, value_text(e.baseline, "s"),
+    table.add({std::string(to_string(op.kind)), shown(op.name), value_text(e.baseline, "s"),
                e.candidate > 0 ? value_text(e.candidate, "s") : "gone", change_text(e),
                signed_percent((e.candidate - e.baseline) / step),
-               op.renamed.empty() ? "" : op.renamed.front()});
+               op.renamed.empty() ? "" : shown(op.renamed.front())});
   }
   return table;
 }
@@ -146,6 +150,26 @@ std::string segment_text(const Segment& s) {
   return "flat";
 }
 
+Table history_rows(const History& history, Shown shown) {
+  Table table({{"run", Align::kLeft},
+               {"step time (ms)"},
+               {"segment"},
+               {"shape", Align::kLeft},
+               {"jump"},
+               {"P(new here)"}});
+  std::size_t s = 0;
+  const auto& segments = history.changes.segments;
+  for (std::size_t i = 0; i < history.runs.size(); ++i) {
+    while (s + 1 < segments.size() && segments[s + 1].first <= i) ++s;
+    const bool first = segments[s].first == i;
+    table.add({shown(history.runs[i].source), significant(history.runs[i].level * 1e3, 5),
+               fmt::format("{}", s + 1), first ? segment_text(segments[s]) : "",
+               first && segments[s].jump.scale > 0 ? signed_percent(segments[s].jump.change) : "",
+               fmt::format("{:.2f}", history.changes.began[i])});
+  }
+  return table;
+}
+
 }  // namespace
 
 std::string findings_text(const CheckFindings& findings) {
@@ -175,25 +199,49 @@ std::string gate_text(const Gate& gate) {
   const std::size_t changed = significant_ops(gate);
   text += fmt::format("\n{} of {} changed{}\n", changed, counted(gate.comparison.ops.size(), "op"),
                       changed > 0 ? "" : " by more than chance");
-  if (changed > 0) text += op_table(gate).text(60, kOpsShown);
+  if (changed > 0) text += op_table(gate, as_it_is).text(60, kOpsShown);
   return text;
+}
+
+std::string markdown_text(std::string_view text) {
+  constexpr std::string_view kSpace = "\u200b";  // of no width: it parts what would be a link
+  std::string safe;
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    const char c = text[i];
+    if (c == '<')
+      safe += "&lt;";
+    else if (c == '>')
+      safe += "&gt;";
+    else if (c == '&')
+      safe += "&amp;";
+    else if (std::string_view("\\`*[]~").find(c) != std::string_view::npos)
+      safe += std::string("\\") + c;
+    else if (static_cast<unsigned char>(c) < ' ' && c != '\n')
+      safe += ' ';
+    else
+      safe += c;
+    if (c == '@' || text.substr(i).starts_with("://")) safe += kSpace;
+  }
+  return safe;
 }
 
 std::string gate_markdown(const Gate& gate) {
   std::string text = fmt::format("### Rehearse check: {}\n\n", to_string(gate.findings.verdict));
   Table judged({{"limit", Align::kLeft}, {"verdict", Align::kLeft}, {"why", Align::kLeft}});
   for (const CheckFinding& f : gate.findings.judged)
-    judged.add({f.name, std::string(to_string(f.verdict)), f.message});
+    judged.add(
+        {markdown_text(f.name), std::string(to_string(f.verdict)), markdown_text(f.message)});
   text += judged.markdown() + "\n" + quantity_table(gate).markdown();
   for (const std::string& line : cost_lines(gate)) text += "\n" + line + "\n";
   if (significant_ops(gate) > 0)
     text += fmt::format("\n<details><summary>{} of {} changed</summary>\n\n{}\n</details>\n",
                         significant_ops(gate), counted(gate.comparison.ops.size(), "op"),
-                        op_table(gate).markdown());
+                        op_table(gate, markdown_text).markdown());
   text += fmt::format("\n{} against {} steps; {:.0f} % of the time of ops has a counterpart.\n",
                       counted(gate.input.candidate.steps(), "step"), gate.input.baseline.steps(),
                       gate.comparison.matched_share * 100);
-  for (const std::string& warning : gate.warnings) text += fmt::format("\nNote: {}.\n", warning);
+  for (const std::string& warning : gate.warnings)
+    text += fmt::format("\nNote: {}.\n", markdown_text(warning));
   return text;
 }
 
@@ -274,25 +322,7 @@ void add_gate(const Gate& gate, Json& json) {
   json["warnings"] = gate.warnings;
 }
 
-Table history_table(const History& history) {
-  Table table({{"run", Align::kLeft},
-               {"step time (ms)"},
-               {"segment"},
-               {"shape", Align::kLeft},
-               {"jump"},
-               {"P(new here)"}});
-  std::size_t s = 0;
-  const auto& segments = history.changes.segments;
-  for (std::size_t i = 0; i < history.levels.size(); ++i) {
-    while (s + 1 < segments.size() && segments[s + 1].first <= i) ++s;
-    const bool first = segments[s].first == i;
-    table.add({history.sources[i], significant(history.levels[i] * 1e3, 5),
-               fmt::format("{}", s + 1), first ? segment_text(segments[s]) : "",
-               first && segments[s].jump.scale > 0 ? signed_percent(segments[s].jump.change) : "",
-               fmt::format("{:.2f}", history.changes.began[i])});
-  }
-  return table;
-}
+Table history_table(const History& history) { return history_rows(history, as_it_is); }
 
 std::string history_text(const History& history) {
   const compare::Belief& belief = history.changes.belief;
@@ -310,16 +340,19 @@ std::string history_markdown(const History& history) {
   std::string text =
       fmt::format("### Rehearse check of a history: {}\n\n", to_string(history.findings.verdict));
   for (const CheckFinding& f : history.findings.judged)
-    text += fmt::format("{}: {}\n\n", to_string(f.verdict), f.message);
-  return text + history_table(history).markdown();
+    text += fmt::format("{}: {}\n\n", to_string(f.verdict), markdown_text(f.message));
+  return text + history_rows(history, markdown_text).markdown();
 }
 
 Json history_json(const History& history) {
   Json runs = Json::array(), segments = Json::array();
-  for (std::size_t i = 0; i < history.levels.size(); ++i)
-    runs.push_back({{"source", history.sources[i]},
-                    {"step_time", json_measured(Seconds::s(history.levels[i]))},
-                    {"began", history.changes.began[i]}});
+  for (std::size_t i = 0; i < history.runs.size(); ++i) {
+    Json one = {{"source", history.runs[i].source},
+                {"step_time", json_measured(Seconds::s(history.runs[i].level))},
+                {"began", history.changes.began[i]}};
+    if (!history.runs[i].date.empty()) one["date"] = history.runs[i].date;
+    runs.push_back(std::move(one));
+  }
   for (const Segment& s : history.changes.segments) {
     Json one = {{"first", s.first},
                 {"runs", s.count},

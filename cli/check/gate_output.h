@@ -19,6 +19,10 @@ Table gate_table(const Gate& gate);
 /// Into the document of the command.
 void add_gate(const Gate& gate, Json& json);
 
+/// Text of others (names, paths) as text, not as markup: no tag, link, image or mention of it is
+/// made.
+std::string markdown_text(std::string_view text);
+
 std::string history_text(const History& history);
 std::string history_markdown(const History& history);
 /// A row per run.

@@ -1,5 +1,7 @@
 #include "cli/check/history.h"
 
+#include <algorithm>
+
 #include <fmt/core.h>
 
 #include "sim/base/text.h"
@@ -24,37 +26,45 @@ Result<History> judge_history(const std::vector<HistoryEntry>& runs, double limi
     return fail(fmt::format("--history has {}: too few to tell a change from chance",
                             counted(runs.size(), "recording")),
                 fmt::format("{} or more, oldest first", kLeastHistory));
-  History history;
-  for (const HistoryEntry& run : runs) {
-    history.sources.push_back(run.source);
-    history.levels.push_back(run.level);
-  }
-  history.changes = compare::find_changes(history.levels);
+  History history{.runs = runs, .changes = {}, .findings = {}};
+  std::vector<double> levels;
+  for (const HistoryEntry& run : runs) levels.push_back(run.level);
+  history.changes = compare::find_changes(levels);
 
   // The cut is the best of as many as there are runs: the limits of its segments share what may
   // be wrong.
   const double wrong = compare::kWrong / static_cast<double>(runs.size());
   const Segment& now = history.changes.segments.back();
+  double accepted = 0;
+  for (std::size_t i = now.first; i < runs.size(); ++i)
+    accepted = std::max(accepted, runs[i].allowed);
+  const HistoryEntry& first = runs[now.first];
   const auto judge = [&](const char* name, const Effect& effect, const std::string& what) {
-    const Verdict verdict = compare::judge(effect, limit, wrong);
-    history.findings.add({name, verdict, fmt::format("{} {}", what, range_text(effect, wrong)),
-                          history.sources[now.first]});
+    const Verdict verdict = compare::judge(effect, std::max(limit, accepted), wrong);
+    std::string message = fmt::format("{} {}", what, range_text(effect, wrong));
+    if (accepted > limit) message += fmt::format("; a rise of {:g} % was accepted", accepted * 100);
+    history.findings.add(
+        {name, verdict, std::move(message), first.file.empty() ? first.source : first.file});
   };
   const std::string since =
-      fmt::format("since {} ({} ago)", history.sources[now.first], counted(now.count - 1, "run"));
+      fmt::format("since {} ({} ago)", first.source, counted(now.count - 1, "run"));
   if (now.jump.scale > 0) judge("jump", now.jump, "the step time jumped " + since + ":");
   if (now.drift.scale > 0) judge("drift", now.drift, "the step time drifts " + since + ":");
   if (history.findings.judged.empty())
     history.findings.add({"history", Verdict::kPass,
                           fmt::format("no change in {}: {}", counted(runs.size(), "run"),
                                       to_string(Seconds::s(now.end.value), 4)),
-                          history.sources.back()});
+                          runs.back().file.empty() ? runs.back().source : runs.back().file});
   return history;
 }
 
-double noise_between_runs(const History& history) {
-  const Segment& now = history.changes.segments.back();
-  return now.count >= 3 ? now.noise : 0;
+void add_noise_between_runs(const History& history, compare::EffectOptions& options) {
+  const auto& segments = history.changes.segments;
+  const auto tells = std::find_if(segments.rbegin(), segments.rend(),
+                                  [](const Segment& segment) { return segment.count >= 3; });
+  if (tells == segments.rend()) return;
+  options.between_runs = tells->noise;
+  options.between_freedom = tells->freedom;
 }
 
 }  // namespace rehearse::cli

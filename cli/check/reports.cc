@@ -1,18 +1,26 @@
 #include "cli/check/reports.h"
 
 #include <cctype>
+#include <cstdint>
 
 #include <fmt/core.h>
 
 #include "cli/output/json.h"
+#include "profiler/ingest/utf8.h"
 
 namespace rehearse::cli {
 namespace {
 
 using compare::Verdict;
 
-/// Text of an element or an attribute. Characters that XML has no way to write become spaces.
-std::string xml(std::string_view text) {
+/// Text of an element or an attribute. Characters that XML has no way to write become spaces, bytes
+/// that are no characters question marks.
+std::string xml(std::string_view given) {
+  std::uint64_t replaced = 0;
+  std::string text = ingest::sound_text(given, replaced);
+  for (const std::string_view none : {"\xEF\xBF\xBE", "\xEF\xBF\xBF"})  // U+FFFE, U+FFFF
+    for (std::size_t at = 0; (at = text.find(none, at)) != std::string::npos;)
+      text.replace(at, none.size(), " ");
   std::string safe;
   for (const char c : text) switch (c) {
       case '&':

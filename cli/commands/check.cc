@@ -7,8 +7,11 @@
 #include "cli/check/gate.h"
 #include "cli/check/gate_output.h"
 #include "cli/check/history.h"
+#include "cli/check/past.h"
 #include "cli/check/predictions.h"
 #include "cli/check/reports.h"
+#include "cli/check/run_store.h"
+#include "cli/check/step_picture.h"
 #include "cli/commands/commands.h"
 #include "cli/commands/replay_job.h"
 #include "cli/output/result.h"
@@ -28,20 +31,26 @@ struct Options {
   std::filesystem::path predictions;  ///< a folder in the place of runs
   std::vector<std::uint32_t> ranks;
   std::string max_slowdown;  ///< empty: the default
-  std::filesystem::path budget, junit, sarif, report;
+  std::filesystem::path budget, junit, sarif, report, perfetto;
+  std::string name;  ///< of the candidate in the store; empty: where it was read from
   GatePlace place;
-  bool annotations = false;
+  bool annotations = false, accept = false;
 };
 
 constexpr double kMaxSlowdown = 0.03;
 
-Result<Run> load_run(const Paths& inputs, const Options& options, const Globals& globals) {
+/// With its typical step, where one is asked for.
+Result<Run> load_run(const Paths& inputs, const Options& options, const Globals& globals,
+                     std::optional<StepPicture>* picture = nullptr) {
   const ReplayRequest request{
       .inputs = inputs, .ranks = options.ranks, .lower = {}, .perfetto = {}, .report = {}};
   const Result<InputTrace> input = load_trace(request, globals);
   if (!input) return forward(input);
   // Reports name a file that is there: of several the first.
-  return compare::measure_run(input->recordings, inputs.front().string());
+  Result<Run> run = compare::measure_run(input->recordings, inputs.front().string(),
+                                         compare::lacks_records(*input->trace));
+  if (run && picture && !options.perfetto.empty()) *picture = typical_step(input->recordings, *run);
+  return run;
 }
 
 /// The step's limit, unless the budget has one, and those of the budget.
@@ -128,19 +137,29 @@ Result<Exit> run_predictions(const Options& options, const Globals& globals) {
                 guard->findings);
 }
 
-/// The series, with the candidate as its newest run.
-Result<std::vector<HistoryEntry>> load_history(const Options& options, const Run* candidate,
-                                               std::optional<Run>& last, const Globals& globals) {
+/// What a candidate is held against, as far as it is known.
+struct Background {
+  std::optional<Run> baseline;
+  std::optional<StepPicture> picture;  ///< of the baseline
+  std::optional<History> history;      ///< with the candidate as its newest run
+  std::optional<Past> past;            ///< of a store
+  compare::EffectOptions effect;
+};
+
+/// The series, with the candidate as its newest run. Its newest run before that is the baseline.
+Result<std::vector<HistoryEntry>> load_series(const Options& options, const Run* candidate,
+                                              Background& background, const Globals& globals) {
+  std::optional<Run>& last = background.baseline;
   std::vector<HistoryEntry> entries;
   // Each run is held against the one before: they must be of one job.
   const auto add = [&](const Run& run) -> Status {
-    entries.push_back({run.source, compare::level_of(run.step_time)});
+    entries.push_back({.source = run.source, .level = compare::level_of(run.step_time)});
     if (!last) return {};
     if (const auto matched = compare::match_runs(*last, run); !matched) return forward(matched);
     return {};
   };
   for (const std::filesystem::path& path : options.history) {
-    Result<Run> run = load_run({path}, options, globals);
+    Result<Run> run = load_run({path}, options, globals, &background.picture);
     if (!run) return forward(run);
     if (Status ok = add(*run); !ok) return forward(ok);
     last = std::move(*run);
@@ -150,62 +169,129 @@ Result<std::vector<HistoryEntry>> load_history(const Options& options, const Run
   return entries;
 }
 
-/// The history without its newest run, which is what that is held against.
-Result<double> noise_before(std::vector<HistoryEntry> entries, double rise) {
-  entries.pop_back();
-  if (entries.size() < kLeastHistory) return 0.0;
-  const Result<History> before = judge_history(entries, rise);
+/// Judges a series of recordings; noise between them is known from those before the candidate.
+Status judge_series(const Options& options, const Run* candidate, double rise,
+                    Background& background, const Globals& globals) {
+  Result<std::vector<HistoryEntry>> entries = load_series(options, candidate, background, globals);
+  if (!entries) return forward(entries);
+  Result<History> history = judge_history(*entries, rise);
+  if (!history) return forward(history);
+  background.history = std::move(*history);
+  if (!candidate) return {};
+  entries->pop_back();
+  if (entries->size() < kLeastHistory) return {};
+  const Result<History> before = judge_history(*entries, rise);
   if (!before) return forward(before);
-  return noise_between_runs(*before);
+  add_noise_between_runs(*before, background.effect);
+  return {};
+}
+
+/// Judges what a store holds, and the candidate behind it. A store too short for a history is one
+/// to compare with all the same.
+Status judge_store(const Options& options, const Run* candidate, double rise,
+                   Background& background) {
+  Result<Past> past = read_past(options.history.front(), candidate, rise, background.effect);
+  if (!past) return forward(past);
+  std::vector<HistoryEntry> entries = past->entries;
+  if (candidate) {
+    background.baseline = past->baseline ? past->baseline : *candidate;
+    const std::string& name = options.name.empty() ? candidate->source : options.name;
+    entries.push_back({.source = name,
+                       .level = compare::level_of(candidate->step_time),
+                       .file = candidate->source});
+  }
+  background.past = std::move(*past);
+  if (candidate && entries.size() < kLeastHistory) return {};
+  Result<History> history = judge_history(entries, rise);
+  if (!history) return forward(history);
+  background.history = std::move(*history);
+  return {};
+}
+
+/// Adds a candidate that passed to the store.
+Status accept(const Options& options, const Run& candidate, Verdict verdict, double rise,
+              Past& past) {
+  past.accepted = false;
+  if (verdict != Verdict::kPass) {
+    past.why_not = fmt::format("the verdict is {}", to_string(verdict));
+  } else if (candidate.incomplete) {
+    past.why_not = "it lacks records";
+  } else {
+    const std::string& name = options.name.empty() ? candidate.source : options.name;
+    const Result<bool> added = add_run(past.store, kept(candidate, name, rise));
+    if (!added) return forward(added);
+    past.accepted = *added;
+    past.why_not = "that very run was accepted before";
+  }
+  return {};
+}
+
+/// What can be told before long work: can it be written?
+Status check_outputs(const Options& options) {
+  for (const std::filesystem::path& path : {options.junit, options.sarif, options.perfetto})
+    if (!path.empty())
+      if (const Result<PendingFile> file = PendingFile::create(path); !file) return forward(file);
+  if (Status ok = check_report(options.report); !ok || !options.accept) return ok;
+  const std::filesystem::path& store = options.history.front();
+  std::error_code error;
+  if (!std::filesystem::exists(store, error)) {
+    const Result<PendingFile> file = PendingFile::create(store);
+    if (!file) return forward(file);
+  } else if (std::filesystem::file_size(store, error) > 0 && !is_run_store(store)) {
+    return fail(Diagnostic{.file = store.string(),
+                           .problem = "is no history",
+                           .expected = "a new file, or one that --accept made"});
+  }
+  return {};
 }
 
 Result<Exit> run(const Options& options, const Globals& globals) {
-  for (const std::filesystem::path& path : {options.junit, options.sarif})
-    if (!path.empty())  // before long work: can it be written?
-      if (const Result<PendingFile> file = PendingFile::create(path); !file) return forward(file);
-  if (Status ok = check_report(options.report); !ok) return forward(ok);
+  if (Status ok = check_outputs(options); !ok) return forward(ok);
   if (!options.predictions.empty()) return run_predictions(options, globals);
 
   Result<std::vector<Limit>> limits = limits_of(options);
   if (!limits) return forward(limits);
   const double rise = rise_of(*limits);
-  std::optional<Run> candidate, baseline;
+  std::optional<Run> candidate;
+  std::optional<StepPicture> picture;
   if (!options.candidate.empty()) {
-    Result<Run> run = load_run(options.candidate, options, globals);
+    Result<Run> run = load_run(options.candidate, options, globals, &picture);
     if (!run) return forward(run);
     candidate = std::move(*run);
   }
-  std::optional<History> history;
-  compare::EffectOptions effect{.seed = globals.seed};
+  Background background{
+      .baseline = {}, .picture = {}, .history = {}, .past = {}, .effect = {.seed = globals.seed}};
   if (!options.history.empty()) {
-    Result<std::vector<HistoryEntry>> entries =
-        load_history(options, candidate ? &*candidate : nullptr, baseline, globals);
-    if (!entries) return forward(entries);
-    Result<History> judged = judge_history(*entries, rise);
-    if (!judged) return forward(judged);
-    history = std::move(*judged);
-    if (candidate) {
-      const Result<double> noise = noise_before(std::move(*entries), rise);
-      if (!noise) return forward(noise);
-      effect.between_runs = *noise;
-    }
+    const Run* newest = candidate ? &*candidate : nullptr;
+    const bool store =
+        options.history.size() == 1 && (options.accept || is_run_store(options.history.front()));
+    if (Status ok = store ? judge_store(options, newest, rise, background)
+                          : judge_series(options, newest, rise, background, globals);
+        !ok)
+      return forward(ok);
   }
+  std::optional<Past>& past = background.past;
   if (!options.baseline.empty()) {
-    Result<Run> run = load_run(options.baseline, options, globals);
+    Result<Run> run = load_run(options.baseline, options, globals, &background.picture);
     if (!run) return forward(run);
-    baseline = std::move(*run);
+    background.baseline = std::move(*run);
+    background.effect.baseline_runs = 1;
+    if (past) past->pooled = 0;
   }
   std::optional<Gate> gate;
   if (candidate) {
-    Result<Gate> judged = run_gate({.baseline = std::move(*baseline),
-                                    .candidate = std::move(*candidate),
+    const bool begins = past && !past->baseline && options.baseline.empty();
+    Result<Gate> judged = run_gate({.baseline = std::move(*background.baseline),
+                                    .candidate = *candidate,
                                     .limits = std::move(*limits),
                                     .place = options.place,
-                                    .effect = effect});
+                                    .effect = background.effect,
+                                    .begins = begins});
     if (!judged) return forward(judged);
     gate = std::move(*judged);
     for (const std::string& warning : gate->warnings) globals.warn(warning);
   }
+  std::optional<History>& history = background.history;
   CheckFindings findings;
   for (const CheckFindings* some :
        {gate ? &gate->findings : nullptr, history ? &history->findings : nullptr}) {
@@ -213,12 +299,19 @@ Result<Exit> run(const Options& options, const Globals& globals) {
     for (const CheckFinding& f : some->judged) findings.add(f);
     findings.notes.insert(findings.notes.end(), some->notes.begin(), some->notes.end());
   }
+  if (options.accept)
+    if (Status ok = accept(options, *candidate, findings.verdict, rise, *past); !ok)
+      return forward(ok);
+  if (picture && background.picture)
+    if (Status ok = write_steps(options.perfetto, *background.picture, *picture); !ok)
+      return forward(ok);
 
   const auto to_text = [&] {
     std::string text = fmt::format("{}\n\n", to_string(findings.verdict));
     if (gate) text += gate_text(*gate);
     if (gate && history) text += "\n";
     if (history) text += history_text(*history);
+    if (past) text += "\n" + past_text(*past);
     return text;
   };
   const auto to_json = [&] {
@@ -228,6 +321,7 @@ Result<Exit> run(const Options& options, const Globals& globals) {
     json["seed"] = globals.seed;
     if (gate) add_gate(*gate, json);
     if (history) json["history"] = history_json(*history);
+    if (past) json["store"] = past_json(*past);
     return json;
   };
   const auto to_markdown = [&] {
@@ -235,6 +329,7 @@ Result<Exit> run(const Options& options, const Globals& globals) {
     if (gate) text += gate_markdown(*gate);
     if (gate && history) text += "\n";
     if (history) text += history_markdown(*history);
+    if (past) text += "\n" + markdown_text(past_text(*past));
     return text;
   };
   const Formats formats = {
@@ -253,8 +348,9 @@ void check_usage(const CLI::App& command, const Options& options) {
   if (!options.predictions.empty()) {
     if (options.baseline.size() > 1)
       usage("--predictions: --baseline is one file that an earlier check wrote");
-    for (const char* option : {"--candidate", "--history", "--ranks", "--max-slowdown", "--budget",
-                               "--instance", "--count", "--region", "--steps-per-epoch"})
+    for (const char* option :
+         {"--candidate", "--history", "--ranks", "--max-slowdown", "--budget", "--instance",
+          "--count", "--region", "--steps-per-epoch", "--accept", "--name", "--perfetto"})
       if (command.count(option) > 0)
         usage("--predictions goes with --baseline FILE and reports alone");
     return;
@@ -268,6 +364,13 @@ void check_usage(const CLI::App& command, const Options& options) {
     throw CLI::RequiredError("--candidate", CLI::ExitCodes::RequiredError);
   if (options.candidate.empty() && (!options.budget.empty() || !options.place.instance.empty()))
     usage("--budget and --instance are of a candidate: --candidate INPUT");
+  if (options.accept && (options.candidate.empty() || options.history.size() != 1))
+    usage("--accept adds a candidate to a store: --history STORE --candidate INPUT");
+  if (!options.name.empty() && !options.accept)
+    usage("--name is of a candidate that --accept adds");
+  if (!options.perfetto.empty() &&
+      (options.candidate.empty() || (options.baseline.empty() && options.history.size() < 2)))
+    usage("--perfetto draws two recordings: --baseline INPUT --candidate INPUT");
   if (options.place.instance.empty())
     for (const char* option : {"--count", "--region", "--steps-per-epoch"})
       if (command.count(option) > 0)
@@ -284,8 +387,15 @@ void add_runs(CLI::App& command, Options& options) {
       ->type_name("INPUT");
   command
       .add_option("--history", options.history,
-                  "recordings of the job over time, oldest first, each one run")
+                  "the store of accepted runs; or recordings of the job over time, oldest first, "
+                  "each one run")
       ->type_name("INPUT");
+  command.add_flag("--accept", options.accept,
+                   "add a candidate that passes to the store of --history, which it makes where "
+                   "there is none");
+  command
+      .add_option("--name", options.name, "what the store calls it: a commit (default: its path)")
+      ->type_name("TEXT");
   command
       .add_option("--predictions", options.predictions,
                   "replay every recording below this folder, in the place of comparing runs")
@@ -333,6 +443,10 @@ void add_check(CLI::App& app, Action& action) {
   command->add_option("--sarif", options->sarif, "write SARIF 2.1.0")->type_name("FILE");
   command
       ->add_option("--report", options->report, "write what was found as one HTML page to look at")
+      ->type_name("FILE");
+  command
+      ->add_option("--perfetto", options->perfetto,
+                   "write a typical step of either recording for ui.perfetto.dev")
       ->type_name("FILE");
   command->add_flag("--annotations", options->annotations,
                     "GitHub annotations on stderr (without asking where GITHUB_ACTIONS is true)");

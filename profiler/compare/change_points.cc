@@ -290,7 +290,8 @@ ChangePoints find_changes(std::span<const double> series) {
                     .begin = ranged(first),
                     .end = ranged(last),
                     .slope = std::expm1(line.slope()),
-                    .noise = line.noise()};
+                    .noise = line.noise(),
+                    .freedom = line.freedom()};
     if (before)
       segment.jump = rise(before->centre, first.centre, std::hypot(before->scale, first.scale),
                           std::min(before->freedom, first.freedom));

@@ -26,9 +26,10 @@ struct Ranged {
 struct Segment {
   std::size_t first = 0, count = 0;  ///< of the series
   bool drifts = false;
-  Ranged begin, end;  ///< its level at its first and at its last value
-  double slope = 0;   ///< relative, from one value to the next; 0 where it does not drift
-  double noise = 0;   ///< relative standard deviation of a value about the level
+  Ranged begin, end;   ///< its level at its first and at its last value
+  double slope = 0;    ///< relative, from one value to the next; 0 where it does not drift
+  double noise = 0;    ///< relative standard deviation of a value about the level
+  double freedom = 1;  ///< how well that is known, in degrees of freedom
   /// From the level before to this segment's first one, relative; as an effect, to be judged. Of
   /// the first segment there is none (scale 0).
   Effect jump = {};

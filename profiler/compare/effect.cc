@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <initializer_list>
 #include <vector>
 
 #include "profiler/compare/random.h"
@@ -11,7 +12,7 @@
 namespace rehearse::compare {
 namespace {
 
-constexpr std::size_t kFew = 10;
+constexpr std::size_t kFew = kFewSteps;
 constexpr double kTakenForGranted = 2;
 
 std::size_t trimmed(std::size_t steps) { return steps / 5; }
@@ -96,9 +97,37 @@ double variance_of_level(const Sample& sample, std::size_t steps, Random& random
   return std::max(drawn, least * least / n);
 }
 
+/// How well the variance of a level is known, in degrees of freedom. Of few steps: of those kept,
+/// of which so many count as one. Of more: the spread and the resemblance r are both measured, with
+/// relative variances of (1 + r^2) / (1 - r^2) and 2 / (1 - r^2) in parts of 1 / steps (of an
+/// autoregressive series); never more than Yuen's kept steps less one.
 double freedom_of(std::size_t steps, double per_fact) {
   const auto kept = static_cast<double>(steps - 2 * trimmed(steps));
-  return std::max(1.0, kept / (steps < kFew ? 1 : per_fact) - 1);
+  if (steps < kFew) return (kept - 1) / per_fact;
+  const double r = (per_fact - 1) / (per_fact + 1);
+  const double both = static_cast<double>(steps) * (1 - r * r) / (3 + r * r);
+  return std::max(1.0, std::min(kept - 1, both));
+}
+
+/// A part of an error, and how well it is known.
+struct Part {
+  double variance, freedom;
+};
+
+/// Degrees of freedom of a sum of variances (Welch and Satterthwaite): a run of two steps is as
+/// uncertain beside a thousand others as alone.
+double freedom_of(std::initializer_list<Part> parts) {
+  double sum = 0, squares = 0;
+  for (const Part& part : parts) {
+    sum += part.variance;
+    squares += part.variance * part.variance / part.freedom;
+  }
+  return squares > 0 ? sum * sum / squares : 1;
+}
+
+/// Of one run: few steps cannot tell what another run's steps say of their resemblance.
+double steps_per_fact_of(std::size_t steps, double per_fact) {
+  return steps < kFew ? std::max(per_fact, kTakenForGranted) : per_fact;
 }
 
 }  // namespace
@@ -129,27 +158,40 @@ Effect measure_effect(std::span<const double> baseline, std::span<const double> 
   Resemblance resemblance;
   resemblance.add(baseline, before);
   resemblance.add(candidate, after);
-  const double per_fact = same ? 1 : resemblance.steps_per_fact();
+  const double all_per_fact = resemblance.steps_per_fact();
   Random random(options.seed);
-  const auto variance = [&](const Sample& sample, std::size_t steps) {
+  const auto part = [&](const Sample& sample, std::size_t steps) -> Part {
     const double least = kLeastNoise * sample.level();
-    const double between = options.between_runs * sample.level();
-    if (same) return least * least / static_cast<double>(steps);
-    return variance_of_level(sample, steps, random, options.resamples) * per_fact +
-           between * between;
+    const double n = static_cast<double>(steps);
+    if (same) return {least * least / n, freedom_of(steps, 1)};
+    const double per_fact = steps_per_fact_of(steps, all_per_fact);
+    return {variance_of_level(sample, steps, random, options.resamples) * per_fact,
+            freedom_of(steps, per_fact)};
   };
-  const double of_before = variance(before, baseline.size());
-  const double of_after = variance(after, candidate.size());
+  const auto between = [&](const Sample& sample, double runs) -> Part {
+    const double one = same ? 0 : options.between_runs * sample.level();
+    return {one * one / runs, options.between_freedom};
+  };
+  Part of_before = part(before, baseline.size());
+  const Part of_after = part(after, candidate.size());
+  Part runs_before = between(before, options.baseline_runs);
+  const Part runs_after = between(after, 1);
+  const double if_none = of_before.variance + of_after.variance;
+  effect.error_if_none =
+      std::sqrt(if_none + runs_before.variance + runs_after.variance) / effect.scale;
   // A change in parts of the baseline's level has that level's error in its scale, too.
   const double ratio = effect.baseline > 0 ? effect.candidate / effect.baseline : 1;
-  effect.error = std::sqrt(of_before * ratio * ratio + of_after) / effect.scale;
-  effect.error_if_none = std::sqrt(of_before + of_after) / effect.scale;
-  effect.freedom = freedom_of(baseline.size(), per_fact) + freedom_of(candidate.size(), per_fact);
-  const double between = 2 * options.between_runs * options.between_runs;
+  of_before.variance *= ratio * ratio;
+  runs_before.variance *= ratio * ratio;
+  effect.error = std::sqrt(of_before.variance + of_after.variance + runs_before.variance +
+                           runs_after.variance) /
+                 effect.scale;
+  // What runs differ by is one number, known once.
+  effect.freedom = freedom_of(
+      {of_before, of_after, {runs_before.variance + runs_after.variance, options.between_freedom}});
   const double steps =
       2 / (1 / static_cast<double>(baseline.size()) + 1 / static_cast<double>(candidate.size()));
-  effect.step_noise =
-      std::sqrt(std::max(0.0, effect.error_if_none * effect.error_if_none - between) * steps / 2);
+  effect.step_noise = std::sqrt(if_none * steps / 2) / effect.scale;
   return effect;
 }
 
@@ -158,7 +200,8 @@ Effect measure_level(std::span<const double> steps, double from, const EffectOpt
   const Sample sample(steps);
   Resemblance resemblance;
   resemblance.add(steps, sample);
-  const double per_fact = resemblance.steps_per_fact(), n = static_cast<double>(steps.size());
+  const double per_fact = steps_per_fact_of(steps.size(), resemblance.steps_per_fact());
+  const double n = static_cast<double>(steps.size());
   Random random(options.seed);
   const double one = variance_of_level(sample, steps.size(), random, options.resamples) * per_fact;
   const double between = options.between_runs * sample.level();
@@ -169,7 +212,8 @@ Effect measure_level(std::span<const double> steps, double from, const EffectOpt
           .scale = from,
           .error = error,
           .error_if_none = error,
-          .freedom = freedom_of(steps.size(), per_fact),
+          .freedom = freedom_of({{one, freedom_of(steps.size(), per_fact)},
+                                 {between * between, options.between_freedom}}),
           .step_noise = std::sqrt(one * n) / from};
 }
 

@@ -17,6 +17,9 @@ namespace rehearse::compare {
 /// Of a level: what the clocks of recordings and the luck of a few equal steps cannot deny.
 inline constexpr double kLeastNoise = 0.001;
 
+/// Fewer steps cannot tell how much a step resembles the one before: they count half.
+inline constexpr std::size_t kFewSteps = 10;
+
 struct Effect {
   double baseline = 0, candidate = 0;  ///< levels
   /// candidate - baseline, in parts of `scale`.
@@ -40,7 +43,9 @@ struct EffectOptions {
   /// Standard deviation of a run's level between runs of one and the same job, relative; 0 where
   /// it is not known.
   double between_runs = 0;
-  std::size_t resamples = 400;  ///< the error is then known to 4 %
+  double between_freedom = 1e6;  ///< how well that is known, in degrees of freedom
+  double baseline_runs = 1;      ///< how many runs were pooled in the baseline (pool.h)
+  std::size_t resamples = 400;   ///< the error is then known to 4 %
 };
 
 /// REQUIRES: two steps at least on either side; finite values. `scale_if_zero` (above 0) is used

@@ -31,14 +31,15 @@ Verdict judge(const Effect& effect, double limit, double wrong) {
 std::optional<std::size_t> steps_needed(const Effect& effect, double limit, double between_runs,
                                         double wrong) {
   const auto width = [&](double steps) {
-    // As many on either side; a fifth is trimmed at either end.
+    // As many on either side, independent.
     const double error = std::sqrt(2 * effect.step_noise * effect.step_noise / steps +
                                    2 * between_runs * between_runs);
-    return student_limit(wrong, std::max(1.0, 2 * (0.6 * steps - 1))) * error;
+    return student_limit(wrong, 2 * steps / 3) * error;
   };
   constexpr std::size_t kMost = 1 << 20;
   if (width(kMost) > limit / 2) return std::nullopt;
-  std::size_t low = 2, high = kMost;
+  // Below that, steps count half, and none is surely enough.
+  std::size_t low = kFewSteps, high = kMost;
   while (low < high) {
     const std::size_t middle = (low + high) / 2;
     if (width(static_cast<double>(middle)) <= limit / 2)

@@ -34,18 +34,61 @@ std::string range_name(std::string_view name) {
 
 using Key = std::array<std::string, 6>;  ///< kind, name, from, layer, shapes, grid
 
+using Windows = std::vector<replay::StepSpan>;
+
+/// The first so many whole steps of a rank.
+Windows windows_of(const replay::RankGraph& graph, std::size_t steps) {
+  Windows windows;
+  for (const replay::StepOps& step : graph.steps)
+    if (!step.step.partial && windows.size() < steps)
+      windows.push_back({step.step.start, step.step.end});
+  return windows;
+}
+
+/// The step that an instant lies in.
+std::optional<std::size_t> step_at(const Windows& windows, Nanoseconds time) {
+  const auto behind = std::upper_bound(
+      windows.begin(), windows.end(), time,
+      [](Nanoseconds at, const replay::StepSpan& window) { return at < window.start; });
+  if (behind == windows.begin()) return std::nullopt;
+  const auto step = static_cast<std::size_t>(behind - windows.begin()) - 1;
+  if (time >= windows[step].end) return std::nullopt;
+  return step;
+}
+
+/// When a device op was asked for, where that was recorded.
+Nanoseconds asked_at(const Recording& r, replay::GpuIndex op) {
+  const auto call = r.launcher(op);
+  return call ? r.host(*call).start : r.gpu(op).start;
+}
+
+/// How many of the first steps of a recording that lacks records have all: of each thread and
+/// stream that does something in the first step, the step where it does something last may have
+/// lost the rest.
+std::size_t steps_with_all(const Recording& r, const Windows& windows) {
+  std::size_t whole = windows.size();
+  const auto look = [&](const auto& ops, const auto& time_of) {
+    bool in_first = false;
+    std::size_t last = 0;
+    for (const auto i : ops)
+      if (const auto step = step_at(windows, time_of(i))) {
+        in_first |= *step == 0;
+        last = std::max(last, *step);
+      }
+    if (in_first) whole = std::min(whole, last);
+  };
+  for (const replay::HostThread& thread : r.threads())
+    look(thread.ops, [&](HostIndex i) { return r.host(i).start; });
+  for (const replay::Stream& stream : r.streams())
+    look(stream.ops, [&](replay::GpuIndex i) { return asked_at(r, i); });
+  return whole;
+}
+
 /// The ops of the whole steps of one rank, into the slots of all.
 class RankOps {
  public:
-  RankOps(const Recording& recording, const replay::RankGraph& graph, std::size_t steps,
-          std::map<Key, OpSlot>& slots)
-      : r_(recording), steps_(steps), slots_(slots) {
-    for (const replay::StepOps& step : graph.steps)
-      if (!step.step.partial && starts_.size() < steps) {
-        starts_.push_back(step.step.start);
-        ends_.push_back(step.step.end);
-      }
-  }
+  RankOps(const Recording& recording, const Windows& windows, std::map<Key, OpSlot>& slots)
+      : r_(recording), steps_(windows.size()), windows_(windows), slots_(slots) {}
 
   void add() {
     add_device_ops();
@@ -53,15 +96,6 @@ class RankOps {
   }
 
  private:
-  /// The whole step that an instant lies in.
-  std::optional<std::size_t> step_at(Nanoseconds time) const {
-    const auto behind = std::upper_bound(starts_.begin(), starts_.end(), time);
-    if (behind == starts_.begin()) return std::nullopt;
-    const auto step = static_cast<std::size_t>(behind - starts_.begin()) - 1;
-    if (time >= ends_[step]) return std::nullopt;
-    return step;
-  }
-
   void add(OpKind kind, Key key, std::size_t step, double place, Seconds time, double calls) {
     key[0] = std::string(to_string(kind));
     const auto [at, is_new] = slots_.try_emplace(key);
@@ -110,9 +144,8 @@ class RankOps {
     std::vector<Placed> ops;
     for (const replay::Stream& stream : r_.streams())
       for (const replay::GpuIndex i : stream.ops) {
-        const auto call = r_.launcher(i);
-        const Nanoseconds time = call ? r_.host(*call).start : r_.gpu(i).start;
-        if (const auto step = step_at(time)) ops.push_back({*step, time, i});
+        const Nanoseconds time = asked_at(r_, i);
+        if (const auto step = step_at(windows_, time)) ops.push_back({*step, time, i});
       }
     std::stable_sort(ops.begin(), ops.end(),
                      [](const Placed& a, const Placed& b) { return a.time < b.time; });
@@ -145,12 +178,13 @@ class RankOps {
       const bool is_call = op.kind == HostKind::kRuntime || op.kind == HostKind::kDriver;
       if (is_call && replay::may_wait(replay::call_kind(r_.name(op)))) continue;
       const replay::HostEvent& event = sequence.events[k];
-      const auto step = step_at(event.time);
+      const auto step = step_at(windows_, event.time);
       if (!step) continue;
       Key key;
       key[1] = range_name(r_.name(op));
       if (const auto around = r_.parent(*inner)) key[2] = range_name(r_.name(r_.host(*around)));
-      const double place = (event.time - starts_[*step]) / (ends_[*step] - starts_[*step]);
+      const replay::StepSpan& window = windows_[*step];
+      const double place = (event.time - window.start) / (window.end - window.start);
       add(OpKind::kHost, std::move(key), *step, place,
           (sequence.events[k + 1].time - event.time).seconds(),
           event.is_start && event.op == *inner ? 1 : 0);
@@ -159,8 +193,8 @@ class RankOps {
 
   const Recording& r_;
   std::size_t steps_;
+  const Windows& windows_;
   std::map<Key, OpSlot>& slots_;
-  std::vector<Nanoseconds> starts_, ends_;  ///< of whole steps
 };
 
 /// The most that any rank held on a device, as its recorder says ("memory.0.peak", "123 B").
@@ -210,15 +244,9 @@ std::vector<std::vector<double>> step_times(const replay::Comparison& comparison
 
 /// Energy of every whole step of all ranks; empty where one has none.
 std::vector<double> step_energy(const std::vector<Recording>& recordings,
-                                const replay::ReplayGraph& graph, std::size_t steps) {
-  std::vector<std::vector<replay::StepSpan>> spans;
-  for (const replay::RankGraph& rank : graph.ranks) {
-    auto& of_rank = spans.emplace_back();
-    for (const replay::StepOps& step : rank.steps)
-      if (!step.step.partial && of_rank.size() < steps)
-        of_rank.push_back({step.step.start, step.step.end});
-  }
-  const auto energy = replay::measure_energy(recordings, spans);
+                                const std::vector<Windows>& windows) {
+  const std::size_t steps = windows.front().size();
+  const auto energy = replay::measure_energy(recordings, windows);
   if (!energy) return {};
   std::vector<double> sums(steps);
   for (const auto& of_rank : energy->steps)
@@ -236,7 +264,17 @@ std::string_view to_string(OpKind kind) {
   return kNames[static_cast<int>(kind)];
 }
 
-Result<Run> measure_run(const std::vector<Recording>& recordings, std::string source) {
+bool lacks_records(const trace::Trace& trace) {
+  for (const trace::Problem& problem : trace.problems.list())
+    if (problem.kind == trace::ProblemKind::kTruncated ||
+        problem.kind == trace::ProblemKind::kMalformed ||
+        problem.kind == trace::ProblemKind::kDroppedRecords)
+      return true;
+  return false;
+}
+
+Result<Run> measure_run(const std::vector<Recording>& recordings, std::string source,
+                        bool incomplete) {
   const auto wrong = [&](std::string problem, std::string expected) {
     return fail(
         Diagnostic{.file = source, .problem = std::move(problem), .expected = std::move(expected)});
@@ -254,7 +292,15 @@ Result<Run> measure_run(const std::vector<Recording>& recordings, std::string so
   const auto times = step_times(replay::compare(recordings, *graph, recorded), recordings.size());
   std::size_t steps = SIZE_MAX;
   for (const auto& of_rank : times) steps = std::min(steps, of_rank.size());
+  const std::size_t marked = steps;
+  if (incomplete)
+    for (std::size_t r = 0; r < recordings.size(); ++r)
+      steps = std::min(steps, steps_with_all(recordings[r], windows_of(graph->ranks[r], marked)));
   const replay::StepSource from = graph->ranks.front().step_source;
+  if (steps < 2 && marked >= 2)
+    return wrong(fmt::format("lacks records, and of its {} no two are sure to be whole",
+                             counted(marked, "step")),
+                 "a recording that was written to its end");
   if (steps < 2)
     return wrong(fmt::format("has {} (told by {}): one step says nothing of how much steps differ",
                              counted(steps, "whole step"), replay::to_string(from)),
@@ -264,7 +310,9 @@ Result<Run> measure_run(const std::vector<Recording>& recordings, std::string so
           .ranks = recordings.size(),
           .devices = devices_of(recordings),
           .steps_from = replay::to_string(from),
-          .step_time = std::vector<double>(steps)};
+          .step_time = std::vector<double>(steps),
+          .incomplete = incomplete};
+  for (const replay::RankGraph& rank : graph->ranks) run.windows.push_back(windows_of(rank, steps));
   const double share = 1 / static_cast<double>(recordings.size());
   for (const auto& of_rank : times)
     for (std::size_t s = 0; s < steps; ++s) run.step_time[s] += share * of_rank[s];
@@ -283,12 +331,12 @@ Result<Run> measure_run(const std::vector<Recording>& recordings, std::string so
         run.launch_gaps[s] += share * (b.input + b.host_bound + b.profiler + b.idle).s();
       }
   }
-  run.energy = step_energy(recordings, *graph, steps);
+  run.energy = step_energy(recordings, run.windows);
   run.memory = peak_memory(recordings);
 
   std::map<Key, OpSlot> slots;
   for (std::size_t r = 0; r < recordings.size(); ++r)
-    RankOps(recordings[r], graph->ranks[r], steps, slots).add();
+    RankOps(recordings[r], run.windows[r], slots).add();
   for (auto& [key, slot] : slots) {
     if (slot.calls > 0) slot.place /= slot.calls;
     slot.calls *= share / static_cast<double>(steps);

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "profiler/replay/energy.h"
 #include "profiler/replay/recording.h"
 #include "sim/base/result.h"
 #include "sim/base/units.h"
@@ -41,11 +42,22 @@ struct Run {
   std::vector<double> energy = {};   ///< J; empty where power was not read for all of it
   std::optional<Bytes> memory = {};  ///< most that a rank held, where it was recorded
   std::vector<OpSlot> slots = {};    ///< sorted by kind, then by what they are
+  /// Of each rank, when its steps were; empty of a run that was kept without its recording.
+  std::vector<std::vector<replay::StepSpan>> windows = {};
+  bool incomplete =
+      false;  ///< the recording lacks records: steps behind the first gap are left out
   std::size_t steps() const { return step_time.size(); }
 };
 
-/// Fails on a recording without times, without any op, or with less than two whole steps.
-/// REQUIRES: recordings of one trace that was aligned.
-Result<Run> measure_run(const std::vector<replay::Recording>& recordings, std::string source);
+/// Whether a trace lacks records of what ran, as its problems say: it is cut, a part of it cannot
+/// be read, or the profiler lost some.
+bool lacks_records(const trace::Trace& trace);
+
+/// Fails on a recording without times, without any op, or with less than two whole steps. Of one
+/// that is `incomplete` the steps count in which all goes on that went on in the first: every
+/// thread and stream does something in a later one. REQUIRES: recordings of one trace that was
+/// aligned.
+Result<Run> measure_run(const std::vector<replay::Recording>& recordings, std::string source,
+                        bool incomplete = false);
 
 }  // namespace rehearse::compare

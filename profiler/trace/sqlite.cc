@@ -72,6 +72,43 @@ std::string_view Query::text(int column) const {
   return {text, static_cast<std::size_t>(sqlite3_column_bytes(statement_.get(), column))};
 }
 
+bool execute(sqlite3* db, const std::string& sql) {
+  return sqlite3_exec(db, sql.c_str(), nullptr, nullptr, nullptr) == SQLITE_OK;
+}
+
+Insert::Insert(sqlite3* db, const std::string& sql)
+    : statement_(prepare(db, sql)), ok_(statement_ != nullptr) {}
+
+Insert& Insert::add(std::int64_t value) {
+  ok_ = ok_ && sqlite3_bind_int64(statement_.get(), next_++, value) == SQLITE_OK;
+  return *this;
+}
+Insert& Insert::add(double value) {
+  ok_ = ok_ && sqlite3_bind_double(statement_.get(), next_++, value) == SQLITE_OK;
+  return *this;
+}
+Insert& Insert::add(std::string_view text) {
+  ok_ = ok_ && sqlite3_bind_text64(statement_.get(), next_++, text.data(), text.size(),
+                                   SQLITE_TRANSIENT, SQLITE_UTF8) == SQLITE_OK;
+  return *this;
+}
+Insert& Insert::add_bytes(std::string_view bytes) {
+  ok_ = ok_ && sqlite3_bind_blob64(statement_.get(), next_++, bytes.data(), bytes.size(),
+                                   SQLITE_TRANSIENT) == SQLITE_OK;
+  return *this;
+}
+Insert& Insert::add_null() {
+  ok_ = ok_ && sqlite3_bind_null(statement_.get(), next_++) == SQLITE_OK;
+  return *this;
+}
+
+bool Insert::run() {
+  ok_ = ok_ && sqlite3_step(statement_.get()) == SQLITE_DONE;
+  sqlite3_reset(statement_.get());
+  next_ = 1;
+  return ok_;
+}
+
 IntegerInserter::IntegerInserter(sqlite3* db, const std::string& table, std::size_t columns)
     : columns_(columns),
       one_(prepare(db, insert_sql(table, columns, 1))),

@@ -62,6 +62,29 @@ class Query {
   bool ok_;
 };
 
+/// Runs statements without results; false on an error.
+bool execute(sqlite3* db, const std::string& sql);
+
+/// A statement that writes one row, as often as it is run.
+class Insert {
+ public:
+  /// `sql` with a question mark for each value.
+  Insert(sqlite3* db, const std::string& sql);
+  /// The next value, from the first on.
+  Insert& add(std::int64_t value);
+  Insert& add(double value);  ///< one that is no number becomes NULL
+  Insert& add(std::string_view text);
+  Insert& add_bytes(std::string_view bytes);
+  Insert& add_null();
+  /// Writes the row; false on an error, of the values too.
+  bool run();
+
+ private:
+  StatementPtr statement_;
+  int next_ = 1;
+  bool ok_;
+};
+
 /// Inserts rows of integers, many per statement: a statement costs more than a row.
 class IntegerInserter {
  public:

@@ -1,0 +1,84 @@
+#include "cli/check/past.h"
+
+#include <algorithm>
+
+#include <fmt/core.h>
+
+#include "cli/check/run_store.h"
+#include "profiler/compare/pool.h"
+#include "sim/base/text.h"
+
+namespace rehearse::cli {
+namespace {
+
+/// The first run of the current level.
+std::size_t level_begins(const Past& past, const History& history) {
+  const compare::Segment& now = history.changes.segments.back();
+  return now.drifts ? past.entries.size() - 1 : now.first;
+}
+
+}  // namespace
+
+Result<Past> read_past(const std::filesystem::path& store, const compare::Run* candidate,
+                       double limit, compare::EffectOptions& effect) {
+  Past past{.store = store, .entries = {}, .baseline = std::nullopt};
+  std::error_code error;
+  if (!std::filesystem::exists(store, error)) return past;
+  Result<std::vector<KeptRun>> runs = read_runs(store);
+  if (!runs) return forward(runs);
+  if (candidate) {
+    const std::uint64_t sum = kept(*candidate, "", 0).sum;
+    std::erase_if(*runs, [&](const KeptRun& run) { return run.sum == sum; });
+  }
+  for (const KeptRun& run : *runs)
+    past.entries.push_back({.source = run.name,
+                            .level = run.level,
+                            .file = store.string(),
+                            .allowed = run.allowed,
+                            .date = run.date});
+  if (runs->empty()) return past;
+  std::size_t first = runs->size() - 1;
+  if (runs->size() >= kLeastHistory) {
+    const Result<History> history = judge_history(past.entries, limit);
+    if (!history) return forward(history);
+    add_noise_between_runs(*history, effect);
+    first = level_begins(past, *history);
+  }
+  std::vector<const compare::Run*> whole;
+  for (std::size_t i = first; i < runs->size(); ++i)
+    if ((*runs)[i].run) whole.push_back(&*(*runs)[i].run);
+  if (whole.empty())
+    return fail(Diagnostic{.file = store.string(),
+                           .problem = "is a damaged history: its newest run has no steps",
+                           .nearest = "name another file, and --accept begins it"});
+  compare::Pool pool = compare::pool_runs(whole);
+  pool.run.source = store.string();
+  past.baseline = std::move(pool.run);
+  past.pooled = pool.runs;
+  effect.baseline_runs = static_cast<double>(pool.runs);
+  return past;
+}
+
+std::string past_text(const Past& past) {
+  std::string text = fmt::format("history   {}: {}", past.store.string(),
+                                 counted(past.entries.size(), "accepted run"));
+  if (past.pooled > 0) {
+    const HistoryEntry& first = past.entries[past.entries.size() - past.pooled];
+    text += fmt::format("; the baseline is {}{}, of {}",
+                        past.pooled == 1 ? "the newest, " : counted(past.pooled, "run") + " since ",
+                        first.source, first.date);
+  }
+  text += "\n";
+  if (past.accepted)
+    text += *past.accepted ? "accepted\n" : fmt::format("not accepted: {}\n", past.why_not);
+  return text;
+}
+
+Json past_json(const Past& past) {
+  Json json = {
+      {"file", past.store.string()}, {"runs", past.entries.size()}, {"pooled", past.pooled}};
+  if (past.accepted) json["accepted"] = *past.accepted;
+  return json;
+}
+
+}  // namespace rehearse::cli

@@ -1,0 +1,36 @@
+// What a store of accepted runs says of a candidate: the level it is held against, and the series
+// it continues.
+#pragma once
+
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "cli/check/history.h"
+#include "cli/output/json_value.h"
+#include "profiler/compare/run.h"
+
+namespace rehearse::cli {
+
+struct Past {
+  std::filesystem::path store;
+  std::vector<HistoryEntry> entries;     ///< of the store, oldest first, without the candidate
+  std::optional<compare::Run> baseline;  ///< at the current level; nothing where it has no run
+  std::size_t pooled = 0;                ///< how many runs the baseline is made of
+  std::optional<bool> accepted = {};  ///< whether the candidate was added; nothing: not asked for
+  std::string why_not = {};           ///< it was not
+};
+
+/// Reads a store; one that is not there, or empty, has no runs. The baseline is pooled from the
+/// runs since the last change; of a store too short to tell one, and of a level that drifts, it is
+/// the newest run. What runs differ by goes into `effect`. A candidate that is in the store already
+/// is left out of it. `limit`: the rise that a history is judged by.
+Result<Past> read_past(const std::filesystem::path& store, const compare::Run* candidate,
+                       double limit, compare::EffectOptions& effect);
+
+/// "history  perf.history: 12 runs; the baseline is the 7 since c0ffee"
+std::string past_text(const Past& past);
+Json past_json(const Past& past);
+
+}  // namespace rehearse::cli

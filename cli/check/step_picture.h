@@ -1,0 +1,41 @@
+// One step of a run as it was recorded, apart from the recording, and two of them side by side.
+#pragma once
+
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "profiler/compare/run.h"
+#include "sim/base/result.h"
+#include "sim/graph/category.h"
+
+namespace rehearse::cli {
+
+struct StepPicture {
+  struct Span {
+    std::string name;
+    graph::Category category;
+    std::size_t lane;
+    Seconds start, duration;  ///< since the step began
+  };
+  struct Rank {
+    std::uint32_t number;
+    std::vector<std::string> lanes;  ///< host threads, then streams
+    std::vector<Span> spans;
+  };
+  std::vector<Rank> ranks;
+  std::size_t step = 0;  ///< of the whole ones, from 1
+  std::size_t of = 0;    ///< how many there are
+  Seconds length = Seconds::s(0);
+};
+
+/// The step whose time is nearest to the run's level: what the host did in it, and what it asked
+/// the devices for. REQUIRES: the run that was measured of these recordings.
+StepPicture typical_step(const std::vector<replay::Recording>& recordings, const compare::Run& run);
+
+/// A Chrome trace that Perfetto opens: a process per rank of the baseline, then of the candidate,
+/// both from time zero.
+Status write_steps(const std::filesystem::path& path, const StepPicture& baseline,
+                   const StepPicture& candidate);
+
+}  // namespace rehearse::cli
