@@ -68,6 +68,7 @@ std::string past_text(const Past& past) {
                         past.pooled == 1 ? "the newest, " : counted(past.pooled, "run") + " since ",
                         first.source, first.date);
   }
+  if (past.entries.empty()) text += ": the candidate begins it, held against itself";
   text += "\n";
   if (past.accepted)
     text += *past.accepted ? "accepted\n" : fmt::format("not accepted: {}\n", past.why_not);

@@ -208,10 +208,14 @@ Status judge_store(const Options& options, const Run* candidate, double rise,
   return {};
 }
 
-/// Adds a candidate that passed to the store.
-Status accept(const Options& options, const Run& candidate, Verdict verdict, double rise,
-              Past& past) {
+/// Adds a candidate that passed to the store. A drift that is possible and no more keeps none out:
+/// it takes more runs to tell.
+Status accept(const Options& options, const Run& candidate, const Gate& gate,
+              const std::optional<History>& history, double rise, Past& past) {
   past.accepted = false;
+  const Verdict verdict = history && history->findings.verdict == Verdict::kFail
+                              ? Verdict::kFail
+                              : gate.findings.verdict;
   if (verdict != Verdict::kPass) {
     past.why_not = fmt::format("the verdict is {}", to_string(verdict));
   } else if (candidate.incomplete) {
@@ -300,7 +304,7 @@ Result<Exit> run(const Options& options, const Globals& globals) {
     findings.notes.insert(findings.notes.end(), some->notes.begin(), some->notes.end());
   }
   if (options.accept)
-    if (Status ok = accept(options, *candidate, findings.verdict, rise, *past); !ok)
+    if (Status ok = accept(options, *candidate, *gate, history, rise, *past); !ok)
       return forward(ok);
   if (picture && background.picture)
     if (Status ok = write_steps(options.perfetto, *background.picture, *picture); !ok)

@@ -9,6 +9,7 @@
 #include "tests/support/json_check.h"
 #include "tests/support/power_recording.h"
 #include "tests/support/rehearse.h"
+#include "tests/support/step_recording.h"
 
 namespace rehearse {
 namespace {
@@ -16,6 +17,7 @@ namespace {
 namespace fs = std::filesystem;
 using test::Json;
 using test::Ran;
+using test::recording;
 
 constexpr const char* kBefore = "examples/recordings/gate_before.json";
 constexpr const char* kAgain = "examples/recordings/gate_again.json";
@@ -43,31 +45,6 @@ const Json& op_of(const Json& json, const std::string& name) {
     if (op["name"] == name) return op;
   FAIL("no op " << name);
   return json;
-}
-
-/// A job of one kernel with steps of so many microseconds. Its kernels start late in turn.
-std::string recording(const std::vector<int>& steps, const std::string& kernel = "gemm",
-                      const std::string& gpu = "Example GPU", const std::vector<int>& late = {0}) {
-  std::string events;
-  long at = 1000000;
-  for (std::size_t k = 0; k < steps.size(); ++k) {
-    const auto add = [&](const char* category, const std::string& name, long start, long length,
-                         int thread, const std::string& args) {
-      events += fmt::format(
-          R"({}{{"ph":"X","cat":"{}","name":"{}","pid":1,"tid":{},"ts":{},"dur":{},"args":{{{}}}}})",
-          events.empty() ? "" : ",\n", category, name, thread, start, length, args);
-    };
-    const std::string id = fmt::format(R"("correlation":{})", k + 1);
-    add("user_annotation", fmt::format("ProfilerStep#{}", k), at, steps[k], 1, "");
-    add("cuda_runtime", "cudaLaunchKernel", at + 10, 10, 1, id);
-    const int behind = late[k % late.size()];
-    add("kernel", kernel, at + 30 + behind, steps[k] - 100 - behind, 7,
-        R"("device":0,"stream":7,)" + id);
-    add("cuda_runtime", "cudaDeviceSynchronize", at + 25, steps[k] - 80, 1, "");
-    at += steps[k];
-  }
-  return fmt::format(R"({{"deviceProperties":[{{"id":0,"name":"{}"}}],"traceEvents":[{}]}})", gpu,
-                     events);
 }
 
 /// Runs a python3 program on a file; false where it fails. Its words are shown.

@@ -103,6 +103,49 @@ TEST_CASE("noise between runs that is known widens the interval") {
   CHECK_FALSE(steps_needed(unsure, 0.03, 0.02));
 }
 
+TEST_CASE("few steps in either run tell little, however many the other has") {
+  Random random(11);
+  for (const auto& [before, after] : std::vector<std::pair<std::size_t, std::size_t>>{
+           {2, 2}, {2, 20}, {20, 2}, {3, 20}, {5, 20}, {4, 4}}) {
+    INFO(before << " and " << after << " steps");
+    std::size_t passed = 0, failed = 0, unsure = 0, asked = 0;
+    for (int i = 0; i < 1000; ++i) {
+      const auto a = noisy(random, before, 1, 0.01), b = noisy(random, after, 1.03, 0.01);
+      const auto same = noisy(random, after, 1, 0.01);
+      const EffectOptions options{.seed = random.bits(), .resamples = 100};
+      const Effect slower = measure_effect(a, b, 1, options);
+      passed += judge(slower, 0.03) == Verdict::kPass;
+      const Effect none = measure_effect(a, same, 1, options);
+      failed += judge(none, 0.03) == Verdict::kFail;
+      if (judge(none, 0.03) != Verdict::kInconclusive) continue;
+      ++unsure;
+      asked += steps_needed(none, 0.03, 0).value_or(0) >= kFewSteps;
+    }
+    CHECK(passed <= 20);  // of 0.5 to 1.2 %, with the luck of 1000
+    CHECK(failed <= 10);
+    CHECK(unsure >= 600);
+    CHECK(asked == unsure);
+  }
+  // Two equal steps are luck, not quiet: what two steps miss is not known.
+  const std::vector<double> two = {1, 1.0001}, other = {1.0002, 1.0001};
+  CHECK(judge(measure_effect(two, other, 1, {}), 0.03) == Verdict::kInconclusive);
+  CHECK(judge(measure_effect(two, noisy(random, 20, 1, 0.001), 1, {}), 0.03) ==
+        Verdict::kInconclusive);
+  CHECK(judge(measure_level(two, 0.99, {}), 0.03) == Verdict::kInconclusive);
+}
+
+TEST_CASE("what runs differ by is known from few runs, or shared by those that were pooled") {
+  Random random(12);
+  const auto a = noisy(random, 50, 1, 0.001), b = noisy(random, 50, 1, 0.001);
+  const Effect sure = measure_effect(a, b, 1, {.between_runs = 0.01});
+  const Effect few = measure_effect(a, b, 1, {.between_runs = 0.01, .between_freedom = 4});
+  CHECK(few.error == sure.error);
+  CHECK(few.high(0.005) - few.change ==
+        Approx(4.604 / 2.576 * (sure.high(0.005) - sure.change)).epsilon(0.02));
+  const Effect pooled = measure_effect(a, b, 1, {.between_runs = 0.01, .baseline_runs = 4});
+  CHECK(pooled.error == Approx(0.01 * std::sqrt(1.25)).epsilon(0.02));
+}
+
 Effect effect(double change, double error) {
   return {.baseline = 1,
           .candidate = 1 + change,
@@ -171,6 +214,8 @@ TEST_CASE("false alarms and detection of the gate, simulated") {
       CHECK(c.failed <= 5);  // 1 %
     else
       CHECK(c.passed <= 12);  // of 0.5 to 1 %, with the luck of 500
+    // Even where a step resembles the one before closely, most pairs have a verdict.
+    CHECK(c.failed + c.passed >= c.pairs * 60 / 100);
     CHECK(c.covered >= c.pairs * 85 / 100);
   }
   CHECK(accuracy.pairs[1].noise == "normal");
