@@ -267,8 +267,14 @@ Result<Exit> run(const Options& options, const Globals& globals) {
       .baseline = {}, .picture = {}, .history = {}, .past = {}, .effect = {.seed = globals.seed}};
   if (!options.history.empty()) {
     const Run* newest = candidate ? &*candidate : nullptr;
-    const bool store =
-        options.history.size() == 1 && (options.accept || is_run_store(options.history.front()));
+    std::error_code error;
+    const std::filesystem::path& path = options.history.front();
+    if (options.history.size() == 1 && !options.accept && !std::filesystem::exists(path, error))
+      return fail(Diagnostic{.file = path.string(),
+                             .problem = "does not exist",
+                             .expected = "a store of accepted runs, or recordings",
+                             .nearest = "--accept begins one with the candidate"});
+    const bool store = options.history.size() == 1 && (options.accept || is_run_store(path));
     if (Status ok = store ? judge_store(options, newest, rise, background)
                           : judge_series(options, newest, rise, background, globals);
         !ok)

@@ -325,7 +325,7 @@ TEST_CASE("check: wrong use of a store is one line") {
     return all;
   };
   for (const Case& c : {
-           Case{with("no_such.history"), 1, "no_such.history: cannot be read"},
+           Case{with("no_such.history"), 1, "no_such.history: does not exist"},
            Case{with("/no/such/folder/a.history", {"--accept"}), 1, "/no/such/folder"},
            Case{with(no_store, {"--accept"}), 1, "a.history: is no history"},
            Case{with(other.string(), {"--accept"}), 1, "other.history: is no history"},

@@ -69,26 +69,43 @@ Variables places(const fs::path& folder) {
           {"GITHUB_STEP_SUMMARY", (folder / "summary.md").string()}};
 }
 
-TEST_CASE("the workflow passes a job that did not change and fails one that did") {
+TEST_CASE("the workflow keeps what main passes and holds pull requests against it") {
   const Workflow workflow = read_workflow();
   REQUIRE(workflow.runs.size() == 3);
-  for (const bool slower : {false, true}) {
-    const fs::path folder = test::scratch_folder() / (slower ? "slower" : "same");
+  const std::string history = (test::scratch_folder() / "perf.history").string();
+  struct Event {
+    const char *name, *recording;
+    int code;
+    const char *verdict, *history;
+  };
+  for (const Event& event : {
+           Event{"pull_request", "gate_again", 1, "", ""},  // main was never pushed
+           Event{"push", "gate_before", 0, "pass", "0 accepted runs"},
+           Event{"pull_request", "gate_again", 0, "pass", "1 accepted run;"},
+           Event{"pull_request", "gate_after", 1, "fail", "1 accepted run;"},
+           Event{"push", "gate_after", 1, "fail", "not accepted: the verdict is fail"},
+           Event{"push", "gate_again", 0, "pass", "accepted"},
+           Event{"pull_request", "gate_after", 1, "fail", "2 accepted runs;"},
+       }) {
+    INFO(event.name << " of " << event.recording);
+    const fs::path folder = test::scratch_folder() / "run";
     Variables variables = places(folder);
     variables["JOB"] = "";
-    variables["BASELINE"] = "examples/recordings/gate_before.json";
-    variables["CANDIDATE"] =
-        slower ? "examples/recordings/gate_after.json" : "examples/recordings/gate_again.json";
+    variables["GITHUB_EVENT_NAME"] = event.name;
+    variables["GITHUB_SHA"] = "0123abc";
+    variables["HISTORY"] = history;
+    variables["CANDIDATE"] = fmt::format("examples/recordings/{}.json", event.recording);
     const auto codes = run_workflow(workflow, variables);
     CHECK(codes.at("Record") == 0);
-    CHECK(codes.at("Check") == (slower ? 1 : 0));
+    CHECK(codes.at("Check") == event.code);
+    if (std::string(event.verdict).empty()) continue;
     CHECK(codes.at("Show") == 0);
     const std::string summary = test::text_of(folder / "summary.md");
-    CHECK(summary.find(slower ? "Rehearse check: fail" : "Rehearse check: pass") !=
-          std::string::npos);
+    CHECK(summary.find(fmt::format("Rehearse check: {}", event.verdict)) != std::string::npos);
+    CHECK(summary.find(event.history) != std::string::npos);
     CHECK(summary.find("money: ") != std::string::npos);
     const test::Json sarif = test::Json::parse(test::text_of(folder / "check.sarif"));
-    CHECK(sarif["runs"][0]["results"].empty() == !slower);
+    CHECK(sarif["runs"][0]["results"].empty() == (event.code == 0));
     CHECK(test::text_of(folder / "check.xml").find("<testsuites") != std::string::npos);
   }
 }
@@ -99,22 +116,21 @@ TEST_CASE("the workflow records the job itself") {
   Variables variables = places(folder);
   const std::string program = test::capture_program("capture_steps").string();
   // Twelve steps of four ranges and two milliseconds.
-  const std::vector<std::string> job = {program, "pushed", "1", "12", "4", "2000", "2000"};
-  const std::string baseline = (folder / "baseline").string();
-  std::vector<std::string> record = {"profile", "-o", baseline, "--"};
-  record.insert(record.end(), job.begin(), job.end());
-  REQUIRE(test::rehearse(record).code == 0);
-  for (const std::string& word : job)
-    variables["JOB"] += variables["JOB"].empty() ? word : " " + word;
-  variables["CANDIDATE"] = (folder / "candidate").string();
-  variables["BASELINE"] = baseline;
+  for (const char* word : {program.c_str(), "pushed", "1", "12", "4", "2000", "2000"})
+    variables["JOB"] += variables["JOB"].empty() ? word : std::string(" ") + word;
+  variables["HISTORY"] = (folder / "perf.history").string();
+  variables["GITHUB_SHA"] = "0123abc";
   const fs::path budget = folder / "budget.yaml";
   std::ofstream(budget) << "step_time: +500%\n";  // of a machine that does other things, too
   variables["BUDGET"] = budget.string();
-  const auto codes = run_workflow(workflow, variables);
-  CHECK(codes.at("Record") == 0);
-  CHECK_FALSE(fs::is_empty(folder / "candidate"));
-  CHECK(codes.at("Check") == 0);
+  for (const char* event : {"push", "pull_request"}) {
+    variables["GITHUB_EVENT_NAME"] = event;
+    variables["CANDIDATE"] = (folder / event).string();
+    const auto codes = run_workflow(workflow, variables);
+    CHECK(codes.at("Record") == 0);
+    CHECK_FALSE(fs::is_empty(folder / event));
+    CHECK(codes.at("Check") == 0);
+  }
   CHECK(test::text_of(folder / "summary.md").find("12 steps against 12 steps") !=
         std::string::npos);
 }

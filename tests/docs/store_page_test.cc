@@ -20,11 +20,15 @@ using test::Block;
 const fs::path kPage = test::source_file("docs/formats/store.md");
 
 /// A store of the example.
+fs::path imported() {
+  const fs::path path = test::scratch_folder() / "three_steps.rehearse";
+  REQUIRE(test::rehearse({"import", test::kExample, "-o", path.string()}).code == 0);
+  return path;
+}
+
 class Store {
  public:
-  Store() {
-    const fs::path path = test::scratch_folder() / "three_steps.rehearse";
-    REQUIRE(test::rehearse({"import", test::kExample, "-o", path.string()}).code == 0);
+  explicit Store(const fs::path& path = imported()) {
     sqlite3* db = nullptr;
     REQUIRE(sqlite3_open_v2(path.c_str(), &db, SQLITE_OPEN_READONLY, nullptr) == SQLITE_OK);
     db_.reset(db);
@@ -111,6 +115,30 @@ TEST_CASE("the queries of the page of the store give the rows that it shows") {
     ++checked;
   }
   CHECK(checked == 5);
+}
+
+TEST_CASE("the page of the history lists the columns of its tables, its version and its id") {
+  const fs::path page = test::source_file("docs/formats/history.md");
+  const fs::path path = test::scratch_folder() / "a.history";
+  REQUIRE(test::rehearse({"check", "--history", path.string(), "--accept", "--candidate",
+                          "examples/recordings/gate_before.json"})
+              .code == 0);
+  const Store history(path);
+  const auto tables = history.rows("SELECT name FROM sqlite_master WHERE type = 'table'");
+  CHECK(tables.size() == 3);
+  for (const std::string& table : tables) {
+    INFO(table);
+    CHECK(listed(test::section_of(page, "## " + table)) ==
+          history.rows("SELECT name FROM pragma_table_info('" + table + "') ORDER BY cid"));
+  }
+  const std::string text = test::text_of(page);
+  CHECK(text.find("**" + history.rows("PRAGMA user_version").front() + "**") != std::string::npos);
+  CHECK(text.find(history.rows("SELECT printf('0x%X', application_id) FROM pragma_application_id")
+                      .front()) != std::string::npos);
+  CHECK(history.rows("SELECT count(*), sum(whole) FROM run").front() == "1 | 1");
+  CHECK(history.rows("SELECT count(*) FROM step").front() == "20");
+  CHECK(history.rows("SELECT name FROM op WHERE kind = 'kernel' ORDER BY level_s DESC").front() ==
+        "gemm_128x128_tn");
 }
 
 }  // namespace
