@@ -1,10 +1,7 @@
 #include "cli/check/past.h"
 
-#include <algorithm>
-
 #include <fmt/core.h>
 
-#include "cli/check/run_store.h"
 #include "profiler/compare/pool.h"
 #include "sim/base/text.h"
 
@@ -19,34 +16,26 @@ std::size_t level_begins(const Past& past, const History& history) {
 
 }  // namespace
 
-Result<Past> read_past(const std::filesystem::path& store, const compare::Run* candidate,
-                       double limit, compare::EffectOptions& effect) {
+Result<Past> past_of(const std::filesystem::path& store, std::vector<KeptRun> runs, double limit,
+                     compare::EffectOptions& effect) {
   Past past{.store = store, .entries = {}, .baseline = std::nullopt};
-  std::error_code error;
-  if (!std::filesystem::exists(store, error)) return past;
-  Result<std::vector<KeptRun>> runs = read_runs(store);
-  if (!runs) return forward(runs);
-  if (candidate) {
-    const std::uint64_t sum = kept(*candidate, "", 0).sum;
-    std::erase_if(*runs, [&](const KeptRun& run) { return run.sum == sum; });
-  }
-  for (const KeptRun& run : *runs)
+  for (const KeptRun& run : runs)
     past.entries.push_back({.source = run.name,
                             .level = run.level,
                             .file = store.string(),
                             .allowed = run.allowed,
                             .date = run.date});
-  if (runs->empty()) return past;
-  std::size_t first = runs->size() - 1;
-  if (runs->size() >= kLeastHistory) {
+  if (runs.empty()) return past;
+  std::size_t first = runs.size() - 1;
+  if (runs.size() >= kLeastHistory) {
     const Result<History> history = judge_history(past.entries, limit);
     if (!history) return forward(history);
     add_noise_between_runs(*history, effect);
     first = level_begins(past, *history);
   }
   std::vector<const compare::Run*> whole;
-  for (std::size_t i = first; i < runs->size(); ++i)
-    if ((*runs)[i].run) whole.push_back(&*(*runs)[i].run);
+  for (std::size_t i = first; i < runs.size(); ++i)
+    if (runs[i].run) whole.push_back(&*runs[i].run);
   if (whole.empty())
     return fail(Diagnostic{.file = store.string(),
                            .problem = "is a damaged history: its newest run has no steps",
@@ -57,6 +46,19 @@ Result<Past> read_past(const std::filesystem::path& store, const compare::Run* c
   past.pooled = pool.runs;
   effect.baseline_runs = static_cast<double>(pool.runs);
   return past;
+}
+
+Result<Past> read_past(const std::filesystem::path& store, const compare::Run* candidate,
+                       double limit, compare::EffectOptions& effect) {
+  std::error_code error;
+  if (!std::filesystem::exists(store, error)) return past_of(store, {}, limit, effect);
+  Result<std::vector<KeptRun>> runs = read_runs(store);
+  if (!runs) return forward(runs);
+  if (candidate) {
+    const std::uint64_t sum = kept(*candidate, "", 0).sum;
+    std::erase_if(*runs, [&](const KeptRun& run) { return run.sum == sum; });
+  }
+  return past_of(store, std::move(*runs), limit, effect);
 }
 
 std::string past_text(const Past& past) {

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "cli/check/history.h"
+#include "cli/check/run_store.h"
 #include "cli/output/json_value.h"
 #include "profiler/compare/run.h"
 
@@ -22,10 +23,14 @@ struct Past {
   std::string why_not = {};           ///< it was not
 };
 
-/// Reads a store; one that is not there, or empty, has no runs. The baseline is pooled from the
-/// runs since the last change; of a store too short to tell one, and of a level that drifts, it is
-/// the newest run. What runs differ by goes into `effect`. A candidate that is in the store already
-/// is left out of it. `limit`: the rise that a history is judged by.
+/// The baseline is pooled from the runs since the last change; of runs too few to tell one, and of
+/// a level that drifts, it is the newest run. What runs differ by goes into `effect`. `limit`: the
+/// rise that a history is judged by. Fails where the newest run is not whole.
+Result<Past> past_of(const std::filesystem::path& store, std::vector<KeptRun> runs, double limit,
+                     compare::EffectOptions& effect);
+
+/// Of a store that is read; one that is not there, or empty, has no runs. A candidate that is in it
+/// already is left out of it.
 Result<Past> read_past(const std::filesystem::path& store, const compare::Run* candidate,
                        double limit, compare::EffectOptions& effect);
 

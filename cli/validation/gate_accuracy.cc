@@ -6,7 +6,10 @@
 #include <fmt/core.h>
 
 #include "cli/check/history.h"
+#include "cli/check/past.h"
+#include "cli/check/run_store.h"
 #include "profiler/compare/compare_runs.h"
+#include "profiler/compare/pool.h"
 #include "profiler/compare/random.h"
 #include "sim/base/check.h"
 #include "sim/base/text.h"
@@ -109,6 +112,49 @@ GateCase measure_case(const Kind& kind, double change, std::size_t pairs, std::u
   return c;
 }
 
+FewCase measure_few(std::size_t baseline, std::size_t candidate, double change, std::size_t pairs,
+                    std::uint64_t seed) {
+  FewCase c{.baseline = baseline, .candidate = candidate, .change = change, .pairs = pairs};
+  Random random(seed);
+  for (std::size_t k = 0; k < pairs; ++k) {
+    const auto before = steps_of(normal(random, baseline), 1, kNoise);
+    const auto after = steps_of(normal(random, candidate), 1 + change, kNoise);
+    const Verdict verdict =
+        compare::judge(compare::measure_effect(before, after, 1, {.seed = random.bits()}), kLimit);
+    c.failed += verdict == Verdict::kFail;
+    c.passed += verdict == Verdict::kPass;
+  }
+  return c;
+}
+
+StoreCase measure_store(std::size_t runs, double change, std::size_t count, std::uint64_t seed) {
+  constexpr double kBetweenRuns = 0.005;
+  StoreCase c{.runs = runs, .change = change, .count = count};
+  Random random(seed);
+  const auto make_run = [&](double level) {
+    return compare::Run{
+        .source = "made up",
+        .ranks = 1,
+        .devices = {},
+        .steps_from = "",
+        .step_time =
+            steps_of(normal(random, kSteps), level * (1 + kBetweenRuns * random.normal()), kNoise)};
+  };
+  for (std::size_t k = 0; k < count; ++k) {
+    std::vector<KeptRun> store;
+    for (std::size_t i = 0; i < runs; ++i) store.push_back(kept(make_run(1), "", kLimit));
+    compare::EffectOptions options{.seed = random.bits()};
+    const Result<Past> past = past_of("store", std::move(store), kLimit, options);
+    REHEARSE_CHECK(past);
+    const compare::Effect effect = compare::measure_effect(
+        past->baseline->step_time, make_run(1 + change).step_time, 1, options);
+    const Verdict verdict = compare::judge(effect, kLimit);
+    c.failed += verdict == Verdict::kFail;
+    c.passed += verdict == Verdict::kPass;
+  }
+  return c;
+}
+
 /// 40 ops of a step, of which the third may change; noise of 3 % each.
 OpsCase measure_ops(double change, std::size_t pairs, std::uint64_t seed) {
   constexpr std::size_t kOps = 40, kChanged = 2;
@@ -186,6 +232,31 @@ Table ops_table(const GateAccuracy& accuracy) {
   return table;
 }
 
+Table few_table(const GateAccuracy& accuracy) {
+  Table table({{"steps of the baseline"},
+               {"of the candidate"},
+               {"true change"},
+               {"pairs"},
+               {"fail"},
+               {"pass"},
+               {"inconclusive"}});
+  for (const FewCase& c : accuracy.few)
+    table.add({fmt::format("{}", c.baseline), fmt::format("{}", c.candidate),
+               signed_percent(c.change), grouped(c.pairs), share(c.failed, c.pairs),
+               share(c.passed, c.pairs), share(c.pairs - c.failed - c.passed, c.pairs)});
+  return table;
+}
+
+Table store_table(const GateAccuracy& accuracy) {
+  Table table(
+      {{"accepted runs"}, {"true change"}, {"candidates"}, {"fail"}, {"pass"}, {"inconclusive"}});
+  for (const StoreCase& c : accuracy.stores)
+    table.add({fmt::format("{}", c.runs), signed_percent(c.change), grouped(c.count),
+               share(c.failed, c.count), share(c.passed, c.count),
+               share(c.count - c.failed - c.passed, c.count)});
+  return table;
+}
+
 Table history_accuracy_table(const GateAccuracy& accuracy) {
   Table table({{"series", Align::kLeft},
                {"runs"},
@@ -219,6 +290,13 @@ GateAccuracy measure_gate_accuracy(std::size_t runs, std::uint64_t seed) {
   history("a jump of 5 % in the middle", 30, 0.05, 0);
   history("a drift of 10 % from first to last", 30, 0, 0.1);
   history("no change, runs resemble the one before, r = 0.3", 30, 0, 0, persistent);
+  for (const auto& [baseline, candidate] :
+       {std::pair<std::size_t, std::size_t>{2, 2}, {2, 20}, {20, 2}, {5, 20}, {9, 9}, {12, 12}})
+    for (const double change : {0.0, kLimit})
+      accuracy.few.push_back(measure_few(baseline, candidate, change, runs, seeds.bits()));
+  for (const std::size_t in_store : {1, 5, 10, 20})
+    for (const double change : {0.0, kLimit})
+      accuracy.stores.push_back(measure_store(in_store, change, runs / 2, seeds.bits()));
   return accuracy;
 }
 
@@ -251,7 +329,8 @@ Table gate_accuracy_table(const GateAccuracy& accuracy) {
 }
 
 std::string gate_accuracy_text(const GateAccuracy& accuracy) {
-  return gate_accuracy_table(accuracy).text() + "\n" + ops_table(accuracy).text() + "\n" +
+  return gate_accuracy_table(accuracy).text() + "\n" + few_table(accuracy).text() + "\n" +
+         ops_table(accuracy).text() + "\n" + store_table(accuracy).text() + "\n" +
          history_accuracy_table(accuracy).text();
 }
 
@@ -259,9 +338,13 @@ std::string gate_section(const GateAccuracy& accuracy) {
   return fmt::format(
       "\n## The gate\n\nPairs of runs made up with a known change and judged by `rehearse check`: "
       "{} steps on either side, the default limit of 3 %. At no change `fail` is a false alarm; at "
-      "3 % `pass` is a miss.\n\n{}\nOps whose times differ by 3 % from step to step:\n\n{}\n"
+      "3 % `pass` is a miss.\n\n{}\nThe same with few steps, noise of 1 %:\n\n{}\nOps whose times "
+      "differ by 3 % from step to step:\n\n{}\nStores of accepted runs whose levels differ by 0.5 "
+      "% "
+      "beside the noise of steps; of one run, two recordings alone:\n\n{}\n"
       "Histories of runs whose levels differ by 1 %:\n\n{}",
-      kSteps, gate_accuracy_table(accuracy).markdown(), ops_table(accuracy).markdown(),
+      kSteps, gate_accuracy_table(accuracy).markdown(), few_table(accuracy).markdown(),
+      ops_table(accuracy).markdown(), store_table(accuracy).markdown(),
       history_accuracy_table(accuracy).markdown());
 }
 

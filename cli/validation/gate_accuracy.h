@@ -30,8 +30,26 @@ struct HistoryCase {
   std::size_t runs = 0, count = 0, failed = 0, jumps = 0, drifts = 0;
 };
 
+/// Candidates held against a store of accepted runs, as `rehearse check --history FILE` does, where
+/// the levels of runs of one job differ by half a percent beside the noise of steps. A store of one
+/// run is a baseline alone.
+struct StoreCase {
+  std::size_t runs;  ///< in the store
+  double change;     ///< of the candidate, true
+  std::size_t count = 0, failed = 0, passed = 0;
+};
+
+/// Pairs of runs of few steps, with noise of 1 %.
+struct FewCase {
+  std::size_t baseline, candidate;  ///< steps
+  double change;
+  std::size_t pairs = 0, failed = 0, passed = 0;
+};
+
 struct GateAccuracy {
   std::vector<GateCase> pairs;
+  std::vector<FewCase> few;
+  std::vector<StoreCase> stores;
   std::vector<OpsCase> ops;
   std::vector<HistoryCase> histories;
 };

@@ -173,14 +173,23 @@ Effect measure_effect(std::span<const double> baseline, std::span<const double> 
     return {one * one / runs, options.between_freedom};
   };
   Part of_before = part(before, baseline.size());
-  const Part of_after = part(after, candidate.size());
+  Part of_after = part(after, candidate.size());
+  // Few steps that agree are luck: they are taken to be as noisy as those of the other run.
+  const double of_one_before = of_before.variance * static_cast<double>(baseline.size());
+  const double of_one_after = of_after.variance * static_cast<double>(candidate.size());
+  const double ratio = effect.baseline > 0 ? effect.candidate / effect.baseline : 1;
+  if (baseline.size() < kFew && ratio > 0)
+    of_before.variance = std::max(
+        of_before.variance, of_one_after / (ratio * ratio) / static_cast<double>(baseline.size()));
+  if (candidate.size() < kFew)
+    of_after.variance = std::max(
+        of_after.variance, of_one_before * ratio * ratio / static_cast<double>(candidate.size()));
   Part runs_before = between(before, options.baseline_runs);
   const Part runs_after = between(after, 1);
   const double if_none = of_before.variance + of_after.variance;
   effect.error_if_none =
       std::sqrt(if_none + runs_before.variance + runs_after.variance) / effect.scale;
   // A change in parts of the baseline's level has that level's error in its scale, too.
-  const double ratio = effect.baseline > 0 ? effect.candidate / effect.baseline : 1;
   of_before.variance *= ratio * ratio;
   runs_before.variance *= ratio * ratio;
   effect.error = std::sqrt(of_before.variance + of_after.variance + runs_before.variance +
