@@ -241,7 +241,8 @@ Status check_outputs(const Options& options) {
   if (!std::filesystem::exists(store, error)) {
     const Result<PendingFile> file = PendingFile::create(store);
     if (!file) return forward(file);
-  } else if (std::filesystem::file_size(store, error) > 0 && !is_run_store(store)) {
+  } else if (std::filesystem::file_size(store, error) > 0 && !is_run_store(store) &&
+             !std::filesystem::exists(store.string() + "-journal", error)) {  // killed at its begin
     return fail(Diagnostic{.file = store.string(),
                            .problem = "is no history",
                            .expected = "a new file, or one that --accept made"});

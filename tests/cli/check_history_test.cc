@@ -213,6 +213,24 @@ TEST_CASE(
   CHECK(whole["store"]["runs"] == runs);
   CHECK(whole["verdict"] == "pass");
   CHECK(fs::file_size(job.store) == size);
+
+  // Killed while it made the store: what is there is no store yet, and becomes one.
+  Job fresh;
+  const fs::path beginner =
+      test::write_scratch("beginner.py",
+                          "import os, signal, sqlite3, sys\n"
+                          "db = sqlite3.connect(sys.argv[1], isolation_level=None)\n"
+                          "db.execute('PRAGMA cache_size = 1')\n"
+                          "db.execute('BEGIN IMMEDIATE')\n"
+                          "db.execute('CREATE TABLE op (a, b)')\n"
+                          "for k in range(400):\n"
+                          "  db.execute('INSERT INTO op VALUES (?, ?)', (k, 'x' * 4000))\n"
+                          "os.kill(os.getpid(), signal.SIGKILL)\n");
+  CHECK(std::system(
+            fmt::format("python3 '{}' '{}' 2>/dev/null", beginner.string(), fresh.store).c_str()) !=
+        0);
+  CHECK(fs::file_size(fresh.store) > 0);
+  CHECK(fresh.accept(fresh.record(10000, 1), "c0").out.find("\naccepted\n") != std::string::npos);
 }
 
 TEST_CASE("check: two typical steps are drawn side by side") {
