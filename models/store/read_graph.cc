@@ -1,0 +1,83 @@
+#include "models/store/read_graph.h"
+
+#include <algorithm>
+
+#include <fmt/core.h>
+
+#include "models/store/read_parts.h"
+
+namespace rehearse::store {
+namespace {
+
+void read_communities(const YamlMap& map, GraphShape& graph) {
+  graph.communities = count_in(map, "communities", graph.keys, 1);
+  graph.inside = map.optional<double>("inside").value_or(0);
+  if (!(graph.inside >= 0 && graph.inside <= 1))
+    map.report("inside", fmt::format("{:g} of the neighbours", graph.inside), "0 to 1");
+  if (map.has("inside") && graph.communities == 1)
+    map.report("inside", "of no communities", "communities: 64");
+}
+
+/// All edges are made for it.
+bool is_too_large(const YamlMap& map, const GraphShape& graph) {
+  const double edges = double(graph.keys) * graph.degree;
+  if (edges <= kMostEdges) return false;
+  map.report("degree", fmt::format("{:.3g} neighbours in all", edges),
+             fmt::format("{:g} at most", kMostEdges), "a smaller copy of all sizes");
+  return true;
+}
+
+}  // namespace
+
+PartitionedGraph read_partitioned_graph(const YamlMap& map) {
+  GraphShape shape{.keys = count_in(map, "keys", 100'000'000),
+                   .degree = count_in(map, "degree", 100'000'000),
+                   .exponent = 0,
+                   .seed = count_in(map, "seed", 0xffff'ffff, 1)};
+  const bool too_large = is_too_large(map, shape);
+  if (!too_large) shape.exponent = exponent_of(map, shape.keys);
+  read_communities(map, shape);
+  PartitionedGraph read{.graph = Neighbours(too_large || !map.status()
+                                                ? GraphShape{.keys = 1, .degree = 1, .exponent = 0}
+                                                : shape)};
+  if (const auto partition = map.map("partition")) {
+    read.workers = count_in(*partition, "workers", kMostWorkers);
+    partition->choose("by", kPartitionerNames, read.by);
+    partition->no_other_keys();
+  } else if (!map.has("partition")) {
+    map.report("partition", "is missing", "partition: {workers: 8, by: random}");
+  }
+  return read;
+}
+
+KeyStream read_sampled(const YamlMap& map, GraphShape graph, const Shape& shape,
+                       std::span<const std::uint32_t> fan_out) {
+  const KeyStream nothing{.keys = 1};
+  read_communities(map, graph);
+  const auto among = map.map("partition");
+  std::uint32_t workers = 1, worker = 0;
+  Partitioner by = Partitioner::kRandom;
+  if (among) {
+    workers = count_in(*among, "workers", kMostWorkers);
+    among->choose("by", kPartitionerNames, by);
+    const std::int64_t one = among->optional<std::int64_t>("worker").value_or(0);
+    if (one < 0 || one >= workers)
+      among->report("worker", fmt::format("{} of {} workers", one, workers), "0 for the first");
+    else
+      worker = static_cast<std::uint32_t>(one);
+    among->no_other_keys();
+    if (is_too_large(map, graph)) return nothing;
+  }
+  if (!map.status()) return nothing;
+  const Neighbours neighbours(graph);
+  if (!among) return sampled_keys(neighbours, shape, fan_out);
+  const Partition held = partition(neighbours, by, workers);
+  if (std::find(held.holder.begin(), held.holder.end(), worker) == held.holder.end()) {
+    among->report("worker", fmt::format("worker {} holds none of {} keys", worker, graph.keys),
+                  "fewer workers");
+    return nothing;
+  }
+  return sampled_keys(neighbours, shape, fan_out, Mine{held, worker});
+}
+
+}  // namespace rehearse::store
