@@ -106,7 +106,7 @@ Result<const FeedValues::Cached*> FeedValues::cached(const FeedTemplate& feed) {
 Result<const GraphRun*> FeedValues::partitioned(const FeedTemplate& feed) {
   if (const auto found = graphs_.find(feed.name); found != graphs_.end()) return &found->second;
   const YamlMap map = feed.sections.filled(fill_);
-  GraphRun run = read_graph(map);
+  GraphRun run = read_graph(map, folder_);
   if (const Status ok = map.status(); !ok) return first_of(feed, ok.error());
   return &graphs_.emplace(feed.name, std::move(run)).first->second;
 }

@@ -75,14 +75,14 @@ Result<Term> epoch_time(const GraphRun& run, step::Fidelity fidelity) {
 
 }  // namespace
 
-GraphRun read_graph(const YamlMap& map) {
+GraphRun read_graph(const YamlMap& map, const std::filesystem::path& folder) {
   GraphRun run{.halo = {}, .expected_halo = 0, .network = read_network(map), .cluster = {}};
   if (map.has("cluster")) {
     run.cluster = cluster::read_cluster(map);
     if (!run.network && !map.has("widths"))
       map.report("widths", "is missing", "of what is trained on the cluster: [100, 256, 47]");
   }
-  const store::PartitionedGraph read = store::read_partitioned_graph(map);
+  const store::PartitionedGraph read = store::read_partitioned_graph(map, folder);
   map.no_other_keys();
   if (!map.status()) return run;
   run.halo = store::halo_of(read.graph, store::partition(read.graph, read.by, read.workers));

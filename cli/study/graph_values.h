@@ -1,6 +1,7 @@
 // What studies measure of partitioned graphs (docs/formats/study.md, section "graphs").
 #pragma once
 
+#include <filesystem>
 #include <optional>
 #include <string_view>
 
@@ -19,8 +20,9 @@ struct GraphRun {
   std::optional<cluster::Cluster> cluster;
 };
 
-/// What is wrong is recorded in the map's file; what is read then means nothing.
-GraphRun read_graph(const YamlMap& map);
+/// What is wrong is recorded in the map's file; what is read then means nothing. Files of recorded
+/// graphs are relative to `folder`.
+GraphRun read_graph(const YamlMap& map, const std::filesystem::path& folder);
 
 /// A function of graphs in its unit; `epoch_time` runs a step on the cluster. Fails with one line,
 /// as where the graph has no network.

@@ -1,7 +1,5 @@
 #include "models/store/full_graph.h"
 
-#include <numeric>
-
 #include "sim/base/check.h"
 
 namespace rehearse::store {
@@ -19,10 +17,8 @@ class WorkerProgram {
   WorkerProgram(const Halo& halo, const GraphNetwork& network, std::uint32_t worker,
                 const Names& names)
       : halo_(halo), network_(network), worker_(worker), names_(names) {
-    const double keys =
-        static_cast<double>(std::accumulate(halo.held.begin(), halo.held.end(), std::uint64_t{0}));
     held_ = static_cast<double>(halo.held[worker]);
-    neighbours_ = held_ * static_cast<double>(halo.edges) / keys;
+    neighbours_ = static_cast<double>(halo.reads[worker]);
   }
 
   graph::Program made() {

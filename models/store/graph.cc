@@ -1,11 +1,15 @@
 #include "models/store/graph.h"
 
 #include <algorithm>
+#include <charconv>
 #include <cmath>
 #include <numeric>
 
+#include <fmt/core.h>
+
 #include "models/store/seen.h"
 #include "sim/base/check.h"
+#include "sim/base/text.h"
 
 namespace rehearse::store {
 namespace {
@@ -17,9 +21,9 @@ std::uint32_t largest_community(const GraphShape& shape) {
 /// Where a key goes that some workers hold neighbours of, and how much it is wanted there.
 class Streaming {
  public:
-  Streaming(const GraphShape& shape, Partitioner by, std::uint32_t workers)
+  Streaming(const Neighbours& graph, Partitioner by, std::uint32_t workers)
       : fennel_(by == Partitioner::kFennel), load_(workers, 0), wanted_(workers, 0) {
-    const double n = shape.keys, k = workers, m = n * shape.degree;
+    const double n = graph.keys(), k = workers, m = graph.edges();
     room_ = std::ceil(n / k * (fennel_ ? 1.1 : 1));
     alpha_ = m * std::sqrt(k) / std::pow(n, 1.5);
   }
@@ -56,7 +60,31 @@ Neighbours::Neighbours(const GraphShape& shape)
   REHEARSE_CHECK(shape.communities >= 1 && shape.communities <= shape.keys);
 }
 
+Neighbours::Neighbours(std::vector<std::uint32_t> ends, std::vector<Key> all)
+    : shape_{.keys = static_cast<std::uint32_t>(ends.size()), .degree = 0, .exponent = 0},
+      everywhere_(1, 0),
+      inside_(1, 0),
+      ends_(std::move(ends)),
+      all_(std::move(all)) {
+  REHEARSE_CHECK(!ends_.empty() && ends_.back() == all_.size());
+}
+
+void Neighbours::make_all() {
+  REHEARSE_CHECK(edges() <= kMostEdges);
+  if (!all_.empty() || !ends_.empty()) return;
+  std::vector<Key> all;
+  all.reserve(std::size_t{shape_.keys} * shape_.degree);
+  for (Key node = 0; node < shape_.keys; ++node)
+    for (std::uint32_t j = 0; j < shape_.degree; ++j) all.push_back(made(node, j));
+  all_ = std::move(all);
+}
+
 Key Neighbours::of(Key node, std::uint32_t j) const {
+  if (!ends_.empty()) return all_[begin(node) + j];
+  return all_.empty() ? made(node, j) : all_[std::size_t{node} * shape_.degree + j];
+}
+
+Key Neighbours::made(Key node, std::uint32_t j) const {
   Random random(mixed(shape_.seed) ^ (std::uint64_t{node} << 32 | j));
   if (shape_.communities == 1 || random.uniform() >= shape_.inside) return everywhere_.draw(random);
   for (;;) {
@@ -66,22 +94,61 @@ Key Neighbours::of(Key node, std::uint32_t j) const {
   }
 }
 
-Readers readers_of(const Neighbours& graph) {
-  const GraphShape& shape = graph.shape();
-  REHEARSE_CHECK(double(shape.keys) * shape.degree <= kMostEdges);
-  std::vector<Key> to;
-  to.reserve(std::size_t{shape.keys} * shape.degree);
-  Readers readers{.first = std::vector<std::uint32_t>(shape.keys + 1, 0), .keys = {}};
-  for (Key node = 0; node < shape.keys; ++node)
-    for (std::uint32_t j = 0; j < shape.degree; ++j) {
-      to.push_back(graph.of(node, j));
-      ++readers.first[to.back() + 1];
+Result<Neighbours> recorded_graph(std::string_view text, const std::string& name) {
+  std::vector<std::pair<Key, Key>> edges;
+  Key last = 0;
+  std::uint32_t line_number = 0;
+  for (const std::string_view line : split(text, '\n')) {
+    ++line_number;
+    std::optional<Key> reader;
+    for (const std::string_view padded : split(line, ' ')) {
+      const std::string_view word = trim(padded);
+      if (word.empty()) continue;
+      Key key = 0;
+      const auto [rest, error] = std::from_chars(word.data(), word.data() + word.size(), key);
+      if (error != std::errc{} || rest != word.data() + word.size() || key >= kMostEdges)
+        return fail(
+            Diagnostic{.file = name,
+                       .line = line_number,
+                       .problem = fmt::format("'{}' is no key", word),
+                       .expected = fmt::format("keys below {:g} between spaces", kMostEdges)});
+      last = std::max(last, key);
+      if (reader) edges.emplace_back(*reader, key);
+      if (!reader) reader = key;
     }
+    if (static_cast<double>(edges.size()) > kMostEdges)
+      return fail(Diagnostic{.file = name,
+                             .line = line_number,
+                             .problem = "too many neighbours",
+                             .expected = fmt::format("{:g} at most", kMostEdges)});
+  }
+  if (edges.empty())
+    return fail(Diagnostic{.file = name,
+                           .problem = "holds no neighbours",
+                           .expected = "a key and those that it reads on each line"});
+  const auto by_reader = [](const auto& a, const auto& b) { return a.first < b.first; };
+  std::stable_sort(edges.begin(), edges.end(), by_reader);
+  std::vector<std::uint32_t> ends(std::size_t{last} + 1, 0);
+  std::vector<Key> all;
+  for (const auto& [reader, key] : edges) {
+    all.push_back(key);
+    ++ends[reader];
+  }
+  std::partial_sum(ends.begin(), ends.end(), ends.begin());
+  return Neighbours(std::move(ends), std::move(all));
+}
+
+Readers readers_of(const Neighbours& graph) {
+  REHEARSE_CHECK(graph.edges() <= kMostEdges);
+  Readers readers{.first = std::vector<std::uint32_t>(graph.keys() + 1, 0), .keys = {}};
+  for (Key node = 0; node < graph.keys(); ++node)
+    for (std::uint32_t j = 0; j < graph.degree(node); ++j) ++readers.first[graph.of(node, j) + 1];
   std::partial_sum(readers.first.begin(), readers.first.end(), readers.first.begin());
-  readers.keys.resize(to.size());
+  readers.keys.resize(readers.first.back());
   std::vector<std::uint32_t> next(readers.first.begin(), readers.first.end() - 1);
-  for (std::size_t e = 0; e < to.size(); ++e)
-    readers.keys[next[to[e]]++] = static_cast<Key>(e / shape.degree);
+  for (Key node = 0; node < graph.keys(); ++node)
+    for (std::uint32_t j = 0; j < graph.degree(node); ++j)
+      readers.keys[next[graph.of(node, j)]++] = node;
   return readers;
 }
 
@@ -103,12 +170,12 @@ Partition partition(const Neighbours& graph, Partitioner by, std::uint32_t worke
   }
   const Readers readers = readers_of(graph);
   std::vector<bool> placed(shape.keys, false);
-  Streaming streaming(shape, by, workers);
+  Streaming streaming(graph, by, workers);
   for (const Key key : shuffled(shape.keys, random)) {
     const auto want = [&](Key other) {
       if (placed[other]) streaming.want(made.holder[other]);
     };
-    for (std::uint32_t j = 0; j < shape.degree; ++j) want(graph.of(key, j));
+    for (std::uint32_t j = 0; j < graph.degree(key); ++j) want(graph.of(key, j));
     for (const Key reader : readers.of(key)) want(reader);
     made.holder[key] = static_cast<std::uint16_t>(streaming.place());
     placed[key] = true;
@@ -121,22 +188,23 @@ std::uint64_t Halo::total() const {
 }
 
 Halo halo_of(const Neighbours& graph, const Partition& partition) {
-  const GraphShape& shape = graph.shape();
   const std::size_t workers = partition.workers;
   Halo halo{.workers = partition.workers,
             .held = std::vector<std::uint64_t>(workers, 0),
+            .reads = std::vector<std::uint64_t>(workers, 0),
             .needs = std::vector<std::uint64_t>(workers * workers, 0)};
   std::vector<std::vector<Key>> held(workers);
-  for (Key key = 0; key < shape.keys; ++key) held[partition.holder[key]].push_back(key);
-  Seen seen(shape.keys);
+  for (Key key = 0; key < graph.keys(); ++key) held[partition.holder[key]].push_back(key);
+  Seen seen(graph.keys());
   for (std::size_t w = 0; w < workers; ++w) {
     halo.held[w] = held[w].size();
     seen.forget();
     for (const Key key : held[w])
-      for (std::uint32_t j = 0; j < shape.degree; ++j) {
+      for (std::uint32_t j = 0; j < graph.degree(key); ++j) {
         const Key neighbour = graph.of(key, j);
         const std::size_t holder = partition.holder[neighbour];
         ++halo.edges;
+        ++halo.reads[w];
         if (holder == w) continue;
         ++halo.cut;
         if (seen.first(neighbour)) ++halo.needs[w * workers + holder];
@@ -183,8 +251,8 @@ KeyStream sampled_keys(const Neighbours& graph, const Shape& shape,
     for (const std::uint32_t neighbours : fan_out) {
       const std::size_t hop_end = batch.size();
       for (std::size_t n = hop_begin; n < hop_end; ++n)
-        for (std::uint32_t i = 0; i < neighbours; ++i) {
-          const Key key = graph.of(batch[n], random.below(of.degree));
+        for (std::uint32_t i = 0; i < (graph.degree(batch[n]) > 0 ? neighbours : 0); ++i) {
+          const Key key = graph.of(batch[n], random.below(graph.degree(batch[n])));
           if (seen.first(key)) batch.push_back(key);
         }
       hop_begin = hop_end;

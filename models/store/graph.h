@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <optional>
 #include <span>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -25,19 +26,45 @@ struct GraphShape {
   std::uint64_t seed = 1;
 };
 
-/// Makes neighbours when they are asked for, the same each time.
+/// keys × degree of a graph that is made as a whole.
+inline constexpr double kMostEdges = 4e7;
+
+/// Which keys a key reads. Those of a shape are made when they are asked for, the same each time.
 class Neighbours {
  public:
   explicit Neighbours(const GraphShape& shape);
+  /// As given: those of each key in turn, up to one past its last. REQUIRES: keys below
+  /// ends.size().
+  Neighbours(std::vector<std::uint32_t> ends, std::vector<Key> all);
 
-  /// REQUIRES: node < keys.
+  /// Makes them all, for what asks for each more than once. REQUIRES: no more than kMostEdges.
+  void make_all();
+
+  std::uint32_t keys() const { return shape_.keys; }
+  std::uint32_t degree(Key node) const {
+    return ends_.empty() ? shape_.degree : ends_[node] - begin(node);
+  }
+  double edges() const {
+    return ends_.empty() ? double(shape_.keys) * shape_.degree : double(all_.size());
+  }
+  /// REQUIRES: node < keys(), j < degree(node).
   Key of(Key node, std::uint32_t j) const;
-  const GraphShape& shape() const { return shape_; }
+  const GraphShape& shape() const { return shape_; }  ///< degree 0 where they were given
 
  private:
+  std::uint32_t begin(Key node) const { return node == 0 ? 0 : ends_[node - 1]; }
+  Key made(Key node, std::uint32_t j) const;
+
   GraphShape shape_;
   Zipf everywhere_, inside_;
+  std::vector<std::uint32_t> ends_;  ///< empty where all have the same degree
+  std::vector<Key> all_;             ///< empty, or those of each node in turn
 };
+
+/// A key and keys that it reads on each line, whole numbers between spaces, on as many lines as one
+/// likes (a list of edges); keys are from 0 to the greatest that comes. Fails with the line of what
+/// is no such thing, and on more than kMostEdges.
+Result<Neighbours> recorded_graph(std::string_view text, const std::string& name);
 
 /// Which keys read a key, all of a graph at once.
 struct Readers {
@@ -47,9 +74,6 @@ struct Readers {
     return {keys.data() + first[key], keys.data() + first[key + 1]};
   }
 };
-
-/// keys × degree is at most this.
-inline constexpr double kMostEdges = 4e7;
 
 /// REQUIRES: no more than kMostEdges.
 Readers readers_of(const Neighbours& graph);
@@ -80,6 +104,7 @@ struct Halo {
   std::uint32_t workers = 1;
   std::uint64_t edges = 0, cut = 0;       ///< pairs of a key and a neighbour; with two holders
   std::vector<std::uint64_t> held = {};   ///< keys of each worker
+  std::vector<std::uint64_t> reads = {};  ///< edges of those
   std::vector<std::uint64_t> needs = {};  ///< needs[w × workers + p]: keys of p that w reads
 
   std::uint64_t total() const;  ///< keys that are read elsewhere, once for each worker that does

@@ -94,7 +94,11 @@ CacheRun read_cache(const YamlMap& map, const std::filesystem::path& folder) {
   }
   if (map.has("item") || map.has("page")) {
     const auto item = map.required<Bytes>("item"), page = map.required<Bytes>("page");
-    if (item && page)
+    const double most = std::max(double(read.stream.accesses.size()), double(read.stream.keys));
+    if (item && page && *item / *page * most > kMostSimulated)
+      map.report("page", "is so small that items lie on too many",
+                 fmt::format("{:g} pages, and accesses to them, at most", kMostSimulated));
+    else if (item && page)
       read.stream = taken(map, "page", pages_of(read.stream, *item, *page), read.stream);
   }
   map.choose("policy", kPolicyNames, read.cache.policy);

@@ -5,6 +5,7 @@
 #include <fmt/core.h>
 
 #include "models/store/read_parts.h"
+#include "sim/base/file.h"
 
 namespace rehearse::store {
 namespace {
@@ -27,22 +28,46 @@ bool is_too_large(const YamlMap& map, const GraphShape& graph) {
   return true;
 }
 
-}  // namespace
-
-PartitionedGraph read_partitioned_graph(const YamlMap& map) {
+/// By its shape, or from a file; of one key where something is wrong.
+Neighbours read_neighbours(const YamlMap& map, const std::filesystem::path& folder) {
+  const Neighbours nothing({.keys = 1, .degree = 1, .exponent = 0});
+  if (const auto file = map.optional<std::string>("file")) {
+    const Result<std::string> text = read_file(folder / *file);
+    if (!text) {
+      map.report("file", text.error().diagnostics.front().problem);
+      return nothing;
+    }
+    return taken(map, "file", recorded_graph(*text, *file), nothing);
+  }
   GraphShape shape{.keys = count_in(map, "keys", 100'000'000),
                    .degree = count_in(map, "degree", 100'000'000),
                    .exponent = 0,
                    .seed = count_in(map, "seed", 0xffff'ffff, 1)};
-  const bool too_large = is_too_large(map, shape);
-  if (!too_large) shape.exponent = exponent_of(map, shape.keys);
   read_communities(map, shape);
-  PartitionedGraph read{.graph = Neighbours(too_large || !map.status()
-                                                ? GraphShape{.keys = 1, .degree = 1, .exponent = 0}
-                                                : shape)};
+  if (is_too_large(map, shape)) return nothing;
+  shape.exponent = exponent_of(map, shape.keys);
+  if (!map.status()) return nothing;
+  return Neighbours(shape);
+}
+
+/// `communities` of the graph; 0 where they are not known.
+void read_partition(const YamlMap& map, std::uint32_t communities, std::uint32_t& workers,
+                    Partitioner& by) {
+  workers = count_in(map, "workers", kMostWorkers);
+  map.choose("by", kPartitionerNames, by);
+  if (by == Partitioner::kCommunities && communities < workers)
+    map.report("by", fmt::format("{} communities among {} workers", communities, workers),
+               "one for each worker at least", "random, greedy or fennel");
+}
+
+}  // namespace
+
+PartitionedGraph read_partitioned_graph(const YamlMap& map, const std::filesystem::path& folder) {
+  PartitionedGraph read{.graph = read_neighbours(map, folder)};
+  read.graph.make_all();
   if (const auto partition = map.map("partition")) {
-    read.workers = count_in(*partition, "workers", kMostWorkers);
-    partition->choose("by", kPartitionerNames, read.by);
+    read_partition(*partition, map.has("file") ? 0 : read.graph.shape().communities, read.workers,
+                   read.by);
     partition->no_other_keys();
   } else if (!map.has("partition")) {
     map.report("partition", "is missing", "partition: {workers: 8, by: random}");
@@ -58,8 +83,7 @@ KeyStream read_sampled(const YamlMap& map, GraphShape graph, const Shape& shape,
   std::uint32_t workers = 1, worker = 0;
   Partitioner by = Partitioner::kRandom;
   if (among) {
-    workers = count_in(*among, "workers", kMostWorkers);
-    among->choose("by", kPartitionerNames, by);
+    read_partition(*among, graph.communities, workers, by);
     const std::int64_t one = among->optional<std::int64_t>("worker").value_or(0);
     if (one < 0 || one >= workers)
       among->report("worker", fmt::format("{} of {} workers", one, workers), "0 for the first");
@@ -69,8 +93,9 @@ KeyStream read_sampled(const YamlMap& map, GraphShape graph, const Shape& shape,
     if (is_too_large(map, graph)) return nothing;
   }
   if (!map.status()) return nothing;
-  const Neighbours neighbours(graph);
+  Neighbours neighbours(graph);
   if (!among) return sampled_keys(neighbours, shape, fan_out);
+  neighbours.make_all();
   const Partition held = partition(neighbours, by, workers);
   if (std::find(held.holder.begin(), held.holder.end(), worker) == held.holder.end()) {
     among->report("worker", fmt::format("worker {} holds none of {} keys", worker, graph.keys),

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <filesystem>
 #include <span>
 
 #include "models/store/graph.h"
@@ -15,7 +16,8 @@ struct PartitionedGraph {
   Partitioner by = Partitioner::kRandom;
   std::uint32_t workers = 1;
 };
-PartitionedGraph read_partitioned_graph(const YamlMap& map);
+/// Files of recorded graphs are relative to `folder`.
+PartitionedGraph read_partitioned_graph(const YamlMap& map, const std::filesystem::path& folder);
 
 /// Of a stream of the kind `graph`: `communities`, `inside` and `partition`, beside what its caller
 /// has read.
