@@ -473,7 +473,9 @@ void study(std::string_view bytes) {
     const auto value = values.value(cache ? "hit_ratio" : "cut", feed.name);
     REHEARSE_CHECK(value.has_value());
     if (!*value) {
-      check(value->error());
+      Error error = value->error();  // of a point, which the caller says of which file it is
+      for (Diagnostic& d : error.diagnostics) d.file = kName;
+      check(error);
       continue;
     }
     const double share = (*value)->estimate.value;
