@@ -34,7 +34,7 @@ Neighbours read_neighbours(const YamlMap& map, const std::filesystem::path& fold
   if (const auto file = map.optional<std::string>("file")) {
     const Result<std::string> text = read_file(folder / *file);
     if (!text) {
-      map.report("file", text.error().diagnostics.front().problem);
+      map.report("file", fmt::format("'{}' {}", *file, text.error().diagnostics.front().problem));
       return nothing;
     }
     return taken(map, "file", recorded_graph(*text, *file), nothing);

@@ -194,9 +194,9 @@ TEST_CASE("input of a job: in the file itself, as in one of its own") {
   test::check_failed(
       test::rehearse(
           {"simulate",
-           test::write_scratch("job.yaml", std::string(kJob) + "input: {stages: [{nam: load}]}\n")
+           test::write_scratch("job.yaml", std::string(kJob) + "input: {stages: [{name: load, time: 9}]}\n")
                .string()}),
-      1, "input.stages");
+      1, "input.stages[0].time");
 }
 
 TEST_CASE("input of a job: mistakes end with one line each") {
