@@ -33,6 +33,8 @@ KeyStream read_stream(const YamlMap& map, const std::filesystem::path& folder) {
       stream = taken(map, "file", recorded_keys(*text, file.value_or("")), stream);
     return stream;
   }
+  if (static_cast<Kind>(*kind) == Kind::kGraph && map.has("file"))
+    return read_recorded_sampled(map, folder);
   Shape shape{.keys = count_in(map, "keys", 1'000'000'000),
               .batch = count_in(map, "batch", 1'000'000'000),
               .batches = count_in(map, "batches", 100'000'000),
@@ -41,12 +43,9 @@ KeyStream read_stream(const YamlMap& map, const std::filesystem::path& folder) {
   double of_batch = shape.batch;
   if (static_cast<Kind>(*kind) == Kind::kEpochs) of_batch = shape.keys;
   if (static_cast<Kind>(*kind) == Kind::kGraph) {
-    for (const std::int64_t fan_out : map.list<std::int64_t>("fan_out")) {
-      if (fan_out < 1 || fan_out > 10'000)
-        map.report("fan_out", "is out of range", "1 to 10000 each");
-      sampling.fan_out.push_back(static_cast<std::uint32_t>(fan_out));
+    sampling.fan_out = read_fan_out(map);
+    for (const std::uint32_t fan_out : sampling.fan_out)
       of_batch *= 1 + static_cast<double>(fan_out);
-    }
     sampling.degree = count_in(map, "degree", 1'000'000'000);
     of_batch = std::min(of_batch, static_cast<double>(shape.keys));
   }

@@ -10,6 +10,8 @@
 namespace rehearse::store {
 namespace {
 
+constexpr double kMostSampled = 2e8;
+
 void read_communities(const YamlMap& map, GraphShape& graph) {
   graph.communities = count_in(map, "communities", graph.keys, 1);
   graph.inside = map.optional<double>("inside").value_or(0);
@@ -60,7 +62,40 @@ void read_partition(const YamlMap& map, std::uint32_t communities, std::uint32_t
                "one for each worker at least", "random, greedy or fennel");
 }
 
+/// By the worker of the partition that the map holds.
+KeyStream sampled_by(const YamlMap& map, const Neighbours& graph, std::uint32_t communities,
+                     const Shape& shape, std::span<const std::uint32_t> fan_out) {
+  const KeyStream nothing{.keys = 1};
+  const auto among = map.map("partition");
+  if (!among) return nothing;
+  std::uint32_t workers = 1;
+  Partitioner by = Partitioner::kRandom;
+  read_partition(*among, communities, workers, by);
+  const std::int64_t worker = among->optional<std::int64_t>("worker").value_or(0);
+  if (worker < 0 || worker >= workers)
+    among->report("worker", fmt::format("{} of {} workers", worker, workers), "0 for the first");
+  among->no_other_keys();
+  if (!map.status()) return nothing;
+  const Partition held = partition(graph, by, workers);
+  if (std::find(held.holder.begin(), held.holder.end(), worker) == held.holder.end()) {
+    among->report("worker", fmt::format("worker {} holds none of {} keys", worker, graph.keys()),
+                  "fewer workers");
+    return nothing;
+  }
+  return sampled_keys(graph, shape, fan_out, Mine{held, static_cast<std::uint32_t>(worker)});
+}
+
 }  // namespace
+
+std::vector<std::uint32_t> read_fan_out(const YamlMap& map) {
+  std::vector<std::uint32_t> fan_out;
+  for (const std::int64_t neighbours : map.list<std::int64_t>("fan_out")) {
+    if (neighbours < 1 || neighbours > 10'000)
+      map.report("fan_out", "is out of range", "1 to 10000 each");
+    fan_out.push_back(static_cast<std::uint32_t>(neighbours));
+  }
+  return fan_out;
+}
 
 PartitionedGraph read_partitioned_graph(const YamlMap& map, const std::filesystem::path& folder) {
   PartitionedGraph read{.graph = read_neighbours(map, folder)};
@@ -77,32 +112,28 @@ PartitionedGraph read_partitioned_graph(const YamlMap& map, const std::filesyste
 
 KeyStream read_sampled(const YamlMap& map, GraphShape graph, const Shape& shape,
                        std::span<const std::uint32_t> fan_out) {
-  const KeyStream nothing{.keys = 1};
   read_communities(map, graph);
-  const auto among = map.map("partition");
-  std::uint32_t workers = 1, worker = 0;
-  Partitioner by = Partitioner::kRandom;
-  if (among) {
-    read_partition(*among, graph.communities, workers, by);
-    const std::int64_t one = among->optional<std::int64_t>("worker").value_or(0);
-    if (one < 0 || one >= workers)
-      among->report("worker", fmt::format("{} of {} workers", one, workers), "0 for the first");
-    else
-      worker = static_cast<std::uint32_t>(one);
-    among->no_other_keys();
-    if (is_too_large(map, graph)) return nothing;
-  }
-  if (!map.status()) return nothing;
+  if (!map.has("partition"))
+    return map.status() ? sampled_keys(Neighbours(graph), shape, fan_out) : KeyStream{.keys = 1};
+  if (is_too_large(map, graph) || !map.status()) return {.keys = 1};
   Neighbours neighbours(graph);
-  if (!among) return sampled_keys(neighbours, shape, fan_out);
   neighbours.make_all();
-  const Partition held = partition(neighbours, by, workers);
-  if (std::find(held.holder.begin(), held.holder.end(), worker) == held.holder.end()) {
-    among->report("worker", fmt::format("worker {} holds none of {} keys", worker, graph.keys),
-                  "fewer workers");
-    return nothing;
-  }
-  return sampled_keys(neighbours, shape, fan_out, Mine{held, worker});
+  return sampled_by(map, neighbours, graph.communities, shape, fan_out);
+}
+
+KeyStream read_recorded_sampled(const YamlMap& map, const std::filesystem::path& folder) {
+  const Neighbours graph = read_neighbours(map, folder);
+  const Shape shape{.keys = graph.keys(),
+                    .batch = count_in(map, "batch", graph.keys()),
+                    .batches = count_in(map, "batches", 100'000'000)};
+  const std::vector<std::uint32_t> fan_out = read_fan_out(map);
+  // A batch holds each key once at most.
+  if (double(shape.keys) * shape.batches > kMostSampled)
+    map.report("batches", fmt::format("{} batches of up to {} keys", shape.batches, shape.keys),
+               fmt::format("{:g} accesses at most", kMostSampled));
+  if (!map.status()) return {.keys = 1};
+  if (!map.has("partition")) return sampled_keys(graph, shape, fan_out);
+  return sampled_by(map, graph, 0, shape, fan_out);
 }
 
 }  // namespace rehearse::store

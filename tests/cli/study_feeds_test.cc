@@ -245,6 +245,27 @@ TEST_CASE("study: the stream of what other workers hold") {
              Contains("1 communities among 4 workers"));
   CHECK_THAT(refused(", partition: {}"), Contains("workers: is missing"));
   CHECK_THAT(refused(", communities: 601"), Contains("1 to 600"));
+  // Of the ring of the page, with two batches each key is a seed once; nine draws of two neighbours
+  // reach both.
+  const auto of_file = [&](const std::string& more) {
+    const std::string ring =
+        test::write_scratch("ring.txt", "0 1 2\n1 2 3\n2 3 4\n3 4 5\n4 5 0\n5 0 1\n").string();
+    std::string with = feeds_text("{kind: recorded, file: keys.txt}",
+                                  "{kind: graph, file: " + ring + ", batch: 3, " + more + "}");
+    with.replace(with.find("  hits: "), 0, "  all: accesses(ahead)\n");
+    return run_feeds(with, {"--format", "json"});
+  };
+  const auto all_of = [&](const std::string& more) {
+    const Ran ran = of_file(more);
+    INFO(ran.errors);
+    return measured(Json::parse(ran.out)["studies"][0]["points"][0], "all");
+  };
+  CHECK(all_of("batches: 2") == 6);
+  CHECK(all_of("batches: 2, fan_out: [9, 9]") == 12);
+  CHECK(all_of("batches: 2, fan_out: [9, 9], partition: {workers: 1}") == 0);
+  CHECK_THAT(of_file("batches: 2, partition: {workers: 2, by: communities}").errors,
+             Contains("0 communities"));
+  CHECK_THAT(of_file("batches: 90000000").errors, Contains("accesses at most"));
 }
 
 TEST_CASE("study: what feeds jobs, published systems") {
