@@ -62,9 +62,17 @@ Taken taken_by(const workload::Layout& layout, const cluster::Cluster& cluster,
 Result<std::optional<input::Pipeline>> read_job_input(const YamlMap& root,
                                                       const std::filesystem::path& folder,
                                                       const cost::Place& place) {
-  const auto file = root.optional<std::string>("input");
-  if (!file) return std::optional<input::Pipeline>();
-  Result<input::Pipeline> pipeline = input::load_pipeline(folder / *file);
+  Result<input::Pipeline> pipeline;
+  if (root.is_map("input")) {
+    const YamlMap here = *root.map("input");
+    pipeline = input::read_pipeline(here, folder);
+    here.no_other_keys();
+    if (!root.status()) return std::optional<input::Pipeline>();  // which the file says
+  } else {
+    const auto file = root.optional<std::string>("input");
+    if (!file) return std::optional<input::Pipeline>();
+    pipeline = input::load_pipeline(folder / *file);
+  }
   if (!pipeline) return forward(pipeline);
   if (!pipeline->host)
     if (const std::optional<std::uint32_t> cores = cores_of(place))

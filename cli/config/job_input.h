@@ -20,9 +20,10 @@ struct Taken {
 Taken taken_by(const workload::Layout& layout, const cluster::Cluster& cluster,
                const input::Pipeline& pipeline);
 
-/// The file that the section names, beside the job; nothing without the section. Where it does not
-/// say how many cores there are, they are those of the instances of the place: of the smallest, one
-/// for two vCPUs. Fails with every mistake of that file.
+/// The pipeline, or the file beside the job that the section names; nothing without the section, or
+/// where it is wrong, which the job's file then says. Where it does not say how many cores there
+/// are, they are those of the instances of the place: of the smallest, one for two vCPUs. Fails
+/// with every mistake of the file that it names.
 Result<std::optional<input::Pipeline>> read_job_input(const YamlMap& root,
                                                       const std::filesystem::path& folder,
                                                       const cost::Place& place);

@@ -48,6 +48,17 @@ Result<Term> quotient(const Term& a, const Term& b) {
                  b.unit.empty() ? a.unit : "");
 }
 
+/// The lesser of the two, or the greater: as far as the intervals allow.
+Result<Term> outermost(const Term& a, const Term& b, bool least) {
+  if (a.unit != b.unit)
+    return fail(fmt::format("'{}' and '{}' do not compare", a.unit, b.unit), "terms of one unit");
+  const auto of = [least](double x, double y) { return least ? std::min(x, y) : std::max(x, y); };
+  return Term{{of(a.estimate.value, b.estimate.value), of(a.estimate.low, b.estimate.low),
+               of(a.estimate.high, b.estimate.high),
+               std::max(a.estimate.provenance, b.estimate.provenance)},
+              a.unit};
+}
+
 class Parser {
  public:
   Parser(std::string_view text, const Vocabulary& vocabulary)
@@ -100,6 +111,24 @@ class Parser {
     return unexpected("a number or a name");
   }
 
+  /// What stands in the parentheses of min and max.
+  Result<Term> outermost_of(bool least) {
+    if (++depth_ > kMostDepth) return fail("parentheses within too many parentheses");
+    take();
+    Result<Term> found = terms();
+    while (found && next() == ',') {
+      take();
+      const Result<Term> other = terms();
+      if (!other) return forward(other);
+      found = outermost(*found, *other, least);
+    }
+    if (found && next() != ')') return unexpected("')'");
+    if (!found) return found;
+    take();
+    --depth_;
+    return found;
+  }
+
   Result<Term> number() {
     double value = 0;
     const auto [rest, error] =
@@ -112,6 +141,7 @@ class Parser {
   Result<Term> word() {
     const std::string_view name = letters();
     if (next() != '(') return vocabulary_.name(name);
+    if (name == "min" || name == "max") return outermost_of(name == "min");
     take();
     std::vector<std::string_view> of;
     do {

@@ -1,6 +1,7 @@
-// Arithmetic in study files: numbers, names, functions of names, + - * / and parentheses.
+// Arithmetic in study files: numbers, names, functions of names, + - * /, parentheses, and the
+// least or the greatest of several terms.
 //
-//   step_time(parameter_server) / step_time(separated)
+//   step_time(parameter_server) / min(step_time(separated), step_time(whole))
 #pragma once
 
 #include <functional>

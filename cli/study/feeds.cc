@@ -24,24 +24,38 @@ constexpr Function kFunctions[] = {{"rate", FeedKind::kPipeline, "1/s"},
                                    {"misses", FeedKind::kCache, ""},
                                    {"reads", FeedKind::kCache, ""},
                                    {"accesses", FeedKind::kCache, ""},
-                                   {"peak", FeedKind::kCache, ""}};
+                                   {"peak", FeedKind::kCache, ""},
+                                   {"cut", FeedKind::kGraph, ""},
+                                   {"halo", FeedKind::kGraph, ""},
+                                   {"expected_halo", FeedKind::kGraph, ""},
+                                   {"fullest", FeedKind::kGraph, ""},
+                                   {"exchanged", FeedKind::kGraph, "B"},
+                                   {"epoch_time", FeedKind::kGraph, "s"}};
 
-/// The feed that a function is of; nothing where there is no such function.
+/// The feed that a function is of; nothing where there is no such function. Kinds may have one of
+/// the same name.
 std::optional<Result<const FeedTemplate*>> find(const std::vector<FeedTemplate>& feeds,
                                                 std::string_view name, std::string_view feed,
                                                 const Function*& function) {
-  function = std::find_if(std::begin(kFunctions), std::end(kFunctions),
-                          [&](const Function& f) { return f.name == name; });
-  if (function == std::end(kFunctions)) return std::nullopt;
+  function = nullptr;
   std::vector<std::string_view> known;
-  for (const FeedTemplate& one : feeds) {
-    if (one.kind != function->kind) continue;
-    if (one.name == feed) return &one;
-    known.push_back(one.name);
+  std::string what;
+  for (const Function& one : kFunctions) {
+    if (one.name != name) continue;
+    function = &one;
+    const std::string_view kind = kFeedNames[static_cast<int>(one.kind)];
+    what += fmt::format("{}{}", what.empty() ? "" : " or ", kind);
+    for (const FeedTemplate& candidate : feeds) {
+      if (candidate.kind != one.kind) continue;
+      if (candidate.name == feed) return &candidate;
+      known.push_back(candidate.name);
+    }
   }
-  const std::string_view what = function->kind == FeedKind::kPipeline ? "pipeline" : "cache";
+  if (!function) return std::nullopt;
   return fail(fmt::format("unknown {} '{}'", what, feed),
-              known.empty() ? fmt::format("{}s: {{NAME: {{…}}}}", what) : suggest(feed, known));
+              known.empty() ? fmt::format("{}s: {{NAME: {{…}}}}",
+                                          kFeedNames[static_cast<int>(function->kind)])
+                            : suggest(feed, known));
 }
 
 /// The first mistake of a mapping, which the points of a study do not all have.
@@ -56,7 +70,8 @@ tl::unexpected<Error> first_of(const FeedTemplate& feed, const Error& error) {
 std::vector<FeedTemplate> read_feeds(const YamlMap& root) {
   std::vector<FeedTemplate> feeds;
   constexpr std::pair<std::string_view, FeedKind> kSections[] = {{"pipelines", FeedKind::kPipeline},
-                                                                 {"caches", FeedKind::kCache}};
+                                                                 {"caches", FeedKind::kCache},
+                                                                 {"graphs", FeedKind::kGraph}};
   for (const auto& [section, kind] : kSections) {
     const auto named = root.map(section);
     if (!named) continue;
@@ -70,7 +85,7 @@ std::vector<FeedTemplate> read_feeds(const YamlMap& root) {
 Result<const FeedValues::Piped*> FeedValues::piped(const FeedTemplate& feed) {
   if (const auto found = piped_.find(feed.name); found != piped_.end()) return &found->second;
   const YamlMap map = feed.sections.filled(fill_);
-  input::Pipeline pipeline = input::read_pipeline(map);
+  input::Pipeline pipeline = input::read_pipeline(map, folder_);
   map.no_other_keys();
   if (const Status ok = map.status(); !ok) return first_of(feed, ok.error());
   Result<input::Flow> flow = input::simulate(pipeline);
@@ -86,6 +101,14 @@ Result<const FeedValues::Cached*> FeedValues::cached(const FeedTemplate& feed) {
   Result<store::Traffic> traffic = store::run(read.stream, read.cache);
   if (!traffic) return first_of(feed, traffic.error());
   return &cached_.emplace(feed.name, Cached{std::move(read), std::move(*traffic)}).first->second;
+}
+
+Result<const GraphRun*> FeedValues::partitioned(const FeedTemplate& feed) {
+  if (const auto found = graphs_.find(feed.name); found != graphs_.end()) return &found->second;
+  const YamlMap map = feed.sections.filled(fill_);
+  GraphRun run = read_graph(map, folder_);
+  if (const Status ok = map.status(); !ok) return first_of(feed, ok.error());
+  return &graphs_.emplace(feed.name, std::move(run)).first->second;
 }
 
 std::optional<Result<Term>> FeedValues::value(std::string_view name, std::string_view feed) {
@@ -120,6 +143,13 @@ std::optional<Result<Term>> FeedValues::value(std::string_view name, std::string
     if (!(*piped)->flow.epoch)
       return fail(fmt::format("the epoch of '{}' has no length", of.name), "samples: 50000");
     return exact((*piped)->flow.epoch->s());
+  }
+  if (of.kind == FeedKind::kGraph) {
+    const Result<const GraphRun*> run = partitioned(of);
+    if (!run) return forward(run);
+    Result<Term> value = graph_value(**run, name, fidelity_);
+    if (!value) return first_of(of, value.error());
+    return value;
   }
   const Result<const Cached*> cached = this->cached(of);
   if (!cached) return forward(cached);

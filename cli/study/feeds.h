@@ -1,4 +1,4 @@
-// What studies measure besides jobs: input pipelines and caches (docs/formats/study.md).
+// What studies measure besides jobs: input pipelines, caches and graphs (docs/formats/study.md).
 #pragma once
 
 #include <map>
@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "cli/study/expression.h"
+#include "cli/study/graph_values.h"
 #include "models/input/limits.h"
 #include "models/input/simulate.h"
 #include "models/store/read_cache.h"
@@ -14,7 +15,8 @@
 
 namespace rehearse::cli {
 
-enum class FeedKind : std::uint8_t { kPipeline, kCache };
+enum class FeedKind : std::uint8_t { kPipeline, kCache, kGraph };
+inline constexpr std::string_view kFeedNames[] = {"pipeline", "cache", "graph"};
 
 struct FeedTemplate {
   FeedKind kind;
@@ -22,15 +24,16 @@ struct FeedTemplate {
   YamlMap sections;  ///< with parameters in them
 };
 
-/// Those of the sections `pipelines` and `caches` of a study.
+/// Those of the sections `pipelines`, `caches` and `graphs` of a study.
 std::vector<FeedTemplate> read_feeds(const YamlMap& root);
 
-/// What functions over pipelines and caches give at one point, each feed run once at most.
+/// What functions over pipelines, caches and graphs give at one point, each feed run once at most.
 class FeedValues {
  public:
   /// `folder` is that of the study.
-  FeedValues(const std::vector<FeedTemplate>& feeds, std::filesystem::path folder, YamlFill fill)
-      : feeds_(feeds), folder_(std::move(folder)), fill_(std::move(fill)) {}
+  FeedValues(const std::vector<FeedTemplate>& feeds, std::filesystem::path folder,
+             step::Fidelity fidelity, YamlFill fill)
+      : feeds_(feeds), folder_(std::move(folder)), fidelity_(fidelity), fill_(std::move(fill)) {}
 
   /// Nothing where no such function is known. Fails with one line.
   std::optional<Result<Term>> value(std::string_view function, std::string_view feed);
@@ -46,12 +49,15 @@ class FeedValues {
   };
   Result<const Piped*> piped(const FeedTemplate& feed);
   Result<const Cached*> cached(const FeedTemplate& feed);
+  Result<const GraphRun*> partitioned(const FeedTemplate& feed);
 
   const std::vector<FeedTemplate>& feeds_;
   std::filesystem::path folder_;
+  step::Fidelity fidelity_;
   YamlFill fill_;
   std::map<std::string, Piped> piped_;
   std::map<std::string, Cached> cached_;
+  std::map<std::string, GraphRun> graphs_;
 };
 
 /// As FeedValues::value, for checking an expression before anything is run: 1 in its unit.

@@ -152,7 +152,7 @@ Result<StudyPoint> point_at(const Study& study, const Setting& parameters) {
     steps.push_back(std::move(at->step));
     files.push_back(std::move(at->file));
   }
-  FeedValues feeds(study.feeds, study.path.parent_path(),
+  FeedValues feeds(study.feeds, study.path.parent_path(), study.fidelity,
                    [&parameters](const std::string& text) { return fill_in(text, parameters); });
   const Measured measured = {
       .of =

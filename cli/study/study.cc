@@ -14,6 +14,7 @@ namespace rehearse::cli {
 namespace {
 
 constexpr std::string_view kExpect = "expect";
+constexpr double kMostPoints = 100'000;
 
 bool is_name(std::string_view text) {
   const auto is_word = [](char c) {
@@ -69,12 +70,20 @@ std::vector<std::vector<Setting>> read_sweep(const YamlMap& sweep) {
     axes.push_back(std::move(axis));
   }
   sweep.no_other_keys();
+  double points = 1;
+  for (const std::vector<Setting>& axis : axes) points *= static_cast<double>(axis.size());
+  if (points > kMostPoints) {
+    sweep.report("", fmt::format("{:.3g} points", points), fmt::format("{:g} at most", kMostPoints),
+                 "mappings, each of which sets several parameters");
+    return {};
+  }
   return axes;
 }
 
+/// `parameters` are those of the first point.
 std::vector<Measure> read_measures(const YamlMap& map, const std::vector<JobTemplate>& jobs,
                                    const std::vector<FeedTemplate>& feeds,
-                                   const std::vector<std::string>& parameters) {
+                                   const Setting& parameters) {
   std::vector<Measure> measures;
   for (const std::string& name : names_in(map)) {
     const auto expression = map.optional<std::string>(name);
@@ -87,9 +96,10 @@ std::vector<Measure> read_measures(const YamlMap& map, const std::vector<JobTemp
         .feed = [&](std::string_view function,
                     std::string_view feed) { return feed_unit(feeds, function, feed); },
         .parameter = [&](std::string_view parameter) -> Result<Term> {
-          if (std::find(parameters.begin(), parameters.end(), parameter) == parameters.end())
+          const auto is_it = [&](const auto& known) { return known.first == parameter; };
+          if (std::none_of(parameters.begin(), parameters.end(), is_it))
             return fail(fmt::format("'{}' is no parameter", parameter), "such as step_time(JOB)");
-          return exact_term(1);
+          return parameter_value(parameter, parameters);
         }};
     if (const Result<Term> ok = measure(*expression, jobs, any); !ok) {
       const Diagnostic& d = ok.error().diagnostics.front();
@@ -286,17 +296,15 @@ Result<Study> read_study(const std::filesystem::path& path, std::string text) {
     jobs->no_other_keys();
     if (study.jobs.empty()) root.report("jobs", "holds no job", "jobs: {NAME: {…}}");
   }
-  std::vector<std::string> parameters;
-  for (const std::vector<Setting>& axis : study.axes)
-    if (!axis.empty())
-      for (const auto& parameter : axis.front()) parameters.push_back(parameter.first);
+  const std::vector<Setting> points = points_of(study);
+  const Setting first = points.empty() ? Setting{} : points.front();
   if (const auto measure = section("measure", "such as {speed_up: step_time(a) / step_time(b)}"))
-    study.measures = read_measures(*measure, study.jobs, study.feeds, parameters);
+    study.measures = read_measures(*measure, study.jobs, study.feeds, first);
   if (const auto kind = root.choice("source_kind", kSourceKindNames))
     study.source_kind = static_cast<SourceKind>(*kind);
   std::vector<std::string_view> measures;
   for (const Measure& measure : study.measures) measures.push_back(measure.name);
-  const SweptPoints swept{.measures = measures, .points = points_of(study)};
+  const SweptPoints swept{.measures = measures, .points = points};
   for (const YamlMap& fit : root.maps("fitted")) study.fits.push_back(read_fit(fit, swept));
   if (root.is_list(kExpect)) {
     for (const YamlMap& expect : root.maps(kExpect))

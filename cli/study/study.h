@@ -68,7 +68,7 @@ struct Measured {
   std::function<Result<Estimate<double>>(Quantity, std::size_t job)> of;
   /// What jobs do together that take turns on the same devices, against one after another.
   std::function<Result<Estimate<double>>(std::span<const std::size_t> jobs)> crossover;
-  /// A function of a pipeline or a cache; nothing where it is none.
+  /// A function of a pipeline, a cache or a graph; nothing where it is none.
   std::function<std::optional<Result<Term>>(std::string_view function, std::string_view feed)> feed;
   std::function<Result<Term>(std::string_view name)> parameter;
 };

@@ -43,6 +43,7 @@ Pipeline with_free_storage(Pipeline pipeline) {
   for (Stage& stage : pipeline.stages) {
     stage.source.reset();
     stage.bytes = Bytes::b(0);
+    stage.reads.clear();
   }
   return pipeline;
 }

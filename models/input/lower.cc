@@ -181,20 +181,19 @@ class StageLowering {
     return op;
   }
 
-  Op read_op(bool hit) {
+  Op read_op(bool hit, Bytes bytes) {
     Op op{
         .name = name_, .category = Category::kInput, .duration = Picoseconds(0), .demand = *read_};
     Seconds time = Seconds::s(0);
     if (hit) {
-      if (source_->memory) time = stage_.bytes / *source_->memory;
+      if (source_->memory) time = bytes / *source_->memory;
     } else {
-      double requests = 1;
-      if (source_->request) requests = std::max(std::ceil(stage_.bytes / *source_->request), 1.0);
+      const double requests = requests_of(*source_, stage_, bytes);
       for (double i = 0; i < requests; ++i) time += source_->latency.draw(random_);
       if (shared_link_)
-        op.work = stage_.bytes.b();
+        op.work = bytes.b();
       else if (source_->connection)
-        time += stage_.bytes / *source_->connection;
+        time += bytes / *source_->connection;
     }
     if (!parts_.work) time += stage_.time.draw(random_);
     op.duration = whole(time);
@@ -213,24 +212,23 @@ class StageLowering {
       after = {id};
     };
     bool hit = false;
+    const Bytes bytes =
+        stage_.reads.empty() ? stage_.bytes : stage_.reads[visit % stage_.reads.size()];
     if (parts_.read) {
       const double hits = source_->hits, n = static_cast<double>(visit);
       hit = std::floor((n + 1) * hits + 1e-9) > std::floor(n * hits + 1e-9);
     }
-    if (parts_.admitted && !hit)
+    if (const double requests = parts_.admitted && !hit ? requests_of(*source_, stage_, bytes) : 0;
+        requests > 0)
       part(Op{.name = name_,
               .category = Category::kInput,
-              .duration =
-                  whole(Seconds::s(std::max(requests_of_read(), 1.0) / *source_->requests_per_s)),
+              .duration = whole(Seconds::s(requests / *source_->requests_per_s)),
               .demand = *admission_});
-    if (parts_.read) part(read_op(hit));
+    if (parts_.read) part(read_op(hit, bytes));
     if (parts_.work) part(core_op(stage_.time, *work_demand_));
     if (parts_.serial) part(core_op(stage_.serial, locks_[worker]));
     if (!pooled_) threads_[worker].ended(after.front());
     return after.front();
-  }
-  double requests_of_read() const {
-    return source_->request ? std::ceil(stage_.bytes / *source_->request) : 1;
   }
 
   const Pipeline& pipeline_;

@@ -45,12 +45,18 @@ Counts counts_of(const Pipeline& pipeline) {
 
 Seconds core_time(const Stage& stage) { return stage.time.mean + stage.serial.mean; }
 
+double requests_of(const Source& source, const Stage& stage, Bytes read) {
+  const double least = stage.reads.empty() || read.b() > 0 ? 1 : 0;
+  return source.request ? std::max(std::ceil(read / *source.request), least) : least;
+}
+
 double requests_of(const Pipeline& pipeline, const Stage& stage) {
   if (!stage.source) return 0;
   const Source& source = pipeline.sources[*stage.source];
-  const double per_read =
-      source.request ? std::max(std::ceil(stage.bytes / *source.request), 1.0) : 1;
-  return (1 - source.hits) * per_read;
+  if (stage.reads.empty()) return (1 - source.hits) * requests_of(source, stage, stage.bytes);
+  double requests = 0;
+  for (const Bytes read : stage.reads) requests += requests_of(source, stage, read);
+  return (1 - source.hits) * requests / static_cast<double>(stage.reads.size());
 }
 
 Bytes moved_by(const Pipeline& pipeline, const Stage& stage) {

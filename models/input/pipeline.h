@@ -53,7 +53,10 @@ struct Stage {
   ServiceTime serial =
       {};  ///< besides, one take at a time in a worker: an interpreter's lock, a hand-off
   std::optional<std::size_t> source = {};  ///< index
-  Bytes bytes = Bytes::b(0);               ///< that a take reads there
+  Bytes bytes = Bytes::b(0);               ///< that a take reads there; of `reads` their mean
+  /// Where takes read unequally, such as what a cache misses: of each, over and over. A take that
+  /// reads nothing makes no request.
+  std::vector<Bytes> reads = {};
   double visits = 1;          ///< how often a take is worked on here: 0.1 where one of ten needs it
   std::uint32_t batch = 1;    ///< units taken at a time
   std::uint32_t split = 1;    ///< units given for each take
@@ -109,6 +112,8 @@ Seconds core_time(const Stage& stage);
 Seconds read_time(const Pipeline& pipeline, const Stage& stage);
 double requests_of(const Pipeline& pipeline, const Stage& stage);
 Bytes moved_by(const Pipeline& pipeline, const Stage& stage);
+/// Requests for one read of so many bytes.
+double requests_of(const Source& source, const Stage& stage, Bytes read);
 
 /// Threads that work on the host's cores at a time, as far as the stages themselves allow.
 double busy_threads(const Pipeline& pipeline);

@@ -5,7 +5,7 @@
 
 #include <fmt/core.h>
 
-#include "models/store/cache.h"
+#include "models/store/read_cache.h"
 #include "sim/base/text.h"
 
 namespace rehearse::input {
@@ -127,7 +127,29 @@ Source read_source(const YamlMap& map) {
   return source;
 }
 
-void read_read(const YamlMap& map, const std::vector<Source>& sources, Stage& stage) {
+/// What a cache in front of the source reads for each take, which is a batch of its keys.
+void read_cached(const YamlMap& map, const std::filesystem::path& folder, Stage& stage) {
+  const store::CacheRun cached = store::read_cache(map, folder);
+  if (!map.status()) return;
+  const Result<store::Traffic> traffic = store::run(cached.stream, cached.cache);
+  if (!traffic) {
+    const Diagnostic& d = traffic.error().diagnostics.front();
+    map.report("", d.problem, d.expected, d.nearest);
+    return;
+  }
+  const Bytes unit = stage.bytes;
+  double units = 0;
+  for (std::size_t b = cached.first; b < traffic->batches.size(); ++b) {
+    const auto of_batch =
+        static_cast<double>(traffic->batches[b].reads + traffic->batches[b].fills);
+    stage.reads.push_back(unit * of_batch);
+    units += of_batch;
+  }
+  stage.bytes = unit * (units / static_cast<double>(stage.reads.size()));
+}
+
+void read_read(const YamlMap& map, const std::vector<Source>& sources,
+               const std::filesystem::path& folder, Stage& stage) {
   std::vector<std::string_view> names;
   for (const Source& source : sources) names.push_back(source.name);
   const auto from = map.required<std::string>("from");
@@ -145,15 +167,19 @@ void read_read(const YamlMap& map, const std::vector<Source>& sources, Stage& st
       map.report("bytes", "is out of range", "0 B to 1e15 B");
     else
       stage.bytes = *bytes;
+    if (const auto cache = map.map("cache")) read_cached(*cache, folder, stage);
+    Bytes most = stage.bytes;
+    for (const Bytes read : stage.reads) most = std::max(most, read);
     // A read of very many requests is drawn one by one.
     if (stage.source && sources[*stage.source].request &&
-        stage.bytes / *sources[*stage.source].request > 1e4)
+        most / *sources[*stage.source].request > 1e4)
       map.report("bytes", "is more than 10000 requests of its source", {}, "a larger request");
   }
   map.no_other_keys();
 }
 
-Stage read_stage(const YamlMap& map, const std::vector<Source>& sources) {
+Stage read_stage(const YamlMap& map, const std::vector<Source>& sources,
+                 const std::filesystem::path& folder) {
   Stage stage{.name = map.required<std::string>("name").value_or(""),
               .workers = count_in(map, "workers", 1, 4096, 1),
               .threads = count_in(map, "threads", 1, 4096, 1),
@@ -178,7 +204,7 @@ Stage read_stage(const YamlMap& map, const std::vector<Source>& sources) {
   if (stage.workers > 4096 / stage.threads)
     map.report("threads", fmt::format("{} × {} threads", stage.workers, stage.threads),
                "4096 in a stage");
-  if (const auto read = map.map("read")) read_read(*read, sources, stage);
+  if (const auto read = map.map("read")) read_read(*read, sources, folder, stage);
   map.no_other_keys();
   return stage;
 }
@@ -192,7 +218,7 @@ void check_name(const YamlMap& map, const std::vector<Named>& before, const std:
 
 }  // namespace
 
-Pipeline read_pipeline(const YamlMap& map) {
+Pipeline read_pipeline(const YamlMap& map, const std::filesystem::path& folder) {
   Pipeline pipeline;
   if (const auto host = map.map("host")) {
     host->required<std::int64_t>("cores");
@@ -208,7 +234,7 @@ Pipeline read_pipeline(const YamlMap& map) {
     pipeline.sources.push_back(std::move(read));
   }
   for (const YamlMap& stage : map.maps("stages")) {
-    Stage read = read_stage(stage, pipeline.sources);
+    Stage read = read_stage(stage, pipeline.sources, folder);
     check_name(stage, pipeline.stages, read.name);
     pipeline.stages.push_back(std::move(read));
   }
@@ -244,7 +270,7 @@ Result<Pipeline> load_pipeline(const std::filesystem::path& path) {
   const Result<YamlFile> file = YamlFile::load(path);
   if (!file) return forward(file);
   const YamlMap root = file->root();
-  Pipeline pipeline = read_pipeline(root);
+  Pipeline pipeline = read_pipeline(root, path.parent_path());
   root.no_other_keys();
   if (Status ok = file->status(); !ok) return forward(ok);
   return pipeline;

@@ -8,8 +8,9 @@
 
 namespace rehearse::input {
 
-/// What is wrong is recorded in the map's file; what is read then means nothing.
-Pipeline read_pipeline(const YamlMap& map);
+/// What is wrong is recorded in the map's file; what is read then means nothing. Files of recorded
+/// keys are relative to `folder`.
+Pipeline read_pipeline(const YamlMap& map, const std::filesystem::path& folder = {});
 
 /// Fails with every mistake of the file, one line each.
 Result<Pipeline> load_pipeline(const std::filesystem::path& path);

@@ -74,7 +74,7 @@ double busy_between(const Run& run, std::size_t stage, std::uint32_t slots, Seco
 bool varies(const Pipeline& pipeline) {
   return (pipeline.step && pipeline.step->varies()) ||
          std::any_of(pipeline.stages.begin(), pipeline.stages.end(), [&](const Stage& stage) {
-           return stage.time.varies() || stage.serial.varies() ||
+           return stage.time.varies() || stage.serial.varies() || stage.reads.size() > 1 ||
                   (stage.source && pipeline.sources[*stage.source].latency.varies());
          });
 }
@@ -84,6 +84,15 @@ bool all_recorded(const Pipeline& pipeline) {
     return !stage.source && (stage.time.mean.s() == 0 || !stage.time.samples.empty()) &&
            (stage.serial.mean.s() == 0 || !stage.serial.samples.empty());
   });
+}
+
+/// Units over which takes that read unequally have all had their turn.
+double round_of_reads(const Pipeline& pipeline, const Counts& counts) {
+  double units = 0;
+  for (std::size_t i = 0; i < pipeline.stages.size(); ++i)
+    units =
+        std::max(units, static_cast<double>(pipeline.stages[i].reads.size()) / counts.visits[i]);
+  return std::ceil(units);
 }
 
 /// What to have less of where a run would take too long.
@@ -105,8 +114,11 @@ Result<Flow> simulate(const Pipeline& pipeline) {
   const double settle = std::ceil(2 * in_flight) + 4, drain = std::ceil(in_flight) + 4;
   const double least = std::max(50.0, std::ceil(5 * in_flight));
   const double usual = varies(pipeline) ? kUsualOps : kUsualOpsOfConstants;
+  const double whole_round =
+      std::min(round_of_reads(pipeline, counts), std::floor(kMostOps / per_unit) - settle - drain);
   const double measured =
-      std::min(std::max(least, std::floor(usual / per_unit) - settle - drain), 50'000.0);
+      std::max(std::min(std::max(least, std::floor(usual / per_unit) - settle - drain), 50'000.0),
+               whole_round);
   const double units = settle + measured + drain;
   if (units * per_unit > kMostOps)
     return fail(fmt::format("{:.0f} units of '{}' of {:.3g} ops each are due to see its rate",

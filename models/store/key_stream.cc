@@ -1,12 +1,13 @@
 #include "models/store/key_stream.h"
 
 #include <charconv>
-#include <numeric>
 #include <unordered_map>
 
 #include <fmt/core.h>
 
+#include "models/store/graph.h"
 #include "models/store/random.h"
+#include "models/store/seen.h"
 #include "models/store/zipf.h"
 #include "sim/base/check.h"
 #include "sim/base/text.h"
@@ -18,29 +19,10 @@ void check_size(std::uint64_t accesses) {
   REHEARSE_CHECK(accesses <= kMostAccesses, "{} accesses", accesses);
 }
 
-std::vector<Key> shuffled(std::uint32_t keys, Random& random) {
-  std::vector<Key> order(keys);
-  std::iota(order.begin(), order.end(), Key{0});
-  for (std::uint32_t i = keys; i > 1; --i) std::swap(order[i - 1], order[random.below(i)]);
-  return order;
-}
-
 void end_batch(KeyStream& stream) {
   check_size(stream.accesses.size());
   stream.ends.push_back(static_cast<std::uint32_t>(stream.accesses.size()));
 }
-
-/// Which keys have come since the last `forget`, in constant time each.
-class Seen {
- public:
-  explicit Seen(std::uint32_t keys) : when_(keys, 0) {}
-  bool first(Key key) { return std::exchange(when_[key], now_) != now_; }
-  void forget() { ++now_; }
-
- private:
-  std::vector<std::uint32_t> when_;
-  std::uint32_t now_ = 1;
-};
 
 }  // namespace
 
@@ -74,36 +56,11 @@ KeyStream epoch_permutations(const Shape& shape) {
 }
 
 KeyStream sampled_graph(const Shape& shape, const Sampling& sampling) {
-  KeyStream stream{.keys = shape.keys};
-  const Zipf popularity(shape.keys, sampling.exponent);
-  Random random(shape.seed);
-  const std::vector<Key> seeds = shuffled(shape.keys, random);
-  // The j-th neighbour of a node, made from its number alone.
-  const auto neighbour = [&](Key node, std::uint32_t j) {
-    Random of_edge(mixed(shape.seed) ^ (std::uint64_t{node} << 32 | j));
-    return popularity.draw(of_edge);
-  };
-  Seen seen(shape.keys);
-  std::size_t next_seed = 0;
-  for (std::uint32_t b = 0; b < shape.batches; ++b) {
-    seen.forget();
-    std::size_t hop_begin = stream.accesses.size();
-    for (std::uint32_t i = 0; i < shape.batch; ++i, ++next_seed) {
-      const Key seed = seeds[next_seed % seeds.size()];
-      if (seen.first(seed)) stream.accesses.push_back(seed);
-    }
-    for (const std::uint32_t fan_out : sampling.fan_out) {
-      const std::size_t hop_end = stream.accesses.size();
-      for (std::size_t n = hop_begin; n < hop_end; ++n)
-        for (std::uint32_t i = 0; i < fan_out; ++i) {
-          const Key key = neighbour(stream.accesses[n], random.below(sampling.degree));
-          if (seen.first(key)) stream.accesses.push_back(key);
-        }
-      hop_begin = hop_end;
-    }
-    end_batch(stream);
-  }
-  return stream;
+  const Neighbours graph({.keys = shape.keys,
+                          .degree = sampling.degree,
+                          .exponent = sampling.exponent,
+                          .seed = shape.seed});
+  return sampled_keys(graph, shape, sampling.fan_out);
 }
 
 KeyStream sequential(const Shape& shape, std::int32_t stride) {

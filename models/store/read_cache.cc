@@ -4,7 +4,8 @@
 
 #include <fmt/core.h>
 
-#include "models/store/zipf.h"
+#include "models/store/read_graph.h"
+#include "models/store/read_parts.h"
 #include "sim/base/file.h"
 
 namespace rehearse::store {
@@ -13,41 +14,6 @@ namespace {
 enum class Kind { kZipf, kGraph, kEpochs, kSequential, kRecorded };
 constexpr std::string_view kKinds[] = {"zipf", "graph", "epochs", "sequential", "recorded"};
 constexpr double kMostSimulated = 2e8;
-
-std::uint32_t count_in(const YamlMap& map, std::string_view key, std::int64_t most,
-                       std::optional<std::uint32_t> absent = {}) {
-  if (!absent && !map.has(key)) map.report(key, "is missing", "a whole number");
-  const auto value = map.optional<std::int64_t>(key);
-  if (!value) return absent.value_or(1);
-  if (*value < 1 || *value > most) {
-    map.report(key, fmt::format("{} is out of range", *value), fmt::format("1 to {}", most));
-    return 1;
-  }
-  return static_cast<std::uint32_t>(*value);
-}
-
-template <class T>
-T taken(const YamlMap& map, std::string_view key, Result<T> result, T otherwise) {
-  if (result) return std::move(*result);
-  const Diagnostic& d = result.error().diagnostics.front();
-  map.report(key, d.line ? fmt::format("line {}: {}", *d.line, d.problem) : d.problem, d.expected,
-             d.nearest);
-  return otherwise;
-}
-
-/// Given, or from "the share `top` of the keys takes the share `takes` of the accesses".
-double exponent_of(const YamlMap& map, std::uint32_t keys) {
-  if (map.has("exponent") == map.has("top"))
-    map.report("exponent", "one of the two is due", "exponent: 0.8, or top: 0.01 and takes: 0.92");
-  if (map.has("top")) {
-    const auto top = map.required<double>("top"), takes = map.required<double>("takes");
-    return top && takes ? taken(map, "takes", zipf_exponent(keys, *top, *takes), 1.0) : 1;
-  }
-  const double exponent = map.optional<double>("exponent").value_or(1);
-  if (exponent >= 0 && exponent <= 10) return exponent;
-  map.report("exponent", fmt::format("{:g} is out of range", exponent), "0 to 10");
-  return 1;
-}
 
 KeyStream read_stream(const YamlMap& map, const std::filesystem::path& folder) {
   KeyStream stream{.keys = 1};
@@ -67,6 +33,8 @@ KeyStream read_stream(const YamlMap& map, const std::filesystem::path& folder) {
       stream = taken(map, "file", recorded_keys(*text, file.value_or("")), stream);
     return stream;
   }
+  if (static_cast<Kind>(*kind) == Kind::kGraph && map.has("file"))
+    return read_recorded_sampled(map, folder);
   Shape shape{.keys = count_in(map, "keys", 1'000'000'000),
               .batch = count_in(map, "batch", 1'000'000'000),
               .batches = count_in(map, "batches", 100'000'000),
@@ -75,12 +43,9 @@ KeyStream read_stream(const YamlMap& map, const std::filesystem::path& folder) {
   double of_batch = shape.batch;
   if (static_cast<Kind>(*kind) == Kind::kEpochs) of_batch = shape.keys;
   if (static_cast<Kind>(*kind) == Kind::kGraph) {
-    for (const std::int64_t fan_out : map.list<std::int64_t>("fan_out")) {
-      if (fan_out < 1 || fan_out > 10'000)
-        map.report("fan_out", "is out of range", "1 to 10000 each");
-      sampling.fan_out.push_back(static_cast<std::uint32_t>(fan_out));
+    sampling.fan_out = read_fan_out(map);
+    for (const std::uint32_t fan_out : sampling.fan_out)
       of_batch *= 1 + static_cast<double>(fan_out);
-    }
     sampling.degree = count_in(map, "degree", 1'000'000'000);
     of_batch = std::min(of_batch, static_cast<double>(shape.keys));
   }
@@ -96,7 +61,12 @@ KeyStream read_stream(const YamlMap& map, const std::filesystem::path& folder) {
       return zipf_stream(shape, exponent_of(map, shape.keys));
     case Kind::kGraph:
       sampling.exponent = exponent_of(map, shape.keys);
-      return sampled_graph(shape, sampling);
+      return read_sampled(map,
+                          {.keys = shape.keys,
+                           .degree = sampling.degree,
+                           .exponent = sampling.exponent,
+                           .seed = shape.seed},
+                          shape, sampling.fan_out);
     case Kind::kEpochs:
       return epoch_permutations(shape);
     case Kind::kSequential:
@@ -123,7 +93,11 @@ CacheRun read_cache(const YamlMap& map, const std::filesystem::path& folder) {
   }
   if (map.has("item") || map.has("page")) {
     const auto item = map.required<Bytes>("item"), page = map.required<Bytes>("page");
-    if (item && page)
+    const double most = std::max(double(read.stream.accesses.size()), double(read.stream.keys));
+    if (item && page && *item / *page * most > kMostSimulated)
+      map.report("page", "is so small that items lie on too many",
+                 fmt::format("{:g} pages, and accesses to them, at most", kMostSimulated));
+    else if (item && page)
       read.stream = taken(map, "page", pages_of(read.stream, *item, *page), read.stream);
   }
   map.choose("policy", kPolicyNames, read.cache.policy);

@@ -181,6 +181,24 @@ TEST_CASE("recommend: a target in epochs needs their samples") {
   CHECK(json_of(samples)["options"][0] == epochs["options"][0]);
 }
 
+TEST_CASE("input of a job: in the file itself, as in one of its own") {
+  const Ran apart = test::rehearse({"simulate", fed_job("stages: [{name: load, time: 9 ms}]\n")});
+  const Ran here = test::rehearse(
+      {"simulate",
+       test::write_scratch("job.yaml",
+                           std::string(kJob) + "input: {stages: [{name: load, time: 9 ms}]}\n")
+           .string()});
+  INFO(here.errors);
+  REQUIRE(here.code == 0);
+  CHECK(here.out == apart.out);
+  test::check_failed(
+      test::rehearse(
+          {"simulate",
+           test::write_scratch("job.yaml", std::string(kJob) + "input: {stages: [{name: load, time: 9}]}\n")
+               .string()}),
+      1, "input.stages[0].time");
+}
+
 TEST_CASE("input of a job: mistakes end with one line each") {
   const auto refused = [](std::vector<std::string> arguments, const std::string& says) {
     test::check_failed(test::rehearse(std::move(arguments)), 1, says);

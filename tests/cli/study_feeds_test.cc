@@ -101,9 +101,177 @@ TEST_CASE("study: mistakes in pipelines and caches are one line") {
   CHECK_THAT(refused("    samples: 100\n", ""), Contains("no length"));
 }
 
+TEST_CASE("study: the least and the greatest of several") {
+  const auto got = [](const std::string& expression) {
+    const Ran ran = run_feeds(feeds_text("  hits: ", "  both: " + expression + "\n  hits: "),
+                              {"--format", "json"});
+    INFO(expression << ": " << ran.errors);
+    REQUIRE(ran.code == 0);
+    return measured(Json::parse(ran.out)["studies"][0]["points"][1], "both");
+  };
+  CHECK(got("min(3, workers, 5)") == 3);
+  CHECK(got("max(3, workers * 2) - min(1)") == 7);
+  CHECK(got("min(rate(plain), allowed_rate(plain), tuned_rate(plain)) / rate(plain)") ==
+        Approx(1).epsilon(0.01));
+  const auto refused = [](const std::string& expression) {
+    return run_feeds(feeds_text("  hits: ", "  both: " + expression + "\n  hits: ")).errors;
+  };
+  CHECK_THAT(refused("min(rate(plain), 3)"), Contains("'1/s' and '' do not compare"));
+  CHECK_THAT(refused("min(3, 4"), Contains("ends too early"));
+  CHECK_THAT(refused("min()"), Contains("unexpected ')'"));
+}
+
+/// The worked example of docs/concepts/partition.md, all of it on one of the two workers.
+std::string graphs_text(const std::string& from = "", const std::string& to = "") {
+  std::string text =
+      "name: graphs\n"
+      "source: by hand\n"
+      "sweep: {workers: [1, 2]}\n"
+      "graphs:\n"
+      "  ring:\n"
+      "    file: ring.txt\n"
+      "    partition: {workers: $workers, by: random}\n"
+      "    widths: [100, 20, 3]\n"
+      "    cluster: {device: v100_sxm2_16, nodes: 2, inter_node: ethernet}\n"
+      "  made: {keys: 900, degree: 5, exponent: 0.5, partition: {workers: $workers, by: fennel}}\n"
+      "measure:\n"
+      "  expected: expected_halo(ring)\n"
+      "  bytes: exchanged(ring)\n"
+      "  halo: halo(ring)\n"
+      "  time: epoch_time(ring)\n"
+      "  shape: cut(made) * fullest(made)\n"
+      "expect:\n"
+      "  measure: expected\n"
+      "  range: [0, 4.5]\n"
+      "  sweep: spans\n"
+      "  tolerance: 1e-9\n";
+  if (from.empty()) return text;
+  const std::size_t at = text.find(from);
+  REQUIRE(at != std::string::npos);
+  return text.replace(at, from.size(), to);
+}
+
+Ran run_graphs(std::string text, const std::vector<std::string>& more = {}) {
+  if (const std::size_t at = text.find("ring.txt"); at != std::string::npos)
+    text.replace(
+        at, 8,
+        test::write_scratch("ring.txt", "0 1 2\n1 2 3\n2 3 4\n3 4 5\n4 5 0\n5 0 1\n").string());
+  std::vector<std::string> arguments = {"study", test::write_scratch("g.yaml", text).string()};
+  arguments.insert(arguments.end(), more.begin(), more.end());
+  return test::rehearse(arguments);
+}
+
+TEST_CASE("study: what is measured of partitioned graphs") {
+  const Ran ran = run_graphs(graphs_text(), {"--format", "json"});
+  INFO(ran.errors);
+  REQUIRE(ran.code == 0);
+  const Json study = Json::parse(ran.out)["studies"][0];
+  CHECK(study["verdict"] == "matched");
+  const Json &alone = study["points"][0], &two = study["points"][1];
+  CHECK(measured(alone, "halo") == 0);
+  CHECK(measured(alone, "shape") == 0);
+  CHECK(measured(alone, "time") > 0);
+  // 100 values forward, 20 there and back.
+  CHECK(measured(two, "halo") > 0);
+  CHECK(measured(two, "bytes") == Approx(measured(two, "halo") * 140 * 4));
+  CHECK(measured(two, "shape") > 0);
+  CHECK(measured(two, "time") > measured(alone, "time"));
+  // Closed forms of messages are no longer than their messages.
+  const Ran closed = run_graphs(graphs_text("name: graphs\n", "name: graphs\nfidelity: closed\n"),
+                                {"--format", "json"});
+  REQUIRE(closed.code == 0);
+  CHECK(measured(Json::parse(closed.out)["studies"][0]["points"][1], "time") <=
+        measured(two, "time") * (1 + 1e-9));
+}
+
+TEST_CASE("study: mistakes in graphs are one line") {
+  const auto refused = [](const std::string& from, const std::string& to) {
+    const Ran ran = run_graphs(graphs_text(from, to));
+    CHECK(ran.code == 1);
+    CHECK(ran.out.empty());
+    return ran.errors;
+  };
+  CHECK_THAT(refused("cut(made)", "cut(mad)"), Contains("unknown graph 'mad'") && Contains("made"));
+  CHECK_THAT(refused("epoch_time(ring)", "epoch_time(none)"),
+             Contains("unknown pipeline or graph 'none'"));
+  CHECK_THAT(refused("epoch_time(ring)", "epoch_time(made)"),
+             Contains("made") && Contains("widths"));
+  CHECK_THAT(refused("    widths: [100, 20, 3]\n", ""), Contains("widths: is missing"));
+  CHECK_THAT(refused("[100, 20, 3]", "[100]"), Contains("1 widths"));
+  CHECK_THAT(refused("[100, 20, 3]", "[100, 0, 3]"), Contains("0 values of a key"));
+  CHECK_THAT(refused("nodes: 2", "nodes: 1"), Contains("2 workers on 1 devices"));
+  CHECK_THAT(refused("by: fennel", "by: fenel"), Contains("did you mean 'fennel'"));
+  CHECK_THAT(refused("by: random", "by: communities"), Contains("0 communities among"));
+  CHECK_THAT(refused("partition: {workers: $workers, by: fennel}", "exponen: 1"),
+             Contains("made") && (Contains("partition: is missing") || Contains("exponen")));
+  CHECK_THAT(refused("keys: 900", "keys: 90000000"), Contains("4.5e+08 neighbours in all"));
+  CHECK_THAT(refused("degree: 5, ", ""), Contains("degree: is missing"));
+  CHECK_THAT(refused("workers: $workers, by: fennel", "workers: 2000"), Contains("2000"));
+  CHECK_THAT(refused("exponent: 0.5,", "exponent: 0.5, inside: 0.5,"),
+             Contains("of no communities"));
+  CHECK_THAT(refused("ring.txt", "none.txt"), Contains("ring") && Contains("none.txt"));
+  CHECK_THAT(
+      refused("workers: [1, 2]",
+              "workers: [1, 2], a: [1, 2, 3, 4, 5, 6, 7, 8, 9, 10], b: [1, "
+              "2, 3, 4, 5, 6, 7, 8, 9, 10], c: [1, 2, 3, 4, 5, 6, 7, 8, 9, 10], d: [1, 2, 3, 4, "
+              "5, 6, 7, 8, 9, 10], e: [1, 2, 3, 4, 5, 6, 7, 8, 9, 10]"),
+      Contains("2e+05 points") && Contains("100000 at most"));
+}
+
+TEST_CASE("study: the stream of what other workers hold") {
+  const auto text = [](const std::string& partition) {
+    return feeds_text("{kind: recorded, file: keys.txt}",
+                      "{kind: graph, keys: 600, degree: 4, exponent: 0, fan_out: [3, 2], batch: 5, "
+                      "batches: 50" +
+                          partition + "}");
+  };
+  const auto accesses = [&](const std::string& partition) {
+    std::string with = text(partition);
+    with.replace(with.find("  hits: "), 0, "  all: accesses(ahead)\n");
+    const Ran ran = run_feeds(with, {"--format", "json"});
+    INFO(ran.errors);
+    return measured(Json::parse(ran.out)["studies"][0]["points"][0], "all");
+  };
+  const double all = accesses("");
+  CHECK(accesses(", partition: {workers: 4}") / (all - 250) == Approx(0.75).epsilon(0.05));
+  CHECK(accesses(", communities: 4, inside: 1, partition: {workers: 4, by: communities}") == 0);
+  const auto refused = [&](const std::string& partition) {
+    const Ran ran = run_feeds(text(partition));
+    CHECK(ran.code == 1);
+    return ran.errors;
+  };
+  CHECK_THAT(refused(", partition: {workers: 4, worker: 4}"), Contains("4 of 4 workers"));
+  CHECK_THAT(refused(", partition: {workers: 4, by: communities}"),
+             Contains("1 communities among 4 workers"));
+  CHECK_THAT(refused(", partition: {}"), Contains("workers: is missing"));
+  CHECK_THAT(refused(", communities: 601"), Contains("1 to 600"));
+  // Of the ring of the page, with two batches each key is a seed once; nine draws of two neighbours
+  // reach both.
+  const auto of_file = [&](const std::string& more) {
+    const std::string ring =
+        test::write_scratch("ring.txt", "0 1 2\n1 2 3\n2 3 4\n3 4 5\n4 5 0\n5 0 1\n").string();
+    std::string with = feeds_text("{kind: recorded, file: keys.txt}",
+                                  "{kind: graph, file: " + ring + ", batch: 3, " + more + "}");
+    with.replace(with.find("  hits: "), 0, "  all: accesses(ahead)\n");
+    return run_feeds(with, {"--format", "json"});
+  };
+  const auto all_of = [&](const std::string& more) {
+    const Ran ran = of_file(more);
+    INFO(ran.errors);
+    return measured(Json::parse(ran.out)["studies"][0]["points"][0], "all");
+  };
+  CHECK(all_of("batches: 2") == 6);
+  CHECK(all_of("batches: 2, fan_out: [9, 9]") == 12);
+  CHECK(all_of("batches: 2, fan_out: [9, 9], partition: {workers: 1}") == 0);
+  CHECK_THAT(of_file("batches: 2, partition: {workers: 2, by: communities}").errors,
+             Contains("0 communities"));
+  CHECK_THAT(of_file("batches: 90000000").errors, Contains("accesses at most"));
+}
+
 TEST_CASE("study: what feeds jobs, published systems") {
   const std::map<std::string, std::size_t> fitted_of = {
-      {"solar", 0}, {"chunked-streaming", 0}, {"concurrent-data-loader", 1}, {"envpool-async", 4}};
+      {"solar", 0},         {"chunked-streaming", 0}, {"concurrent-data-loader", 1},
+      {"envpool-async", 4}, {"distributed-gnn", 0},   {"persia", 0}};
   for (const auto& [file, fitted] : fitted_of) {
     const Ran ran = test::rehearse({"study", "studies/" + file + ".yaml", "--format", "json"});
     INFO(file << ": " << ran.errors);

@@ -185,6 +185,7 @@ TEST_CASE("the page of JSON names every key that a command writes") {
   check({"check", "--predictions", "examples/recordings"}, "");
   check({"pack", "examples/fleets/pack.yaml"}, "");
   check({"input", "examples/pipelines/imagenet_s3.yaml"}, "");
+  check({"input", "examples/pipelines/graph_features.yaml"}, "");
   check({"input",
          test::write_scratch("kept.yaml",
                              "samples: 100\nhost: {cores: 2, memory: 1 GB}\n"

@@ -13,13 +13,14 @@
 #include "cli/calibrate/nccl_log.h"
 #include "cli/check/budget.h"
 #include "cli/config/pack_file.h"
+#include "cli/study/study.h"
 #include "models/comm/calibration.h"
 #include "models/input/limits.h"
 #include "models/input/lower.h"
 #include "models/input/read_pipeline.h"
 #include "models/input/simulate.h"
-#include "models/store/cache.h"
 #include "models/sharing/shipped_pairs.h"
+#include "models/store/cache.h"
 #include "models/workload/hugging_face.h"
 #include "models/workload/read_model.h"
 #include "profiler/capture/format.h"
@@ -437,8 +438,53 @@ void pipeline(std::string_view bytes) {
   REHEARSE_CHECK(flow->units_per_s.value > 0 && std::isfinite(flow->units_per_s.value));
 }
 
+namespace {
+
+/// Whether no number in it has more than three digits, or an exponent.
+bool has_small_numbers(std::string_view text) {
+  std::size_t digits = 0;
+  for (const char c : text) {
+    if (c >= '0' && c <= '9') {
+      if (++digits > 3) return false;
+      continue;
+    }
+    if (digits > 0 && (c == 'e' || c == 'E')) return false;
+    if (c != '.' && c != '_') digits = 0;
+  }
+  return true;
+}
+
+}  // namespace
+
+void study(std::string_view bytes) {
+  const Result<cli::Study> read = cli::read_study(kName, std::string(bytes));
+  if (!read) return check(read.error());
+  const std::vector<cli::Setting> points = cli::points_of(*read);
+  REHEARSE_CHECK(!points.empty() && !read->measures.empty() && !read->expectations.empty());
+  if (!has_small_numbers(bytes)) return;
+  const YamlFill fill = [&](const std::string& text) { return cli::fill_in(text, points.front()); };
+  cli::FeedValues values(read->feeds, {}, step::Fidelity::kClosed, fill);
+  for (const cli::FeedTemplate& feed : read->feeds) {
+    if (feed.kind == cli::FeedKind::kPipeline) {
+      input::read_pipeline(feed.sections.filled(fill));
+      continue;
+    }
+    const bool cache = feed.kind == cli::FeedKind::kCache;
+    const auto value = values.value(cache ? "hit_ratio" : "cut", feed.name);
+    REHEARSE_CHECK(value.has_value());
+    if (!*value) {
+      Error error = value->error();  // of a point, which the caller says of which file it is
+      for (Diagnostic& d : error.diagnostics) d.file = kName;
+      check(error);
+      continue;
+    }
+    const double share = (*value)->estimate.value;
+    REHEARSE_CHECK(share >= 0 && share <= 1, "{} of {}", share, feed.name);
+  }
+}
+
 std::span<const Target> targets() {
-  static constexpr std::array<Target, 20> kTargets = {{{"budget", budget},
+  static constexpr std::array<Target, 21> kTargets = {{{"budget", budget},
                                                        {"calibration", calibration},
                                                        {"capture", capture_file},
                                                        {"chakra", chakra},
@@ -457,7 +503,8 @@ std::span<const Target> targets() {
                                                        {"pack_file", pack_file},
                                                        {"pair_law", pair_law},
                                                        {"pipeline", pipeline},
-                                                       {"store", store}}};
+                                                       {"store", store},
+                                                       {"study", study}}};
   return kTargets;
 }
 

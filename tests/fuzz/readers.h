@@ -38,6 +38,8 @@ void pair_law(std::string_view bytes);
 /// An input pipeline; what is read must have bounds, and run or be refused.
 void pipeline(std::string_view bytes);
 void store(std::string_view bytes);
+/// A study; caches and graphs of its first point are run where they are small, its pipelines read.
+void study(std::string_view bytes);
 
 struct Target {
   std::string_view name;  ///< of the folder under tests/fuzz/corpus as well

@@ -20,7 +20,7 @@ BEGIN {
   may["models/memory"] = "sim/base sim/cluster models/workload"
   may["strategies"] = "sim/base sim/graph models/workload"
   may["models/sharing"] = "sim/base sim/graph sim/cluster sim/engine sim/fleet"
-  may["models/store"] = "sim/base"
+  may["models/store"] = "sim/base sim/graph"
   may["models/input"] = "sim/base sim/graph sim/engine models/store"
   may["models/step"] = "sim/base sim/graph sim/cluster sim/engine models/comm models/job models/workload" \
                        " models/compute models/memory strategies"

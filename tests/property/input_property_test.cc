@@ -78,6 +78,37 @@ TEST_CASE("input: no pipeline is faster than the operational laws allow") {
   }
 }
 
+TEST_CASE("input: takes that read unequally keep to the mean of their reads where nothing waits") {
+  for (std::uint64_t seed = 1; seed <= 40; ++seed) {
+    INFO("seed " << seed);
+    Random random(seed);
+    Pipeline p{.sources = {{.name = "store", .latency = {.mean = Seconds::ms(1)}}}};
+    p.sources[0].connection = ByteRate::bytes_per_s(between(random, 1e7, 1e8));
+    if (random.below(2) == 0) p.sources[0].request = Bytes::kib(64);
+    Stage s{.name = "read", .source = 0};
+    double sum = 0;
+    const std::uint32_t takes = 1 + random.below(30);
+    for (std::uint32_t i = 0; i < takes; ++i) {
+      s.reads.push_back(Bytes::b(random.below(4) == 0 ? 0 : between(random, 1e3, 1e6)));
+      sum += s.reads.back().b();
+    }
+    s.reads.push_back(Bytes::kib(128));
+    s.bytes = Bytes::b((sum + Bytes::kib(128).b()) / (takes + 1));
+    p.stages.push_back(s);
+    // Rounds are measured as a whole, or cut at their end.
+    const Result<Flow> flow = simulate(p);
+    REQUIRE(flow);
+    REQUIRE(flow->units_per_s.value == Approx(limits_of(p).front().units_per_s).epsilon(0.01));
+    // Behind it a step that takes longer than any read waits for none of them, however they lie.
+    double longest = 0;
+    for (const Bytes read : s.reads)
+      longest = std::max(longest, requests_of(p.sources[0], s, read) * 1e-3 +
+                                      (read / *p.sources[0].connection).s());
+    p.step = ServiceTime{.mean = Seconds::s(longest * 1.01)};
+    REQUIRE(simulate(p)->units_per_s.value == Approx(1 / (longest * 1.01)).epsilon(1e-3));
+  }
+}
+
 TEST_CASE("input: constant times and queues with room reach the bound") {
   for (std::uint64_t seed = 1; seed <= 50; ++seed) {
     Random random(seed);

@@ -1,8 +1,11 @@
 // Properties of caches on random streams: against a reference that looks at everything, and against
 // every possible policy.
+#include <set>
+
 #include <catch2/catch.hpp>
 
 #include "models/store/cache.h"
+#include "models/store/full_graph.h"
 #include "models/store/random.h"
 #include "tests/support/naive_store.h"
 
@@ -101,6 +104,51 @@ TEST_CASE("caches: more room never misses more where the order does not depend o
         before = misses;
       }
     }
+  }
+}
+
+/// Up to `most` keys, each of which reads up to five, some twice, some itself.
+Neighbours random_graph(Random& random, std::uint32_t most) {
+  const std::uint32_t keys = 1 + random.below(most);
+  std::vector<std::uint32_t> ends;
+  std::vector<Key> all = {random.below(keys)};
+  for (Key key = 0; key < keys; ++key) {
+    for (std::uint32_t j = random.below(6); j > 0; --j) all.push_back(random.below(keys));
+    ends.push_back(static_cast<std::uint32_t>(all.size()));
+  }
+  return Neighbours(std::move(ends), std::move(all));
+}
+
+TEST_CASE(
+    "graphs: halos of any partition are those of a search, and what is sent adds up to them") {
+  for (std::uint64_t seed = 1; seed <= 200; ++seed) {
+    INFO("seed " << seed);
+    Random random(seed);
+    const Neighbours graph = random_graph(random, 40);
+    const std::uint32_t workers = 1 + random.below(6);
+    const Partition made = partition(graph, static_cast<Partitioner>(random.below(3)), workers);
+    const Halo halo = halo_of(graph, made);
+    std::set<std::pair<std::uint32_t, Key>> missing;
+    std::uint64_t cut = 0;
+    for (Key key = 0; key < graph.keys(); ++key) {
+      REQUIRE(made.holder[key] < workers);
+      for (std::uint32_t j = 0; j < graph.degree(key); ++j)
+        if (made.holder[graph.of(key, j)] != made.holder[key])
+          missing.emplace(made.holder[key], graph.of(key, j)), ++cut;
+    }
+    REQUIRE(halo.total() == missing.size());
+    REQUIRE(halo.cut == cut);
+    REQUIRE(double(halo.edges) == graph.edges());
+    const GraphNetwork network{.widths = {1 + random.below(9), 1 + random.below(9), 2}};
+    const graph::Job job = full_graph_step(halo, network);
+    double sent = 0, received = 0;
+    for (const graph::Program& program : job.programs)
+      for (const graph::ProgramOp& op : program.ops) {
+        if (op.task == graph::Task::kSend) sent += op.bytes.b();
+        if (op.task == graph::Task::kReceive) received += op.bytes.b();
+      }
+    REQUIRE(sent == exchanged(halo, network).b());
+    REQUIRE(received == sent);
   }
 }
 

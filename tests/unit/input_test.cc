@@ -1,4 +1,6 @@
 // Input pipelines: worked by hand, read from files, refused with one line.
+#include <fstream>
+
 #include <catch2/catch.hpp>
 
 #include "models/input/limits.h"
@@ -63,6 +65,75 @@ TEST_CASE("input: the worked examples of the page give what it states") {
     ++checked;
   }
   CHECK(checked >= 5);
+}
+
+std::string keys_file(const std::string& text) {
+  const std::filesystem::path path = test::scratch_folder() / "keys.txt";
+  std::ofstream(path) << text;
+  return path.string();
+}
+
+TEST_CASE("input: what a cache misses is read, take by take") {
+  // Keys 1 2 3, 1 4, 1 2 through two places under lru: 3, 2 and 1 misses. A unit is 1 MB, at
+  // 100 MB/s: 30, 20 and 10 ms, over and over.
+  const std::string keys = keys_file("1 2 3\n1 4\n1 2\n");
+  const auto text = [&](const std::string& source, const std::string& stage) {
+    return "sources: [{name: disk, connection: 100 MB/s" + source + "}]\nstages: [{name: get, " +
+           stage +
+           "read: {from: disk, bytes: 1 MB, cache: {stream: {kind: recorded, file: " + keys +
+           "}, share: 0.5}}}]";
+  };
+  const Pipeline p = pipeline_of(text("", ""));
+  REQUIRE(p.stages[0].reads.size() == 3);
+  CHECK(p.stages[0].reads[0].b() == 3e6);
+  CHECK(p.stages[0].reads[1].b() == 2e6);
+  CHECK(p.stages[0].reads[2].b() == 1e6);
+  CHECK(p.stages[0].bytes.b() == 2e6);
+  CHECK(rate_of(text("", "")) == Approx(50).epsilon(0.01));
+  // Requests of 1 MB each, 5 ms before each: twice 10, 30 ms in the mean.
+  CHECK(rate_of(text(", latency: 5 ms, request: 1 MB", "")) == Approx(1000.0 / 30).epsilon(0.01));
+  // Beside a step of 15 ms: with a place to wait behind it the mean of 20 ms decides. Of steps of
+  // 25 ms none is waited for with room enough.
+  const std::string fed = text("", "queue: 3, ");
+  CHECK(rate_of(fed + "\naccelerator: {step: 15 ms}") == Approx(50).epsilon(0.01));
+  CHECK(rate_of(fed + "\naccelerator: {step: 25 ms}") == Approx(40).epsilon(0.01));
+  // Where only the one in hand is ahead, the longest read is waited for in every round: 5 ms.
+  const double tight = rate_of(text("", "queue: 0, ") + "\naccelerator: {step: 25 ms}");
+  CHECK(tight == Approx(3 / 0.080).epsilon(0.01));
+}
+
+TEST_CASE("input: a take that misses nothing makes no request") {
+  const std::string keys = keys_file("1 2\n1\n2 1\n2\n");
+  // All is kept: from the second batch on nothing is read.
+  const std::string text =
+      "sources: [{name: disk, latency: 10 ms, requests_per_s: 50, usd_per_1000_requests: 4}]\n"
+      "stages: [{name: get, time: 1 ms, read: {from: disk, bytes: 1 MB, cache: {stream: {kind: "
+      "recorded, file: " +
+      keys + "}, share: 1, from_batch: ";
+  const Pipeline none = pipeline_of(text + "1}}}]");
+  CHECK(requests_of(none, none.stages[0]) == 0);
+  CHECK(request_price_of(none).usd() == 0);
+  CHECK(simulate(none)->units_per_s.value == Approx(1000).epsilon(0.01));
+  // With the first batch, one of four makes a request: 20 ms to be admitted and 10 ms.
+  const Pipeline one = pipeline_of(text + "0}}}]");
+  CHECK(requests_of(one, one.stages[0]) == 0.25);
+  CHECK(request_price_of(one).usd() == Approx(0.001));
+  CHECK(simulate(one)->units_per_s.value == Approx(4 / 0.034).epsilon(0.02));
+}
+
+TEST_CASE("input: mistakes in the cache of a read") {
+  const auto error_of = [](const std::string& cache) {
+    const Result<Pipeline> read = parsed(
+        "sources: [{name: disk}]\nstages: [{name: get, read: {from: disk, bytes: 1 kB, cache: " +
+        cache + "}}]");
+    return read ? "no error" : to_string(read.error());
+  };
+  CHECK_THAT(error_of("{share: 0.5}"), Contains("cache.stream: is missing"));
+  CHECK_THAT(error_of("{stream: {kind: epochs, keys: 9, batch: 3, batches: 1}, shar: 1}"),
+             Contains("shar"));
+  CHECK_THAT(error_of("{stream: {kind: epochs, keys: 9, batch: 3, batches: 1}, share: 0.5, policy: "
+                      "lfu, readahead: 2}"),
+             Contains("readahead of 2"));
 }
 
 TEST_CASE("input: a lock lets one thread of each worker on") {

@@ -1,0 +1,113 @@
+#include "cli/study/graph_values.h"
+
+#include <algorithm>
+
+#include <fmt/core.h>
+
+#include "models/job/interval.h"
+#include "models/job/lower.h"
+#include "models/job/roofline.h"
+#include "models/store/read_graph.h"
+#include "sim/cluster/catalog.h"
+#include "sim/cluster/read_cluster.h"
+#include "sim/engine/engine.h"
+#include "sim/engine/simgrid.h"
+
+namespace rehearse::cli {
+namespace {
+
+std::optional<store::GraphNetwork> read_network(const YamlMap& map) {
+  if (!map.has("widths")) return std::nullopt;
+  store::GraphNetwork network;
+  for (const std::int64_t width : map.list<std::int64_t>("widths")) {
+    if (width < 1 || width > 1'000'000) {
+      map.report("widths", fmt::format("{} values of a key", width), "1 to 1000000");
+      return std::nullopt;
+    }
+    network.widths.push_back(static_cast<std::uint32_t>(width));
+  }
+  if (network.widths.size() < 2 || network.widths.size() > 100) {
+    map.report("widths", fmt::format("{} widths", network.widths.size()),
+               "one as data and one behind each of 99 layers at most, such as [100, 256, 47]");
+    return std::nullopt;
+  }
+  if (const auto value = map.optional<Bytes>("value")) {
+    if (!(value->b() >= 0.5 && value->b() <= 16))
+      map.report("value", "is out of range", "0.5 B to 16 B");
+    network.value = *value;
+  }
+  return network;
+}
+
+/// Lengths of computing by the roofline of the devices, which are of one kind.
+Status set_lengths(graph::Job& job, const cluster::Cluster& cluster) {
+  if (cluster.devices().size() < job.ranks())
+    return fail(fmt::format("{} workers on {} devices", job.ranks(), cluster.devices().size()),
+                "a device for each");
+  const std::string& model = cluster.devices().front().model;
+  for (const cluster::Device& device : cluster.devices())
+    if (device.model != model)
+      return fail(fmt::format("devices of two kinds, {} and {}", model, device.model), "one kind");
+  const Result<const cluster::Gpu*> gpu = cluster::find_gpu(model);
+  if (!gpu) return forward(gpu);
+  job::set_durations(job, {.peak = (*gpu)->fp32, .memory = (*gpu)->memory_rate});
+  return {};
+}
+
+Result<Term> epoch_time(const GraphRun& run, step::Fidelity fidelity) {
+  if (!run.cluster) return fail("stands on no cluster", "cluster: {device: …}");
+  graph::Job job = store::full_graph_step(run.halo, *run.network);
+  if (Status ok = set_lengths(job, *run.cluster); !ok) return forward(ok);
+  const job::Rules rules = {.fidelity = fidelity == step::Fidelity::kClosed
+                                            ? job::Fidelity::kClosed
+                                            : job::Fidelity::kMessage};
+  const Result<job::LoweredJob> lowered = job::lower(job, *run.cluster, rules);
+  if (!lowered) return forward(lowered);
+  const Result<graph::Timeline> timeline = fidelity == step::Fidelity::kSimgrid
+                                               ? engine::run_on_simgrid(lowered->graph)
+                                               : engine::run(lowered->graph);
+  if (!timeline) return forward(timeline);
+  const double time = timeline->makespan().seconds().s();
+  // At the roofline's speed kernels are as fast as they can be, and links as their datasheets say.
+  return Term{{time, time * job::kFastestNetwork, time / job::kLeastOfPeak, Provenance::kDatasheet},
+              "s"};
+}
+
+}  // namespace
+
+GraphRun read_graph(const YamlMap& map, const std::filesystem::path& folder) {
+  GraphRun run{.halo = {}, .expected_halo = 0, .network = read_network(map), .cluster = {}};
+  if (map.has("cluster")) {
+    run.cluster = cluster::read_cluster(map);
+    if (!run.network && !map.has("widths"))
+      map.report("widths", "is missing", "of what is trained on the cluster: [100, 256, 47]");
+  }
+  const store::PartitionedGraph read = store::read_partitioned_graph(map, folder);
+  map.no_other_keys();
+  if (!map.status()) return run;
+  run.halo = store::halo_of(read.graph, store::partition(read.graph, read.by, read.workers));
+  run.expected_halo = store::expected_halo(store::readers_of(read.graph), read.workers);
+  return run;
+}
+
+Result<Term> graph_value(const GraphRun& run, std::string_view function, step::Fidelity fidelity) {
+  const store::Halo& halo = run.halo;
+  const auto exact = [](double value, std::string unit = {}) {
+    return Term{{value, value, value, Provenance::kDatasheet}, std::move(unit)};
+  };
+  if (function == "cut")
+    return exact(static_cast<double>(halo.cut) / static_cast<double>(halo.edges));
+  if (function == "halo") return exact(static_cast<double>(halo.total()));
+  if (function == "expected_halo") return exact(run.expected_halo);
+  if (function == "fullest") {
+    const std::uint64_t most = *std::max_element(halo.held.begin(), halo.held.end());
+    double keys = 0;
+    for (const std::uint64_t held : halo.held) keys += static_cast<double>(held);
+    return exact(static_cast<double>(most) * halo.workers / keys);
+  }
+  if (!run.network) return fail("has no network, so nothing is sent", "widths: [100, 256, 47]");
+  if (function == "exchanged") return exact(store::exchanged(halo, *run.network).b(), "B");
+  return epoch_time(run, fidelity);
+}
+
+}  // namespace rehearse::cli

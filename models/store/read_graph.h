@@ -1,0 +1,31 @@
+// Graphs and their partitions from YAML: docs/formats/study.md, sections "caches" and "graphs".
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <span>
+
+#include "models/store/graph.h"
+#include "sim/base/yaml.h"
+
+namespace rehearse::store {
+
+/// What is wrong is recorded in the map's file; what is read then means nothing.
+struct PartitionedGraph {
+  Neighbours graph;
+  Partitioner by = Partitioner::kRandom;
+  std::uint32_t workers = 1;
+};
+/// Files of recorded graphs are relative to `folder`.
+PartitionedGraph read_partitioned_graph(const YamlMap& map, const std::filesystem::path& folder);
+
+/// Of a stream of the kind `graph`: `communities`, `inside` and `partition`, beside what its caller
+/// has read.
+KeyStream read_sampled(const YamlMap& map, GraphShape graph, const Shape& shape,
+                       std::span<const std::uint32_t> fan_out);
+/// Of such a stream with a `file`: all of it.
+KeyStream read_recorded_sampled(const YamlMap& map, const std::filesystem::path& folder);
+/// Neighbours sampled at each hop.
+std::vector<std::uint32_t> read_fan_out(const YamlMap& map);
+
+}  // namespace rehearse::store
