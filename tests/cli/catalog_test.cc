@@ -11,9 +11,9 @@ namespace {
 using test::Json;
 using test::Ran;
 
-const std::vector<std::string> kKinds = {"gpus",    "instances", "links",  "mig",
-                                         "prices",  "carbon",    "pue",    "power",
-                                         "storage", "functions", "sources"};
+const std::vector<std::string> kKinds = {"gpus",    "instances",      "links",     "mig",
+                                         "prices",  "carbon",         "pue",       "power",
+                                         "storage", "storage-prices", "functions", "sources"};
 
 std::string out_of(std::vector<std::string> arguments, const std::string& format) {
   arguments.insert(arguments.begin(), "catalog");
