@@ -131,7 +131,7 @@ std::string input_text(const Analysis& a) {
   if (const auto stall = stall_of(a.pipeline, a.flow))
     text += fmt::format("the accelerator waits for input {:.0f} % of its time\n", *stall * 100);
   if (a.first)
-    text += fmt::format("the first of {} is there after {}\n", a.pipeline.stages.back().name,
+    text += fmt::format("the first unit of {} is there after {}\n", a.pipeline.stages.back().name,
                         to_string(*a.first));
   if (a.flow.epoch) text += fmt::format("an epoch takes {}\n", to_string(*a.flow.epoch));
   if (const double usd = usd_per_million(a); usd > 0) {

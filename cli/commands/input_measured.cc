@@ -89,8 +89,8 @@ std::string pipeline_text(const Measured& measured, const std::filesystem::path&
   std::string name;
   for (const char c : folder.string()) name += c == '\n' || c == '\r' ? ' ' : c;
   std::string text =
-      fmt::format("# Measured on {} of the {} in {}: times on a core.\n",
-                  counted(measured.sampled.size(), "file"), counted(measured.files, "file"), name);
+      fmt::format("# Measured on {} of {} in {}: times on a core.\n",
+                  grouped(measured.sampled.size()), counted(measured.files, "file"), name);
   text += fmt::format("samples: {}\n", measured.files);
   text += fmt::format("host: {{cores: {}, loaded: {:.3f}, smt: {:.3f}}}\n", measured.cores.cores,
                       measured.loaded, measured.smt);
@@ -138,9 +138,8 @@ Result<std::vector<PredictedRate>> predicted_rates(const input::Pipeline& pipeli
 }
 
 std::string measured_text(const Measured& m, const std::vector<PredictedRate>& rates) {
-  std::string text =
-      fmt::format("{} of {}, {} in all; {} JPEG images\n", counted(m.sampled.size(), "file"),
-                  grouped(m.files), to_string(m.bytes), grouped(m.jpegs));
+  std::string text = fmt::format("{} of {}, {} in all; {} JPEG images\n", grouped(m.sampled.size()),
+                                 counted(m.files, "file"), to_string(m.bytes), grouped(m.jpegs));
   if (m.left_out > 0) text += fmt::format("{} of more than 1 GiB left out\n", grouped(m.left_out));
   if (!m.damaged.empty()) {
     text +=

@@ -91,8 +91,11 @@ TEST_CASE("fed recording: a step is the longer of its work and its samples") {
   }
   // Two workers; batches of three, one after another.
   CHECK(feed(job, load(1800, 2)).input == Approx(0).margin(1e-3));
-  CHECK(feed(job, load(400), 3).steps.front() == Approx(1200));
-  CHECK(feed(job, load(300), 3).input == Approx(0).margin(1e-3));
+  const auto queued = [](int us) {
+    return "stages: [{name: load, queue: 8, time: " + std::to_string(us) + " us}]";
+  };
+  CHECK(feed(job, queued(400), 3).steps.front() == Approx(1200));
+  CHECK(feed(job, queued(300), 3).input == Approx(0).margin(1e-3));
 }
 
 TEST_CASE("fed recording: the pipeline takes the place of the recording's own loading") {
