@@ -152,9 +152,9 @@ Result<Seconds> time_to_first(const Pipeline& pipeline, double units) {
   Pipeline alone = pipeline;
   alone.step.reset();
   const double whole = std::max(std::ceil(units - 1e-9), 1.0);
-  if (const double ops = ops_of(alone, whole); ops > kMostOps)
+  if (const double ops = ops_of(alone, whole); ops > kUsualOps)
     return fail(fmt::format("{:.3g} ops are due for the first {:.0f} units", ops, whole),
-                fmt::format("{:g} at most", kMostOps), way_out(alone, counts_of(alone)));
+                fmt::format("{:g} at most", kUsualOps), way_out(alone, counts_of(alone)));
   const Result<Run> run = run_units(alone, whole, Start::kTogether);
   if (!run) return forward(run);
   return run->ends.back();

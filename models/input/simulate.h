@@ -19,7 +19,7 @@ struct Flow {
 Result<Flow> simulate(const Pipeline& pipeline);
 
 /// From the start of the workers, with empty queues, to the moment when so many units of the last
-/// stage are there. Fails as simulate() does.
+/// stage are there. Fails where that is too many ops to be run beside other work.
 Result<Seconds> time_to_first(const Pipeline& pipeline, double units);
 
 /// What the requests of a unit of the last stage cost, summed over the sources.

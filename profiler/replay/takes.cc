@@ -38,12 +38,13 @@ Result<WithTakes> add_takes(const std::vector<Recording>& recordings, const Repl
   const NameId ask_name = builder.intern("ask for input"),
                wait_name = builder.intern("wait for input");
   const auto add_take = [&](std::uint32_t rank, std::size_t thread) {
-    Take take{.rank = rank, .thread = thread, .ask = OpId(0), .wait = OpId(0)};
-    for (const auto& [op, name] : {std::pair(&take.ask, ask_name), {&take.wait, wait_name}}) {
-      *op = builder.add(
-          graph::Op{.name = name, .category = Category::kInput, .duration = Picoseconds(0)});
+    const auto instant = [&](NameId name) {
       result.replay.origins.push_back({Kind::kFeed, rank, std::nullopt});
-    }
+      return builder.add(
+          graph::Op{.name = name, .category = Category::kInput, .duration = Picoseconds(0)});
+    };
+    const OpId ask = instant(ask_name);
+    const Take take{.rank = rank, .thread = thread, .ask = ask, .wait = instant(wait_name)};
     builder.add_edge(take.ask, take.wait);
     result.replay.takes.push_back(take);
     return take;
