@@ -28,6 +28,8 @@ constexpr std::uintmax_t kLargest = std::uintmax_t{1} << 30;
 /// Of runs whose speeds are compared: how long one takes at least, and how many there are of each.
 constexpr Seconds kLeastRun = Seconds::s(0.1);
 constexpr int kRuns = 3;
+/// How often each file is loaded from memory.
+constexpr std::size_t kRounds = 3;
 
 Seconds on_core() {
   timespec now{};
@@ -208,31 +210,57 @@ Result<Measured> measure_folder(const fs::path& path, std::size_t samples,
   Measured measured{
       .files = folder->files.size(), .bytes = folder->bytes, .left_out = folder->left_out};
   const std::size_t count = std::min(samples, folder->files.size());
+  std::vector<fs::path> files;
+  for (std::size_t i = 0; i < count; ++i)
+    files.push_back(folder->files[i * folder->files.size() / count]);
+  const auto goes_on = [&](std::size_t round, std::size_t i) {
+    const double done = static_cast<double>(round * count + i);
+    return !progress || progress(done / static_cast<double>(count * (1 + kRounds)));
+  };
   Loader loader;
+  std::vector<std::optional<Seconds>> beyond_memory;  // by the clock
   for (std::size_t i = 0; i < count; ++i) {
-    if (progress && !progress(static_cast<double>(i) / static_cast<double>(count)))
-      return fail("stopped");
-    const fs::path& file = folder->files[i * folder->files.size() / count];
-    const bool evicted = put_out_of_memory(file);
-    const Result<Loaded> cold = loader.load(file, false);
+    if (!goes_on(0, i)) return fail("stopped");
+    const bool evicted = put_out_of_memory(files[i]);
+    const Result<Loaded> cold = loader.load(files[i], false);
     if (!cold) return forward(cold);
     if (cold->jpeg && !decodes_jpeg())
-      return fail(Diagnostic{.file = file.string(),
+      return fail(Diagnostic{.file = files[i].string(),
                              .problem = "is a JPEG image, and this program was built without "
                                         "libjpeg",
                              .nearest = "install libjpeg62-turbo-dev and build it again"});
-    const Result<Loaded> warm = loader.load(file);
-    if (!warm && loader.damaged()) {
-      measured.damaged.push_back({file.string(), warm.error().diagnostics.front().problem});
-      continue;
+    beyond_memory.push_back(evicted ? std::optional(cold->wall) : std::nullopt);
+  }
+  // From memory one right after the other, as they are loaded in earnest: the median of a few.
+  std::vector<std::vector<Loaded>> warm(count);
+  std::vector<bool> damaged(count, false);
+  for (std::size_t round = 0; round < kRounds; ++round)
+    for (std::size_t i = 0; i < count; ++i) {
+      if (damaged[i]) continue;
+      if (!goes_on(1 + round, i)) return fail("stopped");
+      const Result<Loaded> loaded = loader.load(files[i]);
+      if (!loaded && !loader.damaged()) return forward(loaded);
+      damaged[i] = !loaded;
+      if (loaded)
+        warm[i].push_back(*loaded);
+      else
+        measured.damaged.push_back({files[i].string(), loaded.error().diagnostics.front().problem});
     }
-    if (!warm) return forward(warm);
-    measured.sampled.push_back(file);
-    measured.jpegs += warm->jpeg ? 1 : 0;
-    measured.sizes.push_back(warm->size);
-    measured.read.push_back(warm->read);
-    measured.decode.push_back(warm->decode);
-    if (evicted) measured.cold.push_back(std::max(cold->wall - warm->read, Seconds::s(0)));
+  const auto median_of = [](const std::vector<Loaded>& loads, Seconds Loaded::*what) {
+    std::vector<Seconds> times;
+    for (const Loaded& load : loads) times.push_back(load.*what);
+    std::sort(times.begin(), times.end());
+    return times[times.size() / 2];
+  };
+  for (std::size_t i = 0; i < count; ++i) {
+    if (damaged[i]) continue;
+    measured.sampled.push_back(files[i]);
+    measured.jpegs += warm[i].front().jpeg ? 1 : 0;
+    measured.sizes.push_back(warm[i].front().size);
+    measured.read.push_back(median_of(warm[i], &Loaded::read));
+    measured.decode.push_back(median_of(warm[i], &Loaded::decode));
+    if (beyond_memory[i])
+      measured.cold.push_back(std::max(*beyond_memory[i] - measured.read.back(), Seconds::s(0)));
   }
   if (measured.sampled.empty())
     return fail(
