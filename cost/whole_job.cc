@@ -69,7 +69,7 @@ Result<Slowdown> slowdown_of(Bytes bytes, const Place& place, const Keeping& kee
   return all;
 }
 
-void add_storage(JobAccount& account, Bytes checkpoint, const Place& place,
+void add_storage(JobAccount& account, Bytes checkpoint, Usd requests, const Place& place,
                  const Keeping& keeping) {
   const std::string_view provider = provider_of(place);
   const auto left_out = [&](std::string_view what) {
@@ -91,6 +91,11 @@ void add_storage(JobAccount& account, Bytes checkpoint, const Place& place,
     } else {
       left_out("storage");
     }
+  }
+  if (requests > Usd::usd(0)) {
+    account.storage += requests;
+    add(requests);
+    account.notes.push_back(fmt::format("storage: {} for requests", to_string(requests)));
   }
   if (!keeping.fetched) return;
   if (const auto price = egress_price(provider, place.region)) {
@@ -142,7 +147,7 @@ Result<JobAccount> account_for_job(const JobTime& job, std::span<const PoweredDe
   account.energy = whole.energy;
   account.carbon = whole.carbon;
   account.notes.insert(account.notes.end(), whole.notes.begin(), whole.notes.end());
-  add_storage(account, checkpoint, place, keeping);
+  add_storage(account, checkpoint, job.requests * job.steps, place, keeping);
   if (keeping.fetched) add_transfer_energy(account, *keeping.fetched);
   return account;
 }

@@ -27,7 +27,8 @@ struct Keeping {
 struct JobTime {
   Estimate<Seconds> step;
   double steps;
-  Bytes checkpoint;  ///< where Keeping says nothing
+  Bytes checkpoint;            ///< where Keeping says nothing
+  Usd requests = Usd::usd(0);  ///< to storage, of a step
 };
 
 struct Checkpoints {
@@ -38,7 +39,7 @@ struct Checkpoints {
 struct JobAccount {
   Estimate<Seconds> time;                             ///< to the target, by the clock
   std::optional<Estimate<Usd>> money;                 ///< of machines, storage and transfer
-  Usd storage = Usd::usd(0), transfer = Usd::usd(0);  ///< of that
+  Usd storage = Usd::usd(0), transfer = Usd::usd(0);  ///< of that; requests to it are storage
   std::optional<Estimate<Joules>> energy;
   std::optional<Estimate<double>> carbon;  ///< grams
   std::optional<Checkpoints> checkpoints;  ///< where any are written

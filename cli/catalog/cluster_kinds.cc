@@ -1,6 +1,7 @@
 // The tables of sim/cluster/catalog.
 #include "cli/catalog/listing.h"
 #include "sim/cluster/catalog.h"
+#include "sim/cluster/storage_kinds.h"
 
 namespace rehearse::cli {
 namespace {
@@ -157,6 +158,26 @@ Kind link_kind() {
                              {.name = [](L l) { return std::vector{l.name}; }});
 }
 
+Kind storage_kind() {
+  using S = const StorageKind&;
+  std::vector<FieldOf<StorageKind>> fields = {
+      {{"name", "storage", "storage", kLeft}, [](S s) { return text(s.name); }},
+      {{"kind", "kind", "kind", kLeft}, [](S s) { return text(s.kind); }},
+      {{"latency", "latency (ms)", "latency (ms)"}, [](S s) { return quantity(s.latency, 1e-3); }},
+      {{"connection", "of one request (MB/s)", "of one request (MB/s)"},
+       [](S s) { return quantity(s.connection, kMega); }},
+      {{"total", "in all (MB/s)", "in all (MB/s)"}, [](S s) { return quantity(s.total, kMega); }},
+      {{"requests", "requests (1/s)", "requests (1/s)"},
+       [](S s) { return quantity(s.requests_per_s, "1/s", 1); }},
+      {{"request_price", "1000 requests (USD)", "1000 requests (USD)"}, [](S s) {
+         return quantity(s.request_price ? std::optional(s.request_price->usd()) : std::nullopt,
+                         "USD", 1e-3);
+       }}};
+  return make_kind<StorageKind>("storage", "what samples are read from", storage_kinds,
+                                with_origin(fields),
+                                {.name = [](S s) { return std::vector{s.name}; }});
+}
+
 Kind source_kind() {
   using S = const Source&;
   return make_kind<Source>("sources", "what the source of a row stands for", sources,
@@ -172,7 +193,7 @@ Kind source_kind() {
 }  // namespace
 
 std::vector<Kind> cluster_kinds() {
-  return {gpu_kind(), instance_kind(), link_kind(), mig_kind(), source_kind()};
+  return {gpu_kind(), instance_kind(), link_kind(), mig_kind(), storage_kind(), source_kind()};
 }
 
 }  // namespace rehearse::cli

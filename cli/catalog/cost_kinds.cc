@@ -91,7 +91,7 @@ Kind storage_kind() {
       {{"kind", "kind", "kind", kLeft}, [](P p) { return text(p.kind); }},
       {{"price", "price", "price"}, [](P p) { return quantity(p.price, p.unit, 1); }},
       {{"unit", "unit", "unit", kLeft}, [](P p) { return text(p.unit); }}};
-  return make_kind<StoragePrice>("storage", "prices of storage, requests and transfer",
+  return make_kind<StoragePrice>("storage-prices", "prices of storage, requests and transfer",
                                  storage_prices, with_origin(fields),
                                  {.name = [](P p) { return key(p.item); },
                                   .provider = [](P p) { return key(p.provider); },

@@ -47,8 +47,8 @@ void add_catalog(CLI::App& app, Action& action) {
   command
       ->add_option(
           "KIND", options->kind,
-          "gpus, instances, links, mig, prices, carbon, pue, power, storage, functions, or "
-          "sources")
+          "gpus, instances, links, mig, storage, prices, carbon, pue, power, storage-prices, "
+          "functions, or sources")
       ->type_name("NAME")
       ->required();
   const auto add = [&](const char* option, std::string& pattern, const char* what) {

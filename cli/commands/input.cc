@@ -1,20 +1,30 @@
-// rehearse input: how fast an input pipeline is, what bounds it, and which settings would help.
+// rehearse input: how fast an input pipeline is, what bounds it, and which settings would help; of
+// a file, or of what loading the files of a folder costs here.
 #include <CLI/CLI.hpp>
 #include <fmt/core.h>
 
 #include "cli/commands/commands.h"
+#include "cli/commands/input_measured.h"
 #include "cli/output/result.h"
 #include "cli/report/markdown.h"
 #include "models/input/limits.h"
 #include "models/input/read_pipeline.h"
 #include "models/input/simulate.h"
 #include "models/input/tune.h"
+#include "profiler/loading/measure.h"
+#include "sim/base/file.h"
 #include "sim/base/text.h"
 
 namespace rehearse::cli {
 namespace {
 
 using input::Pipeline;
+
+struct Options {
+  std::filesystem::path pipeline;  ///< empty: what is measured of `folder`
+  std::filesystem::path folder;
+  std::size_t samples = 256;
+};
 
 struct Analysis {
   Pipeline pipeline;
@@ -23,6 +33,7 @@ struct Analysis {
   input::Flow flow;
   input::Tuned tuned;
   std::optional<input::Flow> tuned_flow;  ///< absent where its run would take too long
+  std::optional<Seconds> first;           ///< unit of the last stage; likewise
 };
 
 Estimate<double> rate_of(const Analysis& a, const input::Flow& flow) {
@@ -63,6 +74,11 @@ bool helps(const Analysis& a) {
 
 double usd_per_million(const Analysis& a) {
   return input::request_price_of(a.pipeline).usd() / a.samples * 1e6;
+}
+
+std::optional<double> usd_per_epoch(const Analysis& a) {
+  if (!a.pipeline.samples) return std::nullopt;
+  return usd_per_million(a) * 1e-6 * static_cast<double>(*a.pipeline.samples);
 }
 
 std::string rate_text(const Estimate<double>& rate) {
@@ -114,13 +130,14 @@ std::string input_text(const Analysis& a) {
                         (1 - reached) * 100);
   if (const auto stall = stall_of(a.pipeline, a.flow))
     text += fmt::format("the accelerator waits for input {:.0f} % of its time\n", *stall * 100);
+  if (a.first)
+    text += fmt::format("the first unit of {} is there after {}\n", a.pipeline.stages.back().name,
+                        to_string(*a.first));
   if (a.flow.epoch) text += fmt::format("an epoch takes {}\n", to_string(*a.flow.epoch));
   if (const double usd = usd_per_million(a); usd > 0) {
     text += fmt::format("requests cost {} for a million samples", to_string(Usd::usd(usd)));
-    if (a.pipeline.samples)
-      text +=
-          fmt::format(", {} an epoch",
-                      to_string(Usd::usd(usd * 1e-6 * static_cast<double>(*a.pipeline.samples))));
+    if (const auto epoch = usd_per_epoch(a))
+      text += fmt::format(", {} an epoch", to_string(Usd::usd(*epoch)));
     text += "\n";
   }
   return text + "\n" + stage_table(a).text() + "\n" + advice_text(a);
@@ -163,7 +180,10 @@ Json input_json(const Analysis& a) {
                                 {"rate", json_predicted(a.flow.units_per_s, "1/s")}};
   if (const auto stall = stall_of(a.pipeline, a.flow)) json["stall"] = *stall;
   if (a.flow.epoch) json["epoch_time"] = json_measured(*a.flow.epoch);
+  if (a.first) json["time_to_first"] = json_measured(*a.first);
   json["request_cost_per_million_samples_usd"] = usd_per_million(a);
+  if (const auto epoch = usd_per_epoch(a))
+    json["request_cost_per_epoch"] = {{"value", *epoch}, {"unit", "USD"}};
   json["stages"] = Json::array();
   for (std::size_t i = 0; i < a.pipeline.stages.size(); ++i) {
     const input::Stage& stage = a.pipeline.stages[i];
@@ -190,42 +210,120 @@ tl::unexpected<Error> in_file(const std::filesystem::path& path, Result<T> resul
   return tl::unexpected(std::move(error));
 }
 
-Result<Exit> run(const std::filesystem::path& path, const Globals& globals) {
-  Result<Pipeline> pipeline = input::load_pipeline(path);
-  if (!pipeline) return forward(pipeline);
-  Result<input::Flow> flow = input::simulate(*pipeline);
+Result<Analysis> analyse(const Pipeline& pipeline, const std::filesystem::path& path) {
+  Result<input::Flow> flow = input::simulate(pipeline);
   if (!flow) return in_file(path, std::move(flow));
-  Result<input::Tuned> tuned = input::tune(*pipeline);
+  Result<input::Tuned> tuned = input::tune(pipeline);
   if (!tuned) return in_file(path, std::move(tuned));
   Result<input::Flow> tuned_flow = input::simulate(tuned->pipeline);
-  const Analysis analysis{*pipeline,
-                          input::counts_of(*pipeline).samples,
-                          input::limits_of(*pipeline),
-                          std::move(*flow),
-                          std::move(*tuned),
-                          tuned_flow ? std::optional(std::move(*tuned_flow)) : std::nullopt};
+  const Result<Seconds> first = input::time_to_first(pipeline, 1);
+  return Analysis{pipeline,
+                  input::counts_of(pipeline).samples,
+                  input::limits_of(pipeline),
+                  std::move(*flow),
+                  std::move(*tuned),
+                  tuned_flow ? std::optional(std::move(*tuned_flow)) : std::nullopt,
+                  first ? std::optional(*first) : std::nullopt};
+}
+
+Result<Exit> run_file(const std::filesystem::path& path, const Globals& globals) {
+  const Result<Pipeline> pipeline = input::load_pipeline(path);
+  if (!pipeline) return forward(pipeline);
+  const Result<Analysis> analysis = analyse(*pipeline, path);
+  if (!analysis) return forward(analysis);
   const Formats formats = {
-      .text = [&] { return input_text(analysis); },
-      .json = [&] { return input_json(analysis); },
-      .table = [&] { return stage_table(analysis); },
+      .text = [&] { return input_text(*analysis); },
+      .json = [&] { return input_json(*analysis); },
+      .table = [&] { return stage_table(*analysis); },
       .markdown =
-          [&] { return markdown_of(input_json(analysis), stage_table(analysis), "Stages"); }};
+          [&] { return markdown_of(input_json(*analysis), stage_table(*analysis), "Stages"); }};
   if (Status ok = write_result(globals, formats); !ok) return forward(ok);
+  return Exit::kSuccess;
+}
+
+/// -o names the pipeline; what was measured goes to stdout.
+Result<Exit> run_folder(const Options& options, const Globals& globals) {
+  std::optional<PendingFile> pending;
+  if (!globals.output.empty()) {  // before long work: can it be written?
+    Result<PendingFile> file = PendingFile::create(globals.output);
+    if (!file) return forward(file);
+    pending.emplace(std::move(*file));
+  }
+  const Result<loading::Measured> measured = loading::measure_folder(
+      options.folder, options.samples, globals.progress_of("reading and decoding"));
+  if (!measured) return forward(measured);
+  const std::string text = pipeline_text(*measured, options.folder);
+  // What is analysed is what the file says.
+  const Result<YamlFile> file = YamlFile::parse(text, options.folder.string());
+  if (!file) return forward(file);
+  const Pipeline pipeline = input::read_pipeline(file->root());
+  if (Status ok = file->status(); !ok) return forward(ok);
+  const Result<Analysis> analysis = analyse(pipeline, options.folder);
+  if (!analysis) return forward(analysis);
+  const Result<std::vector<PredictedRate>> rates = predicted_rates(pipeline, measured->cores);
+  if (!rates) return forward(rates);
+  if (pending) {
+    if (Status ok = pending->write(text); !ok) return forward(ok);
+    if (Status ok = pending->commit(); !ok) return forward(ok);
+  }
+  const auto json = [&] {
+    Json all = input_json(*analysis);
+    all["measured"] = measured_json(*measured);
+    all["predictions"] = rates_json(*rates);
+    all["pipeline"] = text;
+    return all;
+  };
+  const auto shown = [&] {
+    return measured_text(*measured, *rates) + "\n" + input_text(*analysis) + "\n" +
+           (pending ? fmt::format("written to {}\n", globals.output.string()) : text);
+  };
+  Globals to_stdout = globals;
+  to_stdout.output.clear();
+  const Formats formats = {
+      .text = shown,
+      .json = json,
+      .table = [&] { return stage_table(*analysis); },
+      .markdown = [&] { return markdown_of(json(), stage_table(*analysis), "Stages"); }};
+  if (Status ok = write_result(to_stdout, formats); !ok) return forward(ok);
   return Exit::kSuccess;
 }
 
 }  // namespace
 
 void add_input(CLI::App& app, Action& action) {
-  auto path = std::make_shared<std::filesystem::path>();
+  auto options = std::make_shared<Options>();
   CLI::App* command = app.add_subcommand(
       "input", "How fast an input pipeline is, what bounds it, and which settings would help");
-  command->add_option("PIPELINE", *path, "stages, and the sources that they read")
-      ->type_name("FILE")
-      ->required();
-  command->footer("Example: rehearse input examples/pipelines/imagenet_s3.yaml");
-  command->callback(
-      [path, &action] { action = [path](const Globals& globals) { return run(*path, globals); }; });
+  CLI::Option* pipeline =
+      command->add_option("PIPELINE", options->pipeline, "stages, and the sources that they read")
+          ->type_name("FILE");
+  CLI::Option* measure =
+      command
+          ->add_option("--measure", options->folder,
+                       "in the place of PIPELINE: what reading and decoding the files of this "
+                       "folder costs on this machine, as a pipeline")
+          ->type_name("DIR")
+          ->excludes(pipeline);
+  command
+      ->add_option("--samples", options->samples,
+                   "how many files to measure, evenly over the folder (default 256)")
+      ->type_name("N")
+      ->check(CLI::Range(1U, 100000U).description(""))
+      ->needs(measure);
+  command->footer(
+      "-o FILE with --measure writes the pipeline, which `input: FILE` of a job takes; without it, "
+      "it is printed.\n"
+      "Examples:\n"
+      "  rehearse input examples/pipelines/imagenet_s3.yaml\n"
+      "  rehearse input --measure images -o images.yaml");
+  command->callback([options, &action] {
+    if (options->pipeline.empty() && options->folder.empty())
+      throw CLI::RequiredError("PIPELINE or --measure DIR", CLI::ExitCodes::RequiredError);
+    action = [options](const Globals& globals) {
+      return options->folder.empty() ? run_file(options->pipeline, globals)
+                                     : run_folder(*options, globals);
+    };
+  });
 }
 
 }  // namespace rehearse::cli

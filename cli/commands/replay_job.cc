@@ -12,6 +12,7 @@
 #include "cli/report/report.h"
 #include "cli/report/timeline_sheet.h"
 #include "profiler/ingest/input.h"
+#include "profiler/replay/takes.h"
 #include "sim/base/file.h"
 #include "sim/base/text.h"
 #include "sim/engine/engine.h"
@@ -127,6 +128,7 @@ Status report_on(const ReplayRequest& request, const ReplayJob& job, const Repla
 Result<ReplayRun> run_graph(const ReplayJob& job, replay::ReplayGraph graph) {
   Result<graph::Timeline> timeline = engine::run(graph.graph);
   if (!timeline) return forward(timeline);
+  replay::begin_at_zero(graph, *timeline);
   ReplayRun run{std::move(graph), std::move(*timeline), {}};
   run.comparison = replay::compare(job.recordings, run.graph, run.timeline);
   return run;

@@ -5,6 +5,7 @@
 #include "cli/commands/commands.h"
 #include "cli/commands/networking.h"
 #include "cli/commands/recorded_beside.h"
+#include "cli/commands/recorded_input.h"
 #include "cli/commands/recorded_slice.h"
 #include "cli/commands/replay_job.h"
 #include "cli/commands/share_options.h"
@@ -12,6 +13,7 @@
 #include "cli/output/result.h"
 #include "cli/report/answer.h"
 #include "cli/report/markdown.h"
+#include "models/input/read_pipeline.h"
 #include "profiler/replay/edit.h"
 #include "profiler/replay/interval.h"
 #include "sim/base/text.h"
@@ -25,6 +27,7 @@ struct Options {
   std::vector<std::string> remove;
   std::vector<std::string> insert;
   std::string input_pipeline;
+  std::uint32_t batch = 0;  ///< samples that a rank takes at a time; 0: a unit of the last stage
   std::string network;
   std::uint32_t data_parallel = 0;  ///< ranks; 0: as recorded
   std::string slice;                ///< a MIG profile; empty: the GPU as recorded
@@ -35,14 +38,21 @@ struct Options {
 struct EditedRun {
   std::optional<ReplayRun> whole;
   std::optional<SlicedRun> sliced;
+  std::optional<FedBy> fed = {};
 
   const ReplayRun& run() const { return sliced ? sliced->run : *whole; }
 };
 
-/// The edits in the order in which they are applied: as groups, not as typed.
+/// Workers in the recorded loop, or the file of a pipeline in front of it.
+bool is_inline_pipeline(std::string_view text) { return text.find('=') != std::string_view::npos; }
+
+/// The edits in the order in which they are applied: as groups, not as typed. `pipeline`: of the
+/// file that --input-pipeline names; `fed` is set where there is one.
 Result<replay::ReplayGraph> apply(const Options& options,
                                   const std::optional<cluster::PointToPoint>& link,
-                                  const ReplayJob& job, const Globals& globals) {
+                                  const std::optional<input::Pipeline>& pipeline,
+                                  const ReplayJob& job, const Globals& globals,
+                                  std::optional<FedBy>& fed) {
   replay::ReplayGraph graph = job.recorded.graph;
   const auto take = [&](Result<replay::ReplayGraph> edited) -> Status {
     if (!edited) return forward(edited);
@@ -58,11 +68,24 @@ Result<replay::ReplayGraph> apply(const Options& options,
   for (const std::string& text : options.insert)
     if (Status ok = take(replay::insert(job.recordings, graph, *replay::parse_insert(text))); !ok)
       return forward(ok);
-  if (!options.input_pipeline.empty())
+  if (pipeline) {
+    Result<FedGraph> in_front =
+        feed_recording(job.recordings, graph, *pipeline,
+                       options.batch > 0 ? std::optional(options.batch) : std::nullopt);
+    if (!in_front) {
+      Error error = std::move(in_front.error());
+      for (Diagnostic& d : error.diagnostics)
+        if (d.file.empty()) d.file = options.input_pipeline;
+      return tl::unexpected(std::move(error));
+    }
+    graph = std::move(in_front->graph);
+    fed = std::move(in_front->by);
+  } else if (!options.input_pipeline.empty()) {
     if (Status ok = take(replay::overlap_input(
             job.recordings, graph, *replay::parse_input_pipeline(options.input_pipeline)));
         !ok)
       return forward(ok);
+  }
   if (!link) return graph;
   return options.data_parallel > 0 ? data_parallel(job, graph, options.data_parallel, *link)
                                    : on_network(job, graph, *link, globals);
@@ -139,6 +162,7 @@ Json to_json(const Options& options, const ReplayJob& job, const EditedRun& with
   json["breakdown"] = json_breakdown(replay::break_down(edited.graph, edited.timeline), step);
   json["critical_path"] =
       json_critical_path(replay::find_critical_path(edited.graph, edited.timeline, 200), step);
+  if (with.fed) json["input_pipeline"] = fed_json(*with.fed);
   json["problems"] = json_problems(job.trace->problems);
   return json;
 }
@@ -149,7 +173,9 @@ std::string to_text(const Options& options, const ReplayJob& job, const EditedRu
   const Estimate<Seconds> before = replay::estimate_step(c);
   const Estimate<Seconds> after = estimate(options, job, with);
   std::string text = painted(answer_of(to_json(options, job, with)), Paint::kStrong) + "\n" +
-                     describe_input(job) + "\n\n";
+                     describe_input(job) + "\n";
+  if (with.fed) text += fed_text(*with.fed) + "\n";
+  text += "\n";
   text +=
       fmt::format("step time   as recorded {} ({} measured)   with the edit {} ({} – {})   {}\n",
                   to_string(before.value, 4), to_string(c.step_time.measured, 4),
@@ -168,11 +194,11 @@ Result<EditedRun> run_edited(const Options& options, const ReplayJob& job,
   if (options.slice.empty()) {
     Result<ReplayRun> run = run_graph(job, std::move(graph));
     if (!run) return forward(run);
-    return EditedRun{std::move(*run), std::nullopt};
+    return EditedRun{.whole = std::move(*run), .sliced = {}};
   }
   Result<SlicedRun> run = run_on_slice(job, graph, options.slice);
   if (!run) return forward(run);
-  return EditedRun{std::nullopt, std::move(*run)};
+  return EditedRun{.whole = {}, .sliced = std::move(*run)};
 }
 
 Result<Exit> run(const Options& options, const Globals& globals) {
@@ -182,12 +208,20 @@ Result<Exit> run(const Options& options, const Globals& globals) {
     if (!parsed) return forward(parsed);
     link = *parsed;
   }
+  std::optional<input::Pipeline> pipeline;
+  if (!options.input_pipeline.empty() && !is_inline_pipeline(options.input_pipeline)) {
+    Result<input::Pipeline> loaded = input::load_pipeline(options.input_pipeline);
+    if (!loaded) return forward(loaded);
+    pipeline = std::move(*loaded);
+  }
   const Result<ReplayJob> job = load_job(options.request, globals);
   if (!job) return forward(job);
-  Result<replay::ReplayGraph> graph = apply(options, link, *job, globals);
+  std::optional<FedBy> fed;
+  Result<replay::ReplayGraph> graph = apply(options, link, pipeline, *job, globals, fed);
   if (!graph) return forward(graph);
-  const Result<EditedRun> edited = run_edited(options, *job, std::move(*graph));
+  Result<EditedRun> edited = run_edited(options, *job, std::move(*graph));
   if (!edited) return forward(edited);
+  edited->fed = std::move(fed);
   if (options.sharing.asked()) {
     const RecordedTenant own{*job, edited->run(), estimate(options, *job, *edited)};
     if (Status ok = write_beside(own, options.request, options.sharing, "whatif", globals); !ok)
@@ -216,6 +250,13 @@ Result<Exit> run(const Options& options, const Globals& globals) {
 Status check_network(const std::string& text) {
   if (!is_inline_link(text)) return {};
   if (const Result<cluster::PointToPoint> link = parse_network(text); !link) return forward(link);
+  return {};
+}
+
+/// Whether the parser can tell that this is no pipeline; what a file holds is for later.
+Status check_pipeline(const std::string& text) {
+  if (!is_inline_pipeline(text)) return {};
+  if (const auto pipeline = replay::parse_input_pipeline(text); !pipeline) return forward(pipeline);
   return {};
 }
 
@@ -257,9 +298,16 @@ void add_whatif(CLI::App& app, Action& action) {
       ->check(CLI::Validator(checked_by(replay::parse_insert), "", ""));
   command
       ->add_option("--input-pipeline", options->input_pipeline,
-                   "workers=N[,prefetch=2], batches loaded by worker processes")
+                   "workers=N[,prefetch=2], batches loaded by worker processes; or the file of an "
+                   "input pipeline, which takes the place of the recorded loading on every host")
       ->type_name("EDIT")
-      ->check(CLI::Validator(checked_by(replay::parse_input_pipeline), "", ""));
+      ->check(CLI::Validator(checked_by(check_pipeline), "", ""));
+  command
+      ->add_option("--batch", options->batch,
+                   "samples that a rank takes at a time from the file's pipeline (default: a unit "
+                   "of its last stage)")
+      ->type_name("N")
+      ->check(CLI::Range(1U, 1000000U).description(""));
   CLI::Option* network =
       command
           ->add_option("--network", options->network,
@@ -287,6 +335,14 @@ void add_whatif(CLI::App& app, Action& action) {
         options->input_pipeline.empty() && options->network.empty() && options->slice.empty() &&
         !options->sharing.asked())
       throw CLI::RequiredError("an edit", CLI::ExitCodes::RequiredError);
+    const bool file =
+        !options->input_pipeline.empty() && !is_inline_pipeline(options->input_pipeline);
+    if (options->batch > 0 && !file)
+      throw CLI::ValidationError("--batch is of an input pipeline; --input-pipeline FILE",
+                                 CLI::ExitCodes::ValidationError);
+    if (file && options->sharing.asked())
+      throw CLI::ValidationError("--input-pipeline FILE excludes --beside",
+                                 CLI::ExitCodes::ValidationError);
     action = [options](const Globals& globals) { return run(*options, globals); };
   });
 }

@@ -2,6 +2,9 @@
 
 #include <algorithm>
 
+#include <fmt/core.h>
+
+#include "cli/config/job_input.h"
 #include "sim/cluster/catalog.h"
 
 namespace rehearse::cli {
@@ -39,7 +42,17 @@ cost::StepAccount account_of_step(const JobFile& file, const step::Step& step) {
   place.today = today();
   if (const std::optional<double> steps = steps_to(file.target, step.layout))
     place.lasts = step.time.value * *steps;
-  return cost::account_of(step.time, devices_of(file.cluster, step), place);
+  cost::StepAccount account = cost::account_of(step.time, devices_of(file.cluster, step), place);
+  if (!file.input) return account;
+  const Usd requests = requests_of_step(step.layout, file.cluster, *file.input);
+  if (!(requests > Usd::usd(0))) return account;
+  account.notes.push_back(fmt::format("requests to storage: {} a step{}", to_string(requests),
+                                      account.money ? ", in its cost" : ""));
+  if (!account.money) return account;
+  account.money->value += requests;
+  account.money->low += requests;
+  account.money->high += requests;
+  return account;
 }
 
 cost::Day today() {

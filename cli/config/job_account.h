@@ -18,8 +18,8 @@ std::optional<double> steps_to(const std::optional<Target>& target, const worklo
 std::vector<cost::PoweredDevices> devices_of(const cluster::Cluster& cluster,
                                              const step::Step& step);
 
-/// Of one step, at the file's place. With carbon by the hour and a target, of a mean step of the
-/// whole job.
+/// Of one step, at the file's place, with what the requests of its input cost. With carbon by the
+/// hour and a target, of a mean step of the whole job.
 cost::StepAccount account_of_step(const JobFile& file, const step::Step& step);
 
 /// The day on which the program runs, by which prices are stale.

@@ -9,6 +9,7 @@
 #include "models/input/feed.h"
 #include "models/input/limits.h"
 #include "models/input/read_pipeline.h"
+#include "models/input/simulate.h"
 #include "sim/base/text.h"
 #include "sim/cluster/catalog.h"
 
@@ -29,6 +30,27 @@ std::optional<std::uint32_t> cores_of(const cost::Place& place) {
   return fewest;
 }
 
+/// Which data rank each node loads for, by node.
+using Loads = std::vector<std::pair<NodeId, std::uint32_t>>;
+
+/// Ranks that divide a sample among them on a node load it once.
+Loads loads_of(const workload::Layout& layout, const cluster::Cluster& cluster) {
+  const workload::Stage& first = layout.stages.front();
+  const workload::Degrees& degrees = first.degrees;
+  Loads loads;
+  for (std::uint32_t number = 0; number < degrees.ranks(); ++number)
+    loads.emplace_back(cluster.devices()[first.rank(number)].node,
+                       number / (degrees.context * degrees.tensor));
+  std::sort(loads.begin(), loads.end());
+  loads.erase(std::unique(loads.begin(), loads.end()), loads.end());
+  return loads;
+}
+
+/// Of a step.
+double samples_of_load(const workload::Layout& layout) {
+  return layout.samples_per_step / layout.stages.front().degrees.data;
+}
+
 /// Mistakes that belong to no line are those of the section.
 tl::unexpected<Error> in_section(Error error) {
   for (Diagnostic& d : error.diagnostics)
@@ -40,23 +62,21 @@ tl::unexpected<Error> in_section(Error error) {
 
 Taken taken_by(const workload::Layout& layout, const cluster::Cluster& cluster,
                const input::Pipeline& pipeline) {
-  const workload::Stage& first = layout.stages.front();
-  const workload::Degrees& degrees = first.degrees;
-  // Ranks that divide a sample among them on a node load it once.
-  std::vector<std::pair<NodeId, std::uint32_t>> loads;
-  for (std::uint32_t number = 0; number < degrees.ranks(); ++number)
-    loads.emplace_back(cluster.devices()[first.rank(number)].node,
-                       number / (degrees.context * degrees.tensor));
-  std::sort(loads.begin(), loads.end());
-  loads.erase(std::unique(loads.begin(), loads.end()), loads.end());
+  const Loads loads = loads_of(layout, cluster);
   std::size_t most = 0, here = 0;
   for (std::size_t i = 0; i < loads.size(); ++i) {
     here = i > 0 && loads[i].first == loads[i - 1].first ? here + 1 : 1;
     most = std::max(most, here);
   }
-  const double samples =
-      layout.samples_per_step / (degrees.data * layout.microbatches) * static_cast<double>(most);
+  const double samples = samples_of_load(layout) / layout.microbatches * static_cast<double>(most);
   return {samples, samples / input::counts_of(pipeline).samples};
+}
+
+Usd requests_of_step(const workload::Layout& layout, const cluster::Cluster& cluster,
+                     const input::Pipeline& pipeline) {
+  const double samples =
+      samples_of_load(layout) * static_cast<double>(loads_of(layout, cluster).size());
+  return input::request_price_of(pipeline) * (samples / input::counts_of(pipeline).samples);
 }
 
 Result<std::optional<input::Pipeline>> read_job_input(const YamlMap& root,
@@ -124,6 +144,8 @@ std::string feed_note(const input::Pipeline& pipeline, const cluster::Cluster& c
     text +=
         fmt::format("; bounded by {}: {}", to_string(loading, limits.front()),
                     significant(limits.front().units_per_s * input::counts_of(loading).samples, 4));
+  if (const Result<Seconds> first = input::time_to_first(loading, taken.per_batch))
+    text += "; the first are there after " + to_string(*first);
   if (!pipeline.host) text += "; how many cores a node has is not said: none are scarce";
   return text;
 }

@@ -28,6 +28,11 @@ Result<std::optional<input::Pipeline>> read_job_input(const YamlMap& root,
                                                       const std::filesystem::path& folder,
                                                       const cost::Place& place);
 
+/// What the requests to storage of a step cost, of all nodes: ranks that divide a sample among them
+/// on a node load it once.
+Usd requests_of_step(const workload::Layout& layout, const cluster::Cluster& cluster,
+                     const input::Pipeline& pipeline);
+
 /// How long a step of so much takes when the pipeline feeds it: no less. REQUIRES: a layout on the
 /// cluster. Fails as input::slowdown does.
 Result<Seconds> fed_time(const input::Pipeline& pipeline, const cluster::Cluster& cluster,

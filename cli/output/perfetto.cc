@@ -43,8 +43,22 @@ void show_replay(const std::vector<replay::Recording>& recordings,
       }
     }
   }
-  for (std::size_t s = replay.thread_of_server.size(); s < replay.graph.servers().size(); ++s)
-    sink.thread(2, kFirstAdded + s, replay.graph.names()[replay.graph.servers()[s].name]);
+  const std::size_t own = replay.thread_of_server.size();
+  std::vector<bool> drawn(replay.graph.servers().size(), replay.takes.empty());
+  for (std::size_t i = 0; i < replay.origins.size(); ++i)  // stages of a pipeline are not
+    if (const auto server = replay.graph.demand(OpId(i)).server;
+        server && replay.origins[i].kind == replay::Origin::Kind::kAdded)
+      drawn[server->index()] = true;
+  for (std::size_t s = own; s < drawn.size(); ++s)
+    if (drawn[s])
+      sink.thread(2, kFirstAdded + s, replay.graph.names()[replay.graph.servers()[s].name]);
+  for (const replay::Take& take : replay.takes) {
+    const Picoseconds from = timeline[take.ask].end, until = timeline[take.wait].end;
+    if (until > from)
+      sink.span({replay.graph.name(take.wait), graph::Category::kInput,
+                 2 * std::size_t{take.rank} + 2, take.thread + 1, from.seconds(),
+                 (until - from).seconds(), take.wait});
+  }
   for (std::size_t i = 0; i < replay.origins.size(); ++i) {
     const OpId op(i);
     const replay::Origin& origin = replay.origins[i];

@@ -169,12 +169,14 @@ Result<cost::Evaluation> JobOnOffers::evaluate(const cost::Offer& offer) const {
       if (Status ok = add_input_stalls(*job->input, job->cluster, step, *stalls); !ok)
         return forward(ok);
     }
-    cost::Evaluation evaluation{.job = {step.time, *steps_to(job_.target, step.layout),
-                                        Bytes::b(spec.workload.parameters() *
-                                                 bytes_per_parameter(spec.training.optimizer))},
-                                .plan = plan_words(spec.training, spec.plan),
-                                .devices = devices_of(job->cluster, step),
-                                .stalls = std::move(*stalls)};
+    cost::Evaluation evaluation{
+        .job = {step.time, *steps_to(job_.target, step.layout),
+                Bytes::b(spec.workload.parameters() * bytes_per_parameter(spec.training.optimizer)),
+                job->input ? requests_of_step(step.layout, job->cluster, *job->input)
+                           : Usd::usd(0)},
+        .plan = plan_words(spec.training, spec.plan),
+        .devices = devices_of(job->cluster, step),
+        .stalls = std::move(*stalls)};
     const std::lock_guard lock(kept_->mutex);
     evaluation.detail = kept_->specs.size();
     kept_->specs.push_back(std::move(spec));

@@ -5,6 +5,8 @@
 
 #include <fmt/core.h>
 
+#include "sim/base/check.h"
+
 namespace rehearse::input {
 namespace {
 
@@ -290,7 +292,18 @@ std::uint64_t room_behind(const std::vector<Stage>& stages, std::size_t i) {
   return std::uint64_t{stages[i].slots()} * stages[i].split + stages[i].room() + taken;
 }
 
-Lowered lower(const Pipeline& pipeline, std::uint64_t units, Start begin, GraphBuilder& builder) {
+double units_in_flight(const Pipeline& pipeline, const Counts& counts) {
+  double units = 1;
+  for (std::size_t i = 0; i < pipeline.stages.size(); ++i) {
+    const auto held = static_cast<double>(room_behind(pipeline.stages, i));
+    units += held / (counts.takes[i] * pipeline.stages[i].split);
+  }
+  return units;
+}
+
+Lowered lower(const Pipeline& pipeline, std::uint64_t units, Start begin, GraphBuilder& builder,
+              const std::vector<OpId>& asked) {
+  REHEARSE_CHECK(asked.empty() || (asked.size() == units && !pipeline.step));
   const Resources resources = add_resources(pipeline, builder);
   const std::vector<Stage>& stages = pipeline.stages;
   const std::vector<std::uint64_t> takes = takes_for(pipeline, units);
@@ -318,7 +331,7 @@ Lowered lower(const Pipeline& pipeline, std::uint64_t units, Start begin, GraphB
   for (std::size_t i = 0; i < stages.size(); ++i) {
     const bool last = i + 1 == stages.size();
     const bool any_order =
-        last ? !stages[i].ordered && !accelerator
+        last ? !stages[i].ordered && !accelerator && asked.empty()
              : stages[i + 1].slots() > 1 && stages[i + 1].batch == 1 && stages[i + 1].shuffle == 0;
     if (any_order && stages[i].split == 1 && room_behind(stages, i) <= kMostPlaces)
       places[i].emplace(static_cast<std::uint32_t>(room_behind(stages, i)));
@@ -342,12 +355,15 @@ Lowered lower(const Pipeline& pipeline, std::uint64_t units, Start begin, GraphB
       return true;
     }
     // The last unit of the take fits once the unit that lies `room` before it is used up.
-    const std::uint64_t unit = (take + 1) * stages[i].split - 1, space = room_behind(stages, i);
+    const bool last = i + 1 == stages.size();
+    const bool awaited = last && !asked.empty();
+    const std::uint64_t unit = (take + 1) * stages[i].split - 1;
+    // What is asked for has left the hands of the stage.
+    const std::uint64_t space = room_behind(stages, i) - (awaited ? 1 : 0);
     if (unit >= space) {
       const std::uint64_t used = unit - space;
       // What nothing takes from the last stage is used up as soon as it is there. Takes that are
       // not worked on end before their neighbours, and would lend them their places.
-      const bool last = i + 1 == stages.size();
       const bool alike = !last && stages[i + 1].visits == std::floor(stages[i + 1].visits);
       const std::vector<OpId>& users =
           last ? (accelerator ? steps : given(i)) : (alike ? ended[i + 1] : in_order[i + 1]);
@@ -356,6 +372,7 @@ Lowered lower(const Pipeline& pipeline, std::uint64_t units, Start begin, GraphB
                                                : used / stages[i].split;
       if (user >= users.size()) return false;
       after.push_back(users[user]);
+      if (awaited) after.push_back(asked[used]);
     }
     return true;
   };

@@ -28,12 +28,18 @@ enum class Start : std::uint8_t {
 };
 
 /// Adds what makes the first `units` units of the last stage. Random times are drawn by the
-/// pipeline's seed, in an order of their own for each stage.
+/// pipeline's seed, in an order of their own for each stage. `asked`: for each unit, the op of the
+/// graph with whose end it is asked for; it leaves the queue of the last stage then, or when it is
+/// there. Empty: units leave it as soon as they are there.
+/// REQUIRES: `asked` only of a pipeline without an accelerator of its own.
 Lowered lower(const Pipeline& pipeline, std::uint64_t units, Start start,
-              graph::GraphBuilder& builder);
+              graph::GraphBuilder& builder, const std::vector<OpId>& asked = {});
 
 /// Units of stage i that can be in its own hands, waiting behind it, and in the hands of the next.
 std::uint64_t room_behind(const std::vector<Stage>& stages, std::size_t i);
+
+/// Units of the last stage that all queues and hands hold together.
+double units_in_flight(const Pipeline& pipeline, const Counts& counts);
 
 /// Of the ops of a visit those that choose among the last rounds of its worker's threads: with many
 /// threads they are the most of the work.

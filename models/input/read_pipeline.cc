@@ -7,6 +7,7 @@
 
 #include "models/store/read_cache.h"
 #include "sim/base/text.h"
+#include "sim/cluster/storage_kinds.h"
 
 namespace rehearse::input {
 namespace {
@@ -106,16 +107,37 @@ double hits_of(const YamlMap& map) {
   return store::run(stream, cache)->hit_ratio(kKeys / kBatch);
 }
 
+/// What the catalog knows of the kind of storage that `like` names.
+Source source_like(const YamlMap& map) {
+  Source source;
+  const auto like = map.optional<std::string>("like");
+  if (!like) return source;
+  const Result<const cluster::StorageKind*> kind = cluster::find_storage(*like);
+  if (!kind) {
+    const Diagnostic& what = kind.error().diagnostics.front();
+    map.report("like", what.problem, what.expected, what.nearest);
+    return source;
+  }
+  source.latency.mean = (*kind)->latency;
+  source.connection = (*kind)->connection;
+  source.total = (*kind)->total;
+  source.requests_per_s = (*kind)->requests_per_s;
+  source.request_price = (*kind)->request_price.value_or(Usd::usd(0));
+  return source;
+}
+
 Source read_source(const YamlMap& map) {
-  Source source{.name = map.required<std::string>("name").value_or(""),
-                .latency = read_time(map, "latency"),
-                .connection = positive<ByteRate>(map, "connection"),
-                .total = positive<ByteRate>(map, "total"),
-                .request = positive<Bytes>(map, "request"),
-                .memory = positive<ByteRate>(map, "memory")};
+  Source source = source_like(map);
+  source.name = map.required<std::string>("name").value_or("");
+  if (map.has("latency")) source.latency = read_time(map, "latency");
+  if (map.has("connection")) source.connection = positive<ByteRate>(map, "connection");
+  if (map.has("total")) source.total = positive<ByteRate>(map, "total");
+  source.request = positive<Bytes>(map, "request");
+  source.memory = positive<ByteRate>(map, "memory");
   if (map.has("requests_per_s"))
     source.requests_per_s = number_in(map, "requests_per_s", 1e-3, 1e9, 1);
-  source.request_price = Usd::usd(number_in(map, "usd_per_1000_requests", 0, 1e6, 0) / 1000);
+  if (map.has("usd_per_1000_requests"))
+    source.request_price = Usd::usd(number_in(map, "usd_per_1000_requests", 0, 1e6, 0) / 1000);
   if (map.has("hits") && map.has("cache"))
     map.report("hits", "stands beside a cache, which gives it", "one of the two");
   source.hits = number_in(map, "hits", 0, 1, 0);

@@ -35,16 +35,6 @@ Result<Run> run_units(const Pipeline& pipeline, double units, Start start) {
   return run;
 }
 
-/// Units of the last stage that all queues and hands hold together.
-double units_in_flight(const Pipeline& pipeline, const Counts& counts) {
-  double units = 1;
-  for (std::size_t i = 0; i < pipeline.stages.size(); ++i) {
-    const auto held = static_cast<double>(room_behind(pipeline.stages, i));
-    units += held / (counts.takes[i] * pipeline.stages[i].split);
-  }
-  return units;
-}
-
 /// The slope of a straight line through the ends of units `first` to `last`, in seconds per unit.
 /// Workers that end together hand over units in bursts, to which a line pays less heed than a
 /// difference of two ends does.
@@ -168,6 +158,18 @@ Result<Flow> simulate(const Pipeline& pipeline) {
     }
   }
   return flow;
+}
+
+Result<Seconds> time_to_first(const Pipeline& pipeline, double units) {
+  Pipeline alone = pipeline;
+  alone.step.reset();
+  const double whole = std::max(std::ceil(units - 1e-9), 1.0);
+  if (const double ops = ops_of(alone, whole); ops > kUsualOps)
+    return fail(fmt::format("{:.3g} ops are due for the first {:.0f} units", ops, whole),
+                fmt::format("{:g} at most", kUsualOps), way_out(alone, counts_of(alone)));
+  const Result<Run> run = run_units(alone, whole, Start::kTogether);
+  if (!run) return forward(run);
+  return run->ends.back();
 }
 
 Usd request_price_of(const Pipeline& pipeline) {

@@ -18,6 +18,10 @@ struct Flow {
 /// Fails where a unit of the last stage takes too many ops, or too long, to run enough of them.
 Result<Flow> simulate(const Pipeline& pipeline);
 
+/// From the start of the workers, with empty queues, to the moment when so many units of the last
+/// stage are there. Fails where that is too many ops to be run beside other work.
+Result<Seconds> time_to_first(const Pipeline& pipeline, double units);
+
 /// What the requests of a unit of the last stage cost, summed over the sources.
 Usd request_price_of(const Pipeline& pipeline);
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <map>
 #include <optional>
+#include <unordered_map>
 
 namespace rehearse::replay {
 namespace {
@@ -72,6 +73,7 @@ class RankSweep {
     }
     std::stable_sort(busy_.begin(), busy_.end(),
                      [](const Busy& a, const Busy& b) { return a.start < b.start; });
+    for (const Take& take : replay.takes) ask_of_.emplace(take.wait.index(), take.ask);
     Picoseconds reach(INT64_MIN);
     for (const Busy& b : busy_) reach_.push_back(reach = std::max(reach, b.end));
   }
@@ -139,8 +141,10 @@ class RankSweep {
       at = window.last_host_op;
     }
     Picoseconds left = until;  // [from, left) is still to be explained
-    for (; at && left > from; at = timeline_[*at].cause) {
-      const std::optional<OpId> before = timeline_[*at].cause;
+    for (std::optional<OpId> before; at && left > from; at = before) {
+      // What the pipeline did while a rank waited for it is no work of the step.
+      const auto take = ask_of_.find(at->index());
+      before = take != ask_of_.end() ? take->second : timeline_[*at].cause;
       const Picoseconds begin =
           std::max(from, before ? timeline_[*before].end : timeline_[*at].start);
       if (begin >= left) continue;
@@ -178,6 +182,7 @@ class RankSweep {
 
   const ReplayGraph& replay_;
   const Timeline& timeline_;
+  std::unordered_map<std::size_t, OpId> ask_of_;  ///< by the wait of a take
   std::vector<Busy> busy_;
   std::vector<Picoseconds> reach_;  ///< the latest end of an op and those before it
 };

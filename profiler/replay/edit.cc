@@ -8,6 +8,7 @@
 
 #include <fmt/core.h>
 
+#include "profiler/replay/takes.h"
 #include "sim/base/text.h"
 
 namespace rehearse::replay {
@@ -20,7 +21,6 @@ using Target = Selector::Target;
 
 constexpr std::array<std::string_view, 7> kTargets = {"gpu",  "kernel", "copy",    "collective",
                                                       "host", "launch", "profiler"};
-constexpr std::string_view kLoader = "enumerate(DataLoader)*";
 
 /// "SELECTOR:VALUE" at its last colon: names hold colons too.
 Result<std::pair<Selector, std::string_view>> split_edit(std::string_view text,
@@ -266,18 +266,7 @@ Result<ReplayGraph> overlap_input(const std::vector<Recording>& recordings,
   bool any = false;
   for (std::size_t rank = 0; rank < recordings.size(); ++rank) {
     const Recording& r = recordings[rank];
-    // The host work of each loading range, by range, in order of time (op ids follow the thread).
-    std::vector<std::pair<HostIndex, std::vector<OpId>>> loads;
-    for (std::size_t i = 0; i < replay.origins.size(); ++i) {
-      const Origin& origin = replay.origins[i];
-      if (origin.rank != rank || !origin.row) continue;
-      if (origin.kind != Kind::kHost && origin.kind != Kind::kCall) continue;
-      std::optional<HostIndex> range = *origin.row;
-      while (range && !matches_wildcard(kLoader, r.name(r.host(*range)))) range = r.parent(*range);
-      if (!range) continue;
-      if (loads.empty() || loads.back().first != *range) loads.push_back({*range, {}});
-      loads.back().second.push_back(OpId(i));
-    }
+    const std::vector<Load> loads = loads_of(r, replay);
     if (loads.empty()) continue;
     any = true;
     const DemandId workers = builder.add(
@@ -288,7 +277,7 @@ Result<ReplayGraph> overlap_input(const std::vector<Recording>& recordings,
     const std::size_t depth = std::size_t{edit.workers} * edit.prefetch;
     for (std::size_t k = 0; k < loads.size(); ++k) {
       Picoseconds work(0);
-      for (const OpId op : loads[k].second) {
+      for (const OpId op : loads[k].ops) {
         work += replay.graph.duration(op);
         builder.set_duration(op, Picoseconds(0));
       }
@@ -296,14 +285,14 @@ Result<ReplayGraph> overlap_input(const std::vector<Recording>& recordings,
       if (k < depth) work = Picoseconds(0);
       const OpId load = builder.add(graph::Op{
           .name = name, .category = Category::kInput, .duration = work, .demand = workers});
-      origins.push_back({Kind::kHost, static_cast<std::uint32_t>(rank), loads[k].first});
-      builder.add_edge(load, loads[k].second.back());
-      if (k >= depth) builder.add_edge(loads[k - depth].second.back(), load);
+      origins.push_back({Kind::kHost, static_cast<std::uint32_t>(rank), loads[k].range});
+      builder.add_edge(load, loads[k].ops.back());
+      if (k >= depth) builder.add_edge(loads[k - depth].ops.back(), load);
     }
   }
   if (!any)
     return fail("the recording has no loading ranges to overlap",
-                "ranges named " + std::string(kLoader));
+                "ranges named " + std::string(kLoadingRange));
   return built(replay, std::move(builder), std::move(origins));
 }
 

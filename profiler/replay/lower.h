@@ -46,6 +46,7 @@ struct Origin {
     kInitial,   ///< state before the recording began
     kResidual,  ///< unexplained delay before a device op
     kAdded,     ///< communication that an edit added
+    kFeed,      ///< an input pipeline that an edit put in front, and the waiting for it
   };
   Kind kind;
   std::uint32_t rank;                ///< index into Trace::ranks
@@ -78,6 +79,14 @@ struct RankGraph {
   std::size_t stream_waits[3] = {0, 0, 0};  ///< by Evidence
 };
 
+/// A rank asks for a batch with the end of `ask`, and has it with the end of `wait`.
+struct Take {
+  std::uint32_t rank;
+  std::size_t thread;  ///< index into Recording::threads()
+  OpId ask;
+  OpId wait;
+};
+
 struct ReplayGraph {
   graph::Graph graph;
   /// By server: which of Recording::threads() it stands for; nothing for a stream. Servers that
@@ -86,6 +95,10 @@ struct ReplayGraph {
   std::vector<Origin> origins;  ///< by op id
   std::vector<RankGraph> ranks;
   CollectiveMatches collectives;  ///< of several ranks together
+  std::vector<Take> takes = {};   ///< of an input pipeline that an edit put in front
+  /// The recording begins with the end of this op: what an edit has run before it to settle.
+  /// Absent: at time zero.
+  std::optional<OpId> begin = {};
 };
 
 /// REQUIRES: trace::align was called on the trace; `recordings` are of its ranks.

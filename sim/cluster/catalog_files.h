@@ -10,5 +10,6 @@ extern const std::string_view instances_csv;
 extern const std::string_view links_csv;
 extern const std::string_view mig_profiles_csv;
 extern const std::string_view sources_csv;
+extern const std::string_view storage_csv;
 
 }  // namespace rehearse::cluster::catalog_files

@@ -11,9 +11,9 @@ namespace {
 using test::Json;
 using test::Ran;
 
-const std::vector<std::string> kKinds = {"gpus",    "instances", "links",  "mig",
-                                         "prices",  "carbon",    "pue",    "power",
-                                         "storage", "functions", "sources"};
+const std::vector<std::string> kKinds = {"gpus",    "instances",      "links",     "mig",
+                                         "prices",  "carbon",         "pue",       "power",
+                                         "storage", "storage-prices", "functions", "sources"};
 
 std::string out_of(std::vector<std::string> arguments, const std::string& format) {
   arguments.insert(arguments.begin(), "catalog");
@@ -151,7 +151,7 @@ TEST_CASE("catalog: wrong kinds and filters are answered with the nearest name")
   };
   check({}, "KIND");
   check({"gpu"}, "unknown kind 'gpu'; did you mean 'gpus'?");
-  check({"everything"}, "unknown kind 'everything'; one of gpus, instances, links, mig, sources");
+  check({"everything"}, "unknown kind 'everything'; one of gpus, instances, links, mig, storage");
   check({"gpus", "--name", "h100"},
         "--name: nothing among gpus matches 'h100'; one of h100_nvl_94, h100_pcie_80");
   check({"gpus", "--name", "x*"}, "nothing among gpus matches 'x*'");

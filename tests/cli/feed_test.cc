@@ -111,6 +111,23 @@ TEST_CASE("simulate: cores of the instance prepare samples where the pipeline na
              Contains("threads of decode: 960") && Contains("none are scarce"));
 }
 
+TEST_CASE("simulate: requests to storage are in the cost, and the first samples are told") {
+  const auto fed = [](const std::string& price) {
+    return json_of(
+        {"simulate", fed_job("sources: [{name: s, latency: 20 ms" + price +
+                                 "}]\nstages: [{name: load, workers: 64, queue: 100, read: "
+                                 "{from: s, bytes: 100 kB}}]\n",
+                             std::string(kJob) + "target: {samples: 64000}\n")});
+  };
+  const Json free = fed(""), paid = fed(", usd_per_1000_requests: 1");
+  // 64 samples a step, each a request.
+  CHECK(value(paid["cost_per_step"]) == Approx(value(free["cost_per_step"]) + 0.064));
+  CHECK(value(paid["to_target"]["cost"]) == Approx(value(free["to_target"]["cost"]) + 64));
+  CHECK_THAT(paid["notes"].dump(), Contains("requests to storage: ") && Contains("in its cost"));
+  CHECK_THAT(free["notes"].dump(), !Contains("requests to storage"));
+  CHECK_THAT(free["notes"].dump(), Contains("the first are there after 20"));
+}
+
 TEST_CASE("simulate: the epochs of a target may be those of the input") {
   const Json json = json_of({"simulate", fed_job(std::string("samples: 6400\n") + kSlow,
                                                  std::string(kJob) + "target: {epochs: 2}\n")});

@@ -2,6 +2,7 @@
 #include <catch2/catch.hpp>
 #include <fmt/core.h>
 
+#include "tests/support/data.h"
 #include "tests/support/json_check.h"
 #include "tests/support/rehearse.h"
 
@@ -91,6 +92,69 @@ TEST_CASE("input: the same file gives the same bytes") {
   const std::string first = once();
   CHECK_FALSE(first.empty());
   CHECK(once() == first);
+}
+
+TEST_CASE("input: storage of the catalog, by its name, and what is given in its place") {
+  const auto rate = [](const std::string& source) {
+    return analysed(
+        test::write_scratch("like.yaml", "sources: [{name: s, " + source +
+                                             "}]\n"
+                                             "stages: [{name: a, read: {from: s, bytes: 875 kB}}]\n"
+                                             "samples: 1000\n")
+            .string());
+  };
+  // 150 ms, 875 kB at 87.5 MB/s: 10 ms, and 5500 requests a second.
+  constexpr double kAdmitted = 1.0 / 5500;
+  const Json s3 = rate("like: s3_standard");
+  CHECK(s3["rate"]["value"] == Approx(1 / (0.16 + kAdmitted)));
+  CHECK(s3["request_cost_per_million_samples_usd"] == Approx(0.4));
+  CHECK(s3["request_cost_per_epoch"]["value"] == Approx(0.0004));
+  CHECK(s3["time_to_first"]["value"] == Approx(0.16 + kAdmitted));
+  CHECK(rate("like: s3_standard, latency: 40 ms")["rate"]["value"] ==
+        Approx(1 / (0.05 + kAdmitted)));
+  CHECK(rate("like: s3_standard, usd_per_1000_requests: 0")["request_cost_per_epoch"]["value"] ==
+        0);
+  const Ran ran =
+      test::rehearse({"input", test::write_scratch("like.yaml",
+                                                   "sources: [{name: s, like: s3_standart}]\n"
+                                                   "stages: [{name: a, time: 1 ms}]\n")
+                                   .string()});
+  test::check_failed(ran, 1, "did you mean 's3_standard'?");
+}
+
+TEST_CASE("input: what is measured of a folder is a pipeline") {
+  const auto folder = test::write_scratch("a.bin", std::string(5000, 'x')).parent_path();
+  for (int i = 0; i < 20; ++i)
+    test::write_file(folder / (std::to_string(i) + ".bin"), std::string(20000 + 100 * i, 'y'));
+  const auto file = test::scratch_folder() / "measured.yaml";
+  const Ran ran = test::rehearse({"input", "--measure", folder.string(), "--samples", "12",
+                                  "--format", "json", "-o", file.string()});
+  INFO(ran.errors);
+  REQUIRE(ran.code == 0);
+  const Json json = Json::parse(ran.out);
+  test::check_values(json);
+  CHECK(json["measured"]["files"] == 21);
+  CHECK(json["measured"]["sampled"] == 12);
+  CHECK(json["measured"]["jpeg"] == 0);
+  CHECK(json["measured"]["size"]["max"]["value"] <= 21900);
+  CHECK(json["measured"]["damaged"].empty());
+  CHECK(json["predictions"][0]["workers"] == 1);
+  CHECK(json["predictions"].back()["workers"] == json["measured"]["threads"]);
+  // The file is a pipeline like any other.
+  CHECK(test::text_of(file) == json["pipeline"]);
+  CHECK(analysed(file.string())["rate"] == json["rate"]);
+  const Ran text = test::rehearse({"input", "--measure", folder.string()});
+  CHECK_THAT(text.out, Contains("21 files") && Contains("Predicted") && Contains("bottleneck: ") &&
+                           Contains("stages:\n  - name: load"));
+}
+
+TEST_CASE("input: what cannot be measured says why") {
+  test::check_failed(test::rehearse({"input", "--measure", "no-such-folder"}), 1,
+                     "no-such-folder: cannot be listed");
+  test::check_failed(test::rehearse({"input", "--measure", "examples", "p.yaml"}), 2, "--measure");
+  test::check_failed(test::rehearse({"input", "p.yaml", "--samples", "5"}), 2, "--measure");
+  test::check_failed(test::rehearse({"input", "--measure", "examples", "--samples", "0"}), 2,
+                     "--samples");
 }
 
 TEST_CASE("input: mistakes end with one line each") {

@@ -121,7 +121,7 @@ TEST_CASE("the page of JSON names every key that a command writes") {
   REQUIRE(test::rehearse({"validate", "--format", "json", "-o", recalled}).code == 0);
   check({"validate", "--baseline", recalled}, "");
   for (const char* kind : {"gpus", "mig", "instances", "links", "prices", "carbon", "pue", "power",
-                           "storage", "functions", "sources"})
+                           "storage", "storage-prices", "functions", "sources"})
     check({"catalog", kind}, "");
   check({"network", "--device", "h100_sxm5_80", "--sizes", "1MiB"}, "");
   check({"mig", "layouts", "--device", "a30"}, "");

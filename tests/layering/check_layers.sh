@@ -21,7 +21,7 @@ BEGIN {
   may["strategies"] = "sim/base sim/graph models/workload"
   may["models/sharing"] = "sim/base sim/graph sim/cluster sim/engine sim/fleet"
   may["models/store"] = "sim/base sim/graph"
-  may["models/input"] = "sim/base sim/graph sim/engine models/store"
+  may["models/input"] = "sim/base sim/graph sim/cluster sim/engine models/store"
   may["models/step"] = "sim/base sim/graph sim/cluster sim/engine models/comm models/job models/workload" \
                        " models/compute models/memory strategies"
   may["profiler/trace"] = "sim/base"
@@ -31,9 +31,10 @@ BEGIN {
   may["profiler/capture"] = ""
   may["profiler/launch"] = "sim/base profiler/capture"
   may["profiler/bench"] = "sim/base profiler/trace"
+  may["profiler/loading"] = "sim/base"
   may["cli"] = "sim/base sim/graph sim/cluster sim/engine models/comm models/job" \
                " models/workload models/compute models/memory models/sharing models/step strategies cost profiler/trace" \
-               " profiler/ingest profiler/replay profiler/capture profiler/launch profiler/bench sim/fleet sim/work" \
+               " profiler/ingest profiler/replay profiler/capture profiler/launch profiler/bench profiler/loading sim/fleet sim/work" \
                " profiler/compare models/input models/store"
   # third-party header: modules whose sources may include it; fmt and tl::expected are everywhere
   owner["yaml-cpp"] = "sim/base"
@@ -45,6 +46,7 @@ BEGIN {
   owner["CLI"] = "cli"
   owner["simgrid"] = "sim/engine"
   owner["mpi.h"] = "sim/work"
+  owner["jpeglib.h"] = "profiler/loading"
   owner["catch2"] = ""
   owner["oneapi"] = "strategies"
   owner["coin"] = "models/input"

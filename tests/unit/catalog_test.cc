@@ -10,6 +10,7 @@
 
 #include "sim/base/text.h"
 #include "sim/cluster/catalog.h"
+#include "sim/cluster/storage_kinds.h"
 
 namespace rehearse {
 namespace {
@@ -42,6 +43,7 @@ void check_unique(const Rows& rows, const Key& key) {
 TEST_CASE("no two rows of a catalog are for the same thing") {
   check_unique(gpus(), [](const Gpu& g) { return g.name; });
   check_unique(instances(), [](const Instance& i) { return i.name; });
+  check_unique(storage_kinds(), [](const StorageKind& s) { return s.name; });
   check_unique(links(), [](const LinkSpec& l) { return l.name; });
   check_unique(sources(), [](const Source& s) { return s.id; });
   check_unique(mig_profiles(), [](const MigProfile& p) { return p.family + " " + p.name; });
@@ -74,6 +76,7 @@ TEST_CASE("every source is used, and only what is remembered or defined lacks a 
   use(mig_profiles());
   use(instances());
   use(links());
+  use(storage_kinds());
   use(instance_prices());
   use(grid_carbon());
   use(pues());
@@ -98,6 +101,9 @@ TEST_CASE("dates are years, months, days or ranges of them") {
 TEST_CASE("a name that is not there is answered with the nearest") {
   CHECK((*find_gpu("h100_sxm5_80"))->memory == Bytes::gb(80));
   CHECK((*find_instance("p5.48xlarge"))->gpu == "h100_sxm5_80");
+  CHECK((*find_storage("s3_standard"))->latency == Seconds::ms(150));
+  CHECK(to_string(find_storage("s3_standart").error()) ==
+        "unknown storage 's3_standart'; did you mean 's3_standard'?");
   CHECK((*find_link("ib_ndr_400"))->kind == LinkKind::kInterNode);
   CHECK((*find_source("REC"))->how_obtained == "recalled");
   CHECK(to_string(find_gpu("h100_sxm5").error()) ==

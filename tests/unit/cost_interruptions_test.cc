@@ -126,6 +126,16 @@ TEST_CASE("a job on demand takes its steps, and what checkpoints it is told to w
         Approx(kept.time.value.s() / 3600 * 4 * 21.957642 + kept.storage.usd()));
 }
 
+TEST_CASE("requests to storage are paid for each step") {
+  Given given;
+  const Usd without = given.account().money->value;
+  given.job.requests = Usd::usd(0.01);
+  const JobAccount paid = given.account();
+  CHECK(paid.storage.usd() == Approx(360));
+  CHECK(paid.money->value.usd() == Approx(without.usd() + 360));
+  CHECK_THAT(paid.notes.back(), Catch::Contains("for requests"));
+}
+
 TEST_CASE("a job on spot takes longer by what interruptions cost") {
   Given given;
   given.place.market = Market::kSpot;

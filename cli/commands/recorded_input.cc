@@ -1,0 +1,214 @@
+#include "cli/commands/recorded_input.h"
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <set>
+
+#include <fmt/core.h>
+
+#include "models/input/limits.h"
+#include "models/input/lower.h"
+#include "profiler/replay/compare.h"
+#include "profiler/replay/takes.h"
+#include "sim/base/text.h"
+#include "sim/engine/engine.h"
+
+namespace rehearse::cli {
+namespace {
+
+using graph::Category;
+using graph::GraphBuilder;
+using graph::Op;
+
+constexpr double kMostOps = 5e6;
+
+/// The ranks of each host, by its name.
+std::map<std::string, std::vector<std::uint32_t>> ranks_of_hosts(
+    const std::vector<replay::Recording>& recordings) {
+  std::map<std::string, std::vector<std::uint32_t>> hosts;
+  for (std::size_t rank = 0; rank < recordings.size(); ++rank)
+    hosts[recordings[rank].rank().info.host].push_back(static_cast<std::uint32_t>(rank));
+  return hosts;
+}
+
+/// As it runs with all samples there.
+struct Unfed {
+  replay::ReplayGraph graph;
+  graph::Timeline timeline;
+};
+
+/// In the order in which they come when nothing waits for input: an order in which none waits for a
+/// later one.
+std::vector<replay::Take> in_order(const Unfed& unfed) {
+  std::vector<replay::Take> takes = unfed.graph.takes;
+  std::stable_sort(takes.begin(), takes.end(), [&](const auto& a, const auto& b) {
+    return unfed.timeline[a.wait].end < unfed.timeline[b.wait].end;
+  });
+  return takes;
+}
+
+/// Mean time from one take of a rank to its next; of ranks with one take, a step.
+Picoseconds between_takes(const Unfed& unfed, const std::vector<replay::Take>& takes,
+                          Seconds step) {
+  std::map<std::uint32_t, std::vector<Picoseconds>> times;
+  for (const replay::Take& take : takes) times[take.rank].push_back(unfed.timeline[take.wait].end);
+  Seconds sum = Seconds::s(0);
+  double gaps = 0;
+  for (const auto& [rank, at] : times) {
+    sum += (at.back() - at.front()).seconds();
+    gaps += static_cast<double>(at.size() - 1);
+  }
+  return Picoseconds::from(gaps > 0 ? sum / gaps : step);
+}
+
+std::vector<OpId> roots_of(const graph::Graph& graph) {
+  std::vector<OpId> roots;
+  for (std::size_t i = 0; i < graph.size(); ++i)
+    if (graph.need(OpId(i)) == 0) roots.emplace_back(i);
+  return roots;
+}
+
+struct Asked {
+  OpId ask, wait;
+};
+
+/// Takes of `each` units, in order; a unit that two takes share leaves the queue with the first of
+/// them.
+void put_in_front(const input::Pipeline& pipeline, double each, const std::vector<Asked>& takes,
+                  GraphBuilder& builder) {
+  const auto units_before = [&](std::size_t take) {
+    return static_cast<std::size_t>(std::ceil(static_cast<double>(take) * each - 1e-9));
+  };
+  std::vector<OpId> asked;
+  for (std::size_t k = 0; k < takes.size(); ++k) asked.resize(units_before(k + 1), takes[k].ask);
+  const input::Lowered lowered =
+      input::lower(pipeline, asked.size(), input::Start::kSpread, builder, asked);
+  // Takes of one round are one op, and units that end together as well.
+  std::set<std::pair<std::size_t, std::size_t>> waits;
+  for (std::size_t k = 0; k < takes.size(); ++k)
+    for (auto u = static_cast<std::size_t>(std::floor(static_cast<double>(k) * each + 1e-9));
+         u < units_before(k + 1); ++u)
+      waits.emplace(lowered.units[u].index(), takes[k].wait.index());
+  for (const auto& [unit, take] : waits) builder.add_edge(OpId(unit), OpId(take));
+}
+
+}  // namespace
+
+Result<FedGraph> feed_recording(const std::vector<replay::Recording>& recordings,
+                                const replay::ReplayGraph& graph, const input::Pipeline& given,
+                                std::optional<std::uint32_t> batch) {
+  input::Pipeline pipeline = given;
+  pipeline.step.reset();  // the recording is what takes the samples
+  const input::Counts counts = input::counts_of(pipeline);
+  if (!batch && counts.samples <= 1)
+    return fail("the pipeline forms no batches, and the recording does not say how large its are",
+                "", "--batch N, the samples that a rank takes at a time");
+  const double samples = batch ? *batch : counts.samples;
+  Result<replay::WithTakes> with = replay::add_takes(recordings, graph);
+  if (!with) return forward(with);
+  const auto hosts = ranks_of_hosts(recordings);
+  FedGraph fed{.graph = {},
+               .by = {.batch = samples,
+                      .loading_ranges = with->loading_ranges,
+                      .replaced = with->replaced,
+                      .hosts = hosts.size(),
+                      .most_ranks = 0,
+                      .bound = {},
+                      .allowed = 0,
+                      .scarce_cores = pipeline.host.has_value()}};
+  const std::vector<input::Limit> limits = input::limits_of(pipeline);
+  if (!limits.empty()) {
+    fed.by.bound = input::to_string(pipeline, limits.front());
+    fed.by.allowed = limits.front().units_per_s * counts.samples;
+  }
+  Result<graph::Timeline> timeline = engine::run(with->replay.graph);
+  if (!timeline) return forward(timeline);
+  Unfed unfed{std::move(with->replay), std::move(*timeline)};
+
+  // Before the recording begins each rank takes batches as often as in it, until the queues hold
+  // what they do in the long run.
+  const double each = samples / counts.samples;
+  const double settle = 2 * input::units_in_flight(pipeline, counts) + 4;
+  double ops = 0, rounds = 1;
+  const std::vector<replay::Take> takes = in_order(unfed);
+  for (const auto& [host, ranks] : hosts)
+    rounds = std::max(rounds, std::ceil(settle / (static_cast<double>(ranks.size()) * each)) + 1);
+  ops = input::ops_of(pipeline, each) *
+        (static_cast<double>(takes.size()) + rounds * static_cast<double>(recordings.size()));
+  if (ops > kMostOps)
+    return fail(
+        fmt::format("{:.3g} ops of the input pipeline are due in front of the recording", ops),
+        fmt::format("{:g} at most", kMostOps),
+        "shorter queues, larger units, or fewer ranks (--ranks)");
+  GraphBuilder builder(unfed.graph.graph);
+  const NameId settling = builder.intern("before the recording");
+  const Picoseconds gap = between_takes(
+      unfed, takes, replay::compare(recordings, unfed.graph, unfed.timeline).step_time.simulated);
+  const Picoseconds first_take = unfed.timeline[takes.front().wait].end;
+  std::vector<Asked> before;  // takes of all ranks of a round
+  OpId begin(0);
+  for (double k = 0; k < rounds; ++k) {
+    const auto instant = [&] {
+      return builder.add(
+          Op{.name = settling, .category = Category::kInput, .duration = Picoseconds(0)});
+    };
+    const Asked round{instant(), instant()};
+    builder.add_edge(round.ask, round.wait);
+    if (k > 0) builder.add_edge(begin, round.ask);
+    before.push_back(round);
+    // The first take of the recording comes as long after the last of these.
+    const Picoseconds until_next =
+        k + 1 < rounds ? gap : std::max(Picoseconds(0), gap - first_take);
+    begin = builder.add(Op{.name = settling, .category = Category::kDelay, .duration = until_next});
+    builder.add_edge(round.wait, begin);
+  }
+  for (const OpId root : roots_of(unfed.graph.graph)) builder.add_edge(begin, root);
+  std::uint64_t number = 0;
+  for (const auto& [host, ranks] : hosts) {
+    fed.by.most_ranks = std::max(fed.by.most_ranks, ranks.size());
+    std::vector<Asked> of_host;
+    for (const Asked& round : before) of_host.insert(of_host.end(), ranks.size(), round);
+    for (const replay::Take& take : takes)
+      if (std::find(ranks.begin(), ranks.end(), take.rank) != ranks.end())
+        of_host.push_back({take.ask, take.wait});
+    pipeline.seed = given.seed + number++;
+    put_in_front(pipeline, each, of_host, builder);
+  }
+  Result<graph::Graph> built = std::move(builder).build();
+  if (!built) return forward(built);
+  fed.graph = std::move(unfed.graph);
+  fed.graph.graph = std::move(*built);
+  fed.graph.origins.resize(fed.graph.graph.size(), {replay::Origin::Kind::kFeed, 0, std::nullopt});
+  fed.graph.begin = begin;
+  return fed;
+}
+
+std::string fed_text(const FedBy& by) {
+  std::string text = fmt::format("input pipeline: a rank takes {:g} samples at each {}", by.batch,
+                                 by.loading_ranges > 0 ? "loading range" : "begin of a step");
+  if (by.loading_ranges > 0)
+    text += fmt::format(", in the place of the {} of work recorded there", to_string(by.replaced));
+  else
+    text += "; what the recording itself loads still counts: --remove 'host=NAME' takes it out";
+  text += fmt::format("; {} on a host", counted(by.most_ranks, "recorded rank"));
+  if (!by.bound.empty())
+    text += fmt::format("; {} lets {} samples/s through", by.bound, significant(by.allowed, 4));
+  if (!by.scarce_cores) text += "; without `host` no cores are scarce";
+  return text;
+}
+
+Json fed_json(const FedBy& by) {
+  Json json = {{"batch", by.batch},
+               {"takes_at", by.loading_ranges > 0 ? "loading ranges" : "steps"},
+               {"replaced", json_measured(by.replaced)},
+               {"hosts", by.hosts},
+               {"ranks_per_host", by.most_ranks}};
+  if (!by.bound.empty()) {
+    json["bottleneck"] = by.bound;
+    json["allowed"] = {{"value", by.allowed}, {"unit", "1/s"}};
+  }
+  return json;
+}
+
+}  // namespace rehearse::cli

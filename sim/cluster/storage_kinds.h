@@ -1,0 +1,32 @@
+// Kinds of storage that a job may read its samples from, as `rehearse catalog storage` lists them.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "sim/base/result.h"
+#include "sim/base/units.h"
+#include "sim/cluster/origin.h"
+
+namespace rehearse::cluster {
+
+/// What is not there is not known, or bounds nothing.
+struct StorageKind {
+  std::string name;
+  std::string kind;                         ///< "object", "block", "disk", "file_system"
+  Seconds latency;                          ///< of a small read, before its first byte
+  std::optional<ByteRate> connection = {};  ///< of one request
+  std::optional<ByteRate> total = {};       ///< of all that read at once
+  std::optional<double> requests_per_s = {};
+  std::optional<Usd> request_price = {};
+  Origin origin;
+};
+
+/// storage.csv, in its order. The parsed table is kept for the life of the program.
+const std::vector<StorageKind>& storage_kinds();
+/// Fails with the nearest name.
+Result<const StorageKind*> find_storage(std::string_view name);
+
+}  // namespace rehearse::cluster
