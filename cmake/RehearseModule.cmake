@@ -25,14 +25,27 @@ target_include_directories(rehearse_flags INTERFACE ${PROJECT_SOURCE_DIR})
 set(rehearse_common_headers <algorithm> <filesystem> <functional> <map> <memory> <optional> <string>
                             <string_view> <vector> <fmt/core.h> <tl/expected.hpp>)
 
-# rehearse_module(name SOURCES a.cc... [PUBLIC targets...] [PRIVATE targets...] [COLD] [OWN_PCH])
+# With REHEARSE_UNITY, several sources of a target are one compilation: most of what a compiler does
+# for one of ours is reading headers and instantiating templates, again for each. Names local to
+# those in ALONE would collide with others of the target.
+function(rehearse_batches target)
+  if(REHEARSE_UNITY)
+    set_target_properties(${target} PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE 8)
+    set_source_files_properties(${ARGN} PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)
+  endif()
+endfunction()
+
+# rehearse_module(name SOURCES a.cc... [ALONE b.cc...] [PUBLIC targets...] [PRIVATE targets...]
+#                 [COLD] [OWN_PCH])
+# ALONE: sources that share no compilation with others.
 # PUBLIC: modules and libraries that its headers include. PRIVATE: those only its sources include.
 # COLD: reads inputs and shows results, which is no hot path: optimised little, for short builds.
 # OWN_PCH: shares no precompiled headers. Those of cold modules are rehearse_base's, those of others
 # rehearse_graph's: flags must be the same.
 function(rehearse_module name)
-  cmake_parse_arguments(ARG "COLD;OWN_PCH" "" "SOURCES;PUBLIC;PRIVATE" ${ARGN})
-  add_library(rehearse_${name} STATIC ${ARG_SOURCES})
+  cmake_parse_arguments(ARG "COLD;OWN_PCH" "" "SOURCES;ALONE;PUBLIC;PRIVATE" ${ARGN})
+  add_library(rehearse_${name} STATIC ${ARG_SOURCES} ${ARG_ALONE})
+  rehearse_batches(rehearse_${name} ${ARG_ALONE})
   add_library(rehearse::${name} ALIAS rehearse_${name})
   target_link_libraries(rehearse_${name} PUBLIC rehearse_flags ${ARG_PUBLIC} PRIVATE ${ARG_PRIVATE})
   if(ARG_COLD)

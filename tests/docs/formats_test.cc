@@ -118,8 +118,8 @@ TEST_CASE("the page of JSON names every key that a command writes") {
   check({"whatif", kExample, "--scale", "gpu:2"}, replay);
   check({"validate", "--data", "examples/recordings"}, "");
   const std::string recalled = (test::scratch_folder() / "recalled.json").string();
-  REQUIRE(test::rehearse({"validate", "--format", "json", "-o", recalled}).code == 0);
-  check({"validate", "--baseline", recalled}, "");
+  REQUIRE(test::rehearse({"validate", "recalled", "--format", "json", "-o", recalled}).code == 0);
+  check({"validate", "recalled", "--baseline", recalled}, "");
   for (const char* kind : {"gpus", "mig", "instances", "links", "prices", "carbon", "pue", "power",
                            "storage", "storage-prices", "functions", "sources"})
     check({"catalog", kind}, "");
