@@ -151,7 +151,85 @@ std::string robust_text(const Planned& planned) {
   if (likely > 0)
     text += fmt::format(", number {} in {:.0f} %", likely + 1,
                         planned.chance[static_cast<std::size_t>(likely)] * 100);
-  return text + " (errors of the same kernels and links are common).\n";
+  return text + fmt::format(
+                    ".\nThat takes {:.0f} % of the errors of kernels and links to be common to all "
+                    "plans, a judgement: {:.0f} % were they all common, {:.0f} % were none.\n",
+                    kCommonError * 100, planned.chance_if_common.front() * 100,
+                    planned.chance_if_own.front() * 100);
+}
+
+std::string seconds(const std::optional<Seconds>& time) {
+  return time ? significant(time->s(), 4) : "";
+}
+
+double contention(const step::Refereed& refereed) {
+  return refereed.simgrid / refereed.messages - 1;
+}
+
+/// Which of the best is the first with what contention adds to it.
+std::size_t first_with_contention(const std::vector<FoundPlan>& plans) {
+  std::size_t first = 0;
+  std::optional<Seconds> least;
+  for (std::size_t i = 0; i < plans.size(); ++i) {
+    const PlanTimes& times = plans[i].times;
+    if (!times.message || !times.refereed) continue;
+    const Seconds time = *times.message + (times.refereed->simgrid - times.refereed->messages);
+    if (least && *least <= time) continue;
+    least = time;
+    first = i;
+  }
+  return first;
+}
+
+/// How long a step of each takes by each model.
+std::string models_text(const Planned& planned) {
+  if (!planned.confirmed) return "";
+  const std::vector<FoundPlan>& plans = planned.found.best;
+  std::vector<Column> columns = {{"rank"}, {"closed (s)"}, {"messages (s)"}};
+  if (planned.confirmed->plans > 0)
+    for (const char* heading : {"without slowing (s)", "SimGrid (s)", "contention (%)"})
+      columns.push_back({heading});
+  Table table(std::move(columns));
+  for (std::size_t i = 0; i < plans.size(); ++i) {
+    const PlanTimes& times = plans[i].times;
+    std::vector<std::string> row = {fmt::format("{}", i + 1), seconds(times.closed),
+                                    seconds(times.message)};
+    if (planned.confirmed->plans > 0) {
+      row.push_back(times.refereed ? seconds(times.refereed->messages) : "");
+      row.push_back(times.refereed ? seconds(times.refereed->simgrid) : "");
+      row.push_back(times.refereed ? fmt::format("{:.2f}", contention(*times.refereed) * 100) : "");
+    }
+    table.add(std::move(row));
+  }
+  std::string text = fmt::format("A step by each model{}\n",
+                                 planned.file.input ? ", without waiting for samples" : "") +
+                     table.text();
+  if (planned.confirmed->plans > 0) {
+    const std::size_t first = first_with_contention(plans);
+    text += fmt::format(
+        "SimGrid runs every rank, and slows no computing beside collectives, as the column before "
+        "it: what is more is contention. With it {}.\n",
+        first == 0 ? "the first stays the first"
+                   : fmt::format("number {} is the first", first + 1));
+  }
+  if (!planned.confirmed->left_out.empty())
+    text += fmt::format("SimGrid confirms {} of {}: {}\n", planned.confirmed->plans, plans.size(),
+                        planned.confirmed->left_out);
+  return text + "\n";
+}
+
+Json seconds_json(const std::optional<Seconds>& time) {
+  if (!time) return Json();
+  return {{"value", time->s()}, {"unit", "s"}};
+}
+
+Json models_json(const PlanTimes& times) {
+  Json json = {{"closed", seconds_json(times.closed)}, {"message", seconds_json(times.message)}};
+  if (!times.refereed) return json;
+  json["message_without_slowing"] = seconds_json(times.refereed->messages);
+  json["simgrid"] = seconds_json(times.refereed->simgrid);
+  json["contention"] = contention(*times.refereed);
+  return json;
 }
 
 Json figures_json(const Planned& planned, const FoundPlan& plan) {
@@ -182,12 +260,13 @@ std::string plans_text(const Planned& planned) {
     text += table_of(planned, found.best, false).text();
     text += robust_text(planned) + "\n";
   }
+  text += models_text(planned);
   constexpr std::size_t kShown = 8;
   const std::vector<FoundPlan> front = thinned(found.front, kShown);
-  text +=
-      fmt::format("Step time{} against memory: none is beaten in both ({} of {}, closed form)\n",
-                  found.known[static_cast<std::size_t>(Figure::kCost)] ? " and cost" : "",
-                  front.size(), found.front.size());
+  text += fmt::format(
+      "Step time{} against memory: none is beaten in both ({} of {}, closed form{})\n",
+      found.known[static_cast<std::size_t>(Figure::kCost)] ? " and cost" : "", front.size(),
+      found.front.size(), planned.file.input ? ", samples as soon as the pipeline can" : "");
   text += table_of(planned, front, false).text();
   text += "\n" + fixed_text(planned.file);
   for (const std::string& line : planned.file.assumed) text += "assumed " + line + "\n";
@@ -208,10 +287,19 @@ Json plans_json(const Planned& planned) {
   json["candidates_per_s"] = found.candidates_per_s;
   json["evaluated_per_s"] = found.evaluated_per_s;
   json["confirmed"] = found.confirmed;
+  json["simgrid"] = Json();
+  if (planned.confirmed)
+    json["simgrid"] = {
+        {"confirmed", planned.confirmed->plans},
+        {"left_out",
+         planned.confirmed->left_out.empty() ? Json() : Json(planned.confirmed->left_out)}};
   json["best"] = Json::array();
   for (std::size_t i = 0; i < planned.best.size(); ++i) {
     Json one = Json::object();
     one["chance"] = planned.chance[i];
+    one["chance_if_common"] = planned.chance_if_common[i];
+    one["chance_if_own"] = planned.chance_if_own[i];
+    one["models"] = models_json(found.best[i].times);
     // As simulate, but for what says which command it is.
     const Json step = step_json(planned.best[i]);
     for (const auto& [key, value] : std::get<Json::Object>(step.value()))
