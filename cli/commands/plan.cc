@@ -190,11 +190,12 @@ void spread_by(work::Means means, PlanRequest& request) {
   };
 }
 
-/// How sure it is which is the best: other models of it, and errors of the models.
-Status judge(Planned& planned, const Globals& globals) {
+/// How sure it is which is the best: other models of it, where they are `shown`, and errors of the
+/// models.
+Status judge(Planned& planned, bool shown, const Globals& globals) {
   std::vector<FoundPlan>& best = planned.found.best;
   const step::Fidelity fidelity = *planned.request.confirm;
-  if (fidelity != step::Fidelity::kClosed) {
+  if (fidelity != step::Fidelity::kClosed && shown) {
     Result<Confirmed> confirmed =
         referee_plans(best, planned.file.cluster, fidelity, globals.thread_count(),
                       globals.progress_of("confirming plans on SimGrid"));
@@ -228,7 +229,8 @@ Result<Exit> run(const PlanOptions& options, const Globals& globals, SharedWork&
   if (!work::leads()) return Exit::kSuccess;
   Planned planned{std::move(*file), std::move(*request), std::move(*found)};
   planned.request.input = nullptr;  // it was that of the file, which has moved
-  if (Status ok = judge(planned, globals); !ok) return forward(ok);
+  const bool shown = options.emit.empty() || !options.report.empty();
+  if (Status ok = judge(planned, shown, globals); !ok) return forward(ok);
   for (FoundPlan& plan : planned.found.best) {
     JobFile job = planned.file;
     job.spec = spec_of(planned.file.spec, plan);

@@ -23,8 +23,8 @@ Confirmed affordable(const std::vector<FoundPlan>& plans, const cluster::Cluster
       confirmed.left_out = fmt::format(
           "{} messages among {} ranks would make it some {} of computing, and {} are what "
           "confirming may take; --fidelity simgrid runs all the same",
-          significant(size->messages, 2), grouped(size->ranks), to_string(sum, 2),
-          to_string(kRefereeTime, 2));
+          grouped(static_cast<std::uint64_t>(size->messages)), grouped(size->ranks),
+          to_string(sum, 2), to_string(kRefereeTime, 2));
       break;
     }
     ++confirmed.plans;

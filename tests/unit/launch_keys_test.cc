@@ -53,7 +53,7 @@ const Keys kMegatron = {
     {"--mock-data", ""},
     {"--moe-ffn-hidden-size", kWhole},
     {"--moe-grouped-gemm", ""},
-    {"--moe-layer-freq", "'[][0-9()+*]+'"},
+    {"--moe-layer-freq", "'[\\[\\]0-9()+*]+'"},
     {"--moe-router-topk", kWhole},
     {"--moe-shared-expert-intermediate-size", kWhole},
     {"--moe-token-dispatcher-type", "allgather|alltoall|flex"},

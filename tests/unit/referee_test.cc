@@ -94,12 +94,12 @@ TEST_CASE("Plans are confirmed from the best on, as many as their counts allow")
   const cluster::Cluster cluster = nodes(1);
   std::vector<cli::FoundPlan> plans;
   for (const strategies::Plan& plan : kPlans) plans.push_back(plan_of(step_of(plan, cluster)));
-  // Messages of 16 384 microbatches' worth of tensor parallelism.
-  const step::Step large = step_of({.tensor = 8}, cluster, 8192);
+  // Sums of tensor parallelism in 4 096 microbatches.
+  step::Step large = step_of({.tensor = 8}, cluster, 16384);
   const Result<step::RunSize> size = step::run_size(large.job, cluster);
   REQUIRE(size);
   REQUIRE(size->on_simgrid() > cli::kRefereeTime);
-  plans.insert(plans.begin() + 2, plan_of(step_of({.tensor = 8}, cluster, 8192)));
+  plans.insert(plans.begin() + 2, plan_of(std::move(large)));
 
   const Result<cli::Confirmed> confirmed =
       cli::referee_plans(plans, cluster, step::Fidelity::kMessage, 2, {});
