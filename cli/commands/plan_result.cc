@@ -162,56 +162,62 @@ std::string seconds(const std::optional<Seconds>& time) {
   return time ? significant(time->s(), 4) : "";
 }
 
-double contention(const step::Refereed& refereed) {
+/// What kinds of communication do to each other, as a share of the step; nothing where not all
+/// ranks were run.
+std::optional<double> contention(const PlanTimes& times) {
+  if (!times.message || !times.all_ranks) return std::nullopt;
+  return *times.all_ranks / *times.message - 1;
+}
+
+double difference(const step::Refereed& refereed) {
   return refereed.simgrid / refereed.messages - 1;
 }
 
-/// Which of the best is the first with what contention adds to it.
-std::size_t first_with_contention(const std::vector<FoundPlan>& plans) {
-  std::size_t first = 0;
-  std::optional<Seconds> least;
+Table models_table(const std::vector<FoundPlan>& plans, bool all_ranks, bool refereed) {
+  std::vector<Column> columns = {{"rank"}, {"closed (s)"}, {"messages (s)"}};
+  if (all_ranks) columns.insert(columns.end(), {{"all ranks (s)"}, {"contention (%)"}});
+  if (refereed)
+    columns.insert(columns.end(), {{"without slowing (s)"}, {"SimGrid (s)"}, {"difference (%)"}});
+  Table table(std::move(columns));
   for (std::size_t i = 0; i < plans.size(); ++i) {
     const PlanTimes& times = plans[i].times;
-    if (!times.message || !times.refereed) continue;
-    const Seconds time = *times.message + (times.refereed->simgrid - times.refereed->messages);
-    if (least && *least <= time) continue;
-    least = time;
-    first = i;
+    std::vector<std::string> row = {fmt::format("{}", i + 1), seconds(times.closed),
+                                    seconds(times.message)};
+    if (all_ranks) {
+      const std::optional<double> more = contention(times);
+      row.push_back(seconds(times.all_ranks));
+      row.push_back(more ? fmt::format("{:.2f}", *more * 100) : "");
+    }
+    if (refereed) {
+      const std::optional<step::Refereed>& by = times.refereed;
+      row.push_back(by ? seconds(by->messages) : "");
+      row.push_back(by ? seconds(by->simgrid) : "");
+      // -0.00 of rounding is none.
+      row.push_back(by ? fmt::format("{:.2f}", difference(*by) * 100 + 1e-9) : "");
+    }
+    table.add(std::move(row));
   }
-  return first;
+  return table;
 }
 
 /// How long a step of each takes by each model.
 std::string models_text(const Planned& planned) {
   if (!planned.confirmed) return "";
   const std::vector<FoundPlan>& plans = planned.found.best;
-  std::vector<Column> columns = {{"rank"}, {"closed (s)"}, {"messages (s)"}};
-  if (planned.confirmed->plans > 0)
-    for (const char* heading : {"without slowing (s)", "SimGrid (s)", "contention (%)"})
-      columns.push_back({heading});
-  Table table(std::move(columns));
-  for (std::size_t i = 0; i < plans.size(); ++i) {
-    const PlanTimes& times = plans[i].times;
-    std::vector<std::string> row = {fmt::format("{}", i + 1), seconds(times.closed),
-                                    seconds(times.message)};
-    if (planned.confirmed->plans > 0) {
-      row.push_back(times.refereed ? seconds(times.refereed->messages) : "");
-      row.push_back(times.refereed ? seconds(times.refereed->simgrid) : "");
-      row.push_back(times.refereed ? fmt::format("{:.2f}", contention(*times.refereed) * 100) : "");
-    }
-    table.add(std::move(row));
-  }
+  const bool all_ranks = planned.found.all_ranks > 0, refereed = planned.confirmed->plans > 0;
   std::string text = fmt::format("A step by each model{}\n",
                                  planned.file.input ? ", without waiting for samples" : "") +
-                     table.text();
-  if (planned.confirmed->plans > 0) {
-    const std::size_t first = first_with_contention(plans);
-    text += fmt::format(
-        "SimGrid runs every rank, and slows no computing beside collectives, as the column before "
-        "it: what is more is contention. With it {}.\n",
-        first == 0 ? "the first stays the first"
-                   : fmt::format("number {} is the first", first + 1));
-  }
+                     models_table(plans, all_ranks, refereed).text();
+  text += all_ranks ? fmt::format(
+                          "{} plans were run with all ranks, whose kinds of communication contend: "
+                          "steps are as simulate --unfold has them.\n",
+                          grouped(planned.found.all_ranks))
+                    : "These are too many messages to run all ranks: kinds of communication do not "
+                      "contend.\n";
+  if (refereed)
+    text +=
+        "SimGrid runs all ranks too, and slows no computing beside collectives, as the column "
+        "before it.\n";
   if (!planned.confirmed->left_out.empty())
     text += fmt::format("SimGrid confirms {} of {}: {}\n", planned.confirmed->plans, plans.size(),
                         planned.confirmed->left_out);
@@ -224,11 +230,14 @@ Json seconds_json(const std::optional<Seconds>& time) {
 }
 
 Json models_json(const PlanTimes& times) {
-  Json json = {{"closed", seconds_json(times.closed)}, {"message", seconds_json(times.message)}};
+  Json json = {{"closed", seconds_json(times.closed)},
+               {"message", seconds_json(times.message)},
+               {"all_ranks", seconds_json(times.all_ranks)},
+               {"contention", contention(times)}};
   if (!times.refereed) return json;
-  json["message_without_slowing"] = seconds_json(times.refereed->messages);
+  json["without_slowing"] = seconds_json(times.refereed->messages);
   json["simgrid"] = seconds_json(times.refereed->simgrid);
-  json["contention"] = contention(*times.refereed);
+  json["difference"] = difference(*times.refereed);
   return json;
 }
 
@@ -287,6 +296,7 @@ Json plans_json(const Planned& planned) {
   json["candidates_per_s"] = found.candidates_per_s;
   json["evaluated_per_s"] = found.evaluated_per_s;
   json["confirmed"] = found.confirmed;
+  json["all_ranks"] = found.all_ranks;
   json["simgrid"] = Json();
   if (planned.confirmed)
     json["simgrid"] = {

@@ -37,6 +37,8 @@ constexpr double kFits = 0.95;
 constexpr double kRunAgain = 0.05;
 constexpr std::size_t kRunAnyway = 100;
 constexpr double kSecondsOfRuns = 4;
+/// The same of the best of them, with all ranks (step::RunSize).
+constexpr Seconds kTimeOfAllRanks = Seconds::s(4);
 /// What a run takes, in seconds: for a microbatch through a layer, and for a rank, whose groups are
 /// looked up (docs/performance.md).
 constexpr double kPerLayerPass = 10e-6, kPerRank = 30e-6;
@@ -78,7 +80,7 @@ class Finder {
          {std::pair{&found->best, &plans.best}, {&found->front, &plans.front}})
       for (const strategies::Judged& judged : *from) {
         strategies::Candidate c = space->at(judged.index);
-        to->push_back({std::move(c.training), std::move(c.plan), judged.figures, {}, {}});
+        to->push_back({std::move(c.training), std::move(c.plan), judged.figures});
       }
     if (Status ok = confirm(plans, question); !ok) return forward(ok);
     return plans;
@@ -163,8 +165,14 @@ class Finder {
     const step::Fidelity last = *request_.confirm;
     const step::Fidelity first = last == step::Fidelity::kSimgrid ? step::Fidelity::kMessage : last;
     plans.confirmed = plans.best.size();
+    bool unfold = false;
     if (ranks_anew() || request_.spread) {
-      if (Status ok = run_for_figures(plans.best, first, question); !ok) return ok;
+      if (Status ok = run_for_figures(plans.best, first, false, question); !ok) return ok;
+      if (first == step::Fidelity::kMessage) unfold = keep_affordable(plans.best);
+      if (unfold) {
+        plans.all_ranks = plans.best.size();
+        if (Status ok = run_for_figures(plans.best, first, true, question); !ok) return ok;
+      }
       if (Status ok = cut(plans.best, question); !ok) return ok;
       if (!work::leads()) return {};
     }
@@ -172,7 +180,7 @@ class Finder {
       if (Status ok = engine::check_simgrid(); !ok) return ok;
       plans.confirmed = plans.best.size();
     }
-    if (Status ok = run_all(plans.best, last, question); !ok) return ok;
+    if (Status ok = run_all(plans.best, last, unfold, question); !ok) return ok;
     if (first == step::Fidelity::kMessage) {
       const Bytes most = Bytes::b(of(question.at_most, Figure::kMemory));
       for (FoundPlan& plan : plans.best)
@@ -182,15 +190,25 @@ class Finder {
     return {};
   }
 
-  Status run_all(std::vector<FoundPlan>& plans, step::Fidelity fidelity,
+  /// Keeps as many of the first as may be run with all ranks; all where these are fewer than are
+  /// asked for, since times with contention and without it do not compare.
+  bool keep_affordable(std::vector<FoundPlan>& plans) const {
+    Seconds sum = Seconds::s(0);
+    std::size_t count = 0;
+    while (count < plans.size() && (sum += plans[count].of_all_ranks) <= kTimeOfAllRanks) ++count;
+    if (count < std::min(plans.size(), request_.keep)) return false;
+    plans.resize(count);
+    return true;
+  }
+
+  Status run_all(std::vector<FoundPlan>& plans, step::Fidelity fidelity, bool unfold,
                  const Question& question) const {
     // SimGrid is one per process.
     const unsigned threads = fidelity == step::Fidelity::kSimgrid ? 1 : request_.threads;
     const auto run_one = [&](std::size_t i) -> Result<std::string> {
-      Result<step::Step> step = predict(plans[i], fidelity);
+      Result<step::Step> step = predict(plans[i], fidelity, unfold);
       if (!step) return forward(step);
       if (fidelity == step::Fidelity::kClosed) plans[i].times.closed = step->time.value;
-      if (fidelity == step::Fidelity::kMessage) plans[i].times.message = step->time.value;
       if (Status ok = feed(plans[i], *step, fidelity); !ok) return forward(ok);
       plans[i].figures = figures_of(*step);
       plans[i].step = std::move(*step);
@@ -203,13 +221,16 @@ class Finder {
   }
 
   /// Without their steps, which are large.
-  Status run_for_figures(std::vector<FoundPlan>& plans, step::Fidelity fidelity,
+  Status run_for_figures(std::vector<FoundPlan>& plans, step::Fidelity fidelity, bool unfold,
                          const Question& question) const {
     const auto run_one = [&](std::size_t i) -> Result<std::string> {
-      const Result<step::Step> step = predict(plans[i], fidelity);
+      const Result<step::Step> step = predict(plans[i], fidelity, unfold);
       if (!step) return forward(step);
+      const Result<step::RunSize> size = step::run_size(step->job, cluster_);
+      if (!size) return forward(size);
       work::Packer packer;
       packer.put(step->time.value.s());
+      packer.put(size->by_messages().s());
       for (const double figure : figures_of(*step)) packer.put(figure);
       return packer.take();
     };
@@ -225,8 +246,11 @@ class Finder {
       FoundPlan& plan = plans[i];
       work::Unpacker from((*ran)[i]);
       const Seconds alone = Seconds::s(from.number());
+      plan.of_all_ranks = Seconds::s(from.number());
       for (double& figure : plan.figures) figure = from.number();
-      (fidelity == step::Fidelity::kClosed ? plan.times.closed : plan.times.message) = alone;
+      (fidelity == step::Fidelity::kClosed ? plan.times.closed
+       : unfold                            ? plan.times.all_ranks
+                                           : plan.times.message) = alone;
       if (feed)
         plan.figures =
             bill_.with_waiting(plan.figures, feed->waiting(plan.training, plan.plan, alone));
@@ -234,9 +258,9 @@ class Finder {
     return rank(plans, question);
   }
 
-  Result<step::Step> predict(const FoundPlan& plan, step::Fidelity fidelity) const {
+  Result<step::Step> predict(const FoundPlan& plan, step::Fidelity fidelity, bool unfold) const {
     return step::predict(spec_of(spec_, plan), cluster_,
-                         {.fidelity = fidelity, .counterfactuals = false});
+                         {.fidelity = fidelity, .unfold = unfold, .counterfactuals = false});
   }
 
   /// Sets what the step waits for its samples, which was found when plans were cut.
@@ -269,7 +293,7 @@ class Finder {
       const Result<workload::Layout> layout =
           strategies::lay_out(spec_.workload, plan.training, plan.plan);
       if (!layout) return forward(layout);
-      const Seconds alone = plan.times.message ? *plan.times.message : *plan.times.closed;
+      const Seconds alone = plan.times.last();
       std::vector<Fed>& alike =
           fed[{taken_by(*layout, cluster_, *request_.input).per_batch, layout->microbatches}];
       const auto fed_in = [&](Seconds step) {
@@ -323,7 +347,7 @@ class Finder {
   double order_of(const FoundPlan& plan) const {
     const double value = of(plan.figures, request_.objective);
     if (!plan.times.fed) return value;
-    const Seconds alone = plan.times.message ? *plan.times.message : *plan.times.closed;
+    const Seconds alone = plan.times.last();
     return value + kOwnTime * of(bill_.with_waiting(plan.figures, alone - *plan.times.fed),
                                  request_.objective);
   }

@@ -26,8 +26,8 @@ struct PlanRequest {
   std::size_t keep = 10;
   std::optional<std::uint32_t> ranks = {};  ///< absent: all devices of the cluster
   /// Absent: closed forms alone, and FoundPlan::step stays empty. Message runs the best 5 %, or as
-  /// many as may be run (runs_of()), and ranks them anew; simgrid runs what is kept of those once
-  /// more.
+  /// many as may be run (runs_of()), and ranks them anew; the best of those, as many as cost some
+  /// seconds, once more with all ranks. Simgrid runs what is kept of those once more.
   std::optional<step::Fidelity> confirm = {};
   /// What feeds each node: plans are searched with no step shorter than its samples take to come
   /// (plan_feed.h), and the best are fed by it. Null: samples are there. Outlives the search.
@@ -42,8 +42,12 @@ struct PlanRequest {
 
 /// How long a step of a plan takes by each model, with samples that are there.
 struct PlanTimes {
-  std::optional<Seconds> closed, message;  ///< of the best, as far as they were run
-  std::optional<Seconds> fed;              ///< of the last of these, with waiting
+  /// Of the best, as far as they were run: by closed forms; by messages, folded where ranks do the
+  /// same; by messages of all ranks, where kinds of communication contend too.
+  std::optional<Seconds> closed, message, all_ranks;
+  std::optional<Seconds> fed;  ///< of the last of these, with waiting
+  /// The last of them that was run. REQUIRES: one was.
+  Seconds last() const { return all_ranks ? *all_ranks : message ? *message : *closed; }
   std::optional<step::Refereed> refereed;
 };
 
@@ -54,6 +58,7 @@ struct FoundPlan {
   strategies::Figures figures;
   std::optional<step::Step> step = {};
   PlanTimes times = {};
+  Seconds of_all_ranks = Seconds::s(0);  ///< what running it with all ranks costs
 };
 
 struct FoundPlans {
@@ -62,6 +67,7 @@ struct FoundPlans {
   double candidates_per_s = 0;             ///< seen, over all threads
   double evaluated_per_s = 0;
   std::uint64_t confirmed = 0;  ///< run at the fidelity asked for
+  std::uint64_t all_ranks = 0;  ///< of these, run with all ranks; 0 where ten are too large for it
   std::array<bool, strategies::kFigures> known = {};
   std::vector<FoundPlan> best;   ///< the best first; at least one
   std::vector<FoundPlan> front;  ///< of step time and memory, by step time; closed forms alone

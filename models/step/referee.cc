@@ -24,8 +24,14 @@ job::Rules rules() {
 // Processor time of SimGrid 3.32 (docs/performance.md): to start, for an op, for a message, and for
 // a message for each rank, since every rank may have one on its way.
 constexpr double kStart = 0.03, kPerOp = 0.1e-6, kPerMessage = 1e-6, kPerMessageAndRank = 4e-9;
+// Of predict(): to lay out, for an op in two runs, for a message in one of them.
+constexpr double kLayOut = 2e-3, kOwnOp = 1e-6, kOwnMessage = 0.3e-6, kOwnMessageAndRank = 1e-9;
 
 }  // namespace
+
+Seconds RunSize::by_messages() const {
+  return Seconds::s(kLayOut + kOwnOp * ops + messages * (kOwnMessage + kOwnMessageAndRank * ranks));
+}
 
 Seconds RunSize::on_simgrid() const {
   return Seconds::s(kStart + kPerOp * ops + messages * (kPerMessage + kPerMessageAndRank * ranks));
@@ -69,31 +75,21 @@ Result<RunSize> run_size(const graph::Job& job, const cluster::Cluster& cluster)
 }
 
 Result<Seconds> time_by_messages(const Step& step, const cluster::Cluster& cluster) {
-  const auto run = [](const graph::Graph& graph) { return engine::run(graph); };
-  std::optional<job::LoweredJob> lowered;
-  if (!step.layout.servers) {  // as in predict()
-    Result<std::optional<job::LoweredJob>> folded = job::fold(step.job, cluster, rules(), run);
-    if (!folded) return forward(folded);
-    lowered = std::move(*folded);
-  }
-  if (!lowered) {
-    Result<job::LoweredJob> all = job::lower(step.job, cluster, rules());
-    if (!all) return forward(all);
-    lowered = std::move(*all);
-  }
-  const Result<graph::Timeline> timeline = engine::run(lowered->graph);
+  const Result<job::LoweredJob> all = job::lower(step.job, cluster, rules());
+  if (!all) return forward(all);
+  const Result<graph::Timeline> timeline = engine::run(all->graph);
   if (!timeline) return forward(timeline);
   return timeline->makespan().seconds();
 }
 
 Result<Refereed> referee(const Step& step, const cluster::Cluster& cluster) {
-  const Result<Seconds> messages = time_by_messages(step, cluster);
-  if (!messages) return forward(messages);
   const Result<job::LoweredJob> all = job::lower(step.job, cluster, rules());
   if (!all) return forward(all);
-  const Result<graph::Timeline> timeline = engine::run_on_simgrid(all->graph);
-  if (!timeline) return forward(timeline);
-  return Refereed{timeline->makespan().seconds(), *messages};
+  const Result<graph::Timeline> messages = engine::run(all->graph);
+  if (!messages) return forward(messages);
+  const Result<graph::Timeline> simgrid = engine::run_on_simgrid(all->graph);
+  if (!simgrid) return forward(simgrid);
+  return Refereed{simgrid->makespan().seconds(), messages->makespan().seconds()};
 }
 
 }  // namespace rehearse::step

@@ -1,9 +1,6 @@
 // A second opinion on a step: SimGrid with every rank and every message, beside our own messages
-// under the same rules. What differs is contention that folding does not see: collectives of
-// different kinds, and sends, on the same links at the same time.
-//
-// SimGrid shares no device, so that neither run slows computing down beside collectives: both are
-// below what predict() says at message fidelity.
+// under the same rules. SimGrid shares no device, so that neither slows computing down beside
+// collectives: both are below what predict() says.
 #pragma once
 
 #include <cstdint>
@@ -13,15 +10,15 @@
 
 namespace rehearse::step {
 
-/// How much there is to carry where every rank runs.
+/// How much there is to carry where every rank runs. What that costs is a count turned into time of
+/// one core of the machine of docs/performance.md: the same everywhere.
 struct RunSize {
   double ops = 0;
   double messages = 0;
   std::uint32_t ranks = 0;
 
-  /// What SimGrid takes for it, on one core of the machine of docs/performance.md: a count turned
-  /// into time, the same everywhere.
-  Seconds on_simgrid() const;
+  Seconds by_messages() const;  ///< predict() with all ranks
+  Seconds on_simgrid() const;   ///< referee()
 };
 
 /// Without building any of it. REQUIRES: the job suits the cluster.
@@ -29,7 +26,7 @@ Result<RunSize> run_size(const graph::Job& job, const cluster::Cluster& cluster)
 
 struct Refereed {
   Seconds simgrid;
-  Seconds messages;  ///< by our own engine, folded as predict() does
+  Seconds messages;  ///< of all ranks, by our own engine
 };
 
 /// Of a step as predict() has it. Fails where engine::run_on_simgrid does.

@@ -140,21 +140,25 @@ TEST_CASE("the best are shown by every model, and confirmed on SimGrid where it 
   CHECK(json["simgrid"]["confirmed"] == (there ? json["best"].size() : 0));
   CHECK(json["simgrid"]["left_out"].is_null() == there);
   double contention = 0;
+  CHECK(json["all_ranks"].get<std::size_t>() >= json["best"].size());
   for (const Json& best : json["best"]) {
     const Json& models = best["models"];
-    CHECK(value(models["message"]) == value(best["step_time"]));
+    CHECK(value(models["all_ranks"]) == value(best["step_time"]));
     CHECK(value(models["closed"]) > 0);
-    CHECK(best["chance_if_common"].get<double>() <= 1);
-    if (!there) continue;
-    CHECK(value(models["message_without_slowing"]) <= value(models["message"]));
-    CHECK(value(models["simgrid"]) / value(models["message_without_slowing"]) - 1 ==
+    CHECK(value(models["all_ranks"]) / value(models["message"]) - 1 ==
           Approx(models["contention"].get<double>()).margin(1e-12));
     contention = std::max(contention, models["contention"].get<double>());
+    CHECK(best["chance_if_common"].get<double>() <= 1);
+    if (!there) continue;
+    CHECK(value(models["without_slowing"]) <= value(models["all_ranks"]));
+    CHECK(value(models["simgrid"]) == Approx(value(models["without_slowing"])).epsilon(1e-8));
+    CHECK(std::abs(models["difference"].get<double>()) < 1e-8);
   }
-  if (there) CHECK(contention > 1e-4);  // sums of gradients beside those of tensor parallelism
+  CHECK(contention > 1e-4);  // sums of gradients beside those of tensor parallelism
   const std::string text = plan(job).out;
   CHECK(text.find("A step by each model\n") != std::string::npos);
-  if (there) CHECK(text.find("what is more is contention. With it ") != std::string::npos);
+  CHECK(text.find("were run with all ranks, whose kinds of communication contend") !=
+        std::string::npos);
   CHECK(text.find("That takes 80 % of the errors of kernels and links to be common to all plans, a "
                   "judgement: ") != std::string::npos);
   // Closed forms alone: nothing is run, nothing is said of it.

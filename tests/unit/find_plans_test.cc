@@ -73,11 +73,14 @@ TEST_CASE("The best plans come in order, fit, and are what a prediction says of 
       CHECK(of(plans.best[i - 1].figures, Figure::kStepTime) <=
             of(plan.figures, Figure::kStepTime));
     CHECK(memory::fullest(plan.step->memory).fit == memory::Fit::kFits);
-    const auto step = step::predict(spec_of(job(), plan), cluster, {});
+    const auto step = step::predict(spec_of(job(), plan), cluster, {.unfold = true});
     REQUIRE(step);
     CHECK(step->time.value.s() == of(plan.figures, Figure::kStepTime));
     CHECK(step->layout.ranks() == 8);
-    CHECK(plan.times.message == step->time.value);
+    CHECK(plan.times.all_ranks == step->time.value);
+    const auto folded = step::predict(spec_of(job(), plan), cluster, {});
+    REQUIRE(folded);
+    CHECK(plan.times.message == folded->time.value);
     const auto closed =
         step::predict(spec_of(job(), plan), cluster, {.fidelity = step::Fidelity::kClosed});
     REQUIRE(closed);

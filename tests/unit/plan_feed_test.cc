@@ -122,11 +122,11 @@ TEST_CASE("Plans that wait for their samples are found with what they wait") {
   REQUIRE(best.step);
   CHECK(best.step->breakdown.input > best.step->time.value * 0.5);
   CHECK(best.step->time.value.s() == of(best.figures, Figure::kStepTime));
-  CHECK(best.times.message->s() + best.step->breakdown.input.s() ==
+  CHECK(best.times.last().s() + best.step->breakdown.input.s() ==
         Approx(best.step->time.value.s()));
   // Where all wait, one that is fast by itself is the first.
-  CHECK(*best.times.message <= *starved.best.back().times.message);
-  CHECK(best.times.message->s() < of(free.best.front().figures, Figure::kStepTime) * 1.5);
+  CHECK(best.times.last() <= starved.best.back().times.last());
+  CHECK(best.times.last().s() < of(free.best.front().figures, Figure::kStepTime) * 1.5);
   // The same on three threads, and by closed forms no sooner either.
   PlanRequest request = request_of(&slow);
   request.threads = 3;

@@ -62,26 +62,66 @@ TEST_CASE("The size of a run is that of all ranks, counted without building it")
   }
 }
 
-TEST_CASE("SimGrid agrees with messages but for what kinds of communication do to each other") {
+TEST_CASE("SimGrid agrees with messages of all ranks, in which kinds of communication contend") {
   if (!engine::simgrid_available()) {
     WARN("skipped: built without SimGrid");
     return;
   }
   const cluster::Cluster cluster = nodes(1);
-  // One kind of communication: nothing to contend with.
-  const step::Step alone = step_of(kPlans[0], cluster);
-  const Result<step::Refereed> same = step::referee(alone, cluster);
-  REQUIRE(same);
-  CHECK(same->simgrid / same->messages == Approx(1).epsilon(1e-6));
-  CHECK(same->messages <= alone.time.value);
-  // Sums of gradients beside those of tensor parallelism, on the same links.
-  const step::Step mixed = step_of(kPlans[1], cluster);
-  const Result<step::Refereed> contended = step::referee(mixed, cluster);
-  REQUIRE(contended);
-  CHECK(contended->simgrid > contended->messages * (1 + 1e-6));
-  const Result<Seconds> messages = step::time_by_messages(mixed, cluster);
-  REQUIRE(messages);
-  CHECK(*messages == contended->messages);
+  for (const strategies::Plan& plan : kPlans) {
+    const step::Step step = step_of(plan, cluster);
+    const Result<step::Refereed> refereed = step::referee(step, cluster);
+    REQUIRE(refereed);
+    CHECK(refereed->simgrid / refereed->messages == Approx(1).epsilon(1e-8));
+    const Result<Seconds> messages = step::time_by_messages(step, cluster);
+    REQUIRE(messages);
+    CHECK(*messages == refereed->messages);
+  }
+}
+
+TEST_CASE("Plans that contend are ranked by it: stages beside stages on one PCIe tree") {
+  // All stages send at the same time over the links between sockets and nodes; folded, each kind of
+  // sending has them to itself.
+  Result<cluster::Cluster> cluster = cluster::parse_cluster(
+      "cluster: {device: a100_pcie_40, devices_per_node: 8, nodes: 2, intra_node: pcie, "
+      "inter_node: {links: 1, rate: 100 Gbit/s, latency: 5 us}}",
+      "cluster");
+  REQUIRE(cluster);
+  const step::Spec spec{
+      .workload = test::tiny_gpt(
+          {.hidden = 1024, .heads = 16, .sequence = 1024, .vocabulary = 32000, .layers = 8}),
+      .training = {.global_batch = 64},
+      .plan = {},
+      .conditions = {}};
+  const Result<cli::FoundPlans> found = cli::find_plans(
+      spec, *cluster,
+      {.axes = {.pipeline = {1, 4}, .context = {1}, .offload = {strategies::Offload::kNone}},
+       .confirm = step::Fidelity::kMessage});
+  REQUIRE(found);
+  CHECK(found->all_ranks >= 10);
+  CHECK(found->all_ranks <= found->confirmed);
+  double most = 0;
+  Seconds before = Seconds::s(0);
+  for (const cli::FoundPlan& plan : found->best) {
+    REQUIRE(plan.times.all_ranks);
+    CHECK(*plan.times.all_ranks >= before);
+    before = *plan.times.all_ranks;
+    most = std::max(most, *plan.times.all_ranks / *plan.times.message);
+  }
+  step::Spec pipeline = spec;
+  pipeline.training.microbatch = 1;
+  pipeline.plan = {.data = 4,
+                   .pipeline = 4,
+                   .interleave = 2,
+                   .schedule = strategies::Schedule::kInterleaved,
+                   .placement = strategies::Placement::kStagesTogether};
+  const Result<step::Step> folded = step::predict(pipeline, *cluster, {.counterfactuals = false});
+  const Result<step::Step> all =
+      step::predict(pipeline, *cluster, {.unfold = true, .counterfactuals = false});
+  REQUIRE(folded);
+  REQUIRE(all);
+  CHECK(all->time.value > folded->time.value * 1.2);
+  CHECK(found->best.front().times.last() <= all->time.value);
 }
 
 TEST_CASE("Plans are confirmed from the best on, as many as their counts allow") {
