@@ -1,6 +1,7 @@
 #include "cli/commands/plan_result.h"
 
 #include <algorithm>
+#include <cmath>
 
 #include <fmt/format.h>
 
@@ -173,6 +174,11 @@ double difference(const step::Refereed& refereed) {
   return refereed.simgrid / refereed.messages - 1;
 }
 
+/// Rounding to nothing has no sign.
+std::string percent(double share) {
+  return fmt::format("{:.2f}", std::round(share * 1e4) / 1e2 + 0.0);
+}
+
 Table models_table(const std::vector<FoundPlan>& plans, bool all_ranks, bool refereed) {
   std::vector<Column> columns = {{"rank"}, {"closed (s)"}, {"messages (s)"}};
   if (all_ranks) columns.insert(columns.end(), {{"all ranks (s)"}, {"contention (%)"}});
@@ -186,14 +192,13 @@ Table models_table(const std::vector<FoundPlan>& plans, bool all_ranks, bool ref
     if (all_ranks) {
       const std::optional<double> more = contention(times);
       row.push_back(seconds(times.all_ranks));
-      row.push_back(more ? fmt::format("{:.2f}", *more * 100) : "");
+      row.push_back(more ? percent(*more) : "");
     }
     if (refereed) {
       const std::optional<step::Refereed>& by = times.refereed;
       row.push_back(by ? seconds(by->messages) : "");
       row.push_back(by ? seconds(by->simgrid) : "");
-      // -0.00 of rounding is none.
-      row.push_back(by ? fmt::format("{:.2f}", difference(*by) * 100 + 1e-9) : "");
+      row.push_back(by ? percent(difference(*by)) : "");
     }
     table.add(std::move(row));
   }
