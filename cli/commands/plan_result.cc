@@ -213,12 +213,15 @@ std::string models_text(const Planned& planned) {
   std::string text = fmt::format("A step by each model{}\n",
                                  planned.file.input ? ", without waiting for samples" : "") +
                      models_table(plans, all_ranks, refereed).text();
-  text += all_ranks ? fmt::format(
-                          "{} plans were run with all ranks, whose kinds of communication contend: "
-                          "steps are as simulate --unfold has them.\n",
-                          grouped(planned.found.all_ranks))
-                    : "These are too many messages to run all ranks: kinds of communication do not "
-                      "contend.\n";
+  text += all_ranks
+              ? fmt::format(
+                    "{} plans were run with all ranks, whose kinds of communication contend: "
+                    "steps are as simulate {} has them.\n",
+                    grouped(planned.found.all_ranks),
+                    *planned.request.confirm == step::Fidelity::kSimgrid ? "--fidelity simgrid"
+                                                                         : "--unfold")
+              : "These are too many messages to run all ranks: kinds of communication do not "
+                "contend.\n";
   if (refereed)
     text +=
         "SimGrid runs all ranks too, and slows no computing beside collectives, as the column "
