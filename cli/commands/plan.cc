@@ -11,10 +11,13 @@
 #include "cli/commands/shared_work.h"
 #include "cli/commands/step_report.h"
 #include "cli/config/fidelity_names.h"
+#include "cli/config/job_input.h"
 #include "cli/config/named_files.h"
+#include "cli/output/job_events.h"
 #include "cli/output/result.h"
 #include "cli/planning/emit.h"
 #include "cli/planning/plan_words.h"
+#include "cli/planning/referee_plans.h"
 #include "cli/planning/robustness.h"
 #include "cli/recommending/amounts.h"
 #include "cli/report/markdown.h"
@@ -35,7 +38,7 @@ struct PlanOptions {
   std::vector<std::string> within;
   std::string fidelity = "message";
   std::string emit;
-  std::filesystem::path journal, report;
+  std::filesystem::path journal, perfetto, report;
 };
 
 template <class Q>
@@ -95,6 +98,7 @@ Result<PlanRequest> request_of(const PlanOptions& options, const JobFile& file,
   if (!options.emit.empty())
     keep_to(static_cast<Framework>(index_of(kFrameworkNames, options.emit)), request.axes);
   request.confirm = static_cast<step::Fidelity>(index_of(kFidelityNames, options.fidelity));
+  if (file.input) request.input = &*file.input;
   request.place = file.place;
   request.threads = globals.thread_count();
   request.progress = work::leads() ? globals.progress_of("searching plans") : Progress();
@@ -186,14 +190,32 @@ void spread_by(work::Means means, PlanRequest& request) {
   };
 }
 
+/// How sure it is which is the best: other models of it, where they are `shown`, and errors of the
+/// models.
+Status judge(Planned& planned, bool shown, const Globals& globals) {
+  std::vector<FoundPlan>& best = planned.found.best;
+  const step::Fidelity fidelity = *planned.request.confirm;
+  if (fidelity != step::Fidelity::kClosed && shown) {
+    Result<Confirmed> confirmed =
+        referee_plans(best, planned.file.cluster, fidelity, globals.thread_count(),
+                      globals.progress_of("confirming plans on SimGrid"));
+    if (!confirmed) return forward(confirmed);
+    planned.confirmed = std::move(*confirmed);
+  }
+  for (const auto& [common, chance] : {std::pair{kCommonError, &planned.chance},
+                                       {0.0, &planned.chance_if_own},
+                                       {1.0, &planned.chance_if_common}})
+    *chance = chances(best, planned.request.objective, globals.seed, common);
+  return {};
+}
+
 Result<Exit> run(const PlanOptions& options, const Globals& globals, SharedWork& shared) {
+  if (!options.perfetto.empty())  // before long work: can it be written?
+    if (const Result<PendingFile> file = PendingFile::create(options.perfetto); !file)
+      return forward(file);
   if (Status ok = check_report(options.report); !ok) return forward(ok);
   Result<JobFile> file = load_job(options.job_file, options.cluster, {}, JobUse::kSearch);
   if (!file) return forward(file);
-  if (file->input)
-    file->notes.push_back(
-        "input: plans are compared with samples that are there; rehearse simulate "
-        "says what the one that is taken waits for them");
   Result<PlanRequest> request = request_of(options, *file, globals);
   if (!request) return forward(request);
   const Result<work::Means> means = shared.begin("", "plans of " + options.job_file,
@@ -205,15 +227,22 @@ Result<Exit> run(const PlanOptions& options, const Globals& globals, SharedWork&
   Result<FoundPlans> found = find_plans(file->spec, file->cluster, *request);
   if (!found) return wrong_in(options.job_file, found.error());
   if (!work::leads()) return Exit::kSuccess;
-  Planned planned{std::move(*file), std::move(*request), std::move(*found), {}, {}};
-  planned.chance = chances(planned.found.best, planned.request.objective);
+  Planned planned{std::move(*file), std::move(*request), std::move(*found)};
+  planned.request.input = nullptr;  // it was that of the file, which has moved
+  const bool shown = options.emit.empty() || !options.report.empty();
+  if (Status ok = judge(planned, shown, globals); !ok) return forward(ok);
   for (FoundPlan& plan : planned.found.best) {
     JobFile job = planned.file;
     job.spec = spec_of(planned.file.spec, plan);
-    job.input.reset();  // its step was predicted without
     planned.best.push_back(
         predicted_job(std::move(job), std::move(*plan.step), *planned.request.confirm));
   }
+  const step::Step& best = planned.best.front().step;
+  if (planned.file.input)
+    planned.file.notes.push_back(feed_note(*planned.file.input, planned.file.cluster, best));
+  if (!options.perfetto.empty())
+    if (Status ok = draw_job(options.perfetto, best.job, best.lowered, best.timeline); !ok)
+      return forward(ok);
   for (const std::string& warning : planned.best.front().step.warnings) globals.warn(warning);
   if (!options.report.empty()) {
     const Result<ReportDetails> details =
@@ -255,7 +284,8 @@ void add_plan(CLI::App& app, Action& action) {
       ->allow_extra_args(false);
   command
       ->add_option("--fidelity", options->fidelity,
-                   "how the best are run in the end: closed, message (default) or simgrid")
+                   "how the best are run: closed; message (default), confirmed on SimGrid where "
+                   "that takes seconds; simgrid")
       ->check(one_of(kFidelityNames))
       ->type_name("NAME");
   command
@@ -263,6 +293,10 @@ void add_plan(CLI::App& app, Action& action) {
                    "write the launch configuration of megatron, deepspeed or torchtitan")
       ->check(one_of(kFrameworkNames))
       ->type_name("NAME");
+  command
+      ->add_option("--perfetto", options->perfetto,
+                   "write the timeline of the best plan as a trace for ui.perfetto.dev")
+      ->type_name("FILE");
   command
       ->add_option("--report", options->report, "write what was found as one HTML page to look at")
       ->type_name("FILE");

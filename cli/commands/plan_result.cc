@@ -1,6 +1,7 @@
 #include "cli/commands/plan_result.h"
 
 #include <algorithm>
+#include <cmath>
 
 #include <fmt/format.h>
 
@@ -151,7 +152,101 @@ std::string robust_text(const Planned& planned) {
   if (likely > 0)
     text += fmt::format(", number {} in {:.0f} %", likely + 1,
                         planned.chance[static_cast<std::size_t>(likely)] * 100);
-  return text + " (errors of the same kernels and links are common).\n";
+  return text + fmt::format(
+                    ".\nThat takes {:.0f} % of the errors of kernels and links to be common to all "
+                    "plans, a judgement: {:.0f} % were they all common, {:.0f} % were none.\n",
+                    kCommonError * 100, planned.chance_if_common.front() * 100,
+                    planned.chance_if_own.front() * 100);
+}
+
+std::string seconds(const std::optional<Seconds>& time) {
+  return time ? significant(time->s(), 4) : "";
+}
+
+/// What kinds of communication do to each other, as a share of the step; nothing where not all
+/// ranks were run.
+std::optional<double> contention(const PlanTimes& times) {
+  if (!times.message || !times.all_ranks) return std::nullopt;
+  return *times.all_ranks / *times.message - 1;
+}
+
+double difference(const step::Refereed& refereed) {
+  return refereed.simgrid / refereed.messages - 1;
+}
+
+/// Rounding to nothing has no sign.
+std::string percent(double share) {
+  return fmt::format("{:.2f}", std::round(share * 1e4) / 1e2 + 0.0);
+}
+
+Table models_table(const std::vector<FoundPlan>& plans, bool all_ranks, bool refereed) {
+  std::vector<Column> columns = {{"rank"}, {"closed (s)"}, {"messages (s)"}};
+  if (all_ranks) columns.insert(columns.end(), {{"all ranks (s)"}, {"contention (%)"}});
+  if (refereed)
+    columns.insert(columns.end(), {{"without slowing (s)"}, {"SimGrid (s)"}, {"difference (%)"}});
+  Table table(std::move(columns));
+  for (std::size_t i = 0; i < plans.size(); ++i) {
+    const PlanTimes& times = plans[i].times;
+    std::vector<std::string> row = {fmt::format("{}", i + 1), seconds(times.closed),
+                                    seconds(times.message)};
+    if (all_ranks) {
+      const std::optional<double> more = contention(times);
+      row.push_back(seconds(times.all_ranks));
+      row.push_back(more ? percent(*more) : "");
+    }
+    if (refereed) {
+      const std::optional<step::Refereed>& by = times.refereed;
+      row.push_back(by ? seconds(by->messages) : "");
+      row.push_back(by ? seconds(by->simgrid) : "");
+      row.push_back(by ? percent(difference(*by)) : "");
+    }
+    table.add(std::move(row));
+  }
+  return table;
+}
+
+/// How long a step of each takes by each model.
+std::string models_text(const Planned& planned) {
+  if (!planned.confirmed) return "";
+  const std::vector<FoundPlan>& plans = planned.found.best;
+  const bool all_ranks = planned.found.all_ranks > 0, refereed = planned.confirmed->plans > 0;
+  std::string text = fmt::format("A step by each model{}\n",
+                                 planned.file.input ? ", without waiting for samples" : "") +
+                     models_table(plans, all_ranks, refereed).text();
+  text += all_ranks
+              ? fmt::format(
+                    "{} plans were run with all ranks, whose kinds of communication contend: "
+                    "steps are as simulate {} has them.\n",
+                    grouped(planned.found.all_ranks),
+                    *planned.request.confirm == step::Fidelity::kSimgrid ? "--fidelity simgrid"
+                                                                         : "--unfold")
+              : "These are too many messages to run all ranks: kinds of communication do not "
+                "contend.\n";
+  if (refereed)
+    text +=
+        "SimGrid runs all ranks too, and slows no computing beside collectives, as the column "
+        "before it.\n";
+  if (!planned.confirmed->left_out.empty())
+    text += fmt::format("SimGrid confirms {} of {}: {}\n", planned.confirmed->plans, plans.size(),
+                        planned.confirmed->left_out);
+  return text + "\n";
+}
+
+Json seconds_json(const std::optional<Seconds>& time) {
+  if (!time) return Json();
+  return {{"value", time->s()}, {"unit", "s"}};
+}
+
+Json models_json(const PlanTimes& times) {
+  Json json = {{"closed", seconds_json(times.closed)},
+               {"message", seconds_json(times.message)},
+               {"all_ranks", seconds_json(times.all_ranks)},
+               {"contention", contention(times)}};
+  if (!times.refereed) return json;
+  json["without_slowing"] = seconds_json(times.refereed->messages);
+  json["simgrid"] = seconds_json(times.refereed->simgrid);
+  json["difference"] = difference(*times.refereed);
+  return json;
 }
 
 Json figures_json(const Planned& planned, const FoundPlan& plan) {
@@ -182,12 +277,13 @@ std::string plans_text(const Planned& planned) {
     text += table_of(planned, found.best, false).text();
     text += robust_text(planned) + "\n";
   }
+  text += models_text(planned);
   constexpr std::size_t kShown = 8;
   const std::vector<FoundPlan> front = thinned(found.front, kShown);
-  text +=
-      fmt::format("Step time{} against memory: none is beaten in both ({} of {}, closed form)\n",
-                  found.known[static_cast<std::size_t>(Figure::kCost)] ? " and cost" : "",
-                  front.size(), found.front.size());
+  text += fmt::format(
+      "Step time{} against memory: none is beaten in both ({} of {}, closed form{})\n",
+      found.known[static_cast<std::size_t>(Figure::kCost)] ? " and cost" : "", front.size(),
+      found.front.size(), planned.file.input ? ", samples as soon as the pipeline can" : "");
   text += table_of(planned, front, false).text();
   text += "\n" + fixed_text(planned.file);
   for (const std::string& line : planned.file.assumed) text += "assumed " + line + "\n";
@@ -208,10 +304,20 @@ Json plans_json(const Planned& planned) {
   json["candidates_per_s"] = found.candidates_per_s;
   json["evaluated_per_s"] = found.evaluated_per_s;
   json["confirmed"] = found.confirmed;
+  json["all_ranks"] = found.all_ranks;
+  json["simgrid"] = Json();
+  if (planned.confirmed)
+    json["simgrid"] = {
+        {"confirmed", planned.confirmed->plans},
+        {"left_out",
+         planned.confirmed->left_out.empty() ? Json() : Json(planned.confirmed->left_out)}};
   json["best"] = Json::array();
   for (std::size_t i = 0; i < planned.best.size(); ++i) {
     Json one = Json::object();
     one["chance"] = planned.chance[i];
+    one["chance_if_common"] = planned.chance_if_common[i];
+    one["chance_if_own"] = planned.chance_if_own[i];
+    one["models"] = models_json(found.best[i].times);
     // As simulate, but for what says which command it is.
     const Json step = step_json(planned.best[i]);
     for (const auto& [key, value] : std::get<Json::Object>(step.value()))

@@ -110,21 +110,26 @@ Result<Seconds> fed_time(const input::Pipeline& pipeline, const cluster::Cluster
   return step * *slower;
 }
 
+void wait_for_samples(step::Step& step, Seconds fed) {
+  const Estimate<Seconds> alone = step.time;
+  // A step that is longer by so much is fed in at most so much more time, and in no less.
+  const Seconds stall = fed - alone.value;
+  step.time = {fed, alone.low + stall, alone.high + stall, alone.provenance};
+  step.breakdown.input = stall;
+}
+
 Status feed(const input::Pipeline& pipeline, const cluster::Cluster& cluster, step::Step& step) {
   const auto fed = [&](Seconds time) { return fed_time(pipeline, cluster, step.layout, time); };
-  const Estimate<Seconds> alone = step.time;
-  const Result<Seconds> value = fed(alone.value);
+  const Seconds alone = step.time.value;
+  const Result<Seconds> value = fed(alone);
   if (!value) return forward(value);
-  // A step that is longer by so much is fed in at most so much more time, and in no less.
-  const Seconds stall = *value - alone.value;
-  step.time = {*value, alone.low + stall, alone.high + stall, alone.provenance};
-  step.breakdown.input = stall;
+  wait_for_samples(step, *value);
   for (step::Counterfactual& c : step.counterfactuals) {
     const Result<Seconds> time = fed(c.step);
     if (!time) return forward(time);
     c.step = std::min(*time, step.time.value);
   }
-  step.counterfactuals.push_back({"samples there when they are due", alone.value});
+  step.counterfactuals.push_back({"samples there when they are due", alone});
   std::stable_sort(step.counterfactuals.begin(), step.counterfactuals.end(),
                    [](const auto& a, const auto& b) { return a.step < b.step; });
   return {};

@@ -42,6 +42,9 @@ Result<Seconds> fed_time(const input::Pipeline& pipeline, const cluster::Cluster
 /// and interval, Breakdown::input, the counterfactuals, to which that without waiting is added.
 Status feed(const input::Pipeline& pipeline, const cluster::Cluster& cluster, step::Step& step);
 
+/// The same of a step without counterfactuals, with what fed_time() says of it.
+void wait_for_samples(step::Step& step, Seconds fed);
+
 /// "input: 8 of batch (4,096 samples) for each microbatch on a node; bounded by host cores: …"
 std::string feed_note(const input::Pipeline& pipeline, const cluster::Cluster& cluster,
                       const step::Step& step);

@@ -1,4 +1,5 @@
-// DeepSpeed: its JSON configuration (www.deepspeed.ai/docs/config-json).
+// DeepSpeed: its JSON configuration (www.deepspeed.ai/docs/config-json, and the fields of
+// deepspeed/runtime/zero/config.py; docs/concepts/planning.md says of which commits).
 #include <fmt/format.h>
 
 #include "cli/output/json.h"
@@ -67,6 +68,11 @@ Result<Emitted> emit_deepspeed(const Launch& launch) {
       {"params", {{"lr", 1e-4}}}};
   if (spec.training.optimizer == strategies::Optimizer::kMomentum)
     json["optimizer"]["params"]["momentum"] = 0.9;
+  // ZeRO knows Adam alone; others run when they are asked for by name, not on the CPU's own Adam.
+  if (plan.zero > 0 && spec.training.optimizer != strategies::Optimizer::kAdam) {
+    json["zero_allow_untested_optimizer"] = true;
+    if (plan.offload != Offload::kNone) json["zero_force_ds_cpu_optimizer"] = false;
+  }
   Emitted emitted;
   emitted.text = json_text(json);
   emitted.notes.push_back(launch.headline);

@@ -1,5 +1,6 @@
-// Megatron-LM: a shell script that launches pretrain_gpt.py. Flags as its arguments list them
-// (megatron/training/arguments.py of core 0.14) and its guide to Megatron-FSDP.
+// Megatron-LM: a shell script that launches pretrain_gpt.py. Flags, their types and what they
+// demand of each other as megatron/training/arguments.py has them (docs/concepts/planning.md says
+// of which commit).
 #include <fmt/format.h>
 
 #include "cli/planning/emit.h"
@@ -50,6 +51,28 @@ Status check_schedule(const step::Spec& spec) {
   return {};
 }
 
+/// What validate_args, and the distributed optimizer, refuse.
+Status check_arguments(const step::Spec& spec, const workload::Transformer& model) {
+  const Plan& plan = spec.plan;
+  const bool sequence_parallel = plan.sequence_parallel && plan.tensor > 1;
+  if (plan.context > 1 && model.sequence % (2 * plan.context) != 0)
+    return no_key_for(
+        kName, fmt::format("sequences of {} tokens on context {}", model.sequence, plan.context),
+        "a sequence that is a multiple of 2 x context");
+  if (plan.asynchronous_tensor && !sequence_parallel)
+    return no_key_for(kName, "asynchronous_tensor without sequence parallelism",
+                      "nearest: sequence_parallel true with tensor 2 or more");
+  if (model.mixture && plan.tensor > 1 && !sequence_parallel)
+    return no_key_for(kName, "experts and tensor parallelism without sequence parallelism",
+                      "nearest: sequence_parallel true");
+  if (plan.expert > 1 && spec.training.dtype == Dtype::kFp16)
+    return no_key_for(kName, "expert parallelism in fp16", "nearest: dtype bf16");
+  if (plan.zero > 0 && spec.training.optimizer != strategies::Optimizer::kAdam)
+    return no_key_for(kName, fmt::format("ZeRO-{} with an optimizer other than Adam", plan.zero),
+                      "nearest: zero 0, or adam");
+  return {};
+}
+
 Status check(const step::Spec& spec) {
   const Plan& plan = spec.plan;
   if (Status ok = check_schedule(spec); !ok) return ok;
@@ -83,7 +106,7 @@ void add_parallelism(Flags& flags, const step::Spec& spec) {
   if (plan.expert > 1) flags.add("--expert-model-parallel-size", plan.expert);
   if (plan.expert_tensor) flags.add("--expert-tensor-parallel-size", *plan.expert_tensor);
   flags.add_if(plan.sequence_parallel && plan.tensor > 1, "--sequence-parallel");
-  flags.add_if(plan.asynchronous_tensor, "--tp-comm-overlap");
+  flags.add_if(plan.asynchronous_tensor && plan.tensor > 1, "--tp-comm-overlap");
   flags.add_if(plan.placement == strategies::Placement::kStagesTogether, "--use-tp-pp-dp-mapping");
   if (plan.zero >= 2) {
     flags.add("--use-megatron-fsdp");
@@ -120,7 +143,24 @@ void add_training(Flags& flags, const Training& training) {
     flags.add("--sgd-momentum", training.optimizer == strategies::Optimizer::kMomentum ? 0.9 : 0.0);
 }
 
-void add_model(Flags& flags, const workload::Transformer& m) {
+/// Which layers are mixtures, as Python's list of 0 and 1 by layer; empty: all.
+std::string layers_of_mixtures(const workload::Transformer& m) {
+  const workload::Mixture& mixture = *m.mixture;
+  if (mixture.first_dense == 0 && mixture.every == 1) return "";
+  const std::uint32_t rest = m.layers - std::min(m.layers, mixture.first_dense);
+  std::string list;
+  const auto add = [&](const std::string& part) { list += (list.empty() ? "" : "+") + part; };
+  if (mixture.first_dense > 0) add(fmt::format("[0]*{}", mixture.first_dense));
+  if (mixture.every == 1) {
+    add(fmt::format("[1]*{}", rest));
+  } else {
+    add(fmt::format("([0]*{}+[1])*{}", mixture.every - 1, rest / mixture.every));
+    if (rest % mixture.every > 0) add(fmt::format("[0]*{}", rest % mixture.every));
+  }
+  return list;
+}
+
+void add_model(Flags& flags, const workload::Transformer& m, Dtype dtype) {
   flags.add("--num-layers", m.layers);
   flags.add("--hidden-size", m.hidden);
   flags.add("--num-attention-heads", m.heads);
@@ -137,14 +177,19 @@ void add_model(Flags& flags, const workload::Transformer& m) {
   flags.add_if(m.gated, "--swiglu");
   if (m.norm == workload::Norm::kRms) flags.add("--normalization RMSNorm");
   if (m.positions == workload::Positions::kRotary) flags.add("--position-embedding-type rope");
+  if (m.positions == workload::Positions::kNone) flags.add("--position-embedding-type none");
   flags.add_if(!m.tied_embedding, "--untie-embeddings-and-output-weights");
   flags.add_if(!m.linear_bias, "--disable-bias-linear");
+  flags.add_if(!m.linear_bias && m.query_bias, "--add-qkv-bias");
+  flags.add_if(m.query_norm, "--qk-layernorm");
   if (m.mixture) {
     flags.add("--num-experts", m.mixture->experts);
     flags.add("--moe-router-topk", m.mixture->per_token);
     flags.add("--moe-ffn-hidden-size", m.mixture->feed_forward);
+    if (const std::string layers = layers_of_mixtures(m); !layers.empty())
+      flags.add("--moe-layer-freq", fmt::format("'{}'", layers));
     flags.add("--moe-token-dispatcher-type alltoall");
-    flags.add("--moe-grouped-gemm");
+    flags.add_if(dtype == Dtype::kBf16 || dtype == Dtype::kFp8, "--moe-grouped-gemm");
     if (m.mixture->shared > 0)
       flags.add("--moe-shared-expert-intermediate-size", m.mixture->shared);
   }
@@ -161,16 +206,21 @@ Result<Emitted> emit_megatron(const Launch& launch) {
     return fail(
         "pretrain_gpt.py trains decoders of text, and this workload is not described as one",
         "workload: {model: gpt, …} or a llama");
+  if (Status ok = check_arguments(spec, *launch.model); !ok) return forward(ok);
   Flags parallel, training, model;
   add_parallelism(parallel, spec);
   add_training(training, spec.training);
-  add_model(model, *launch.model);
+  add_model(model, *launch.model, spec.training.dtype);
   if (!launch.dropout) {
     model.add("--attention-dropout 0");
     model.add("--hidden-dropout 0");
   }
   const std::size_t nodes = launch.cluster.nodes().size();
   Emitted emitted;
+  if (!launch.model->gated && (launch.model->activation == workload::Activation::kRelu ||
+                               launch.model->activation == workload::Activation::kSilu))
+    emitted.notes.push_back(
+        "Megatron-LM has no key for this activation: the launch file takes its GELU");
   emitted.text = fmt::format(
       "#!/bin/bash\n"
       "# {7}\n"

@@ -1,4 +1,6 @@
-// torchtitan: its TOML configuration (torchtitan/config/job_config.py of release 0.2).
+// torchtitan: its TOML configuration, as releases up to 0.2 read it (torchtitan/config/
+// job_config.py; docs/concepts/planning.md says of which commits). Later ones are configured in
+// Python.
 #include <fmt/format.h>
 
 #include "cli/planning/emit.h"
@@ -50,6 +52,8 @@ Status check(const step::Spec& spec) {
         kName,
         fmt::format("offload {} alone", strategies::kOffloadNames[static_cast<int>(plan.offload)]),
         "nearest: none");
+  if (plan.context > 1 && plan.context_exchange != strategies::ContextExchange::kRing)
+    return no_key_for(kName, "context_exchange all_to_all", "nearest: ring");
   if (plan.placement != strategies::Placement::kStagesApart)
     return no_key_for(kName, "placement stages_together", "nearest: stages_apart");
   if (plan.tensor > 1 && !plan.sequence_parallel)
@@ -63,6 +67,40 @@ Status check(const step::Spec& spec) {
   return {};
 }
 
+/// Layers of a chunk, embedding and head counted where the plan counts them.
+std::uint32_t layers_per_chunk(const step::Spec& spec) {
+  const std::uint32_t chunks = spec.plan.pipeline * spec.plan.interleave;
+  const std::uint32_t shared =
+      strategies::shared_layers(spec.workload, strategies::split_for(spec.workload, spec.plan));
+  return (shared + chunks - 1) / chunks;
+}
+
+/// What its ParallelDims and pipeline_llm refuse.
+Status check_degrees(const step::Spec& spec, const std::optional<workload::Transformer>& model) {
+  const Plan& plan = spec.plan;
+  if (const std::uint32_t divisor = plan.tensor * plan.context * 2;
+      plan.tensor * plan.context > 1 && model && model->sequence % divisor != 0)
+    return no_key_for(kName,
+                      fmt::format("sequences of {} tokens on tensor {} x context {}",
+                                  model->sequence, plan.tensor, plan.context),
+                      fmt::format("a sequence that is a multiple of {}", divisor));
+  const std::uint32_t borrowed =
+      plan.context * (plan.expert_tensor.value_or(plan.tensor) == 1 ? plan.tensor : 1);
+  if (plan.expert > 1 && plan.expert % borrowed != 0)
+    return no_key_for(kName,
+                      fmt::format("expert {} with {} ranks of context and tensor in its groups",
+                                  plan.expert, borrowed),
+                      fmt::format("expert a multiple of {}", borrowed));
+  if (plan.pipeline > 1) {
+    const std::uint32_t chunks = plan.pipeline * plan.interleave, each = layers_per_chunk(spec);
+    const std::uint32_t shared =
+        strategies::shared_layers(spec.workload, strategies::split_for(spec.workload, plan));
+    if ((shared + each - 1) / each != chunks)
+      return no_key_for(kName, fmt::format("{} layers on {} chunks", shared, chunks));
+  }
+  return {};
+}
+
 }  // namespace
 
 Result<Emitted> emit_torchtitan(const Launch& launch) {
@@ -71,6 +109,7 @@ Result<Emitted> emit_torchtitan(const Launch& launch) {
   const strategies::Training& training = spec.training;
   if (Status ok = check_common(kName, launch); !ok) return forward(ok);
   if (Status ok = check(spec); !ok) return forward(ok);
+  if (Status ok = check_degrees(spec, launch.model); !ok) return forward(ok);
   Emitted emitted;
   std::string& text = emitted.text;
   const std::size_t nodes = launch.cluster.nodes().size();
@@ -99,29 +138,34 @@ Result<Emitted> emit_torchtitan(const Launch& launch) {
   text += fmt::format("data_parallel_shard_degree = {}\n", plan.data);
   text += fmt::format("tensor_parallel_degree = {}\n", plan.tensor);
   text += fmt::format("context_parallel_degree = {}\n", plan.context);
+  // Keys and values go around; its other way gathers all of them at once.
+  if (plan.context > 1) text += "context_parallel_rotate_method = \"alltoall\"\n";
   text += fmt::format("pipeline_parallel_degree = {}\n", plan.pipeline);
   if (plan.pipeline > 1) {
     const bool layers =
         strategies::split_for(spec.workload, plan) == strategies::LayerSplit::kLayers;
     text += fmt::format("pipeline_parallel_schedule = \"{}\"\n", schedule_of(plan));
     text += fmt::format("pipeline_parallel_microbatch_size = {:.0f}\n", training.microbatch);
-    const std::uint32_t chunks = plan.pipeline * plan.interleave;
-    const std::uint32_t shared =
-        strategies::shared_layers(spec.workload, strategies::split_for(spec.workload, plan));
-    text +=
-        fmt::format("pipeline_parallel_layers_per_stage = {}\n", (shared + chunks - 1) / chunks);
+    text += fmt::format("pipeline_parallel_layers_per_stage = {}\n", layers_per_chunk(spec));
     // Layers that embedding and head stand for.
     text += fmt::format(
         "pipeline_parallel_first_stage_less_layers = {0}\n"
         "pipeline_parallel_last_stage_less_layers = {0}\n",
         layers ? 1 : 0);
   }
-  if (plan.expert > 1) text += fmt::format("expert_parallel_degree = {}\n", plan.expert);
+  if (plan.expert > 1) {
+    text += fmt::format("expert_parallel_degree = {}\n", plan.expert);
+    if (plan.tensor > 1)
+      text += fmt::format("expert_tensor_parallel_degree = {}\n",
+                          plan.expert_tensor.value_or(plan.tensor));
+  }
   if (plan.asynchronous_tensor) text += "enable_async_tensor_parallel = true\n";
   text += fmt::format("\n[activation_checkpoint]\nmode = \"{}\"\n",
                       strategies::kRecomputeNames[static_cast<int>(training.recompute)]);
   if (training.recompute == strategies::Recompute::kSelective)
     text += "selective_ac_option = \"op\"\n";
+  // Tensor parallelism in pieces is the compiler's work.
+  if (plan.asynchronous_tensor) text += "\n[compile]\nenable = true\n";
   return emitted;
 }
 

@@ -3,16 +3,21 @@
 #include <algorithm>
 #include <chrono>
 #include <cmath>
+#include <map>
 
 #include <fmt/core.h>
 
+#include "cli/config/job_input.h"
 #include "cli/planning/no_plan.h"
+#include "cli/planning/plan_feed.h"
 #include "cli/planning/plan_words.h"
 #include "cli/planning/step_bill.h"
 #include "models/step/devices.h"
 #include "sim/engine/simgrid.h"
 #include "sim/work/bytes.h"
 #include "sim/work/queue.h"
+#include "strategies/check_plan.h"
+#include "strategies/lay_out.h"
 
 namespace rehearse::cli {
 
@@ -27,9 +32,18 @@ namespace {
 
 /// Within 5 % of what is usable, memory models cannot say whether a plan fits.
 constexpr double kFits = 0.95;
-/// Of the plans, which are run message by message; and how many at most.
+/// Of the plans, which are run message by message; how many are in any case, and for how much
+/// processor time further ones.
 constexpr double kRunAgain = 0.05;
-constexpr std::size_t kMostRunAgain = 100;
+constexpr std::size_t kRunAnyway = 100;
+constexpr double kSecondsOfRuns = 4;
+/// The same of the best of them, with all ranks (step::RunSize).
+constexpr Seconds kTimeOfAllRanks = Seconds::s(4);
+/// What a run takes, in seconds: for a microbatch through a layer, and for a rank, whose groups are
+/// looked up (docs/performance.md).
+constexpr double kPerLayerPass = 10e-6, kPerRank = 30e-6;
+/// The pipeline is run so often at most, to feed the best.
+constexpr std::size_t kMostFed = 24;
 
 class Finder {
  public:
@@ -66,7 +80,7 @@ class Finder {
          {std::pair{&found->best, &plans.best}, {&found->front, &plans.front}})
       for (const strategies::Judged& judged : *from) {
         strategies::Candidate c = space->at(judged.index);
-        to->push_back({std::move(c.training), std::move(c.plan), judged.figures, {}});
+        to->push_back({std::move(c.training), std::move(c.plan), judged.figures});
       }
     if (Status ok = confirm(plans, question); !ok) return forward(ok);
     return plans;
@@ -93,30 +107,42 @@ class Finder {
     double& memory = question.at_most[static_cast<std::size_t>(Figure::kMemory)];
     memory = std::min(memory, kFits * costs_.usable().b());
     question.keep = request_.keep;
-    if (request_.confirm && *request_.confirm != step::Fidelity::kClosed)
-      question.keep = std::max(
-          request_.keep,
-          std::min(kMostRunAgain, static_cast<std::size_t>(
-                                      std::ceil(kRunAgain * static_cast<double>(space.size())))));
+    if (ranks_anew()) question.keep = std::max(request_.keep, runs_of(spec_, space));
     return question;
+  }
+
+  /// More plans are kept than are asked for, since what they are run by, or fed by, may rank them
+  /// otherwise than the search does.
+  bool ranks_anew() const {
+    return request_.confirm &&
+           (*request_.confirm != step::Fidelity::kClosed || request_.input != nullptr);
   }
 
   std::function<Judge()> new_judge(const Question& question) const {
     const Bytes most = Bytes::b(of(question.at_most, Figure::kMemory));
     return [this, most] {
-      const auto costs = std::make_shared<step::PlanCosts>(spec_, cluster_);
+      struct Costs {
+        step::PlanCosts plans;
+        std::optional<PlanFeed> feed;
+      };
+      const auto costs = std::make_shared<Costs>(Costs{step::PlanCosts(spec_, cluster_), {}});
+      if (request_.input != nullptr) costs->feed.emplace(*request_.input, spec_, cluster_);
+      // At least until the samples have come, in the bound as in the evaluation.
       const auto figures =
-          [this](const std::optional<step::PlanCost>& cost) -> std::optional<Figures> {
+          [this, costs](const strategies::Candidate& c,
+                        const std::optional<step::PlanCost>& cost) -> std::optional<Figures> {
         if (!cost) return std::nullopt;
-        return bill_.of(*cost);
+        const Figures alone = bill_.of(*cost);
+        if (!costs->feed) return alone;
+        return bill_.with_waiting(alone, costs->feed->waiting(c.training, c.plan, cost->step));
       };
       return Judge{.bound =
                        [costs, figures](const strategies::Candidate& c) {
-                         return figures(costs->at_least(c.training, c.plan));
+                         return figures(c, costs->plans.at_least(c.training, c.plan));
                        },
                    .evaluate =
                        [costs, figures, most](const strategies::Candidate& c) {
-                         return figures(costs->of(c.training, c.plan, most));
+                         return figures(c, costs->plans.of(c.training, c.plan, most));
                        }};
     };
   }
@@ -132,34 +158,58 @@ class Finder {
         costs_, again);
   }
 
-  /// Runs the best as simulate does, and ranks them anew.
-  Status confirm(FoundPlans& plans, const Question& question) const {
+  /// Runs the best as simulate does, and ranks them anew: all that were kept for their figures,
+  /// then those that are asked for, as far as they are shown.
+  Status confirm(FoundPlans& plans, const Question& question) {
     if (!request_.confirm) return {};
-    const step::Fidelity first = *request_.confirm == step::Fidelity::kSimgrid
-                                     ? step::Fidelity::kMessage
-                                     : *request_.confirm;
+    const step::Fidelity last = *request_.confirm;
+    const step::Fidelity first = last == step::Fidelity::kSimgrid ? step::Fidelity::kMessage : last;
     plans.confirmed = plans.best.size();
-    if (request_.spread) {
-      if (Status ok = spread_all(plans.best, first, question); !ok) return ok;
-      if (plans.best.size() > request_.keep) plans.best.resize(request_.keep);
+    bool unfold = false;
+    if (ranks_anew() || request_.spread) {
+      if (Status ok = run_for_figures(plans.best, first, false, question); !ok) return ok;
+      if (first == step::Fidelity::kMessage) unfold = keep_affordable(plans.best);
+      if (unfold) {
+        plans.all_ranks = plans.best.size();
+        if (Status ok = run_for_figures(plans.best, first, true, question); !ok) return ok;
+      }
+      if (Status ok = cut(plans.best, question); !ok) return ok;
       if (!work::leads()) return {};
     }
-    if (Status ok = run_all(plans.best, first, question); !ok) return ok;
-    if (plans.best.size() > request_.keep) plans.best.resize(request_.keep);
-    if (first == *request_.confirm) return {};
-    if (Status ok = engine::check_simgrid(); !ok) return ok;
-    plans.confirmed = plans.best.size();
-    return run_all(plans.best, *request_.confirm, question);
+    if (last == step::Fidelity::kSimgrid) {
+      if (Status ok = engine::check_simgrid(); !ok) return ok;
+      plans.confirmed = plans.best.size();
+    }
+    if (Status ok = run_all(plans.best, last, unfold, question); !ok) return ok;
+    if (first == step::Fidelity::kMessage) {
+      const Bytes most = Bytes::b(of(question.at_most, Figure::kMemory));
+      for (FoundPlan& plan : plans.best)
+        if (const auto cost = costs_.of(plan.training, plan.plan, most))
+          plan.times.closed = cost->step;
+    }
+    return {};
   }
 
-  Status run_all(std::vector<FoundPlan>& plans, step::Fidelity fidelity,
+  /// Keeps as many of the first as may be run with all ranks; all where these are fewer than are
+  /// asked for, since times with contention and without it do not compare.
+  bool keep_affordable(std::vector<FoundPlan>& plans) const {
+    Seconds sum = Seconds::s(0);
+    std::size_t count = 0;
+    while (count < plans.size() && (sum += plans[count].of_all_ranks) <= kTimeOfAllRanks) ++count;
+    if (count < std::min(plans.size(), request_.keep)) return false;
+    plans.resize(count);
+    return true;
+  }
+
+  Status run_all(std::vector<FoundPlan>& plans, step::Fidelity fidelity, bool unfold,
                  const Question& question) const {
     // SimGrid is one per process.
     const unsigned threads = fidelity == step::Fidelity::kSimgrid ? 1 : request_.threads;
     const auto run_one = [&](std::size_t i) -> Result<std::string> {
-      Result<step::Step> step = step::predict(spec_of(spec_, plans[i]), cluster_,
-                                              {.fidelity = fidelity, .counterfactuals = false});
+      Result<step::Step> step = predict(plans[i], fidelity, unfold);
       if (!step) return forward(step);
+      if (fidelity == step::Fidelity::kClosed) plans[i].times.closed = step->time.value;
+      if (Status ok = feed(plans[i], *step, fidelity); !ok) return forward(ok);
       plans[i].figures = figures_of(*step);
       plans[i].step = std::move(*step);
       return std::string();
@@ -170,30 +220,111 @@ class Finder {
     return rank(plans, question);
   }
 
-  /// The figures that run_all finds, and the same order.
-  Status spread_all(std::vector<FoundPlan>& plans, step::Fidelity fidelity,
-                    const Question& question) const {
+  /// Without their steps, which are large.
+  Status run_for_figures(std::vector<FoundPlan>& plans, step::Fidelity fidelity, bool unfold,
+                         const Question& question) const {
     const auto run_one = [&](std::size_t i) -> Result<std::string> {
-      const Result<step::Step> step = step::predict(
-          spec_of(spec_, plans[i]), cluster_, {.fidelity = fidelity, .counterfactuals = false});
+      const Result<step::Step> step = predict(plans[i], fidelity, unfold);
       if (!step) return forward(step);
+      const Result<step::RunSize> size = step::run_size(step->job, cluster_);
+      if (!size) return forward(size);
       work::Packer packer;
+      packer.put(step->time.value.s());
+      packer.put(size->by_messages().s());
       for (const double figure : figures_of(*step)) packer.put(figure);
       return packer.take();
     };
-    const Result<std::vector<std::string>> ran = request_.spread("runs", plans.size(), run_one);
+    const Result<std::vector<std::string>> ran =
+        request_.spread
+            ? request_.spread("runs", plans.size(), run_one)
+            : work::run_all({.part = "figures", .items = plans.size(), .evaluate = run_one},
+                            {.threads = request_.threads, .progress = request_.progress});
     if (!ran) return forward(ran);
+    std::optional<PlanFeed> feed;
+    if (request_.input != nullptr) feed.emplace(*request_.input, spec_, cluster_);
     for (std::size_t i = 0; i < plans.size(); ++i) {
+      FoundPlan& plan = plans[i];
       work::Unpacker from((*ran)[i]);
-      for (double& figure : plans[i].figures) figure = from.number();
+      const Seconds alone = Seconds::s(from.number());
+      plan.of_all_ranks = Seconds::s(from.number());
+      for (double& figure : plan.figures) figure = from.number();
+      (fidelity == step::Fidelity::kClosed ? plan.times.closed
+       : unfold                            ? plan.times.all_ranks
+                                           : plan.times.message) = alone;
+      if (feed)
+        plan.figures =
+            bill_.with_waiting(plan.figures, feed->waiting(plan.training, plan.plan, alone));
     }
+    return rank(plans, question);
+  }
+
+  Result<step::Step> predict(const FoundPlan& plan, step::Fidelity fidelity, bool unfold) const {
+    return step::predict(spec_of(spec_, plan), cluster_,
+                         {.fidelity = fidelity, .unfold = unfold, .counterfactuals = false});
+  }
+
+  /// Sets what the step waits for its samples, which was found when plans were cut.
+  Status feed(const FoundPlan& plan, step::Step& step, step::Fidelity fidelity) const {
+    if (request_.input == nullptr) return {};
+    if (fidelity == step::Fidelity::kSimgrid || !plan.times.fed)
+      return cli::feed(*request_.input, cluster_, step);
+    wait_for_samples(step, *plan.times.fed);
+    return {};
+  }
+
+  /// Keeps those that are asked for, of plans in the order of what they take at least; a pipeline
+  /// may make them wait longer. Of plans that take as many units at a time as one that was fed, the
+  /// slower ones are no sooner fed than that.
+  Status cut(std::vector<FoundPlan>& plans, const Question& question) const {
+    if (request_.input == nullptr) {
+      if (plans.size() > request_.keep) plans.resize(request_.keep);
+      return {};
+    }
+    const auto sooner = [this](const FoundPlan& a, const FoundPlan& b) {
+      return order_of(a) < order_of(b);
+    };
+    struct Fed {
+      Seconds alone, step;
+    };
+    std::map<std::pair<double, std::uint32_t>, std::vector<Fed>> fed;
+    std::vector<FoundPlan> best, broken;
+    std::size_t runs = 0;
+    for (const FoundPlan& plan : plans) {
+      const Result<workload::Layout> layout =
+          strategies::lay_out(spec_.workload, plan.training, plan.plan);
+      if (!layout) return forward(layout);
+      const Seconds alone = plan.times.last();
+      std::vector<Fed>& alike =
+          fed[{taken_by(*layout, cluster_, *request_.input).per_batch, layout->microbatches}];
+      const auto fed_in = [&](Seconds step) {
+        FoundPlan waits = plan;
+        waits.figures = bill_.with_waiting(plan.figures,
+                                           step - Seconds::s(of(plan.figures, Figure::kStepTime)));
+        waits.times.fed = step;
+        return waits;
+      };
+      Seconds least = Seconds::s(of(plan.figures, Figure::kStepTime)) - alone * kOwnTime;
+      for (const Fed& other : alike)
+        if (other.alone <= alone) least = std::max(least, other.step);
+      if (best.size() >= request_.keep && (!sooner(fed_in(least), best.back()) || runs >= kMostFed))
+        continue;
+      const Result<Seconds> step = fed_time(*request_.input, cluster_, *layout, alone);
+      if (!step) return forward(step);
+      ++runs;
+      alike.push_back({alone, *step});
+      const FoundPlan waits = fed_in(*step);
+      std::vector<FoundPlan>& found = keeps(waits, question) ? best : broken;
+      found.insert(std::upper_bound(found.begin(), found.end(), waits, sooner), waits);
+      if (found.size() > request_.keep) found.pop_back();
+    }
+    plans = std::move(best.empty() ? broken : best);
     return rank(plans, question);
   }
 
   /// By what they were run as; those that break the limits now are left out.
   Status rank(std::vector<FoundPlan>& plans, const Question& question) const {
-    std::stable_sort(plans.begin(), plans.end(), [&](const FoundPlan& a, const FoundPlan& b) {
-      return of(a.figures, request_.objective) < of(b.figures, request_.objective);
+    std::stable_sort(plans.begin(), plans.end(), [this](const FoundPlan& a, const FoundPlan& b) {
+      return order_of(a) < order_of(b);
     });
     const auto breaks = [&](const FoundPlan& plan) { return !keeps(plan, question); };
     if (!std::all_of(plans.begin(), plans.end(), breaks)) {
@@ -209,6 +340,16 @@ class Finder {
                                figure_words(figure, of(first.figures, figure)));
     return fail("no plan keeps the limits once it is run, though some do by closed forms",
                 "limits that are a little wider", nearest);
+  }
+
+  /// The objective; of fed plans those that would be faster if samples were there come first where
+  /// all wait for the pipeline, whose times agree but for rounding.
+  double order_of(const FoundPlan& plan) const {
+    const double value = of(plan.figures, request_.objective);
+    if (!plan.times.fed) return value;
+    const Seconds alone = plan.times.last();
+    return value + kOwnTime * of(bill_.with_waiting(plan.figures, alone - *plan.times.fed),
+                                 request_.objective);
   }
 
   /// Memory is the same in every model.
@@ -239,6 +380,22 @@ class Finder {
 };
 
 }  // namespace
+
+std::size_t runs_of(const step::Spec& spec, const Space& space) {
+  constexpr std::uint64_t kSample = 64;
+  const std::uint64_t sample = std::min(kSample, space.size());
+  const double layers = spec.workload.layer_count();
+  double seconds = 0;
+  for (std::uint64_t i = 0; i < sample; ++i) {
+    const strategies::Candidate c = space.at(i * space.size() / sample);
+    seconds += kPerLayerPass * layers * strategies::microbatches_of(c.training, c.plan) +
+               kPerRank * strategies::ranks_of(c.plan);
+  }
+  const double affordable = kSecondsOfRuns * static_cast<double>(sample) / seconds;
+  const double best = std::ceil(kRunAgain * static_cast<double>(space.size()));
+  return static_cast<std::size_t>(
+      std::min(best, std::max(static_cast<double>(kRunAnyway), std::floor(affordable))));
+}
 
 step::Spec spec_of(const step::Spec& spec, const FoundPlan& found) {
   step::Spec job = spec;

@@ -7,18 +7,20 @@
 #include <random>
 #include <tuple>
 
+#include "cli/planning/plan_feed.h"
+
 namespace rehearse::cli {
 namespace {
 
 using strategies::Figure;
 
-constexpr std::uint64_t kSeed = 20240229;
 constexpr double kNinety = 1.6449;  // standard deviations on either side of a 90 % interval
 
 /// Numbers from a normal distribution that are the same everywhere: std::normal_distribution need
 /// not be.
 class Normal {
  public:
+  explicit Normal(std::uint64_t seed) : random_(seed) {}
   double operator()() {
     constexpr double kMost = 18446744073709551616.0;  // 2^64
     const double a = (static_cast<double>(random_()) + 1) / (kMost + 1),
@@ -27,7 +29,7 @@ class Normal {
   }
 
  private:
-  std::mt19937_64 random_{kSeed};
+  std::mt19937_64 random_;
 };
 
 /// A factor with this interval, for a number of standard deviations.
@@ -65,11 +67,12 @@ step::Factors memory_factors(const step::Step& step) {
 
 }  // namespace
 
-std::vector<double> chances(const std::vector<FoundPlan>& plans, Figure objective) {
+std::vector<double> chances(const std::vector<FoundPlan>& plans, Figure objective,
+                            std::uint64_t seed, double common_share) {
   const auto [kernels, kinds] = numbered(plans, kernels_of);
   const auto [groups, networks] = numbered(plans, groups_of);
-  const double common = std::sqrt(kCommonError), own = std::sqrt(1 - kCommonError);
-  Normal normal;
+  const double common = std::sqrt(common_share), own = std::sqrt(1 - common_share);
+  Normal normal(seed);
   std::vector<double> share(plans.size(), 0), of_kernels(kinds), of_groups(networks);
   std::vector<int> wins(plans.size(), 0);
   for (int draw = 0; draw < kDraws; ++draw) {
@@ -80,11 +83,17 @@ std::vector<double> chances(const std::vector<FoundPlan>& plans, Figure objectiv
     double least = 0;
     for (std::size_t i = 0; i < plans.size(); ++i) {
       const step::Step& step = *plans[i].step;
-      const double exposed = step.breakdown.exposed_communication / step.time.value;
-      const double off = objective == Figure::kMemory
-                             ? factor(memory_factors(step), of_kernels[kernels[i]])
-                             : (1 - exposed) * factor(step.computing, of_kernels[kernels[i]]) +
-                                   exposed * factor(step.links, of_groups[groups[i]]);
+      const Seconds alone = step.time.value - step.breakdown.input;
+      const double exposed = step.breakdown.exposed_communication / alone;
+      double off = objective == Figure::kMemory
+                       ? factor(memory_factors(step), of_kernels[kernels[i]])
+                       : (1 - exposed) * factor(step.computing, of_kernels[kernels[i]]) +
+                             exposed * factor(step.links, of_groups[groups[i]]);
+      // What waits for samples goes at the pipeline's pace, whatever it computes meanwhile; of
+      // those that do, the one that needs less of it is the better.
+      if (step.breakdown.input > Seconds::s(0) && objective != Figure::kMemory)
+        off = std::max(alone * off / step.time.value, 1.0) +
+              kOwnTime * (alone * off / step.time.value);
       const double value = of(plans[i].figures, objective) * off;
       if (i == 0 || value < least) {
         least = value;

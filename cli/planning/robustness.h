@@ -1,12 +1,15 @@
 // Robustness: how sure it is which of several plans is the best, when predictions are off.
 //
 // The interval of a step is made of two errors: of computing, and of the communication that nothing
-// hides. Both are drawn as factors (normal, the 90 % interval as given on either side). Four fifths
-// of each error's variance are common to all plans: the model is off by the same on the same
-// machine, which changes the order of plans only as far as they compute and communicate in other
-// shares. The last fifth is drawn anew for plans that run other kernels (another tensor, context or
-// expert degree, microbatch or recomputation) or have other groups (another degree, or placement).
-// Draws are seeded.
+// hides. Both are drawn as factors (normal, the 90 % interval as given on either side). A share of
+// each error's variance is common to all plans: the model is off by the same on the same machine,
+// which changes the order of plans only as far as they compute and communicate in other shares. The
+// rest is drawn anew for plans that run other kernels (another tensor, context or expert degree,
+// microbatch or recomputation) or have other groups (another degree, or placement). Draws are
+// seeded.
+//
+// How large the common share is, nobody measured: four fifths are a judgement, and what none and
+// all of it would give is said beside it.
 #pragma once
 
 #include <vector>
@@ -22,7 +25,8 @@ inline constexpr int kDraws = 4000;
 /// By plan: the share of draws in which it is the best by the objective. Memory, whose error is
 /// drawn likewise, decides for Figure::kMemory alone; all other figures are taken to be off by what
 /// step time is, though energy and carbon have a part that goes with computing alone. REQUIRES:
-/// every plan has its step.
-std::vector<double> chances(const std::vector<FoundPlan>& plans, strategies::Figure objective);
+/// every plan has its step; `common_share` from 0 to 1.
+std::vector<double> chances(const std::vector<FoundPlan>& plans, strategies::Figure objective,
+                            std::uint64_t seed, double common_share = kCommonError);
 
 }  // namespace rehearse::cli

@@ -36,6 +36,15 @@ Figures StepBill::of(const step::PlanCost& cost) const {
   return {time, cost.memory.b(), usd_per_s_ * time, joules, grams_per_joule_ * joules};
 }
 
+Figures StepBill::with_waiting(Figures figures, Seconds waiting) const {
+  const double joules = idle_watts_ * waiting.s();
+  figures[static_cast<std::size_t>(Figure::kStepTime)] += waiting.s();
+  figures[static_cast<std::size_t>(Figure::kCost)] += usd_per_s_ * waiting.s();
+  figures[static_cast<std::size_t>(Figure::kEnergy)] += joules;
+  figures[static_cast<std::size_t>(Figure::kCarbon)] += grams_per_joule_ * joules;
+  return figures;
+}
+
 bool StepBill::knows(Figure figure) const {
   switch (figure) {
     case Figure::kStepTime:

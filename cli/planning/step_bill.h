@@ -18,6 +18,8 @@ class StepBill {
 
   /// 0 where a figure is not known.
   strategies::Figures of(const step::PlanCost& cost) const;
+  /// Of a step that waits so much longer, with nothing to compute meanwhile.
+  strategies::Figures with_waiting(strategies::Figures figures, Seconds waiting) const;
   bool knows(strategies::Figure figure) const;
   const std::vector<std::string>& notes() const { return notes_; }  ///< why a figure is not known
 

@@ -2,6 +2,7 @@
 #include <catch2/catch.hpp>
 #include <fmt/core.h>
 
+#include "sim/engine/simgrid.h"
 #include "tests/support/data.h"
 #include "tests/support/json_check.h"
 #include "tests/support/rehearse.h"
@@ -115,6 +116,81 @@ TEST_CASE("the same seed and any number of threads give the same plans") {
     three.erase(rate);
   }
   CHECK(one == three);
+}
+
+TEST_CASE("the seed is that of the draws alone") {
+  Json one = json_of(kJob), two = json_of(kJob, {"--seed", "2"});
+  REQUIRE(one["best"].size() == two["best"].size());
+  bool differs = false;
+  for (std::size_t i = 0; i < one["best"].size(); ++i) {
+    CHECK(one["best"][i]["plan"] == two["best"][i]["plan"]);
+    CHECK(one["best"][i]["step_time"] == two["best"][i]["step_time"]);
+    differs |= one["best"][i]["chance"] != two["best"][i]["chance"];
+  }
+  CHECK(differs);
+}
+
+TEST_CASE("the best are shown by every model, and confirmed on SimGrid where it is there") {
+  const std::string job = with(kJob, "context: 1", "context: 1, tensor: 2, pipeline: 1");
+  const Ran ran = plan(job, {"--format", "json"});
+  REQUIRE(ran.code == 0);
+  const Json json = Json::parse(ran.out);
+  CHECK(json["fidelity"] == "message");
+  const bool there = engine::simgrid_available();
+  CHECK(json["simgrid"]["confirmed"] == (there ? json["best"].size() : 0));
+  CHECK(json["simgrid"]["left_out"].is_null() == there);
+  double contention = 0;
+  CHECK(json["all_ranks"].get<std::size_t>() >= json["best"].size());
+  for (const Json& best : json["best"]) {
+    const Json& models = best["models"];
+    CHECK(value(models["all_ranks"]) == value(best["step_time"]));
+    CHECK(value(models["closed"]) > 0);
+    CHECK(value(models["all_ranks"]) / value(models["message"]) - 1 ==
+          Approx(models["contention"].get<double>()).margin(1e-12));
+    contention = std::max(contention, models["contention"].get<double>());
+    CHECK(best["chance_if_common"].get<double>() <= 1);
+    if (!there) continue;
+    CHECK(value(models["without_slowing"]) <= value(models["all_ranks"]));
+    CHECK(value(models["simgrid"]) == Approx(value(models["without_slowing"])).epsilon(1e-8));
+    CHECK(std::abs(models["difference"].get<double>()) < 1e-8);
+  }
+  CHECK(contention > 1e-4);  // sums of gradients beside those of tensor parallelism
+  const std::string text = plan(job).out;
+  CHECK(text.find("A step by each model\n") != std::string::npos);
+  CHECK(text.find("were run with all ranks, whose kinds of communication contend") !=
+        std::string::npos);
+  CHECK(text.find("That takes 80 % of the errors of kernels and links to be common to all plans, a "
+                  "judgement: ") != std::string::npos);
+  // Closed forms alone: nothing is run, nothing is said of it.
+  const Json closed = json_of(job);
+  CHECK(closed["simgrid"].is_null());
+  CHECK(plan(job, {"--fidelity", "closed"}).out.find("A step by each model") == std::string::npos);
+}
+
+TEST_CASE("plan draws the timeline of the best") {
+  const std::filesystem::path trace = test::write_scratch("trace.json", "");
+  const Ran ran = plan(kJob, {"--fidelity", "closed", "--perfetto", trace.string()});
+  INFO(ran.errors);
+  REQUIRE(ran.code == 0);
+  const Json drawn = Json::parse(test::text_of(trace));
+  CHECK(drawn["traceEvents"].size() > 100);
+  test::check_failed(plan(kJob, {"--perfetto", "/nowhere/trace.json"}), 1, "/nowhere");
+}
+
+TEST_CASE("plan searches with what feeds the job") {
+  const std::filesystem::path pipeline = test::write_scratch(
+      "pipeline.yaml", "stages:\n  - {name: tokenize, workers: 4, time: 100 ms}\n");
+  const std::string job = fmt::format("{}input: {}\n", kJob, pipeline.string());
+  // 32 samples on one node, four at a time: 0.8 s.
+  const Json json = json_of(job);
+  const Json& best = json["best"][0];
+  CHECK(value(best["step_time"]) >= 0.8 * (1 - 1e-4));
+  CHECK(value(best["breakdown"]["input"]) > 0.3);
+  CHECK(json["notes"].dump().find("bounded by threads of tokenize: 40") != std::string::npos);
+  const Ran text = plan(job, {"--fidelity", "closed"});
+  CHECK(text.out.find("samples as soon as the pipeline can") != std::string::npos);
+  const double alone = value(json_of(kJob)["best"][0]["step_time"]);
+  CHECK(value(best["step_time"]) - value(best["breakdown"]["input"]) <= alone * 1.05);
 }
 
 TEST_CASE("a recording is laid out anew, in as many samples as were recorded") {

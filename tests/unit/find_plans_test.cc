@@ -73,10 +73,19 @@ TEST_CASE("The best plans come in order, fit, and are what a prediction says of 
       CHECK(of(plans.best[i - 1].figures, Figure::kStepTime) <=
             of(plan.figures, Figure::kStepTime));
     CHECK(memory::fullest(plan.step->memory).fit == memory::Fit::kFits);
-    const auto step = step::predict(spec_of(job(), plan), cluster, {});
+    const auto step = step::predict(spec_of(job(), plan), cluster, {.unfold = true});
     REQUIRE(step);
     CHECK(step->time.value.s() == of(plan.figures, Figure::kStepTime));
     CHECK(step->layout.ranks() == 8);
+    CHECK(plan.times.all_ranks == step->time.value);
+    const auto folded = step::predict(spec_of(job(), plan), cluster, {});
+    REQUIRE(folded);
+    CHECK(plan.times.message == folded->time.value);
+    const auto closed =
+        step::predict(spec_of(job(), plan), cluster, {.fidelity = step::Fidelity::kClosed});
+    REQUIRE(closed);
+    REQUIRE(plan.times.closed);
+    CHECK(plan.times.closed->s() == Approx(closed->time.value.s()).epsilon(0.02));
   }
   // In the front time rises as memory falls.
   for (std::size_t i = 1; i < plans.front.size(); ++i) {
@@ -184,22 +193,65 @@ TEST_CASE("Chances sum to one, and equal plans go to the first") {
                             .keep = 6,
                             .confirm = step::Fidelity::kClosed};
   std::vector<FoundPlan> plans = found(job(), cluster, request).best;
-  const std::vector<double> chance = chances(plans, Figure::kStepTime);
+  const std::vector<double> chance = chances(plans, Figure::kStepTime, 1);
   double sum = 0;
   for (const double share : chance) sum += share;
   CHECK(sum == Approx(1));
-  CHECK(chances(plans, Figure::kStepTime) == chance);
+  CHECK(chances(plans, Figure::kStepTime, 1) == chance);
+  // Other draws, of the same chances.
+  const std::vector<double> other = chances(plans, Figure::kStepTime, 2);
+  CHECK(other != chance);
+  for (std::size_t i = 0; i < chance.size(); ++i) CHECK(other[i] == Approx(chance[i]).margin(0.05));
   // The same plan twice: errors are common, so the second never wins.
   plans.resize(1);
   plans.push_back(plans.front());
-  CHECK(chances(plans, Figure::kStepTime) == std::vector<double>{1, 0});
+  CHECK(chances(plans, Figure::kStepTime, 1) == std::vector<double>{1, 0});
   // Far slower than any error.
   plans[1].training.microbatch *= 2;
   plans[1].figures[0] *= 10;
-  CHECK(chances(plans, Figure::kStepTime)[1] == 0);
+  CHECK(chances(plans, Figure::kStepTime, 1)[1] == 0);
   // Other kernels, as fast: a toss-up.
   plans[1].figures[0] = plans[0].figures[0];
-  CHECK(chances(plans, Figure::kStepTime)[1] == Approx(0.5).margin(0.05));
+  CHECK(chances(plans, Figure::kStepTime, 1)[1] == Approx(0.5).margin(0.05));
+  // A little slower: never where all errors are common and the shares are the same, more often
+  // where none are than where most are.
+  plans[1].figures[0] = plans[0].figures[0] * 1.01;
+  const double all = chances(plans, Figure::kStepTime, 1, 1)[1],
+               most = chances(plans, Figure::kStepTime, 1)[1],
+               none = chances(plans, Figure::kStepTime, 1, 0)[1];
+  CHECK(all == 0);
+  CHECK(most > 0.1);
+  CHECK(none > most);
+  CHECK(none < 0.5);
+}
+
+TEST_CASE(
+    "How many plans are run is counted, not timed: five in a hundred, as far as they cost little") {
+  const auto space = [](const step::Spec& spec, std::uint32_t ranks) {
+    Result<strategies::Space> all =
+        strategies::Space::of(spec.workload, spec.training, spec.plan, ranks, {});
+    REQUIRE(all);
+    return std::move(*all);
+  };
+  const strategies::Space small = space(job(), 8);
+  REQUIRE(small.size() > 4000);
+  const std::size_t few = runs_of(job(), small);
+  CHECK(few > 100);
+  CHECK(few <= small.size() / 20 + 1);
+  CHECK(runs_of(job(), small) == few);
+  // More ranks, and more microbatches: each run costs more, and 100 are run all the same.
+  step::Spec large = job();
+  large.training.global_batch = 16384;
+  const strategies::Space many = space(large, 512);
+  REQUIRE(many.size() > 10000);
+  CHECK(runs_of(large, many) == 100);
+  // Of a few plans no more than there are.
+  step::Spec one = job();
+  Result<strategies::Space> fixed = strategies::Space::of(
+      one.workload, one.training, one.plan, 8,
+      {.data = {8}, .microbatch = {1}, .zero = {1}, .offload = {Offload::kNone}});
+  REQUIRE(fixed);
+  CHECK(runs_of(one, *fixed) <= fixed->size() / 20 + 1);
 }
 
 TEST_CASE("Frameworks get the keys of their documentation") {

@@ -1,0 +1,47 @@
+// What the input pipeline of a job takes from its plans, for searches: a lower bound that needs no
+// run of the pipeline.
+#pragma once
+
+#include <map>
+#include <tuple>
+
+#include "models/input/pipeline.h"
+#include "models/step/step.h"
+#include "strategies/search/space.h"
+
+namespace rehearse::cli {
+
+/// Of plans that wait for samples all the same, those that are faster by themselves come first: the
+/// share of their own time that is added to order them.
+inline constexpr double kOwnTime = 1e-4;
+
+/// No pipeline gives more than its tightest resource can (models/input/limits.h), and each node
+/// has one: the node with the most data ranks takes its part of a step no sooner than that. Not for
+/// two threads at a time.
+class PlanFeed {
+ public:
+  /// REQUIRES: all outlive this object.
+  PlanFeed(const input::Pipeline& pipeline, const step::Spec& spec,
+           const cluster::Cluster& cluster);
+
+  /// What a step that takes so long by itself waits for its samples, at least; of those that wait
+  /// the shorter ones less, by so little that it only orders them. Never less for a longer step.
+  Seconds waiting(const strategies::Training& training, const strategies::Plan& plan, Seconds step);
+
+  /// How long a step takes at least for its samples to come; nothing of plans with stages of their
+  /// own, and of those that cannot be laid out.
+  Seconds at_least(const strategies::Training& training, const strategies::Plan& plan);
+
+ private:
+  using Where =
+      std::tuple<std::uint32_t, std::uint32_t, std::uint32_t, std::uint32_t, strategies::Placement>;
+
+  const input::Pipeline& pipeline_;
+  const step::Spec& spec_;
+  const cluster::Cluster& cluster_;
+  double units_per_s_ = 0;  ///< at most; 0: nothing bounds it
+  /// By where ranks stand: units that the busiest node takes for a step.
+  std::map<Where, double> units_ = {};
+};
+
+}  // namespace rehearse::cli

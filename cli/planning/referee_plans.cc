@@ -1,0 +1,73 @@
+#include "cli/planning/referee_plans.h"
+
+#include <algorithm>
+
+#include <fmt/core.h>
+
+#include "sim/base/text.h"
+#include "sim/engine/simgrid.h"
+#include "sim/work/queue.h"
+
+namespace rehearse::cli {
+namespace {
+
+/// How many of the first fit, and what the next one would be.
+Confirmed affordable(const std::vector<FoundPlan>& plans, const cluster::Cluster& cluster) {
+  Confirmed confirmed;
+  Seconds sum = Seconds::s(0);
+  for (const FoundPlan& plan : plans) {
+    const Result<step::RunSize> size = step::run_size(plan.step->job, cluster);
+    if (!size) return {confirmed.plans, size.error().diagnostics.front().problem};
+    sum += size->on_simgrid();
+    if (sum > kRefereeTime) {
+      confirmed.left_out = fmt::format(
+          "{} messages among {} ranks would make it some {} of computing, and {} are what "
+          "confirming may take; --fidelity simgrid runs all the same",
+          grouped(static_cast<std::uint64_t>(size->messages)), grouped(size->ranks),
+          to_string(sum, 2), to_string(kRefereeTime, 2));
+      break;
+    }
+    ++confirmed.plans;
+  }
+  return confirmed;
+}
+
+}  // namespace
+
+Result<Confirmed> referee_plans(std::vector<FoundPlan>& plans, const cluster::Cluster& cluster,
+                                step::Fidelity ran, unsigned threads, const Progress& progress) {
+  if (ran == step::Fidelity::kSimgrid) {
+    for (FoundPlan& plan : plans) {
+      const Result<Seconds> messages = step::time_by_messages(*plan.step, cluster);
+      if (!messages) return forward(messages);
+      plan.times.refereed =
+          step::Refereed{plan.step->time.value - plan.step->breakdown.input, *messages};
+    }
+    return Confirmed{plans.size(), {}};
+  }
+  if (!engine::simgrid_available()) return Confirmed{0, "this build has no SimGrid"};
+  if (const Status ok = engine::check_simgrid(); !ok)
+    return Confirmed{0, ok.error().diagnostics.front().problem};
+  Confirmed confirmed = affordable(plans, cluster);
+  // Each run has a process of its own; what one cannot carry is no reason to drop the others.
+  std::vector<std::string> refused(confirmed.plans);
+  const auto run_one = [&](std::size_t i) -> Result<std::string> {
+    const Result<step::Refereed> refereed = step::referee(*plans[i].step, cluster);
+    if (refereed)
+      plans[i].times.refereed = *refereed;
+    else
+      refused[i] = refereed.error().diagnostics.front().problem;
+    return std::string();
+  };
+  const auto run = work::run_all({.part = "referee", .items = confirmed.plans, .evaluate = run_one},
+                                 {.threads = threads, .progress = progress});
+  if (!run) return forward(run);
+  for (const std::string& why : refused) {
+    if (why.empty()) continue;
+    --confirmed.plans;
+    if (confirmed.left_out.empty()) confirmed.left_out = why;
+  }
+  return confirmed;
+}
+
+}  // namespace rehearse::cli
