@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <map>
 
 #include <fmt/core.h>
 
@@ -26,6 +27,7 @@ namespace {
 struct Block {
   const LayerRun* run;
   NameId name;
+  std::uint32_t chunk, layer;
 };
 
 class Writer {
@@ -123,7 +125,8 @@ class Writer {
       const auto add = [&](std::size_t l, Pass pass, std::string_view what) {
         std::vector<Block>& blocks = chunks_[c].of_pass[static_cast<std::size_t>(pass)];
         const Block block{&runs_[c][kPasses * l + static_cast<std::size_t>(pass)],
-                          names_.intern(fmt::format("{} {}", layers[l].name, what))};
+                          names_.intern(fmt::format("{} {}", layers[l].name, what)),
+                          static_cast<std::uint32_t>(c), static_cast<std::uint32_t>(l)};
         blocks.insert(blocks.end(), layers[l].count, block);
       };
       for (std::size_t l = 0; l < layers.size(); ++l) add(l, Pass::kForward, "forward");
@@ -203,7 +206,7 @@ class Writer {
     }
     for (; i < pieces.size(); ++i) {
       if (!pieces[i].communication)
-        compute(pieces[i], block.name);
+        compute(pieces[i], block);
       else if (!concerns_others(*pieces[i].communication))
         continue;
       else if (is_prefetched(pieces[i]))
@@ -229,19 +232,30 @@ class Writer {
         fetched_.push_back(add(*piece.communication, begin));
   }
 
-  void compute(const LayerPiece& piece, NameId name) {
+  void compute(const LayerPiece& piece, const Block& block) {
     const Task task = piece.host ? Task::kHost : Task::kCompute;
     after_deferred_.clear();
     if (pending_ && pending_->task != task) flush();
     if (!pending_) {
-      pending_ = ProgramOp{.name = name, .task = task};
+      pending_ = ProgramOp{.name = block.name, .task = task};
       pending_->duration = Picoseconds(0);
     }
     *pending_->duration += piece.time;
     pending_->device.kernels += piece.device.kernels;
     pending_->device.matrix += piece.device.matrix;
     pending_->device.bytes += piece.device.bytes;
+    made_of(piece, block);
     if (!late_.empty()) flush();  // what comes next waits for the communication beside it too
+  }
+
+  void made_of(const LayerPiece& piece, const Block& block) {
+    const auto known = std::find_if(mixture_.begin(), mixture_.end(), [&](const auto& other) {
+      return other.chunk == block.chunk && other.layer == block.layer && other.ops == piece.ops;
+    });
+    if (known != mixture_.end())
+      ++known->times;
+    else
+      mixture_.push_back({block.chunk, block.layer, piece.ops, 1});
   }
 
   /// Ends the run of computing. From here on `ready_` is what the next op waits for.
@@ -249,6 +263,12 @@ class Writer {
     if (!pending_) return;
     const std::uint32_t op = add(*pending_, ready_);
     pending_.reset();
+    Makeup& makeup = result_.makeup;
+    const auto next = static_cast<std::uint32_t>(makeup.mixtures.size());
+    const auto [known, fresh] = mixtures_.try_emplace(mixture_, next);
+    if (fresh) makeup.mixtures.push_back(mixture_);
+    makeup.mixture_of[op] = known->second;
+    mixture_.clear();
     became_ready({op});
   }
   void became_ready(const Ops& ops) {
@@ -332,6 +352,7 @@ class Writer {
     std::sort(after.begin(), after.end());
     graph::Program& program = result_.program;
     program.ops.push_back(op);
+    result_.makeup.mixture_of.push_back(kComputesNothing);
     program.dependencies.insert(program.dependencies.end(), after.begin(), after.end());
     program.first_dependency.push_back(static_cast<std::uint32_t>(program.dependencies.size()));
     return static_cast<std::uint32_t>(program.ops.size() - 1);
@@ -424,7 +445,8 @@ class Writer {
     for (std::size_t c = 0; c < chunks_.size(); ++c)
       for (std::size_t l = 0; l < chunks_[c].steps.size(); ++l)
         blocks.insert(blocks.end(), stage_.chunks[c].layers[l].count,
-                      {&chunks_[c].steps[l].rest, name});
+                      {&chunks_[c].steps[l].rest, name, static_cast<std::uint32_t>(c),
+                       static_cast<std::uint32_t>(l)});
     for (std::size_t b = 0; b < blocks.size(); ++b) {
       if (b == 0 && blocks[b].run->prefetches) {
         flush();
@@ -470,12 +492,14 @@ class Writer {
   std::vector<PricedChunk> chunks_;
   std::optional<Error> wrong_;
 
-  std::optional<ProgramOp> pending_;  // a run of computing
-  Ops ready_;                         // what the next op waits for
-  Ops late_;                          // what the one after that waits for, too
-  Ops fetched_;                       // of the next block
-  Ops deferred_;                      // so far
-  Ops after_deferred_;                // the op before, where it is deferred
+  std::optional<ProgramOp> pending_;                              // a run of computing
+  std::vector<ComputedPiece> mixture_;                            // that it consists of
+  std::map<std::vector<ComputedPiece>, std::uint32_t> mixtures_;  // to their place in the makeup
+  Ops ready_;                                                     // what the next op waits for
+  Ops late_;            // what the one after that waits for, too
+  Ops fetched_;         // of the next block
+  Ops deferred_;        // so far
+  Ops after_deferred_;  // the op before, where it is deferred
   bool first_ = true;
   std::uint32_t step_ = 0;
   std::uint32_t exchanges_ = 0;  // with servers, in this step

@@ -204,7 +204,7 @@ Result<Exit> run(const Options& options, const Globals& globals) {
                                     .effect = effect});
     if (!judged) return forward(judged);
     gate = std::move(*judged);
-    for (const std::string& warning : gate->warnings) globals.warn(warning);
+    for (const Warning& warning : gate->warnings) globals.warn(to_string(warning));
   }
   CheckFindings findings;
   for (const CheckFindings* some :

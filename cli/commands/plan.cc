@@ -214,7 +214,8 @@ Result<Exit> run(const PlanOptions& options, const Globals& globals, SharedWork&
     planned.best.push_back(
         predicted_job(std::move(job), std::move(*plan.step), *planned.request.confirm));
   }
-  for (const std::string& warning : planned.best.front().step.warnings) globals.warn(warning);
+  for (const Warning& warning : planned.best.front().step.warnings)
+    globals.warn(to_string(warning));
   if (!options.report.empty()) {
     const Result<ReportDetails> details =
         step_details(planned.best.front(), options.job_file, globals);
