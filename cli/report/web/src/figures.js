@@ -66,12 +66,14 @@ const of = {
       .filter((c) => c.q).slice(0, 4 - shown.length)];
   },
   check: (d) => {
-    const pair = (name, c, more = {}) => c?.baseline && c.candidate && { name, q: c.candidate, was: c.baseline, note: noteOf(c), ...more };
+    // The interval of a change is that of the candidate, with the baseline as it was.
+    const ends = (c) => (c.change_low === undefined ? c.candidate : { ...c.candidate, low: c.baseline.value * (1 + c.change_low), high: c.baseline.value * (1 + c.change_high) });
+    const pair = (name, c) => c?.baseline && c.candidate && { name, q: ends(c), was: c.baseline, note: noteOf(c) };
     const cost = d.cost && { baseline: d.cost.baseline_per_step, candidate: d.cost.candidate_per_step };
     const rate = (q) => q && { value: 1 / q.value, ...(q.low > 0 ? { low: 1 / q.high, high: 1 / q.low } : {}), unit: "steps/s" };
     const s = d.step_time, q = d.quantities ?? {};
     if (!s?.baseline) return [{ name: "verdict", plain: [d.verdict, ""] }];
-    return [pair("step time", s), pair("throughput", { baseline: rate(s.baseline), candidate: rate(s.candidate) }),
+    return [pair("step time", s), pair("throughput", { baseline: rate(s.baseline), candidate: rate(ends(s)) }),
       pair("cost of a step", cost) || pair("energy of a step", q.energy), pair("peak memory", q.memory)];
   },
 };

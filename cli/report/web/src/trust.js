@@ -67,7 +67,8 @@ export function trust(data) {
   const problems = (d.problems ?? []).length ? [el("h3", {}, "What was wrong with the recording?"),
     el("ul.warnings", {}, d.problems.map((p) => el("li", {}, el("div", {}, `${words(p.kind)} (${p.severity}), ${count(p.count)} ${p.count === 1 ? "time" : "times"}, first at ${p.first}`), remedy(p.remedy))))] : null;
   const explained = d.residual_share === undefined ? null : el("p", {}, `Device ops start ${percent(d.kernel_start_error ?? 0, 2)} of a step off (median); ${percent(d.residual_share, 2)} of the recording no rule explains.`);
-  const content = [explained, provenance(d), steps(d), accuracy(data.accuracy), warnings(d.warnings, d.warning_remedies), problems,
+  const compared = d.matched_share === undefined ? null : el("p", {}, `${count(d.candidate.steps)} steps against ${count(d.baseline.steps)} of the baseline, told apart by ${d.candidate.steps_from}; ${percent(d.matched_share, 0)} of the time of ops has a counterpart. Both were recorded; intervals are by bootstrap over steps (seed ${d.seed}).`);
+  const content = [explained, compared, provenance(d), steps(d), accuracy(data.accuracy), warnings(d.warnings, d.warning_remedies), problems,
     list("What was assumed?", d.notes, "notes"), list("What does the first option rest on?", d.options?.[0]?.notes, "notes")].filter(Boolean);
   if (d.conditions?.source) content.push(el("p.quiet", {}, `Conditions: ${d.conditions.source}.`));
   if (!content.length) return null;

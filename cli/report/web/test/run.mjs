@@ -69,6 +69,7 @@ const simulated = written("simulate", "simulate", "examples/jobs/gpt2_xl_mixed.y
 const large = written("large", "simulate", "examples/jobs/gpt_175b.yaml");
 const recording = "examples/recordings/three_steps.json";
 const replayed = written("replay", "replay", recording);
+const edited = written("whatif", "whatif", recording, "--scale", "kernel=*gemm*:0.5");
 
 const tests = {
   async "simulate has the sections of a step, no error and no request"() {
@@ -105,6 +106,62 @@ const tests = {
     assert.deepEqual(processes, ["rank 0 recorded", "rank 0 simulated"]);
     assert.match(await page.textContent("#help"), /load batches on 4 worker processes--input-pipeline workers=4/);
     await close(page);
+  },
+
+  async "an edit stands beside what it changed: recorded above simulated, part beside part"() {
+    const page = await open(edited);
+    const lanes = await page.evaluate(() => document.querySelector(".lanes canvas").rehearse.state.lanes.map((l) => [l.process, l.y]));
+    assert.deepEqual([...new Set(lanes.map(([process]) => process))], ["rank 0 recorded", "rank 0 simulated"]);
+    assert.ok(Math.max(...lanes.filter(([p]) => p.endsWith("recorded")).map(([, y]) => y)) < Math.min(...lanes.filter(([p]) => p.endsWith("simulated")).map(([, y]) => y)), "the recording is above");
+    const outlined = await page.$$eval(".waterfall .track", (all) => all.map((t) => [...t.querySelectorAll("i")].map((i) => i.getBoundingClientRect().width)));
+    assert.ok(outlined.length >= 3 && outlined.every((bars) => bars.length === 2), "each part with what it was");
+    assert.ok(outlined.some(([was, is]) => was > is * 1.5), "one became shorter");
+    assert.match(await page.textContent("#where"), /with the edit, against .* without/);
+    await close(page);
+  },
+
+  async "a part of the critical path tells its ops and where their times come from"() {
+    const page = await open(simulated);
+    const document = JSON.parse(await page.textContent("pre.json"));
+    const sum = document.path_parts.reduce((total, part) => total + part.time.value, 0);
+    assert.ok(Math.abs(sum / document.step_time.value - 1) < 1e-9, `${sum} of ${document.step_time.value}`);
+    assert.equal(await page.locator(".waterfall .part").count(), document.path_parts.length);
+    assert.match(await page.textContent("#where .lead"), /along the critical path: .* ends the step on rank \d/);
+    const first = page.locator(".waterfall .part").first();
+    assert.equal(await first.locator(".hover").isVisible(), false);
+    await first.focus();
+    assert.ok(await first.locator(".hover").isVisible(), "by keyboard");
+    const told = await first.locator(".hover").textContent();
+    assert.match(told, /matrix products.* – .*from: .*(interpolated|extrapolated|recorded|datasheet) \d/);
+    assert.ok(told.includes(document.path_parts[0].ops[0].name), told);
+    await page.locator(".waterfall .part").nth(1).hover();
+    assert.ok(await page.locator(".waterfall .part").nth(1).locator(".hover").isVisible(), "by mouse");
+    const shares = Object.values(document.step_from).reduce((total, share) => total + share, 0);
+    assert.ok(Math.abs(shares - 1) < 1e-9, "provenance is of all of the step");
+    await close(page);
+  },
+
+  async "each warning has its own remedy"() {
+    const page = await open(pageOf("mended", { ...fixtures.simulate(), warnings: ["one thing", "another"], warning_remedies: ["do this", ""],
+      problems: [{ kind: "clock_skew", severity: "warning", count: 2, first: "a.json:3", remedy: "record anew" }] }));
+    const told = await page.$$eval("#trust .warnings li", (all) => all.map((li) => li.textContent));
+    assert.ok(told.includes("one thingTo mend it: do this."), told.join("|"));
+    assert.ok(told.includes("another"));
+    assert.ok(told.some((line) => /clock skew .*2 times.*a.json:3To mend it: record anew\./.test(line)), told.join("|"));
+    await close(page);
+  },
+
+  async "recommend and check have the four figures too"() {
+    const names = (page) => page.$$eval(".figure .name", (all) => all.map((e) => e.textContent));
+    const rent = await open(pageOf("figures-rent", fixtures.recommend()));
+    assert.deepEqual(await names(rent), ["step time", "throughput", "cost to the target", "peak memory per device"]);
+    assert.equal(await rent.locator(".figure .limit").count(), 1);
+    await close(rent);
+    const gate = await open(pageOf("figures-check", fixtures.check()));
+    assert.deepEqual(await names(gate), ["step time", "throughput", "energy of a step", "peak memory"]);
+    assert.equal(await gate.locator(".figure .range").count(), 8, "baseline and candidate side by side");
+    assert.match(await gate.textContent(".figure"), /baseline 412.*candidate 431.*change \+4\.6/);
+    await close(gate);
   },
 
   async "the timeline zooms by wheel and keys, pans, searches, and shows what a span waited for"() {
@@ -340,9 +397,12 @@ const tests = {
     await close(narrow);
   },
 
-  async "text stands out from its ground, in light and in dark"() {
-    for (const colorScheme of ["light", "dark"]) {
-      const page = await open(simulated, { colorScheme });
+  async "text stands out from its ground, in light and in dark, on the page of each command"() {
+    const pages = [simulated, replayed, edited, pageOf("contrast-plan", fixtures.plan()), pageOf("contrast-rent", fixtures.recommend()),
+      pageOf("contrast-check", fixtures.check()), pageOf("contrast-tenants", fixtures.tenants())];
+    for (const [path, colorScheme] of pages.flatMap((p) => [[p, "light"], [p, "dark"]])) {
+      const page = await open(path, { colorScheme });
+      await page.addStyleTag({ content: ".hover { display: block !important; }" });
       const worst = await page.evaluate(() => {
         const c = Object.assign(document.createElement("canvas"), { width: 1, height: 1 }).getContext("2d", { willReadFrequently: true }), known = new Map();
         const ink = (color) => {
@@ -367,9 +427,20 @@ const tests = {
           const [a, b] = [ink(of), ink(ground(e))], ratio = (Math.max(a, b) + 0.05) / (Math.min(a, b) + 0.05);
           if (ratio < least[0]) least = [ratio, `${e.tagName}.${e.className} ${e.textContent.slice(0, 40)}`];
         }
+        // What is written on the timeline, and bars against the paper: theirs is 3.
+        const contrast = (one, other) => (Math.max(ink(one), ink(other)) + 0.05) / (Math.min(ink(one), ink(other)) + 0.05);
+        const palette = document.querySelector(".lanes canvas")?.rehearse.state.palette;
+        if (palette)
+          for (const [one, other] of [...palette.category.map((color, i) => [color, palette.on[i]]), [palette.quiet, palette.paper], [palette.ink, palette.raised]])
+            if (contrast(one, other) < least[0]) least = [contrast(one, other), `the timeline's ${one} on ${other}`];
+        for (const bar of document.querySelectorAll(".waterfall .track i:last-child, .gains .track i"))
+          if (getComputedStyle(bar).backgroundImage === "none" && !bar.classList.contains("ideal")) {
+            const ratio = contrast(getComputedStyle(bar).backgroundColor, ground(bar.parentElement)) * 1.5;
+            if (ratio < least[0]) least = [ratio, `a bar of ${getComputedStyle(bar).backgroundColor}`];
+          }
         return least;
       });
-      assert.ok(worst[0] >= 4.5, `${colorScheme}: ${worst}`);
+      assert.ok(worst[0] >= 4.5, `${path}, ${colorScheme}: ${worst}`);
       await close(page);
     }
   },
@@ -423,6 +494,39 @@ const tests = {
     console.log(`    100,000 spans: ${timeline.toFixed(1)} ms; as many columns without them: ${plain.toFixed(1)} ms`);
     assert.equal(spans, 100000);
     assert.ok(timeline < 8 * plain + 2, `${timeline} ms against ${plain} ms`);
+    // From frame to frame while it zooms and pans, against frames in which a canvas of that size is emptied.
+    const [moving, still] = await page.evaluate(async () => {
+      const canvas = document.querySelector(".lanes canvas"), { show, whole } = canvas.rehearse;
+      const other = document.createElement("canvas"), length = whole.to - whole.from;
+      other.width = canvas.width;
+      other.height = canvas.height;
+      document.body.append(other);
+      const empty = other.getContext("2d");
+      const frame = () => new Promise((done) => requestAnimationFrame(done));
+      const frames = async (what) => {
+        const times = [];
+        let before = await frame();
+        for (let i = 0; i < 30; ++i) {
+          what(i / 30);
+          const now = await frame();
+          times.push(now - before);
+          before = now;
+        }
+        return times.sort((a, b) => a - b)[15];
+      };
+      const move = (at) => {
+        const wide = length * 0.9 ** (20 * Math.min(at, 1 - at) * 2), from = whole.from + (length - wide) * at;
+        show(from, from + wide);
+      };
+      const least = [Infinity, Infinity];
+      for (let round = 0; round < 3; ++round) {
+        least[0] = Math.min(least[0], await frames(move));
+        least[1] = Math.min(least[1], await frames(() => empty.clearRect(0, 0, other.width, other.height)));
+      }
+      return least;
+    });
+    console.log(`    a frame of zooming and panning: ${moving.toFixed(1)} ms; of an empty canvas: ${still.toFixed(1)} ms`);
+    assert.ok(moving < 3 * still, `${moving} ms against ${still} ms`);
     page.faults = page.faults.filter((fault) => !fault.includes("willReadFrequently")); // of the measurement
     await close(page);
   },
