@@ -160,7 +160,7 @@ class StepOrigins : public job::OpOrigins {
             .kind = PartKind::kCompute,
             .part = std::string(words_for(op->kind)),
             .op = fmt::format(
-                "{} {}, {}", layer.name, op->name,
+                "{}, {}", op->name,
                 strategies::kLayerPhaseNames[static_cast<std::size_t>(piece.ops.phase)]),
             .weight = time.value.s() * piece.times,
             .low = time.low / time.value,

@@ -19,7 +19,7 @@ enum class PartKind : std::uint8_t {
   kCompute,
   kRecompute,  ///< of what forward had computed
   kOptimizer,
-  kCommunication,  ///< that the path waits for: exposed
+  kCommunication,  ///< also where a rank computes beside it: the path waits for it
   kMemory,         ///< copies
   kBubble,         ///< other ranks compute, and the rank on which the path ends has nothing to do
   kInput,
@@ -30,7 +30,7 @@ enum class PartKind : std::uint8_t {
   kIdle,  ///< what no op stands for
 };
 inline constexpr std::array<std::string_view, 12> kPartKindNames = {
-    "compute", "recompute", "optimizer", "exposed_communication", "memory",   "bubble",
+    "compute", "recompute", "optimizer", "communication", "memory",   "bubble",
     "input",   "launch",    "host",      "synchronization",       "profiler", "idle"};
 constexpr std::string_view to_string(PartKind kind) {
   return kPartKindNames[static_cast<std::size_t>(kind)];
@@ -40,7 +40,7 @@ constexpr std::string_view to_string(PartKind kind) {
 struct PathShare {
   PartKind kind;
   std::string part;  ///< for people: "matrix products", "data-parallel all_reduce"
-  std::string op;    ///< "mlp up, forward"
+  std::string op;    ///< "up, forward"
   double weight = 1;
   double low = 1, high = 1;
   Provenance provenance = Provenance::kExtrapolated;

@@ -7,7 +7,7 @@ import { PROVENANCE } from "./meaning.js";
 const MEASURE = {
   compute: ["operations", "on the device: rehearse bench-gpu"], recompute: ["operations", "on the device: rehearse bench-gpu"],
   optimizer: ["operations", "on the device: rehearse bench-gpu"], bubble: ["operations", "on the device: rehearse bench-gpu"],
-  exposed_communication: ["collectives", "with nccl-tests on this fabric: rehearse calibrate"], memory: ["copies", "on the host: rehearse bench-gpu"],
+  communication: ["collectives", "with nccl-tests on this fabric: rehearse calibrate"], memory: ["copies", "on the host: rehearse bench-gpu"],
   input: ["the input pipeline", "by recording a step that loads: rehearse replay"],
   launch: ["steps", "of the job: rehearse calibrate job"], idle: ["steps", "of the job: rehearse calibrate job"], host: ["steps", "of the job: rehearse calibrate job"],
 };

@@ -26,7 +26,7 @@ function row(part, from, total, before) {
       before ? el("i.before", { style: { left: at(before.from), width: at(before.value) } }) : null,
       el("i", { style: { left: at(from), width: `max(1px, ${at(part.time.value)})`, background: colorOf(part.kind) } })),
     el("span.time", {}, quantity(part.time)),
-    el("span.share", {}, before ? `${change >= 0 ? "+" : "−"}${text(Math.abs(change), "s")}` : percent(part.time.value / total)),
+    el("span.share", {}, before ? (Math.abs(change) < total * 1e-6 ? "0\u00a0s" : `${change > 0 ? "+" : "−"}${text(Math.abs(change), "s")}`) : percent(part.time.value / total)),
     note(part));
 }
 
@@ -80,5 +80,5 @@ export function waterfall(data) {
   return section("where", "Where does a step go?",
     `${baseline ? `${quantity(d.step_time)} with the edit, against ${quantity(d.baseline.simulated)} without (outlined): ${signed(d.change)}. ` : ""}${text(total, "s")} along the critical path: ${which(d)}. Shortening anything else gains nothing.${d.command === "plan" ? " Under the best plan." : ""}`,
     el("ul", { class: baseline ? "waterfall both" : "waterfall" }, drawn),
-    el("div.beside", {}, el("div", {}, means(d)), largest(parts, total)));
+    el("div.beside.means", {}, el("div", {}, means(d)), largest(parts, total)));
 }

@@ -37,7 +37,7 @@ export function plan() {
       step_time: q(19 + i * 0.3, "s"), throughput: q(80 - i, "1/s"), mfu: q(0.4, "1"), hfu: q(0.45, "1"),
       memory_per_device: { ...q((70 - i * 3) * 2 ** 30, "B"), fits: true, verdict: "fits", usable: { value: 79.2 * 2 ** 30, unit: "B" }, parts: {} },
       breakdown: { compute: q(15, "s"), exposed_communication: q(2 + i * 0.3, "s"), bubble: q(2, "s"), input: q(0, "s"), launch: q(0, "s"), idle: q(0.02, "s") },
-      path: { ends_on: 0, ranks: 12, steps: 1 }, path_parts: pathParts({ compute: 15, exposed_communication: 2 + i * 0.3, bubble: 2, idle: 0.02 }),
+      path: { ends_on: 0, ranks: 12, steps: 1 }, path_parts: pathParts({ compute: 15, communication: 2 + i * 0.3, bubble: 2, idle: 0.02 }),
       step_from: { recorded: 0, interpolated: 0.75, extrapolated: 0.25, datasheet: 0 },
       cost_per_step: q(3.1 - i * 0.05, "USD"), energy_per_step: q(1e7, "J"), carbon_per_step: null, warnings: [] });
   return { schema: "rehearse/1", command: "plan", candidates_seen: 48210, candidates_per_s: 4100, best, pareto: [best[0], best[3], { ...best[9], plan: { ...best[9].plan, data: 8 } }] };
@@ -104,6 +104,6 @@ export function timeline(count, names = Array.from({ length: 400 }, (_, i) => `k
 export function simulate() {
   return { schema: "rehearse/1", command: "simulate", job: { workload: hostile, ranks: 8, device: "a100", devices: [] }, step_time: q(1, "s"), throughput: q(10, "1/s"),
     breakdown: { compute: q(0.7, "s"), exposed_communication: q(0.3, "s") }, path: { ends_on: 0, ranks: 1, steps: 1 },
-    path_parts: [{ ...pathParts({ compute: 0.7 })[0], ops: [{ name: hostile, time: q(0.5, "s") }] }, pathParts({ exposed_communication: 0.3 })[0]],
+    path_parts: [{ ...pathParts({ compute: 0.7 })[0], ops: [{ name: hostile, time: q(0.5, "s") }] }, pathParts({ communication: 0.3 })[0]],
     step_from: { recorded: 0, interpolated: 0.75, extrapolated: 0.25, datasheet: 0 }, warnings: [`a warning of ${hostile}`], warning_remedies: [`mend ${hostile}`], notes: [] };
 }
