@@ -3,6 +3,7 @@
 
 #include <catch2/catch.hpp>
 
+#include "models/job/usage.h"
 #include "models/step/predict.h"
 #include "models/workload/zoo.h"
 #include "sim/base/yaml.h"
@@ -129,6 +130,9 @@ TEST_CASE("parts of the path are the step exactly, and what each rests on is all
         for (const graph::PathOp& op : part.ops) ops += op.time.value;
         CHECK(ops.s() == Approx(part.time.seconds().s()).epsilon(1e-9));
       }
+      // Without communication the step is no shorter than the rest of the path.
+      CHECK(of_kind(path, PartKind::kCommunication) + of_kind(path, PartKind::kMemory) >=
+            step.breakdown.exposed_communication - step.time.value * 1e-6);
       CHECK((of_kind(path, PartKind::kRecompute) > Seconds::s(0)) ==
             (spec.training.recompute != strategies::Recompute::kNone));
       CHECK((of_kind(path, PartKind::kBubble) > step.time.value * 0.01) ==
@@ -153,17 +157,26 @@ TEST_CASE("one device: its path is what it computes, by kinds of ops") {
   }
 }
 
-TEST_CASE("the bubble of a pipeline is the path through other stages") {
+TEST_CASE("the bubble is what the rank on which the path ends waits for others, but for sends") {
   const cluster::Cluster cluster = cluster_of(1);
   const auto bubble = [&](double batch) {
     const auto [step, path] =
         predicted(spec_of("gpt2_medium", {.global_batch = batch, .microbatch = 1}, {.pipeline = 4}),
                   cluster, Fidelity::kClosed);
     CHECK(path.ranks == 4);
-    return of_kind(path, PartKind::kBubble) / step.time.value;
+    const std::vector<job::Usage> usage = job::usage(step.job, step.lowered, step.timeline);
+    const auto home =
+        std::find(step.lowered.ranks.begin(), step.lowered.ranks.end(), RankId(path.ends_on)) -
+        step.lowered.ranks.begin();
+    const job::Usage& own = usage.at(static_cast<std::size_t>(home));
+    const Seconds waits = own.idle + own.exposed_communication;
+    const Seconds bubble = of_kind(path, PartKind::kBubble);
+    const Seconds error = step.time.value * 1e-6;
+    CHECK(bubble <= waits + error);
+    CHECK(waits - bubble <= of_kind(path, PartKind::kCommunication) + error);
+    return bubble / step.time.value;
   };
-  // (p - 1) / (m + p - 1) of stages that are alike; embedding and head make the ends longer.
-  CHECK(bubble(8) == Approx(3.0 / 11).epsilon(0.35));
+  CHECK(bubble(8) > 0.1);
   CHECK(bubble(64) < bubble(8) / 3);
 }
 
@@ -173,8 +186,6 @@ TEST_CASE("collectives on the path stand by what they are for") {
       predicted(spec_of("gpt2_medium", {.global_batch = 64, .microbatch = 2}, {.tensor = 8}),
                 cluster, Fidelity::kClosed);
   CHECK(has(path, "tensor-parallel all_reduce"));
-  const Seconds communication = of_kind(path, PartKind::kCommunication);
-  CHECK(communication.s() == Approx(step.breakdown.exposed_communication.s()).epsilon(0.02));
 }
 
 TEST_CASE("waiting for samples is a part of its own") {
