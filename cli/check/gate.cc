@@ -273,7 +273,7 @@ std::vector<Warning> warnings_of(const Gate& gate) {
   if (typical > 0.02 && all_ops_slower(gate, typical))
     warnings.push_back(
         {"nearly every op slowed down by as much as the step: a machine does that, not a program",
-         "look at its clocks and what else it does, then record the candidate again"});
+         "look at the machine first, at its clocks and what else it does, and record again"});
   if (b.step_time == c.step_time)
     warnings.push_back(
         {"baseline and candidate have the very same step times, as one recording twice has",

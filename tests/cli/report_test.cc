@@ -107,7 +107,7 @@ TEST_CASE("a change of the page is what the changed job file says") {
 
 TEST_CASE("Chakra jobs have a page too") {
   const Json data =
-      data_of(page_of({"simulate", "--chakra", "examples/chakra/transformer", "--comm-groups", "examples/chakra/transformer.groups.json",
+      data_of(page_of({"simulate", "--chakra", "examples/chakra/transformer", "--ranks", "32",
                        "--cluster", "examples/clusters/dgx_h100_x4.yaml", "--comm-groups",
                        "examples/chakra/transformer.groups.json", "--fidelity", "closed"},
                       "page.html"));
@@ -156,7 +156,8 @@ TEST_CASE("parts of the critical path add up to the step, and so does what they 
        {std::vector<std::string>{"simulate", kJob, "--fidelity", "closed"},
         {"simulate", "examples/jobs/resnet50_fed.yaml", "--fidelity", "closed"},
         {"simulate", "--chakra", "examples/chakra/transformer", "--ranks", "32", "--cluster",
-         "examples/clusters/dgx_h100_x4.yaml"},
+         "examples/clusters/dgx_h100_x4.yaml", "--comm-groups",
+         "examples/chakra/transformer.groups.json", "--fidelity", "closed"},
         {"replay", kExample},
         {"whatif", kExample, "--scale", "kernel:2"}}) {
     INFO(command[0] << " " << command[1]);

@@ -130,9 +130,11 @@ TEST_CASE("parts of the path are the step exactly, and what each rests on is all
         for (const graph::PathOp& op : part.ops) ops += op.time.value;
         CHECK(ops.s() == Approx(part.time.seconds().s()).epsilon(1e-9));
       }
-      // Without communication the step is no shorter than the rest of the path.
-      CHECK(of_kind(path, PartKind::kCommunication) + of_kind(path, PartKind::kMemory) >=
-            step.breakdown.exposed_communication - step.time.value * 1e-6);
+      // Without communication the step is no shorter than the rest of the path, where ranks do not
+      // wait for each other in another order then.
+      if (spec.plan.pipeline == 1)
+        CHECK((of_kind(path, PartKind::kCommunication) + of_kind(path, PartKind::kMemory)).s() >=
+              (step.breakdown.exposed_communication - step.time.value * 1e-6).s());
       CHECK((of_kind(path, PartKind::kRecompute) > Seconds::s(0)) ==
             (spec.training.recompute != strategies::Recompute::kNone));
       CHECK((of_kind(path, PartKind::kBubble) > step.time.value * 0.01) ==
@@ -170,11 +172,11 @@ TEST_CASE("the bubble is what the rank on which the path ends waits for others, 
         step.lowered.ranks.begin();
     const job::Usage& own = usage.at(static_cast<std::size_t>(home));
     const Seconds waits = own.idle + own.exposed_communication;
-    const Seconds bubble = of_kind(path, PartKind::kBubble);
+    const Seconds others = of_kind(path, PartKind::kBubble);
     const Seconds error = step.time.value * 1e-6;
-    CHECK(bubble <= waits + error);
-    CHECK(waits - bubble <= of_kind(path, PartKind::kCommunication) + error);
-    return bubble / step.time.value;
+    CHECK(others.s() <= (waits + error).s());
+    CHECK((waits - others).s() <= (of_kind(path, PartKind::kCommunication) + error).s());
+    return others / step.time.value;
   };
   CHECK(bubble(8) > 0.1);
   CHECK(bubble(64) < bubble(8) / 3);
