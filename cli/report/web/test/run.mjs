@@ -3,7 +3,7 @@
 // REHEARSE is the built program. --update draws the pictures of the documentation anew. Ends with 77,
 // and says why, where something that is needed is missing.
 import assert from "node:assert/strict";
-import { spawnSync } from "node:child_process";
+import { spawn } from "node:child_process";
 import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -33,10 +33,12 @@ function pageOf(name, document, more = {}) {
   writeFileSync(path, template.replace("@DATA@", () => JSON.stringify(data).replaceAll("<", "\\u003c")));
   return path;
 }
-function written(name, ...words) {
+/// What the program writes. Tests beside this one go on meanwhile.
+async function written(name, ...words) {
   const path = join(folder, `${name}.html`);
-  const ran = spawnSync(program, [...words, "--quiet", "--report", path], { cwd: source, stdio: ["ignore", "ignore", "inherit"] });
-  assert.ok(ran.status === 0 || (words[0] === "check" && ran.status === 1), words.join(" "));  // 1: a verdict of fail
+  const ran = spawn(program, [...words, "--quiet", "--report", path], { cwd: source, stdio: ["ignore", "ignore", "inherit"] });
+  const status = await new Promise((done, failed) => ran.on("close", done).on("error", failed));
+  assert.ok(status === 0 || (words[0] === "check" && status === 1), words.join(" "));  // 1: a verdict of fail
   return path;
 }
 
@@ -65,11 +67,11 @@ const seen = (page) => page.evaluate(() => {
 });
 const titles = (page) => page.$$eval("h2", (all) => all.map((h) => h.textContent));
 
-const simulated = written("simulate", "simulate", "examples/jobs/gpt2_xl_mixed.yaml");
-const large = written("large", "simulate", "examples/jobs/gpt_175b.yaml");
+const simulated = await written("simulate", "simulate", "examples/jobs/gpt2_xl_mixed.yaml");
+const large = await written("large", "simulate", "examples/jobs/gpt_175b.yaml");
 const recording = "examples/recordings/three_steps.json";
-const replayed = written("replay", "replay", recording);
-const edited = written("whatif", "whatif", recording, "--scale", "kernel=*gemm*:0.5");
+const replayed = await written("replay", "replay", recording);
+const edited = await written("whatif", "whatif", recording, "--scale", "kernel=*gemm*:0.5");
 
 const tests = {
   async "simulate has the sections of a step, no error and no request"() {
@@ -271,7 +273,7 @@ const tests = {
   },
 
   async "plan and check: what the contract says is shown"() {
-    const plan = await open(pageOf("plan", fixtures.plan()));
+    const plan = await open(pageOf("plans-found", fixtures.plan()));
     assert.deepEqual(await titles(plan), ["Which should I take?", "Where does a step go?", "Does it fit?", "How far from the hardware?", "Why should I believe it?", "Again, please"]);
     assert.equal(await plan.locator(".options tbody tr").count(), 11);  // ten, and one of the front that is not among them
     await close(plan);
@@ -289,7 +291,7 @@ const tests = {
   },
 
   async "pages that the program writes: plan, recommend, check, and jobs beside each other"() {
-    const plan = await open(written("plan", "plan", "examples/jobs/gpt2_xl_search.yaml"));
+    const plan = await open(await written("plan", "plan", "examples/jobs/gpt2_xl_search.yaml"));
     assert.deepEqual((await titles(plan)).slice(0, 2), ["Which should I take?", "Where does a step go?"]);
     assert.match(await plan.textContent("h1"), /gpt2_xl on 8 × a100_sxm4_40.*data \d.*a step/);
     assert.ok(await plan.locator(".options tbody tr").count() >= 10);
@@ -297,7 +299,7 @@ const tests = {
     assert.match(await plan.textContent("#again"), /how fast the search was differs/);
     await close(plan);
 
-    const rent = await open(rented());
+    const rent = await open(await rented());
     assert.deepEqual(await titles(rent), ["Which should I take?", "Why should I believe it?", "Again, please"]);
     assert.match(await rent.textContent("h1"), /mpt_7b on \d+ × .*to the target.*first of \d+ options/);
     assert.match(await rent.textContent("#trust"), /price: .* USD\/h, (as )?of 20\d\d/);
@@ -305,25 +307,25 @@ const tests = {
     await close(rent);
 
     const before = "examples/recordings/gate_before.json", after = "examples/recordings/gate_after.json";
-    const gate = await open(written("gate", "check", "--baseline", before, "--candidate", after));
+    const gate = await open(await written("gate", "check", "--baseline", before, "--candidate", after));
     assert.deepEqual((await titles(gate))[0], "What changed?");
     assert.match(await gate.textContent("[aria-label=Verdicts] tbody"), /step time/);
     assert.ok(await gate.locator("[aria-label^=Ops] tbody tr").count() > 0);
     await close(gate);
     const runs = Array.from({ length: 12 }, (_, i) => (i < 6 ? before : after));
-    const history = await open(written("history", "check", "--history", ...runs));
+    const history = await open(await written("history", "check", "--history", ...runs));
     assert.match(await history.textContent("h1"), /12 runs in 2 segments/);
     assert.doesNotMatch(await history.textContent("h1"), /ops? changed/);
     assert.equal(await history.locator("#changed svg circle").count(), 12);
     assert.equal(await history.locator("[aria-label^=Segments] tbody tr").count(), 2);
     await close(history);
-    const predictions = await open(written("predictions", "check", "--predictions", "examples/recordings"));
+    const predictions = await open(await written("predictions", "check", "--predictions", "examples/recordings"));
     assert.match(await predictions.textContent("[aria-label=Verdicts] tbody"), /three_steps\.json/);
     assert.doesNotMatch(await predictions.textContent("h1"), /ops? changed/);
     await close(predictions);
 
-    for (const path of [written("beside", "simulate", "examples/sharing/bert.yaml", "--beside", "examples/sharing/resnet.yaml"),
-      written("replayed-beside", "replay", recording, "--beside", recording)]) {
+    for (const path of [await written("beside", "simulate", "examples/sharing/bert.yaml", "--beside", "examples/sharing/resnet.yaml"),
+      await written("replayed-beside", "replay", recording, "--beside", recording)]) {
       const page = await open(path);
       assert.equal((await titles(page))[0], "What does each lose?");
       assert.equal(await page.locator("#tenants tbody tr").count(), 2);
@@ -354,7 +356,7 @@ const tests = {
     const text = readFileSync(join(source, "examples/recordings/three_steps.json"), "utf8");
     assert.ok(text.includes('"gemm_128x128"'));
     writeFileSync(recording, text.replaceAll('"gemm_128x128"', name));
-    for (const path of [written("hostile", "replay", recording), pageOf("hostile-check", fixtures.check()),
+    for (const path of [await written("hostile", "replay", recording), pageOf("hostile-check", fixtures.check()),
       pageOf("hostile-simulate", fixtures.simulate(), { answer: fixtures.hostile, timeline: fixtures.timeline(160, [fixtures.hostile]) })]) {
       const page = await open(path);
       assert.equal(await page.evaluate(() => window.hacked), undefined);
@@ -446,7 +448,7 @@ const tests = {
   },
 
   async "all controls are reached by Tab and have names"() {
-    const page = await open(pageOf("recommend", fixtures.recommend(), { timeline: fixtures.timeline(160) }));
+    const page = await open(pageOf("controls", fixtures.recommend(), { timeline: fixtures.timeline(160) }));
     const unnamed = await page.$$eval("button, input, select, canvas, [role=button], [tabindex]", (all) => all.filter((e) =>
       e.tabIndex >= 0 && !e.getAttribute("aria-label") && !e.textContent.trim() && !e.labels?.length && !e.title).map((e) => e.outerHTML.slice(0, 120)));
     assert.deepEqual(unnamed, []);
@@ -555,7 +557,7 @@ async function pictures() {
   });
   await shot(large, "report-memory", "#fit");
   await shot(large, "report-hardware", "#hardware");
-  await shot(rented(), "report-options", "#options");
+  await shot(await rented(), "report-options", "#options");
 }
 
 let failed = 0;
