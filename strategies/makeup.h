@@ -4,6 +4,7 @@
 
 #include <compare>
 #include <cstdint>
+#include <map>
 #include <vector>
 
 #include "strategies/layer_run.h"
@@ -23,6 +24,21 @@ inline constexpr std::uint32_t kComputesNothing = UINT32_MAX;
 struct Makeup {
   std::vector<std::vector<ComputedPiece>> mixtures;  ///< each once
   std::vector<std::uint32_t> mixture_of;  ///< by op, into `mixtures`; or kComputesNothing
+};
+
+class MakeupWriter {
+ public:
+  /// To the op that computing is joined to.
+  void add(std::uint32_t chunk, std::uint32_t layer, const PieceOps& ops);
+  /// What was added is this op of the program; what comes next another's.
+  void end(std::uint32_t op);
+  /// Of a program of so many ops.
+  Makeup take(std::size_t ops);
+
+ private:
+  std::vector<ComputedPiece> open_;
+  std::map<std::vector<ComputedPiece>, std::uint32_t> known_;  ///< to their place in the makeup
+  Makeup makeup_;
 };
 
 }  // namespace rehearse::strategies

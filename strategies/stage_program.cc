@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <array>
-#include <map>
 
 #include <fmt/core.h>
 
@@ -55,6 +54,7 @@ class Writer {
       step();
     }
     if (wrong_) return tl::unexpected(std::move(*wrong_));
+    result_.makeup = makeup_.take(result_.program.ops.size());
     return std::move(result_);
   }
 
@@ -244,18 +244,8 @@ class Writer {
     pending_->device.kernels += piece.device.kernels;
     pending_->device.matrix += piece.device.matrix;
     pending_->device.bytes += piece.device.bytes;
-    made_of(piece, block);
+    makeup_.add(block.chunk, block.layer, piece.ops);
     if (!late_.empty()) flush();  // what comes next waits for the communication beside it too
-  }
-
-  void made_of(const LayerPiece& piece, const Block& block) {
-    const auto known = std::find_if(mixture_.begin(), mixture_.end(), [&](const auto& other) {
-      return other.chunk == block.chunk && other.layer == block.layer && other.ops == piece.ops;
-    });
-    if (known != mixture_.end())
-      ++known->times;
-    else
-      mixture_.push_back({block.chunk, block.layer, piece.ops, 1});
   }
 
   /// Ends the run of computing. From here on `ready_` is what the next op waits for.
@@ -263,12 +253,7 @@ class Writer {
     if (!pending_) return;
     const std::uint32_t op = add(*pending_, ready_);
     pending_.reset();
-    Makeup& makeup = result_.makeup;
-    const auto next = static_cast<std::uint32_t>(makeup.mixtures.size());
-    const auto [known, fresh] = mixtures_.try_emplace(mixture_, next);
-    if (fresh) makeup.mixtures.push_back(mixture_);
-    makeup.mixture_of[op] = known->second;
-    mixture_.clear();
+    makeup_.end(op);
     became_ready({op});
   }
   void became_ready(const Ops& ops) {
@@ -352,7 +337,6 @@ class Writer {
     std::sort(after.begin(), after.end());
     graph::Program& program = result_.program;
     program.ops.push_back(op);
-    result_.makeup.mixture_of.push_back(kComputesNothing);
     program.dependencies.insert(program.dependencies.end(), after.begin(), after.end());
     program.first_dependency.push_back(static_cast<std::uint32_t>(program.dependencies.size()));
     return static_cast<std::uint32_t>(program.ops.size() - 1);
@@ -492,14 +476,13 @@ class Writer {
   std::vector<PricedChunk> chunks_;
   std::optional<Error> wrong_;
 
-  std::optional<ProgramOp> pending_;                              // a run of computing
-  std::vector<ComputedPiece> mixture_;                            // that it consists of
-  std::map<std::vector<ComputedPiece>, std::uint32_t> mixtures_;  // to their place in the makeup
-  Ops ready_;                                                     // what the next op waits for
-  Ops late_;            // what the one after that waits for, too
-  Ops fetched_;         // of the next block
-  Ops deferred_;        // so far
-  Ops after_deferred_;  // the op before, where it is deferred
+  std::optional<ProgramOp> pending_;  // a run of computing
+  MakeupWriter makeup_;               // what they consist of
+  Ops ready_;                         // what the next op waits for
+  Ops late_;                          // what the one after that waits for, too
+  Ops fetched_;                       // of the next block
+  Ops deferred_;                      // so far
+  Ops after_deferred_;                // the op before, where it is deferred
   bool first_ = true;
   std::uint32_t step_ = 0;
   std::uint32_t exchanges_ = 0;  // with servers, in this step

@@ -3,75 +3,11 @@
 // REHEARSE is the built program. --update draws the pictures of the documentation anew. Ends with 77,
 // and says why, where something that is needed is missing.
 import assert from "node:assert/strict";
-import { spawn } from "node:child_process";
-import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { fileURLToPath } from "node:url";
 import * as fixtures from "./fixtures.mjs";
-
-const skip = (why) => {
-  console.log(`skipped: ${why}`);
-  process.exit(77);
-};
-const chromiumAt = ["/usr/bin/chromium", "/usr/bin/chromium-browser"].find((path) => existsSync(path));
-if (!chromiumAt) skip("no chromium (apt install chromium)");
-const playwright = await import("playwright-core").catch(() => skip("no playwright-core (npm ci in cli/report/web)"));
-
-const source = fileURLToPath(new URL("../../../../", import.meta.url));
-const program = process.argv[2] ?? join(source, "build/release/rehearse");
-const update = process.argv.includes("--update");
-const template = readFileSync(fileURLToPath(new URL("../../page.html", import.meta.url)), "utf8");
-const folder = mkdtempSync(join(tmpdir(), "rehearse-report-"));
-const browser = await playwright.chromium.launch({ executablePath: chromiumAt, args: ["--no-sandbox", "--disable-gpu"] });
-
-/// A page of what the program would have written: its template around this document.
-function pageOf(name, document, more = {}) {
-  const path = join(folder, `${name}.html`);
-  const data = { answer: `The answer of ${name}`, document, timeline: null, memory: null, roofline: null, gains: null, accuracy: [],
-    reproduce: { command: `rehearse ${document.command}`, version: "rehearse 0", inputs: [] }, ...more };
-  writeFileSync(path, template.replace("@DATA@", () => JSON.stringify(data).replaceAll("<", "\\u003c")));
-  return path;
-}
-/// What the program writes. Tests beside this one go on meanwhile.
-async function written(name, ...words) {
-  const path = join(folder, `${name}.html`);
-  const ran = spawn(program, [...words, "--quiet", "--report", path], { cwd: source, stdio: ["ignore", "ignore", "inherit"] });
-  const status = await new Promise((done, failed) => ran.on("close", done).on("error", failed));
-  assert.ok(status === 0 || (words[0] === "check" && status === 1), words.join(" "));  // 1: a verdict of fail
-  return path;
-}
-
-const rented = () => written("rent", "recommend", "examples/jobs/mpt_7b_rent.yaml", "--deadline", "30 days");
-
-/// Opens a page; fails the test on an error in it, or where it asks for anything but itself.
-async function open(path, options = {}) {
-  const page = await browser.newPage({ viewport: { width: 1280, height: 900 }, colorScheme: "light", ...options });
-  page.faults = [];
-  page.on("console", (message) => ["error", "warning"].includes(message.type()) && page.faults.push(message.text()));
-  page.on("pageerror", (error) => page.faults.push(error.message));
-  page.on("request", (request) => request.url() !== `file://${path}` && page.faults.push(`asked for ${request.url()}`));
-  await page.goto(`file://${path}`);
-  await page.waitForSelector("h1");
-  await settled(page);
-  return page;
-}
-const settled = (page) => page.evaluate(() => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(() => setTimeout(done, 20)))));
-async function close(page) {
-  assert.deepEqual(page.faults, [], "errors in the console, or requests");
-  await page.close();
-}
-const seen = (page) => page.evaluate(() => {
-  const { state } = document.querySelector(".lanes canvas").rehearse;
-  return { from: state.from, to: state.to, chosen: state.chosen, links: state.links.length, top: state.top };
-});
-const titles = (page) => page.$$eval("h2", (all) => all.map((h) => h.textContent));
-
-const simulated = await written("simulate", "simulate", "examples/jobs/gpt2_xl_mixed.yaml");
-const large = await written("large", "simulate", "examples/jobs/gpt_175b.yaml");
-const recording = "examples/recordings/three_steps.json";
-const replayed = await written("replay", "replay", recording);
-const edited = await written("whatif", "whatif", recording, "--scale", "kernel=*gemm*:0.5");
+import { browser, close, edited, folder, large, open, pageOf, recording, rented, replayed, seen, settled, simulated, source, titles, written } from "./pages.mjs";
+import { pictures } from "./pictures.mjs";
 
 const tests = {
   async "simulate has the sections of a step, no error and no request"() {
@@ -534,35 +470,9 @@ const tests = {
   },
 };
 
-/// The pictures of the documentation.
-async function pictures() {
-  const images = join(source, "docs/images");
-  mkdirSync(images, { recursive: true });
-  const shot = async (path, name, selector, options = {}, before = async () => {}) => {
-    const page = await open(path, { viewport: { width: 1080, height: 900 }, ...options });
-    await before(page);
-    await settled(page);
-    await page.locator(selector).first().screenshot({ path: join(images, `${name}.png`) });
-    await close(page);
-  };
-  await shot(large, "report-answer", "header");
-  await shot(large, "report-where", "#where");
-  await shot(large, "report-help", "#help");
-  await shot(simulated, "report-timeline", "#when", { colorScheme: "dark" }, async (page) => {
-    await page.locator(".lanes canvas").focus();
-    await page.fill("#timeline-search", "gradients");
-    await page.press("#timeline-search", "Enter");
-    await page.fill("#timeline-search", "");
-    for (let i = 0; i < 3; ++i) await page.locator("button[title='zoom out']").click();
-  });
-  await shot(large, "report-memory", "#fit");
-  await shot(large, "report-hardware", "#hardware");
-  await shot(await rented(), "report-options", "#options");
-}
-
 let failed = 0;
 try {
-  if (update) await pictures();
+  if (process.argv.includes("--update")) await pictures();
   else {
     const run = async ([name, test]) => {
       const from = Date.now();
