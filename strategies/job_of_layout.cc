@@ -68,9 +68,17 @@ void add_servers(Job& job, const Layout& layout, const Prices& prices, const Job
 }  // namespace
 
 Result<Job> job_of(const Layout& layout, const Prices& prices, const JobOptions& options) {
+  Result<ExplainedJob> explained = explained_job_of(layout, prices, options);
+  if (!explained) return forward(explained);
+  return std::move(explained->job);
+}
+
+Result<ExplainedJob> explained_job_of(const Layout& layout, const Prices& prices,
+                                      const JobOptions& options) {
   const Result<std::vector<Crossing>> crossings = crossings_of(layout);
   if (!crossings) return forward(crossings);
-  Job job;
+  ExplainedJob explained;
+  Job& job = explained.job;
   const std::uint32_t ranks = layout.ranks();
   job.program_of.resize(ranks);
   job.groups_of.resize(ranks);
@@ -85,13 +93,14 @@ Result<Job> job_of(const Layout& layout, const Prices& prices, const JobOptions&
           stage_program(layout, s, *crossings, prices.of_kind(kind), options, job.names);
       if (!one) return forward(one);
       add_program(job, std::move(one->program), prices, kind, own);
+      explained.origins.push_back({s, kind, std::move(one->makeup), one->groups});
       program = std::move(*one);
     }
     for (const GroupKind kind : program->groups) add_groups(job, stage, kind);
     add_peers(job, layout, stage, program->stages);
   }
   if (layout.servers) add_servers(job, layout, prices, options);
-  return job;
+  return explained;
 }
 
 }  // namespace rehearse::strategies

@@ -1,7 +1,6 @@
 #include "strategies/layer_run.h"
 
 #include <algorithm>
-#include <span>
 #include <utility>
 
 namespace rehearse::strategies {
@@ -13,10 +12,22 @@ using workload::Pass;
 
 namespace {
 
-enum class Which : std::uint8_t { kAll, kWithoutWeights, kWeights };
+bool takes_part(const Op& op, TakesPart which) {
+  return which == TakesPart::kAll || op.weight_gradient == (which == TakesPart::kWeights);
+}
 
-bool takes_part(const Op& op, Which which) {
-  return which == Which::kAll || op.weight_gradient == (which == Which::kWeights);
+const std::vector<Op>& phase_of(const Layer& layer, LayerPhase phase) {
+  switch (phase) {
+    case LayerPhase::kForward:
+      return layer.forward;
+    case LayerPhase::kBackward:
+      return layer.backward;
+    case LayerPhase::kRecompute:
+      return layer.recompute;
+    case LayerPhase::kOptimizer:
+      break;
+  }
+  return layer.step;
 }
 
 bool multiplies_matrices(workload::OpKind kind) {
@@ -24,9 +35,10 @@ bool multiplies_matrices(workload::OpKind kind) {
   return kind == OpKind::kGemm || kind == OpKind::kConvolution || kind == OpKind::kAttention;
 }
 
-/// Adds ops of a phase to a run.
-void add_phase(LayerRun& run, std::span<const Op> ops, Which which, const Price& price,
-               Seconds host_per_kernel) {
+/// Adds ops of a phase, from the `first` on, to a run.
+void add_phase(LayerRun& run, const Layer& layer, LayerPhase phase, TakesPart which,
+               const Price& price, Seconds host_per_kernel, std::size_t first = 0) {
+  const std::vector<Op>& ops = phase_of(layer, phase);
   Seconds sum = Seconds::s(0);  // of kernels
   double kernels = 0;
   struct OnDevice {
@@ -36,7 +48,8 @@ void add_phase(LayerRun& run, std::span<const Op> ops, Which which, const Price&
   std::vector<OnDevice> times;  // of pieces that compute on the device
   bool beside = false;
   bool open = false;  // the last piece may go on
-  for (const Op& op : ops) {
+  for (std::size_t i = first; i < ops.size(); ++i) {
+    const Op& op = ops[i];
     if (!takes_part(op, which)) continue;
     if (op.communicates()) {
       run.pieces.push_back({.communication = &op});
@@ -50,8 +63,12 @@ void add_phase(LayerRun& run, std::span<const Op> ops, Which which, const Price&
     if (!goes_on) {
       open = !beside && !run.pieces.empty();
       beside = false;
-      run.pieces.push_back({.host = op.host});
+      run.pieces.push_back(
+          {.host = op.host,
+           .ops = {.phase = phase, .which = which, .first = static_cast<std::uint32_t>(i)}});
     }
+    PieceOps& made_of = run.pieces.back().ops;
+    made_of.count = static_cast<std::uint32_t>(i) + 1 - made_of.first;
     if (op.host) {
       run.pieces.back().time += Picoseconds::from(time);
       continue;
@@ -76,23 +93,33 @@ void add_phase(LayerRun& run, std::span<const Op> ops, Which which, const Price&
 
 }  // namespace
 
+std::vector<const Op*> ops_of(const Layer& layer, const PieceOps& ops) {
+  std::vector<const Op*> list;
+  const std::vector<Op>& phase = phase_of(layer, ops.phase);
+  for (std::size_t i = ops.first; i < std::size_t{ops.first} + ops.count; ++i)
+    if (takes_part(phase[i], ops.which)) list.push_back(&phase[i]);
+  return list;
+}
+
 LayerRun layer_run(const Layer& layer, Pass pass, Split split, const Price& price,
                    Seconds host_per_kernel) {
   LayerRun run;
   switch (pass) {
     case Pass::kForward:
-      add_phase(run, layer.forward, Which::kAll, price, host_per_kernel);
+      add_phase(run, layer, LayerPhase::kForward, TakesPart::kAll, price, host_per_kernel);
       break;
     case Pass::kBackward:
-      if (!split.recompute) add_phase(run, layer.recompute, Which::kAll, price, host_per_kernel);
-      add_phase(run, layer.backward, split.weights ? Which::kWithoutWeights : Which::kAll, price,
+      if (!split.recompute)
+        add_phase(run, layer, LayerPhase::kRecompute, TakesPart::kAll, price, host_per_kernel);
+      add_phase(run, layer, LayerPhase::kBackward,
+                split.weights ? TakesPart::kWithoutWeights : TakesPart::kAll, price,
                 host_per_kernel);
       break;
     case Pass::kBackwardWeights:
-      add_phase(run, layer.backward, Which::kWeights, price, host_per_kernel);
+      add_phase(run, layer, LayerPhase::kBackward, TakesPart::kWeights, price, host_per_kernel);
       break;
     case Pass::kRecompute:
-      add_phase(run, layer.recompute, Which::kAll, price, host_per_kernel);
+      add_phase(run, layer, LayerPhase::kRecompute, TakesPart::kAll, price, host_per_kernel);
       break;
   }
   return run;
@@ -105,8 +132,8 @@ LayerStep layer_step(const Layer& layer, const Price& price, Seconds host_per_ke
   LayerStep step;
   for (auto op = layer.step.begin(); op != rest; ++op)
     step.deferred.pieces.push_back({.communication = &*op});
-  add_phase(step.rest, std::span<const Op>(rest, layer.step.end()), Which::kAll, price,
-            host_per_kernel);
+  add_phase(step.rest, layer, LayerPhase::kOptimizer, TakesPart::kAll, price, host_per_kernel,
+            static_cast<std::size_t>(rest - layer.step.begin()));
   return step;
 }
 

@@ -2,6 +2,9 @@
 // communications stand.
 #pragma once
 
+#include <compare>
+#include <cstdint>
+#include <string_view>
 #include <vector>
 
 #include "models/workload/layout.h"
@@ -11,12 +14,32 @@
 
 namespace rehearse::strategies {
 
+/// What ops of a layer are for.
+enum class LayerPhase : std::uint8_t { kForward, kBackward, kRecompute, kOptimizer };
+inline constexpr std::string_view kLayerPhaseNames[] = {"forward", "backward", "recompute",
+                                                        "optimizer"};
+
+/// Which of a phase's ops take part in a pass.
+enum class TakesPart : std::uint8_t { kAll, kWithoutWeights, kWeights };
+
+/// Ops of a layer that are one piece of computing: `count` of a phase from `first` on, and of these
+/// those that take part.
+struct PieceOps {
+  LayerPhase phase = LayerPhase::kForward;
+  TakesPart which = TakesPart::kAll;
+  std::uint32_t first = 0, count = 0;
+  friend auto operator<=>(const PieceOps&, const PieceOps&) = default;
+};
+/// REQUIRES: `ops` of a run of this layer. Valid as long as the layer.
+std::vector<const workload::Op*> ops_of(const workload::Layer& layer, const PieceOps& ops);
+
 struct LayerPiece {
   /// Absent: computing for `time`.
   const workload::Op* communication = nullptr;
   bool host = false;  ///< computing on the processor of the host
   Picoseconds time{0};
   graph::DeviceWork device = {};
+  PieceOps ops = {};  ///< of computing
 };
 
 /// The first op, and one behind a communication that others run beside, are pieces of their own;

@@ -26,6 +26,7 @@ namespace {
 struct Block {
   const LayerRun* run;
   NameId name;
+  std::uint32_t chunk, layer;
 };
 
 class Writer {
@@ -53,6 +54,7 @@ class Writer {
       step();
     }
     if (wrong_) return tl::unexpected(std::move(*wrong_));
+    result_.makeup = makeup_.take(result_.program.ops.size());
     return std::move(result_);
   }
 
@@ -123,7 +125,8 @@ class Writer {
       const auto add = [&](std::size_t l, Pass pass, std::string_view what) {
         std::vector<Block>& blocks = chunks_[c].of_pass[static_cast<std::size_t>(pass)];
         const Block block{&runs_[c][kPasses * l + static_cast<std::size_t>(pass)],
-                          names_.intern(fmt::format("{} {}", layers[l].name, what))};
+                          names_.intern(fmt::format("{} {}", layers[l].name, what)),
+                          static_cast<std::uint32_t>(c), static_cast<std::uint32_t>(l)};
         blocks.insert(blocks.end(), layers[l].count, block);
       };
       for (std::size_t l = 0; l < layers.size(); ++l) add(l, Pass::kForward, "forward");
@@ -203,7 +206,7 @@ class Writer {
     }
     for (; i < pieces.size(); ++i) {
       if (!pieces[i].communication)
-        compute(pieces[i], block.name);
+        compute(pieces[i], block);
       else if (!concerns_others(*pieces[i].communication))
         continue;
       else if (is_prefetched(pieces[i]))
@@ -229,18 +232,19 @@ class Writer {
         fetched_.push_back(add(*piece.communication, begin));
   }
 
-  void compute(const LayerPiece& piece, NameId name) {
+  void compute(const LayerPiece& piece, const Block& block) {
     const Task task = piece.host ? Task::kHost : Task::kCompute;
     after_deferred_.clear();
     if (pending_ && pending_->task != task) flush();
     if (!pending_) {
-      pending_ = ProgramOp{.name = name, .task = task};
+      pending_ = ProgramOp{.name = block.name, .task = task};
       pending_->duration = Picoseconds(0);
     }
     *pending_->duration += piece.time;
     pending_->device.kernels += piece.device.kernels;
     pending_->device.matrix += piece.device.matrix;
     pending_->device.bytes += piece.device.bytes;
+    makeup_.add(block.chunk, block.layer, piece.ops);
     if (!late_.empty()) flush();  // what comes next waits for the communication beside it too
   }
 
@@ -249,6 +253,7 @@ class Writer {
     if (!pending_) return;
     const std::uint32_t op = add(*pending_, ready_);
     pending_.reset();
+    makeup_.end(op);
     became_ready({op});
   }
   void became_ready(const Ops& ops) {
@@ -424,7 +429,8 @@ class Writer {
     for (std::size_t c = 0; c < chunks_.size(); ++c)
       for (std::size_t l = 0; l < chunks_[c].steps.size(); ++l)
         blocks.insert(blocks.end(), stage_.chunks[c].layers[l].count,
-                      {&chunks_[c].steps[l].rest, name});
+                      {&chunks_[c].steps[l].rest, name, static_cast<std::uint32_t>(c),
+                       static_cast<std::uint32_t>(l)});
     for (std::size_t b = 0; b < blocks.size(); ++b) {
       if (b == 0 && blocks[b].run->prefetches) {
         flush();
@@ -471,6 +477,7 @@ class Writer {
   std::optional<Error> wrong_;
 
   std::optional<ProgramOp> pending_;  // a run of computing
+  MakeupWriter makeup_;               // what they consist of
   Ops ready_;                         // what the next op waits for
   Ops late_;                          // what the one after that waits for, too
   Ops fetched_;                       // of the next block

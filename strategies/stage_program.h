@@ -8,12 +8,14 @@
 #include "sim/graph/job.h"
 #include "strategies/boundaries.h"
 #include "strategies/job_of_layout.h"
+#include "strategies/makeup.h"
 #include "strategies/stage_groups.h"
 
 namespace rehearse::strategies {
 
 struct StageProgram {
   graph::Program program;
+  Makeup makeup;                  ///< of its ops
   std::vector<GroupKind> groups;  ///< by the number that the program uses
   /// That it exchanges with; their ranks are its peers, and behind them the servers.
   std::vector<std::uint32_t> stages;

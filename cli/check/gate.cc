@@ -281,14 +281,15 @@ std::string what_lacks(const compare::Run& b, const compare::Run& c,
 }
 
 /// What a reader should know beside the verdict.
-std::vector<std::string> warnings_of(const Gate& gate) {
-  std::vector<std::string> warnings;
+std::vector<Warning> warnings_of(const Gate& gate) {
+  std::vector<Warning> warnings;
   const compare::Run &b = gate.input.baseline, &c = gate.input.candidate;
   for (const compare::Run* run : {&b, &c})
     if (run->incomplete)
       warnings.push_back(
-          fmt::format("{} lacks records: it is judged by the {} before the first gap", run->source,
-                      counted(run->steps(), "step")));
+          {fmt::format("{} lacks records: it is judged by the {} before the first gap", run->source,
+                       counted(run->steps(), "step")),
+           "record the run again to its end"});
   const auto mean = [](const std::vector<double>& steps) {
     double sum = 0;
     for (const double s : steps) sum += s;
@@ -297,27 +298,31 @@ std::vector<std::string> warnings_of(const Gate& gate) {
   const double typical = gate.comparison.quantities.front().effect.change;
   const double all = mean(c.step_time) / mean(b.step_time) - 1;
   if (all > 0.03 && all - typical > 0.03)
-    warnings.push_back(fmt::format(
-        "the mean over all steps changed by {}, the typical step by {}: the candidate has slow "
-        "steps that the typical step leaves out",
-        signed_percent(all), signed_percent(typical)));
+    warnings.push_back(
+        {fmt::format("the mean over all steps changed by {}, the typical step by {}: the candidate "
+                     "has slow steps that the typical step leaves out",
+                     signed_percent(all), signed_percent(typical)),
+         "record more steps, and look at the slow ones: rehearse inspect"});
   if (typical > 0.02 && all_ops_slower(gate, typical))
     warnings.push_back(
-        "nearly every op slowed down by as much as the step: look at the machine first, at its "
-        "clocks and what else it does");
+        {"nearly every op slowed down by as much as the step: a machine does that, not a program",
+         "look at the machine first, at its clocks and what else it does, and record again"});
   if (b.step_time == c.step_time && !gate.input.begins)
     warnings.push_back(
-        "baseline and candidate have the very same step times, as one recording twice has");
+        {"baseline and candidate have the very same step times, as one recording twice has",
+         "give the recording of the candidate's own run"});
   if (b.steps_from != c.steps_from)
     warnings.push_back(
-        fmt::format("steps are told by {} in the baseline and by {} in the "
-                    "candidate: they may not be the same",
-                    b.steps_from, c.steps_from));
+        {fmt::format("steps are told by {} in the baseline and by {} in the candidate: they may "
+                     "not be the same",
+                     b.steps_from, c.steps_from),
+         "mark the steps of both runs the same way"});
   if (gate.comparison.same_shapes < 0.5)
     warnings.push_back(
-        fmt::format("{:.0f} % of the time of operators has other input shapes than the baseline: "
-                    "another batch or sequence is another job",
-                    (1 - gate.comparison.same_shapes) * 100));
+        {fmt::format("{:.0f} % of the time of operators has other input shapes than the baseline: "
+                     "another batch or sequence is another job",
+                     (1 - gate.comparison.same_shapes) * 100),
+         "record the baseline again with the candidate's batch and sequence"});
   return warnings;
 }
 

@@ -11,6 +11,7 @@
 #include "cost/step_account.h"
 #include "profiler/compare/compare_runs.h"
 #include "sim/base/estimate.h"
+#include "sim/base/warning.h"
 
 namespace rehearse::cli {
 
@@ -50,7 +51,7 @@ struct Gate {
   std::optional<GateCost> cost;
   std::vector<Judged> limits;
   CheckFindings findings;
-  std::vector<std::string> warnings;  ///< what to know before trusting it
+  std::vector<Warning> warnings;  ///< what to know before trusting it
   std::string lacks;  ///< why no verdict holds, of recordings without all records; else empty
 };
 

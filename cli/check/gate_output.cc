@@ -5,6 +5,7 @@
 #include <fmt/core.h>
 
 #include "cli/output/json.h"
+#include "cli/output/warnings.h"
 #include "sim/base/text.h"
 
 namespace rehearse::cli {
@@ -240,8 +241,8 @@ std::string gate_markdown(const Gate& gate) {
   text += fmt::format("\n{} against {} steps; {:.0f} % of the time of ops has a counterpart.\n",
                       counted(gate.input.candidate.steps(), "step"), gate.input.baseline.steps(),
                       gate.comparison.matched_share * 100);
-  for (const std::string& warning : gate.warnings)
-    text += fmt::format("\nNote: {}.\n", markdown_text(warning));
+  for (const Warning& warning : gate.warnings)
+    text += fmt::format("\nNote: {}.\n", markdown_text(to_string(warning)));
   return text;
 }
 
@@ -319,7 +320,7 @@ void add_gate(const Gate& gate, Json& json) {
     if (!op.renamed.empty()) one["renamed"] = op.renamed;
     json["ops"].push_back(std::move(one));
   }
-  json["warnings"] = gate.warnings;
+  put_warnings(json, gate.warnings);
 }
 
 Table history_table(const History& history) { return history_rows(history, as_it_is); }

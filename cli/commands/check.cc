@@ -300,7 +300,7 @@ Result<Exit> run(const Options& options, const Globals& globals) {
                                     .begins = begins});
     if (!judged) return forward(judged);
     gate = std::move(*judged);
-    for (const std::string& warning : gate->warnings) globals.warn(warning);
+    for (const Warning& warning : gate->warnings) globals.warn(to_string(warning));
   }
   std::optional<History>& history = background.history;
   CheckFindings findings;

@@ -47,7 +47,7 @@ Result<Exit> run(const Options& options, const Globals& globals) {
 Result<Exit> run_predict(const MigQuestion& question, const Globals& globals) {
   const Result<MigAnswer> answer = predict_slices(question);
   if (!answer) return forward(answer);
-  for (const std::string& warning : answer->warnings) globals.warn(warning);
+  for (const Warning& warning : answer->warnings) globals.warn(to_string(warning));
   const Formats formats = {.text = [&] { return slices_text(*answer); },
                            .json = [&] { return slices_json(*answer); },
                            .table = [&] { return slices_table(*answer); }};

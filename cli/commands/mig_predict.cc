@@ -2,6 +2,7 @@
 
 #include <fmt/core.h>
 
+#include "cli/output/warnings.h"
 #include "sim/base/text.h"
 
 namespace rehearse::cli {
@@ -50,7 +51,7 @@ Json slices_json(const MigAnswer& answer) {
                               {"instances", profile.max_instances},
                               {"points", std::move(points)}});
   }
-  json["warnings"] = answer.warnings;
+  put_warnings(json, answer.warnings);
   return json;
 }
 

@@ -243,7 +243,7 @@ Result<Exit> run(const PlanOptions& options, const Globals& globals, SharedWork&
   if (!options.perfetto.empty())
     if (Status ok = draw_job(options.perfetto, best.job, best.lowered, best.timeline); !ok)
       return forward(ok);
-  for (const std::string& warning : planned.best.front().step.warnings) globals.warn(warning);
+  for (const Warning& warning : best.warnings) globals.warn(to_string(warning));
   if (!options.report.empty()) {
     const Result<ReportDetails> details =
         step_details(planned.best.front(), options.job_file, globals);

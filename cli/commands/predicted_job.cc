@@ -4,6 +4,8 @@
 
 #include "cli/config/job_account.h"
 #include "models/step/devices.h"
+#include "models/step/path_parts.h"
+#include "sim/base/check.h"
 #include "strategies/lay_out.h"
 #include "strategies/memory_savers.h"
 
@@ -29,12 +31,16 @@ PredictedJob predicted_job(JobFile file, step::Step step, step::Fidelity fidelit
   const std::size_t devices = file.cluster.devices().size();
   if (step.layout.ranks() < devices)
     step.warnings.push_back(
-        fmt::format("{} of {} devices have nothing to do", devices - step.layout.ranks(), devices));
+        {fmt::format("{} of {} devices have nothing to do", devices - step.layout.ranks(), devices),
+         "raise `data` of the plan until its degrees multiply to all devices, or rent fewer"});
   cost::StepAccount account = account_of_step(file, step);
   std::vector<std::string> remedies = remedies_of(file.spec, step, file.cluster);
   const std::optional<double> steps = steps_to(file.target, step.layout);
-  return PredictedJob{std::move(file), std::move(step),     std::move(account),
-                      fidelity,        std::move(remedies), steps};
+  // What was predicted has devices and programs.
+  Result<graph::PathParts> path = step::path_parts(file.spec, file.cluster, step);
+  REHEARSE_CHECK(path.has_value(), "the path of a predicted step has parts");
+  return PredictedJob{std::move(file),     std::move(step), std::move(account), fidelity,
+                      std::move(remedies), steps,           std::move(*path)};
 }
 
 }  // namespace rehearse::cli

@@ -92,7 +92,7 @@ Result<Exit> run(const Options& options, const Globals& globals) {
       *wish, *offers, job->evaluator(), globals.thread_count(), globals.progress_of("recommend"));
   if (!found) return forward(found);
   const Recommended recommended{*job, *wish, std::move(*found)};
-  for (const std::string& warning : warnings_of(recommended)) globals.warn(warning);
+  for (const Warning& warning : warnings_of(recommended)) globals.warn(to_string(warning));
   if (Status ok = write_report(options.report, recommend_json(recommended),
                                {.inputs = {options.job}, .suites = {"withheld/all"}});
       !ok)

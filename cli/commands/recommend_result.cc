@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include "cli/commands/step_result.h"
+#include "cli/output/warnings.h"
 #include "sim/base/text.h"
 
 namespace rehearse::cli {
@@ -146,7 +147,14 @@ Json option_json(const Recommended& r, const Option& o) {
                        : Json{};
   json["carbon"] = carbon_json(a.carbon);
   if (o.evaluation) {
-    json["step_time"] = json_predicted(o.evaluation->job.step);
+    const Estimate<Seconds>& step = o.evaluation->job.step;
+    const double samples = r.job.samples_per_step(o.evaluation->detail);
+    json["step_time"] = json_predicted(step);
+    json["throughput"] = json_predicted(
+        Estimate<double>{samples / step.value.s(), samples / step.high.s(),
+                         samples / std::max(step.low.s(), 1e-12), step.provenance},
+        "1/s");
+    json["memory_per_device"] = memory_json(r.job.memory(o.evaluation->detail));
     Json stalls = Json::object();
     for (const NamedStall& stall : stalls_of(o))
       if (stall.time)
@@ -220,25 +228,33 @@ std::vector<std::string> why_of(const Recommended& r) {
   return lines;
 }
 
-std::vector<std::string> warnings_of(const Recommended& r) {
+std::vector<Warning> warnings_of(const Recommended& r) {
   const Option& best = r.found.options.front();
-  std::vector<std::string> lines;
+  std::vector<Warning> lines;
   if (!r.wish.deadline && !r.wish.budget)
-    lines.push_back("neither --deadline nor --budget is given: the cheapest may take long");
+    lines.push_back({"neither --deadline nor --budget is given: the cheapest may take long",
+                     "give one, such as --deadline '5 days'"});
   const cost::JobAccount& a = best.account;
   if (r.wish.deadline && a.time.high > *r.wish.deadline)
-    lines.push_back("the upper end of its time is behind the deadline");
+    lines.push_back({"the upper end of its time is behind the deadline",
+                     "take an option whose whole interval meets it, or narrow the interval: "
+                     "rehearse calibrate job on measured steps"});
   if (r.wish.budget && a.money && a.money->high > *r.wish.budget)
-    lines.push_back("the upper end of its cost is above the budget");
+    lines.push_back({"the upper end of its cost is above the budget",
+                     "take an option whose whole interval meets it, or narrow the interval: "
+                     "rehearse calibrate job on measured steps"});
   const cost::Place& place = r.wish.place;
   const cost::PriceBook& book = place.prices ? *place.prices : cost::PriceBook::shipped();
   if (const auto price = book.quote(best.instance, place.region, place.market);
       price && place.today)
     if (const auto old = cost::stale(*price, *place.today))
-      lines.push_back(fmt::format("the price of {} is {}", best.instance, *old));
+      lines.push_back({fmt::format("the price of {} is {}", best.instance, *old),
+                       "give the price of today: --prices FILE"});
   if (!best.evaluation) return lines;
   if (!best.evaluation->stalls.input)
-    lines.push_back("input and fetch stalls are not known: the job does not say how it is fed");
+    lines.push_back({"input and fetch stalls are not known: the job does not say how it is fed",
+                     "describe the pipeline that feeds it in a file, and name it as `input` of the "
+                     "job"});
   return lines;
 }
 
@@ -264,7 +280,7 @@ Json recommend_json(const Recommended& r) {
                     {"ruled_out", r.found.bounded},
                     {"impossible", r.found.impossible},
                     {"why_impossible", r.found.why_impossible}};
-  json["warnings"] = warnings_of(r);
+  put_warnings(json, warnings_of(r));
   return json;
 }
 

@@ -8,6 +8,7 @@
 #include "cli/output/table.h"
 #include "cli/recommending/evaluate.h"
 #include "cost/recommend.h"
+#include "sim/base/warning.h"
 
 namespace rehearse::cli {
 
@@ -21,7 +22,7 @@ struct Recommended {
 /// Why the first option, against the others; one line each.
 std::vector<std::string> why_of(const Recommended& r);
 /// What of the first option limits it: the ends of its intervals, a stale price, what is not known.
-std::vector<std::string> warnings_of(const Recommended& r);
+std::vector<Warning> warnings_of(const Recommended& r);
 
 std::string recommend_text(const Recommended& r);
 Json recommend_json(const Recommended& r);

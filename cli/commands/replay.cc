@@ -8,6 +8,7 @@
 #include "cli/commands/recorded_beside.h"
 #include "cli/commands/recorded_slice.h"
 #include "cli/commands/replay_job.h"
+#include "cli/commands/replay_path.h"
 #include "cli/commands/share_options.h"
 #include "cli/output/color.h"
 #include "cli/output/result.h"
@@ -81,6 +82,10 @@ Json to_json(const ReplayJob& job, const Findings& findings) {
   json["breakdown"] = json_breakdown(replay::break_down(run.graph, run.timeline), step);
   json["critical_path"] =
       json_critical_path(replay::find_critical_path(run.graph, run.timeline, 200), step);
+  const graph::PathParts path = path_parts(job, run, step);
+  json["path"] = json_path(path);
+  json["path_parts"] = json_path_parts(path);
+  json["step_from"] = json_provenance(path.shares_by_provenance());
   json["advice"] = Json::array();
   for (const replay::Advice& a : findings.advice)
     json["advice"].push_back({{"edit", a.edit},

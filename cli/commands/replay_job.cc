@@ -13,8 +13,10 @@
 #include "cli/report/timeline_sheet.h"
 #include "profiler/ingest/input.h"
 #include "profiler/replay/takes.h"
+#include "profiler/trace/remedies.h"
 #include "sim/base/file.h"
 #include "sim/base/text.h"
+#include "sim/base/warning.h"
 #include "sim/engine/engine.h"
 
 namespace rehearse::cli {
@@ -85,8 +87,10 @@ Result<InputTrace> load_trace(const ReplayRequest& request, const Globals& globa
   if (Status ok = keep_ranks(*input.trace, request.ranks); !ok) return forward(ok);
   for (const trace::Problem& problem : input.trace->problems.list())
     if (trace::info(problem.kind).severity > trace::Severity::kInfo)
-      globals.warn(fmt::format("{} ({} times; first at {}): {}", trace::info(problem.kind).name,
-                               problem.count, problem.first, trace::info(problem.kind).meaning));
+      globals.warn(to_string(
+          Warning{fmt::format("{} ({} times; first at {}): {}", trace::info(problem.kind).name,
+                              problem.count, problem.first, trace::info(problem.kind).meaning),
+                  std::string(trace::remedy_of(problem.kind))}));
   for (std::size_t rank = 0; rank < input.trace->ranks.size(); ++rank)
     input.recordings.emplace_back(*input.trace, rank);
   return input;

@@ -39,7 +39,7 @@ Result<std::string> model_of(const cluster::Cluster& cluster, std::uint32_t rank
 
 /// Lengths for ops that come with their work. Returns the share of compute time that these are.
 Result<double> price_compute(graph::Job& job, const cluster::Cluster& cluster,
-                             std::vector<std::string>& warnings) {
+                             std::vector<Warning>& warnings) {
   if (!job::lacks_durations(job)) return 0.0;
   const Result<std::string> model = model_of(cluster, job.ranks());
   if (!model) return forward(model);
@@ -48,10 +48,11 @@ Result<double> price_compute(graph::Job& job, const cluster::Cluster& cluster,
   const cluster::Gpu& g = **gpu;
   const FlopRate peak = g.bf16_tensor ? *g.bf16_tensor : g.fp16_tensor ? *g.fp16_tensor : g.fp32;
   const double share = job::set_durations(job, job::Device{.peak = peak, .memory = g.memory_rate});
-  warnings.push_back(fmt::format(
-      "{:.0f} % of the compute time is the roofline of {} ({}, {}): real kernels take longer; "
-      "record their durations to know",
-      share * 100, g.name, to_string(peak), to_string(g.memory_rate)));
+  warnings.push_back(
+      {fmt::format("{:.0f} % of the compute time is the roofline of {} ({}, {}): real kernels take "
+                   "longer",
+                   share * 100, g.name, to_string(peak), to_string(g.memory_rate)),
+       "record durations on that device: a trace with duration_micros for each compute op"});
   return share;
 }
 
@@ -138,12 +139,15 @@ Result<Simulation> read_job(const SimulateOptions& options, const Globals& globa
                .warnings = {}};
   if (read->files.size() > 1) s.input += " … " + read->files.back();
   if (read->without_length > 0)
-    s.warnings.push_back(fmt::format("{} with neither duration_micros nor num_ops: taken as 0",
-                                     counted(read->without_length, "compute op")));
+    s.warnings.push_back(
+        {fmt::format("{} with neither duration_micros nor num_ops: taken as 0",
+                     counted(read->without_length, "compute op")),
+         "record the trace with the profiler's timings, which give duration_micros"});
   if (s.rules.algorithm)
     for (const CollectiveKind kind : job::not_done_by(s.job, *s.rules.algorithm))
-      s.warnings.push_back(fmt::format("'{}' does no {}, which takes its usual algorithm",
-                                       options.algorithm, to_string(kind)));
+      s.warnings.push_back({fmt::format("'{}' does no {}, which takes its usual algorithm",
+                                        options.algorithm, to_string(kind)),
+                            "leave --algorithm out, so that each takes its usual one"});
   return s;
 }
 
@@ -160,8 +164,8 @@ Result<Simulation> simulate(const SimulateOptions& options, const Globals& globa
   if (closed && std::any_of(cluster->links().begin(), cluster->links().end(),
                             [](const cluster::Link& link) { return !link.changes.empty(); }))
     s.warnings.push_back(
-        "closed forms take links as they are at first: `changes` of the cluster "
-        "play no part");
+        {"closed forms take links as they are at first: `changes` of the cluster play no part",
+         "run with --fidelity message"});
   const Result<double> by_roofline = price_compute(s.job, *cluster, s.warnings);
   if (!by_roofline) return forward(by_roofline);
   Result<job::LoweredJob> lowered = lower(s.job, *cluster, s.rules, options.unfold);
@@ -176,6 +180,7 @@ Result<Simulation> simulate(const SimulateOptions& options, const Globals& globa
   if (!timeline) return forward(timeline);
   s.timeline = std::move(*timeline);
   s.usage = job::usage(s.job, s.lowered, s.timeline);
+  s.by_roofline = *by_roofline;
   const job::Usage& last = s.usage[rank_that_ends_last(s)];
   const Seconds step = s.timeline.makespan().seconds();
   const Result<Estimate<Seconds>> network =
@@ -202,7 +207,7 @@ Result<Exit> run(const SimulateOptions& options, const Globals& globals) {
       return forward(file);
   const Result<Simulation> simulation = simulate(options, globals);
   if (!simulation) return forward(simulation);
-  for (const std::string& warning : simulation->warnings) globals.warn(warning);
+  for (const Warning& warning : simulation->warnings) globals.warn(to_string(warning));
   if (!options.perfetto.empty())
     if (Status ok =
             draw_job(options.perfetto, simulation->job, simulation->lowered, simulation->timeline);

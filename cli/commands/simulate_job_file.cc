@@ -54,7 +54,7 @@ Result<Exit> simulate_job_file(const SimulateOptions& options, const Globals& gl
   if (options.sharing.asked()) return simulate_beside(options, globals);
   const Result<PredictedJob> job = predict_job(options);
   if (!job) return forward(job);
-  for (const std::string& warning : job->step.warnings) globals.warn(warning);
+  for (const Warning& warning : job->step.warnings) globals.warn(to_string(warning));
   if (!options.perfetto.empty())
     if (Status ok =
             draw_job(options.perfetto, job->step.job, job->step.lowered, job->step.timeline);

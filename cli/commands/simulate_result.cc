@@ -6,6 +6,9 @@
 
 #include <fmt/format.h>
 
+#include "cli/commands/simulate_path.h"
+#include "cli/output/critical_path.h"
+#include "cli/output/warnings.h"
 #include "cli/output/waterfall.h"
 #include "sim/base/text.h"
 
@@ -200,6 +203,10 @@ Json simulation_json(const Simulation& s) {
   json["breakdown"] = {{"total", json_predicted(s.step)}};
   for (const Part& part : kParts)
     json["breakdown"][part.key] = json_predicted(part_of(s.step, mean.*part.time));
+  const graph::PathParts path = path_parts(s);
+  json["path"] = json_path(path);
+  json["path_parts"] = json_path_parts(path);
+  json["step_from"] = json_provenance(path.shares_by_provenance());
   json["ranks"] = Json::array();
   for (const RankRange& range : ranges_of(s)) {
     Json row = {{"rank", range.first}, {"count", range.count}};
@@ -226,7 +233,7 @@ Json simulation_json(const Simulation& s) {
     json["messages"] = s.lowered.messages;
     json["bytes_sent"] = s.lowered.bytes_sent;
   }
-  json["warnings"] = s.warnings;
+  put_warnings(json, s.warnings);
   return json;
 }
 

@@ -10,6 +10,7 @@
 #include "models/job/lower.h"
 #include "models/job/usage.h"
 #include "sim/base/estimate.h"
+#include "sim/base/warning.h"
 #include "sim/graph/timeline.h"
 
 namespace rehearse::cli {
@@ -25,7 +26,8 @@ struct Simulation {
   graph::Timeline timeline;
   std::vector<job::Usage> usage;  ///< by rank that was run
   Estimate<Seconds> step;
-  std::vector<std::string> warnings;
+  std::vector<Warning> warnings;
+  double by_roofline = 0;  ///< share of the times of ops that a roofline gives
 };
 
 std::string simulation_text(const Simulation& simulation);

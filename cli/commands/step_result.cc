@@ -7,6 +7,7 @@
 
 #include "cli/output/color.h"
 #include "cli/output/critical_path.h"
+#include "cli/output/warnings.h"
 #include "cli/output/waterfall.h"
 #include "cli/report/answer.h"
 #include "sim/base/text.h"
@@ -170,8 +171,9 @@ std::string changes_text(const step::Step& step) {
   return text.empty() ? text : "\nWhat would help most\n" + text;
 }
 
-Json memory_json(const PredictedJob& job) {
-  const memory::StageMemory& most = memory::fullest(job.step.memory);
+}  // namespace
+
+Json memory_json(const memory::StageMemory& most) {
   const auto bytes = [](Bytes b) { return Json{{"value", b.b()}, {"unit", "B"}}; };
   const memory::Parts& p = most.parts;
   Json json = json_predicted(Estimate<double>{most.peak.value.b(), most.peak.low.b(),
@@ -187,8 +189,6 @@ Json memory_json(const PredictedJob& job) {
                    {"reserve", bytes(p.reserve)}};
   return json;
 }
-
-}  // namespace
 
 Json plan_json(const step::Spec& spec) {
   const strategies::Plan& plan = spec.plan;
@@ -295,8 +295,9 @@ std::string step_text(const PredictedJob& job) {
                       step.hardware_utilization() * 100);
   text += memory_text(job) + account_text(job.account) + target_text(job) + "\n";
   text += breakdown_text(step) + changes_text(step) + remedies_text(job);
-  text += fmt::format("\ncompute from {}; {}\n", provenance_text(step.share_by_provenance),
-                      conditions_text(job.file.spec));
+  text +=
+      fmt::format("\nthe step is from {}; {}\n", provenance_text(job.path.shares_by_provenance()),
+                  conditions_text(job.file.spec));
   for (const std::string& line : job.file.assumed) text += "assumed " + line + "\n";
   for (const std::string& line : job.file.notes) text += line + "\n";
   for (const std::string& line : job.account.notes) text += line + "\n";
@@ -324,7 +325,7 @@ Json step_json(const PredictedJob& job) {
     json["tokens_per_s"] = json_predicted(scaled(samples, layout.tokens_per_sample), "1/s");
   json["mfu"] = json_predicted(utilization(step.time, step.model_utilization()), "1");
   json["hfu"] = json_predicted(utilization(step.time, step.hardware_utilization()), "1");
-  json["memory_per_device"] = memory_json(job);
+  json["memory_per_device"] = memory_json(memory::fullest(job.step.memory));
   json["breakdown"] = breakdown_json(step);
   json["compute_parts"] = {
       {"forward_backward", json_predicted(part_of(step.time, step.breakdown.compute))},
@@ -332,6 +333,8 @@ Json step_json(const PredictedJob& job) {
       {"optimizer", json_predicted(part_of(step.time, step.breakdown.optimizer))}};
   json["critical_path"] = json_critical_path(
       summed(step.lowered.graph, graph::critical_path(step.timeline)), step.time);
+  json["path"] = json_path(job.path);
+  json["path_parts"] = json_path_parts(job.path);
   json["what_would_help"] = Json::array();
   for (const step::Counterfactual& c : step.counterfactuals)
     json["what_would_help"].push_back(
@@ -363,10 +366,8 @@ Json step_json(const PredictedJob& job) {
          {"device", m.device.name},
          {"fits", memory::kFitNames[static_cast<int>(m.fit)]}});
   }
-  Json provenance = Json::object();
-  for (std::size_t p = 0; p < step.share_by_provenance.size(); ++p)
-    provenance[to_string(static_cast<Provenance>(p))] = step.share_by_provenance[p];
-  json["compute_from"] = std::move(provenance);
+  json["compute_from"] = json_provenance(step.share_by_provenance);
+  json["step_from"] = json_provenance(job.path.shares_by_provenance());
   json["conditions"] = {{"source", conditions_text(job.file.spec)}};
   json["applied"] = layout.applied;
   Json notes = Json::array();
@@ -375,7 +376,7 @@ Json step_json(const PredictedJob& job) {
   for (const std::string& line : account.notes) notes.push_back(line);
   json["notes"] = std::move(notes);
   json["remedies"] = job.remedies;
-  json["warnings"] = step.warnings;
+  put_warnings(json, step.warnings);
   return json;
 }
 

@@ -8,6 +8,7 @@
 #include "cli/output/table.h"
 #include "cost/step_account.h"
 #include "models/step/predict.h"
+#include "sim/graph/path_parts.h"
 
 namespace rehearse::cli {
 
@@ -19,14 +20,15 @@ struct PredictedJob {
   step::Fidelity fidelity;
   std::vector<std::string> remedies;  ///< what would make it fit; empty where it does
   std::optional<double> steps_to_target = {};
+  graph::PathParts path = {};  ///< the critical path of the step
 };
 
 /// The plan with what of the training belongs to it.
 Json plan_json(const step::Spec& spec);
 std::string step_text(const PredictedJob& job);
 Json step_json(const PredictedJob& job);
-/// Degrees, schedule and what of the training the plan decides.
-Json plan_json(const step::Spec& spec);
+/// "memory_per_device" of the JSON contract, of the stage that fills its device most.
+Json memory_json(const memory::StageMemory& most);
 /// A row per stage: ranks, layers, memory.
 Table stage_table(const PredictedJob& job);
 

@@ -8,6 +8,7 @@
 #include "cli/commands/recorded_input.h"
 #include "cli/commands/recorded_slice.h"
 #include "cli/commands/replay_job.h"
+#include "cli/commands/replay_path.h"
 #include "cli/commands/share_options.h"
 #include "cli/output/color.h"
 #include "cli/output/result.h"
@@ -153,7 +154,8 @@ Json to_json(const Options& options, const ReplayJob& job, const EditedRun& with
       {"simulated", json_predicted(replay::estimate_step(c))},
       {"error", {{"median", c.median_error}, {"worst", c.worst_error}}},
       {"breakdown", json_breakdown(replay::break_down(job.recorded.graph, job.recorded.timeline),
-                                   replay::estimate_step(c))}};
+                                   replay::estimate_step(c))},
+      {"path_parts", json_path_parts(path_parts(job, job.recorded, replay::estimate_step(c)))}};
   json["change"] = change(job.recorded, edited);
   // How well the replay that the edit starts from explains the recording.
   json["error"] = json["baseline"]["error"];
@@ -163,6 +165,10 @@ Json to_json(const Options& options, const ReplayJob& job, const EditedRun& with
   json["critical_path"] =
       json_critical_path(replay::find_critical_path(edited.graph, edited.timeline, 200), step);
   if (with.fed) json["input_pipeline"] = fed_json(*with.fed);
+  const graph::PathParts path = path_parts(job, edited, step);
+  json["path"] = json_path(path);
+  json["path_parts"] = json_path_parts(path);
+  json["step_from"] = json_provenance(path.shares_by_provenance());
   json["problems"] = json_problems(job.trace->problems);
   return json;
 }

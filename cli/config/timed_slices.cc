@@ -111,12 +111,15 @@ Result<MigAnswer> predict_slices(const MigQuestion& question) {
   for (const auto& [profile, points] : steps->by_profile)
     if (profile != device->whole) answer.timed_on += " and " + device->profile(profile).name;
   if (!law->identified)
-    answer.warnings.push_back(fmt::format(
-        "the longest step on {} is less than twice the shortest, so that the GPU's part is next to "
-        "unknown: time one step at the largest batch on {} and add it to the table",
-        answer.timed_on, device->profile(0).name));
+    answer.warnings.push_back(
+        {fmt::format("the longest step on {} is less than twice the shortest, so that the GPU's "
+                     "part is next to unknown",
+                     answer.timed_on),
+         fmt::format("time one step at the largest batch on {} and add it to the table",
+                     device->profile(0).name)});
   if (!(*gpu)->architecture.starts_with("ampere"))
-    answer.warnings.push_back("the constants are those of A100 and not tested on this GPU");
+    answer.warnings.push_back({"the constants are those of A100 and not tested on this GPU",
+                               "time steps on slices of this GPU and add them to the table"});
   std::vector<double> batches;
   for (const SweepPoint& p : steps->by_profile.at(device->whole)) batches.push_back(p.size);
   std::sort(batches.begin(), batches.end());

@@ -9,6 +9,7 @@
 
 #include "models/sharing/slice_law.h"
 #include "models/sharing/slice_memory.h"
+#include "sim/base/warning.h"
 #include "sim/cluster/partition.h"
 
 namespace rehearse::cli {
@@ -37,7 +38,7 @@ struct MigAnswer {
   sharing::JobLaw law;
   std::string timed_on;  ///< "7g.80gb" or "7g.80gb and 1g.10gb"
   std::vector<Slice> slices;
-  std::vector<std::string> warnings;
+  std::vector<Warning> warnings;
 };
 
 /// Rows of the whole instance (7g; 4g of A30) are the sweep; those of at most one other profile

@@ -4,6 +4,7 @@
 #include <map>
 
 #include "cli/output/json.h"
+#include "cli/output/table.h"
 
 namespace rehearse::cli {
 namespace {
@@ -50,6 +51,44 @@ Json json_critical_path(const replay::CriticalPath& path, const Estimate<Seconds
                     {"top", std::move(top)}});
   }
   return list;
+}
+
+Json json_path_parts(const graph::PathParts& path) {
+  constexpr std::size_t kOps = 6;
+  constexpr std::size_t kLongestName = 160;
+  const auto of_a_step = [&](const Estimate<Seconds>& e) {
+    const double share = 1.0 / path.steps;
+    return json_predicted({e.value * share, e.low * share, e.high * share, e.provenance});
+  };
+  const Picoseconds total = path.total();
+  Json list = Json::array();
+  for (const graph::PathPart& part : path.parts) {
+    std::array<double, 4> from = {};
+    for (std::size_t p = 0; p < from.size(); ++p) from[p] = part.from[p] / part.time;
+    Json ops = Json::array();
+    for (std::size_t i = 0; i < std::min(kOps, part.ops.size()); ++i)
+      ops.push_back({{"name", shortened(part.ops[i].name, kLongestName)},
+                     {"time", of_a_step(part.ops[i].time)}});
+    list.push_back({{"kind", to_string(part.kind)},
+                    {"part", part.name},
+                    {"time", of_a_step(part.estimate)},
+                    {"share", part.time / total},
+                    {"from", json_provenance(from)},
+                    {"ops", std::move(ops)},
+                    {"more_ops", part.ops.size() - std::min(kOps, part.ops.size())}});
+  }
+  return list;
+}
+
+Json json_path(const graph::PathParts& path) {
+  return {{"ends_on", path.ends_on}, {"ranks", path.ranks}, {"steps", path.steps}};
+}
+
+Json json_provenance(const std::array<double, 4>& shares) {
+  Json json = Json::object();
+  for (std::size_t p = 0; p < shares.size(); ++p)
+    json[to_string(static_cast<Provenance>(p))] = shares[p];
+  return json;
 }
 
 }  // namespace rehearse::cli

@@ -5,6 +5,7 @@
 #include "profiler/replay/breakdown.h"
 #include "sim/base/estimate.h"
 #include "sim/graph/critical_path.h"
+#include "sim/graph/path_parts.h"
 
 namespace rehearse::cli {
 
@@ -13,5 +14,12 @@ replay::CriticalPath summed(const graph::Graph& graph, const std::vector<graph::
 
 /// "critical_path" of the JSON contract; times share the interval of the step, in proportion.
 Json json_critical_path(const replay::CriticalPath& path, const Estimate<Seconds>& step);
+
+/// "path_parts" of the JSON contract: of a step of those that the path covers.
+Json json_path_parts(const graph::PathParts& path);
+/// "path": which it is.
+Json json_path(const graph::PathParts& path);
+/// Shares by provenance, by their names.
+Json json_provenance(const std::array<double, 4>& shares);
 
 }  // namespace rehearse::cli

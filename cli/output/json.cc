@@ -2,6 +2,8 @@
 
 #include <nlohmann/json.hpp>
 
+#include "profiler/trace/remedies.h"
+
 namespace rehearse::cli {
 namespace {
 
@@ -53,7 +55,8 @@ Json json_problems(const trace::Problems& problems) {
     list.push_back({{"kind", trace::info(problem.kind).name},
                     {"severity", trace::to_string(trace::info(problem.kind).severity)},
                     {"count", problem.count},
-                    {"first", problem.first}});
+                    {"first", problem.first},
+                    {"remedy", trace::remedy_of(problem.kind)}});
   return list;
 }
 

@@ -178,8 +178,9 @@ Result<cost::Evaluation> JobOnOffers::evaluate(const cost::Offer& offer) const {
         .devices = devices_of(job->cluster, step),
         .stalls = std::move(*stalls)};
     const std::lock_guard lock(kept_->mutex);
-    evaluation.detail = kept_->specs.size();
-    kept_->specs.push_back(std::move(spec));
+    evaluation.detail = kept_->found.size();
+    kept_->found.push_back(
+        {std::move(spec), step.layout.samples_per_step, memory::fullest(step.memory)});
     return evaluation;
   };
   Result<cost::Evaluation> result = run();

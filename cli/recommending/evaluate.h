@@ -26,7 +26,12 @@ class JobOnOffers {
   const JobFile& job() const { return job_; }
   cost::Evaluator evaluator() const;
   /// Of an evaluation, by its detail.
-  const step::Spec& spec(std::size_t detail) const { return kept_->specs[detail]; }
+  const step::Spec& spec(std::size_t detail) const { return kept_->found[detail].spec; }
+  double samples_per_step(std::size_t detail) const { return kept_->found[detail].samples; }
+  /// Of the stage that fills its device most.
+  const memory::StageMemory& memory(std::size_t detail) const {
+    return kept_->found[detail].memory;
+  }
   /// Nothing where the model does not suit functions: they train in single precision, and what a
   /// function holds is what a rank of one sample holds.
   std::optional<cost::FunctionJob> for_functions() const;
@@ -39,10 +44,15 @@ class JobOnOffers {
   std::optional<Seconds> least_time(const cost::Offer& offer) const;
   Result<cost::Evaluation> evaluate(const cost::Offer& offer) const;
 
+  struct Found {
+    step::Spec spec;
+    double samples;  ///< of a step
+    memory::StageMemory memory;
+  };
   /// Plans that were found; offers that are the same cluster share one evaluation.
   struct Kept {
     std::mutex mutex;
-    std::deque<step::Spec> specs;
+    std::deque<Found> found;
     std::map<std::string, Result<cost::Evaluation>> by_cluster;
   };
 

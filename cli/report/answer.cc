@@ -22,6 +22,7 @@ std::string time_text(double s) {
 std::string money_text(double usd) {
   if (usd >= 1e6) return significant(usd * 1e-6) + " M USD";
   if (usd >= 1e4) return significant(usd * 1e-3) + " k USD";
+  if (usd >= 100) return significant(usd) + " USD";
   return to_string(Usd::usd(usd));
 }
 

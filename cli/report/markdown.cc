@@ -123,9 +123,15 @@ std::string escaped(const std::string& text) {
 
 std::string lines(const Json& document) {
   std::string text;
-  for (const Json& warning : list_at(document, "warnings"))
-    if (const auto* line = std::get_if<std::string>(&warning.value()))
-      text += "- ⚠ " + escaped(*line) + "\n";
+  const Json::Array& warnings = list_at(document, "warnings");
+  const Json::Array& remedies = list_at(document, "warning_remedies");
+  for (std::size_t i = 0; i < warnings.size(); ++i)
+    if (const auto* line = std::get_if<std::string>(&warnings[i].value())) {
+      const auto* remedy =
+          i < remedies.size() ? std::get_if<std::string>(&remedies[i].value()) : nullptr;
+      text += "- ⚠ " + escaped(*line) +
+              (remedy && !remedy->empty() ? "; " + escaped(*remedy) : "") + "\n";
+    }
   for (const Json& problem : list_at(document, "problems"))
     if (text_at(problem, "severity") != "info")
       text +=

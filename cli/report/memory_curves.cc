@@ -114,20 +114,29 @@ Json curve_json(const step::Step& step, std::size_t s, const step::DeviceKind& k
   for (const Part& part : kParts) curve["bytes"][part.key] = Json::array();
   std::size_t peak = 0, count = 0;
   Bytes most = Bytes::b(-1);
+  const auto show = [&](double time, std::string_view phase, const Parts& parts) {
+    curve["time_s"].push_back(std::min(time, end));
+    curve["phase"].push_back(phase);
+    for (const Part& part : kParts)
+      curve["bytes"][part.key].push_back(std::llround((parts.*part.bytes).b()));
+    if (parts.total() > most) {
+      most = parts.total();
+      peak = count;
+    }
+    ++count;
+  };
   for (const std::size_t i : shown_of(moments)) {
     const Moment& m = moments[i];
     // What forward leaves is there at its end; backward begins with all.
     const double time = !m.slot ? progress.when(before.back())
                                 : progress.when(before[*m.slot + (m.phase == "forward" ? 1 : 0)]);
-    curve["time_s"].push_back(std::min(time, end));
-    curve["phase"].push_back(m.phase);
-    for (const Part& part : kParts)
-      curve["bytes"][part.key].push_back(std::llround((m.parts.*part.bytes).b()));
-    if (m.parts.total() > most) {
-      most = m.parts.total();
-      peak = count;
+    // Before the first of them what stays from step to step is there.
+    if (count == 0 && time > 0) {
+      Parts stays = m.parts;
+      stays.activations = stays.loss = stays.transient = Bytes::b(0);
+      show(0, "before forward", stays);
     }
-    ++count;
+    show(time, m.phase, m.parts);
   }
   curve["peak"] = peak;
   curve["end_s"] = end;

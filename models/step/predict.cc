@@ -244,16 +244,22 @@ Result<Step> predict(const Spec& spec, const cluster::Cluster& cluster,
   step.time = interval(step, calibrated, std::max(work.provenance, conditions));
   if (spec.workload.experts_per_token > 0)
     step.warnings.push_back(
-        "mixture of experts: how fast it is depends on the release of its software; published jobs "
-        "took from 0.8 to 1.4 times as long as predicted, four of 51 about twice");
+        {"mixture of experts: how fast it is depends on the release of its software; published "
+         "jobs took from 0.8 to 1.4 times as long as predicted, four of 51 about twice",
+         "measure a few steps of the job, on as few devices as hold it, and fit the prediction to "
+         "them: rehearse calibrate job"});
   Result<std::vector<memory::StageMemory>> memory = memory_on(step.layout, cluster);
   if (!memory) return forward(memory);
   step.memory = std::move(*memory);
   if (const memory::StageMemory& most = memory::fullest(step.memory);
       most.fit != memory::Fit::kFits)
-    step.warnings.push_back(fmt::format("memory: {} of {} on {}: {}", to_string(most.peak.value),
-                                        to_string(most.device.usable), most.device.name,
-                                        memory::kFitNames[static_cast<int>(most.fit)]));
+    step.warnings.push_back(
+        {fmt::format("memory: {} of {} on {}: {}", to_string(most.peak.value),
+                     to_string(most.device.usable), most.device.name,
+                     memory::kFitNames[static_cast<int>(most.fit)]),
+         most.fit == memory::Fit::kDoesNotFit
+             ? "change the plan as `remedies` says, or search one that fits: rehearse plan"
+             : "read the peak of a step on the device, which its allocator counts"});
   step.model_flops = work.model * replicas;
   step.hardware_flops = (work.model + work.recomputed) * replicas;
   for (std::size_t k = 0; k < devices->kinds().size(); ++k) {

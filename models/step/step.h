@@ -18,6 +18,7 @@
 #include "models/memory/memory.h"
 #include "models/step/conditions.h"
 #include "models/workload/layout.h"
+#include "sim/base/warning.h"
 #include "sim/cluster/cluster.h"
 #include "sim/graph/timeline.h"
 #include "strategies/plan.h"
@@ -87,7 +88,7 @@ struct Step {
   Flops hardware_flops = Flops::flop(0);           ///< with recomputation
   FlopRate peak = FlopRate::flop_per_s(0);         ///< of all ranks, of the dtype
   std::array<double, 4> share_by_provenance = {};  ///< of compute time, by Provenance
-  std::vector<std::string> warnings;
+  std::vector<Warning> warnings;
 
   Estimate<double> samples_per_s() const;
   double model_utilization() const;     ///< MFU

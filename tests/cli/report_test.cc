@@ -151,6 +151,50 @@ TEST_CASE("the critical path of a step covers it") {
   }
 }
 
+TEST_CASE("parts of the critical path add up to the step, and so does what they rest on") {
+  for (const std::vector<std::string>& command :
+       {std::vector<std::string>{"simulate", kJob, "--fidelity", "closed"},
+        {"simulate", "examples/jobs/resnet50_fed.yaml", "--fidelity", "closed"},
+        {"simulate", "--chakra", "examples/chakra/transformer", "--ranks", "32", "--cluster",
+         "examples/clusters/dgx_h100_x4.yaml", "--comm-groups",
+         "examples/chakra/transformer.groups.json", "--fidelity", "closed"},
+        {"replay", kExample},
+        {"whatif", kExample, "--scale", "kernel:2"}}) {
+    INFO(command[0] << " " << command[1]);
+    std::vector<std::string> words = command;
+    words.insert(words.end(), {"--format", "json"});
+    const Json json = Json::parse(test::rehearse(words).out);
+    double time = 0, share = 0, rests = 0;
+    for (const Json& part : json["path_parts"]) {
+      time += part["time"]["value"].get<double>();
+      share += part["share"].get<double>();
+      double ops = 0, from = 0;
+      for (const Json& op : part["ops"]) ops += op["time"]["value"].get<double>();
+      for (const Json& each : part["from"]) from += each.get<double>();
+      CHECK(ops <= part["time"]["value"].get<double>() * (1 + 1e-9));
+      CHECK(from == Approx(1));
+    }
+    for (const Json& each : json["step_from"]) rests += each.get<double>();
+    const Json& step = json["step_time"];
+    const Json& predicted = step.contains("simulated") ? step["simulated"] : step;
+    CHECK(time == Approx(predicted["value"].get<double>()).epsilon(1e-9));
+    CHECK(share == Approx(1));
+    CHECK(rests == Approx(1));
+    CHECK(json["path"]["steps"].get<int>() == (command[0] == "simulate" ? 1 : 3));
+  }
+}
+
+TEST_CASE("an edit takes what it changed out of what was recorded") {
+  const auto recorded = [](const char* edit) {
+    return Json::parse(test::rehearse({"whatif", kExample, "--scale", edit, "--format", "json"})
+                           .out)["step_from"]["recorded"]
+        .get<double>();
+  };
+  const Json plain = Json::parse(test::rehearse({"replay", kExample, "--format", "json"}).out);
+  CHECK(plain["step_from"]["recorded"].get<double>() > 0.9);
+  CHECK(recorded("kernel:2") < 0.6);
+}
+
 /// What the program prints at a terminal.
 std::string at_terminal(const std::vector<std::string>& arguments, const char* no_color) {
   int terminal = -1;

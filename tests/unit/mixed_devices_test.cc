@@ -197,7 +197,7 @@ TEST_CASE("each stage has to fit its own device") {
   CHECK(large.memory[1].fit == memory::Fit::kFits);
   CHECK(small.memory[1].fit == memory::Fit::kDoesNotFit);
   REQUIRE(small.warnings.size() == 1);
-  CHECK(small.warnings[0].find(" on v100_sxm2_32: does not fit") != std::string::npos);
+  CHECK(small.warnings[0].what.find(" on v100_sxm2_32: does not fit") != std::string::npos);
   // Of replicas of one stage the one on the smaller device counts.
   const Step replicas = predicted(spec_of({.data = 2}), cluster_of({kA100, kV100}));
   CHECK(replicas.memory[0].device.name == kV100);

@@ -32,7 +32,7 @@ function steps(d) {
   const [factor, unit] = axisUnit(runs.flatMap((r) => r.times), "s");
   const points = runs.flatMap((r) => r.times.map((t) => ({ run: r.run, time: t / factor })));
   const means = runs.map((r) => ({ run: r.run, time: r.times.reduce((sum, t) => sum + t, 0) / r.times.length / factor }));
-  return [el("h3", {}, "How its steps lie"), chart(`Step times of ${runs.map((r) => `${r.times.length} steps of the ${r.run}`).join(" and ")}`, (width) => ({
+  return [el("h3", {}, "How do the steps lie?"), chart(`Step times of ${runs.map((r) => `${r.times.length} steps of the ${r.run}`).join(" and ")}`, (width) => ({
     height: 130, marginLeft: 84, marginBottom: 46, marginTop: 8, x: { nice: true, inset: 8 }, y: { type: "point", domain: runs.map((r) => r.run), padding: 0.6 },
     marks: [gridX({ stroke: "var(--line)", strokeOpacity: 1, ticks: width / 120 }),
       dot(points, { x: "time", y: "run", r: 4, fill: (p) => (p.run === "baseline" ? "var(--idle)" : "var(--accent)"), fillOpacity: 0.6 }),
@@ -48,7 +48,7 @@ function history(h) {
   const points = h.runs.map((r, i) => ({ run: i + 1, time: r.step_time.value / factor, source: r.source }));
   const levels = h.segments.flatMap((s, i) => [{ segment: i, run: s.first + 1, time: s.begin.value / factor },
     { segment: i, run: s.first + s.runs, time: s.end.value / factor }]);
-  return [el("h3", {}, "The runs, and the segments that they make"),
+  return [el("h3", {}, "When did it change?"),
     chart(`Step times of ${count(h.runs.length)} runs in ${count(h.segments.length)} segments`, (width) => ({
       height: 220, marginBottom: 46, marginTop: 16, x: { inset: 12 }, y: { nice: true, inset: 8 },
       marks: [gridY({ stroke: "var(--line)", strokeOpacity: 1, ticks: 4 }),
@@ -77,6 +77,6 @@ export function changes({ document: d }) {
       { name: "verdict", cell: (f) => el(f.verdict === "fail" ? "b.bad" : "b", {}, f.verdict) }, { name: "why", cell: why }], asked) : null,
     history(d.history),
     steps(d),
-    quantities.length ? [el("h3", {}, "Of a step"), compared("Quantities of a step, candidate against baseline", "quantity", quantities)] : null,
-    ops.length ? [el("h3", {}, "Of its ops"), compared("Ops, candidate against baseline", "op", ops.slice(0, 60))] : null);
+    quantities.length ? [el("h3", {}, "What of a step changed?"), compared("Quantities of a step, candidate against baseline", "quantity", quantities)] : null,
+    ops.length ? [el("h3", {}, "Which ops changed?"), compared("Ops, candidate against baseline", "op", ops.slice(0, 60))] : null);
 }

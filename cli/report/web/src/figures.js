@@ -3,8 +3,8 @@ import { el } from "./dom.js";
 import { interval, parts, quantity, signed } from "./format.js";
 
 /// A scale from zero, the interval on it as a band, the value as a mark; a limit as a line.
-function bar(q, limit) {
-  const most = Math.max(limit?.value ?? 0, q.high ?? q.value) * 1.06;
+function bar(q, limit, end = Math.max(limit?.value ?? 0, q.high ?? q.value)) {
+  const most = end * 1.06;
   if (!(most > 0)) return null;
   const at = (value) => `${(Math.max(0, value) / most * 100).toFixed(2)}%`;
   const low = q.low ?? q.value, high = q.high ?? q.value;
@@ -15,14 +15,16 @@ function bar(q, limit) {
     limit ? el("i.limit", { style: { left: at(limit.value) } }) : null);
 }
 
-function card({ name, q, note, limit, plain }) {
+/// One figure; or two, `was` above it on one scale.
+function card({ name, q, was, note, limit, plain }) {
   const [number, unit] = plain ?? parts(q.value, q.unit);
-  const range = q ? interval(q) : "";
+  const range = q ? interval(q) : "", end = was ? Math.max(was.high ?? was.value, q.high ?? q.value) : undefined;
   return el("div.figure", { role: "listitem" },
     el("div.name", {}, name),
     el("div.number", {}, number, unit ? el("small", {}, `\u00a0${unit}`) : null),
-    q ? bar(q, limit) : null,
-    el("div.note", {}, [range, note].filter(Boolean).join(range && note ? " · " : "")));
+    was ? [el("div.note", {}, `baseline ${quantity(was)}${interval(was) ? `: ${interval(was)}` : ""}`), bar(was, undefined, end), el("div.note", {}, `candidate ${quantity(q)}${range ? `: ${range}` : ""}`)] : null,
+    q ? bar(q, limit, end) : null,
+    el("div.note", {}, [was ? "" : range, note].filter(Boolean).join(range && note && !was ? " · " : "")));
 }
 
 /// A small share, with two decimals.
@@ -55,21 +57,29 @@ const of = {
   plan: (d) => (d.best?.[0] ? of.simulate({ ...d.best[0], command: "simulate" }) : []),
   recommend: (d) => {
     const best = d.options?.[0];
-    return best ? [
-      { name: "time to the target", q: best.time_to_target }, { name: "cost to the target", q: best.cost_to_target },
-      { name: "energy", q: best.energy }, { name: "carbon", q: best.carbon }] : [];
+    if (!best) return [];
+    const found = [best.step_time && { name: "step time", q: best.step_time }, best.throughput && throughputCard({ ...best, command: "recommend" }),
+      best.cost_to_target && { name: "cost to the target", q: best.cost_to_target, note: `in ${quantity(best.time_to_target)} (${interval(best.time_to_target)})` },
+      memoryCard(best.memory_per_device)];
+    const shown = found.filter(Boolean);
+    return [...shown, ...[{ name: "time to the target", q: best.time_to_target }, { name: "energy to the target", q: best.energy }, { name: "carbon to the target", q: best.carbon }]
+      .filter((c) => c.q).slice(0, 4 - shown.length)];
   },
   check: (d) => {
-    const s = d.step_time ?? {};
-    const change = typeof s.change === "number" ? { value: s.change, low: s.change_low, high: s.change_high } : s.change;
-    const { low, high } = change ?? {};
-    return [
-      { name: "verdict", plain: [d.verdict, ""] },
-      s.baseline && { name: "step, baseline", q: s.baseline },
-      s.candidate && { name: "step, candidate", q: s.candidate },
-      change && { name: "change", plain: [signed(change.value).replace("\u00a0%", ""), "%"],
-        note: low !== undefined ? `${signed(low)} to ${signed(high)}` : "" }];
+    // The interval of a change is that of the candidate, with the baseline as it was.
+    const ends = (c) => (c.change_low === undefined ? c.candidate : { ...c.candidate, low: c.baseline.value * (1 + c.change_low), high: c.baseline.value * (1 + c.change_high) });
+    const pair = (name, c) => c?.baseline && c.candidate && { name, q: ends(c), was: c.baseline, note: noteOf(c) };
+    const cost = d.cost && { baseline: d.cost.baseline_per_step, candidate: d.cost.candidate_per_step };
+    const rate = (q) => q && { value: 1 / q.value, ...(q.low > 0 ? { low: 1 / q.high, high: 1 / q.low } : {}), unit: "steps/s" };
+    const s = d.step_time, q = d.quantities ?? {};
+    if (!s?.baseline) return [{ name: "verdict", plain: [d.verdict, ""] }];
+    return [pair("step time", s), pair("throughput", { baseline: rate(s.baseline), candidate: rate(ends(s)) }),
+      pair("cost of a step", cost) || pair("energy of a step", q.energy), pair("peak memory", q.memory)];
   },
+};
+const noteOf = (c) => {
+  const change = typeof c.change === "number" ? { value: c.change, low: c.change_low, high: c.change_high } : c.change;
+  return change ? `change ${signed(change.value)}${change.low !== undefined ? `: ${signed(change.low)} to ${signed(change.high)}` : ""}` : "";
 };
 
 export function figures({ document: d }) {

@@ -19,7 +19,8 @@ const short = { where: "where", help: "what helps", when: "timeline", fit: "memo
 // Of a search, what there is to see of a step is the best plan's.
 const best = d.command === "plan" ? d.best?.[0] : undefined;
 const step = best ? { ...data, document: { ...best, command: d.command } } : data;
-const believed = best ? { ...data, document: { ...best, ...d, warnings: [...(best.warnings ?? []), ...(d.warnings ?? [])] } } : data;
+const joined = (key) => [...(best[key] ?? []), ...(d[key] ?? [])];
+const believed = best ? { ...data, document: { ...best, ...d, warnings: joined("warnings"), warning_remedies: joined("warning_remedies") } } : data;
 
 const sections = [d.options || d.best ? options(data) : null, tenants(data), changes(data), waterfall(step), whatHelps(step), timeline(step), memory(step),
   roofline(step), trust(believed), again(data)].filter(Boolean);

@@ -28,10 +28,6 @@ export const MEMORY_TITLE = {
   weights: "weights", gradients: "gradients", optimizer: "optimizer states", activations: "activations",
   loss: "logits and loss", transient: "transient", gathered: "gathered, buffers", context: "driver context", reserve: "allocator's reserve",
 };
-export const OP_KIND = {
-  gemm: "matrix products", convolution: "convolutions", attention: "attention", elementwise: "elementwise",
-  norm: "norms", softmax: "softmax", gather: "table look-ups", copy: "copies",
-};
 export const PROVENANCE = {
   recorded: "measured on this very device", interpolated: "between measurements", extrapolated: "outside of what was measured",
   datasheet: "from published figures alone",

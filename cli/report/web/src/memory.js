@@ -13,10 +13,11 @@ function picture(curve) {
   const [factor, unit] = axisUnit([curve.end_s], "s");
   const bands = [];
   // Steps: what a moment holds stays until the next.
+  const times = [...curve.time_s, curve.end_s];
   let below = total.map(() => 0);
   for (const [part, color] of used) {
     const above = below.map((b, i) => b + curve.bytes[part][i] / GIB);
-    bands.push(areaY(above.map((_, i) => i), { x: (i) => curve.time_s[i] / factor, y1: below, y2: above, fill: `var(--${color})`, curve: "step-after" }));
+    bands.push(areaY(times, { x: (t) => t / factor, y1: [...below, below.at(-1)], y2: [...above, above.at(-1)], fill: `var(--${color})`, curve: "step-after" }));
     below = above;
   }
   const capacity = curve.usable_b / GIB, peak = curve.peak, at = curve.time_s[peak] / factor;
@@ -65,7 +66,7 @@ export function memory({ memory: m, document: d }) {
     choice ? el("div.tools", {}, choice, m.stages > curves.length ? el("span.quiet", {}, ` the ${curves.length} fullest of ${m.stages} stages`) : null) : null,
     el(curves.length ? "div.beside" : "div", {}, curves.length ? holder : null,
       taken),
-    d.remedies?.length ? [el("h3", {}, "What would make it fit"), el("ul", {}, d.remedies.map((r) => el("li", {}, r)))] : null);
+    d.remedies?.length ? [el("h3", {}, "What would make it fit?"), el("ul", {}, d.remedies.map((r) => el("li", {}, r)))] : null);
 }
 function share(curve) {
   return MEMORY.reduce((sum, [part]) => sum + curve.bytes[part][curve.peak], 0) / curve.usable_b;

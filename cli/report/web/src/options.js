@@ -76,7 +76,7 @@ export function options({ document: d }) {
   const providers = [...new Set(all.map((o) => o.provider))];
   const look = (o) => providers.indexOf(o.provider) % SYMBOLS.length;
   const axes = Object.keys(AXES).filter((axis) => all.filter((o) => o[axis]).length > 0);
-  let axis = axes[0], chosen = null, sort = { by: "time", down: false }, filter = "", onlyFront = false;
+  let axis = axes[0], chosen = null, sort = { by: null, down: false }, filter = "", onlyFront = false;
   const picture = el("div"), body = el("tbody"), seen = el("output.quiet"), head = el("tr");
   const shown = () => all.filter((o) => (!onlyFront || o.front) && (!filter || `${o.provider} ${o.instance} ${o.count ?? ""} ${o.plan}`.toLowerCase().includes(filter)));
   const name = (o) => [o.count ? `${count(o.count)} ×` : "", o.instance, o.plan].filter(Boolean).join(" ");
@@ -159,12 +159,13 @@ export function options({ document: d }) {
       key, name: title, right: true, of: (o) => o[key]?.value ?? Infinity,
       cell: (o) => (o[key] ? el("span", { title: o[key].low !== undefined ? `${text(o[key].low, o[key].unit)} – ${text(o[key].high, o[key].unit)}` : undefined }, quantity(o[key])) : "–") })),
     { key: "stalls", name: "waits for", cell: (o) => o.stalls, of: (o) => o.stalls },
-    { key: "note", name: "", cell: (o) => el("b.bad", {}, o.note), of: (o) => o.note },
+    { key: "note", name: "wishes", cell: (o) => el("b.bad", {}, o.note), of: (o) => o.note },
   ].filter((c) => (c.key === "front" ? all.some((o) => o.front) : all.some((o) => c.of(o) !== "" && c.of(o) !== Infinity && (c.key !== "count" || o.count !== null))));
   function rows() {
-    const by = columns.find((c) => c.key === sort.by) ?? columns[0];
+    const by = columns.find((c) => c.key === sort.by);
     const list = shown().sort((a, b) => {
-      const x = by.of(a), y = by.of(b);
+      // As they come, the best first, until a heading is chosen.
+      const x = by?.of(a), y = by?.of(b);
       return (x < y ? -1 : x > y ? 1 : a.id - b.id) * (sort.down ? -1 : 1);
     });
     head.replaceChildren(...columns.map((c) => el(c.right ? "th.right" : "th", { scope: "col", "aria-sort": sort.by === c.key ? (sort.down ? "descending" : "ascending") : "none" },
@@ -217,5 +218,5 @@ export function options({ document: d }) {
 
 function why(reason) {
   const lines = Array.isArray(reason) ? reason : typeof reason === "string" ? [reason] : Object.entries(reason).map(([k, v]) => `${k}: ${typeof v === "object" ? quantity(v) : v}`);
-  return el("div", {}, el("h3", {}, "Why this one"), el("ul", {}, lines.map((l) => el("li", {}, typeof l === "string" ? l : Object.values(l).filter((v) => typeof v !== "object").join(": ")))));
+  return el("div", {}, el("h3", {}, "Why the first?"), el("ul", {}, lines.map((l) => el("li", {}, typeof l === "string" ? l : Object.values(l).filter((v) => typeof v !== "object").join(": ")))));
 }

@@ -3,72 +3,11 @@
 // REHEARSE is the built program. --update draws the pictures of the documentation anew. Ends with 77,
 // and says why, where something that is needed is missing.
 import assert from "node:assert/strict";
-import { spawnSync } from "node:child_process";
-import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { fileURLToPath } from "node:url";
 import * as fixtures from "./fixtures.mjs";
-
-const skip = (why) => {
-  console.log(`skipped: ${why}`);
-  process.exit(77);
-};
-const chromiumAt = ["/usr/bin/chromium", "/usr/bin/chromium-browser"].find((path) => existsSync(path));
-if (!chromiumAt) skip("no chromium (apt install chromium)");
-const playwright = await import("playwright-core").catch(() => skip("no playwright-core (npm ci in cli/report/web)"));
-
-const source = fileURLToPath(new URL("../../../../", import.meta.url));
-const program = process.argv[2] ?? join(source, "build/release/rehearse");
-const update = process.argv.includes("--update");
-const template = readFileSync(fileURLToPath(new URL("../../page.html", import.meta.url)), "utf8");
-const folder = mkdtempSync(join(tmpdir(), "rehearse-report-"));
-const browser = await playwright.chromium.launch({ executablePath: chromiumAt, args: ["--no-sandbox", "--disable-gpu"] });
-
-/// A page of what the program would have written: its template around this document.
-function pageOf(name, document, more = {}) {
-  const path = join(folder, `${name}.html`);
-  const data = { answer: `The answer of ${name}`, document, timeline: null, memory: null, roofline: null, gains: null, accuracy: [],
-    reproduce: { command: `rehearse ${document.command}`, version: "rehearse 0", inputs: [] }, ...more };
-  writeFileSync(path, template.replace("@DATA@", () => JSON.stringify(data).replaceAll("<", "\\u003c")));
-  return path;
-}
-function written(name, ...words) {
-  const path = join(folder, `${name}.html`);
-  const ran = spawnSync(program, [...words, "--quiet", "--report", path], { cwd: source, stdio: ["ignore", "ignore", "inherit"] });
-  assert.ok(ran.status === 0 || (words[0] === "check" && ran.status === 1), words.join(" "));  // 1: a verdict of fail
-  return path;
-}
-
-const rented = () => written("rent", "recommend", "examples/jobs/mpt_7b_rent.yaml", "--deadline", "30 days");
-
-/// Opens a page; fails the test on an error in it, or where it asks for anything but itself.
-async function open(path, options = {}) {
-  const page = await browser.newPage({ viewport: { width: 1280, height: 900 }, colorScheme: "light", ...options });
-  page.faults = [];
-  page.on("console", (message) => ["error", "warning"].includes(message.type()) && page.faults.push(message.text()));
-  page.on("pageerror", (error) => page.faults.push(error.message));
-  page.on("request", (request) => request.url() !== `file://${path}` && page.faults.push(`asked for ${request.url()}`));
-  await page.goto(`file://${path}`);
-  await page.waitForSelector("h1");
-  await settled(page);
-  return page;
-}
-const settled = (page) => page.evaluate(() => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(() => setTimeout(done, 20)))));
-async function close(page) {
-  assert.deepEqual(page.faults, [], "errors in the console, or requests");
-  await page.close();
-}
-const seen = (page) => page.evaluate(() => {
-  const { state } = document.querySelector(".lanes canvas").rehearse;
-  return { from: state.from, to: state.to, chosen: state.chosen, links: state.links.length, top: state.top };
-});
-const titles = (page) => page.$$eval("h2", (all) => all.map((h) => h.textContent));
-
-const simulated = written("simulate", "simulate", "examples/jobs/gpt2_xl_mixed.yaml");
-const large = written("large", "simulate", "examples/jobs/gpt_175b.yaml");
-const recording = "examples/recordings/three_steps.json";
-const replayed = written("replay", "replay", recording);
+import { browser, close, edited, folder, large, open, pageOf, recording, rented, replayed, seen, settled, simulated, source, titles, written } from "./pages.mjs";
+import { pictures } from "./pictures.mjs";
 
 const tests = {
   async "simulate has the sections of a step, no error and no request"() {
@@ -105,6 +44,62 @@ const tests = {
     assert.deepEqual(processes, ["rank 0 recorded", "rank 0 simulated"]);
     assert.match(await page.textContent("#help"), /load batches on 4 worker processes--input-pipeline workers=4/);
     await close(page);
+  },
+
+  async "an edit stands beside what it changed: recorded above simulated, part beside part"() {
+    const page = await open(edited);
+    const lanes = await page.evaluate(() => document.querySelector(".lanes canvas").rehearse.state.lanes.map((l) => [l.process, l.y]));
+    assert.deepEqual([...new Set(lanes.map(([process]) => process))], ["rank 0 recorded", "rank 0 simulated"]);
+    assert.ok(Math.max(...lanes.filter(([p]) => p.endsWith("recorded")).map(([, y]) => y)) < Math.min(...lanes.filter(([p]) => p.endsWith("simulated")).map(([, y]) => y)), "the recording is above");
+    const outlined = await page.$$eval(".waterfall .track", (all) => all.map((t) => [...t.querySelectorAll("i")].map((i) => i.getBoundingClientRect().width)));
+    assert.ok(outlined.length >= 3 && outlined.every((bars) => bars.length === 2), "each part with what it was");
+    assert.ok(outlined.some(([was, is]) => was > is * 1.5), "one became shorter");
+    assert.match(await page.textContent("#where"), /with the edit, against .* without/);
+    await close(page);
+  },
+
+  async "a part of the critical path tells its ops and where their times come from"() {
+    const page = await open(simulated);
+    const document = JSON.parse(await page.textContent("pre.json"));
+    const sum = document.path_parts.reduce((total, part) => total + part.time.value, 0);
+    assert.ok(Math.abs(sum / document.step_time.value - 1) < 1e-9, `${sum} of ${document.step_time.value}`);
+    assert.equal(await page.locator(".waterfall .part").count(), document.path_parts.length);
+    assert.match(await page.textContent("#where .lead"), /along the critical path: .* ends the step on rank \d/);
+    const first = page.locator(".waterfall .part").first();
+    assert.equal(await first.locator(".hover").isVisible(), false);
+    await first.focus();
+    assert.ok(await first.locator(".hover").isVisible(), "by keyboard");
+    const told = await first.locator(".hover").textContent();
+    assert.match(told, /matrix products.* – .*from: .*(interpolated|extrapolated|recorded|datasheet) \d/);
+    assert.ok(told.includes(document.path_parts[0].ops[0].name), told);
+    await page.locator(".waterfall .part").nth(1).hover();
+    assert.ok(await page.locator(".waterfall .part").nth(1).locator(".hover").isVisible(), "by mouse");
+    const shares = Object.values(document.step_from).reduce((total, share) => total + share, 0);
+    assert.ok(Math.abs(shares - 1) < 1e-9, "provenance is of all of the step");
+    await close(page);
+  },
+
+  async "each warning has its own remedy"() {
+    const page = await open(pageOf("mended", { ...fixtures.simulate(), warnings: ["one thing", "another"], warning_remedies: ["do this", ""],
+      problems: [{ kind: "clock_skew", severity: "warning", count: 2, first: "a.json:3", remedy: "record anew" }] }));
+    const told = await page.$$eval("#trust .warnings li", (all) => all.map((li) => li.textContent));
+    assert.ok(told.includes("one thingTo mend it: do this."), told.join("|"));
+    assert.ok(told.includes("another"));
+    assert.ok(told.some((line) => /clock skew .*2 times.*a.json:3To mend it: record anew\./.test(line)), told.join("|"));
+    await close(page);
+  },
+
+  async "recommend and check have the four figures too"() {
+    const names = (page) => page.$$eval(".figure .name", (all) => all.map((e) => e.textContent));
+    const rent = await open(pageOf("figures-rent", fixtures.recommend()));
+    assert.deepEqual(await names(rent), ["step time", "throughput", "cost to the target", "peak memory per device"]);
+    assert.equal(await rent.locator(".figure .limit").count(), 1);
+    await close(rent);
+    const gate = await open(pageOf("figures-check", fixtures.check()));
+    assert.deepEqual(await names(gate), ["step time", "throughput", "energy of a step", "peak memory"]);
+    assert.equal(await gate.locator(".figure .range").count(), 8, "baseline and candidate side by side");
+    assert.match(await gate.textContent(".figure"), /baseline 412.*candidate 431.*change \+4\.6/);
+    await close(gate);
   },
 
   async "the timeline zooms by wheel and keys, pans, searches, and shows what a span waited for"() {
@@ -214,8 +209,8 @@ const tests = {
   },
 
   async "plan and check: what the contract says is shown"() {
-    const plan = await open(pageOf("plan", fixtures.plan()));
-    assert.deepEqual(await titles(plan), ["Which should I take?", "Where does a step go?", "Does it fit?", "How far from the hardware?", "Again, please"]);
+    const plan = await open(pageOf("plans-found", fixtures.plan()));
+    assert.deepEqual(await titles(plan), ["Which should I take?", "Where does a step go?", "Does it fit?", "How far from the hardware?", "Why should I believe it?", "Again, please"]);
     assert.equal(await plan.locator(".options tbody tr").count(), 11);  // ten, and one of the front that is not among them
     await close(plan);
     const shared = await open(pageOf("shared", fixtures.tenants()));
@@ -232,7 +227,7 @@ const tests = {
   },
 
   async "pages that the program writes: plan, recommend, check, and jobs beside each other"() {
-    const plan = await open(written("plan", "plan", "examples/jobs/gpt2_xl_search.yaml"));
+    const plan = await open(await written("plan", "plan", "examples/jobs/gpt2_xl_search.yaml"));
     assert.deepEqual((await titles(plan)).slice(0, 2), ["Which should I take?", "Where does a step go?"]);
     assert.match(await plan.textContent("h1"), /gpt2_xl on 8 × a100_sxm4_40.*data \d.*a step/);
     assert.ok(await plan.locator(".options tbody tr").count() >= 10);
@@ -240,7 +235,7 @@ const tests = {
     assert.match(await plan.textContent("#again"), /how fast the search was differs/);
     await close(plan);
 
-    const rent = await open(rented());
+    const rent = await open(await rented());
     assert.deepEqual(await titles(rent), ["Which should I take?", "Why should I believe it?", "Again, please"]);
     assert.match(await rent.textContent("h1"), /mpt_7b on \d+ × .*to the target.*first of \d+ options/);
     assert.match(await rent.textContent("#trust"), /price: .* USD\/h, (as )?of 20\d\d/);
@@ -248,25 +243,25 @@ const tests = {
     await close(rent);
 
     const before = "examples/recordings/gate_before.json", after = "examples/recordings/gate_after.json";
-    const gate = await open(written("gate", "check", "--baseline", before, "--candidate", after));
+    const gate = await open(await written("gate", "check", "--baseline", before, "--candidate", after));
     assert.deepEqual((await titles(gate))[0], "What changed?");
     assert.match(await gate.textContent("[aria-label=Verdicts] tbody"), /step time/);
     assert.ok(await gate.locator("[aria-label^=Ops] tbody tr").count() > 0);
     await close(gate);
     const runs = Array.from({ length: 12 }, (_, i) => (i < 6 ? before : after));
-    const history = await open(written("history", "check", "--history", ...runs));
+    const history = await open(await written("history", "check", "--history", ...runs));
     assert.match(await history.textContent("h1"), /12 runs in 2 segments/);
     assert.doesNotMatch(await history.textContent("h1"), /ops? changed/);
     assert.equal(await history.locator("#changed svg circle").count(), 12);
     assert.equal(await history.locator("[aria-label^=Segments] tbody tr").count(), 2);
     await close(history);
-    const predictions = await open(written("predictions", "check", "--predictions", "examples/recordings"));
+    const predictions = await open(await written("predictions", "check", "--predictions", "examples/recordings"));
     assert.match(await predictions.textContent("[aria-label=Verdicts] tbody"), /three_steps\.json/);
     assert.doesNotMatch(await predictions.textContent("h1"), /ops? changed/);
     await close(predictions);
 
-    for (const path of [written("beside", "simulate", "examples/sharing/bert.yaml", "--beside", "examples/sharing/resnet.yaml"),
-      written("replayed-beside", "replay", recording, "--beside", recording)]) {
+    for (const path of [await written("beside", "simulate", "examples/sharing/bert.yaml", "--beside", "examples/sharing/resnet.yaml"),
+      await written("replayed-beside", "replay", recording, "--beside", recording)]) {
       const page = await open(path);
       assert.equal((await titles(page))[0], "What does each lose?");
       assert.equal(await page.locator("#tenants tbody tr").count(), 2);
@@ -297,7 +292,7 @@ const tests = {
     const text = readFileSync(join(source, "examples/recordings/three_steps.json"), "utf8");
     assert.ok(text.includes('"gemm_128x128"'));
     writeFileSync(recording, text.replaceAll('"gemm_128x128"', name));
-    for (const path of [written("hostile", "replay", recording), pageOf("hostile-check", fixtures.check()),
+    for (const path of [await written("hostile", "replay", recording), pageOf("hostile-check", fixtures.check()),
       pageOf("hostile-simulate", fixtures.simulate(), { answer: fixtures.hostile, timeline: fixtures.timeline(160, [fixtures.hostile]) })]) {
       const page = await open(path);
       assert.equal(await page.evaluate(() => window.hacked), undefined);
@@ -340,9 +335,12 @@ const tests = {
     await close(narrow);
   },
 
-  async "text stands out from its ground, in light and in dark"() {
-    for (const colorScheme of ["light", "dark"]) {
-      const page = await open(simulated, { colorScheme });
+  async "text stands out from its ground, in light and in dark, on the page of each command"() {
+    const pages = [simulated, replayed, edited, pageOf("contrast-plan", fixtures.plan()), pageOf("contrast-rent", fixtures.recommend()),
+      pageOf("contrast-check", fixtures.check()), pageOf("contrast-tenants", fixtures.tenants())];
+    for (const [path, colorScheme] of pages.flatMap((p) => [[p, "light"], [p, "dark"]])) {
+      const page = await open(path, { colorScheme });
+      await page.addStyleTag({ content: ".hover { display: block !important; }" });
       const worst = await page.evaluate(() => {
         const c = Object.assign(document.createElement("canvas"), { width: 1, height: 1 }).getContext("2d", { willReadFrequently: true }), known = new Map();
         const ink = (color) => {
@@ -367,20 +365,31 @@ const tests = {
           const [a, b] = [ink(of), ink(ground(e))], ratio = (Math.max(a, b) + 0.05) / (Math.min(a, b) + 0.05);
           if (ratio < least[0]) least = [ratio, `${e.tagName}.${e.className} ${e.textContent.slice(0, 40)}`];
         }
+        // What is written on the timeline, and bars against the paper: theirs is 3.
+        const contrast = (one, other) => (Math.max(ink(one), ink(other)) + 0.05) / (Math.min(ink(one), ink(other)) + 0.05);
+        const palette = document.querySelector(".lanes canvas")?.rehearse.state.palette;
+        if (palette)
+          for (const [one, other] of [...palette.category.map((color, i) => [color, palette.on[i]]), [palette.quiet, palette.paper], [palette.ink, palette.raised]])
+            if (contrast(one, other) < least[0]) least = [contrast(one, other), `the timeline's ${one} on ${other}`];
+        for (const bar of document.querySelectorAll(".waterfall .track i:last-child, .gains .track i"))
+          if (getComputedStyle(bar).backgroundImage === "none" && !bar.classList.contains("ideal")) {
+            const ratio = contrast(getComputedStyle(bar).backgroundColor, ground(bar.parentElement)) * 1.5;
+            if (ratio < least[0]) least = [ratio, `a bar of ${getComputedStyle(bar).backgroundColor}`];
+          }
         return least;
       });
-      assert.ok(worst[0] >= 4.5, `${colorScheme}: ${worst}`);
+      assert.ok(worst[0] >= 4.5, `${path}, ${colorScheme}: ${worst}`);
       await close(page);
     }
   },
 
   async "all controls are reached by Tab and have names"() {
-    const page = await open(pageOf("recommend", fixtures.recommend(), { timeline: fixtures.timeline(160) }));
+    const page = await open(pageOf("controls", fixtures.recommend(), { timeline: fixtures.timeline(160) }));
     const unnamed = await page.$$eval("button, input, select, canvas, [role=button], [tabindex]", (all) => all.filter((e) =>
       e.tabIndex >= 0 && !e.getAttribute("aria-label") && !e.textContent.trim() && !e.labels?.length && !e.title).map((e) => e.outerHTML.slice(0, 120)));
     assert.deepEqual(unnamed, []);
     const reached = new Set();
-    for (let i = 0; i < 75; ++i) {
+    for (let i = 0; i < 90; ++i) {
       await page.keyboard.press("Tab");
       reached.add(await page.evaluate(() => document.activeElement.id || document.activeElement.tagName + (document.activeElement.dataset?.option !== undefined ? " option" : "")));
     }
@@ -423,40 +432,47 @@ const tests = {
     console.log(`    100,000 spans: ${timeline.toFixed(1)} ms; as many columns without them: ${plain.toFixed(1)} ms`);
     assert.equal(spans, 100000);
     assert.ok(timeline < 8 * plain + 2, `${timeline} ms against ${plain} ms`);
+    // From frame to frame while it zooms and pans, against frames in which a canvas of that size is emptied.
+    const [moving, still] = await page.evaluate(async () => {
+      const canvas = document.querySelector(".lanes canvas"), { show, whole } = canvas.rehearse;
+      const other = document.createElement("canvas"), length = whole.to - whole.from;
+      other.width = canvas.width;
+      other.height = canvas.height;
+      document.body.append(other);
+      const empty = other.getContext("2d");
+      const frame = () => new Promise((done) => requestAnimationFrame(done));
+      const frames = async (what) => {
+        const times = [];
+        let before = await frame();
+        for (let i = 0; i < 30; ++i) {
+          what(i / 30);
+          const now = await frame();
+          times.push(now - before);
+          before = now;
+        }
+        return times.sort((a, b) => a - b)[15];
+      };
+      const move = (at) => {
+        const wide = length * 0.9 ** (20 * Math.min(at, 1 - at) * 2), from = whole.from + (length - wide) * at;
+        show(from, from + wide);
+      };
+      const least = [Infinity, Infinity];
+      for (let round = 0; round < 5; ++round) {
+        least[0] = Math.min(least[0], await frames(move));
+        least[1] = Math.min(least[1], await frames(() => empty.clearRect(0, 0, other.width, other.height)));
+      }
+      return least;
+    });
+    console.log(`    a frame of zooming and panning: ${moving.toFixed(1)} ms; of an empty canvas: ${still.toFixed(1)} ms`);
+    assert.ok(moving < 4 * still, `${moving} ms against ${still} ms`);
     page.faults = page.faults.filter((fault) => !fault.includes("willReadFrequently")); // of the measurement
     await close(page);
   },
 };
 
-/// The pictures of the documentation.
-async function pictures() {
-  const images = join(source, "docs/images");
-  mkdirSync(images, { recursive: true });
-  const shot = async (path, name, selector, options = {}, before = async () => {}) => {
-    const page = await open(path, { viewport: { width: 1080, height: 900 }, ...options });
-    await before(page);
-    await settled(page);
-    await page.locator(selector).first().screenshot({ path: join(images, `${name}.png`) });
-    await close(page);
-  };
-  await shot(large, "report-answer", "header");
-  await shot(large, "report-where", "#where");
-  await shot(large, "report-help", "#help");
-  await shot(simulated, "report-timeline", "#when", { colorScheme: "dark" }, async (page) => {
-    await page.locator(".lanes canvas").focus();
-    await page.fill("#timeline-search", "gradients");
-    await page.press("#timeline-search", "Enter");
-    await page.fill("#timeline-search", "");
-    for (let i = 0; i < 3; ++i) await page.locator("button[title='zoom out']").click();
-  });
-  await shot(large, "report-memory", "#fit");
-  await shot(large, "report-hardware", "#hardware");
-  await shot(rented(), "report-options", "#options");
-}
-
 let failed = 0;
 try {
-  if (update) await pictures();
+  if (process.argv.includes("--update")) await pictures();
   else {
     const run = async ([name, test]) => {
       const from = Date.now();

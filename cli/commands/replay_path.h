@@ -1,0 +1,14 @@
+// The critical path of a replay, cut into kinds of kernels and of collectives.
+#pragma once
+
+#include "cli/commands/replay_job.h"
+#include "sim/graph/path_parts.h"
+
+namespace rehearse::cli {
+
+/// Over the whole steps of the rank that ends last. `step` gives the intervals. What an edit
+/// changed is extrapolated, what the replay fitted is interpolated, the rest recorded.
+graph::PathParts path_parts(const ReplayJob& job, const ReplayRun& run,
+                            const Estimate<Seconds>& step);
+
+}  // namespace rehearse::cli

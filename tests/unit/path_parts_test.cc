@@ -1,0 +1,207 @@
+// The critical path in parts: what sums, what counts as bubble, where times come from.
+#include "models/step/path_parts.h"
+
+#include <catch2/catch.hpp>
+
+#include "models/job/usage.h"
+#include "models/step/predict.h"
+#include "models/workload/zoo.h"
+#include "sim/base/yaml.h"
+#include "sim/cluster/catalog.h"
+#include "sim/cluster/read_cluster.h"
+
+namespace rehearse::step {
+namespace {
+
+using graph::PartKind;
+using graph::PathPart;
+using graph::PathParts;
+using graph::PathShare;
+
+TEST_CASE("a stretch is divided to the picosecond, whatever the weights") {
+  graph::PathSum sum;
+  const auto share = [](std::string op, double weight, Provenance provenance) {
+    return PathShare{.kind = PartKind::kCompute,
+                     .part = "norms",
+                     .op = std::move(op),
+                     .weight = weight,
+                     .low = 0.5,
+                     .high = 2,
+                     .provenance = provenance};
+  };
+  const std::vector<PathShare> thirds = {share("a", 1, Provenance::kRecorded),
+                                         share("b", 1, Provenance::kRecorded),
+                                         share("c", 1, Provenance::kDatasheet)};
+  sum.add(Picoseconds(100), thirds);
+  sum.add(Picoseconds(1), thirds);
+  sum.add(Picoseconds(7), PathShare{.kind = PartKind::kLaunch, .part = "launch gaps", .op = "a"});
+  const std::vector<PathPart> parts = sum.parts();
+  REQUIRE(parts.size() == 2);
+  CHECK(parts[0].time == Picoseconds(101));
+  CHECK(parts[0].from[0] + parts[0].from[3] == Picoseconds(101));
+  CHECK(parts[0].from[3].count() == Approx(33.7).margin(1));
+  CHECK(parts[0].estimate.low.s() == Approx(50.5e-12));
+  CHECK(parts[0].estimate.high.s() == Approx(202e-12));
+  CHECK(parts[0].estimate.provenance == Provenance::kDatasheet);
+  REQUIRE(parts[0].ops.size() == 3);
+  CHECK(parts[1].kind == PartKind::kLaunch);
+  CHECK(parts[1].time == Picoseconds(7));
+}
+
+cluster::Cluster cluster_of(int nodes) {
+  const Result<YamlFile> file = YamlFile::parse(
+      fmt::format("cluster: {{device: a100_sxm4_80, devices_per_node: 8, nodes: {}, intra_node: "
+                  "nvswitch, inter_node: {{links: 8, rate: 200 Gbit/s, latency: 5 us}}}}",
+                  nodes),
+      "cluster.yaml");
+  REQUIRE(file);
+  std::optional<cluster::Cluster> cluster = cluster::read_cluster(file->root());
+  REQUIRE(cluster);
+  return std::move(*cluster);
+}
+
+Spec spec_of(std::string_view model, const strategies::Training& training,
+             const strategies::Plan& plan) {
+  Result<workload::Workload> workload = workload::find_model(
+      model, {.dtype = training.dtype, .attention = workload::Attention::kFlash});
+  REQUIRE(workload);
+  return {.workload = std::move(*workload),
+          .training = training,
+          .plan = plan,
+          .conditions =
+              conditions_for(**cluster::find_gpu("a100_sxm4_80"), workload::Elementwise::kEager)};
+}
+
+struct Predicted {
+  Step step;
+  PathParts path;
+};
+Predicted predicted(const Spec& spec, const cluster::Cluster& cluster, Fidelity fidelity) {
+  Result<Step> step = predict(spec, cluster, {.fidelity = fidelity});
+  INFO((step ? "" : to_string(step.error())));
+  REQUIRE(step);
+  Result<PathParts> path = path_parts(spec, cluster, *step);
+  REQUIRE(path);
+  return {std::move(*step), std::move(*path)};
+}
+
+Seconds of_kind(const PathParts& path, PartKind kind) {
+  Seconds sum = Seconds::s(0);
+  for (const PathPart& part : path.parts)
+    if (part.kind == kind) sum += part.time.seconds();
+  return sum;
+}
+
+bool has(const PathParts& path, std::string_view part) {
+  return std::any_of(path.parts.begin(), path.parts.end(),
+                     [&](const PathPart& p) { return p.name == part; });
+}
+
+TEST_CASE("parts of the path are the step exactly, and what each rests on is all of it") {
+  const cluster::Cluster cluster = cluster_of(2);
+  const strategies::Training gpt{.global_batch = 64, .microbatch = 2};
+  strategies::Training full = gpt;
+  full.recompute = strategies::Recompute::kFull;
+  const std::vector<Spec> specs = {
+      spec_of("gpt2_medium", gpt, {.data = 8}),
+      spec_of("gpt2_medium", full, {.data = 2, .tensor = 2, .pipeline = 4}),
+      spec_of("gpt2_medium", gpt, {.data = 16, .zero = 3}),
+      spec_of("gpt2_medium", gpt, {.pipeline = 4, .schedule = strategies::Schedule::kZeroBubble}),
+      spec_of("gpt2_medium", {.global_batch = 8, .microbatch = 1},
+              {.offload = strategies::Offload::kOptimizer}),
+      spec_of("resnet50", {.global_batch = 512, .microbatch = 64}, {.data = 8})};
+  for (const Spec& spec : specs)
+    for (const Fidelity fidelity : {Fidelity::kClosed, Fidelity::kMessage}) {
+      const auto [step, path] = predicted(spec, cluster, fidelity);
+      INFO(spec.workload.name << ", fidelity " << static_cast<int>(fidelity));
+      CHECK(path.total() == step.timeline.makespan());
+      CHECK(path.total() == Picoseconds::from(step.time.value));
+      double shares = 0;
+      for (const double share : path.shares_by_provenance()) shares += share;
+      CHECK(shares == Approx(1));
+      for (const PathPart& part : path.parts) {
+        CHECK(part.time > Picoseconds(0));
+        Picoseconds from(0);
+        for (const Picoseconds p : part.from) from += p;
+        CHECK(from == part.time);
+        CHECK(part.estimate.low <= part.estimate.value);
+        CHECK(part.estimate.value <= part.estimate.high);
+        Seconds ops = Seconds::s(0);
+        for (const graph::PathOp& op : part.ops) ops += op.time.value;
+        CHECK(ops.s() == Approx(part.time.seconds().s()).epsilon(1e-9));
+      }
+      // Without communication the step is no shorter than the rest of the path, where ranks do not
+      // wait for each other in another order then.
+      if (spec.plan.pipeline == 1)
+        CHECK((of_kind(path, PartKind::kCommunication) + of_kind(path, PartKind::kMemory)).s() >=
+              (step.breakdown.exposed_communication - step.time.value * 1e-6).s());
+      CHECK((of_kind(path, PartKind::kRecompute) > Seconds::s(0)) ==
+            (spec.training.recompute != strategies::Recompute::kNone));
+      CHECK((of_kind(path, PartKind::kBubble) > step.time.value * 0.01) ==
+            (spec.plan.pipeline > 1));
+    }
+}
+
+TEST_CASE("one device: its path is what it computes, by kinds of ops") {
+  const cluster::Cluster cluster = cluster_of(1);
+  const auto [step, path] = predicted(
+      spec_of("gpt2_medium", {.global_batch = 8, .microbatch = 8}, {}), cluster, Fidelity::kClosed);
+  CHECK(of_kind(path, PartKind::kCompute).s() == Approx(step.breakdown.compute.s()).epsilon(1e-6));
+  CHECK(of_kind(path, PartKind::kOptimizer).s() ==
+        Approx(step.breakdown.optimizer.s()).epsilon(1e-6));
+  CHECK(of_kind(path, PartKind::kLaunch).s() ==
+        Approx(step.breakdown.launch.s()).margin(step.time.value.s() * 1e-6));
+  CHECK(of_kind(path, PartKind::kIdle).s() == Approx(step.breakdown.fixed.s()));
+  CHECK(path.ranks == 1);
+  for (const char* part : {"matrix products", "attention", "norms", "optimizer", "once a step"}) {
+    INFO(part);
+    CHECK(has(path, part));
+  }
+}
+
+TEST_CASE("the bubble is what the rank on which the path ends waits for others, but for sends") {
+  const cluster::Cluster cluster = cluster_of(1);
+  const auto bubble = [&](double batch) {
+    const auto [step, path] =
+        predicted(spec_of("gpt2_medium", {.global_batch = batch, .microbatch = 1}, {.pipeline = 4}),
+                  cluster, Fidelity::kClosed);
+    CHECK(path.ranks == 4);
+    const std::vector<job::Usage> usage = job::usage(step.job, step.lowered, step.timeline);
+    const auto home =
+        std::find(step.lowered.ranks.begin(), step.lowered.ranks.end(), RankId(path.ends_on)) -
+        step.lowered.ranks.begin();
+    const job::Usage& own = usage.at(static_cast<std::size_t>(home));
+    const Seconds waits = own.idle + own.exposed_communication;
+    const Seconds others = of_kind(path, PartKind::kBubble);
+    const Seconds error = step.time.value * 1e-6;
+    CHECK(others.s() <= (waits + error).s());
+    CHECK((waits - others).s() <= (of_kind(path, PartKind::kCommunication) + error).s());
+    return others / step.time.value;
+  };
+  CHECK(bubble(8) > 0.1);
+  CHECK(bubble(64) < bubble(8) / 3);
+}
+
+TEST_CASE("collectives on the path stand by what they are for") {
+  const cluster::Cluster cluster = cluster_of(1);
+  const auto [step, path] =
+      predicted(spec_of("gpt2_medium", {.global_batch = 64, .microbatch = 2}, {.tensor = 8}),
+                cluster, Fidelity::kClosed);
+  CHECK(has(path, "tensor-parallel all_reduce"));
+}
+
+TEST_CASE("waiting for samples is a part of its own") {
+  const cluster::Cluster cluster = cluster_of(1);
+  const Spec spec = spec_of("resnet50", {.global_batch = 512, .microbatch = 64}, {.data = 8});
+  Result<Step> step = predict(spec, cluster, {.fidelity = Fidelity::kClosed});
+  REQUIRE(step);
+  step->breakdown.input = Seconds::ms(50);
+  step->time.value += Seconds::ms(50);
+  const Result<PathParts> path = path_parts(spec, cluster, *step);
+  REQUIRE(path);
+  CHECK(of_kind(*path, PartKind::kInput).s() == Approx(0.05));
+  CHECK(path->total() == Picoseconds::from(step->time.value));
+}
+
+}  // namespace
+}  // namespace rehearse::step
