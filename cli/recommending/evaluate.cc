@@ -62,10 +62,12 @@ bool has_convolutions(const workload::Workload& workload) {
   return false;
 }
 
-Result<cluster::Cluster> cluster_of(const cost::Offer& offer) {
+Result<cluster::Cluster> cluster_of(const std::string& instance, std::uint32_t count) {
   return cluster::parse_cluster(
-      fmt::format("cluster: {{instance: \"{}\", count: {}}}", offer.instance->name, offer.count),
-      offer.instance->name);
+      fmt::format("cluster: {{instance: \"{}\", count: {}}}", instance, count), instance);
+}
+Result<cluster::Cluster> cluster_of(const cost::Offer& offer) {
+  return cluster_of(offer.instance->name, offer.count);
 }
 
 /// What decides what a job takes there, apart from what the instance is called.
@@ -94,9 +96,8 @@ Result<JobOnOffers> JobOnOffers::load(const std::filesystem::path& path,
   if (!file) return forward(file);
   Result<cluster::Cluster> cluster = cluster_of(first);
   if (!cluster) return forward(cluster);
-  Result<JobFile> job =
-      read_job_on(file->root(), path.parent_path(), std::move(*cluster),
-                  {first.instance->name, static_cast<double>(first.count)}, JobUse::kSearch);
+  Result<JobFile> job = read_job_on(file->root(), path.parent_path(), std::move(*cluster),
+                                    {first.instance->name, static_cast<double>(first.count)});
   if (!job) return forward(job);
   if (target) job->target = target;
   if (!job->target)
@@ -112,6 +113,21 @@ Result<JobOnOffers> JobOnOffers::load(const std::filesystem::path& path,
   if (job->target->tokens && job->spec.workload.tokens_per_sample == 0)
     return fail("--target: samples of this workload have no tokens", "samples or steps");
   return JobOnOffers(path, std::move(*text), std::move(*job));
+}
+
+tl::unexpected<Error> JobOnOffers::wrong_at(const Diagnostic& diagnostic) const {
+  const Result<YamlFile> file = YamlFile::parse(text_, path_.string());
+  if (!file) return forward(file);
+  file->root().report(diagnostic.key, diagnostic.problem, diagnostic.expected, diagnostic.nearest);
+  return forward(file->status());
+}
+
+Result<step::Step> JobOnOffers::run(const cost::Option& option) const {
+  const Result<cluster::Cluster> cluster = cluster_of(option.instance, option.count);
+  if (!cluster) return forward(cluster);
+  return step::predict(
+      spec(option.evaluation->detail), *cluster,
+      {.fidelity = step::Fidelity::kClosed, .unfold = false, .counterfactuals = false});
 }
 
 cost::Evaluator JobOnOffers::evaluator() const {
@@ -152,9 +168,8 @@ Result<cost::Evaluation> JobOnOffers::evaluate(const cost::Offer& offer) const {
     if (!cluster) return forward(cluster);
     const Result<YamlFile> file = YamlFile::parse(text_, path_.string());
     if (!file) return forward(file);
-    Result<JobFile> job =
-        read_job_on(file->root(), path_.parent_path(), std::move(*cluster),
-                    {offer.instance->name, static_cast<double>(offer.count)}, JobUse::kSearch);
+    Result<JobFile> job = read_job_on(file->root(), path_.parent_path(), std::move(*cluster),
+                                      {offer.instance->name, static_cast<double>(offer.count)});
     if (!job) return forward(job);
     const PlanRequest request{
         .axes = axes_of(job->axes), .keep = 1, .confirm = step::Fidelity::kClosed};
@@ -164,6 +179,12 @@ Result<cost::Evaluation> JobOnOffers::evaluate(const cost::Offer& offer) const {
     step::Spec spec = spec_of(job->spec, plans->best.front());
     Result<cost::Stalls> stalls = stalls_of(spec, job->cluster, step, step::Fidelity::kClosed);
     if (!stalls) return forward(stalls);
+    if (offer.instance->gpu_count > 1 && step.layout.ranks() > 1) {
+      const Result<std::optional<Seconds>> sharing =
+          node_sharing(spec, job->cluster, job->place.rented, step, step::Fidelity::kClosed);
+      if (!sharing) return forward(sharing);
+      stalls->node_sharing = *sharing;
+    }
     if (job->input) {
       if (Status ok = feed(*job->input, job->cluster, step); !ok) return forward(ok);
       if (Status ok = add_input_stalls(*job->input, job->cluster, step, *stalls); !ok)

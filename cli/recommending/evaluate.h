@@ -24,9 +24,13 @@ class JobOnOffers {
                                   const cost::Offer& first);
 
   const JobFile& job() const { return job_; }
+  /// The diagnostic where its key stands in the file.
+  tl::unexpected<Error> wrong_at(const Diagnostic& diagnostic) const;
   cost::Evaluator evaluator() const;
   /// Of an evaluation, by its detail.
   const step::Spec& spec(std::size_t detail) const { return kept_->specs[detail]; }
+  /// A step of the option, run as it was evaluated: with its timeline. REQUIRES: no functions.
+  Result<step::Step> run(const cost::Option& option) const;
   /// Nothing where the model does not suit functions: they train in single precision, and what a
   /// function holds is what a rank of one sample holds.
   std::optional<cost::FunctionJob> for_functions() const;
