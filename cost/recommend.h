@@ -53,6 +53,10 @@ struct Evaluator {
   std::function<std::optional<Seconds>(const Offer&)> least_time;
   /// Under the best plan, or why there is none. Called from several threads.
   std::function<Result<Evaluation>(const Offer&)> evaluate;
+  /// Nearer to the time under the best plan than least_time, and no later: dearer to find than
+  /// that, but much less so than an evaluation. Nothing where there is no plan. May be empty;
+  /// called from several threads.
+  std::function<std::optional<Seconds>(const Offer&)> nearer_time = {};
 };
 
 struct Wish {
