@@ -176,7 +176,8 @@ class Search {
       const std::optional<Seconds> least = evaluator_.nearer_time(offer);
       const std::optional<Quote> quote = quote_of(wish_, offer);
       if (least && quote)
-        dominated[i] = is_dominated({&offer, *least, quote->rate * *least * offer.count});
+        dominated[i] = is_dominated(
+            {&offer, *least * evaluator_.same_time, quote->rate * *least * offer.count});
     });
     std::size_t kept = 0;
     for (std::size_t i = 0; i < batch.size(); ++i)

@@ -57,6 +57,9 @@ struct Evaluator {
   /// that, but much less so than an evaluation. Nothing where there is no plan. May be empty;
   /// called from several threads.
   std::function<std::optional<Seconds>(const Offer&)> nearer_time = {};
+  /// By the nearer bound a dearer offer is left out also where it may be sooner, but by no more than
+  /// this ratio: what an evaluation cannot tell apart.
+  double same_time = 1;
 };
 
 struct Wish {

@@ -88,7 +88,7 @@ Seconds least_fed_time(const input::Pipeline& pipeline, const cluster::Cluster& 
   loading.step.reset();
   const std::vector<input::Limit> limits = input::limits_of(loading);
   if (limits.empty()) return Seconds::s(0);
-  constexpr double kOff = 1.02;
+  constexpr double kOff = 1.01;
   const double units = taken_by(layout, cluster, pipeline).per_batch * layout.microbatches;
   return Seconds::s(units / (limits.front().units_per_s * kOff));
 }

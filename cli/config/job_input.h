@@ -33,7 +33,7 @@ Result<Seconds> fed_time(const input::Pipeline& pipeline, const cluster::Cluster
                          const workload::Layout& layout, Seconds step);
 
 /// A fed step takes no less, by the laws that bound the pipeline's rate; but for what a run of it
-/// is off, a fiftieth.
+/// is off, a hundredth.
 Seconds least_fed_time(const input::Pipeline& pipeline, const cluster::Cluster& cluster,
                        const workload::Layout& layout);
 
