@@ -193,8 +193,8 @@ JobOnOffers::Plan JobOnOffers::find_plan(const cost::Offer& offer) const {
   const double steps = *steps_to(job_.target, step.layout);
   const std::lock_guard lock(kept_->mutex);
   kept_->specs.push_back(std::move(spec));
-  return std::make_shared<const Planned>(std::move(*cluster), std::move(step), std::move(*stalls),
-                                         kept_->specs.size() - 1, steps);
+  return std::make_shared<const Planned>(Planned{
+      std::move(*cluster), std::move(step), std::move(*stalls), kept_->specs.size() - 1, steps});
 }
 
 const JobOnOffers::Plan& JobOnOffers::planned(const cost::Offer& offer,
