@@ -23,26 +23,98 @@ const PriceBook& book_of(const Wish& wish) {
   return wish.place.prices ? *wish.place.prices : PriceBook::shipped();
 }
 
+/// "aws or gcp"
+std::string either(const std::vector<std::string>& names) {
+  return join(std::vector<std::string_view>(names.begin(), names.end()), " or ");
+}
+
+tl::unexpected<Error> wrong(const char* key, std::string problem, std::string expected,
+                            std::string nearest = {}) {
+  return fail(Diagnostic{.key = key,
+                         .problem = std::move(problem),
+                         .expected = std::move(expected),
+                         .nearest = std::move(nearest)});
+}
+
+template <class Names>
+bool contains(const Names& names, std::string_view name) {
+  return std::find(names.begin(), names.end(), name) != names.end();
+}
+
+/// Whether prices or carbon know the region of the provider; who has one price for anywhere has it
+/// in every region.
+bool has_region(const Wish& wish, std::string_view provider, std::string_view region) {
+  const std::vector<std::string> priced = book_of(wish).regions(provider);
+  return contains(priced, region) || contains(priced, kAnyRegion) ||
+         grid_of(provider, region) != nullptr;
+}
+
+/// Regions of the providers that have prices; where one of them has a price for anywhere, of all.
+std::vector<std::string> regions_of(const Wish& wish) {
+  if (wish.providers.empty()) return book_of(wish).regions("");
+  std::vector<std::string> all;
+  for (const std::string& provider : wish.providers) {
+    std::vector<std::string> own = book_of(wish).regions(provider);
+    if (contains(own, kAnyRegion)) return book_of(wish).regions("");
+    all.insert(all.end(), own.begin(), own.end());
+  }
+  return all;
+}
+
 /// Fails where neither prices nor carbon know the region, and where a wish for carbon cannot be
 /// judged in it.
-Status check_region(const Wish& wish) {
-  const std::string& region = wish.place.region;
+Status check_region(const Wish& wish, const std::string& region) {
   const bool hours = wish.place.hours && wish.place.hours->has(region);
-  std::vector<std::string> priced = book_of(wish).regions(wish.provider);
-  // Who has one price for anywhere has it in every region that others name.
-  if (std::find(priced.begin(), priced.end(), kAnyRegion) != priced.end())
-    priced = book_of(wish).regions("");
-  std::vector<std::string_view> known(priced.begin(), priced.end());
-  if (!hours && std::find(known.begin(), known.end(), region) == known.end() &&
-      grid_of(wish.provider, region) == nullptr)
-    return fail(fmt::format("--region: no region '{}'{}", region,
-                            wish.provider.empty() ? "" : " of " + wish.provider),
-                "a region with prices in 'rehearse catalog prices'",
-                nearest(region, known) ? suggest(region, known) : "");
-  if (wish.most_carbon && !hours && grid_of(wish.provider, region) == nullptr)
+  const std::vector<std::string> known = regions_of(wish);
+  const auto grid = [&](const std::string& provider) { return grid_of(provider, region); };
+  const bool any_grid =
+      wish.providers.empty()
+          ? grid("") != nullptr
+          : std::any_of(wish.providers.begin(), wish.providers.end(),
+                        [&](const std::string& provider) { return grid(provider) != nullptr; });
+  if (!hours && !contains(known, region) && !any_grid) {
+    const std::vector<std::string_view> names(known.begin(), known.end());
+    return wrong("region",
+                 fmt::format("no region '{}'{}", region,
+                             wish.providers.empty() ? "" : " of " + either(wish.providers)),
+                 "a region with prices in 'rehearse catalog prices'",
+                 nearest(region, names) ? suggest(region, names) : "");
+  }
+  if (wish.most_carbon && !hours && !any_grid)
     return fail(fmt::format("--max-carbon: no carbon is known of region {}", region),
                 "a region of 'rehearse catalog carbon', or carbon: FILE in the job");
   return {};
+}
+
+Status check_places(const Wish& wish) {
+  const std::vector<std::string_view> known = providers();
+  for (const std::string& provider : wish.providers)
+    if (!contains(known, provider))
+      return wrong("provider", fmt::format("no provider '{}'", provider), suggest(provider, known));
+  if (wish.most_carbon && wish.regions.empty())
+    return fail("--max-carbon without a region", "--region, whose grid it is about");
+  for (const std::string& region : wish.regions)
+    if (Status ok = check_region(wish, region); !ok) return forward(ok);
+  if (wish.regions.empty()) return {};
+  // A provider that is asked for is not left out in silence.
+  for (const std::string& provider : wish.providers)
+    if (std::none_of(wish.regions.begin(), wish.regions.end(), [&](const std::string& region) {
+          return has_region(wish, provider, region) ||
+                 (wish.place.hours && wish.place.hours->has(region));
+        }))
+      return wrong("region", fmt::format("{} has no region {}", provider, either(wish.regions)),
+                   "one of its own beside, of 'rehearse catalog prices', or without " + provider);
+  return {};
+}
+
+/// In which it has a price there; the first, where there is none.
+std::vector<Market> markets_of(const Wish& wish, const std::string& instance,
+                               const std::string& region) {
+  std::vector<Market> priced;
+  for (const Market market : wish.markets)
+    if (book_of(wish).quote(instance, region, market)) priced.push_back(market);
+  if (priced.empty()) priced.push_back(wish.markets.front());
+  return priced;
 }
 
 }  // namespace
@@ -52,28 +124,23 @@ Aim aim_of(const Wish& wish) {
 }
 
 Result<std::vector<Offer>> offers_of(const Wish& wish) {
-  const std::vector<std::string_view> known = providers();
-  if (!wish.provider.empty() && std::find(known.begin(), known.end(), wish.provider) == known.end())
-    return fail(fmt::format("--provider: no provider '{}'", wish.provider),
-                suggest(wish.provider, known));
-  if (wish.most_carbon && wish.place.region.empty())
-    return fail("--max-carbon without a region", "--region, whose grid it is about");
-  if (!wish.place.region.empty())
-    if (Status ok = check_region(wish); !ok) return forward(ok);
-  const PriceBook& book = book_of(wish);
+  if (Status ok = check_places(wish); !ok) return forward(ok);
+  const std::vector<std::string> anywhere = {""};
   std::vector<Offer> offers;
   for (const cluster::Instance& instance : cluster::instances()) {
-    if (!wish.provider.empty() && instance.provider != wish.provider) continue;
+    if (!wish.providers.empty() && !contains(wish.providers, instance.provider)) continue;
     if (instance.gpu_count < 1 || instance.gpu_count != std::floor(instance.gpu_count)) continue;
-    // One with prices, none of them there, is not rented out there.
-    const bool elsewhere = book.quote(instance.name, "", wish.place.market) &&
-                           !book.quote(instance.name, wish.place.region, wish.place.market);
-    if (elsewhere) continue;
-    for (const std::uint32_t count : wish.counts) offers.push_back({&instance, count});
+    for (const std::string& region : wish.regions.empty() ? anywhere : wish.regions) {
+      if (!region.empty() && !has_region(wish, instance.provider, region)) continue;
+      for (const Market market : markets_of(wish, instance.name, region))
+        for (const std::uint32_t count : wish.counts)
+          offers.push_back({&instance, count, region, market});
+    }
   }
   if (offers.empty())
-    return fail(fmt::format("no instance{}{}", wish.provider.empty() ? "" : " of " + wish.provider,
-                            wish.place.region.empty() ? "" : " in " + wish.place.region),
+    return fail(fmt::format("no instance{}{}",
+                            wish.providers.empty() ? "" : " of " + either(wish.providers),
+                            wish.regions.empty() ? "" : " in " + either(wish.regions)),
                 "a provider and a region of 'rehearse catalog prices'");
   return offers;
 }

@@ -13,8 +13,9 @@ namespace rehearse::cost {
 namespace {
 
 constexpr double kInfinite = std::numeric_limits<double>::infinity();
-/// Options that are evaluated before bounds are looked at again.
-constexpr std::size_t kBatch = 32;
+/// Options that are evaluated before bounds are looked at again; fewer where evaluating is dear, as
+/// a nearer bound says.
+constexpr std::size_t kBatch = 32, kDearBatch = 8;
 
 /// What is known of an offer before it is evaluated.
 struct Candidate {
@@ -55,7 +56,14 @@ double least_excess(const Wish& wish, const Candidate& c) {
 Place place_of(const Wish& wish, const Offer& offer) {
   Place place = wish.place;
   place.rented = {{offer.instance->name, static_cast<double>(offer.count)}};
+  place.region = offer.region;
+  place.market = offer.market;
   return place;
+}
+
+std::optional<Quote> quote_of(const Wish& wish, const Offer& offer) {
+  const PriceBook& book = wish.place.prices ? *wish.place.prices : PriceBook::shipped();
+  return book.quote(offer.instance->name, offer.region, offer.market);
 }
 
 Result<Option> option_of(const Wish& wish, const Offer& offer, const Evaluator& evaluator) {
@@ -64,8 +72,17 @@ Result<Option> option_of(const Wish& wish, const Offer& offer, const Evaluator& 
   Result<JobAccount> account =
       account_for_job(evaluation->job, evaluation->devices, place_of(wish, offer), wish.keeping);
   if (!account) return forward(account);
-  Option option{offer.instance->provider, offer.instance->name, offer.count,
-                std::move(*evaluation),   std::move(*account),  false};
+  std::string region = offer.region;
+  if (const std::optional<Quote> quote = quote_of(wish, offer); region.empty() && quote)
+    region = quote->region;
+  Option option{offer.instance->provider,
+                offer.instance->name,
+                std::move(region),
+                offer.market,
+                offer.count,
+                std::move(*evaluation),
+                std::move(*account),
+                false};
   option.meets = excess_of(wish, option) <= 0;
   return option;
 }
@@ -79,7 +96,6 @@ bool dominates(const Option& a, Seconds time, Usd cost) {
 
 std::vector<Candidate> candidates_of(const Wish& wish, const std::vector<Offer>& offers,
                                      const Evaluator& evaluator, std::size_t& without) {
-  const PriceBook& book = wish.place.prices ? *wish.place.prices : PriceBook::shipped();
   std::vector<Candidate> candidates;
   for (const Offer& offer : offers) {
     const std::optional<Seconds> least = evaluator.least_time(offer);
@@ -87,8 +103,7 @@ std::vector<Candidate> candidates_of(const Wish& wish, const std::vector<Offer>&
       ++without;
       continue;
     }
-    const std::optional<Quote> quote =
-        book.quote(offer.instance->name, wish.place.region, wish.place.market);
+    const std::optional<Quote> quote = quote_of(wish, offer);
     candidates.push_back(
         {&offer, *least, quote ? std::optional(quote->rate * *least * offer.count) : std::nullopt});
   }
@@ -124,9 +139,12 @@ class Search {
         continue;
       }
       batch.push_back(&c);
-      if (batch.size() == kBatch)
+      if (batch.size() == (evaluator_.nearer_time ? kDearBatch : kBatch)) {
+        leave_out_dominated(batch);
         if (Status ok = evaluate(batch); !ok) return ok;
+      }
     }
+    leave_out_dominated(batch);
     if (Status ok = evaluate(batch); !ok) return ok;
     found.bounded += hopeless.size();
     if (any_meets()) return {};
@@ -147,6 +165,25 @@ class Search {
            std::any_of(found.options.begin(), found.options.end(), [&](const Option& o) {
              return o.meets && dominates(o, c.least, *c.least_cost);
            });
+  }
+
+  /// Of the batch those that the nearer bound shows to be dominated.
+  void leave_out_dominated(std::vector<const Candidate*>& batch) {
+    if (!evaluator_.nearer_time || !any_meets()) return;
+    std::vector<char> dominated(batch.size(), 0);
+    on_threads(batch.size(), threads_, [&](std::size_t i) {
+      const Offer& offer = *batch[i]->offer;
+      const std::optional<Seconds> least = evaluator_.nearer_time(offer);
+      const std::optional<Quote> quote = quote_of(wish_, offer);
+      if (least && quote)
+        dominated[i] = is_dominated(
+            {&offer, *least * evaluator_.same_time, quote->rate * *least * offer.count});
+    });
+    std::size_t kept = 0;
+    for (std::size_t i = 0; i < batch.size(); ++i)
+      if (!dominated[i]) batch[kept++] = batch[i];
+    found.bounded += batch.size() - kept;
+    batch.resize(kept);
   }
 
   /// Nothing meets the wishes: by what comes nearest at its bounds, until none of the rest can come
@@ -201,15 +238,18 @@ class Search {
 
 /// On each service, on 1, 4, 16 … functions.
 void add_functions(const Wish& wish, std::vector<Option>& options) {
-  if (!wish.functions || wish.place.market == Market::kSpot) return;
+  const auto wanted = [](const auto& list, const auto& value) {
+    return list.empty() || std::find(list.begin(), list.end(), value) != list.end();
+  };
+  if (!wish.functions || !wanted(wish.markets, Market::kOnDemand)) return;
   const PriceBook& book = wish.place.prices ? *wish.place.prices : PriceBook::shipped();
   for (const FunctionService& service : function_services()) {
     const std::string provider = service.name.substr(0, service.name.find('_'));
-    if (!wish.provider.empty() && provider != wish.provider) continue;
-    if (!wish.place.region.empty()) {
-      const std::vector<std::string> regions = book.regions(provider);
-      if (std::find(regions.begin(), regions.end(), wish.place.region) == regions.end()) continue;
-    }
+    const std::vector<std::string> regions = book.regions(provider);
+    const bool there = std::any_of(regions.begin(), regions.end(), [&](const std::string& region) {
+      return wanted(wish.regions, region);
+    });
+    if (!wanted(wish.providers, provider) || !there) continue;
     for (std::uint32_t n = 1; n <= service.concurrent; n *= 4) {
       Result<FunctionRun> run = run_on_functions(service, *wish.functions, n);
       if (!run) break;
@@ -220,7 +260,9 @@ void add_functions(const Wish& wish, std::vector<Option>& options) {
                          .checkpoints = {},
                          .notes = {fmt::format("functions: {:.0f} calls; price of {}", run->calls,
                                                service.as_of)}};
-      Option option{provider, service.name, n, std::nullopt, std::move(account), false};
+      // Their price is the same in many regions: of none of them.
+      Option option{provider,     service.name,       "",   Market::kOnDemand, n,
+                    std::nullopt, std::move(account), false};
       option.meets = excess_of(wish, option) <= 0;
       options.push_back(std::move(option));
     }

@@ -25,6 +25,8 @@ namespace rehearse::cost {
 struct Offer {
   const cluster::Instance* instance;
   std::uint32_t count;
+  std::string region = {};  ///< empty: where it is cheapest
+  Market market = Market::kOnDemand;
 };
 
 /// Of a step, on top of what it would take without; absent: the job says nothing of it.
@@ -33,6 +35,9 @@ struct Stalls {
   std::optional<Seconds> network = {};       ///< links between nodes
   std::optional<Seconds> input = {};         ///< waiting for samples, reads included
   std::optional<Seconds> fetch = {};         ///< of that, what reading from storage causes
+  /// On top of what it would take with each device on a node of its own; below zero they gain by
+  /// sharing nodes. Absent where no node has two, or what would join such nodes is not known.
+  std::optional<Seconds> node_sharing = {};
 };
 
 struct Evaluation {
@@ -48,12 +53,21 @@ struct Evaluator {
   std::function<std::optional<Seconds>(const Offer&)> least_time;
   /// Under the best plan, or why there is none. Called from several threads.
   std::function<Result<Evaluation>(const Offer&)> evaluate;
+  /// Nearer to the time under the best plan than least_time, and no later: dearer to find than
+  /// that, but much less so than an evaluation. Nothing where there is no plan. May be empty;
+  /// called from several threads.
+  std::function<std::optional<Seconds>(const Offer&)> nearer_time = {};
+  /// By the nearer bound a dearer offer is left out also where it may be sooner, but by no more than
+  /// this ratio: what an evaluation cannot tell apart.
+  double same_time = 1;
 };
 
 struct Wish {
-  std::string provider;               ///< empty: any
+  std::vector<std::string> providers = {};  ///< empty: any
+  std::vector<std::string> regions = {};    ///< empty: of each instance where it is cheapest
+  std::vector<Market> markets = {Market::kOnDemand};
   std::vector<std::uint32_t> counts;  ///< of instances, ascending
-  Place place = {};                   ///< without what is rented
+  Place place = {};                   ///< without what is rented, where and how
   Keeping keeping = {};
   std::optional<Usd> budget = {};
   std::optional<Seconds> deadline = {};
@@ -63,6 +77,8 @@ struct Wish {
 
 struct Option {
   std::string provider, instance;
+  std::string region;  ///< where its price is of, and its carbon; empty: none is known
+  Market market;
   std::uint32_t count;
   std::optional<Evaluation> evaluation;  ///< absent: functions
   JobAccount account;
@@ -78,8 +94,10 @@ struct Recommendation {
   std::string why_impossible;       ///< of the first
 };
 
-/// Those of the catalog that the wish allows: whole devices, the provider's, in the region where
-/// one is given. Fails with one line on a provider or region that does not exist.
+/// Those of the catalog that the wish allows: whole devices, of the providers, in each of the
+/// regions that the provider has, there without a price too. Of several markets those in which it
+/// has a price there, or the first. Fails with one line on a provider or region that does not
+/// exist, or does not go with the others; `key` of the diagnostic is then "provider" or "region".
 Result<std::vector<Offer>> offers_of(const Wish& wish);
 
 /// What the options are ordered by, in words.

@@ -1,5 +1,6 @@
 // rehearse recommend: which instances to rent, how many, under which plan.
 #include <algorithm>
+#include <utility>
 
 #include <CLI/CLI.hpp>
 #include <fmt/core.h>
@@ -7,19 +8,22 @@
 #include "cli/commands/commands.h"
 #include "cli/commands/recommend_result.h"
 #include "cli/config/job_account.h"
+#include "cli/output/job_events.h"
 #include "cli/output/result.h"
 #include "cli/recommending/amounts.h"
 #include "cli/recommending/evaluate.h"
 #include "cli/report/markdown.h"
 #include "cli/report/report.h"
+#include "sim/base/file.h"
 #include "sim/base/text.h"
 
 namespace rehearse::cli {
 namespace {
 
 struct Options {
-  std::filesystem::path job, prices, report;
-  std::string target, budget, deadline, carbon, provider, region;
+  std::filesystem::path job, prices, report, perfetto;
+  std::string target, budget, deadline, carbon;
+  std::vector<std::string> providers, regions;
   bool spot = false, on_demand = false;
   std::vector<std::uint32_t> counts = {1, 2, 4, 8, 16, 32};
 };
@@ -42,7 +46,8 @@ Status read(std::string_view option, const std::string& text, std::optional<Q>& 
 }
 
 Result<cost::Wish> wish_of(const Options& options) {
-  cost::Wish wish{.provider = options.provider, .counts = options.counts};
+  cost::Wish wish{
+      .providers = options.providers, .regions = options.regions, .counts = options.counts};
   std::sort(wish.counts.begin(), wish.counts.end());
   wish.counts.erase(std::unique(wish.counts.begin(), wish.counts.end()), wish.counts.end());
   if (Status ok = read("--budget", options.budget, wish.budget); !ok) return forward(ok);
@@ -52,8 +57,9 @@ Result<cost::Wish> wish_of(const Options& options) {
     if (!grams) return wrong("--max-carbon", grams.error());
     wish.most_carbon = *grams;
   }
-  wish.place.region = options.region;
-  wish.place.market = options.spot ? cost::Market::kSpot : cost::Market::kOnDemand;
+  wish.markets.clear();
+  if (options.on_demand) wish.markets.push_back(cost::Market::kOnDemand);
+  if (options.spot) wish.markets.push_back(cost::Market::kSpot);
   wish.place.today = today();
   if (!options.prices.empty()) {
     Result<cost::PriceBook> book = cost::PriceBook::over_shipped(options.prices);
@@ -63,14 +69,46 @@ Result<cost::Wish> wish_of(const Options& options) {
   return wish;
 }
 
-/// What the job file says of place and keeping, where the command line does not.
+/// What the job file says of where, how and keeping, where the command line does not.
 void add_from_file(const JobFile& file, cost::Wish& wish) {
-  if (wish.place.region.empty()) wish.place.region = file.place.region;
+  if (wish.providers.empty()) wish.providers = file.rent.providers;
+  if (wish.regions.empty()) wish.regions = file.rent.regions;
+  if (wish.markets.empty()) wish.markets = file.rent.markets;
+  if (wish.markets.empty()) wish.markets = {cost::Market::kOnDemand};
   wish.place.hours = file.place.hours;
   wish.keeping = file.keeping;
 }
 
+/// Wrong names are told where they stand: in an option, or in the file.
+Result<std::vector<cost::Offer>> offers_of(const Options& options, const JobOnOffers& job,
+                                           const cost::Wish& wish) {
+  Result<std::vector<cost::Offer>> offers = cost::offers_of(wish);
+  if (offers) return offers;
+  Diagnostic wrong_one = offers.error().diagnostics.front();
+  if (wrong_one.key.empty()) return offers;
+  const bool by_option = !(wrong_one.key == "region" ? options.regions : options.providers).empty();
+  if (!by_option) return job.wrong_at(wrong_one);
+  const std::string option = "--" + std::exchange(wrong_one.key, "");
+  return wrong(option, Error{{std::move(wrong_one)}});
+}
+
+/// The first option's, where it is of machines.
+Status draw(const std::filesystem::path& path, const Recommended& found, const Globals& globals) {
+  const cost::Option& first = found.found.options.front();
+  if (!first.evaluation) {
+    globals.warn(
+        "--perfetto: the first option is functions, which have no timeline: none is drawn");
+    return {};
+  }
+  const Result<step::Step> step = found.job.run(first);
+  if (!step) return forward(step);
+  return draw_job(path, step->job, step->lowered, step->timeline);
+}
+
 Result<Exit> run(const Options& options, const Globals& globals) {
+  if (!options.perfetto.empty())  // before long work: can it be written?
+    if (const Result<PendingFile> file = PendingFile::create(options.perfetto); !file)
+      return forward(file);
   if (Status ok = check_report(options.report); !ok) return forward(ok);
   Result<cost::Wish> wish = wish_of(options);
   if (!wish) return forward(wish);
@@ -86,13 +124,15 @@ Result<Exit> run(const Options& options, const Globals& globals) {
   if (!job) return forward(job);
   add_from_file(job->job(), *wish);
   wish->functions = job->for_functions();
-  const Result<std::vector<cost::Offer>> offers = cost::offers_of(*wish);
+  const Result<std::vector<cost::Offer>> offers = offers_of(options, *job, *wish);
   if (!offers) return forward(offers);
   Result<cost::Recommendation> found = cost::recommend(
       *wish, *offers, job->evaluator(), globals.thread_count(), globals.progress_of("recommend"));
   if (!found) return forward(found);
   const Recommended recommended{*job, *wish, std::move(*found)};
   for (const Warning& warning : warnings_of(recommended)) globals.warn(to_string(warning));
+  if (!options.perfetto.empty())
+    if (Status ok = draw(options.perfetto, recommended, globals); !ok) return forward(ok);
   if (Status ok = write_report(options.report, recommend_json(recommended),
                                {.inputs = {options.job}, .suites = {"withheld/all"}});
       !ok)
@@ -131,15 +171,20 @@ void add_recommend(CLI::App& app, Action& action) {
       ->add_option("--max-carbon", options->carbon,
                    "emit at most, such as '2 tCO2e'; needs a region")
       ->type_name("AMOUNT");
-  command->add_option("--provider", options->provider, "instances of this provider alone")
-      ->type_name("NAME");
   command
-      ->add_option("--region", options->region,
-                   "in this region alone, for price and carbon (default: the file's, else any)")
-      ->type_name("NAME");
-  CLI::Option* spot = command->add_flag("--spot", options->spot, "at the price of spot instances");
-  command->add_flag("--on-demand", options->on_demand, "at the price on demand (default)")
-      ->excludes(spot);
+      ->add_option("--provider", options->providers,
+                   "instances of these providers alone (default: the file's, else any)")
+      ->delimiter(',')
+      ->type_name("NAME,...");
+  command
+      ->add_option("--region", options->regions,
+                   "in each of these regions of the providers, for price and carbon (default: the "
+                   "file's, else each instance where it is cheapest)")
+      ->delimiter(',')
+      ->type_name("NAME,...");
+  command->add_flag("--spot", options->spot, "at the price of spot instances");
+  command->add_flag("--on-demand", options->on_demand,
+                    "at the price on demand (default); with --spot at both, wherever there is one");
   command
       ->add_option("--counts", options->counts,
                    "numbers of instances to try (default: 1 to 32 by doubling)")
@@ -150,6 +195,10 @@ void add_recommend(CLI::App& app, Action& action) {
       ->add_option("--prices", options->prices,
                    "prices in the form of the catalog's; they take the place of those of the same "
                    "instances")
+      ->type_name("FILE");
+  command
+      ->add_option("--perfetto", options->perfetto,
+                   "write the timeline of a step of the first option for ui.perfetto.dev")
       ->type_name("FILE");
   command
       ->add_option("--report", options->report, "write what was found as one HTML page to look at")

@@ -31,6 +31,12 @@ std::string grams_text(double grams) {
   return grams >= 1e3 ? significant(grams / 1e3) + " kgCO2e" : significant(grams) + " gCO2e";
 }
 
+/// "aws us-east-1 spot"
+std::string place_of(const Option& option) {
+  return option.provider + (option.region.empty() ? "" : " " + option.region) +
+         (option.market == cost::Market::kSpot ? " spot" : "");
+}
+
 struct NamedStall {
   const char* name;
   const char* within;  ///< before it in a sentence
@@ -58,7 +64,7 @@ std::string sentence(const Recommended& r) {
   const Option& best = r.found.options.front();
   const cost::JobAccount& a = best.account;
   std::string text =
-      fmt::format("{} on {} ({}): {} ({} – {})", r.job.job().name, name_of(best), best.provider,
+      fmt::format("{} on {} ({}): {} ({} – {})", r.job.job().name, name_of(best), place_of(best),
                   to_string(a.time.value), to_string(a.time.low), to_string(a.time.high));
   if (a.money)
     text += fmt::format(", {} ({} – {})", usd_text(a.money->value), usd_text(a.money->low),
@@ -72,8 +78,10 @@ std::string sentence(const Recommended& r) {
 Table option_table(const Recommended& r, std::size_t most, bool intervals) {
   // How it is fed the job says of all of them or of none.
   const bool fed = r.job.job().input.has_value();
-  std::vector<Column> columns = {{"provider", Align::kLeft},
-                                 {"instances", Align::kLeft},
+  const bool markets = r.wish.markets.size() > 1;
+  std::vector<Column> columns = {{"provider", Align::kLeft}, {"region", Align::kLeft}};
+  if (markets) columns.push_back({"market", Align::kLeft});
+  columns.insert(columns.end(), {{"instances", Align::kLeft},
                                  {"plan", Align::kLeft},
                                  {"time (h)"},
                                  {"time low (h)"},
@@ -84,7 +92,8 @@ Table option_table(const Recommended& r, std::size_t most, bool intervals) {
                                  {"energy (kWh)"},
                                  {"carbon (kg)"},
                                  {"interconnect (%)"},
-                                 {"network (%)"}};
+                                 {"network (%)"},
+                                 {"node sharing (%)"}});
   if (fed) columns.push_back({"input (%)"});
   if (fed) columns.push_back({"fetch (%)"});
   columns.push_back({"Pareto", Align::kLeft});
@@ -95,8 +104,9 @@ Table option_table(const Recommended& r, std::size_t most, bool intervals) {
     const cost::JobAccount& a = o.account;
     const bool front =
         std::find(r.found.pareto.begin(), r.found.pareto.end(), i) != r.found.pareto.end();
-    std::vector<std::string> row = {
-        o.provider,
+    std::vector<std::string> row = {o.provider, o.region};
+    if (markets) row.emplace_back(cost::kMarketNames[static_cast<std::size_t>(o.market)]);
+    const std::vector<std::string> cells = {
         name_of(o),
         o.evaluation ? o.evaluation->plan : "functions",
         hours(a.time.value),
@@ -108,7 +118,9 @@ Table option_table(const Recommended& r, std::size_t most, bool intervals) {
         a.energy ? significant(a.energy->value.kwh()) : "",
         a.carbon ? significant(a.carbon->value / 1e3) : "",
         o.evaluation ? percent(o, o.evaluation->stalls.interconnect) : "",
-        o.evaluation ? percent(o, o.evaluation->stalls.network) : ""};
+        o.evaluation ? percent(o, o.evaluation->stalls.network) : "",
+        o.evaluation ? percent(o, o.evaluation->stalls.node_sharing) : ""};
+    row.insert(row.end(), cells.begin(), cells.end());
     if (fed && o.evaluation) {
       row.push_back(percent(o, o.evaluation->stalls.input));
       row.push_back(percent(o, o.evaluation->stalls.fetch));
@@ -127,7 +139,11 @@ Json carbon_json(const std::optional<Estimate<double>>& grams) {
 
 Json option_json(const Recommended& r, const Option& o) {
   const cost::JobAccount& a = o.account;
-  Json json = {{"provider", o.provider}, {"instance", o.instance}, {"count", o.count}};
+  Json json = {{"provider", o.provider},
+               {"region", o.region.empty() ? Json{} : Json(o.region)},
+               {"market", o.market == cost::Market::kSpot ? "spot" : "on_demand"},
+               {"instance", o.instance},
+               {"count", o.count}};
   if (const auto instance = cluster::find_instance(o.instance))
     json["gpus"] = std::llround((*instance)->gpu_count) * o.count;
   json["plan"] = o.evaluation ? plan_json(r.job.spec(o.evaluation->detail)) : Json{};
@@ -156,10 +172,11 @@ Json option_json(const Recommended& r, const Option& o) {
         "1/s");
     json["memory_per_device"] = memory_json(r.job.memory(o.evaluation->detail));
     Json stalls = Json::object();
-    for (const NamedStall& stall : stalls_of(o))
-      if (stall.time)
-        stalls[stall.name] = {
-            {"value", stall.time->s()}, {"unit", "s"}, {"share", share(o, *stall.time)}};
+    const auto add = [&](const char* name, const std::optional<Seconds>& time) {
+      if (time) stalls[name] = {{"value", time->s()}, {"unit", "s"}, {"share", share(o, *time)}};
+    };
+    for (const NamedStall& stall : stalls_of(o)) add(stall.name, stall.time);
+    add("node_sharing", o.evaluation->stalls.node_sharing);
     json["stalls"] = std::move(stalls);
   }
   if (a.checkpoints)
@@ -214,6 +231,10 @@ std::vector<std::string> why_of(const Recommended& r) {
         stalls += fmt::format("{}{:.1f} % on the {}", stall.within, share(best, *stall.time) * 100,
                               stall.name);
     lines.push_back("of its step it waits " + stalls);
+    if (const auto& sharing = best.evaluation->stalls.node_sharing)
+      lines.push_back(fmt::format(
+          "with each GPU on an instance of its own the step would be {:.1f} % {}",
+          std::abs(share(best, *sharing)) * 100, *sharing < Seconds::s(0) ? "longer" : "shorter"));
   }
   if (best.account.checkpoints)
     lines.push_back(
@@ -245,8 +266,7 @@ std::vector<Warning> warnings_of(const Recommended& r) {
                      "rehearse calibrate job on measured steps"});
   const cost::Place& place = r.wish.place;
   const cost::PriceBook& book = place.prices ? *place.prices : cost::PriceBook::shipped();
-  if (const auto price = book.quote(best.instance, place.region, place.market);
-      price && place.today)
+  if (const auto price = book.quote(best.instance, best.region, best.market); price && place.today)
     if (const auto old = cost::stale(*price, *place.today))
       lines.push_back({fmt::format("the price of {} is {}", best.instance, *old),
                        "give the price of today: --prices FILE"});

@@ -1,8 +1,13 @@
 #include "cli/config/job_costs.h"
 
+#include <algorithm>
+#include <array>
 #include <cmath>
 
+#include <fmt/core.h>
+
 #include "sim/base/file.h"
+#include "sim/base/text.h"
 
 namespace rehearse::cli {
 namespace {
@@ -57,10 +62,37 @@ Status read_spot(const YamlMap& map, const std::filesystem::path& folder, cost::
   return {};
 }
 
+/// The word at the key, or the words of the list there; each once.
+std::vector<std::string> words(const YamlMap& map, std::string_view key) {
+  std::vector<std::string> all;
+  if (map.is_list(key))
+    all = map.list<std::string>(key);
+  else if (const auto one = map.optional<std::string>(key))
+    all = {*one};
+  if (map.is_list(key) && all.empty()) map.report(key, "names nothing", "one or more names");
+  std::vector<std::string> once;
+  for (std::string& word : all)
+    if (std::find(once.begin(), once.end(), word) == once.end()) once.push_back(std::move(word));
+  return once;
+}
+
+Rent read_rent(const YamlMap& root) {
+  constexpr std::array<std::string_view, 2> kMarkets = {"on_demand", "spot"};
+  Rent rent{.providers = words(root, "provider"), .regions = words(root, "region"), .markets = {}};
+  for (const std::string& word : words(root, "market")) {
+    const auto at = std::find(kMarkets.begin(), kMarkets.end(), word);
+    if (at == kMarkets.end())
+      root.report("market", fmt::format("unknown market '{}'", word), suggest(word, kMarkets));
+    else
+      rent.markets.push_back(static_cast<cost::Market>(at - kMarkets.begin()));
+  }
+  return rent;
+}
+
 }  // namespace
 
 Result<JobCosts> read_job_costs(const YamlMap& root, const std::filesystem::path& folder) {
-  JobCosts costs{};
+  JobCosts costs{.rent = read_rent(root), .hours = nullptr, .keeping = {}};
   if (const auto file = root.optional<std::string>("carbon")) {
     Result<cost::CarbonHours> hours = cost::CarbonHours::load(folder / *file);
     if (!hours) return forward(hours);

@@ -1,16 +1,25 @@
-// The sections of a job file that only its costs depend on: `carbon`, `storage`, `spot`
-// (docs/formats/job.md).
+// The sections of a job file that only its costs depend on: `provider`, `region`, `market`,
+// `carbon`, `storage`, `spot` (docs/formats/job.md).
 #pragma once
 
 #include <filesystem>
 #include <memory>
+#include <string>
+#include <vector>
 
 #include "cost/whole_job.h"
 #include "sim/base/yaml.h"
 
 namespace rehearse::cli {
 
+/// What may be rented where and how; each empty where the file does not say.
+struct Rent {
+  std::vector<std::string> providers, regions;
+  std::vector<cost::Market> markets;
+};
+
 struct JobCosts {
+  Rent rent;
   std::shared_ptr<const cost::CarbonHours> hours;  ///< null: none are given
   cost::Keeping keeping;
 };

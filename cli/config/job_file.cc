@@ -312,7 +312,7 @@ Result<JobFile> read_sections(const YamlMap& root, const std::filesystem::path& 
 
   strategies::Axes axes = fixed_axes(root, training, plan);
   std::optional<strategies::Plan> assumed_plan = plan;
-  if (use == JobUse::kSearch && plan && plan->stages.empty() && axes.tensor.empty())
+  if (use != JobUse::kOnePlan && plan && plan->stages.empty() && axes.tensor.empty())
     assumed_plan->tensor = 2;  // as any with tensor parallelism
   const Implementation implementation = usual(training.value_or(strategies::Training{}),
                                               assumed_plan.value_or(strategies::Plan{}), gpus);
@@ -324,7 +324,7 @@ Result<JobFile> read_sections(const YamlMap& root, const std::filesystem::path& 
   Result<MeasuredByDevice> measured_ops = read_measured_ops(root, folder, recorded, notes);
   if (!measured_ops) return forward(measured_ops);
   if (recorded && cluster && training && plan) {
-    if (use == JobUse::kSearch && !recorded->shapes) keep_as_recorded(axes, *training);
+    if (use != JobUse::kOnePlan && !recorded->shapes) keep_as_recorded(axes, *training);
     if (Status ok = check_shapes(*recorded, *training, *plan); !ok) return forward(ok);
     assumed = recorded_as(*root.map("training"), *recorded, *training);
     std::vector<std::string> devices;
@@ -360,10 +360,16 @@ Result<JobFile> read_sections(const YamlMap& root, const std::filesystem::path& 
     if (target && target->tokens && workload && workload->tokens_per_sample == 0)
       map->report("tokens", "samples of this workload have no tokens", "samples or steps");
   }
-  if (const auto region = root.optional<std::string>("region")) place.region = *region;
   Result<JobCosts> costs = read_job_costs(root, folder);
   if (!costs) return forward(costs);
   place.hours = std::move(costs->hours);
+  if (costs->rent.regions.size() == 1) place.region = costs->rent.regions.front();
+  if (costs->rent.markets.size() == 1) place.market = costs->rent.markets.front();
+  if (use != JobUse::kRent) {
+    constexpr const char* kOne = "one; several are for `rehearse recommend`";
+    if (costs->rent.regions.size() > 1) root.report("region", "several regions", kOne);
+    if (costs->rent.markets.size() > 1) root.report("market", "several markets", kOne);
+  }
   root.no_other_keys();
   if (Status ok = root.status(); !ok) return forward(ok);
 
@@ -379,6 +385,7 @@ Result<JobFile> read_sections(const YamlMap& root, const std::filesystem::path& 
               .axes = std::move(axes),
               .cluster = std::move(*cluster),
               .place = std::move(place),
+              .rent = std::move(costs->rent),
               .keeping = costs->keeping,
               .input = std::move(*input),
               .target = target,
@@ -420,10 +427,10 @@ Result<JobFile> read_job(const YamlMap& root, const std::filesystem::path& folde
 }
 
 Result<JobFile> read_job_on(const YamlMap& root, const std::filesystem::path& folder,
-                            cluster::Cluster cluster, cost::Rented rented, JobUse use) {
+                            cluster::Cluster cluster, cost::Rented rented) {
   root.map("cluster");  // known, and overruled
   return read_sections(root, folder, std::move(cluster),
-                       {.rented = {std::move(rented)}, .region = {}}, use);
+                       {.rented = {std::move(rented)}, .region = {}}, JobUse::kRent);
 }
 
 Result<JobFile> load_job(const std::filesystem::path& path,

@@ -5,6 +5,7 @@
 #include <optional>
 #include <string>
 
+#include "cli/config/job_costs.h"
 #include "cost/whole_job.h"
 #include "models/input/pipeline.h"
 #include "models/step/step.h"
@@ -20,10 +21,10 @@ struct Target {
   std::optional<double> epochs;  ///< as given; `samples` is what they are
 };
 
-/// What a job file is read for: one plan, or the search of one. For a search, what the file does
-/// not say of how a model is computed is that of frameworks with tensor parallelism, under every
-/// plan.
-enum class JobUse : std::uint8_t { kOnePlan, kSearch };
+/// What a job file is read for: one plan, the search of one, or that of what to rent, too. For a
+/// search, what the file does not say of how a model is computed is that of frameworks with tensor
+/// parallelism, under every plan. Only what to rent may be searched in several regions and markets.
+enum class JobUse : std::uint8_t { kOnePlan, kSearch, kRent };
 
 struct JobFile {
   std::string name;  ///< of the workload, for people
@@ -32,7 +33,8 @@ struct JobFile {
   /// What a search keeps fixed: what `plan` says, and `microbatch` and `recompute` of `training`.
   strategies::Axes axes;
   cluster::Cluster cluster;
-  cost::Place place;
+  cost::Place place;                     ///< without a region where there are several
+  Rent rent;                             ///< as the file has it
   cost::Keeping keeping;                 ///< what is kept of the job, and how often it is lost
   std::optional<input::Pipeline> input;  ///< what feeds each node; absent: nothing is waited for
   std::optional<Target> target;
@@ -50,9 +52,9 @@ Result<JobFile> read_job(const YamlMap& root, const std::filesystem::path& folde
                          std::string_view slice = {}, JobUse use = JobUse::kOnePlan);
 
 /// The same on another cluster of so many instances: the section `cluster` need not be there, and
-/// says nothing where it is.
+/// says nothing where it is. For JobUse::kRent.
 Result<JobFile> read_job_on(const YamlMap& root, const std::filesystem::path& folder,
-                            cluster::Cluster cluster, cost::Rented rented, JobUse use);
+                            cluster::Cluster cluster, cost::Rented rented);
 
 /// The same of a file that holds a job alone.
 Result<JobFile> load_job(const std::filesystem::path& path,

@@ -62,26 +62,26 @@ bool has_convolutions(const workload::Workload& workload) {
   return false;
 }
 
-Result<cluster::Cluster> cluster_of(const cost::Offer& offer) {
+Result<cluster::Cluster> cluster_of(const std::string& instance, std::uint32_t count) {
   return cluster::parse_cluster(
-      fmt::format("cluster: {{instance: \"{}\", count: {}}}", offer.instance->name, offer.count),
-      offer.instance->name);
+      fmt::format("cluster: {{instance: \"{}\", count: {}}}", instance, count), instance);
+}
+Result<cluster::Cluster> cluster_of(const cost::Offer& offer) {
+  return cluster_of(offer.instance->name, offer.count);
 }
 
-/// What decides what a job takes there, apart from what the instance is called.
-Result<std::string> key_of(const cost::Offer& offer, bool fed) {
+/// What decides which plan is best there, and its step: not what the instance is called.
+Result<std::string> key_of(const cost::Offer& offer) {
   const Result<cluster::InstanceShape> shape = cluster::shape_of_instance(offer.instance->name);
   if (!shape) return forward(shape);
   if (offer.count > 1 && !shape->nic)
     return fail(
         fmt::format("the network between instances of {} is not known", offer.instance->name),
         "one of them, or a catalog that knows it");
-  // Of hosts their cores alone, and only where they prepare samples.
-  return fmt::format("{} {} {} {} {} {} × {} on {}", shape->device, shape->devices,
+  return fmt::format("{} {} {} {} {} {} × {}", shape->device, shape->devices,
                      shape->joined ? static_cast<int>(*shape->joined) : -1, shape->nics,
-                     shape->nic && offer.count > 1 ? shape->nic->name : "",
-                     shape->nic && offer.count > 1 ? shape->nic->rate.bytes_per_s() : 0,
-                     offer.count, fed ? offer.instance->vcpus.value_or(0) : 0);
+                     shape->nic ? shape->nic->name : "",
+                     shape->nic ? shape->nic->rate.bytes_per_s() : 0, offer.count);
 }
 
 }  // namespace
@@ -94,9 +94,8 @@ Result<JobOnOffers> JobOnOffers::load(const std::filesystem::path& path,
   if (!file) return forward(file);
   Result<cluster::Cluster> cluster = cluster_of(first);
   if (!cluster) return forward(cluster);
-  Result<JobFile> job =
-      read_job_on(file->root(), path.parent_path(), std::move(*cluster),
-                  {first.instance->name, static_cast<double>(first.count)}, JobUse::kSearch);
+  Result<JobFile> job = read_job_on(file->root(), path.parent_path(), std::move(*cluster),
+                                    {first.instance->name, static_cast<double>(first.count)});
   if (!job) return forward(job);
   if (target) job->target = target;
   if (!job->target)
@@ -114,9 +113,31 @@ Result<JobOnOffers> JobOnOffers::load(const std::filesystem::path& path,
   return JobOnOffers(path, std::move(*text), std::move(*job));
 }
 
+tl::unexpected<Error> JobOnOffers::wrong_at(const Diagnostic& diagnostic) const {
+  const Result<YamlFile> file = YamlFile::parse(text_, path_.string());
+  if (!file) return forward(file);
+  file->root().report(diagnostic.key, diagnostic.problem, diagnostic.expected, diagnostic.nearest);
+  return forward(file->status());
+}
+
+Result<step::Step> JobOnOffers::run(const cost::Option& option) const {
+  const Result<cluster::Cluster> cluster = cluster_of(option.instance, option.count);
+  if (!cluster) return forward(cluster);
+  return step::predict(
+      spec(option.evaluation->detail), *cluster,
+      {.fidelity = step::Fidelity::kClosed, .unfold = false, .counterfactuals = false});
+}
+
 cost::Evaluator JobOnOffers::evaluator() const {
-  return {.least_time = [this](const cost::Offer& offer) { return least_time(offer); },
-          .evaluate = [this](const cost::Offer& offer) { return evaluate(offer); }};
+  cost::Evaluator evaluator{
+      .least_time = [this](const cost::Offer& offer) { return least_time(offer); },
+      .evaluate = [this](const cost::Offer& offer) { return evaluate(offer); }};
+  if (!job_.input) return evaluator;
+  // A pipeline is run for a second or so, a plan is found in milliseconds. Whatever waits for the
+  // same pipeline takes as long, but for a percent that two runs of it differ by.
+  evaluator.nearer_time = [this](const cost::Offer& offer) { return nearer_time(offer); };
+  evaluator.same_time = 1.03;
+  return evaluator;
 }
 
 double JobOnOffers::samples() const {
@@ -139,53 +160,90 @@ std::optional<Seconds> JobOnOffers::least_time(const cost::Offer& offer) const {
   return workload.model_flops() * samples() / (peak * (devices * saving));
 }
 
-Result<cost::Evaluation> JobOnOffers::evaluate(const cost::Offer& offer) const {
-  const Result<std::string> key = key_of(offer, job_.input.has_value());
-  if (!key) return forward(key);
-  {
-    const std::lock_guard lock(kept_->mutex);
-    if (const auto known = kept_->by_cluster.find(*key); known != kept_->by_cluster.end())
-      return known->second;
+Result<std::optional<input::Pipeline>> JobOnOffers::input_on(const cost::Offer& offer) const {
+  const Result<YamlFile> file = YamlFile::parse(text_, path_.string());
+  if (!file) return forward(file);
+  return read_job_input(
+      file->root(), path_.parent_path(),
+      {.rented = {{offer.instance->name, static_cast<double>(offer.count)}}, .region = {}});
+}
+
+JobOnOffers::Plan JobOnOffers::find_plan(const cost::Offer& offer) const {
+  Result<cluster::Cluster> cluster = cluster_of(offer);
+  if (!cluster) return forward(cluster);
+  const Result<YamlFile> file = YamlFile::parse(text_, path_.string());
+  if (!file) return forward(file);
+  const Result<JobFile> job = read_job_on(file->root(), path_.parent_path(), *cluster,
+                                          {offer.instance->name, static_cast<double>(offer.count)});
+  if (!job) return forward(job);
+  const PlanRequest request{
+      .axes = axes_of(job->axes), .keep = 1, .confirm = step::Fidelity::kClosed};
+  Result<FoundPlans> plans = find_plans(job->spec, *cluster, request);
+  if (!plans) return forward(plans);
+  step::Step& step = *plans->best.front().step;
+  step::Spec spec = spec_of(job->spec, plans->best.front());
+  Result<cost::Stalls> stalls = stalls_of(spec, *cluster, step, step::Fidelity::kClosed);
+  if (!stalls) return forward(stalls);
+  if (offer.instance->gpu_count > 1 && step.layout.ranks() > 1) {
+    const Result<std::optional<Seconds>> sharing =
+        node_sharing(spec, *cluster, job->place.rented, step, step::Fidelity::kClosed);
+    if (!sharing) return forward(sharing);
+    stalls->node_sharing = *sharing;
   }
-  const auto run = [&]() -> Result<cost::Evaluation> {
-    Result<cluster::Cluster> cluster = cluster_of(offer);
-    if (!cluster) return forward(cluster);
-    const Result<YamlFile> file = YamlFile::parse(text_, path_.string());
-    if (!file) return forward(file);
-    Result<JobFile> job =
-        read_job_on(file->root(), path_.parent_path(), std::move(*cluster),
-                    {offer.instance->name, static_cast<double>(offer.count)}, JobUse::kSearch);
-    if (!job) return forward(job);
-    const PlanRequest request{
-        .axes = axes_of(job->axes), .keep = 1, .confirm = step::Fidelity::kClosed};
-    const Result<FoundPlans> plans = find_plans(job->spec, job->cluster, request);
-    if (!plans) return forward(plans);
-    step::Step step = *plans->best.front().step;
-    step::Spec spec = spec_of(job->spec, plans->best.front());
-    Result<cost::Stalls> stalls = stalls_of(spec, job->cluster, step, step::Fidelity::kClosed);
-    if (!stalls) return forward(stalls);
-    if (job->input) {
-      if (Status ok = feed(*job->input, job->cluster, step); !ok) return forward(ok);
-      if (Status ok = add_input_stalls(*job->input, job->cluster, step, *stalls); !ok)
-        return forward(ok);
-    }
-    cost::Evaluation evaluation{
-        .job = {step.time, *steps_to(job_.target, step.layout),
-                Bytes::b(spec.workload.parameters() * bytes_per_parameter(spec.training.optimizer)),
-                job->input ? requests_of_step(step.layout, job->cluster, *job->input)
-                           : Usd::usd(0)},
-        .plan = plan_words(spec.training, spec.plan),
-        .devices = devices_of(job->cluster, step),
-        .stalls = std::move(*stalls)};
-    const std::lock_guard lock(kept_->mutex);
-    evaluation.detail = kept_->found.size();
-    kept_->found.push_back(
-        {std::move(spec), step.layout.samples_per_step, memory::fullest(step.memory)});
-    return evaluation;
-  };
-  Result<cost::Evaluation> result = run();
+  const double steps = *steps_to(job_.target, step.layout);
   const std::lock_guard lock(kept_->mutex);
-  return kept_->by_cluster.emplace(*key, std::move(result)).first->second;
+  kept_->found.push_back(
+      {std::move(spec), step.layout.samples_per_step, memory::fullest(step.memory)});
+  return std::make_shared<const Planned>(Planned{
+      std::move(*cluster), std::move(step), std::move(*stalls), kept_->found.size() - 1, steps});
+}
+
+const JobOnOffers::Plan& JobOnOffers::planned(const cost::Offer& offer,
+                                              const std::string& key) const {
+  return kept_->plans.of(key, [&] { return find_plan(offer); });
+}
+
+std::optional<Seconds> JobOnOffers::nearer_time(const cost::Offer& offer) const {
+  const Result<std::string> key = key_of(offer);
+  if (!key) return std::nullopt;
+  const Plan& plan = planned(offer, *key);
+  if (!plan) return std::nullopt;
+  const step::Step& step = (*plan)->step;
+  Seconds least = step.time.value;
+  if (const auto input = input_on(offer); input && *input)
+    least = std::max(least, least_fed_time(**input, (*plan)->cluster, step.layout));
+  return least * (*plan)->steps;
+}
+
+Result<cost::Evaluation> JobOnOffers::evaluate(const cost::Offer& offer) const {
+  const Result<std::string> key = key_of(offer);
+  if (!key) return forward(key);
+  const auto run = [&]() -> Result<cost::Evaluation> {
+    const Plan& plan = planned(offer, *key);
+    if (!plan) return forward(plan);
+    const cluster::Cluster& cluster = (*plan)->cluster;
+    step::Step step = (*plan)->step;
+    cost::Stalls stalls = (*plan)->stalls;
+    const Result<std::optional<input::Pipeline>> input = input_on(offer);
+    if (!input) return forward(input);
+    if (*input) {
+      if (Status ok = feed(**input, cluster, step); !ok) return forward(ok);
+      if (Status ok = add_input_stalls(**input, cluster, step, stalls); !ok) return forward(ok);
+    }
+    const step::Spec& of_plan = spec((*plan)->detail);
+    return cost::Evaluation{.job = {step.time, (*plan)->steps,
+                                    Bytes::b(of_plan.workload.parameters() *
+                                             bytes_per_parameter(of_plan.training.optimizer)),
+                                    *input ? requests_of_step(step.layout, cluster, **input)
+                                           : Usd::usd(0)},
+                            .plan = plan_words(of_plan.training, of_plan.plan),
+                            .devices = devices_of(cluster, step),
+                            .stalls = std::move(stalls),
+                            .detail = (*plan)->detail};
+  };
+  // Of hosts their cores alone, and only where they prepare samples.
+  const std::uint32_t cores = job_.input ? offer.instance->vcpus.value_or(0) : 0;
+  return kept_->evaluations.of(fmt::format("{} on {}", *key, cores), run);
 }
 
 std::optional<cost::FunctionJob> JobOnOffers::for_functions() const {

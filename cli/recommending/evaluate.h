@@ -24,6 +24,8 @@ class JobOnOffers {
                                   const cost::Offer& first);
 
   const JobFile& job() const { return job_; }
+  /// The diagnostic where its key stands in the file.
+  tl::unexpected<Error> wrong_at(const Diagnostic& diagnostic) const;
   cost::Evaluator evaluator() const;
   /// Of an evaluation, by its detail.
   const step::Spec& spec(std::size_t detail) const { return kept_->found[detail].spec; }
@@ -32,6 +34,8 @@ class JobOnOffers {
   const memory::StageMemory& memory(std::size_t detail) const {
     return kept_->found[detail].memory;
   }
+  /// A step of the option, run as it was evaluated: with its timeline. REQUIRES: no functions.
+  Result<step::Step> run(const cost::Option& option) const;
   /// Nothing where the model does not suit functions: they train in single precision, and what a
   /// function holds is what a rank of one sample holds.
   std::optional<cost::FunctionJob> for_functions() const;
@@ -42,6 +46,7 @@ class JobOnOffers {
 
   double samples() const;  ///< to the target
   std::optional<Seconds> least_time(const cost::Offer& offer) const;
+  std::optional<Seconds> nearer_time(const cost::Offer& offer) const;
   Result<cost::Evaluation> evaluate(const cost::Offer& offer) const;
 
   struct Found {
@@ -49,11 +54,50 @@ class JobOnOffers {
     double samples;  ///< of a step
     memory::StageMemory memory;
   };
-  /// Plans that were found; offers that are the same cluster share one evaluation.
+  /// The best plan on a cluster, its step with samples that are there, and what links stall it.
+  struct Planned {
+    cluster::Cluster cluster;
+    step::Step step;
+    cost::Stalls stalls;
+    std::size_t detail;
+    double steps;  ///< to the target
+  };
+  using Plan = Result<std::shared_ptr<const Planned>>;
+  const Plan& planned(const cost::Offer& offer, const std::string& key) const;
+  Plan find_plan(const cost::Offer& offer) const;
+  /// What feeds it there; nothing where the job does not say.
+  Result<std::optional<input::Pipeline>> input_on(const cost::Offer& offer) const;
+
+  /// One value for each key, made once, whoever asks for it first.
+  template <class T>
+  class Once {
+   public:
+    template <class Make>
+    const T& of(const std::string& key, const Make& make) {
+      Slot* slot = nullptr;
+      {
+        const std::lock_guard lock(mutex_);
+        slot = &slots_[key];
+      }
+      std::call_once(slot->once, [&] { slot->value.emplace(make()); });
+      return *slot->value;
+    }
+
+   private:
+    struct Slot {
+      std::once_flag once;
+      std::optional<T> value;
+    };
+    std::mutex mutex_;
+    std::map<std::string, Slot> slots_;
+  };
+
+  /// Offers that are the same cluster share a plan; those that are fed alike, an evaluation.
   struct Kept {
     std::mutex mutex;
     std::deque<Found> found;
-    std::map<std::string, Result<cost::Evaluation>> by_cluster;
+    Once<Plan> plans;
+    Once<Result<cost::Evaluation>> evaluations;
   };
 
   std::filesystem::path path_;

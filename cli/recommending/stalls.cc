@@ -2,11 +2,30 @@
 
 #include <algorithm>
 
+#include <fmt/core.h>
+
 #include "cli/config/job_input.h"
 #include "models/input/feed.h"
 #include "sim/cluster/ideal_links.h"
+#include "sim/cluster/instance_shape.h"
+#include "sim/cluster/one_per_node.h"
+#include "sim/cluster/read_cluster.h"
 
 namespace rehearse::cli {
+namespace {
+
+/// Alone it needs no network: with that of its instance. Nothing where that is not known.
+Result<std::optional<cluster::Cluster>> on_its_network(std::span<const cost::Rented> rented) {
+  if (rented.size() != 1 || rented.front().count != 1) return std::nullopt;
+  const std::string& name = rented.front().instance;
+  const Result<cluster::InstanceShape> shape = cluster::shape_of_instance(name);
+  if (!shape) return forward(shape);
+  if (!shape->nic) return std::nullopt;
+  return cluster::parse_cluster(
+      fmt::format("cluster: {{instance: \"{}\", count: 1, inter_node: switch}}", name), name);
+}
+
+}  // namespace
 
 Result<cost::Stalls> stalls_of(const step::Spec& spec, const cluster::Cluster& cluster,
                                const step::Step& step, step::Fidelity fidelity) {
@@ -28,6 +47,28 @@ Result<cost::Stalls> stalls_of(const step::Spec& spec, const cluster::Cluster& c
   if (!all) return forward(all);
   const Seconds least = std::min(*all, *within);
   return cost::Stalls{.interconnect = alone - *within, .network = *within - least};
+}
+
+Result<std::optional<Seconds>> node_sharing(const step::Spec& spec, const cluster::Cluster& cluster,
+                                            std::span<const cost::Rented> rented,
+                                            const step::Step& step, step::Fidelity fidelity) {
+  const bool shared = std::any_of(cluster.nodes().begin(), cluster.nodes().end(),
+                                  [](const auto& node) { return node.devices.size() > 1; });
+  if (!shared || step.layout.ranks() == 1) return Seconds::s(0);
+  std::optional<cluster::Cluster> joined = cluster;
+  const bool alone = cluster.nodes().size() == 1 && cluster.nodes().front().nics.empty();
+  if (alone) {
+    Result<std::optional<cluster::Cluster>> found = on_its_network(rented);
+    if (!found) return forward(found);
+    if (!*found) return std::nullopt;
+    joined = std::move(*found);
+  }
+  const Result<cluster::Cluster> apart = cluster::with_one_device_per_node(*joined);
+  if (!apart) return forward(apart);
+  const Result<step::Step> other = step::predict(
+      spec, *apart, {.fidelity = fidelity, .unfold = false, .counterfactuals = false});
+  if (!other) return forward(other);
+  return step.time.value - step.breakdown.input - other->time.value;
 }
 
 Status add_input_stalls(const input::Pipeline& pipeline, const cluster::Cluster& cluster,

@@ -5,10 +5,17 @@
 //   input          step fed by its pipeline − step with samples that are there
 //   fetch          of that, what goes away where reads take no time
 //
+//   node sharing   step − step with each device on a node of its own
+//
 // The first two are of the step with samples that are there, so that the first three add up to what
 // links and input add to a step. Input stalls a step only where the job says how it is fed; else
-// the last two are absent, not zero.
+// input and fetch are absent, not zero.
+//
+// Node sharing is of that step, too, and is no part of the sum: above zero devices lose by what
+// they share on a node (its NICs, PCIe, sockets), below zero they gain by what joins them there.
 #pragma once
+
+#include <span>
 
 #include "cost/recommend.h"
 #include "models/input/pipeline.h"
@@ -20,7 +27,15 @@ namespace rehearse::cli {
 Result<cost::Stalls> stalls_of(const step::Spec& spec, const cluster::Cluster& cluster,
                                const step::Step& step, step::Fidelity fidelity);
 
-/// Sets the other two. REQUIRES: `step` was fed by the pipeline (cli/config/job_input.h).
+/// Node sharing, at that fidelity: the same ranks, each on a node with all that its node has but
+/// the other devices. Zero where no node has two devices; nothing where a cluster of one node is
+/// not of an instance whose network the catalog knows. Fails where the run does, or where the nodes
+/// are joined by links of their own.
+Result<std::optional<Seconds>> node_sharing(const step::Spec& spec, const cluster::Cluster& cluster,
+                                            std::span<const cost::Rented> rented,
+                                            const step::Step& step, step::Fidelity fidelity);
+
+/// Sets input and fetch. REQUIRES: `step` was fed by the pipeline (cli/config/job_input.h).
 Status add_input_stalls(const input::Pipeline& pipeline, const cluster::Cluster& cluster,
                         const step::Step& step, cost::Stalls& stalls);
 

@@ -69,12 +69,25 @@ Result<Estimate<double>> account_quantity(const JobFile& file, const step::Step&
 
 Result<Estimate<double>> stall_quantity(const JobFile& file, const step::Step& step,
                                         step::Fidelity fidelity, Quantity quantity) {
-  const Result<cost::Stalls> stalls = stalls_of(file.spec, file.cluster, step, fidelity);
-  if (!stalls) return forward(stalls);
-  const double part =
-      (quantity == Quantity::kNetworkStall ? *stalls->network : *stalls->interconnect).s();
+  const auto stall = [&]() -> Result<Seconds> {
+    if (quantity == Quantity::kNodeSharing) {
+      const Result<std::optional<Seconds>> sharing =
+          node_sharing(file.spec, file.cluster, file.place.rented, step, fidelity);
+      if (!sharing) return forward(sharing);
+      if (!*sharing)
+        return fail("what joins nodes of one device each is not known",
+                    "inter_node, or an instance whose network the catalog knows");
+      return **sharing;
+    }
+    const Result<cost::Stalls> stalls = stalls_of(file.spec, file.cluster, step, fidelity);
+    if (!stalls) return forward(stalls);
+    return quantity == Quantity::kNetworkStall ? *stalls->network : *stalls->interconnect;
+  }();
+  if (!stall) return forward(stall);
+  const double part = stall->s();
   const Estimate<Seconds>& time = step.time;
-  return Estimate<double>{part, part * (time.low / time.value), part * (time.high / time.value),
+  const double by_low = part * (time.low / time.value), by_high = part * (time.high / time.value);
+  return Estimate<double>{part, std::min(by_low, by_high), std::max(by_low, by_high),
                           time.provenance};
 }
 
@@ -99,6 +112,7 @@ Result<Estimate<double>> quantity_of(const JobFile& file, const step::Step& step
       return account_quantity(file, step, quantity);
     case Quantity::kInterconnectStall:
     case Quantity::kNetworkStall:
+    case Quantity::kNodeSharing:
       return stall_quantity(file, step, fidelity, quantity);
   }
   const Estimate<Bytes>& peak = memory::fullest(step.memory).peak;

@@ -55,12 +55,13 @@ enum class Quantity : std::uint8_t {
   kCarbon,
   kInterconnectStall,
   kNetworkStall,
+  kNodeSharing,
 };
 inline constexpr std::string_view kQuantityNames[] = {
-    "step_time", "throughput", "exposed_communication", "memory",       "cost",
-    "energy",    "carbon",     "interconnect_stall",    "network_stall"};
+    "step_time", "throughput", "exposed_communication", "memory",        "cost",
+    "energy",    "carbon",     "interconnect_stall",    "network_stall", "node_sharing"};
 inline constexpr std::string_view kQuantityUnits[] = {"s", "1/s",   "s", "B", "USD",
-                                                      "J", "gCO2e", "s", "s"};
+                                                      "J", "gCO2e", "s", "s", "s"};
 
 /// What the jobs of a point are measured to be, by their indices.
 struct Measured {

@@ -137,8 +137,11 @@ Result<ClusterScope> Scopes::of(std::span<const DeviceId> ranks) const {
   if (!nics.type) return scope;
   const DeviceId other = std::next(of_node.begin())->second.front();
   const std::size_t on_node = cluster.nodes()[of_node.begin()->first.index()].devices.size();
+  const cluster::PointToPoint path = cluster.route(first.front(), other).path;
   nics.count *= static_cast<double>(first.size()) / static_cast<double>(on_node);
-  scope.network = network_of(nics, cluster.route(first.front(), other).path.latency, scope.notes);
+  // A device sends by one of them: those behind which no rank stands carry nothing.
+  nics.count = std::min(nics.count, static_cast<double>(first.size()));
+  scope.network = network_of(nics, path.latency, scope.notes);
   return scope;
 }
 

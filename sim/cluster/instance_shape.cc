@@ -25,21 +25,20 @@ struct Nics {
   std::optional<ByteRate> each = {};  // absent: the instance's rate
 };
 
-/// "ib_ndr_8x400", "roce_8x400+2x200" (the first are for the devices), "efa", "eth", "ena".
+/// "ib_ndr_8x400", "roce_8x400+2x200" (the first are for the devices), "efa_v2_32x100", "efa",
+/// "eth", "ena".
 Nics nics_of(std::string_view kind) {
-  Nics nics{kind.substr(0, kind.find_first_of("0123456789"))};
-  while (nics.kind.ends_with('_')) nics.kind.remove_suffix(1);
-  if (nics.kind == "eth" || nics.kind == "ena") nics.kind = "tcp";
-  const std::string_view counts =
-      kind.substr(std::min(kind.size(), kind.find_first_of("0123456789")));
+  Nics nics{kind};
+  const std::string_view counts = kind.substr(kind.rfind('_') + 1);  // all, without one
   const char* const end = counts.data() + counts.size();
-  const auto [x, count_read] = std::from_chars(counts.data(), end, nics.count);
+  std::uint32_t count = 0;
   double gbit = 0;
+  const auto [x, count_read] = std::from_chars(counts.data(), end, count);
   if (count_read == std::errc{} && x != end && *x == 'x' &&
-      std::from_chars(x + 1, end, gbit).ec == std::errc{} && nics.count > 0)
-    nics.each = ByteRate::gbit_per_s(gbit);
-  else
-    nics.count = 1;
+      std::from_chars(x + 1, end, gbit).ec == std::errc{} && count > 0) {
+    nics = {kind.substr(0, kind.rfind('_')), count, ByteRate::gbit_per_s(gbit)};
+  }
+  if (nics.kind == "eth" || nics.kind == "ena") nics.kind = "tcp";
   return nics;
 }
 
@@ -61,9 +60,15 @@ Result<InstanceShape> shape_of_instance(std::string_view name) {
   const Nics nics = nics_of(instance.network_kind);
   const std::optional<ByteRate> rate = nics.each ? nics.each : instance.network;
   if (nics.kind.empty() || !rate) return shape;
-  Result<LinkType> nic = network_link(nics.kind, *rate);
+  Result<LinkType> nic = network_link(nics.kind, *rate, nics.count);
   if (!nic) return forward(nic);
   shape.nics = nics.count;
+  if (nics.count > shape.devices && nics.count % shape.devices == 0) {
+    const std::uint32_t together = nics.count / shape.devices;
+    shape.nics = shape.devices;
+    nic->rate = nic->rate * together;
+    nic->name += fmt::format(", {} together", together);
+  }
   shape.nic = std::move(*nic);
   return shape;
 }

@@ -16,7 +16,10 @@ struct InstanceShape {
   std::string device;  ///< model
   std::uint32_t devices;
   std::optional<NodeKind> joined;  ///< absent: as usual for the device
-  std::uint32_t nics;           ///< as the catalog counts them; 1 where it gives one rate for all
+  /// As the catalog counts them; 1 where it gives one rate for all. Of more than devices, those
+  /// that stand beside a device are one NIC of their rates together (32 of 100 Gbit/s on 8 devices:
+  /// 8 of 400): what is sent from a device is striped over them, as aws-ofi-nccl does.
+  std::uint32_t nics;
   std::optional<LinkType> nic;  ///< absent: the catalog does not know its network
 };
 

@@ -40,23 +40,28 @@ Result<LinkType> link_type_named(std::string_view name) {
       .name = spec.name, .rate = *spec.achieved, .latency = *latency, .source = std::move(source)};
 }
 
-Result<LinkType> network_link(std::string_view kind, ByteRate nominal) {
+Result<LinkType> network_link(std::string_view kind, ByteRate nominal, std::uint32_t nics) {
   const LinkSpec* nearest = nullptr;
   double distance = 0;
+  const auto of_all = [&](const LinkSpec& spec) {
+    return nics > 1 && spec.nominal_scope == "per node";
+  };
   for (const LinkSpec& spec : links()) {
     if (spec.kind != LinkKind::kInterNode || !spec.name.starts_with(kind) || !spec.per_direction ||
         !spec.achieved || !spec.latency)
       continue;
-    const double ratio = nominal / *spec.per_direction;
+    const double ratio = nominal * (of_all(spec) ? nics : 1) / *spec.per_direction;
     const double apart = ratio < 1 ? 1 / ratio : ratio;
-    if (nearest && apart >= distance) continue;
+    if (nearest && apart > distance) continue;  // of two as near the later row: the newer
     nearest = &spec;
     distance = apart;
   }
   if (!nearest) return fail(fmt::format("the catalog has no network link of kind '{}'", kind));
   constexpr double kSame = 1.1;  // nominal rates are rounded
   const bool same = distance < kSame;
-  return LinkType{.name = same ? nearest->name
+  std::string name =
+      of_all(*nearest) ? fmt::format("{}, 1 of {}", nearest->name, nics) : nearest->name;
+  return LinkType{.name = same ? std::move(name)
                                : fmt::format("{}, scaled to {}", nearest->name, to_string(nominal)),
                   .rate = nominal * (*nearest->achieved / *nearest->per_direction),
                   .latency = *nearest->latency,

@@ -13,8 +13,9 @@ namespace rehearse::cluster {
 Result<LinkType> link_type_named(std::string_view name);
 
 /// A network of this kind ("ib", "roce", "efa", "tcp", "gpudirect_tcpx", …: how names in the
-/// catalog begin) with another nominal rate in one direction: the row with the nearest rate, and of
-/// the nominal rate the same part.
-Result<LinkType> network_link(std::string_view kind, ByteRate nominal);
+/// catalog begin) with so many NICs of another nominal rate each, in one direction: one of them as
+/// in the row with the nearest rate, and of the nominal rate the same part. A row that is of all
+/// NICs of a node ("per node") is compared with all of them. REQUIRES: a NIC or more.
+Result<LinkType> network_link(std::string_view kind, ByteRate nominal, std::uint32_t nics);
 
 }  // namespace rehearse::cluster

@@ -291,5 +291,24 @@ TEST_CASE("the shipped calibrations are what the command makes of the tables") {
             test::text_of(test::source_file("models/comm/calibrations") / name));
 }
 
+// 2 p4d.24xlarge, 1 GiB: 57.2 GB/s (NVIDIA/nccl issue 527, 2022), over four cards of 100 Gbit/s.
+TEST_CASE("an all-reduce over instances uses all of their network cards") {
+  const auto bus = [](const std::string& instance, const std::string& algorithm) {
+    const std::string file =
+        test::write_scratch("c.yaml", "cluster: {instance: " + instance + ", count: 2}\n").string();
+    const Json json = json_of({"network", "--cluster", file, "--op", "all_reduce", "--sizes",
+                               "1GiB", "--fidelity", "message", "--algorithm", algorithm});
+    return json["points"][0]["bus_bandwidth"]["value"].get<double>() / 1e9;
+  };
+  CHECK(bus("p4d.24xlarge", "hierarchical") == Approx(57.2).epsilon(0.15));
+  // Eight times 45 GB/s, less what the nodes themselves take: as eight InfiniBand NICs of 47.
+  CHECK(bus("p5.48xlarge", "hierarchical") > 200);
+  CHECK(bus("p5.48xlarge", "hierarchical") ==
+        Approx(bus("Standard_ND96isr_H100_v5", "hierarchical")).epsilon(0.05));
+  // One ring passes one card (or four that are one).
+  CHECK(bus("p5.48xlarge", "ring") == Approx(45).epsilon(0.05));
+  CHECK(bus("p3dn.24xlarge", "ring") == Approx(10).epsilon(0.05));
+}
+
 }  // namespace
 }  // namespace rehearse

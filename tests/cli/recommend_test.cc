@@ -1,6 +1,11 @@
 // recommend: options under wishes, what they are made of, and every wrong wish.
+#include <filesystem>
+#include <map>
+#include <set>
+
 #include <catch2/catch.hpp>
 
+#include "tests/support/data.h"
 #include "tests/support/json_check.h"
 #include "tests/support/rehearse.h"
 
@@ -162,8 +167,150 @@ TEST_CASE("wrong wishes get one line each") {
   failed({}, "spot.interrupted_every: one of the two is due", std::string(kJob) + "spot: {}\n");
   failed({}, "storage.evry: unknown key", std::string(kJob) + "storage: {evry: 1 h}\n");
   failed({}, "storage.every: is not above zero", std::string(kJob) + "storage: {every: 0 s}\n");
-  const Ran both = recommend({"--spot", "--on-demand"});
-  CHECK(both.code == 2);
+}
+
+TEST_CASE("several providers, regions and markets are offered beside one another") {
+  const Json json =
+      json_of({"--provider", "aws,gcp", "--region", "us-east-1,eu-north-1,us-central1", "--spot",
+               "--on-demand", "--counts", "1"});
+  std::map<std::string, std::set<std::string>> places;  // regions by provider
+  std::map<std::string, std::map<std::string, double>> price, carbon, time;
+  for (const Json& option : json["options"]) {
+    INFO(option.dump());
+    if (option["plan"].is_null()) {
+      CHECK(option["region"].is_null());  // functions
+      CHECK(option["market"] == "on_demand");
+      continue;
+    }
+    const std::string region = option["region"], market = option["market"],
+                      name = option["instance"];
+    places[option["provider"]].insert(region);
+    if (market == "on_demand") time[name][region] = value(option["time_to_target"]);
+    if (!option["cost_to_target"].is_null())
+      price[name][region + " " + market] =
+          value(option["cost_to_target"]) / value(option["time_to_target"]);
+    if (!option["carbon"].is_null())
+      carbon[name][region] = value(option["carbon"]) / value(option["energy"]);
+  }
+  // Each of its own regions.
+  CHECK(places["aws"] == std::set<std::string>{"us-east-1", "eu-north-1"});
+  CHECK(places["gcp"] == std::set<std::string>{"us-central1"});
+  // The same machine takes as long anywhere; its price is of the market, its carbon of the region.
+  const std::string name = "g6.xlarge";
+  CHECK(time[name]["us-east-1"] == time[name]["eu-north-1"]);
+  CHECK(carbon[name]["us-east-1"] > 20 * carbon[name]["eu-north-1"]);
+  int cheaper = 0;
+  for (const auto& [instance, at] : price)
+    if (at.contains("us-east-1 spot") && at.contains("us-east-1 on_demand"))
+      cheaper += at.at("us-east-1 spot") < at.at("us-east-1 on_demand");
+  CHECK(cheaper > 0);
+}
+
+TEST_CASE("in a region of its provider an instance without a price is listed without cost") {
+  const Json json = json_of({"--provider", "aws", "--region", "eu-north-1", "--counts", "1"});
+  bool unpriced = false, priced = false;
+  for (const Json& option : json["options"]) {
+    if (option["plan"].is_null()) continue;
+    CHECK(option["region"] == "eu-north-1");
+    unpriced |= option["cost_to_target"].is_null();
+    priced |= !option["cost_to_target"].is_null();
+    // No price of another region is taken for it.
+    const std::string notes = option["notes"].dump();
+    if (option["cost_to_target"].is_null())
+      CHECK(notes.find(" price of " + option["instance"].get<std::string>() +
+                       " in region eu-north-1") != std::string::npos);
+    else
+      CHECK(notes.find(" in eu-north-1, ") != std::string::npos);
+  }
+  CHECK(unpriced);
+  CHECK(priced);
+}
+
+TEST_CASE("the job file says where and how, one or several") {
+  const std::string job =
+      "workload: {model: gpt2_medium}\n"
+      "training: {global_batch: 64}\n"
+      "provider: [gcp, aws]\n"
+      "region: [us-central1, us-east-1]\n"
+      "market: [spot, on_demand]\n"
+      "target: {tokens: 1e9}\n";
+  std::set<std::string> providers, markets;
+  const Json both = json_of({"--counts", "1"}, job);
+  for (const Json& option : both["options"]) {
+    providers.insert(option["provider"]);
+    markets.insert(option["market"]);
+  }
+  CHECK(providers == std::set<std::string>{"aws", "gcp"});
+  CHECK(markets == std::set<std::string>{"on_demand", "spot"});
+  // The command line takes the place of each.
+  const Json spot =
+      json_of({"--counts", "1", "--provider", "aws", "--region", "us-east-1", "--spot"}, job);
+  for (const Json& option : spot["options"]) CHECK(option["market"] == "spot");
+  const auto failed = [](const std::string& text, const std::string& says,
+                         const std::vector<std::string>& more = {}) {
+    test::check_failed(recommend(more, text), 1, says);
+  };
+  // Told where it stands: in the file, or in the option.
+  std::string wrong = job;
+  wrong.replace(wrong.find("us-east-1"), 9, "us-esat-1");
+  failed(wrong, "j.yaml:4:9: region: no region 'us-esat-1' of gcp or aws; ");
+  failed(wrong, "did you mean 'us-east-1'?");
+  failed(job, "--region: no region 'us-esat-1' of gcp or aws; ", {"--region", "us-esat-1"});
+  wrong = job;
+  wrong.replace(wrong.find("gcp"), 3, "gpc");
+  failed(wrong, "j.yaml:3:11: provider: no provider 'gpc'; did you mean 'gcp'?");
+  failed(job, "--provider: no provider 'gpc'; did you mean 'gcp'?", {"--provider", "aws,gpc"});
+  wrong = job;
+  wrong.replace(wrong.find("spot"), 4, "sopt");
+  failed(wrong, "j.yaml:5:9: market: unknown market 'sopt'; did you mean 'spot'?");
+  failed("region: []\n" + std::string(kJob).replace(std::string(kJob).find("region"), 18, ""),
+         "region: names nothing");
+  // A provider is not left out in silence.
+  failed(kJob, "j.yaml:3:9: region: gcp has no region us-east-1; ", {"--provider", "aws,gcp"});
+  // A plan is made in one place.
+  test::check_failed(
+      test::rehearse({"simulate", test::write_scratch("s.yaml",
+                                                      "workload: {model: gpt2_medium}\n"
+                                                      "training: {global_batch: 64}\n"
+                                                      "region: [us-east-1, us-east-2]\n"
+                                                      "cluster: {instance: g5.xlarge}\n")
+                                      .string()}),
+      1, "region: several regions; one; several are for `rehearse recommend`");
+}
+
+TEST_CASE("stalls: what GPUs of a node gain or lose by sharing it") {
+  const Json json = json_of({"--provider", "aws", "--counts", "1,4"});
+  int shared = 0;
+  for (const Json& option : json["options"]) {
+    if (!option.contains("stalls")) continue;  // functions
+    INFO(option.dump());
+    const bool several = option["gpus"] > option["count"];
+    const Json& stalls = option["stalls"];
+    if (!several) CHECK_FALSE(stalls.contains("node_sharing"));
+    if (!stalls.contains("node_sharing")) continue;
+    ++shared;
+    CHECK(stalls["node_sharing"]["unit"] == "s");
+    CHECK(stalls["node_sharing"]["share"].get<double>() ==
+          Approx(value(stalls["node_sharing"]) / value(option["step_time"])));
+    // NVLink is worth more than a NIC.
+    if (option["instance"] == "p3.16xlarge") CHECK(value(stalls["node_sharing"]) < 0);
+  }
+  CHECK(shared > 2);
+  const Ran csv = recommend({"--provider", "aws", "--counts", "1,4", "--format", "csv"});
+  CHECK(csv.out.find("node sharing (%)") != std::string::npos);
+}
+
+TEST_CASE("the timeline of the first option is drawn") {
+  const std::filesystem::path path = test::scratch_folder() / "t.json";
+  const Ran ran = recommend(
+      {"--provider", "aws", "--counts", "2", "--deadline", "2 days", "--perfetto", path.string()});
+  INFO(ran.errors);
+  REQUIRE(ran.code == 0);
+  const Json drawn = Json::parse(test::text_of(path));
+  bool computes = false;
+  for (const Json& event : drawn["traceEvents"]) computes |= event["ph"] == "X" && event["dur"] > 0;
+  CHECK(computes);
+  test::check_failed(recommend({"--perfetto", "/no/such/folder/t.json"}), 1, "/no/such/folder");
 }
 
 TEST_CASE("a budget that nothing meets is answered with the nearest option") {

@@ -99,12 +99,29 @@ TEST_CASE("kinds by name") {
 }
 
 TEST_CASE("an instance is a row of the catalog") {
-  // 8 A100 on NVSwitch, one rate of 400 Gbit/s for all NICs, of which EFA achieves 45 of 50 GB/s.
+  // 8 A100 on NVSwitch and four NICs of 100 Gbit/s: of all four together EFA achieves 45 of 50
+  // GB/s.
   const Cluster p4d = read("cluster: {instance: p4d.24xlarge, count: 3}\n");
   CHECK(p4d.devices().size() == 24);
   CHECK(p4d.devices().front().model == "a100_sxm4_40");
-  CHECK(p4d.nodes().front().nics.size() == 1);
-  CHECK(type_named(p4d, "efa_v1_400_p4d").rate.gb_per_s() == Approx(45));
+  CHECK(p4d.nodes().front().nics.size() == 4);
+  CHECK(type_named(p4d, "efa_v1_400_p4d, 1 of 4").rate.gb_per_s() == Approx(45. / 4));
+  // 32 of 100 Gbit/s for 8 devices: four of them to each. 16 of 200: two.
+  const Cluster p5 = read("cluster: {instance: p5.48xlarge, count: 2}\n");
+  CHECK(p5.nodes().front().nics.size() == 8);
+  CHECK(type_named(p5, "efa_v2_3200_p5, 1 of 32, 4 together").rate.gb_per_s() == Approx(45));
+  const Cluster p5en = read("cluster: {instance: p5en.48xlarge, count: 2}\n");
+  CHECK(p5en.nodes().front().nics.size() == 8);
+  CHECK(type_named(p5en, "efa_v3_3200_p5en_p6, 1 of 16, 2 together").rate.gb_per_s() ==
+        Approx(46.25));
+  // Four of 200, beside which one stands that is not for the devices.
+  const Cluster a3 = read("cluster: {instance: a3-highgpu-8g, count: 2}\n");
+  CHECK(a3.nodes().front().nics.size() == 4);
+  CHECK(type_named(a3, "gpudirect_tcpx_a3high, 1 of 4").rate.gb_per_s() == Approx(85. / 4));
+  // One NIC stays what it was.
+  const Cluster p3dn = read("cluster: {instance: p3dn.24xlarge, count: 2}\n");
+  CHECK(p3dn.nodes().front().nics.size() == 1);
+  CHECK(type_named(p3dn, "efa_v1_100_p3dn").rate.gb_per_s() == Approx(10));
   // "ib_ndr_8x400": eight NICs.
   const Cluster azure = read("cluster: {instance: Standard_ND96isr_H100_v5, count: 2}\n");
   CHECK(azure.nodes().front().nics.size() == 8);

@@ -44,7 +44,7 @@ function optionsOf(d) {
   const list = d.options ?? d.best;
   if (!Array.isArray(list) || !list.length) return null;
   const same = (a, b) => a === b || JSON.stringify(a) === JSON.stringify(b);
-  const key = (o) => JSON.stringify([o.provider, o.instance, o.count, o.plan]);
+  const key = (o) => JSON.stringify([o.provider, o.region, o.market, o.instance, o.count, o.plan]);
   const front = Array.isArray(d.pareto) ? d.pareto : [];
   const all = [...list];
   // The front may point at options, repeat them, or hold some that are not among the best.
@@ -60,12 +60,12 @@ function optionsOf(d) {
   const common = d.command === "plan" ? agreed(all.map((o) => o.plan)) : new Set();
   const shared = common.size ? planText(Object.fromEntries(Object.entries(all[0].plan).filter(([key]) => common.has(key)))) : "";
   return all.map((o, id) => ({
-    shared, id, front: indices.has(id), provider: o.provider ?? "", instance: o.instance ?? "", count: o.count ?? null,
+    shared, id, front: indices.has(id), provider: o.provider ?? "", place: [o.provider, o.region, o.market === "spot" ? "spot" : ""].filter(Boolean).join(" "), instance: o.instance ?? "", count: o.count ?? null,
     plan: planText(o.plan, common), time: q(o.time_to_target, o.to_target?.time, o.step_time), cost: q(o.cost_to_target, o.to_target?.cost, o.cost_per_step, o.cost),
     energy: q(o.energy, o.to_target?.energy, o.energy_per_step), carbon: q(o.carbon, o.to_target?.carbon, o.carbon_per_step),
     memory: q(o.memory_per_device, o.memory), gpus: o.gpus ?? o.job?.ranks ?? list[0].job?.ranks ?? 1,
     note: o.meets === false ? "misses a limit" : "",
-    stalls: Object.entries(o.stalls ?? {}).filter(([, stall]) => stall?.share >= 0.005).map(([name, stall]) => `${name} ${percent(stall.share, 0)}`).join(", "),
+    stalls: Object.entries(o.stalls ?? {}).filter(([, stall]) => stall?.share >= 0.005).map(([name, stall]) => `${name.replace("_", " ")} ${percent(stall.share, 0)}`).join(", "),
   }));
 }
 
@@ -78,7 +78,7 @@ export function options({ document: d }) {
   const axes = Object.keys(AXES).filter((axis) => all.filter((o) => o[axis]).length > 0);
   let axis = axes[0], chosen = null, sort = { by: null, down: false }, filter = "", onlyFront = false;
   const picture = el("div"), body = el("tbody"), seen = el("output.quiet"), head = el("tr");
-  const shown = () => all.filter((o) => (!onlyFront || o.front) && (!filter || `${o.provider} ${o.instance} ${o.count ?? ""} ${o.plan}`.toLowerCase().includes(filter)));
+  const shown = () => all.filter((o) => (!onlyFront || o.front) && (!filter || `${o.place} ${o.instance} ${o.count ?? ""} ${o.plan}`.toLowerCase().includes(filter)));
   const name = (o) => [o.count ? `${count(o.count)} ×` : "", o.instance, o.plan].filter(Boolean).join(" ");
 
   function paint() {
@@ -151,7 +151,7 @@ export function options({ document: d }) {
 
   const columns = [
     { key: "front", name: "", title: "nothing is better in both", cell: (o) => (o.front ? "●" : ""), of: (o) => (o.front ? 0 : 1) },
-    { key: "provider", name: "provider", cell: (o) => el("span.whole", {}, el(`span.shape.shape-${look(o)}`, { style: { color: `var(--provider-${look(o)})` }, "aria-hidden": "true" }), o.provider), of: (o) => o.provider },
+    { key: "provider", name: "provider", cell: (o) => el("span.whole", {}, el(`span.shape.shape-${look(o)}`, { style: { color: `var(--provider-${look(o)})` }, "aria-hidden": "true" }), o.place), of: (o) => o.place },
     { key: "instance", name: "instance", cell: (o) => o.instance, of: (o) => o.instance },
     { key: "count", name: "count", right: true, cell: (o) => (o.count === null ? "" : count(o.count)), of: (o) => o.count ?? 0 },
     { key: "plan", name: "plan", cell: (o) => o.plan, of: (o) => o.plan },

@@ -1,0 +1,15 @@
+// The same devices, each on a node of its own: what sharing a node costs or gains them is the
+// difference.
+#pragma once
+
+#include "sim/cluster/cluster.h"
+
+namespace rehearse::cluster {
+
+/// Every device, in the same order, with a copy of all that its node has but the other devices:
+/// hosts, PCIe switches, NICs, and their links, those into the fabric too. The fabric is the same,
+/// with more ends. Routes are found anew; given ones are left out. Fails with one line where nodes
+/// are joined by links of their own instead of a fabric (a torus of devices), or by nothing.
+Result<Cluster> with_one_device_per_node(const Cluster& cluster);
+
+}  // namespace rehearse::cluster
