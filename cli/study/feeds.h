@@ -42,7 +42,7 @@ class FeedValues {
   };
   struct Cached {
     store::CacheRun run;
-    store::Traffic traffic;
+    store::Controlled controlled;
   };
   Result<const Piped*> piped(const FeedTemplate& feed);
   Result<const Cached*> cached(const FeedTemplate& feed);
