@@ -350,9 +350,13 @@ Lowered lower(const Pipeline& pipeline, std::uint64_t units, Start begin, GraphB
       // What nothing takes from the last stage is used up as soon as it is there. Takes that are
       // not worked on end before their neighbours, and would lend them their places.
       const bool last = i + 1 == stages.size();
-      const bool alike = !last && stages[i + 1].visits == std::floor(stages[i + 1].visits);
-      const std::vector<OpId>& users =
-          last ? (accelerator ? steps : given(i)) : (alike ? ended[i + 1] : in_order[i + 1]);
+      const Stage& user_stage = stages[last ? i : i + 1];
+      const bool alike = user_stage.visits == std::floor(user_stage.visits);
+      const std::vector<OpId>& done = last ? given(i) : ended[i + 1];
+      const std::vector<OpId>& users = last && accelerator ? steps
+                                       : alike             ? done
+                                       : last              ? in_order[i]
+                                                           : in_order[i + 1];
       const std::uint64_t user = !last         ? used / stages[i + 1].batch
                                  : accelerator ? used
                                                : used / stages[i].split;
