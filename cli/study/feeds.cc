@@ -113,6 +113,16 @@ Result<const FeedValues::Piped*> FeedValues::piped(const FeedTemplate& feed) {
   return &piped_.emplace(feed.name, Piped{std::move(pipeline), std::move(*flow)}).first->second;
 }
 
+Result<const FeedValues::TunedPipe*> FeedValues::tuned(const FeedTemplate& feed,
+                                                       const input::Pipeline& pipeline) {
+  if (const auto found = tuned_.find(feed.name); found != tuned_.end()) return &found->second;
+  const Result<input::Tuned> tuned = input::tune(pipeline);
+  if (!tuned) return first_of(feed, tuned.error());
+  const Result<input::Flow> flow = input::simulate(tuned->pipeline);
+  if (!flow) return first_of(feed, flow.error());
+  return &tuned_.emplace(feed.name, TunedPipe{tuned->units_per_s, flow->units_per_s}).first->second;
+}
+
 Result<const FeedValues::Cached*> FeedValues::cached(const FeedTemplate& feed) {
   if (const auto found = cached_.find(feed.name); found != cached_.end()) return &found->second;
   const YamlMap map = feed.sections.filled(fill_);
@@ -146,12 +156,10 @@ std::optional<Result<Term>> FeedValues::value(std::string_view name, std::string
     if (name == "allowed_rate")
       return exact(input::limits_of(pipeline).front().units_per_s * samples);
     if (name == "tuned_rate" || name == "tuned_bound") {
-      const Result<input::Tuned> tuned = input::tune(pipeline);
-      if (!tuned) return first_of(of, tuned.error());
-      if (name == "tuned_bound") return exact(tuned->units_per_s * samples);
-      const Result<input::Flow> flow = input::simulate(tuned->pipeline);
-      if (!flow) return first_of(of, flow.error());
-      return term(flow->units_per_s, samples);
+      const Result<const TunedPipe*> tuned = this->tuned(of, pipeline);
+      if (!tuned) return forward(tuned);
+      return name == "tuned_bound" ? exact((*tuned)->bound * samples)
+                                   : term((*tuned)->rate, samples);
     }
     if (!(*piped)->flow.epoch)
       return fail(fmt::format("the epoch of '{}' has no length", of.name), "samples: 50000");

@@ -40,17 +40,24 @@ class FeedValues {
     input::Pipeline pipeline;
     input::Flow flow;
   };
+  /// With the settings that are advised.
+  struct TunedPipe {
+    double bound;  ///< units per second that the program says
+    Estimate<double> rate;
+  };
   struct Cached {
     store::CacheRun run;
     store::Controlled controlled;
   };
   Result<const Piped*> piped(const FeedTemplate& feed);
+  Result<const TunedPipe*> tuned(const FeedTemplate& feed, const input::Pipeline& pipeline);
   Result<const Cached*> cached(const FeedTemplate& feed);
 
   const std::vector<FeedTemplate>& feeds_;
   std::filesystem::path folder_;
   YamlFill fill_;
   std::map<std::string, Piped> piped_;
+  std::map<std::string, TunedPipe> tuned_;
   std::map<std::string, Cached> cached_;
 };
 
