@@ -135,7 +135,7 @@ KeyStream read_stream(const YamlMap& map, const std::filesystem::path& folder,
 /// One after another, so many `times`.
 KeyStream read_segments(const YamlMap& map, const std::filesystem::path& folder) {
   const std::vector<YamlMap> segments = map.maps("segments");
-  const std::uint32_t times = count_in(map, "times", 1'000'000, 1);
+  const std::uint32_t times = count_in(map, "times", 10'000, 1);
   std::vector<KeyStream> streams;
   for (std::uint32_t round = 0; round < times; ++round) {
     double accesses = 0;
