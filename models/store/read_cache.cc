@@ -136,6 +136,7 @@ KeyStream read_stream(const YamlMap& map, const std::filesystem::path& folder,
 KeyStream read_segments(const YamlMap& map, const std::filesystem::path& folder) {
   const std::vector<YamlMap> segments = map.maps("segments");
   const std::uint32_t times = count_in(map, "times", 10'000, 1);
+  if (!map.status()) return KeyStream{.keys = 1};
   std::vector<KeyStream> streams;
   for (std::uint32_t round = 0; round < times; ++round) {
     double accesses = 0;

@@ -165,7 +165,7 @@ TEST_CASE("study: what feeds jobs, published systems") {
     std::vector<std::string> found;
     const Json study = Json::parse(ran.out)["studies"][0];
     for (const Json& one : study["expectations"])
-      if (one["measure"] == measure) found.push_back(one["verdict"]);
+      if (one["expected"]["measure"] == measure) found.push_back(one["verdict"]);
     return found;
   };
   const std::string shown = "shown", matched = "matched";
