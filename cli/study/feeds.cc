@@ -19,12 +19,16 @@ struct Function {
 constexpr Function kFunctions[] = {{"rate", FeedKind::kPipeline, "1/s"},
                                    {"allowed_rate", FeedKind::kPipeline, "1/s"},
                                    {"tuned_rate", FeedKind::kPipeline, "1/s"},
+                                   {"tuned_bound", FeedKind::kPipeline, "1/s"},
                                    {"epoch_time", FeedKind::kPipeline, "s"},
                                    {"hit_ratio", FeedKind::kCache, ""},
                                    {"misses", FeedKind::kCache, ""},
                                    {"reads", FeedKind::kCache, ""},
                                    {"accesses", FeedKind::kCache, ""},
                                    {"peak", FeedKind::kCache, ""},
+                                   {"readahead", FeedKind::kCache, ""},
+                                   {"read_time", FeedKind::kCache, "s"},
+                                   {"batch_time", FeedKind::kCache, "s"},
                                    {"cut", FeedKind::kGraph, ""},
                                    {"halo", FeedKind::kGraph, ""},
                                    {"expected_halo", FeedKind::kGraph, ""},
@@ -65,6 +69,42 @@ tl::unexpected<Error> first_of(const FeedTemplate& feed, const Error& error) {
   return fail(d.problem, d.expected, d.nearest);
 }
 
+/// Under its controller, or with the one readahead that it has.
+Result<store::Controlled> run_as_read(const store::CacheRun& read) {
+  if (read.control)
+    return store::run_controlled(read.stream, read.cache, *read.drive, *read.control);
+  Result<store::Traffic> traffic = store::run(read.stream, read.cache);
+  if (!traffic) return forward(traffic);
+  return store::Controlled{std::move(*traffic),
+                           std::vector<std::uint32_t>(read.stream.batches(), read.cache.readahead)};
+}
+
+/// Of the batches from `first` on.
+double mean_readahead(const store::Controlled& controlled, std::size_t first) {
+  double sum = 0;
+  for (std::size_t b = first; b < controlled.readahead.size(); ++b) sum += controlled.readahead[b];
+  return sum / static_cast<double>(controlled.readahead.size() - first);
+}
+
+Result<double> cache_value(std::string_view name, const store::CacheRun& run,
+                           const store::Controlled& controlled) {
+  const store::Traffic& traffic = controlled.traffic;
+  const std::size_t first = run.first;
+  if (name == "hit_ratio") return traffic.hit_ratio(first);
+  if (name == "misses") return static_cast<double>(traffic.misses(first));
+  if (name == "reads") return static_cast<double>(traffic.reads(first));
+  if (name == "accesses") return static_cast<double>(traffic.accesses(first));
+  if (name == "peak") return traffic.peak;
+  if (first >= traffic.batches.size()) return fail("the stream has no batch");
+  if (name == "readahead") return mean_readahead(controlled, first);
+  if (name == "read_time") {
+    if (!run.drive) return fail("it reads from no drive", "drive: {latency: …, rate: …}");
+    return store::read_time(traffic, *run.drive, first).s();
+  }
+  if (!run.prefetch) return fail("its batches take no time", "prefetch: {ahead: …, step: …, …}");
+  return store::time_per_batch(store::times_of(traffic, *run.prefetch), first).s();
+}
+
 }  // namespace
 
 std::vector<FeedTemplate> read_feeds(const YamlMap& root) {
@@ -93,14 +133,24 @@ Result<const FeedValues::Piped*> FeedValues::piped(const FeedTemplate& feed) {
   return &piped_.emplace(feed.name, Piped{std::move(pipeline), std::move(*flow)}).first->second;
 }
 
+Result<const FeedValues::TunedPipe*> FeedValues::tuned(const FeedTemplate& feed,
+                                                       const input::Pipeline& pipeline) {
+  if (const auto found = tuned_.find(feed.name); found != tuned_.end()) return &found->second;
+  const Result<input::Tuned> tuned = input::tune(pipeline);
+  if (!tuned) return first_of(feed, tuned.error());
+  const Result<input::Flow> flow = input::simulate(tuned->pipeline);
+  if (!flow) return first_of(feed, flow.error());
+  return &tuned_.emplace(feed.name, TunedPipe{tuned->units_per_s, flow->units_per_s}).first->second;
+}
+
 Result<const FeedValues::Cached*> FeedValues::cached(const FeedTemplate& feed) {
   if (const auto found = cached_.find(feed.name); found != cached_.end()) return &found->second;
   const YamlMap map = feed.sections.filled(fill_);
   store::CacheRun read = store::read_cache(map, folder_);
   if (const Status ok = map.status(); !ok) return first_of(feed, ok.error());
-  Result<store::Traffic> traffic = store::run(read.stream, read.cache);
-  if (!traffic) return first_of(feed, traffic.error());
-  return &cached_.emplace(feed.name, Cached{std::move(read), std::move(*traffic)}).first->second;
+  Result<store::Controlled> controlled = run_as_read(read);
+  if (!controlled) return first_of(feed, controlled.error());
+  return &cached_.emplace(feed.name, Cached{std::move(read), std::move(*controlled)}).first->second;
 }
 
 Result<const GraphRun*> FeedValues::partitioned(const FeedTemplate& feed) {
@@ -133,12 +183,11 @@ std::optional<Result<Term>> FeedValues::value(std::string_view name, std::string
     if (name == "rate") return term((*piped)->flow.units_per_s, samples);
     if (name == "allowed_rate")
       return exact(input::limits_of(pipeline).front().units_per_s * samples);
-    if (name == "tuned_rate") {
-      const Result<input::Tuned> tuned = input::tune(pipeline);
-      if (!tuned) return first_of(of, tuned.error());
-      const Result<input::Flow> flow = input::simulate(tuned->pipeline);
-      if (!flow) return first_of(of, flow.error());
-      return term(flow->units_per_s, samples);
+    if (name == "tuned_rate" || name == "tuned_bound") {
+      const Result<const TunedPipe*> tuned = this->tuned(of, pipeline);
+      if (!tuned) return forward(tuned);
+      return name == "tuned_bound" ? exact((*tuned)->bound * samples)
+                                   : term((*tuned)->rate, samples);
     }
     if (!(*piped)->flow.epoch)
       return fail(fmt::format("the epoch of '{}' has no length", of.name), "samples: 50000");
@@ -153,13 +202,9 @@ std::optional<Result<Term>> FeedValues::value(std::string_view name, std::string
   }
   const Result<const Cached*> cached = this->cached(of);
   if (!cached) return forward(cached);
-  const store::Traffic& traffic = (*cached)->traffic;
-  const std::size_t first = (*cached)->run.first;
-  if (name == "hit_ratio") return exact(traffic.hit_ratio(first));
-  if (name == "misses") return exact(static_cast<double>(traffic.misses(first)));
-  if (name == "reads") return exact(static_cast<double>(traffic.reads(first)));
-  if (name == "accesses") return exact(static_cast<double>(traffic.accesses(first)));
-  return exact(traffic.peak);
+  const Result<double> number = cache_value(name, (*cached)->run, (*cached)->controlled);
+  if (!number) return first_of(of, number.error());
+  return exact(*number);
 }
 
 std::optional<Result<Term>> feed_unit(const std::vector<FeedTemplate>& feeds, std::string_view name,

@@ -43,11 +43,17 @@ class FeedValues {
     input::Pipeline pipeline;
     input::Flow flow;
   };
+  /// With the settings that are advised.
+  struct TunedPipe {
+    double bound;  ///< units per second that the program says
+    Estimate<double> rate;
+  };
   struct Cached {
     store::CacheRun run;
-    store::Traffic traffic;
+    store::Controlled controlled;
   };
   Result<const Piped*> piped(const FeedTemplate& feed);
+  Result<const TunedPipe*> tuned(const FeedTemplate& feed, const input::Pipeline& pipeline);
   Result<const Cached*> cached(const FeedTemplate& feed);
   Result<const GraphRun*> partitioned(const FeedTemplate& feed);
 
@@ -56,6 +62,7 @@ class FeedValues {
   step::Fidelity fidelity_;
   YamlFill fill_;
   std::map<std::string, Piped> piped_;
+  std::map<std::string, TunedPipe> tuned_;
   std::map<std::string, Cached> cached_;
   std::map<std::string, GraphRun> graphs_;
 };

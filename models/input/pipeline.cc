@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <utility>
 
 namespace rehearse::input {
 
@@ -24,6 +25,11 @@ double Host::capacity(double busy) const {
   const double full = cores * speed(cores);
   if (busy <= cores) return busy * speed(busy);
   return full * (1 + (smt - 1) * std::min(busy / cores - 1, 1.0));
+}
+
+double Host::shared_speed(double busy) const {
+  if (busy <= cores) return speed(busy);
+  return capacity(busy) / std::min(busy, 2.0 * cores);
 }
 
 Counts counts_of(const Pipeline& pipeline) {
@@ -79,17 +85,36 @@ Seconds hold_time(const Pipeline& pipeline, const Stage& stage) {
   return core_time(stage) + read_time(pipeline, stage);
 }
 
-double busy_threads(const Pipeline& pipeline) {
+namespace {
+
+/// Threads that work at a time where each works at this speed.
+double working_at(const Pipeline& pipeline, double speed) {
   double busy = 0;
   for (const Stage& stage : pipeline.stages) {
-    const Seconds hold = hold_time(pipeline, stage);
-    if (!(hold.s() > 0)) continue;
-    const double working = stage.slots() * (core_time(stage) / hold);
+    const Seconds work = core_time(stage) / speed;
+    if (!(work.s() > 0)) continue;
+    const double working = stage.slots() * (work / (work + read_time(pipeline, stage)));
     // A lock lets one of the threads of a worker work on what it protects.
     const double locked = stage.serial.mean.s() > 0
                               ? stage.workers * (core_time(stage) / stage.serial.mean)
                               : working;
     busy += std::min(working, locked);
+  }
+  return busy;
+}
+
+}  // namespace
+
+double busy_threads(const Pipeline& pipeline) {
+  double busy = working_at(pipeline, 1);
+  if (!pipeline.host) return busy;
+  // The more work, the slower each, and the more of what also waits are at work. That grows from
+  // one round to the next, towards no more than all threads.
+  constexpr int kRounds = 50;
+  for (int round = 0; round < kRounds; ++round) {
+    const double before =
+        std::exchange(busy, working_at(pipeline, pipeline.host->shared_speed(busy)));
+    if (busy <= before * (1 + 1e-9)) break;
   }
   return busy;
 }

@@ -84,8 +84,9 @@ struct Host {
 
   /// Core-seconds per second of so many busy threads.
   double capacity(double busy) const;
-  /// Of one of them.
+  /// Of one of them, on a core of its own; and where second threads share cores, two on each.
   double speed(double busy) const;
+  double shared_speed(double busy) const;
 };
 
 struct Pipeline {

@@ -11,8 +11,13 @@ namespace rehearse::input {
 namespace {
 
 /// Threads beyond what the bound needs, as a share of it, where they do not cost any rate: of
-/// stages that share cores, and of those that wait for a link, a lock or a source.
-constexpr double kSpareOnCores = 0.25, kSpareOfWaiting = 0.5;
+/// stages that share cores, of those that wait for a lock or a source, and of those that share a
+/// link: takes that read at once end at once, and then leave it idle.
+constexpr double kSpareOnCores = 0.25, kSpareOfWaiting = 0.5, kSpareOfLinks = 1;
+/// Workers and threads that all of what a stage lacks is worth.
+constexpr double kLacking = 2000;
+/// Of what the cores can do, the share from which on they are what bounds the rate.
+constexpr double kBound = 0.9;
 
 struct Setting {
   Pipeline pipeline;
@@ -33,8 +38,10 @@ double fixed_bound(const Pipeline& pipeline) {
 /// Rates are in units of `scale`, so that all coefficients are of the order of threads.
 class Program {
  public:
-  Program(const Pipeline& pipeline, double most_busy, Bytes memory_left) : pipeline_(pipeline) {
+  Program(const Pipeline& pipeline, double most_busy, Bytes memory_left)
+      : pipeline_(pipeline), most_busy_(most_busy) {
     const double speed = pipeline.host ? pipeline.host->speed(most_busy) : 1;
+    const double shared = pipeline.host ? pipeline.host->shared_speed(most_busy) : 1;
     const Counts counts = counts_of(pipeline);
     const double bound = fixed_bound(pipeline);
     double scale = 1e-12;
@@ -57,15 +64,20 @@ class Program {
           {{threads_[i], 1}, {workers_[i], -static_cast<double>(stage.most_threads)}}, 0);
       program_.add_at_most({{rate_, counts.visits[i] * hold * scale_}, {threads_[i], -1}}, 0);
       const bool waits = stage.source || stage.serial.mean.s() > 0;
-      spare_.push_back(waits ? kSpareOfWaiting : kSpareOnCores);
+      const bool shares = stage.source && pipeline.sources[*stage.source].total;
+      spare_.push_back(shares ? kSpareOfLinks : waits ? kSpareOfWaiting : kSpareOnCores);
       need_.push_back(counts.visits[i] * hold * scale_);
+      of_cores_.push_back(counts.visits[i] * core * scale_);
       program_.add_at_most(
           {{rate_, counts.visits[i] * stage.serial.mean.s() / speed * scale_}, {workers_[i], -1}},
           0);
-      if (hold > 0) busy.push_back({threads_[i], core_time(stage) / hold_time(pipeline, stage)});
+      const double together = core_time(stage).s() / shared;
+      if (hold > 0)
+        busy.push_back({threads_[i], together / (together + read_time(pipeline, stage).s())});
       memory.push_back({workers_[i], stage.worker_memory.gib()});
       work += counts.visits[i] * core_time(stage).s();
     }
+    work_ = work * scale_;
     if (pipeline.host) add_host(*pipeline.host, most_busy, work, std::move(busy));
     if (pipeline.host && pipeline.host->memory) program_.add_at_most(memory, memory_left.gib());
   }
@@ -78,9 +90,13 @@ class Program {
     // use needs some threads more than the bound says: as far as there is room for them.
     program_.set_objective(rate_, 0);
     program_.add_at_most({{rate_, -1}}, -rate * (1 - 1e-7));
+    const double slower = times_slower(rate);
     for (std::size_t i = 0; i < workers_.size(); ++i) {
-      const double spare = spare_[i] * need_[i] * rate;
-      const int lacking = program_.add_variable(spare, false, -100);
+      const double spare = std::max(spare_[i] * need_[i], (slower - 1) * of_cores_[i]) * rate;
+      // What is lacking weighs by what it is of all: one thread of two bounds the rate, one of
+      // fifty does not.
+      const int lacking =
+          program_.add_variable(spare, false, -kLacking / std::max(need_[i] * rate + spare, 1.0));
       program_.add_at_most({{threads_[i], -1}, {lacking, -1}}, -need_[i] * rate - spare);
       program_.set_objective(workers_[i], -1);
       program_.set_objective(threads_[i], -1);
@@ -103,6 +119,16 @@ class Program {
 
  private:
   using IntegerTerms = std::vector<IntegerProgram::Term>;
+
+  /// How much slower than on a core of its own what works is where cores bound the rate and second
+  /// threads on them add to it: as many threads as bring that out share it. A stage keeps up if it
+  /// has its part of them, and falls behind if others have it.
+  double times_slower(double rate) const {
+    if (!pipeline_.host || pipeline_.host->smt <= 1) return 1;
+    const double all = pipeline_.host->capacity(most_busy_);
+    if (rate * work_ < kBound * all) return 1;
+    return pipeline_.host->speed(most_busy_) / pipeline_.host->shared_speed(most_busy_);
+  }
 
   /// work × rate <= capacity of the host, which beyond a thread per core, up to two, grows (or
   /// falls) with the number of busy threads.
@@ -127,18 +153,25 @@ class Program {
   }
 
   const Pipeline& pipeline_;
+  double most_busy_;
+  double work_ = 0;  // core-seconds per unit of the rate
   IntegerProgram program_;
   double scale_ = 1;
   int rate_ = 0;
   std::vector<int> workers_, threads_;
   std::vector<double> need_, spare_;  // threads per unit of the rate; more of them, as a share
+  std::vector<double> of_cores_;      // what of those works, where none shares its core
 };
 
 /// The settings for one choice of what is kept: the best for so many busy threads, over their
 /// number.
 Result<Setting> set_knobs(const Pipeline& pipeline, Bytes memory_left) {
   const double cores = pipeline.host ? pipeline.host->cores : 1;
-  Result<Setting> best = Program(pipeline, 2 * cores, memory_left).solve();
+  // Two threads on each core, or what one thread of each stage comes to.
+  Pipeline least = pipeline;
+  for (Stage& stage : least.stages) stage.workers = stage.threads = 1;
+  const double most = std::max(2 * cores, busy_threads(least));
+  Result<Setting> best = Program(pipeline, most, memory_left).solve();
   if (!best || !pipeline.host || pipeline.host->loaded == 1) return best;
   // Fewer busy threads are faster each.
   constexpr int kSteps = 12;

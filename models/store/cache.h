@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <limits>
 #include <optional>
+#include <span>
 #include <string_view>
 #include <vector>
 
@@ -40,6 +41,8 @@ struct Cache {
   std::uint32_t batches = kAllBatches;
   /// Units that a miss reads at once, itself and those behind it. Above 1 with kLru only.
   std::uint32_t readahead = 1;
+  /// Half of them lie in front of it instead, as where a memory map faults.
+  bool around = false;
 };
 
 struct BatchTraffic {
@@ -66,5 +69,8 @@ struct Traffic {
 
 /// Runs the cache. Fails on a readahead of 0, or with another policy than kLru.
 Result<Traffic> run(const KeyStream& stream, const Cache& cache);
+/// The same with a readahead for each batch in the place of Cache::readahead.
+Result<Traffic> run(const KeyStream& stream, const Cache& cache,
+                    std::span<const std::uint32_t> readahead);
 
 }  // namespace rehearse::store

@@ -1,5 +1,6 @@
 #include "models/store/key_stream.h"
 
+#include <algorithm>
 #include <charconv>
 #include <unordered_map>
 
@@ -74,6 +75,61 @@ KeyStream sequential(const Shape& shape, std::int32_t stride) {
       key = ((key + stride) % keys + keys) % keys;
     }
     end_batch(stream);
+  }
+  return stream;
+}
+
+KeyStream runs(const Shape& shape, std::uint32_t run, bool backward) {
+  REHEARSE_CHECK(run >= 1 && run <= shape.keys, "{} of {}", run, shape.keys);
+  check_size(std::uint64_t{shape.batch} * shape.batches);
+  KeyStream stream{.keys = shape.keys};
+  stream.accesses.reserve(std::size_t{shape.batch} * shape.batches);
+  Random random(shape.seed);
+  Key first = 0;
+  std::uint32_t left = 0;
+  for (std::uint32_t b = 0; b < shape.batches; ++b) {
+    for (std::uint32_t i = 0; i < shape.batch; ++i) {
+      if (left == 0) first = random.below(shape.keys - run + 1), left = run;
+      --left;
+      stream.accesses.push_back(backward ? first + left : first + (run - 1 - left));
+    }
+    end_batch(stream);
+  }
+  return stream;
+}
+
+KeyStream in_turn(std::span<const KeyStream> streams) {
+  KeyStream all{.keys = streams.front().keys};
+  for (const KeyStream& stream : streams) {
+    REHEARSE_CHECK(stream.keys == all.keys, "{} and {} keys", stream.keys, all.keys);
+    check_size(all.accesses.size() + stream.accesses.size());
+    const auto before = static_cast<std::uint32_t>(all.accesses.size());
+    all.accesses.insert(all.accesses.end(), stream.accesses.begin(), stream.accesses.end());
+    for (const std::uint32_t end : stream.ends) all.ends.push_back(before + end);
+  }
+  return all;
+}
+
+KeyStream reordered(const KeyStream& epochs, std::uint32_t window) {
+  const std::size_t keys = epochs.keys, count = epochs.accesses.size() / keys;
+  const std::size_t seen = std::min<std::size_t>(window, keys);
+  KeyStream stream{.keys = epochs.keys, .accesses = {}, .ends = epochs.ends};
+  std::vector<char> taken(count, 0);
+  std::vector<std::size_t> ended_with(keys, count);  // the epoch that a key is one of the last of
+  for (std::size_t next = 0; next < count;) {
+    const Key* const from = epochs.accesses.data() + next * keys;
+    stream.accesses.insert(stream.accesses.end(), from, from + keys);
+    taken[next] = 1;
+    for (const Key* key = from + (keys - seen); key != from + keys; ++key) ended_with[*key] = next;
+    const std::size_t before = std::exchange(next, count);
+    std::size_t most = 0;
+    for (std::size_t e = 0; e < count; ++e) {
+      if (taken[e]) continue;
+      const Key* const begin = epochs.accesses.data() + e * keys;
+      const auto common = static_cast<std::size_t>(
+          std::count_if(begin, begin + seen, [&](Key key) { return ended_with[key] == before; }));
+      if (next == count || common > most) next = e, most = common;
+    }
   }
   return stream;
 }

@@ -31,8 +31,8 @@ struct KeyStream {
   }
 };
 
-/// How much of a stream there is. Fewer than 2^32 - 1 accesses in all are REQUIRED of the four
-/// makers below.
+/// How much of a stream there is. Fewer than 2^32 - 1 accesses in all are REQUIRED of the
+/// five makers below.
 struct Shape {
   std::uint32_t keys;
   std::uint32_t batch;  ///< accesses of a batch; seeds of one in a sampled graph
@@ -60,6 +60,19 @@ KeyStream sampled_graph(const Shape& shape, const Sampling& sampling);
 
 /// Keys in order, over and over: `stride` 1 forward, -1 backward.
 KeyStream sequential(const Shape& shape, std::int32_t stride);
+
+/// Runs of `run` keys in order, forward or backward, each anywhere among the keys: of one key,
+/// uniform draws; of all, a scan after another. REQUIRES: 1 <= run <= keys.
+KeyStream runs(const Shape& shape, std::uint32_t run, bool backward);
+
+/// One stream after another. REQUIRES: one at least, all of as many keys, and fewer than 2^32 - 1
+/// accesses.
+KeyStream in_turn(std::span<const KeyStream> streams);
+
+/// The epochs of epoch_permutations in another order: from the first on, next comes the one whose
+/// first `window` accesses have most keys of the last `window` of the one before; of equals the
+/// earliest.
+KeyStream reordered(const KeyStream& epochs, std::uint32_t window);
 
 /// One batch per line, keys as whole numbers between spaces, numbered anew in the order in which
 /// they come. Empty lines are skipped. Fails with the line of the first word that is no key.

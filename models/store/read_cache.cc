@@ -11,16 +11,34 @@
 namespace rehearse::store {
 namespace {
 
-enum class Kind { kZipf, kGraph, kEpochs, kSequential, kRecorded };
-constexpr std::string_view kKinds[] = {"zipf", "graph", "epochs", "sequential", "recorded"};
+enum class Kind { kZipf, kGraph, kEpochs, kSequential, kRuns, kRecorded };
+constexpr std::string_view kKinds[] = {"zipf", "graph", "epochs", "sequential", "runs", "recorded"};
 constexpr double kMostSimulated = 2e8;
+constexpr std::int64_t kMostReadahead = 1'000'000;
 
-KeyStream read_stream(const YamlMap& map, const std::filesystem::path& folder) {
+/// The share at a key, from 0 to 1.
+std::optional<double> share_at(const YamlMap& map, std::string_view key) {
+  const auto share = map.optional<double>(key);
+  if (!share || (*share >= 0 && *share <= 1)) return share;
+  map.report(key, fmt::format("{:g} of the keys", *share), "0 to 1");
+  return std::nullopt;
+}
+
+/// The time at a key.
+Seconds time_at(const YamlMap& map, std::string_view key) {
+  const Seconds time = map.required<Seconds>(key).value_or(Seconds::s(0));
+  if (!(time.s() >= 0 && time.s() <= 1000)) map.report(key, "is out of range", "0 to 1000 s");
+  return time;
+}
+
+/// As it stands `round` times before: what is random is drawn anew.
+KeyStream read_stream(const YamlMap& map, const std::filesystem::path& folder,
+                      std::uint32_t round) {
   KeyStream stream{.keys = 1};
   const auto kind = map.choice("kind", kKinds);
   if (!kind) {
     if (!map.has("kind"))
-      map.report("kind", "is missing", "zipf, graph, epochs, sequential, recorded");
+      map.report("kind", "is missing", "zipf, graph, epochs, sequential, runs, recorded");
     return stream;
   }
   if (static_cast<Kind>(*kind) == Kind::kRecorded) {
@@ -39,6 +57,7 @@ KeyStream read_stream(const YamlMap& map, const std::filesystem::path& folder) {
               .batch = count_in(map, "batch", 1'000'000'000),
               .batches = count_in(map, "batches", 100'000'000),
               .seed = count_in(map, "seed", 0xffff'ffff, 1)};
+  shape.seed += round;
   Sampling sampling{.fan_out = {}, .degree = 1, .exponent = 0};
   double of_batch = shape.batch;
   if (static_cast<Kind>(*kind) == Kind::kEpochs) of_batch = shape.keys;
@@ -68,46 +87,134 @@ KeyStream read_stream(const YamlMap& map, const std::filesystem::path& folder) {
                            .seed = shape.seed},
                           shape, sampling.fan_out);
     case Kind::kEpochs:
+      if (const auto share = share_at(map, "reordered"))
+        return reordered(epoch_permutations(shape),
+                         static_cast<std::uint32_t>(std::llround(*share * shape.keys)));
       return epoch_permutations(shape);
     case Kind::kSequential:
       return sequential(shape, map.optional<bool>("backward").value_or(false) ? -1 : 1);
+    case Kind::kRuns:
+      return runs(shape, count_in(map, "run", shape.keys),
+                  map.optional<bool>("backward").value_or(false));
     case Kind::kRecorded:
       break;
   }
   return stream;
 }
 
+/// One after another, so many `times`.
+KeyStream read_segments(const YamlMap& map, const std::filesystem::path& folder) {
+  const std::vector<YamlMap> segments = map.maps("segments");
+  const std::uint32_t times = count_in(map, "times", 10'000, 1);
+  if (!map.status()) return KeyStream{.keys = 1};
+  std::vector<KeyStream> streams;
+  for (std::uint32_t round = 0; round < times; ++round) {
+    double accesses = 0;
+    for (const YamlMap& segment : segments) {
+      KeyStream stream = read_stream(segment, folder, round);
+      segment.no_other_keys();
+      if (segment.choice("kind", kKinds) == static_cast<std::size_t>(Kind::kRecorded))
+        segment.report("kind", "has keys of its own", "segments of the same keys");
+      if (!streams.empty() && stream.keys != streams.front().keys)
+        segment.report(
+            "keys", fmt::format("{}, of the first segment {}", stream.keys, streams.front().keys));
+      accesses += static_cast<double>(stream.accesses.size());
+      streams.push_back(std::move(stream));
+    }
+    if (accesses * times > kMostSimulated)
+      map.report("times", fmt::format("{:.3g} accesses", accesses * times),
+                 fmt::format("{:g} at most", kMostSimulated), "a smaller copy of all sizes");
+    if (!map.status()) return KeyStream{.keys = 1};
+  }
+  if (!streams.empty()) return in_turn(streams);
+  map.report("segments", "is empty", "segments: [{kind: runs, …}, …]");
+  return KeyStream{.keys = 1};
+}
+
+KeyStream read_whole_stream(const YamlMap& map, const std::filesystem::path& folder) {
+  KeyStream stream = map.has("segments") ? read_segments(map, folder) : read_stream(map, folder, 0);
+  if (map.optional<bool>("unique").value_or(false)) stream = unique_in_batches(stream);
+  if (map.optional<bool>("scattered").value_or(false)) stream = scattered(stream, 1);
+  map.no_other_keys();
+  return stream;
+}
+
+Drive read_drive(const YamlMap& map, std::optional<Bytes> unit) {
+  Drive drive{.latency = time_at(map, "latency"),
+              .rate = map.required<ByteRate>("rate").value_or(ByteRate::bytes_per_s(1)),
+              .unit = unit.value_or(Bytes::b(1))};
+  if (!(drive.rate.bytes_per_s() > 0)) map.report("rate", "is out of range", "above 0");
+  map.no_other_keys();
+  return drive;
+}
+
+Control read_control(const YamlMap& map) {
+  Control control;
+  control.window = count_in(map, "window", 1'000'000'000, kAllBatches);
+  for (const std::int64_t units : map.list<std::int64_t>("choices")) {
+    if (units < 1 || units > kMostReadahead)
+      map.report("choices", fmt::format("{} is out of range", units),
+                 fmt::format("1 to {}", kMostReadahead));
+    control.choices.push_back(static_cast<std::uint32_t>(units));
+  }
+  if (control.choices.empty()) map.report("choices", "is missing", "a list of readaheads");
+  if (const auto delay = map.optional<std::int64_t>("delay")) {
+    if (*delay < 0 || *delay > 1'000'000)
+      map.report("delay", fmt::format("{} is out of range", *delay), "0 to 1000000");
+    else
+      control.delay = static_cast<std::uint32_t>(*delay);
+  }
+  map.no_other_keys();
+  return control;
+}
+
+Prefetch read_prefetch(const YamlMap& map) {
+  Prefetch prefetch{.step = time_at(map, "step"), .read = time_at(map, "read")};
+  if (const auto ahead = map.required<std::int64_t>("ahead")) {
+    if (*ahead < 0 || *ahead > 1'000'000'000)
+      map.report("ahead", fmt::format("{} is out of range", *ahead), "0 to 1000000000");
+    else
+      prefetch.ahead = static_cast<std::uint32_t>(*ahead);
+  }
+  if (map.has("write")) prefetch.write = time_at(map, "write");
+  map.no_other_keys();
+  return prefetch;
+}
+
 }  // namespace
 
 CacheRun read_cache(const YamlMap& map, const std::filesystem::path& folder) {
   CacheRun read;
-  if (const auto stream = map.map("stream")) {
-    read.stream = read_stream(*stream, folder);
-    if (stream->optional<bool>("unique").value_or(false))
-      read.stream = unique_in_batches(read.stream);
-    if (stream->optional<bool>("scattered").value_or(false))
-      read.stream = scattered(read.stream, 1);
-    stream->no_other_keys();
-  } else if (!map.has("stream")) {
+  if (const auto stream = map.map("stream"))
+    read.stream = read_whole_stream(*stream, folder);
+  else if (!map.has("stream"))
     map.report("stream", "is missing", "stream: {kind: zipf, …}");
-  }
-  if (map.has("item") || map.has("page")) {
-    const auto item = map.required<Bytes>("item"), page = map.required<Bytes>("page");
-    const double most = std::max(double(read.stream.accesses.size()), double(read.stream.keys));
-    if (item && page && *item / *page * most > kMostSimulated)
-      map.report("page", "is so small that items lie on too many",
-                 fmt::format("{:g} pages, and accesses to them, at most", kMostSimulated));
-    else if (item && page)
-      read.stream = taken(map, "page", pages_of(read.stream, *item, *page), read.stream);
+  std::optional<Bytes> unit;
+  if (map.has("item") || map.has("page") || map.has("drive")) {
+    unit = map.required<Bytes>("item");
+    if (unit && !(unit->b() >= 1)) map.report("item", "is out of range", "1 B at least");
+    if (const auto page = map.optional<Bytes>("page"); page && unit) {
+      const double most = std::max(double(read.stream.accesses.size()), double(read.stream.keys));
+      if (*unit / *page * most > kMostSimulated)
+        map.report("page", "is so small that items lie on too many",
+                   fmt::format("{:g} pages, and accesses to them, at most", kMostSimulated));
+      else
+        read.stream = taken(map, "page", pages_of(read.stream, *unit, *page), read.stream);
+      unit = page;
+    }
   }
   map.choose("policy", kPolicyNames, read.cache.policy);
-  const auto share = map.required<double>("share");
-  if (share && !(*share >= 0 && *share <= 1))
-    map.report("share", fmt::format("{:g} of the keys", *share), "0 to 1");
-  else if (share)
+  if (!map.has("share")) map.report("share", "is missing", "a share of the keys, 0 to 1");
+  if (const auto share = share_at(map, "share"))
     read.cache.capacity = static_cast<std::uint32_t>(std::llround(*share * read.stream.keys));
   read.cache.batches = count_in(map, "sees", 1'000'000'000, kAllBatches);
-  read.cache.readahead = count_in(map, "readahead", 1'000'000, 1);
+  read.cache.readahead = count_in(map, "readahead", kMostReadahead, 1);
+  read.cache.around = map.optional<bool>("around").value_or(false);
+  if (const auto drive = map.map("drive")) read.drive = read_drive(*drive, unit);
+  if (const auto control = map.map("control")) read.control = read_control(*control);
+  if (read.control && !map.has("drive"))
+    map.report("control", "has no times to go by", "drive: {latency: …, rate: …}");
+  if (const auto prefetch = map.map("prefetch")) read.prefetch = read_prefetch(*prefetch);
   if (const auto first = map.optional<std::int64_t>("from_batch")) {
     if (*first < 0 ||
         static_cast<std::size_t>(*first) >= std::max<std::size_t>(read.stream.batches(), 1))

@@ -3,7 +3,8 @@
 
 #include <filesystem>
 
-#include "models/store/cache.h"
+#include "models/store/control.h"
+#include "models/store/prefetch.h"
 #include "sim/base/yaml.h"
 
 namespace rehearse::store {
@@ -12,6 +13,9 @@ struct CacheRun {
   KeyStream stream;
   Cache cache;
   std::size_t first = 0;  ///< batch from which hits count
+  std::optional<Drive> drive = {};
+  std::optional<Control> control = {};  ///< with a drive only
+  std::optional<Prefetch> prefetch = {};
 };
 
 /// What is wrong is recorded in the map's file; what is read then means nothing. Files of recorded

@@ -63,8 +63,8 @@ Traffic run_lru(const KeyStream& stream, std::uint32_t capacity) {
   return std::move(meter).take();
 }
 
-Traffic run_lru_readahead(const KeyStream& stream, std::uint32_t capacity,
-                          std::uint32_t readahead) {
+Traffic run_lru_readahead(const KeyStream& stream, const Cache& cache,
+                          std::span<const std::uint32_t> readahead) {
   Meter meter(stream);
   std::vector<char> held(stream.keys, 0);
   Lists lists(stream.keys);
@@ -74,7 +74,7 @@ Traffic run_lru_readahead(const KeyStream& stream, std::uint32_t capacity,
   const auto take_in = [&](Key key) {
     lists.put(recent, key);
     held[key] = 1;
-    if (++size > capacity) {
+    if (++size > cache.capacity) {
       const Key oldest = recent.oldest;
       lists.remove(recent, oldest);
       held[oldest] = 0;
@@ -92,10 +92,13 @@ Traffic run_lru_readahead(const KeyStream& stream, std::uint32_t capacity,
         continue;
       }
       meter.miss(key);
+      const std::uint32_t in_front = std::min(cache.around ? readahead[b] / 2 : 0, key);
       const std::uint64_t end =
-          std::min<std::uint64_t>(std::uint64_t{key} + readahead, stream.keys);
+          std::min<std::uint64_t>(std::uint64_t{key} - in_front + readahead[b], stream.keys);
       // What is read is settled before any of it pushes something out; the nearest comes in last.
       coming.clear();
+      for (Key front = key - in_front; front < key; ++front)
+        if (!held[front]) coming.push_back(front);
       for (std::uint64_t ahead = end - 1; ahead > key; --ahead)
         if (!held[ahead]) coming.push_back(static_cast<Key>(ahead));
       for (const Key k : coming) meter.read(k);

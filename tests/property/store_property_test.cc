@@ -5,7 +5,9 @@
 #include <catch2/catch.hpp>
 
 #include "models/store/cache.h"
+#include "models/store/control.h"
 #include "models/store/full_graph.h"
+#include "models/store/prefetch.h"
 #include "models/store/random.h"
 #include "tests/support/naive_store.h"
 
@@ -51,7 +53,7 @@ TEST_CASE("caches: every policy agrees with the one that looks at everything") {
       Cache cache{.policy = static_cast<Policy>(policy), .capacity = random.below(10)};
       if (random.below(3) != 0) cache.batches = random.below(6);
       if (cache.policy == Policy::kLru && random.below(2) == 0)
-        cache.readahead = 1 + random.below(5);
+        cache.readahead = 1 + random.below(5), cache.around = random.below(2) == 0;
       INFO("seed " << seed << " policy " << kPolicyNames[policy] << " capacity " << cache.capacity
                    << " batches " << cache.batches << " readahead " << cache.readahead);
       const Result<Traffic> got = run(stream, cache);
@@ -60,6 +62,84 @@ TEST_CASE("caches: every policy agrees with the one that looks at everything") {
       REQUIRE(got->peak <= cache.capacity);
     }
   }
+}
+
+TEST_CASE("caches: a readahead for each batch agrees with the one that looks at everything") {
+  for (std::uint64_t seed = 1; seed <= 500; ++seed) {
+    Random random(seed);
+    const KeyStream stream = random_stream(random, 20, 80);
+    const Cache cache{.capacity = random.below(12), .around = random.below(2) == 0};
+    std::vector<std::uint32_t> readahead(stream.batches());
+    for (std::uint32_t& units : readahead) units = 1 + random.below(6);
+    INFO("seed " << seed);
+    const Result<Traffic> got = run(stream, cache, readahead);
+    REQUIRE(got);
+    check_equal(*got, test::naive_run(stream, cache, readahead));
+  }
+}
+
+TEST_CASE(
+    "caches: a controller without delay is best window by window, and none beats a fixed "
+    "readahead where nothing changes") {
+  for (std::uint64_t seed = 1; seed <= 200; ++seed) {
+    Random random(seed);
+    const KeyStream stream = random_stream(random, 40, 200);
+    const Cache cache{.capacity = 6, .readahead = 2};
+    const Drive drive{Seconds::ms(random.below(5)), ByteRate::bytes_per_s(1000), Bytes::b(1)};
+    INFO("seed " << seed);
+    const auto time_of = [&](const Control& control) {
+      const Result<Controlled> controlled = run_controlled(stream, cache, drive, control);
+      REQUIRE(controlled);
+      return read_time(controlled->traffic, drive);
+    };
+    Seconds least = Seconds::s(1e9);
+    for (const std::uint32_t readahead : {1U, 2U, 4U}) {
+      Cache fixed = cache;
+      fixed.readahead = readahead;
+      const Seconds time = read_time(*run(stream, fixed), drive);
+      // Of one choice, from the first window on: that readahead throughout.
+      REQUIRE(time_of({.choices = {readahead}, .window = 1, .delay = 0}) == time);
+      least = std::min(least, time);
+    }
+    // One window: the best of those that are kept throughout.
+    REQUIRE(time_of({.choices = {1, 2, 4}, .window = kAllBatches, .delay = 0}) == least);
+    // Never set: the readahead of the cache.
+    REQUIRE(time_of({.choices = {1, 4}, .window = kAllBatches, .delay = 1}) ==
+            read_time(*run(stream, cache), drive));
+  }
+}
+
+TEST_CASE("caches: batches read ahead are worked on when those who live through it say") {
+  std::size_t waited = 0;
+  for (std::uint64_t seed = 1; seed <= 400; ++seed) {
+    Random random(seed);
+    const KeyStream stream = random_stream(random, 10, 60);
+    Cache cache{.policy = static_cast<Policy>(random.below(6)), .capacity = random.below(8)};
+    cache.batches = random.below(4);
+    const std::uint32_t ahead = random.below(5);
+    const int step = 1 + static_cast<int>(random.below(6)), read = 1, write = 1 + random.below(3);
+    INFO("seed " << seed << " policy " << kPolicyNames[static_cast<int>(cache.policy)]);
+    const Result<Traffic> traffic = run(stream, cache);
+    REQUIRE(traffic);
+    const auto times = times_of(*traffic, {.ahead = ahead,
+                                           .step = Seconds::ms(step),
+                                           .read = Seconds::ms(read),
+                                           .write = Seconds::ms(write)});
+    const std::vector<int> expected =
+        test::naive_step_ends(test::naive_moves(stream, cache), ahead, step, read, write);
+    REQUIRE(times.size() == expected.size());
+    for (std::size_t b = 0; b < times.size(); ++b) {
+      REQUIRE(times[b].step_end.ms() == Approx(expected[b]));
+      const auto after = traffic->batches[b].after;
+      if (after) REQUIRE(times[b].read_begin >= times[*after].written);
+    }
+    // Where work changes nothing, nothing is waited for: no batch is later.
+    const auto unchanged =
+        times_of(*traffic, {.ahead = ahead, .step = Seconds::ms(step), .read = Seconds::ms(read)});
+    REQUIRE(unchanged.back().step_end <= times.back().step_end);
+    waited += unchanged.back().step_end < times.back().step_end;
+  }
+  CHECK(waited > 20);
 }
 
 TEST_CASE("caches: to see all of the stream is to miss least") {

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <map>
+#include <optional>
 #include <set>
 
 namespace rehearse::test {
@@ -14,7 +15,9 @@ constexpr std::uint64_t kNever = ~std::uint64_t{0};
 struct Run {
   const KeyStream& stream;
   const Cache& cache;
+  std::span<const std::uint32_t> readahead;  // of each batch; empty: that of the cache
   Traffic traffic = {};
+  Moved moved = {};
   std::vector<std::size_t> batch_of = {};  // of each position
   std::vector<Key> held = {};              // the one accessed or taken in longest ago first
   std::map<Key, std::size_t> count = {};   // of what is held
@@ -30,7 +33,14 @@ struct Run {
   }
   void leave(Key key) {
     ++at().leaves;
+    moved.left[now].push_back(key);
     left[key] = now;
+  }
+  void take(Key key) {
+    moved.read[now].push_back(key);
+    const std::vector<Key>& in_hand = moved.left[now];
+    if (std::find(in_hand.begin(), in_hand.end(), key) == in_hand.end())
+      moved.fresh[now].push_back(key);
   }
   void wait_for(Key key) {
     if (!left.contains(key) || left[key] == now) return;
@@ -39,6 +49,7 @@ struct Run {
   }
   void read(Key key) {
     ++at().reads;
+    take(key);
     wait_for(key);
   }
   /// The next access of a key at or behind a position, before `end`.
@@ -62,11 +73,16 @@ struct Run {
     ++at().misses;
     read(key);
     std::vector<Key> coming;
-    for (std::uint64_t k = std::uint64_t{key} + cache.readahead - 1; k > key; --k)
-      if (k < stream.keys && !holds(static_cast<Key>(k))) {
-        read(static_cast<Key>(k));
-        coming.push_back(static_cast<Key>(k));
-      }
+    const auto take_ahead = [&](std::int64_t k) {
+      if (k < 0 || k >= stream.keys || holds(static_cast<Key>(k))) return;
+      read(static_cast<Key>(k));
+      coming.push_back(static_cast<Key>(k));
+    };
+    // Where the first key lies nearer than half of the readahead, more of it lies behind.
+    const std::int64_t at_key = key, units = readahead.empty() ? cache.readahead : readahead[now];
+    const std::int64_t first = std::max<std::int64_t>(at_key - (cache.around ? units / 2 : 0), 0);
+    for (std::int64_t k = first; k < at_key; ++k) take_ahead(k);
+    for (std::int64_t k = first + units - 1; k > at_key; --k) take_ahead(k);
     coming.push_back(key);
     for (const Key k : coming) {
       if (cache.policy == Policy::kLfu && held.size() == cache.capacity && !held.empty()) {
@@ -96,6 +112,7 @@ struct Run {
       order.resize(std::min<std::size_t>(order.size(), cache.capacity));
       for (const auto& [rarity, key] : order) held.push_back(key);
       at().fills = held.size();
+      moved.read[now] = moved.fresh[now] = held;
     }
     const Key key = stream.accesses[i];
     if (holds(key)) return;
@@ -128,6 +145,7 @@ struct Run {
         if (const Key key = stream.accesses[j]; !holds(key)) {
           held.push_back(key);
           ++at().fills;
+          take(key);
           wait_for(key);
         }
       traffic.peak = std::max(traffic.peak, static_cast<std::uint32_t>(held.size()));
@@ -191,11 +209,12 @@ std::uint32_t least_from(const KeyStream& stream, std::uint32_t capacity, std::s
   return misses + best;
 }
 
-}  // namespace
-
-Traffic naive_run(const KeyStream& stream, const Cache& cache) {
-  Run run{.stream = stream, .cache = cache};
+Run run_all(const KeyStream& stream, const Cache& cache, std::span<const std::uint32_t> readahead) {
+  Run run{.stream = stream, .cache = cache, .readahead = readahead};
   run.traffic.batches.resize(stream.batches());
+  run.moved.read.resize(stream.batches());
+  run.moved.fresh.resize(stream.batches());
+  run.moved.left.resize(stream.batches());
   for (std::size_t b = 0, i = 0; b < stream.batches(); ++b)
     for (run.now = b; i < stream.ends[b]; ++i) {
       ++run.at().accesses;
@@ -218,7 +237,63 @@ Traffic naive_run(const KeyStream& stream, const Cache& cache) {
       }
       run.traffic.peak = std::max(run.traffic.peak, static_cast<std::uint32_t>(run.held.size()));
     }
-  return run.traffic;
+  return run;
+}
+
+}  // namespace
+
+Traffic naive_run(const KeyStream& stream, const Cache& cache,
+                  std::span<const std::uint32_t> readahead) {
+  return run_all(stream, cache, readahead).traffic;
+}
+
+Moved naive_moves(const KeyStream& stream, const Cache& cache) {
+  return run_all(stream, cache, {}).moved;
+}
+
+std::vector<int> naive_step_ends(const Moved& moved, std::uint32_t ahead, int step, int read,
+                                 int write) {
+  const std::size_t batches = moved.read.size();
+  // Batches that are read, worked on and written, and what is left of those in hand.
+  struct Machine {
+    std::size_t done = 0;
+    std::optional<int> left = {};
+  } reader, worker, writer;
+  std::vector<int> ends;
+  for (int now = 0; writer.done < batches; ++now) {
+    // At an instant one event may let the next happen.
+    for (bool any = true; any;) {
+      any = false;
+      for (Machine* machine : {&reader, &worker, &writer})
+        if (machine->left == 0) {
+          machine->left.reset();
+          ++machine->done;
+          if (machine == &worker) ends.push_back(now);
+          any = true;
+        }
+      const std::size_t b = reader.done;
+      if (!reader.left && b < batches && b <= worker.done + ahead) {
+        const auto stale = [&](Key key) {
+          for (std::size_t e = b; e-- > 0;)
+            if (std::count(moved.left[e].begin(), moved.left[e].end(), key) > 0)
+              return e >= writer.done;
+          return false;
+        };
+        if (std::none_of(moved.fresh[b].begin(), moved.fresh[b].end(), stale)) {
+          reader.left = read * static_cast<int>(moved.read[b].size());
+          any = true;
+        }
+      }
+      if (!worker.left && worker.done < reader.done) worker.left = step, any = true;
+      if (!writer.left && writer.done < worker.done) {
+        writer.left = write * static_cast<int>(moved.left[writer.done].size());
+        any = true;
+      }
+    }
+    for (Machine* machine : {&reader, &worker, &writer})
+      if (machine->left) --*machine->left;
+  }
+  return ends;
 }
 
 std::uint32_t least_misses(const KeyStream& stream, std::uint32_t capacity) {

@@ -3,10 +3,25 @@
 #pragma once
 
 #include "models/store/cache.h"
+#include "models/store/prefetch.h"
 
 namespace rehearse::test {
 
-store::Traffic naive_run(const store::KeyStream& stream, const store::Cache& cache);
+/// With a readahead for each batch, or none: that of the cache.
+store::Traffic naive_run(const store::KeyStream& stream, const store::Cache& cache,
+                         std::span<const std::uint32_t> readahead = {});
+
+/// The keys that each batch reads, those of them that it does not have in hand as they left in it,
+/// and those that leave in it.
+struct Moved {
+  std::vector<std::vector<store::Key>> read, fresh, left;
+};
+Moved naive_moves(const store::KeyStream& stream, const store::Cache& cache);
+
+/// When each batch has been worked on, in whole ms, by living through every one of them: a reader,
+/// a worker and a writer. No batch is read before each of its keys is in the store as it last left.
+std::vector<int> naive_step_ends(const Moved& moved, std::uint32_t ahead, int step, int read,
+                                 int write);
 
 /// The least misses that any policy reaches that takes in, on a miss, the key or nothing, and drops
 /// what it likes. Tries everything: for a handful of keys and a dozen accesses.

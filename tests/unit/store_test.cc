@@ -5,6 +5,8 @@
 #include <catch2/catch.hpp>
 
 #include "models/store/cache.h"
+#include "models/store/prefetch.h"
+#include "models/store/read_cache.h"
 #include "models/store/zipf.h"
 #include "sim/base/text.h"
 #include "tests/support/data.h"
@@ -30,8 +32,7 @@ TEST_CASE("store: the worked examples of the page give what it states") {
   const auto blocks = test::blocks_of(test::source_file("docs/concepts/store.md"));
   std::size_t checked = 0;
   for (std::size_t i = 0; i + 1 < blocks.size(); ++i) {
-    if (blocks[i].language != "keys") continue;
-    REQUIRE(blocks[i + 1].language == "policies");
+    if (blocks[i].language != "keys" || blocks[i + 1].language != "policies") continue;
     const KeyStream stream = stream_of(test::join_lines(blocks[i].lines));
     for (const std::string& line : blocks[i + 1].lines) {
       char name[20];
@@ -57,6 +58,114 @@ TEST_CASE("store: the worked examples of the page give what it states") {
     }
   }
   CHECK(checked >= 7);
+}
+
+// ```cache: a cache as in a study, then ```readahead: of each window, and the time of all reads.
+TEST_CASE("store: the worked example of controllers gives what it states") {
+  const auto blocks = test::blocks_of(test::source_file("docs/concepts/controller.md"));
+  std::size_t checked = 0;
+  for (std::size_t i = 0; i + 1 < blocks.size(); ++i) {
+    if (blocks[i].language != "yaml" || blocks[i + 1].language != "readahead") continue;
+    const Result<YamlFile> file = YamlFile::parse(test::join_lines(blocks[i].lines), "page");
+    REQUIRE(file);
+    const CacheRun read = read_cache(file->root(), ".");
+    INFO((file->status() ? "" : to_string(file->status().error())));
+    REQUIRE(file->status());
+    REQUIRE(read.control);
+    for (const std::string& line : blocks[i + 1].lines) {
+      INFO(line);
+      const std::size_t colon = line.find(':');
+      REQUIRE(colon != std::string::npos);
+      Control control = *read.control;
+      REQUIRE(std::sscanf(line.c_str(), "delay %u", &control.delay) == 1);
+      const Result<Controlled> got = run_controlled(read.stream, read.cache, *read.drive, control);
+      REQUIRE(got);
+      std::string text = fmt::format("delay {}:", control.delay);
+      for (const std::uint32_t units : got->readahead) text += fmt::format(" {}", units);
+      CHECK(text + fmt::format(", {:.0f} ms", read_time(got->traffic, *read.drive).ms()) == line);
+      ++checked;
+    }
+    for (const auto& [readahead, ms] : {std::pair(1U, 288), std::pair(4U, 315)}) {
+      Cache fixed = read.cache;
+      fixed.readahead = readahead;
+      CHECK(read_time(*run(read.stream, fixed), *read.drive).ms() == Approx(ms));
+    }
+  }
+  CHECK(checked == 2);
+}
+
+TEST_CASE("store: the worked example of prefetching gives what it states") {
+  const auto blocks = test::blocks_of(test::source_file("docs/concepts/store.md"));
+  std::size_t checked = 0;
+  for (std::size_t i = 0; i + 1 < blocks.size(); ++i) {
+    if (blocks[i].language != "keys" || blocks[i + 1].language != "prefetch") continue;
+    const KeyStream stream = stream_of(test::join_lines(blocks[i].lines));
+    for (const std::string& line : blocks[i + 1].lines) {
+      INFO(line);
+      unsigned sees = 0, ahead = 0, end = 0;
+      char written[20];
+      REQUIRE(std::sscanf(line.c_str(), "seeing %u, ahead %u, %19[a-z ]: %u ms", &sees, &ahead,
+                          written, &end) == 4);
+      const Result<Traffic> traffic =
+          run(stream, {.policy = Policy::kLookAhead, .capacity = 2, .batches = sees});
+      REQUIRE(traffic);
+      Prefetch prefetch{.ahead = ahead, .step = Seconds::ms(10), .read = Seconds::ms(4)};
+      if (std::string_view(written) == "written back") prefetch.write = Seconds::ms(12);
+      const auto times = times_of(*traffic, prefetch);
+      CHECK(times.back().step_end.ms() == Approx(end));
+      CHECK(time_per_batch(times, 0).ms() == Approx(end / 4.0));
+      ++checked;
+    }
+  }
+  CHECK(checked == 4);
+}
+
+TEST_CASE("store: runs lie in order, anywhere; of one key they are uniform draws") {
+  const Shape shape{.keys = 50, .batch = 20, .batches = 2000, .seed = 4};
+  for (const bool backward : {false, true}) {
+    const KeyStream stream = runs(shape, 5, backward);
+    REQUIRE(stream.accesses.size() == 40'000);
+    std::set<Key> firsts;
+    for (std::size_t i = 0; i < stream.accesses.size(); i += 5) {
+      const Key low = stream.accesses[backward ? i + 4 : i];
+      for (Key k = 0; k < 5; ++k) REQUIRE(stream.accesses[i + (backward ? 4 - k : k)] == low + k);
+      firsts.insert(low);
+    }
+    CHECK(firsts.size() == 46);  // 0 to 45: all of a run is among the keys
+  }
+  std::vector<int> count(50, 0);
+  for (const Key key : runs(shape, 1, false).accesses) ++count[key];
+  for (const int n : count) CHECK(n == Approx(800).margin(4 * std::sqrt(800.0)));
+  CHECK(runs(shape, 50, false).accesses == sequential(shape, 1).accesses);
+  CHECK(runs(shape, 50, true).accesses == sequential(shape, -1).accesses);
+}
+
+TEST_CASE("store: streams in turn keep their batches") {
+  const KeyStream streams[] = {sequential({.keys = 9, .batch = 2, .batches = 2}, 1),
+                               sequential({.keys = 9, .batch = 3, .batches = 1}, -1)};
+  const KeyStream all = in_turn(streams);
+  CHECK(all.accesses == std::vector<Key>{0, 1, 2, 3, 8, 7, 6});
+  CHECK(all.ends == std::vector<std::uint32_t>{2, 4, 7});
+}
+
+TEST_CASE("store: epochs are put in the order in which they have most in common") {
+  // Three epochs of 0 1 2 3: the first ends with 2 3, the third begins with 3 2, the second with
+  // 0 1.
+  const KeyStream epochs{
+      .keys = 4, .accesses = {0, 1, 2, 3, 0, 1, 3, 2, 3, 2, 1, 0}, .ends = {4, 8, 12}};
+  CHECK(reordered(epochs, 2).accesses == std::vector<Key>{0, 1, 2, 3, 3, 2, 1, 0, 0, 1, 3, 2});
+  CHECK(reordered(epochs, 0).accesses == epochs.accesses);
+  // Room for two: two hits more.
+  CHECK(run(reordered(epochs, 2), {.capacity = 2})->misses() + 2 ==
+        run(epochs, {.capacity = 2})->misses());
+}
+
+TEST_CASE("store: reading around reads half in front") {
+  const KeyStream backward = sequential({.keys = 960, .batch = 960, .batches = 1}, -1);
+  const Result<Traffic> around = run(backward, {.capacity = 64, .readahead = 32, .around = true});
+  // Of 32 units 16 lie in front; those behind are there already.
+  CHECK(around->misses() == Approx(960 / 17.0).margin(1));
+  CHECK(around->reads() == 960);
 }
 
 TEST_CASE("store: reads wait for the write-back of what left") {
