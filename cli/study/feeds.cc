@@ -16,15 +16,12 @@ struct Function {
   FeedKind kind;
   std::string_view unit;
 };
-constexpr Function kFunctions[] = {{"rate", FeedKind::kPipeline, "1/s"},
-                                   {"allowed_rate", FeedKind::kPipeline, "1/s"},
-                                   {"tuned_rate", FeedKind::kPipeline, "1/s"},
-                                   {"epoch_time", FeedKind::kPipeline, "s"},
-                                   {"hit_ratio", FeedKind::kCache, ""},
-                                   {"misses", FeedKind::kCache, ""},
-                                   {"reads", FeedKind::kCache, ""},
-                                   {"accesses", FeedKind::kCache, ""},
-                                   {"peak", FeedKind::kCache, ""}};
+constexpr Function kFunctions[] = {
+    {"rate", FeedKind::kPipeline, "1/s"},       {"allowed_rate", FeedKind::kPipeline, "1/s"},
+    {"tuned_rate", FeedKind::kPipeline, "1/s"}, {"epoch_time", FeedKind::kPipeline, "s"},
+    {"filled", FeedKind::kPipeline, ""},        {"hit_ratio", FeedKind::kCache, ""},
+    {"misses", FeedKind::kCache, ""},           {"reads", FeedKind::kCache, ""},
+    {"accesses", FeedKind::kCache, ""},         {"peak", FeedKind::kCache, ""}};
 
 /// The feed that a function is of; nothing where there is no such function.
 std::optional<Result<const FeedTemplate*>> find(const std::vector<FeedTemplate>& feeds,
@@ -107,7 +104,8 @@ std::optional<Result<Term>> FeedValues::value(std::string_view name, std::string
     if (!piped) return forward(piped);
     const input::Pipeline& pipeline = (*piped)->pipeline;
     const double samples = input::counts_of(pipeline).samples;
-    if (name == "rate") return term((*piped)->flow.units_per_s, samples);
+    if (name == "rate") return term((*piped)->flow.units_per_s, samples * (*piped)->flow.filled);
+    if (name == "filled") return exact((*piped)->flow.filled);
     if (name == "allowed_rate")
       return exact(input::limits_of(pipeline).front().units_per_s * samples);
     if (name == "tuned_rate") {
@@ -115,7 +113,7 @@ std::optional<Result<Term>> FeedValues::value(std::string_view name, std::string
       if (!tuned) return first_of(of, tuned.error());
       const Result<input::Flow> flow = input::simulate(tuned->pipeline);
       if (!flow) return first_of(of, flow.error());
-      return term(flow->units_per_s, samples);
+      return term(flow->units_per_s, samples * flow->filled);
     }
     if (!(*piped)->flow.epoch)
       return fail(fmt::format("the epoch of '{}' has no length", of.name), "samples: 50000");
