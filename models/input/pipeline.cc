@@ -17,7 +17,10 @@ Seconds ServiceTime::draw(store::Random& random) const {
 
 Seconds ServiceTime::least() const {
   if (!samples.empty()) return *std::min_element(samples.begin(), samples.end());
-  return lognormal > 0 ? Seconds::s(0) : mean * (1 - exponential);
+  constexpr double kRare = 3e-5, kRareDeviations = 4;
+  if (lognormal == 0) return mean * (1 - exponential + exponential * kRare);
+  const double variance = std::log1p(lognormal * lognormal);  // of the logarithm
+  return mean * std::exp(-kRareDeviations * std::sqrt(variance) - variance / 2);
 }
 
 double Host::speed(double busy) const {
@@ -36,16 +39,15 @@ Counts counts_of(const Pipeline& pipeline) {
   Counts counts{.takes = std::vector<double>(stages.size(), 1),
                 .visits = std::vector<double>(stages.size(), 1),
                 .samples = 1};
+  // Of a round all begin, and those of the batch are used.
+  const bool rounds = pipeline.loop && pipeline.loop->rounds();
   double takes = 1.0 / stages.back().split;
-  counts.samples = 1;
   for (std::size_t i = stages.size(); i-- > 0;) {
     counts.takes[i] = takes;
     counts.visits[i] = takes * stages[i].visits;
     double units = takes * stages[i].batch;  // of the stage before
-    counts.samples = std::max(counts.samples, units);
-    // Of a round all begin, and some are used.
-    if (i + 1 == stages.size() && pipeline.loop && pipeline.loop->rounds())
-      units = static_cast<double>(pipeline.loop->in_flight);
+    if (!rounds || i + 1 == stages.size()) counts.samples = std::max(counts.samples, units);
+    if (rounds && i + 1 == stages.size()) units = static_cast<double>(pipeline.loop->in_flight);
     if (i > 0) takes = units / stages[i - 1].split;
   }
   return counts;

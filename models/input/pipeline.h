@@ -30,7 +30,7 @@ struct ServiceTime {
 
   bool varies() const { return exponential > 0 || lognormal > 0 || samples.size() > 1; }
   Seconds draw(store::Random& random) const;
-  /// What no draw is below.
+  /// What one draw in thirty thousand is below, or none.
   Seconds least() const;
 };
 
