@@ -20,6 +20,18 @@ using graph::Op;
 /// free.
 constexpr std::uint64_t kMostPlaces = 16;
 
+/// Takes of the last stage that can be in flight beside each other. REQUIRES: a loop.
+double takes_in_flight(const Pipeline& pipeline) {
+  return std::ceil(static_cast<double>(pipeline.loop->in_flight) /
+                   (counts_of(pipeline).samples * pipeline.stages.back().split));
+}
+
+/// A stage that takes batches of what is there first.
+bool comes_first(const std::vector<Stage>& stages, std::size_t i) {
+  return i > 0 && !stages[i - 1].ordered && stages[i - 1].split == 1 && stages[i - 1].slots() > 1 &&
+         stages[i].batch > 1 && stages[i].shuffle == 0;
+}
+
 /// Takes are made in an order in which every edge leads to a later one, each stage as far ahead as
 /// its queue, and what is in flight, let it.
 class Network {
@@ -53,7 +65,9 @@ class Network {
     samples_of_unit_ = counts.samples;
     samples_of_take_ = counts.samples / counts.takes.front();
     if (round_ > 0) return;  // nothing else is under way beside a round
-    if (loop && !accelerator_ && !stages_.back().ordered) used_.emplace();
+    if (loop && !accelerator_ && !stages_.back().ordered &&
+        takes_in_flight(pipeline) <= kMostPlaces)
+      used_.emplace();
     for (std::size_t i = 0; i < stages_.size(); ++i) add_freedom(i);
   }
 
@@ -79,16 +93,13 @@ class Network {
   /// Where units go on in whatever order they are there.
   void add_freedom(std::size_t i) {
     const bool last = i == last_;
+    first_come_[i] = comes_first(stages_, i) ? std::optional<Ends>(Ends{}) : std::nullopt;
     // Places that are freed in any order, one by one, where a take is one of the next stage.
     const bool any_order = last ? !stages_[i].ordered && !accelerator_
                                 : stages_[i + 1].slots() > 1 && stages_[i + 1].batch == 1 &&
                                       stages_[i + 1].shuffle == 0;
     if (any_order && stages_[i].split == 1 && room_behind(stages_, i) <= kMostPlaces)
       places_[i].emplace(static_cast<std::uint32_t>(room_behind(stages_, i)));
-    // A batch of those that are there first.
-    if (i > 0 && !stages_[i - 1].ordered && stages_[i - 1].split == 1 &&
-        stages_[i - 1].slots() > 1 && stages_[i].batch > 1 && stages_[i].shuffle == 0)
-      first_come_[i].emplace();
   }
 
   /// A choice among those that are there first: it is made when all that could be one of them is.
@@ -321,7 +332,9 @@ double ops_of(const Pipeline& pipeline, double units) {
   for (std::size_t i = 0; i < counts.takes.size(); ++i) {
     const Stage& stage = pipeline.stages[i];
     const auto room = static_cast<double>(room_behind(pipeline.stages, i));
-    const double places = room > kMostPlaces ? 0 : 0.25 * kReach * room;
+    double places = room > kMostPlaces ? 0 : 0.25 * kReach * room;
+    if (comes_first(pipeline.stages, i))
+      places += 0.25 * (kReach + 1) * pipeline.stages[i - 1].slots();
     ops += (3 + places) * counts.takes[i] + (3 + ops_to_choose(stage)) * counts.visits[i];
   }
   return ops * units;
