@@ -26,10 +26,18 @@ double takes_in_flight(const Pipeline& pipeline) {
                    (counts_of(pipeline).samples * pipeline.stages.back().split));
 }
 
+bool in_turn(const std::vector<Stage>& stages, std::size_t i);
+
 /// A stage that takes batches of what is there first.
 bool comes_first(const std::vector<Stage>& stages, std::size_t i) {
-  return i > 0 && !stages[i - 1].ordered && stages[i - 1].split == 1 && stages[i - 1].slots() > 1 &&
-         stages[i].batch > 1 && stages[i].shuffle == 0;
+  return i > 0 && !in_turn(stages, i - 1) && stages[i - 1].split == 1 && stages[i].batch > 1 &&
+         stages[i].shuffle == 0;
+}
+
+/// The units of a stage are there in the order of its takes.
+bool in_turn(const std::vector<Stage>& stages, std::size_t i) {
+  return stages[i].ordered ||
+         (stages[i].slots() == 1 && (i == 0 || in_turn(stages, i - 1) || comes_first(stages, i)));
 }
 
 /// Takes are made in an order in which every edge leads to a later one, each stage as far ahead as
@@ -48,6 +56,7 @@ class Network {
         takes_(stages_.size()),
         ended_(stages_.size()),
         in_order_(stages_.size()),
+        always_room_(stages_.size(), 0),
         places_(stages_.size()),
         first_come_(stages_.size()) {
     const auto& loop = pipeline.loop;
@@ -65,10 +74,10 @@ class Network {
     samples_of_unit_ = counts.samples;
     samples_of_take_ = counts.samples / counts.takes.front();
     if (round_ > 0) return;  // nothing else is under way beside a round
-    if (loop && !accelerator_ && !stages_.back().ordered &&
+    if (loop && !accelerator_ && !in_turn(stages_, last_) &&
         takes_in_flight(pipeline) <= kMostPlaces)
       used_.emplace();
-    for (std::size_t i = 0; i < stages_.size(); ++i) add_freedom(i);
+    for (std::size_t i = 0; i < stages_.size(); ++i) add_freedom(i, counts);
   }
 
   Result<Lowered> run() {
@@ -91,8 +100,15 @@ class Network {
 
  private:
   /// Where units go on in whatever order they are there.
-  void add_freedom(std::size_t i) {
+  void add_freedom(std::size_t i, const Counts& counts) {
     const bool last = i == last_;
+    if (pipeline_.loop) {
+      // What is in flight has room, or is used up as soon as the last stage gives it.
+      const double units = counts.takes[i] * stages_[i].split / counts.samples;
+      always_room_[i] = (last && !stages_[i].ordered && !accelerator_) ||
+                        static_cast<double>(pipeline_.loop->in_flight) * units <=
+                            static_cast<double>(room_behind(stages_, i));
+    }
     first_come_[i] = comes_first(stages_, i) ? std::optional<Ends>(Ends{}) : std::nullopt;
     // Places that are freed in any order, one by one, where a take is one of the next stage.
     const bool any_order = last ? !stages_[i].ordered && !accelerator_
@@ -103,7 +119,9 @@ class Network {
   }
 
   /// A choice among those that are there first: it is made when all that could be one of them is.
-  bool chooses(std::size_t i) const { return first_come_[i] || (i == 0 && used_); }
+  bool chooses(std::size_t i) const {
+    return first_come_[i] || (i == 0 && used_ && used_up_before(ended_[0].size()) > 0);
+  }
 
   /// All that waits for no choice, as far as it goes.
   bool advance() {
@@ -176,16 +194,18 @@ class Network {
     return round_ > 0 || room_there(i, take);
   }
 
+  /// Units that have to be used up before a take of the first stage. REQUIRES: a loop.
+  std::uint64_t used_up_before(std::uint64_t take) const {
+    if (round_ > 0) return take / round_;
+    const double entered = static_cast<double>(take + 1) * samples_of_take_;
+    const double beyond = entered - static_cast<double>(pipeline_.loop->in_flight);
+    return static_cast<std::uint64_t>(std::ceil(std::max(beyond, 0.0) / samples_of_unit_ - 1e-9));
+  }
+
   /// What is in flight lets the first stage begin.
   bool may_enter(std::uint64_t take) {
     if (!pipeline_.loop) return true;
-    std::uint64_t units = round_ > 0 ? take / round_ : 0;  // that have to be used up
-    if (round_ == 0) {
-      const double entered = static_cast<double>(take + 1) * samples_of_take_;
-      const double beyond = entered - static_cast<double>(pipeline_.loop->in_flight);
-      units =
-          static_cast<std::uint64_t>(std::ceil(std::max(beyond, 0.0) / samples_of_unit_ - 1e-9));
-    }
+    const std::uint64_t units = used_up_before(take);
     if (units == 0) return true;
     if (used_) return wait_for_used((units - 1) / stages_.back().split + 1);
     const std::optional<OpId> used = used_up(units - 1);
@@ -196,17 +216,20 @@ class Network {
   /// That so many takes of the last stage have ended, whichever.
   bool wait_for_used(std::size_t takes) {
     if (used_->size() < takes) return false;
-    const double in_hand =
-        static_cast<double>(pipeline_.loop->in_flight) / (samples_of_unit_ * stages_.back().split);
-    wait_for_first(*used_, takes, static_cast<std::size_t>(std::ceil(in_hand)), last_);
+    const auto in_hand = static_cast<std::size_t>(takes_in_flight(pipeline_));
+    wait_for_first(*used_, takes, {.behind = kReach * in_hand, .ahead = in_hand}, last_);
     return true;
   }
 
-  /// The first `count` of which no more than `in_hand` are under way beside each other.
-  void wait_for_first(Ends& ends, std::size_t count, std::size_t in_hand, std::size_t stage) {
-    const std::size_t reach = kReach * in_hand;
+  /// Around a number of them that end, how many may still go on, and how many may have ended.
+  struct Window {
+    std::size_t behind, ahead;
+  };
+  /// The first `count` that end.
+  void wait_for_first(Ends& ends, std::size_t count, Window window, std::size_t stage) {
     ends.wait_for(count,
-                  {count > reach ? count - reach : 0, std::min(ends.size(), count + in_hand)},
+                  {count > window.behind ? count - window.behind : 0,
+                   std::min(ends.size(), count + window.ahead)},
                   builder_, lowering_[stage].name(), after_);
   }
 
@@ -219,7 +242,12 @@ class Network {
     const std::uint64_t shuffled = std::min(to + stages_[i].shuffle, last_unit);
     if (shuffled / split >= ended_[i - 1].size()) return false;
     if (first_come_[i]) {
-      wait_for_first(*first_come_[i], to + 1, stages_[i - 1].slots(), i);
+      // Takes begin in the order in which those before them end.
+      const std::size_t slots = stages_[i - 1].slots();
+      wait_for_first(*first_come_[i], to + 1,
+                     {.behind = kReach * slots,
+                      .ahead = i < 2 || in_turn(stages_, i - 2) ? slots : kReach * slots},
+                     i);
       return true;
     }
     for (std::uint64_t k = from / split; k <= to / split; ++k) after_.push_back(given(i - 1)[k]);
@@ -258,6 +286,7 @@ class Network {
 
   /// What lies behind the stage leaves room for what the take gives.
   bool room_there(std::size_t i, std::uint64_t take) {
+    if (always_room_[i]) return true;
     const bool last = i == last_;
     if (places_[i]) {
       // All before have been used by someone, in whatever order.
@@ -300,6 +329,7 @@ class Network {
   // With what take k of stage i has ended, and with what it and all before it have.
   std::vector<std::vector<OpId>> ended_, in_order_;
   std::vector<OpId> steps_;
+  std::vector<char> always_room_;                // behind each stage, for all that is in flight
   std::vector<std::optional<InHand>> places_;    // behind each stage
   std::vector<std::optional<Ends>> first_come_;  // of the stage before
   std::optional<Ends> used_;                     // of the last stage
