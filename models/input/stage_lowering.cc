@@ -62,7 +62,6 @@ StageLowering::StageLowering(const Pipeline& pipeline, std::size_t index, bool s
 
 void StageLowering::free_workers() {
   work_demands_.clear();
-  locks_.clear();
   add_resources();
 }
 
@@ -114,10 +113,7 @@ void StageLowering::add_resources() {
     shared_link_ = !demand.capacities.empty();
     read_ = builder_.add(std::move(demand));
   }
-  if (parts_.serial)
-    for (std::uint32_t w = 0; w < stage_.workers; ++w)
-      locks_.push_back(
-          builder_.add(on_cores(builder_.add(graph::Server{.name = name_}), w * stage_.threads)));
+  if (parts_.serial) locks_.assign(stage_.workers, std::nullopt);
   if (!pooled_) threads_.assign(stage_.workers, InHand(stage_.threads));
 }
 
@@ -200,9 +196,17 @@ OpId StageLowering::add_visit(std::vector<OpId> after) {
     const std::size_t thread = worker * stage_.threads + visit / stage_.workers % stage_.threads;
     part(core_op(stage_.time, work_demands_[thread % work_demands_.size()]));
   }
-  if (parts_.serial) part(core_op(stage_.serial, locks_[worker]));
+  if (parts_.serial) part(core_op(stage_.serial, lock_of(static_cast<std::uint32_t>(worker))));
   if (!pooled_) threads_[worker].ended(after.front());
   return after.front();
+}
+
+DemandId StageLowering::lock_of(std::uint32_t worker) {
+  std::optional<DemandId>& lock = locks_[worker];
+  if (!lock)
+    lock =
+        builder_.add(on_cores(builder_.add(graph::Server{.name = name_}), worker * stage_.threads));
+  return *lock;
 }
 
 double StageLowering::requests_of_read() const {

@@ -53,6 +53,7 @@ class StageLowering {
   graph::Op read_op(bool hit);
   OpId add_visit(std::vector<OpId> after);
   double requests_of_read() const;
+  DemandId lock_of(std::uint32_t worker);
 
   /// What happens in turn in one visit.
   struct Parts {
@@ -72,8 +73,8 @@ class StageLowering {
   Parts parts_;
   bool pooled_ = false, shared_link_ = false;
   std::optional<DemandId> admission_, read_;
-  std::vector<DemandId> work_demands_;  // of each thread, where they differ
-  std::vector<DemandId> locks_;         // of each worker, as the next
+  std::vector<DemandId> work_demands_;          // of each thread, where they differ
+  std::vector<std::optional<DemandId>> locks_;  // of each worker, once it is used
   std::vector<InHand> threads_;
   std::vector<OpId> started_;  // of each thread
   std::vector<Held> work_;

@@ -102,8 +102,16 @@ TEST_CASE("study: mistakes in pipelines and caches are one line") {
 }
 
 TEST_CASE("study: what feeds jobs, published systems") {
-  const std::map<std::string, std::size_t> fitted_of = {
-      {"solar", 0}, {"chunked-streaming", 0}, {"concurrent-data-loader", 1}, {"envpool-async", 4}};
+  const std::map<std::string, std::size_t> fitted_of = {{"solar", 0},
+                                                        {"chunked-streaming", 0},
+                                                        {"concurrent-data-loader", 1},
+                                                        {"envpool-async", 4},
+                                                        {"envpool-sync", 5},
+                                                        {"envpool-subprocess", 0},
+                                                        {"madrona", 0},
+                                                        {"parameter-server-null-step", 1},
+                                                        {"backup-workers", 1},
+                                                        {"serverless-fl", 0}};
   for (const auto& [file, fitted] : fitted_of) {
     const Ran ran = test::rehearse({"study", "studies/" + file + ".yaml", "--format", "json"});
     INFO(file << ": " << ran.errors);
@@ -112,6 +120,9 @@ TEST_CASE("study: what feeds jobs, published systems") {
     CHECK(study["verdict"] == "matched");
     CHECK(study["fitted"].size() == fitted);
   }
+  // Of a curve whose points are not known nothing is claimed.
+  const Ran numa = test::rehearse({"study", "studies/envpool-numa.yaml", "--format", "json"});
+  CHECK(Json::parse(numa.out)["studies"][0]["verdict"] == "shown");
   // What was solved for is no match.
   const Ran kml = test::rehearse({"study", "studies/kml.yaml", "--format", "json"});
   CHECK(Json::parse(kml.out)["studies"][0]["verdict"] == "shown");

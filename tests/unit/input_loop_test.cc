@@ -1,4 +1,6 @@
 // Closed loops and bound threads: worked by hand, read from files, refused with one line.
+#include <algorithm>
+
 #include <catch2/catch.hpp>
 
 #include "models/input/feed.h"
