@@ -38,7 +38,8 @@ struct Analysis {
 
 Estimate<double> rate_of(const Analysis& a, const input::Flow& flow) {
   const Estimate<double>& e = flow.units_per_s;
-  return {e.value * a.samples, e.low * a.samples, e.high * a.samples, e.provenance};
+  const double samples = a.samples * flow.filled;
+  return {e.value * samples, e.low * samples, e.high * samples, e.provenance};
 }
 
 /// The tightest bound that a stage sets by itself, in samples per second.
@@ -58,8 +59,11 @@ std::optional<double> stall_of(const Pipeline& pipeline, const input::Flow& flow
 
 /// "workers of decode from 4 to 12"
 std::string text_of(const Analysis& a, const input::Change& change) {
-  return fmt::format("{} of {} from {} to {}", input::kKnobNames[static_cast<int>(change.knob)],
-                     a.pipeline.stages[change.stage].name, change.from, change.to);
+  const std::string_view knob = input::kKnobNames[static_cast<int>(change.knob)];
+  if (change.knob == input::Knob::kInFlight)
+    return fmt::format("{} from {} to {}", knob, change.from, change.to);
+  return fmt::format("{} of {} from {} to {}", knob, a.pipeline.stages[change.stage].name,
+                     change.from, change.to);
 }
 
 std::string kept_text(const Analysis& a) {
@@ -162,12 +166,14 @@ Json json_advice(const Analysis& a) {
                       {"setting", "keep"},
                       {"memory", {{"value", a.tuned.kept_bytes.b()}, {"unit", "B"}}},
                       {"text", kept_text(a)}});
-  for (const input::Change& change : a.tuned.changes)
-    advice.push_back({{"stage", a.pipeline.stages[change.stage].name},
-                      {"setting", input::kKnobNames[static_cast<int>(change.knob)]},
-                      {"from", change.from},
-                      {"to", change.to},
-                      {"text", text_of(a, change)}});
+  for (const input::Change& change : a.tuned.changes) {
+    Json one = {{"setting", input::kKnobNames[static_cast<int>(change.knob)]},
+                {"from", change.from},
+                {"to", change.to},
+                {"text", text_of(a, change)}};
+    if (change.knob != input::Knob::kInFlight) one["stage"] = a.pipeline.stages[change.stage].name;
+    advice.push_back(std::move(one));
+  }
   return advice;
 }
 

@@ -21,6 +21,7 @@ constexpr Function kFunctions[] = {{"rate", FeedKind::kPipeline, "1/s"},
                                    {"tuned_rate", FeedKind::kPipeline, "1/s"},
                                    {"tuned_bound", FeedKind::kPipeline, "1/s"},
                                    {"epoch_time", FeedKind::kPipeline, "s"},
+                                   {"filled", FeedKind::kPipeline, ""},
                                    {"hit_ratio", FeedKind::kCache, ""},
                                    {"misses", FeedKind::kCache, ""},
                                    {"reads", FeedKind::kCache, ""},
@@ -140,7 +141,7 @@ Result<const FeedValues::TunedPipe*> FeedValues::tuned(const FeedTemplate& feed,
   if (!tuned) return first_of(feed, tuned.error());
   const Result<input::Flow> flow = input::simulate(tuned->pipeline);
   if (!flow) return first_of(feed, flow.error());
-  return &tuned_.emplace(feed.name, TunedPipe{tuned->units_per_s, flow->units_per_s}).first->second;
+  return &tuned_.emplace(feed.name, TunedPipe{tuned->units_per_s, flow->units_per_s, flow->filled}).first->second;
 }
 
 Result<const FeedValues::Cached*> FeedValues::cached(const FeedTemplate& feed) {
@@ -180,14 +181,15 @@ std::optional<Result<Term>> FeedValues::value(std::string_view name, std::string
     if (!piped) return forward(piped);
     const input::Pipeline& pipeline = (*piped)->pipeline;
     const double samples = input::counts_of(pipeline).samples;
-    if (name == "rate") return term((*piped)->flow.units_per_s, samples);
+    if (name == "rate") return term((*piped)->flow.units_per_s, samples * (*piped)->flow.filled);
+    if (name == "filled") return exact((*piped)->flow.filled);
     if (name == "allowed_rate")
       return exact(input::limits_of(pipeline).front().units_per_s * samples);
     if (name == "tuned_rate" || name == "tuned_bound") {
       const Result<const TunedPipe*> tuned = this->tuned(of, pipeline);
       if (!tuned) return forward(tuned);
       return name == "tuned_bound" ? exact((*tuned)->bound * samples)
-                                   : term((*tuned)->rate, samples);
+                                   : term((*tuned)->rate, samples * (*tuned)->filled);
     }
     if (!(*piped)->flow.epoch)
       return fail(fmt::format("the epoch of '{}' has no length", of.name), "samples: 50000");

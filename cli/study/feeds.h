@@ -47,6 +47,7 @@ class FeedValues {
   struct TunedPipe {
     double bound;  ///< units per second that the program says
     Estimate<double> rate;
+    double filled;  ///< share of its batches
   };
   struct Cached {
     store::CacheRun run;

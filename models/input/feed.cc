@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include <fmt/core.h>
+
 #include "models/input/limits.h"
 #include "models/input/simulate.h"
 #include "sim/base/check.h"
@@ -24,6 +26,10 @@ Result<double> slowdown(const Pipeline& pipeline, const Work& work) {
   fed.step.reset();
   fed.samples.reset();  // no epoch is asked for
   if (limits_of(fed).empty()) return 1.0;
+  if (fed.loop && fed.loop->rounds())
+    return fail(fmt::format("samples that are {} are none for a job, which takes all",
+                            kLateNames[static_cast<int>(fed.loop->late)]),
+                "late: kept");
   // The accelerator reads from a source of its own, which takes the time of its work: no core, no
   // link that others share.
   const double units = std::ceil(work.units / std::ceil(work.units / kMostUnits) - 1e-9);

@@ -6,8 +6,46 @@
 
 namespace rehearse::input {
 
+namespace {
+
+/// Of each take that a stage begins: the share that it has to end, and how long each of these is
+/// there at least.
+struct Due {
+  double share = 1;
+  bool least = false;  ///< the quickest count
+};
+Due due_of(const Pipeline& p) {
+  if (!p.loop || p.loop->late != Late::kAbandoned) return {};
+  const double taken = p.loop->quorum.value_or(p.stages.back().batch);
+  return {.share = taken / static_cast<double>(p.loop->in_flight), .least = true};
+}
+
+/// Time that a visit holds its thread on cores of this speed.
+double hold_of(const Pipeline& p, const Stage& stage, double speed, bool least) {
+  if (!least) return read_time(p, stage).s() + core_time(stage).s() / speed;
+  Pipeline quickest = p;
+  if (stage.source) {
+    ServiceTime& latency = quickest.sources[*stage.source].latency;
+    latency.mean = latency.least();
+    // A read from memory takes none.
+    if (quickest.sources[*stage.source].hits > 0) latency.mean = Seconds::s(0);
+  }
+  return read_time(quickest, stage).s() + (stage.time.least() + stage.serial.least()).s() / speed;
+}
+
+/// Time that a unit of the last stage, or all of a round, is in flight.
+double time_in_flight(const Pipeline& p, double speed) {
+  double time = p.step ? (p.loop->rounds() ? p.step->least() : p.step->mean).s() : 0;
+  for (const Stage& stage : p.stages)
+    time += std::min(stage.visits, 1.0) * hold_of(p, stage, speed, p.loop->rounds());
+  return time;
+}
+
+}  // namespace
+
 std::vector<Limit> limits_of(const Pipeline& p) {
   const Counts counts = counts_of(p);
+  const Due due = due_of(p);
   const double busy = busy_threads(p);
   const double speed = p.host ? p.host->speed(busy) : 1;
   std::vector<Limit> limits;
@@ -16,9 +54,12 @@ std::vector<Limit> limits_of(const Pipeline& p) {
   };
   for (std::size_t i = 0; i < p.stages.size(); ++i) {
     const Stage& stage = p.stages[i];
-    const double hold = read_time(p, stage).s() + core_time(stage).s() / speed;
-    add(LimitKind::kThreads, i, stage.slots(), counts.visits[i] * hold);
-    add(LimitKind::kSerial, i, stage.workers * speed, counts.visits[i] * stage.serial.mean.s());
+    const bool last = i + 1 == p.stages.size();
+    const double visits = counts.visits[i] * (last ? 1 : due.share);
+    add(LimitKind::kThreads, i, stage.slots(),
+        visits * hold_of(p, stage, speed, due.least && !last));
+    const Seconds serial = due.least && !last ? stage.serial.least() : stage.serial.mean;
+    add(LimitKind::kSerial, i, stage.workers * speed, visits * serial.s());
   }
   for (std::size_t s = 0; s < p.sources.size(); ++s) {
     double bytes = 0, requests = 0;
@@ -35,9 +76,16 @@ std::vector<Limit> limits_of(const Pipeline& p) {
     double work = 0;
     for (std::size_t i = 0; i < p.stages.size(); ++i)
       work += counts.visits[i] * core_time(p.stages[i]).s();
-    add(LimitKind::kHost, 0, p.host->capacity(std::max<double>(busy, p.host->cores)), work);
+    double capacity = 0;
+    for (const double part : part_capacities(p)) capacity += part;
+    add(LimitKind::kHost, 0, capacity, work);
   }
   if (p.step) add(LimitKind::kStep, 0, 1, p.step->mean.s());
+  if (p.loop) {
+    const double units =
+        p.loop->rounds() ? 1 : static_cast<double>(p.loop->in_flight) / counts.samples;
+    add(LimitKind::kLoop, 0, units, time_in_flight(p, speed));
+  }
   std::stable_sort(limits.begin(), limits.end(), [](const Limit& a, const Limit& b) {
     return a.units_per_s != b.units_per_s ? a.units_per_s < b.units_per_s : a.kind < b.kind;
   });
@@ -55,6 +103,7 @@ std::string to_string(const Pipeline& p, const Limit& limit) {
       return fmt::format("{} of {}", kind, p.sources[limit.index].name);
     case LimitKind::kHost:
     case LimitKind::kStep:
+    case LimitKind::kLoop:
       break;
   }
   return std::string(kind);

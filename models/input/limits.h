@@ -1,7 +1,8 @@
 // What bounds the rate of a pipeline: the operational laws (Denning and Buzen, ACM Computing
 // Surveys 10(3), 1978). Each resource can do so much in a second, each unit needs so much of it;
 // the least quotient is the bottleneck. Exact in the long run where no work waits for other work of
-// its kind; never below what happens.
+// its kind; never below what happens. Of a closed loop: what is in flight over how long it is
+// (J. D. C. Little, Operations Research 9(3), 1961).
 #pragma once
 
 #include <string>
@@ -11,13 +12,22 @@
 
 namespace rehearse::input {
 
-enum class LimitKind : std::uint8_t { kThreads, kSerial, kBandwidth, kRequests, kHost, kStep };
-inline constexpr std::string_view kLimitNames[] = {"threads",  "serial part", "bandwidth",
-                                                   "requests", "host cores",  "accelerator"};
+enum class LimitKind : std::uint8_t {
+  kThreads,
+  kSerial,
+  kBandwidth,
+  kRequests,
+  kHost,
+  kStep,
+  kLoop
+};
+inline constexpr std::string_view kLimitNames[] = {"threads",          "serial part", "bandwidth",
+                                                   "requests",         "host cores",  "accelerator",
+                                                   "samples in flight"};
 
 struct Limit {
   LimitKind kind;
-  std::size_t index;   ///< of the stage or the source; 0 for host and accelerator
+  std::size_t index;   ///< of the stage or the source; 0 for the others
   double units_per_s;  ///< of the last stage
 };
 

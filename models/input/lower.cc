@@ -5,6 +5,8 @@
 
 #include <fmt/core.h>
 
+#include "models/input/ends.h"
+#include "models/input/stage_lowering.h"
 #include "sim/base/check.h"
 
 namespace rehearse::input {
@@ -15,273 +17,333 @@ using graph::Demand;
 using graph::GraphBuilder;
 using graph::Op;
 
-/// Rounds of all in hand that one of them may outlast; of exponential times, one in four hundred
-/// is longer.
-constexpr std::uint32_t kReach = 6;
 /// Places of an unordered queue that are told apart; in a larger one it matters little which is
 /// free.
 constexpr std::uint64_t kMostPlaces = 16;
 
-/// A heavy tail is cut where it would not fit in a run.
-Picoseconds whole(Seconds time) { return Picoseconds::from(std::min(time, Seconds::s(1e5))); }
+/// Takes of the last stage that can be in flight beside each other. REQUIRES: a loop.
+double takes_in_flight(const Pipeline& pipeline) {
+  return std::ceil(static_cast<double>(pipeline.loop->in_flight) /
+                   (counts_of(pipeline).samples * pipeline.stages.back().split));
+}
 
-/// What happens in turn in one visit of a stage.
-struct Parts {
-  bool admitted = false;  ///< by a source that takes so many requests a second
-  bool read = false, work = false, serial = false;
-  int count() const { return admitted + read + work + serial; }
-};
+bool in_turn(const std::vector<Stage>& stages, std::size_t i);
 
-struct Resources {
-  std::optional<CapacityId> cores;
-  double core_speed = 1;
-  std::vector<std::optional<CapacityId>> bandwidth;  // of each source
-  std::vector<std::optional<ServerId>> admission;
-};
+/// A stage that takes batches of what is there first.
+bool comes_first(const std::vector<Stage>& stages, std::size_t i) {
+  return i > 0 && !in_turn(stages, i - 1) && stages[i - 1].split == 1 && stages[i].batch > 1 &&
+         stages[i].shuffle == 0;
+}
 
-/// Things of which at most so many are in hand at once, the threads of a worker or the places of a
-/// queue: which of those before have to end before the next begins.
-class InHand {
+/// The units of a stage are there in the order of its takes.
+bool in_turn(const std::vector<Stage>& stages, std::size_t i) {
+  return stages[i].ordered ||
+         (stages[i].slots() == 1 && (i == 0 || in_turn(stages, i - 1) || comes_first(stages, i)));
+}
+
+/// Takes are made in an order in which every edge leads to a later one, each stage as far ahead as
+/// its queue, and what is in flight, let it.
+class Network {
  public:
-  explicit InHand(std::uint32_t most) : most_(most) {}
-
-  void ended(OpId op) { ends_.push_back(op); }
-
-  /// What the next one waits for: that all but `most - 1` of those before have ended, whichever
-  /// they are. Of the last kReach rounds any may be the ones that go on; older ones have ended.
-  void before_next(GraphBuilder& builder, NameId name, std::vector<OpId>& after) {
-    const std::size_t next = ends_.size();
-    if (next < most_) return;
-    if (most_ == 1) {
-      after.push_back(ends_.back());
-      return;
-    }
-    const Op instant{.name = name, .category = Category::kInput, .duration = Picoseconds(0)};
-    const std::size_t reach = std::size_t{kReach} * most_;
-    const std::size_t from = next > reach ? next - reach : 0;
-    if (from > 0) {
-      const OpId older = builder.add(instant);
-      builder.add_edge(ends_[from - 1], older);
-      if (older_) builder.add_edge(*older_, older);
-      older_ = older;
-      after.push_back(older);
-    }
-    const OpId free = builder.add(instant);
-    for (std::size_t i = from; i < next; ++i) builder.add_edge(ends_[i], free);
-    builder.wait_for_first(free, static_cast<std::uint32_t>(next - from - most_ + 1));
-    after.push_back(free);
-  }
-
- private:
-  std::uint32_t most_;
-  std::vector<OpId> ends_;
-  std::optional<OpId> older_;  // everything before the reach of the last one has ended
-};
-
-class StageLowering {
- public:
-  StageLowering(const Pipeline& pipeline, std::size_t index, Start begin,
-                const Resources& resources, GraphBuilder& builder)
+  Network(const Pipeline& pipeline, std::uint64_t units, Start start, GraphBuilder& builder,
+          const std::vector<OpId>& asked)
       : pipeline_(pipeline),
-        stage_(pipeline.stages[index]),
-        source_(stage_.source ? &pipeline.sources[*stage_.source] : nullptr),
-        resources_(resources),
+        stages_(pipeline.stages),
+        last_(pipeline.stages.size() - 1),
+        units_(units),
         builder_(builder),
-        random_(store::mixed(pipeline.seed) ^ index),
-        name_(builder.intern(stage_.name)) {
-    parts_.admitted = source_ && source_->requests_per_s;
-    parts_.read = source_ != nullptr;
-    parts_.serial = stage_.serial.mean.s() > 0;
-    // Without a host to share, work is time like any other and goes with the read.
-    parts_.work = (stage_.time.mean.s() > 0 && (resources.cores || !parts_.read)) ||
-                  !(parts_.read || parts_.serial);
-    pooled_ = parts_.count() == 1 && !parts_.serial;
-    add_resources();
-    add_start(begin);
+        asked_(asked),
+        resources_(add_resources(pipeline, builder)),
+        step_name_(builder.intern("accelerator")),
+        step_random_(store::mixed(pipeline.seed) ^ pipeline.stages.size()),
+        takes_(stages_.size()),
+        ended_(stages_.size()),
+        in_order_(stages_.size()),
+        always_room_(stages_.size(), 0),
+        places_(stages_.size()),
+        first_come_(stages_.size()) {
+    const auto& loop = pipeline.loop;
+    if (loop && loop->rounds()) round_ = loop->in_flight;
+    lowering_.reserve(stages_.size());
+    for (std::size_t i = 0; i < stages_.size(); ++i)
+      lowering_.emplace_back(pipeline, i, start == Start::kSpread, resources_, builder);
+    if (pipeline.step)
+      accelerator_ = builder.add(Demand{.server = builder.add(graph::Server{.name = step_name_})});
+    for (std::size_t i = stages_.size(); i-- > 0;) {
+      takes_[i] = (units + stages_[i].split - 1) / stages_[i].split;
+      units = takes_[i] * (i == last_ && round_ > 0 ? round_ : stages_[i].batch);
+    }
+    const Counts counts = counts_of(pipeline);
+    samples_of_unit_ = counts.samples;
+    samples_of_take_ = counts.samples / counts.takes.front();
+    if (round_ > 0) return;  // nothing else is under way beside a round
+    if (loop && !accelerator_ && asked_.empty() && !in_turn(stages_, last_) &&
+        takes_in_flight(pipeline) <= kMostPlaces)
+      used_.emplace();
+    for (std::size_t i = 0; i < stages_.size(); ++i) add_freedom(i, counts);
   }
 
-  /// The op that ends take `take`, which begins after `after`.
-  OpId add_take(std::uint64_t take, const std::vector<OpId>& after) {
-    const auto visits_before = [&](std::uint64_t k) {
-      return static_cast<std::uint64_t>(std::floor(static_cast<double>(k) * stage_.visits + 1e-9));
-    };
-    const std::uint64_t count = visits_before(take + 1) - visits_before(take);
-    if (count == 1) return add_visit(after);
-    const OpId begin =
-        add(Op{.name = name_, .category = Category::kInput, .duration = Picoseconds(0)}, after);
-    std::vector<OpId> ends;
-    for (std::uint64_t i = 0; i < count; ++i) ends.push_back(add_visit({begin}));
-    if (ends.empty()) return begin;
-    return add(Op{.name = name_, .category = Category::kInput, .duration = Picoseconds(0)}, ends);
+  Result<Lowered> run() {
+    while (advance() || choose()) {
+    }
+    Lowered lowered;
+    for (std::uint64_t u = 0; u < units_; ++u) {
+      const std::optional<OpId> op = used_up(u);
+      if (!op)
+        return fail(
+            fmt::format("'{}' never gets a unit of the {} samples in flight", stages_.back().name,
+                        pipeline_.loop ? pipeline_.loop->in_flight : 0),
+            fmt::format("{:.0f} or more", std::ceil(least_in_flight(pipeline_))));
+      lowered.units.push_back(*op);
+    }
+    for (const StageLowering& stage : lowering_) lowered.work.push_back(stage.work());
+    lowered.rounds = std::move(rounds_);
+    return lowered;
   }
-
-  /// An op that waits for all of `after`, each named once or more.
-  OpId add(Op op, std::vector<OpId> after) {
-    const OpId id = builder_.add(op);
-    std::sort(after.begin(), after.end());
-    after.erase(std::unique(after.begin(), after.end()), after.end());
-    for (const OpId before : after) builder_.add_edge(before, id);
-    return id;
-  }
-
-  const std::vector<OpId>& work() const { return work_; }
-  NameId name() const { return name_; }
 
  private:
-  void add_resources() {
-    std::optional<ServerId> pool;
-    if (pooled_) pool = builder_.add(graph::Server{.name = name_, .slots = stage_.slots()});
-    if (parts_.admitted)
-      admission_ = builder_.add(Demand{.server = resources_.admission[*stage_.source]});
-    if (parts_.read) {
-      Demand demand{.server = pool};
-      if (const auto link = resources_.bandwidth[*stage_.source]) {
-        demand.capacities = {*link};
-        if (source_->connection) demand.rate_cap = source_->connection->bytes_per_s();
-      }
-      shared_link_ = !demand.capacities.empty();
-      read_ = builder_.add(std::move(demand));
+  /// Where units go on in whatever order they are there.
+  void add_freedom(std::size_t i, const Counts& counts) {
+    const bool last = i == last_;
+    if (pipeline_.loop) {
+      // What is in flight has room, or is used up as soon as the last stage gives it.
+      const double units = counts.takes[i] * stages_[i].split / counts.samples;
+      always_room_[i] = (last && !stages_[i].ordered && !accelerator_ && asked_.empty()) ||
+                        static_cast<double>(pipeline_.loop->in_flight) * units <=
+                            static_cast<double>(room_behind(stages_, i));
     }
-    if (parts_.work) work_demand_ = builder_.add(on_cores(pool));
-    if (parts_.serial)
-      for (std::uint32_t w = 0; w < stage_.workers; ++w)
-        locks_.push_back(builder_.add(on_cores(builder_.add(graph::Server{.name = name_}))));
+    first_come_[i] = comes_first(stages_, i) ? std::optional<Ends>(Ends{}) : std::nullopt;
+    // Places that are freed in any order, one by one, where a take is one of the next stage.
+    const bool any_order = last ? !stages_[i].ordered && !accelerator_ && asked_.empty()
+                                : stages_[i + 1].slots() > 1 && stages_[i + 1].batch == 1 &&
+                                      stages_[i + 1].shuffle == 0;
+    if (any_order && stages_[i].split == 1 && room_behind(stages_, i) <= kMostPlaces)
+      places_[i].emplace(static_cast<std::uint32_t>(room_behind(stages_, i)));
   }
 
-  Demand on_cores(std::optional<ServerId> server) const {
-    Demand demand{.server = server};
-    if (resources_.cores) {
-      demand.capacities = {*resources_.cores};
-      demand.rate_cap = resources_.core_speed;
+  /// A choice among those that are there first: it is made when all that could be one of them is.
+  bool chooses(std::size_t i) const {
+    return first_come_[i] || (i == 0 && used_ && used_up_before(ended_[0].size()) > 0);
+  }
+
+  /// All that waits for no choice, as far as it goes.
+  bool advance() {
+    bool any = false;
+    for (std::size_t i = 0; i < stages_.size(); ++i)
+      while (!chooses(i) && add_next(i)) any = true;
+    while (add_step()) any = true;
+    return any;
+  }
+
+  /// The next that is one, nearest to the end.
+  bool choose() {
+    for (std::size_t i = stages_.size(); i-- > 0;)
+      if (chooses(i) && add_next(i)) return true;
+    return false;
+  }
+
+  bool add_next(std::size_t i) {
+    const std::uint64_t take = ended_[i].size();
+    if (take >= takes_[i] || !ready(i, take)) return false;
+    const bool begins_round = round_ > 0 && i < last_ && take % round_ == 0;
+    if (begins_round && pipeline_.loop->late == Late::kAbandoned && take > 0)
+      lowering_[i].free_workers();
+    const OpId end = lowering_[i].add_take(take, after_);
+    ended_[i].push_back(end);
+    if (i > 0 && places_[i - 1]) places_[i - 1]->ended(end);
+    if (i == last_ && places_[i]) places_[i]->ended(end);
+    if (i < last_ && first_come_[i + 1]) first_come_[i + 1]->add(end);
+    if (i == last_ && used_) used_->add(end);
+    const bool one_by_one =
+        stages_[i].slots() == 1 && stages_[i].visits >= 1 && (i == 0 || stages_[i - 1].ordered);
+    const bool first = begins_round || in_order_[i].empty();
+    in_order_[i].push_back(one_by_one || first ? end
+                                               : lowering_[i].add(instant(lowering_[i].name()),
+                                                                  {end, in_order_[i].back()}));
+    return true;
+  }
+
+  bool add_step() {
+    if (!accelerator_ || steps_.size() >= units_) return false;
+    const std::optional<OpId> unit = given_last(steps_.size());
+    if (!unit) return false;
+    const OpId step = builder_.add(Op{.name = step_name_,
+                                      .category = Category::kCompute,
+                                      .duration = whole(pipeline_.step->draw(step_random_)),
+                                      .demand = *accelerator_});
+    builder_.add_edge(*unit, step);
+    if (!steps_.empty()) builder_.add_edge(steps_.back(), step);
+    steps_.push_back(step);
+    return true;
+  }
+
+  const std::vector<OpId>& given(std::size_t i) const {
+    return stages_[i].ordered ? in_order_[i] : ended_[i];
+  }
+  /// With what a unit of the last stage is there, once that is made.
+  std::optional<OpId> given_last(std::uint64_t unit) const {
+    const std::uint64_t take = unit / stages_.back().split;
+    return take < ended_.back().size() ? std::optional(given(last_)[take]) : std::nullopt;
+  }
+  std::optional<OpId> used_up(std::uint64_t unit) const {
+    if (!accelerator_) return given_last(unit);
+    return unit < steps_.size() ? std::optional(steps_[unit]) : std::nullopt;
+  }
+
+  /// Puts what a take waits for into `after_`, once all of it is made.
+  bool ready(std::size_t i, std::uint64_t take) {
+    after_.clear();
+    if (i == 0 ? !may_enter(take) : !units_there(i, take)) return false;
+    return round_ > 0 || room_there(i, take);
+  }
+
+  /// Units that have to be used up before a take of the first stage. REQUIRES: a loop.
+  std::uint64_t used_up_before(std::uint64_t take) const {
+    if (round_ > 0) return take / round_;
+    const double entered = static_cast<double>(take + 1) * samples_of_take_;
+    const double beyond = entered - static_cast<double>(pipeline_.loop->in_flight);
+    return static_cast<std::uint64_t>(std::ceil(std::max(beyond, 0.0) / samples_of_unit_ - 1e-9));
+  }
+
+  /// What is in flight lets the first stage begin.
+  bool may_enter(std::uint64_t take) {
+    if (!pipeline_.loop) return true;
+    const std::uint64_t units = used_up_before(take);
+    if (units == 0) return true;
+    if (used_) return wait_for_used((units - 1) / stages_.back().split + 1);
+    const std::optional<OpId> used = used_up(units - 1);
+    if (used) after_.push_back(*used);
+    if (!asked_.empty()) after_.push_back(asked_[units - 1]);
+    return used.has_value();
+  }
+
+  /// That so many takes of the last stage have ended, whichever.
+  bool wait_for_used(std::size_t takes) {
+    if (used_->size() < takes) return false;
+    const auto in_hand = static_cast<std::size_t>(takes_in_flight(pipeline_));
+    wait_for_first(*used_, takes, {.behind = kReach * in_hand, .ahead = in_hand}, last_);
+    return true;
+  }
+
+  /// Around a number of them that end, how many may still go on, and how many may have ended.
+  struct Window {
+    std::size_t behind, ahead;
+  };
+  /// The first `count` that end.
+  void wait_for_first(Ends& ends, std::size_t count, Window window, std::size_t stage) {
+    ends.wait_for(count,
+                  {count > window.behind ? count - window.behind : 0,
+                   std::min(ends.size(), count + window.ahead)},
+                  builder_, lowering_[stage].name(), after_);
+  }
+
+  bool units_there(std::size_t i, std::uint64_t take) {
+    if (round_ > 0 && i == last_) return round_there(take);
+    const std::uint32_t split = stages_[i - 1].split;
+    const std::uint64_t last_unit = takes_[i - 1] * split - 1;
+    const std::uint64_t from = take * stages_[i].batch;
+    const std::uint64_t to = std::min(from + stages_[i].batch - 1, last_unit);
+    const std::uint64_t shuffled = std::min(to + stages_[i].shuffle, last_unit);
+    if (shuffled / split >= ended_[i - 1].size()) return false;
+    if (first_come_[i]) {
+      // Takes begin in the order in which those before them end.
+      const std::size_t slots = stages_[i - 1].slots();
+      wait_for_first(*first_come_[i], to + 1,
+                     {.behind = kReach * slots,
+                      .ahead = i < 2 || in_turn(stages_, i - 2) ? slots : kReach * slots},
+                     i);
+      return true;
     }
-    return demand;
+    for (std::uint64_t k = from / split; k <= to / split; ++k) after_.push_back(given(i - 1)[k]);
+    after_.push_back(given(i - 1)[shuffled / split]);
+    return true;
   }
 
-  // Workers start one after another, all before any works.
-  void add_start(Start begin) {
-    if (!pooled_) threads_.assign(stage_.workers, InHand(stage_.threads));
-    const Seconds start_up = stage_.start_up * stage_.workers;
-    const Seconds spread = begin == Start::kSpread ? hold_time(pipeline_, stage_) : Seconds::s(0);
-    if (!(start_up + spread > Seconds::s(0))) return;
-    // What begins first in a pool is what asks for it first.
-    const DemandId demand = !pooled_ ? DemandId(0) : read_ ? *read_ : *work_demand_;
-    for (std::uint32_t i = 0; i < stage_.slots(); ++i)
-      started_.push_back(builder_.add(Op{.name = name_,
-                                         .category = Category::kInput,
-                                         .duration = whole(start_up + spread * i / stage_.slots()),
-                                         .demand = demand}));
-  }
-
-  Op core_op(const ServiceTime& time, DemandId demand) {
-    const Seconds drawn = time.draw(random_);
-    Op op{
-        .name = name_, .category = Category::kInput, .duration = Picoseconds(0), .demand = demand};
-    if (resources_.cores)
-      op.work = std::min(drawn.s(), 1e5);
-    else
-      op.duration = whole(drawn);
-    return op;
-  }
-
-  Op read_op(bool hit, Bytes bytes) {
-    Op op{
-        .name = name_, .category = Category::kInput, .duration = Picoseconds(0), .demand = *read_};
-    Seconds time = Seconds::s(0);
-    if (hit) {
-      if (source_->memory) time = bytes / *source_->memory;
-    } else {
-      const double requests = requests_of(*source_, stage_, bytes);
-      for (double i = 0; i < requests; ++i) time += source_->latency.draw(random_);
-      if (shared_link_)
-        op.work = bytes.b();
-      else if (source_->connection)
-        time += bytes / *source_->connection;
+  /// All of a round are under way, and a barrier waits for the first of them.
+  bool round_there(std::uint64_t unit) {
+    const std::uint64_t from = unit * round_;
+    if (ended_[last_ - 1].size() < from + round_) return false;
+    const std::vector<OpId>& came = given(last_ - 1);
+    const std::vector<OpId> all(came.begin() + static_cast<std::ptrdiff_t>(from),
+                                came.begin() + static_cast<std::ptrdiff_t>(from + round_));
+    const Loop& loop = *pipeline_.loop;
+    OpId filled = first_of(all, stages_[last_].batch);
+    if (loop.quorum) {
+      const Op wait{.name = lowering_[last_].name(),
+                    .category = Category::kDelay,
+                    .duration = whole(loop.wait)};
+      const OpId in_time =
+          unit == 0 ? builder_.add(wait) : lowering_[last_].add(wait, {*used_up(unit - 1)});
+      const OpId enough = first_of({in_time, first_of(all, *loop.quorum)}, 2);
+      filled = first_of({filled, enough}, 1);
     }
-    if (!parts_.work) time += stage_.time.draw(random_);
-    op.duration = whole(time);
-    return op;
+    rounds_.push_back({filled, all});
+    after_.push_back(filled);
+    return true;
   }
 
-  OpId add_visit(std::vector<OpId> after) {
-    const std::uint64_t visit = visits_++;
-    // The workers of a stage whose visits have several parts are dealt them in turn.
-    const std::size_t worker = visit % stage_.workers;
-    if (!pooled_) threads_[worker].before_next(builder_, name_, after);
-    if (!pooled_ && visit < started_.size()) after.push_back(started_[visit]);
-    const auto part = [&](const Op& op) {
-      const OpId id = add(op, std::move(after));
-      work_.push_back(id);
-      after = {id};
+  OpId first_of(const std::vector<OpId>& ops, std::uint32_t m) {
+    const OpId barrier = lowering_[last_].add(instant(lowering_[last_].name()), ops);
+    builder_.wait_for_first(barrier, m);
+    return barrier;
+  }
+
+  /// What lies behind the stage leaves room for what the take gives.
+  bool room_there(std::size_t i, std::uint64_t take) {
+    if (always_room_[i]) return true;
+    const bool last = i == last_;
+    if (places_[i]) {
+      // All before have been used by someone, in whatever order.
+      if (!last && ended_[i + 1].size() < take) return false;
+      places_[i]->before_next(builder_, lowering_[i].name(), after_);
+      return true;
+    }
+    // The last unit of the take fits once the unit that lies `room` before it is used up.
+    const bool awaited = last && !asked_.empty();
+    const std::uint64_t unit = (take + 1) * stages_[i].split - 1;
+    // What is asked for has left the hands of the stage.
+    const std::uint64_t space = room_behind(stages_, i) - (awaited ? 1 : 0);
+    if (unit < space) return true;
+    const std::uint64_t used = unit - space;
+    // Takes that are not worked on end before their neighbours, and would lend them their places.
+    const auto in_turn_where_unlike = [&](std::size_t stage) -> const std::vector<OpId>& {
+      const bool alike = stages_[stage].visits == std::floor(stages_[stage].visits);
+      return alike ? (stage == last_ ? given(stage) : ended_[stage]) : in_order_[stage];
     };
-    bool hit = false;
-    const Bytes bytes =
-        stage_.reads.empty() ? stage_.bytes : stage_.reads[visit % stage_.reads.size()];
-    if (parts_.read) {
-      const double hits = source_->hits, n = static_cast<double>(visit);
-      hit = std::floor((n + 1) * hits + 1e-9) > std::floor(n * hits + 1e-9);
-    }
-    if (const double requests = parts_.admitted && !hit ? requests_of(*source_, stage_, bytes) : 0;
-        requests > 0)
-      part(Op{.name = name_,
-              .category = Category::kInput,
-              .duration = whole(Seconds::s(requests / *source_->requests_per_s)),
-              .demand = *admission_});
-    if (parts_.read) part(read_op(hit, bytes));
-    if (parts_.work) part(core_op(stage_.time, *work_demand_));
-    if (parts_.serial) part(core_op(stage_.serial, locks_[worker]));
-    if (!pooled_) threads_[worker].ended(after.front());
-    return after.front();
+    // What nothing takes from the last stage is used up as soon as it is there.
+    const bool stepped = last && accelerator_;
+    const std::vector<OpId>& users = stepped ? steps_ : in_turn_where_unlike(last ? i : i + 1);
+    const std::uint64_t user = stepped ? used : used / (last ? stages_[i].split : stages_[i + 1].batch);
+    if (user >= users.size()) return false;
+    if (awaited) after_.push_back(asked_[used]);
+    after_.push_back(users[user]);
+    return true;
   }
 
   const Pipeline& pipeline_;
-  const Stage& stage_;
-  const Source* source_;
-  const Resources& resources_;
+  const std::vector<Stage>& stages_;
+  const std::size_t last_;
+  std::uint64_t round_ = 0;  // samples of a round; none without rounds
+  const std::uint64_t units_;
   GraphBuilder& builder_;
-  store::Random random_;
-  NameId name_;
-  Parts parts_;
-  bool pooled_ = false, shared_link_ = false;
-  std::optional<DemandId> admission_, read_, work_demand_;
-  std::vector<DemandId> locks_;  // of each worker, as the next
-  std::vector<InHand> threads_;
-  std::vector<OpId> started_;  // of each thread
-  std::vector<OpId> work_;
-  std::uint64_t visits_ = 0;
+  const std::vector<OpId>& asked_;
+  const Resources resources_;
+  const NameId step_name_;
+  store::Random step_random_;
+  std::optional<DemandId> accelerator_;
+  double samples_of_unit_ = 1, samples_of_take_ = 1;
+  std::vector<StageLowering> lowering_;
+  std::vector<std::uint64_t> takes_;
+  // With what take k of stage i has ended, and with what it and all before it have.
+  std::vector<std::vector<OpId>> ended_, in_order_;
+  std::vector<OpId> steps_;
+  std::vector<char> always_room_;                // behind each stage, for all that is in flight
+  std::vector<std::optional<InHand>> places_;    // behind each stage
+  std::vector<std::optional<Ends>> first_come_;  // of the stage before
+  std::optional<Ends> used_;                     // of the last stage
+  std::vector<Round> rounds_;
+  std::vector<OpId> after_;
 };
-
-Resources add_resources(const Pipeline& pipeline, GraphBuilder& builder) {
-  Resources resources;
-  if (pipeline.host) {
-    const double busy = busy_threads(pipeline);
-    resources.core_speed = pipeline.host->speed(busy);
-    resources.cores = builder.add(graph::Capacity{
-        .name = builder.intern("host cores"),
-        .rate = pipeline.host->capacity(std::max<double>(busy, pipeline.host->cores))});
-  }
-  for (const Source& source : pipeline.sources) {
-    const NameId name = builder.intern(source.name);
-    resources.bandwidth.emplace_back();
-    if (source.total)
-      resources.bandwidth.back() =
-          builder.add(graph::Capacity{.name = name, .rate = source.total->bytes_per_s()});
-    resources.admission.emplace_back();
-    if (source.requests_per_s)
-      resources.admission.back() = builder.add(graph::Server{.name = name});
-  }
-  return resources;
-}
-
-/// How many takes each stage does for so many units of the last.
-std::vector<std::uint64_t> takes_for(const Pipeline& pipeline, std::uint64_t units) {
-  std::vector<std::uint64_t> takes(pipeline.stages.size());
-  for (std::size_t i = takes.size(); i-- > 0;) {
-    const Stage& stage = pipeline.stages[i];
-    takes[i] = (units + stage.split - 1) / stage.split;
-    units = takes[i] * stage.batch;
-  }
-  return takes;
-}
 
 }  // namespace
 
@@ -298,123 +360,15 @@ double units_in_flight(const Pipeline& pipeline, const Counts& counts) {
     const auto held = static_cast<double>(room_behind(pipeline.stages, i));
     units += held / (counts.takes[i] * pipeline.stages[i].split);
   }
-  return units;
+  if (!pipeline.loop) return units;
+  if (pipeline.loop->rounds()) return 1;
+  return std::min(units, 1 + static_cast<double>(pipeline.loop->in_flight) / counts.samples);
 }
 
-Lowered lower(const Pipeline& pipeline, std::uint64_t units, Start begin, GraphBuilder& builder,
-              const std::vector<OpId>& asked) {
+Result<Lowered> lower(const Pipeline& pipeline, std::uint64_t units, Start start,
+                      GraphBuilder& builder, const std::vector<OpId>& asked) {
   REHEARSE_CHECK(asked.empty() || (asked.size() == units && !pipeline.step));
-  const Resources resources = add_resources(pipeline, builder);
-  const std::vector<Stage>& stages = pipeline.stages;
-  const std::vector<std::uint64_t> takes = takes_for(pipeline, units);
-  std::vector<StageLowering> lowering;
-  lowering.reserve(stages.size());
-  for (std::size_t i = 0; i < stages.size(); ++i)
-    lowering.emplace_back(pipeline, i, begin, resources, builder);
-  std::optional<DemandId> accelerator;
-  const NameId step_name = builder.intern("accelerator");
-  if (pipeline.step)
-    accelerator = builder.add(Demand{.server = builder.add(graph::Server{.name = step_name})});
-  store::Random step_random(store::mixed(pipeline.seed) ^ stages.size());
-
-  // Takes are made in an order in which every edge leads to a later one, each stage as far ahead as
-  // its queue lets it: `ended[i][k]` is with what take k of stage i has ended, `in_order` with what
-  // it and all before it have.
-  std::vector<std::vector<OpId>> ended(stages.size()), in_order(stages.size());
-  const auto given = [&](std::size_t i) -> const std::vector<OpId>& {
-    return stages[i].ordered ? in_order[i] : ended[i];
-  };
-  std::vector<OpId> steps;
-  std::vector<OpId> after;
-  // Places that are freed in any order, one by one, where a take of this stage is one of the next.
-  std::vector<std::optional<InHand>> places(stages.size());
-  for (std::size_t i = 0; i < stages.size(); ++i) {
-    const bool last = i + 1 == stages.size();
-    const bool any_order =
-        last ? !stages[i].ordered && !accelerator && asked.empty()
-             : stages[i + 1].slots() > 1 && stages[i + 1].batch == 1 && stages[i + 1].shuffle == 0;
-    if (any_order && stages[i].split == 1 && room_behind(stages, i) <= kMostPlaces)
-      places[i].emplace(static_cast<std::uint32_t>(room_behind(stages, i)));
-  }
-  const auto ready = [&](std::size_t i, std::uint64_t take) {
-    after.clear();
-    if (i > 0) {
-      const std::uint64_t last_unit = takes[i - 1] * stages[i - 1].split - 1;
-      const std::uint64_t from = take * stages[i].batch;
-      const std::uint64_t to = std::min(from + stages[i].batch - 1, last_unit);
-      const std::uint64_t shuffled = std::min(to + stages[i].shuffle, last_unit);
-      const std::uint32_t split = stages[i - 1].split;
-      if (shuffled / split >= ended[i - 1].size()) return false;
-      for (std::uint64_t k = from / split; k <= to / split; ++k) after.push_back(given(i - 1)[k]);
-      after.push_back(given(i - 1)[shuffled / split]);
-    }
-    if (places[i]) {
-      // All before have been used by someone, in whatever order.
-      if (i + 1 < stages.size() && ended[i + 1].size() < take) return false;
-      places[i]->before_next(builder, lowering[i].name(), after);
-      return true;
-    }
-    // The last unit of the take fits once the unit that lies `room` before it is used up.
-    const bool last = i + 1 == stages.size();
-    const bool awaited = last && !asked.empty();
-    const std::uint64_t unit = (take + 1) * stages[i].split - 1;
-    // What is asked for has left the hands of the stage.
-    const std::uint64_t space = room_behind(stages, i) - (awaited ? 1 : 0);
-    if (unit >= space) {
-      const std::uint64_t used = unit - space;
-      // What nothing takes from the last stage is used up as soon as it is there. Takes that are
-      // not worked on end before their neighbours, and would lend them their places.
-      const bool alike = !last && stages[i + 1].visits == std::floor(stages[i + 1].visits);
-      const std::vector<OpId>& users =
-          last ? (accelerator ? steps : given(i)) : (alike ? ended[i + 1] : in_order[i + 1]);
-      const std::uint64_t user = !last         ? used / stages[i + 1].batch
-                                 : accelerator ? used
-                                               : used / stages[i].split;
-      if (user >= users.size()) return false;
-      after.push_back(users[user]);
-      if (awaited) after.push_back(asked[used]);
-    }
-    return true;
-  };
-  for (bool any = true; any;) {
-    any = false;
-    for (std::size_t i = 0; i < stages.size(); ++i)
-      while (ended[i].size() < takes[i] && ready(i, ended[i].size())) {
-        any = true;
-        const OpId end = lowering[i].add_take(ended[i].size(), after);
-        ended[i].push_back(end);
-        if (i > 0 && places[i - 1]) places[i - 1]->ended(end);
-        if (i + 1 == stages.size() && places[i]) places[i]->ended(end);
-        const bool one_by_one =
-            stages[i].slots() == 1 && stages[i].visits >= 1 && (i == 0 || stages[i - 1].ordered);
-        in_order[i].push_back(one_by_one || in_order[i].empty()
-                                  ? end
-                                  : lowering[i].add(Op{.name = lowering[i].name(),
-                                                       .category = Category::kInput,
-                                                       .duration = Picoseconds(0)},
-                                                    {end, in_order[i].back()}));
-      }
-    while (accelerator && steps.size() < units &&
-           steps.size() / stages.back().split < ended.back().size()) {
-      any = true;
-      const OpId step = builder.add(Op{.name = step_name,
-                                       .category = Category::kCompute,
-                                       .duration = whole(pipeline.step->draw(step_random)),
-                                       .demand = *accelerator});
-      builder.add_edge(given(stages.size() - 1)[steps.size() / stages.back().split], step);
-      if (!steps.empty()) builder.add_edge(steps.back(), step);
-      steps.push_back(step);
-    }
-  }
-  Lowered lowered;
-  if (accelerator) {
-    lowered.units = std::move(steps);
-  } else {
-    for (std::uint64_t u = 0; u < units; ++u)
-      lowered.units.push_back(given(stages.size() - 1)[u / stages.back().split]);
-  }
-  for (const StageLowering& stage : lowering) lowered.work.push_back(stage.work());
-  return lowered;
+  return Network(pipeline, units, start, builder, asked).run();
 }
 
 double ops_to_choose(const Stage& stage) {
@@ -428,7 +382,9 @@ double ops_of(const Pipeline& pipeline, double units) {
   for (std::size_t i = 0; i < counts.takes.size(); ++i) {
     const Stage& stage = pipeline.stages[i];
     const auto room = static_cast<double>(room_behind(pipeline.stages, i));
-    const double places = room > kMostPlaces ? 0 : 0.25 * kReach * room;
+    double places = room > kMostPlaces ? 0 : 0.25 * kReach * room;
+    if (comes_first(pipeline.stages, i))
+      places += 0.25 * (kReach + 1) * pipeline.stages[i - 1].slots();
     ops += (3 + places) * counts.takes[i] + (3 + ops_to_choose(stage)) * counts.visits[i];
   }
   return ops * units;

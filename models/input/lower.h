@@ -4,7 +4,8 @@
 // work on a core, the serial part. A stage whose visits are one op is a server with a slot per
 // thread; where they are several, a visit of a worker waits until all but threads - 1 of those
 // before it have ended, whichever they are. A bounded queue is an edge from the end of take k to
-// the begin of the take that would overfill what lies before it. docs/concepts/input.md.
+// the begin of the take that would overfill what lies before it. A closed loop is an edge from what
+// is used up to what it lets in. docs/concepts/input.md.
 #pragma once
 
 #include <cstdint>
@@ -15,10 +16,23 @@
 
 namespace rehearse::input {
 
+/// An op that holds a thread, for the visit of this number.
+struct Held {
+  OpId op;
+  std::uint64_t visit;
+};
+
+/// With what its batch is there, and the samples that might be in it.
+struct Round {
+  OpId filled;
+  std::vector<OpId> came;
+};
+
 struct Lowered {
   std::vector<OpId> units = {};  ///< the op with which each unit of the last stage is there (or
                                  ///< used up by the accelerator, where there is one)
-  std::vector<std::vector<OpId>> work = {};  ///< of each stage, the ops that hold its threads
+  std::vector<std::vector<Held>> work = {};  ///< of each stage, the ops that hold its threads
+  std::vector<Round> rounds = {};            ///< one for each unit, where the loop has rounds
 };
 
 enum class Start : std::uint8_t {
@@ -28,18 +42,16 @@ enum class Start : std::uint8_t {
 };
 
 /// Adds what makes the first `units` units of the last stage. Random times are drawn by the
-/// pipeline's seed, in an order of their own for each stage. `asked`: for each unit, the op of the
-/// graph with whose end it is asked for; it leaves the queue of the last stage then, or when it is
-/// there. Empty: units leave it as soon as they are there.
-/// REQUIRES: `asked` only of a pipeline without an accelerator of its own.
-Lowered lower(const Pipeline& pipeline, std::uint64_t units, Start start,
-              graph::GraphBuilder& builder, const std::vector<OpId>& asked = {});
+/// pipeline's seed, in an order of their own for each stage. Fails where too few samples are in
+/// flight for one unit.
+Result<Lowered> lower(const Pipeline& pipeline, std::uint64_t units, Start start,
+                      graph::GraphBuilder& builder, const std::vector<OpId>& asked = {});
+
+/// Units of the last stage that all queues and hands hold together, or the loop lets in.
+double units_in_flight(const Pipeline& pipeline, const Counts& counts);
 
 /// Units of stage i that can be in its own hands, waiting behind it, and in the hands of the next.
 std::uint64_t room_behind(const std::vector<Stage>& stages, std::size_t i);
-
-/// Units of the last stage that all queues and hands hold together.
-double units_in_flight(const Pipeline& pipeline, const Counts& counts);
 
 /// Of the ops of a visit those that choose among the last rounds of its worker's threads: with many
 /// threads they are the most of the work.

@@ -16,6 +16,14 @@ Seconds ServiceTime::draw(store::Random& random) const {
   return mean;
 }
 
+Seconds ServiceTime::least() const {
+  if (!samples.empty()) return *std::min_element(samples.begin(), samples.end());
+  constexpr double kRare = 3e-5, kRareDeviations = 4;
+  if (lognormal == 0) return mean * (1 - exponential + exponential * kRare);
+  const double variance = std::log1p(lognormal * lognormal);  // of the logarithm
+  return mean * std::exp(-kRareDeviations * std::sqrt(variance) - variance / 2);
+}
+
 double Host::speed(double busy) const {
   if (cores <= 1 || busy <= 1) return 1;
   return 1 - (1 - loaded) * (std::min<double>(busy, cores) - 1) / (cores - 1);
@@ -37,13 +45,15 @@ Counts counts_of(const Pipeline& pipeline) {
   Counts counts{.takes = std::vector<double>(stages.size(), 1),
                 .visits = std::vector<double>(stages.size(), 1),
                 .samples = 1};
+  // Of a round all begin, and those of the batch are used.
+  const bool rounds = pipeline.loop && pipeline.loop->rounds();
   double takes = 1.0 / stages.back().split;
-  counts.samples = 1;
   for (std::size_t i = stages.size(); i-- > 0;) {
     counts.takes[i] = takes;
     counts.visits[i] = takes * stages[i].visits;
-    const double units = takes * stages[i].batch;  // of the stage before
-    counts.samples = std::max(counts.samples, units);
+    double units = takes * stages[i].batch;  // of the stage before
+    if (!rounds || i + 1 == stages.size()) counts.samples = std::max(counts.samples, units);
+    if (rounds && i + 1 == stages.size()) units = static_cast<double>(pipeline.loop->in_flight);
     if (i > 0) takes = units / stages[i - 1].split;
   }
   return counts;
@@ -89,8 +99,11 @@ namespace {
 
 /// Threads that work at a time where each works at this speed.
 double working_at(const Pipeline& pipeline, double speed) {
-  double busy = 0;
-  for (const Stage& stage : pipeline.stages) {
+  const std::vector<Stage>& stages = pipeline.stages;
+  std::vector<std::pair<double, double>> busy;  // samples that a thread holds, and such threads
+  const Counts counts = counts_of(pipeline);
+  for (std::size_t i = 0; i < stages.size(); ++i) {
+    const Stage& stage = stages[i];
     const Seconds work = core_time(stage) / speed;
     if (!(work.s() > 0)) continue;
     const double working = stage.slots() * (work / (work + read_time(pipeline, stage)));
@@ -98,12 +111,33 @@ double working_at(const Pipeline& pipeline, double speed) {
     const double locked = stage.serial.mean.s() > 0
                               ? stage.workers * (core_time(stage) / stage.serial.mean)
                               : working;
-    busy += std::min(working, locked);
+    busy.emplace_back(counts.samples / counts.takes[i], std::min(working, locked));
   }
-  return busy;
+  // What is late of a round, and goes on, is in flight beside the next one.
+  const bool closed = pipeline.loop && pipeline.loop->late != Late::kFinished;
+  double left = closed ? static_cast<double>(pipeline.loop->in_flight) : HUGE_VAL;
+  std::sort(busy.begin(), busy.end());
+  double sum = 0;
+  for (const auto& [samples, threads] : busy) {
+    const double now = std::min(threads, left / samples);
+    left -= now * samples;
+    sum += now;
+  }
+  return sum;
 }
 
 }  // namespace
+
+double least_in_flight(const Pipeline& pipeline) {
+  const std::vector<Stage>& stages = pipeline.stages;
+  double units = 1, takes = 1;
+  for (std::size_t i = stages.size(); i-- > 0;) {
+    takes = std::ceil(units / stages[i].split - 1e-9);
+    units = takes * stages[i].batch + stages[i].shuffle;
+  }
+  const Counts counts = counts_of(pipeline);
+  return takes * counts.samples / counts.takes.front();
+}
 
 double busy_threads(const Pipeline& pipeline) {
   double busy = working_at(pipeline, 1);
@@ -117,6 +151,26 @@ double busy_threads(const Pipeline& pipeline) {
     if (busy <= before * (1 + 1e-9)) break;
   }
   return busy;
+}
+
+std::uint32_t threads_on_cores(const Stage& stage) {
+  return core_time(stage).s() > 0 ? stage.slots() : 0;
+}
+
+std::vector<double> part_capacities(const Pipeline& pipeline) {
+  const Host& host = *pipeline.host;
+  const double busy = busy_threads(pipeline);
+  if (host.parts() == 1) return {host.capacity(std::max<double>(busy, host.cores))};
+  std::uint32_t threads = 0;
+  for (const Stage& stage : pipeline.stages) threads += threads_on_cores(stage);
+  const double cores = static_cast<double>(host.cores) / host.parts();
+  std::vector<double> capacities;
+  for (std::uint32_t part = 0; part < host.parts(); ++part) {
+    const double here = threads / host.parts() + (part < threads % host.parts());
+    const double second = std::clamp(here / cores - 1, 0.0, 1.0);
+    capacities.push_back(cores * host.speed(busy) * (1 + (host.smt - 1) * second));
+  }
+  return capacities;
 }
 
 }  // namespace rehearse::input

@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "models/store/random.h"
@@ -29,6 +30,8 @@ struct ServiceTime {
 
   bool varies() const { return exponential > 0 || lognormal > 0 || samples.size() > 1; }
   Seconds draw(store::Random& random) const;
+  /// What one draw in thirty thousand is below, or none.
+  Seconds least() const;
 };
 
 /// Where a stage reads: an object store, a file system, a disk.
@@ -76,11 +79,16 @@ struct Stage {
 
 /// The cores that all stages share. Busy cores slow each other down in proportion, to `loaded` of
 /// the speed of one alone when all are; a second thread on every core gives `smt` of that in all.
+/// Threads go to whatever core is free, or keep to a part of the host, over which they are dealt.
 struct Host {
   std::uint32_t cores = 1;
   double loaded = 1;
   double smt = 1;
   std::optional<Bytes> memory = {};
+  std::uint32_t numa = 1;  ///< nodes, each with as many of the cores; threads keep to theirs
+  bool pinned = false;     ///< each thread keeps to one core
+
+  std::uint32_t parts() const { return pinned ? cores : numa; }
 
   /// Core-seconds per second of so many busy threads.
   double capacity(double busy) const;
@@ -89,12 +97,34 @@ struct Host {
   double shared_speed(double busy) const;
 };
 
+/// What becomes of samples that are not there when the last stage has its batch.
+enum class Late : std::uint8_t {
+  kKept,       ///< they count for a later batch
+  kFinished,   ///< thrown away, and their workers go on with them until their end
+  kAbandoned,  ///< thrown away at once: their workers are free for the next round
+};
+inline constexpr std::string_view kLateNames[] = {"kept", "finished", "abandoned"};
+
+/// From the consumer back to the source: what is used up lets in as much.
+struct Loop {
+  std::uint64_t in_flight = 1;  ///< samples at most, between the source and their use
+  /// Unless kept, samples come in rounds: `in_flight` of them begin when the last unit is used up,
+  /// and the first ones that fill its batch are the next unit.
+  Late late = Late::kKept;
+  /// So many do, once the round has lasted for `wait`. Only of rounds.
+  std::optional<std::uint32_t> quorum = {};
+  Seconds wait = Seconds::s(0);
+
+  bool rounds() const { return late != Late::kKept; }
+};
+
 struct Pipeline {
   std::optional<Host> host = {};
   std::vector<Source> sources = {};
   std::vector<Stage> stages = {};
   std::optional<ServiceTime> step = {};  ///< of the accelerator, for each unit of the last stage
   std::optional<std::uint64_t> samples = {};  ///< of an epoch
+  std::optional<Loop> loop = {};
   std::uint64_t seed = 1;
 };
 
@@ -116,7 +146,16 @@ Bytes moved_by(const Pipeline& pipeline, const Stage& stage);
 /// Requests for one read of so many bytes.
 double requests_of(const Source& source, const Stage& stage, Bytes read);
 
-/// Threads that work on the host's cores at a time, as far as the stages themselves allow.
+/// Samples that have to be in flight for a first unit of the last stage.
+double least_in_flight(const Pipeline& pipeline);
+
+/// Threads that work on the host's cores at a time, as far as the stages themselves, and what is in
+/// flight, allow.
 double busy_threads(const Pipeline& pipeline);
+/// Of a stage, those that the host has to carry at all.
+std::uint32_t threads_on_cores(const Stage& stage);
+/// Core-seconds per second of each part of the host, over which the threads are dealt in turn.
+/// REQUIRES: there is a host.
+std::vector<double> part_capacities(const Pipeline& pipeline);
 
 }  // namespace rehearse::input

@@ -231,6 +231,82 @@ Stage read_stage(const YamlMap& map, const std::vector<Source>& sources,
   return stage;
 }
 
+Host read_host(const YamlMap& map) {
+  map.required<std::int64_t>("cores");
+  Host host{.cores = count_in(map, "cores", 1, 4096, 1),
+            .loaded = number_in(map, "loaded", 0.05, 1, 1),
+            .smt = number_in(map, "smt", 0.5, 2, 1),
+            .memory = positive<Bytes>(map, "memory"),
+            .numa = count_in(map, "numa", 1, 64, 1),
+            .pinned = map.optional<bool>("pinned").value_or(false)};
+  if (host.cores % host.numa != 0)
+    map.report("numa", fmt::format("{} cores on {} nodes", host.cores, host.numa),
+               "as many on each");
+  if (host.pinned && host.numa > 1)
+    map.report("numa", "stands beside pinned: a thread that keeps to a core keeps to its node",
+               "one of the two");
+  map.no_other_keys();
+  return host;
+}
+
+/// The samples of a round are told apart up to the barrier, and abandoned ones leave nothing
+/// behind.
+void check_rounds(const YamlMap& map, const Pipeline& pipeline, const Loop& loop) {
+  const auto refuse = [&](const Stage& stage, std::string_view what, std::string_view expected) {
+    map.report("late", fmt::format("'{}' {}", stage.name, what), std::string(expected));
+  };
+  const Stage& last = pipeline.stages.back();
+  if (last.slots() != 1 || last.split != 1 || last.visits != 1 || last.shuffle != 0)
+    refuse(last, "is the barrier, and does more than take batches one by one",
+           "one worker, no split, no shuffle, no visits");
+  if (pipeline.stages.size() < 2) refuse(last, "is the only stage", "workers before the barrier");
+  for (std::size_t i = 0; i + 1 < pipeline.stages.size(); ++i) {
+    const Stage& stage = pipeline.stages[i];
+    if (stage.batch != 1 || stage.split != 1 || stage.visits != 1 || stage.shuffle != 0)
+      refuse(stage, "does not work on samples one by one",
+             "no batch, split, shuffle or visits before the last stage");
+    if (i + 2 == pipeline.stages.size() && stage.ordered && stage.slots() > 1)
+      refuse(stage, "gives its units in order, so that none is late", "ordered: false");
+    if (loop.late != Late::kAbandoned) continue;
+    if (stage.source &&
+        (pipeline.sources[*stage.source].total || pipeline.sources[*stage.source].requests_per_s))
+      refuse(stage, "shares a source, which knows of nothing abandoned", "late: finished");
+  }
+  if (loop.late == Late::kAbandoned && pipeline.host)
+    map.report("late", "work that is abandoned would go on using the host", "no host", "finished");
+  if (loop.in_flight < last.batch)
+    map.report("in_flight", fmt::format("{} of a batch of {}", loop.in_flight, last.batch),
+               fmt::format("{} or more", last.batch));
+  if (loop.quorum && *loop.quorum > last.batch)
+    map.report("quorum", fmt::format("{} of a batch of {}", *loop.quorum, last.batch),
+               fmt::format("{} or fewer", last.batch));
+}
+
+/// REQUIRES: there are stages.
+Loop read_loop(const YamlMap& map, const Pipeline& pipeline) {
+  map.required<std::int64_t>("in_flight");
+  Loop loop{.in_flight = count_in(map, "in_flight", 1, 10'000'000, 1)};
+  map.choose("late", kLateNames, loop.late);
+  if (map.has("quorum")) loop.quorum = count_in(map, "quorum", 1, 10'000'000, 1);
+  loop.wait = time_at(map, "wait").value_or(Seconds::s(0));
+  if (map.has("quorum") != map.has("wait"))
+    map.report(map.has("quorum") ? "quorum" : "wait", "stands alone",
+               "a quorum, and the wait after which it is enough");
+  if (loop.quorum && !loop.rounds())
+    map.report("quorum", "without rounds", "late: finished or abandoned beside it");
+  map.no_other_keys();
+  if (loop.rounds()) {
+    check_rounds(map, pipeline, loop);
+  } else if (const double least = least_in_flight(pipeline);
+             static_cast<double>(loop.in_flight) < least) {
+    map.report("in_flight",
+               fmt::format("{} samples never fill a unit of '{}'", loop.in_flight,
+                           pipeline.stages.back().name),
+               fmt::format("{:.0f} or more", least));
+  }
+  return loop;
+}
+
 template <class Named>
 void check_name(const YamlMap& map, const std::vector<Named>& before, const std::string& name) {
   for (const Named& other : before)
@@ -242,14 +318,7 @@ void check_name(const YamlMap& map, const std::vector<Named>& before, const std:
 
 Pipeline read_pipeline(const YamlMap& map, const std::filesystem::path& folder) {
   Pipeline pipeline;
-  if (const auto host = map.map("host")) {
-    host->required<std::int64_t>("cores");
-    pipeline.host = Host{.cores = count_in(*host, "cores", 1, 4096, 1),
-                         .loaded = number_in(*host, "loaded", 0.05, 1, 1),
-                         .smt = number_in(*host, "smt", 0.5, 2, 1),
-                         .memory = positive<Bytes>(*host, "memory")};
-    host->no_other_keys();
-  }
+  if (const auto host = map.map("host")) pipeline.host = read_host(*host);
   for (const YamlMap& source : map.maps("sources")) {
     Source read = read_source(source);
     check_name(source, pipeline.sources, read.name);
@@ -271,6 +340,8 @@ Pipeline read_pipeline(const YamlMap& map, const std::filesystem::path& folder) 
     map.report("stages",
                fmt::format("batches of {:g} and splits of {:g}, multiplied", batches, splits),
                "1e9 at most of each");
+  if (const auto loop = map.map("loop"); loop && !pipeline.stages.empty())
+    pipeline.loop = read_loop(*loop, pipeline);
   if (const auto accelerator = map.map("accelerator")) {
     if (!accelerator->has("step"))
       accelerator->report("step", "is missing", "a time, such as 250 ms");

@@ -24,7 +24,9 @@ struct Run {
 
 Result<Run> run_units(const Pipeline& pipeline, double units, Start start) {
   graph::GraphBuilder builder;
-  Run run{.lowered = lower(pipeline, static_cast<std::uint64_t>(units), start, builder)};
+  Result<Lowered> lowered = lower(pipeline, static_cast<std::uint64_t>(units), start, builder);
+  if (!lowered) return forward(lowered);
+  Run run{.lowered = std::move(*lowered)};
   Result<graph::Graph> graph = std::move(builder).build();
   if (!graph) return forward(graph);
   Result<graph::Timeline> timeline = engine::run(*graph);
@@ -49,16 +51,36 @@ double time_per_unit(const Run& run, std::size_t first, std::size_t last) {
   return with_time / with_itself;
 }
 
-/// Share of the threads of a stage that its ops hold between two instants.
-double busy_between(const Run& run, std::size_t stage, std::uint32_t slots, Seconds from,
+/// Share of the threads of a stage that its ops hold between two instants. What is abandoned holds
+/// its thread until then.
+double busy_between(const Run& run, const Pipeline& pipeline, std::size_t stage, Seconds from,
                     Seconds to) {
+  const bool abandoned = pipeline.loop && pipeline.loop->late == Late::kAbandoned &&
+                         stage + 1 < pipeline.stages.size();
   double held = 0;
-  for (const OpId op : run.lowered.work[stage]) {
-    const graph::OpTimes& times = run.timeline[op];
-    held += std::max(
-        0.0, std::min(times.end.seconds(), to).s() - std::max(times.start.seconds(), from).s());
+  for (const Held& work : run.lowered.work[stage]) {
+    const graph::OpTimes& times = run.timeline[work.op];
+    Seconds end = times.end.seconds();
+    if (abandoned) {
+      const Round& round = run.lowered.rounds[work.visit / pipeline.loop->in_flight];
+      end = std::min(end, run.timeline[round.filled].end.seconds());
+    }
+    held += std::max(0.0, std::min(end, to).s() - std::max(times.start.seconds(), from).s());
   }
-  return held / (slots * (to - from).s());
+  return held / (pipeline.stages[stage].slots() * (to - from).s());
+}
+
+/// Of the samples of a batch, those that are there when it begins.
+double filled_in(const Run& run, std::uint32_t batch) {
+  if (run.lowered.rounds.empty()) return 1;
+  double there = 0;
+  for (const Round& round : run.lowered.rounds) {
+    const auto came = std::count_if(round.came.begin(), round.came.end(), [&](OpId op) {
+      return run.timeline[op].end <= run.timeline[round.filled].end;
+    });
+    there += std::min(static_cast<double>(came), static_cast<double>(batch));
+  }
+  return there / (static_cast<double>(batch) * static_cast<double>(run.lowered.rounds.size()));
 }
 
 bool varies(const Pipeline& pipeline) {
@@ -143,9 +165,11 @@ Result<Flow> simulate(const Pipeline& pipeline) {
   const double error = varies(pipeline) ? 1.833 * std::sqrt(squares / kParts / (kParts - 1)) : 0;
   const Provenance provenance =
       all_recorded(pipeline) ? Provenance::kRecorded : Provenance::kDatasheet;
-  Flow flow{.units_per_s = {rate, rate / (1 + error), rate * (1 + error), provenance}, .busy = {}};
+  Flow flow{.units_per_s = {rate, rate / (1 + error), rate * (1 + error), provenance},
+            .filled = filled_in(*run, pipeline.stages.back().batch),
+            .busy = {}};
   for (std::size_t i = 0; i < pipeline.stages.size(); ++i)
-    flow.busy.push_back(busy_between(*run, i, pipeline.stages[i].slots(), from, to));
+    flow.busy.push_back(busy_between(*run, pipeline, i, from, to));
 
   if (pipeline.samples) {
     const double epoch = std::ceil(static_cast<double>(*pipeline.samples) / counts.samples - 1e-9);

@@ -11,6 +11,9 @@ struct Flow {
   /// Units of the last stage per second once the queues have settled. The interval is that of the
   /// mean over ten parts of the run: of what is random in the file, not of what is wrong in it.
   Estimate<double> units_per_s;
+  /// Of the samples of a unit of the last stage, the share that is there when it begins: less than
+  /// all of them where a quorum goes on without the others.
+  double filled = 1;
   std::vector<double> busy;           ///< share of the threads of each stage that work or read
   std::optional<Seconds> epoch = {};  ///< from the start of the workers to the last unit
 };

@@ -29,7 +29,8 @@ struct Setting {
 double fixed_bound(const Pipeline& pipeline) {
   for (const Limit& limit : limits_of(pipeline))
     if (limit.kind == LimitKind::kBandwidth || limit.kind == LimitKind::kRequests ||
-        limit.kind == LimitKind::kStep)
+        limit.kind == LimitKind::kStep ||
+        (limit.kind == LimitKind::kLoop && pipeline.loop->rounds()))
       return limit.units_per_s;
   return 1e12;
 }
@@ -223,6 +224,25 @@ void add_changes(const Pipeline& before, Tuned& tuned) {
   }
 }
 
+/// Samples in flight beyond what the rate needs, as a share of it: times vary.
+constexpr double kSpareInFlight = 0.25;
+
+/// As many samples in flight as the other settings can work on. What rounds have is what is asked.
+void open_loop(Tuned& tuned) {
+  if (!tuned.pipeline.loop || tuned.pipeline.loop->rounds()) return;
+  Loop& loop = *tuned.pipeline.loop;
+  const std::vector<Limit> limits = limits_of(tuned.pipeline);
+  const auto other = std::find_if(limits.begin(), limits.end(),
+                                  [](const Limit& l) { return l.kind != LimitKind::kLoop; });
+  if (limits.front().kind != LimitKind::kLoop || other == limits.end()) return;
+  const double more = other->units_per_s / limits.front().units_per_s;
+  const double wanted =
+      std::ceil(static_cast<double>(loop.in_flight) * more * (1 + kSpareInFlight));
+  const auto to = static_cast<std::uint32_t>(std::min(wanted, 1e7));
+  tuned.changes.push_back({0, Knob::kInFlight, static_cast<std::uint32_t>(loop.in_flight), to});
+  loop.in_flight = to;
+}
+
 }  // namespace
 
 Result<Tuned> tune(const Pipeline& pipeline) {
@@ -239,7 +259,8 @@ Result<Tuned> tune(const Pipeline& pipeline) {
   if (!best) return forward(best);
   std::optional<std::size_t> kept;
   Bytes kept_bytes = Bytes::b(0);
-  for (std::size_t i = 0; i + 1 < pipeline.stages.size(); ++i) {
+  // In a loop what is used up comes back changed: there is no epoch to keep.
+  for (std::size_t i = 0; !pipeline.loop && i + 1 < pipeline.stages.size(); ++i) {
     const std::optional<Bytes> bytes = epoch_of(pipeline, i);
     if (!bytes || *bytes > memory) continue;
     const Pipeline rest = without_stages_up_to(pipeline, i);
@@ -260,6 +281,8 @@ Result<Tuned> tune(const Pipeline& pipeline) {
               .kept_bytes = kept_bytes,
               .limit = {LimitKind::kThreads, 0, 0}};
   add_changes(pipeline, tuned);
+  open_loop(tuned);
+  if (tuned.pipeline.loop) tuned.units_per_s = limits_of(tuned.pipeline).front().units_per_s;
   tuned.limit = limits_of(tuned.pipeline).front();
   return tuned;
 }

@@ -1,6 +1,6 @@
 // The knob settings with which a pipeline is fastest: workers and threads of each stage, and what
-// to keep in memory, by an integer program over the operational laws (limits.h). Of settings that
-// are equally fast, the one with the fewest workers and threads.
+// to keep in memory, and how much to have in flight, by an integer program over the operational
+// laws (limits.h). Of settings that are equally fast, the one with the fewest workers and threads.
 #pragma once
 
 #include <optional>
@@ -11,11 +11,11 @@
 
 namespace rehearse::input {
 
-enum class Knob : std::uint8_t { kWorkers, kThreads, kQueue };
-inline constexpr std::string_view kKnobNames[] = {"workers", "threads", "queue"};
+enum class Knob : std::uint8_t { kWorkers, kThreads, kQueue, kInFlight };
+inline constexpr std::string_view kKnobNames[] = {"workers", "threads", "queue", "in_flight"};
 
 struct Change {
-  std::size_t stage;
+  std::size_t stage;  ///< none of kInFlight
   Knob knob;
   std::uint32_t from, to;
 };

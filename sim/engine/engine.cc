@@ -56,6 +56,8 @@ class Loop final : public Injector, public Driven {
     timeline_.ops.assign(n, {Picoseconds(0), Picoseconds(0), std::nullopt});
     has_ended_.assign(n, 0);
     for (const Demand& d : graph.demands()) holds_ = holds_ || d.hold;
+    for (const graph::Server& s : graph.servers()) slotted_ = slotted_ || !s.slot_demands.empty();
+    if (slotted_) slot_of_.assign(n, 0);
   }
 
   Result<ProcessRun> run(std::span<Process* const> processes) {
@@ -112,6 +114,7 @@ class Loop final : public Injector, public Driven {
     need_.push_back(need);
     timeline_.ops.push_back({Picoseconds(0), Picoseconds(0), std::nullopt});
     has_ended_.push_back(0);
+    if (slotted_) slot_of_.push_back(0);
     added_.ops.push_back({op, std::vector<OpId>(after.begin(), after.end())});
     added_.successors.emplace_back();
     added_.watchers.push_back({adding_});
@@ -214,6 +217,7 @@ class Loop final : public Injector, public Driven {
     if (Queue* queue = servers_.queue_of(demand_id(op))) {
       queue->waiting.ended(demand(op));
       queue->freed_by = op;
+      if (slotted_ && has_slots(*queue)) queue->free.push(slot_of_[op.index()]);
       const Picoseconds turnaround = graph_.servers()[queue->server.index()].turnaround;
       if (turnaround > Picoseconds(0)) {
         events_.push(later(now_, turnaround), EventKind::kSlotFrees, servers_.number_of(*queue));
@@ -261,6 +265,10 @@ class Loop final : public Injector, public Driven {
       const std::optional<OpId> op = queue.waiting.pop();
       if (!op) return;
       --queue.free_slots;
+      if (slotted_ && has_slots(queue)) {
+        slot_of_[op->index()] = queue.free.top();
+        queue.free.pop();
+      }
       if (timeline_[*op].start < now_ && queue.freed_by) timeline_[*op].cause = queue.freed_by;
       start(*op, now_);
     }
@@ -273,7 +281,19 @@ class Loop final : public Injector, public Driven {
       messages_.take_part(op, next_);
       return follow();
     }
-    begin_flow({false, op.index()}, demand_id(op), work(op));
+    begin_flow({false, op.index()}, flow_demand(op), work(op));
+  }
+
+  bool has_slots(const Queue& queue) const {
+    return !graph_.servers()[queue.server.index()].slot_demands.empty();
+  }
+  /// That of its slot, where slots have one.
+  DemandId flow_demand(OpId op) const {
+    if (slotted_)
+      if (const auto& server = demand(op).server)
+        if (const graph::Server& s = graph_.servers()[server->index()]; !s.slot_demands.empty())
+          return s.slot_demands[slot_of_[op.index()]];
+    return demand_id(op);
   }
 
   void begin_flow(FlowTag flow, DemandId demand, double work) {
@@ -401,7 +421,9 @@ class Loop final : public Injector, public Driven {
   Picoseconds now_{0};
   EventQueue events_;
 
-  bool holds_ = false;  // some demand does
+  bool holds_ = false;                  // some demand does
+  bool slotted_ = false;                // the slots of some server have demands
+  std::vector<std::uint32_t> slot_of_;  // of each op that is served there
   Servers servers_;
 
   const bool first_come_;

@@ -15,6 +15,8 @@ std::vector<char> with_unknown_ends(const Graph& graph) {
   for (const graph::Transfer& transfer : graph.transfers())
     for (const OpId op : transfer.members)
       if (const auto& server = graph.demand(op).server) unknown[server->index()] = 1;
+  for (std::size_t i = 0; i < unknown.size(); ++i)
+    if (!graph.servers()[i].slot_demands.empty()) unknown[i] = 1;
   return unknown;
 }
 
@@ -39,6 +41,8 @@ Servers::Servers(const Graph& graph) {
                          .waiting = Waiting(s.policy),
                          .free_slots = s.slots,
                          .freed_by = {}});
+      for (std::uint32_t slot = 0; slot < s.slot_demands.size(); ++slot)
+        queues_.back().free.push(slot);
     }
   }
   bool leases = false;

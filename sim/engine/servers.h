@@ -2,7 +2,9 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <optional>
+#include <queue>
 #include <vector>
 
 #include "sim/engine/waiting.h"
@@ -24,6 +26,8 @@ struct Queue {
   std::uint32_t free_slots;
   bool grant_scheduled = false;
   std::optional<OpId> freed_by;
+  /// Of a server whose slots have demands: those that are free, the first on top.
+  std::priority_queue<std::uint32_t, std::vector<std::uint32_t>, std::greater<>> free = {};
 };
 
 /// Where an op with a given demand has to ask, looked up for every op that runs.

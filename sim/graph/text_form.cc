@@ -49,8 +49,13 @@ Status parse_server(LineReader& line, GraphBuilder& builder) {
       const auto time = line.time("turnaround");
       if (!time) return forward(time);
       server.turnaround = *time;
+    } else if (word == "slot") {
+      const auto id = line.id<DemandId>("a demand");
+      if (!id) return forward(id);
+      server.slot_demands.push_back(*id);
     } else {
-      return line.error(fmt::format("unknown word '{}'", word), "slots, policy or turnaround");
+      return line.error(fmt::format("unknown word '{}'", word),
+                        "slots, policy, turnaround or slot");
     }
   }
   builder.add(server);
@@ -195,8 +200,10 @@ std::string to_text(const Graph& graph) {
   print("{}\n", kHeader);
   for (std::size_t i = 0; i < graph.servers().size(); ++i) {
     const Server& s = graph.servers()[i];
-    print("server {} {} slots {} policy {} turnaround {}ps\n", i, quoted(names[s.name]), s.slots,
+    print("server {} {} slots {} policy {} turnaround {}ps", i, quoted(names[s.name]), s.slots,
           kPolicies[static_cast<std::size_t>(s.policy)], s.turnaround.count());
+    for (const DemandId d : s.slot_demands) print(" slot {}", d.index());
+    print("\n");
   }
   for (std::size_t i = 0; i < graph.capacities().size(); ++i) {
     const Capacity& c = graph.capacities()[i];

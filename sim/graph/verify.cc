@@ -90,6 +90,22 @@ Status verify_shares(const Graph& graph, const Demand& d) {
   return {};
 }
 
+Status verify_slots(const Graph& graph, const Server& s) {
+  if (s.slots == 0 || s.turnaround < Picoseconds(0))
+    return fail(fmt::format("server '{}' has {} slots and a turnaround of {} ps",
+                            graph.names()[s.name], s.slots, s.turnaround.count()),
+                "at least one slot and no negative time");
+  if (s.slot_demands.empty()) return {};
+  bool right = s.slot_demands.size() == s.slots && s.turnaround == Picoseconds(0);
+  for (const DemandId d : s.slot_demands)
+    right = right && d.index() < graph.demands().size() &&
+            !graph.demands()[d.index()].capacities.empty();
+  if (right) return {};
+  return fail(fmt::format("server '{}' has {} slots and demands of {}", graph.names()[s.name],
+                          s.slots, s.slot_demands.size()),
+              "a demand with capacities for each slot, and no turnaround");
+}
+
 }  // namespace
 
 std::vector<OpId> topological_order(const Graph& graph) {
@@ -106,10 +122,7 @@ std::vector<OpId> topological_order(const Graph& graph) {
 
 Status verify(const Graph& graph) {
   for (const Server& s : graph.servers())
-    if (s.slots == 0 || s.turnaround < Picoseconds(0))
-      return fail(fmt::format("server '{}' has {} slots and a turnaround of {} ps",
-                              graph.names()[s.name], s.slots, s.turnaround.count()),
-                  "at least one slot and no negative time");
+    if (Status ok = verify_slots(graph, s); !ok) return ok;
   for (const Capacity& c : graph.capacities()) {
     bool right = std::isfinite(c.rate) && c.rate >= 0;
     Picoseconds last(0);
@@ -157,7 +170,9 @@ Status verify(const Graph& graph) {
     if (!std::isfinite(work) || work < 0)
       return fail(fmt::format("{} has work {}", describe(graph, op), work),
                   "a finite amount that is not negative");
-    if (work > 0 && graph.demand(op).capacities.empty())
+    const auto& server = graph.demand(op).server;
+    const bool of_slot = server && !graph.servers()[server->index()].slot_demands.empty();
+    if (work > 0 && !of_slot && graph.demand(op).capacities.empty())
       return fail(describe(graph, op) + " has work but no capacity to carry it");
     for (const OpId to : graph.successors(op)) {
       if (last_source[to.index()] == op)

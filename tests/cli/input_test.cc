@@ -1,4 +1,6 @@
 // input: the example, its JSON, and what is wrong with a file.
+#include <algorithm>
+
 #include <catch2/catch.hpp>
 #include <fmt/core.h>
 
@@ -58,6 +60,38 @@ TEST_CASE("input: advice removes the bottleneck, and says so where it cannot") {
   CHECK(bound.code == 0);
   CHECK_THAT(bound.out, Contains("no setting of workers and threads makes it faster") &&
                             Contains("bottleneck: accelerator"));
+}
+
+TEST_CASE("input: a loop that bounds the rate is named, with how much more would do") {
+  const std::string file =
+      test::write_scratch("loop.yaml",
+                          "loop: {in_flight: 4}\n"
+                          "stages: [{name: step, workers: 16, time: 9 ms, ordered: false}, {name: "
+                          "take, batch: 4, time: 1 ms, most: {workers: 1}}]\n")
+          .string();
+  const Json json = analysed(file);
+  CHECK(json["bottleneck"] == "samples in flight");
+  CHECK(json["rate"]["value"] == Approx(400).epsilon(0.01));
+  const Json& advice = json["advice"];
+  const auto more = std::find_if(advice.begin(), advice.end(),
+                                 [](const Json& one) { return one["setting"] == "in_flight"; });
+  REQUIRE(more != advice.end());
+  CHECK((*more)["from"] == 4);
+  CHECK((*more)["to"] > 16);
+  CHECK(json["tuned"]["rate"]["value"] > 1500);
+  CHECK_THAT(test::rehearse({"input", file}).out,
+             Contains("bottleneck: samples in flight") && Contains("in_flight from 4 to"));
+}
+
+TEST_CASE("input: the environment pools of the examples run as fast as their machines did") {
+  // Frames a second, four a step, of asynchronous pools with as many threads as cores: fitted.
+  const std::vector<std::pair<std::string, double>> machines = {
+      {"laptop", 48'400}, {"workstation", 189'000}, {"tpu_vm", 352'000}, {"dgx", 818'000}};
+  for (const auto& [name, frames] : machines) {
+    INFO(name);
+    const Json json = analysed("examples/pipelines/envpool_" + name + ".yaml");
+    CHECK(4 * json["rate"]["value"].get<double>() == Approx(frames).epsilon(0.03));
+  }
 }
 
 TEST_CASE("input: advice that takes too long to simulate is what the law allows") {

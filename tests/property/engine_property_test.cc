@@ -70,6 +70,20 @@ TEST_CASE("the engine agrees with the naive one on devices that groups share") {
   });
 }
 
+TEST_CASE("the engine agrees with the naive one on slots with capacities of their own") {
+  for_seeds(800, [](std::uint64_t seed) {
+    const Graph graph =
+        random_graph(seed, {.max_ops = 20, .instant_ops = false, .slot_demands = true});
+    const Timeline fast = run(graph), naive = test::naive_run(graph);
+    for (std::size_t i = 0; i < graph.size(); ++i) {
+      INFO("op " << i);
+      const auto slack = static_cast<std::int64_t>(graph.size());
+      REQUIRE(std::abs(fast.ops[i].start.count() - naive.ops[i].start.count()) <= slack);
+      REQUIRE(std::abs(fast.ops[i].end.count() - naive.ops[i].end.count()) <= slack);
+    }
+  });
+}
+
 TEST_CASE("the engine agrees with the naive one on transfers") {
   for_seeds(1500, [](std::uint64_t seed) {
     const Graph graph = random_graph(seed, {.max_ops = 15, .instant_ops = false, .transfers = 3});
@@ -222,7 +236,7 @@ TEST_CASE("an op may end later by its slack, and no more, without moving the end
 
 TEST_CASE("the text form is lossless on random graphs") {
   for_seeds(300, [](std::uint64_t seed) {
-    const Graph graph = random_graph(seed);
+    const Graph graph = random_graph(seed, {.slot_demands = seed % 2 == 0});
     const std::string text = to_text(graph);
     const Result<Graph> again = parse_graph(text, "again");
     REQUIRE(again);

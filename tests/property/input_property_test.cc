@@ -256,7 +256,7 @@ TEST_CASE("input: a line of single workers keeps to its recursion, to the picose
       p.stages.push_back(std::move(s));
     }
     graph::GraphBuilder builder;
-    const Lowered lowered = lower(p, kUnits, Start::kTogether, builder);
+    const Lowered lowered = lower(p, kUnits, Start::kTogether, builder).value();
     const Result<graph::Graph> graph = std::move(builder).build();
     REQUIRE(graph);
     const Result<graph::Timeline> timeline = engine::run(*graph);

@@ -31,6 +31,7 @@ struct Running {
   std::uint32_t ended_before = 0;  // predecessors that have ended
   std::uint64_t asked = 0;         // order of asking for the server
   double latency_ends = 0;         // ps
+  std::size_t slot = 0;            // of its server
   Flow flow;
   double start = 0;
   double end = 0;
@@ -82,6 +83,13 @@ class NaiveRun {
  private:
   const Demand& demand(std::size_t op) const { return g_.demand(OpId(op)); }
 
+  const Demand& flow_demand(std::size_t op) const {
+    if (const auto server = demand(op).server)
+      if (const Server& s = g_.servers()[server->index()]; !s.slot_demands.empty())
+        return g_.demands()[s.slot_demands[ops_[op].slot].index()];
+    return demand(op);
+  }
+
   void begin(std::size_t i) {
     ops_[i].start = now_;
     ops_[i].state = State::kLatency;
@@ -94,10 +102,8 @@ class NaiveRun {
     ops_[i].end = now_;
     ++ended_;
     if (const auto s = demand(i).server) {
-      auto& slots = slot_free_[s->index()];
-      const auto busy =
-          std::find(slots.begin(), slots.end(), std::numeric_limits<double>::infinity());
-      *busy = now_ + static_cast<double>(g_.servers()[s->index()].turnaround.count());
+      slot_free_[s->index()][ops_[i].slot] =
+          now_ + static_cast<double>(g_.servers()[s->index()].turnaround.count());
     }
     for (const OpId to : g_.successors(OpId(i))) ++ops_[to.index()].ended_before;
   }
@@ -116,7 +122,7 @@ class NaiveRun {
       if (op.state == State::kLatency && op.latency_ends <= now_) {
         any = true;
         op.state = is_member(i) ? State::kTakesPart : State::kFlowing;
-        if (op.state == State::kFlowing) op.flow = {&demand(i), work};
+        if (op.state == State::kFlowing) op.flow = {&flow_demand(i), work};
       }
       if (op.state == State::kFlowing && op.flow.done(work)) {
         any = true;
@@ -211,6 +217,7 @@ class NaiveRun {
         }
         if (!next) continue;
         slot = std::numeric_limits<double>::infinity();
+        ops_[*next].slot = static_cast<std::size_t>(&slot - slot_free_[s].data());
         begin(*next);
         any = true;
       }

@@ -18,6 +18,7 @@ struct RandomGraphOptions {
   bool first_m = true;          ///< some ops wait for the first m
   bool instant_ops = true;      ///< some ops take no time
   bool flow_priorities = true;  ///< some flows go before others
+  bool slot_demands = false;    ///< the slots of some servers have capacities of their own
   bool shared_device = false;   ///< ops with work take shares of the links, and turns at some
   int transfers = 0;            ///< at most so many, whose messages share the links with ops; links
                                 ///< then change over time and some flows are capped
@@ -60,6 +61,20 @@ inline graph::Graph random_graph(std::uint64_t seed, const RandomGraphOptions& o
       if (pick(0, 1)) path.push_back(c);
     return path;
   };
+  std::vector<char> of_slots(static_cast<std::size_t>(servers), 0);
+  if (options.slot_demands && links > 0)
+    for (int i = 0; i < servers; ++i) {
+      if (pick(0, 2) == 0) continue;
+      of_slots[static_cast<std::size_t>(i)] = 1;
+      Server s{.name = builder.intern("bound"), .slots = static_cast<std::uint32_t>(pick(1, 4))};
+      for (std::uint32_t slot = 0; slot < s.slots; ++slot)
+        s.slot_demands.push_back(
+            builder.add(Demand{.capacities = {link[static_cast<std::size_t>(pick(0, links - 1))]},
+                               .weight = static_cast<double>(pick(1, 3)),
+                               .rate_cap = pick(1, 40) * 1e10}));
+      server[static_cast<std::size_t>(i)] = builder.add(std::move(s));
+    }
+
   // A transfer among ops that end before any op added later begins. Each member is followed by a
   // delay of its own: messages end both their members at one instant, and which of them asks first
   // for a server is a matter of taste.
@@ -144,6 +159,8 @@ inline graph::Graph random_graph(std::uint64_t seed, const RandomGraphOptions& o
           demand.takes.push_back(0.05 * pick(1, 40));
       }
     }
+    if (s >= 0 && of_slots[static_cast<std::size_t>(s)] && pick(0, 3) > 0)
+      work = pick(1, 4'000'000);
     const bool carries = work > 0;
     if (!carries) {
       demand.capacities.clear();

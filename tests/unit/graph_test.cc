@@ -118,6 +118,16 @@ TEST_CASE("verify names what breaks an invariant") {
       CHECK(c.build_error().find("turns of 0 ps") != std::string::npos);
     }
   }
+  SECTION("slots whose demands carry nothing") {
+    for (const std::uint32_t slots : {1U, 2U}) {
+      Chain c;
+      const CapacityId core = c.builder.add(Capacity{.name = c.name, .rate = 1});
+      const DemandId through = c.builder.add(Demand{.capacities = {core}});
+      const DemandId other = slots == 1 ? DemandId(0) : through;
+      c.builder.add(Server{.name = c.name, .slots = slots, .slot_demands = {other}});
+      CHECK(c.build_error().find("a demand with capacities for each slot") != std::string::npos);
+    }
+  }
   SECTION("a server without slots") {
     Chain c;
     c.builder.add(Server{.name = c.name, .slots = 0});
@@ -128,6 +138,7 @@ TEST_CASE("verify names what breaks an invariant") {
 constexpr const char* kEverything = R"(rehearse-graph 1
 server 0 "gpu 0 stream 7" slots 1 policy fifo turnaround 1200ps
 server 1 "worker \"pool\"" slots 4 policy priority turnaround 0ps
+server 2 "threads" slots 2 policy fifo turnaround 0ps slot 4 slot 5
 capacity 0 "nvlink" 450000000000
 capacity 1 "nic" 25000000000 at 5000000ps 12500000000 at 9000000ps 0
 capacity 2 "turn" 8 at 5ps 4 turns 2000000ps 100ps

@@ -1,0 +1,57 @@
+// Ends: of things that go on beside each other (takes of a stage, threads of a worker, places of a
+// queue), what waits until so many of them have ended, whichever they are.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "sim/graph/graph.h"
+
+namespace rehearse::input {
+
+/// Rounds of all in hand that one of them may outlast; of exponential times, one in four hundred
+/// is longer.
+constexpr std::uint32_t kReach = 6;
+
+class Ends {
+ public:
+  /// In the order in which they begin.
+  void add(OpId end) { ends_.push_back(end); }
+  std::size_t size() const { return ends_.size(); }
+  OpId last() const { return ends_.back(); }
+
+  /// Which of them may be among the first that end: those before `from` are, those from `to` on
+  /// are not.
+  struct Reach {
+    std::size_t from, to;
+  };
+  /// Appends to `after` what has ended when `count` have.
+  /// REQUIRES: from < count <= to <= size().
+  void wait_for(std::size_t count, Reach reach, graph::GraphBuilder& builder, NameId name,
+                std::vector<OpId>& after);
+
+ private:
+  /// That all before `from` have ended.
+  void cover(std::size_t from, graph::GraphBuilder& builder, NameId name);
+
+  std::vector<OpId> ends_;
+  std::size_t covered_ = 0;  // so many, by `older_`
+  std::optional<OpId> older_;
+};
+
+/// Things of which at most so many are in hand at once.
+class InHand {
+ public:
+  explicit InHand(std::uint32_t most) : most_(most) {}
+
+  void ended(OpId op) { ends_.add(op); }
+  /// What the next one waits for: that all but `most - 1` of those before have ended.
+  void before_next(graph::GraphBuilder& builder, NameId name, std::vector<OpId>& after);
+
+ private:
+  std::uint32_t most_;
+  Ends ends_;
+};
+
+}  // namespace rehearse::input
