@@ -8,6 +8,7 @@
 #include <fmt/core.h>
 
 #include "models/input/limits.h"
+#include "models/input/feed.h"
 #include "models/input/lower.h"
 #include "profiler/replay/compare.h"
 #include "profiler/replay/takes.h"
@@ -75,22 +76,24 @@ struct Asked {
 
 /// Takes of `each` units, in order; a unit that two takes share leaves the queue with the first of
 /// them.
-void put_in_front(const input::Pipeline& pipeline, double each, const std::vector<Asked>& takes,
-                  GraphBuilder& builder) {
+Status put_in_front(const input::Pipeline& pipeline, double each, const std::vector<Asked>& takes,
+                    GraphBuilder& builder) {
   const auto units_before = [&](std::size_t take) {
     return static_cast<std::size_t>(std::ceil(static_cast<double>(take) * each - 1e-9));
   };
   std::vector<OpId> asked;
   for (std::size_t k = 0; k < takes.size(); ++k) asked.resize(units_before(k + 1), takes[k].ask);
-  const input::Lowered lowered =
+  const Result<input::Lowered> lowered =
       input::lower(pipeline, asked.size(), input::Start::kSpread, builder, asked);
+  if (!lowered) return forward(lowered);
   // Takes of one round are one op, and units that end together as well.
   std::set<std::pair<std::size_t, std::size_t>> waits;
   for (std::size_t k = 0; k < takes.size(); ++k)
     for (auto u = static_cast<std::size_t>(std::floor(static_cast<double>(k) * each + 1e-9));
          u < units_before(k + 1); ++u)
-      waits.emplace(lowered.units[u].index(), takes[k].wait.index());
+      waits.emplace(lowered->units[u].index(), takes[k].wait.index());
   for (const auto& [unit, take] : waits) builder.add_edge(OpId(unit), OpId(take));
+  return {};
 }
 
 }  // namespace
@@ -100,6 +103,7 @@ Result<FedGraph> feed_recording(const std::vector<replay::Recording>& recordings
                                 std::optional<std::uint32_t> batch) {
   input::Pipeline pipeline = given;
   pipeline.step.reset();  // the recording is what takes the samples
+  if (Status ok = input::gives_all_samples(pipeline); !ok) return forward(ok);
   const input::Counts counts = input::counts_of(pipeline);
   if (!batch && counts.samples <= 1)
     return fail("the pipeline forms no batches, and the recording does not say how large its are",
@@ -173,7 +177,7 @@ Result<FedGraph> feed_recording(const std::vector<replay::Recording>& recordings
       if (std::find(ranks.begin(), ranks.end(), take.rank) != ranks.end())
         of_host.push_back({take.ask, take.wait});
     pipeline.seed = given.seed + number++;
-    put_in_front(pipeline, each, of_host, builder);
+    if (Status ok = put_in_front(pipeline, each, of_host, builder); !ok) return forward(ok);
   }
   Result<graph::Graph> built = std::move(builder).build();
   if (!built) return forward(built);

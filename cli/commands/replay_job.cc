@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <span>
 
-#include <CLI/CLI.hpp>
 #include <fmt/core.h>
 
 #include "cli/output/perfetto.h"
@@ -52,28 +51,6 @@ Status keep_ranks(trace::Trace& trace, const std::vector<std::uint32_t>& wanted)
 }
 
 }  // namespace
-
-void add_input_options(CLI::App& command, ReplayRequest& request) {
-  command.add_option("INPUT", request.inputs, "recordings of one job: files, or a folder of them")
-      ->type_name("FILE")
-      ->required();
-  command.add_option("--ranks", request.ranks, "these ranks only (default: all)")
-      ->delimiter(',')
-      ->type_name("N,...")
-      ->allow_extra_args(false);
-}
-
-void add_replay_options(CLI::App& command, ReplayRequest& request) {
-  add_input_options(command, request);
-  command.add_flag("--residuals", request.lower.residuals, "keep the delays that no rule explains");
-  command
-      .add_option("--perfetto", request.perfetto,
-                  "write recorded and simulated timelines for ui.perfetto.dev")
-      ->type_name("FILE");
-  command
-      .add_option("--report", request.report, "write what was found as one HTML page to look at")
-      ->type_name("FILE");
-}
 
 Result<InputTrace> load_trace(const ReplayRequest& request, const Globals& globals,
                               bool timings_suffice) {

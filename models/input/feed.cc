@@ -20,16 +20,20 @@ constexpr double kRounding = 1e-6;
 
 }  // namespace
 
+Status gives_all_samples(const Pipeline& pipeline) {
+  if (!pipeline.loop || !pipeline.loop->rounds()) return {};
+  return fail(fmt::format("samples that are {} are none for a job, which takes all",
+                          kLateNames[static_cast<int>(pipeline.loop->late)]),
+              "late: kept");
+}
+
 Result<double> slowdown(const Pipeline& pipeline, const Work& work) {
   REHEARSE_CHECK(work.units > 0 && work.time > Seconds::s(0));
   Pipeline fed = pipeline;
   fed.step.reset();
   fed.samples.reset();  // no epoch is asked for
   if (limits_of(fed).empty()) return 1.0;
-  if (fed.loop && fed.loop->rounds())
-    return fail(fmt::format("samples that are {} are none for a job, which takes all",
-                            kLateNames[static_cast<int>(fed.loop->late)]),
-                "late: kept");
+  if (Status ok = gives_all_samples(fed); !ok) return forward(ok);
   // The accelerator reads from a source of its own, which takes the time of its work: no core, no
   // link that others share.
   const double units = std::ceil(work.units / std::ceil(work.units / kMostUnits) - 1e-9);

@@ -27,10 +27,6 @@ namespace {
 namespace fs = std::filesystem;
 using namespace trace;
 
-bool is_execution_trace(const Rank& rank) {
-  return !rank.info.timed && rank.info.format == "execution_trace";
-}
-
 // --- reading
 
 /// Gives rows of names of one pool the names of another.

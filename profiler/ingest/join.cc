@@ -22,10 +22,6 @@ struct Match {
   Row timed;
 };
 
-bool is_execution_trace(const Rank& rank) {
-  return !rank.info.timed && rank.info.format == "execution_trace";
-}
-
 bool can_match(const HostOp& op) {
   return op.kind == HostKind::kOperator || op.kind == HostKind::kAnnotation;
 }

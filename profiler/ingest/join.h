@@ -5,6 +5,11 @@
 
 namespace rehearse::ingest {
 
+/// Whether the rank knows its operators, but not their times.
+inline bool is_execution_trace(const trace::Rank& rank) {
+  return !rank.info.timed && rank.info.format == "execution_trace";
+}
+
 /// Merges every execution trace of the trace that belongs to a timed rank into that rank, and
 /// removes it. It belongs to the rank with the same number; else to the only one of the same
 /// process; else to the one with the number in its file name; else to the only one that is left.

@@ -20,6 +20,9 @@
 
 namespace rehearse::engine {
 
+/// Seconds; beyond it a time does not fit (time.h).
+inline constexpr double kForever = 9e6;
+
 /// How capacities are divided among what flows through them; division.h has the laws.
 enum class Division : std::uint8_t {
   kFair,       ///< max-min fair, with weights and priorities

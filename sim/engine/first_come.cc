@@ -5,7 +5,6 @@
 namespace rehearse::engine {
 namespace {
 
-constexpr double kForever = 9e6;  // seconds; beyond it a time does not fit (time.h)
 
 }  // namespace
 

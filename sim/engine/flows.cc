@@ -15,7 +15,6 @@ using graph::RateChange;
 
 namespace {
 
-constexpr double kForever = 9e6;  // seconds; beyond it a time does not fit (time.h)
 
 }  // namespace
 

@@ -227,7 +227,7 @@ TEST_CASE("input: what is not worked on runs no further ahead than there is room
     s.time.mean = Seconds::ms(10);
     const Pipeline p{.stages = {s}};
     graph::GraphBuilder builder;
-    const Lowered lowered = lower(p, 4000, Start::kTogether, builder);
+    const Lowered lowered = lower(p, 4000, Start::kTogether, builder).value();
     const Result<graph::Graph> graph = std::move(builder).build();
     REQUIRE(graph);
     const Result<graph::Timeline> timeline = engine::run(*graph);

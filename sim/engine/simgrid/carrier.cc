@@ -16,7 +16,6 @@ using graph::RateChange;
 namespace {
 
 constexpr std::uint32_t kMostPieces = 16;
-constexpr double kForever = 9e6;     // seconds; beyond it a time does not fit (time.h)
 constexpr double kMostUnits = 50;    // as a power of two: a double holds 2^53 whole numbers
 constexpr double kUntilItRises = 1;  // rate of a link that starts at zero: nothing uses it then
 
