@@ -166,10 +166,10 @@ Json option_json(const Recommended& r, const Option& o) {
     const Estimate<Seconds>& step = o.evaluation->job.step;
     const double samples = r.job.samples_per_step(o.evaluation->detail);
     json["step_time"] = json_predicted(step);
-    json["throughput"] = json_predicted(
-        Estimate<double>{samples / step.value.s(), samples / step.high.s(),
-                         samples / std::max(step.low.s(), 1e-12), step.provenance},
-        "1/s");
+    json["throughput"] =
+        json_predicted(Estimate<double>{samples / step.value.s(), samples / step.high.s(),
+                                        samples / std::max(step.low.s(), 1e-12), step.provenance},
+                       "1/s");
     json["memory_per_device"] = memory_json(r.job.memory(o.evaluation->detail));
     Json stalls = Json::object();
     const auto add = [&](const char* name, const std::optional<Seconds>& time) {

@@ -7,8 +7,8 @@
 
 #include <fmt/core.h>
 
-#include "models/input/limits.h"
 #include "models/input/feed.h"
+#include "models/input/limits.h"
 #include "models/input/lower.h"
 #include "profiler/replay/compare.h"
 #include "profiler/replay/takes.h"

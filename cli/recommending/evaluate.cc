@@ -231,15 +231,15 @@ Result<cost::Evaluation> JobOnOffers::evaluate(const cost::Offer& offer) const {
       if (Status ok = add_input_stalls(**input, cluster, step, stalls); !ok) return forward(ok);
     }
     const step::Spec& of_plan = spec((*plan)->detail);
-    return cost::Evaluation{.job = {step.time, (*plan)->steps,
-                                    Bytes::b(of_plan.workload.parameters() *
-                                             bytes_per_parameter(of_plan.training.optimizer)),
-                                    *input ? requests_of_step(step.layout, cluster, **input)
-                                           : Usd::usd(0)},
-                            .plan = plan_words(of_plan.training, of_plan.plan),
-                            .devices = devices_of(cluster, step),
-                            .stalls = std::move(stalls),
-                            .detail = (*plan)->detail};
+    return cost::Evaluation{
+        .job = {step.time, (*plan)->steps,
+                Bytes::b(of_plan.workload.parameters() *
+                         bytes_per_parameter(of_plan.training.optimizer)),
+                *input ? requests_of_step(step.layout, cluster, **input) : Usd::usd(0)},
+        .plan = plan_words(of_plan.training, of_plan.plan),
+        .devices = devices_of(cluster, step),
+        .stalls = std::move(stalls),
+        .detail = (*plan)->detail};
   };
   // Of hosts their cores alone, and only where they prepare samples.
   const std::uint32_t cores = job_.input ? offer.instance->vcpus.value_or(0) : 0;

@@ -141,7 +141,8 @@ Result<const FeedValues::TunedPipe*> FeedValues::tuned(const FeedTemplate& feed,
   if (!tuned) return first_of(feed, tuned.error());
   const Result<input::Flow> flow = input::simulate(tuned->pipeline);
   if (!flow) return first_of(feed, flow.error());
-  return &tuned_.emplace(feed.name, TunedPipe{tuned->units_per_s, flow->units_per_s, flow->filled}).first->second;
+  return &tuned_.emplace(feed.name, TunedPipe{tuned->units_per_s, flow->units_per_s, flow->filled})
+              .first->second;
 }
 
 Result<const FeedValues::Cached*> FeedValues::cached(const FeedTemplate& feed) {

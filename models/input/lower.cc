@@ -305,15 +305,17 @@ class Network {
     const std::uint64_t space = room_behind(stages_, i) - (awaited ? 1 : 0);
     if (unit < space) return true;
     const std::uint64_t used = unit - space;
-    // Takes that are not worked on end before their neighbours, and would lend them their places.
-    const auto in_turn_where_unlike = [&](std::size_t stage) -> const std::vector<OpId>& {
-      const bool alike = stages_[stage].visits == std::floor(stages_[stage].visits);
-      return alike ? (stage == last_ ? given(stage) : ended_[stage]) : in_order_[stage];
-    };
-    // What nothing takes from the last stage is used up as soon as it is there.
+    // What nothing takes from the last stage is used up as soon as it is there. Takes that are not
+    // worked on end before their neighbours, and would lend them their places.
+    const std::size_t user_stage = last ? i : i + 1;
     const bool stepped = last && accelerator_;
-    const std::vector<OpId>& users = stepped ? steps_ : in_turn_where_unlike(last ? i : i + 1);
-    const std::uint64_t user = stepped ? used : used / (last ? stages_[i].split : stages_[i + 1].batch);
+    const bool alike = stages_[user_stage].visits == std::floor(stages_[user_stage].visits);
+    const std::vector<OpId>& users = stepped ? steps_
+                                     : alike ? (last ? given(i) : ended_[user_stage])
+                                             : in_order_[user_stage];
+    const std::uint64_t user = stepped ? used
+                               : last  ? used / stages_[i].split
+                                       : used / stages_[user_stage].batch;
     if (user >= users.size()) return false;
     if (awaited) after_.push_back(asked_[used]);
     after_.push_back(users[user]);

@@ -177,12 +177,16 @@ TEST_CASE(
   Job job;
   job.fill(2);
   std::size_t runs = 2, killed = 0;
-  for (int k = 2; k < 10; ++k) {
+  // Ever earlier after one that came too late, ever later after one that was hit.
+  double wait_ms = 12;
+  for (int k = 2; k < 14; ++k) {
     test::RunningRehearse running({"check", "--history", job.store, "--candidate",
                                    job.record(10000, k), "--accept", "--name", "killed"});
-    std::this_thread::sleep_for(std::chrono::milliseconds(3 * k));
+    std::this_thread::sleep_for(std::chrono::duration<double, std::milli>(wait_ms));
     running.signal(SIGKILL);
-    killed += running.wait().code == 128 + SIGKILL;
+    const bool hit = running.wait().code == 128 + SIGKILL;
+    killed += hit;
+    wait_ms *= hit ? 1.4 : 0.5;
     const Json after = job.json(job.record(10001, 4), 0);
     const auto now = after["store"]["runs"].get<std::size_t>();
     CHECK(now >= runs);

@@ -120,7 +120,7 @@ TEST_CASE("store: the worked example of prefetching gives what it states") {
   CHECK(checked == 4);
 }
 
-TEST_CASE("store: runs lie in order, anywhere; of one key they are uniform draws") {
+TEST_CASE("store: runs lie in order, anywhere, and of one key they are uniform draws") {
   const Shape shape{.keys = 50, .batch = 20, .batches = 2000, .seed = 4};
   for (const bool backward : {false, true}) {
     const KeyStream stream = runs(shape, 5, backward);

@@ -67,7 +67,7 @@ TEST_CASE("what is no result of validate is refused as a baseline") {
     const auto read = read_baseline(file);
     REQUIRE_FALSE(read);
     CHECK(to_string(read.error()) ==
-          file + ": " + says + "; expected what 'rehearse validate --format json' wrote");
+          file + ": " + says + "; what 'rehearse validate --format json' wrote");
   };
   refused("suite,rows\n", "is no JSON");
   refused("{\"command\": \"study\"}", "is no result of validate");
