@@ -1,10 +1,10 @@
 // What a check found, one thing at a time: what every kind of report is made of.
 #pragma once
 
-#include <algorithm>
 #include <string>
 #include <vector>
 
+#include "cli/output/table.h"
 #include "profiler/compare/judge.h"
 
 namespace rehearse::cli {
@@ -33,10 +33,7 @@ struct CheckFindings {
   /// Names of ops, of files and of runs are others' text: no control character of theirs reaches a
   /// terminal or a report.
   static CheckFinding on_one_line(CheckFinding finding) {
-    for (std::string* text : {&finding.name, &finding.message})
-      std::replace_if(
-          text->begin(), text->end(),
-          [](char c) { return static_cast<unsigned char>(c) < ' ' || c == '\x7f'; }, ' ');
+    for (std::string* text : {&finding.name, &finding.message}) *text = printable(std::move(*text));
     return finding;
   }
 };

@@ -63,9 +63,8 @@ class Judge {
     Judged judged{.limit = limit, .verdict = verdict, .effect = std::nullopt};
     if (effect.error > 0) judged.effect = effect;
     if (!told) {
-      judged.steps_needed =
-          compare::steps_needed(effect, limit.rise.value_or(2 * std::abs(effect.change)),
-                                gate_.input.effect.between_runs, wrong);
+      judged.steps_needed = compare::steps_needed(
+          effect, limit.rise.value_or(2 * std::abs(effect.change)), gate_.input.effect, wrong);
       message += needed_text(judged, gate_.input);
     }
     gate_.findings.add(

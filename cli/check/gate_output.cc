@@ -89,8 +89,10 @@ Table op_table(const Gate& gate, Shown shown) {
 std::string run_line(const char* what, const compare::Run& run) {
   std::string devices;
   for (const std::string& name : run.devices) devices += ", " + name;
-  return fmt::format("{:<9} {}: {}, {} (from {}){}\n", what, run.source, counted(run.ranks, "rank"),
-                     counted(run.steps(), "whole step"), run.steps_from, devices);
+  return printable(fmt::format("{:<9} {}: {}, {} (from {}){}", what, run.source,
+                               counted(run.ranks, "rank"), counted(run.steps(), "whole step"),
+                               run.steps_from, devices)) +
+         "\n";
 }
 
 /// "1.20 USD an epoch, now 1.26 USD (+5.0 %)"
@@ -221,7 +223,9 @@ std::string markdown_text(std::string_view text) {
       safe += ' ';
     else
       safe += c;
-    if (c == '@' || text.substr(i).starts_with("://")) safe += kSpace;
+    if (c == '@' || c == '#' || text.substr(i).starts_with("://") ||
+        text.substr(i).starts_with("www."))
+      safe += kSpace;
   }
   return safe;
 }

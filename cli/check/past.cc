@@ -2,6 +2,7 @@
 
 #include <fmt/core.h>
 
+#include "cli/output/table.h"
 #include "profiler/compare/pool.h"
 #include "sim/base/text.h"
 
@@ -71,7 +72,7 @@ std::string past_text(const Past& past) {
                         first.source, first.date);
   }
   if (past.entries.empty()) text += ": the candidate begins it, held against itself";
-  text += "\n";
+  text = printable(std::move(text)) + "\n";  // names in a store are others' text
   if (past.accepted)
     text += *past.accepted ? "accepted\n" : fmt::format("not accepted: {}\n", past.why_not);
   return text;
@@ -81,6 +82,7 @@ Json past_json(const Past& past) {
   Json json = {
       {"file", past.store.string()}, {"runs", past.entries.size()}, {"pooled", past.pooled}};
   if (past.accepted) json["accepted"] = *past.accepted;
+  if (past.accepted && !*past.accepted) json["why_not"] = past.why_not;
   return json;
 }
 

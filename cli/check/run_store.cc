@@ -178,7 +178,7 @@ Status read_whole(sqlite3* db, const fs::path& path, std::int64_t id, const Kept
     run.slots.push_back(std::move(slot));
   }
   if (!ops.ok()) return refused(db, path);
-  if (run.steps() < 2 || sum_of(run) != kept.sum)
+  if (run.steps() < 2 || sum_of(run) != kept.sum || compare::level_of(run.step_time) != kept.level)
     return damaged(path, fmt::format("run '{}' is not as it was written", kept.name));
   return {};
 }

@@ -275,6 +275,11 @@ Result<Exit> run(const Options& options, const Globals& globals) {
                              .problem = "does not exist",
                              .expected = "a store of accepted runs, or recordings",
                              .nearest = "--accept begins one with the candidate"});
+    for (const std::filesystem::path& one : options.history)
+      if (options.history.size() > 1 && is_run_store(one))
+        return fail(Diagnostic{.file = one.string(),
+                               .problem = "is a store of accepted runs, among other inputs",
+                               .expected = "--history with the store alone, or with recordings"});
     const bool store = options.history.size() == 1 && (options.accept || is_run_store(path));
     if (Status ok = store ? judge_store(options, newest, rise, background)
                           : judge_series(options, newest, rise, background, globals);

@@ -1,7 +1,6 @@
 #include "cli/commands/input_measured.h"
 
 #include <algorithm>
-#include <cmath>
 
 #include <fmt/format.h>
 

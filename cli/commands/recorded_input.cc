@@ -115,6 +115,7 @@ Result<FedGraph> feed_recording(const std::vector<replay::Recording>& recordings
   FedGraph fed{.graph = {},
                .by = {.batch = samples,
                       .loading_ranges = with->loading_ranges,
+                      .step_takes = with->replay.takes.size() - with->loading_ranges,
                       .replaced = with->replaced,
                       .hosts = hosts.size(),
                       .most_ranks = 0,
@@ -193,11 +194,13 @@ std::string fed_text(const FedBy& by) {
                                  by.loading_ranges > 0 ? "loading range" : "begin of a step");
   if (by.loading_ranges > 0)
     text += fmt::format(", in the place of the {} of work recorded there", to_string(by.replaced));
-  else
-    text += "; what the recording itself loads still counts: --remove 'host=NAME' takes it out";
+  if (by.step_takes > 0)
+    text += fmt::format("; what {} still counts: --remove 'host=NAME' takes it out",
+                        by.loading_ranges > 0 ? "ranks without such a range load themselves"
+                                              : "the recording itself loads");
   text += fmt::format("; {} on a host", counted(by.most_ranks, "recorded rank"));
   if (!by.bound.empty())
-    text += fmt::format("; {} lets {} samples/s through", by.bound, significant(by.allowed, 4));
+    text += fmt::format("; bounded by {} at {} samples/s", by.bound, significant(by.allowed, 4));
   if (!by.scarce_cores) text += "; without `host` no cores are scarce";
   return text;
 }

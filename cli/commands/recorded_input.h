@@ -13,9 +13,10 @@ namespace rehearse::cli {
 
 /// What was put in front of what, for people and programs.
 struct FedBy {
-  double batch;                ///< samples that a rank takes at a time
-  std::size_t loading_ranges;  ///< takes at a loading range of the recording; 0: at begins of steps
-  Seconds replaced;            ///< mean work of those ranges, in whose place the pipeline is
+  double batch;                   ///< samples that a rank takes at a time
+  std::size_t loading_ranges;     ///< takes at a loading range of the recording
+  std::size_t step_takes;         ///< takes at begins of steps, of ranks without such ranges
+  Seconds replaced;               ///< mean work of those ranges, in whose place the pipeline is
   std::size_t hosts, most_ranks;  ///< of a host
   std::string bound;              ///< what bounds the pipeline, "" where nothing takes time
   double allowed;                 ///< samples per second that it lets through, of each host

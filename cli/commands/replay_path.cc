@@ -148,7 +148,8 @@ graph::PathParts path_parts(const ReplayJob& job, const ReplayRun& run,
   std::set<std::uint32_t> ranks;
   graph::PathSum sum;
   for (const graph::PathStep& stretch : critical.path) {
-    ranks.insert(run.graph.origins[stretch.op.index()].rank);
+    const replay::Origin& origin = run.graph.origins[stretch.op.index()];
+    if (origin.kind != replay::Origin::Kind::kFeed) ranks.insert(origin.rank);
     sum.add(stretch.end - stretch.begin, path.share(stretch.op));
   }
   const std::uint32_t last = run.graph.origins[critical.path.back().op.index()].rank;

@@ -28,17 +28,14 @@ std::string shortened(std::string_view text, std::size_t width) {
   return std::string(text.substr(0, bytes)) + "…";
 }
 
-namespace {
+namespace {}  // namespace
 
-/// Names come from the input: a line break or an escape sequence in one must not reach a terminal.
 std::string printable(std::string text) {
   std::replace_if(
       text.begin(), text.end(),
       [](char c) { return static_cast<unsigned char>(c) < 0x20 || c == 0x7F; }, ' ');
   return text;
 }
-
-}  // namespace
 
 std::string bar(double share, std::size_t width) {
   constexpr std::array<std::string_view, 8> kEighths = {"", "▏", "▎", "▍", "▌", "▋", "▊", "▉"};

@@ -42,6 +42,9 @@ std::size_t display_width(std::string_view text);
 /// The first `width` characters, with an ellipsis where something was cut.
 std::string shortened(std::string_view text, std::size_t width);
 
+/// Names come from the input: a line break or an escape sequence in one must not reach a terminal.
+std::string printable(std::string text);
+
 /// A bar of `width` characters, filled to `share` in eighths.
 std::string bar(double share, std::size_t width);
 

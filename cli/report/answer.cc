@@ -247,12 +247,6 @@ std::string sentence_of(const Json& document) {
 
 }  // namespace
 
-std::string answer_of(const Json& document) {
-  std::string sentence = sentence_of(document);
-  std::replace_if(
-      sentence.begin(), sentence.end(),
-      [](char c) { return static_cast<unsigned char>(c) < 0x20 || c == 0x7F; }, ' ');
-  return sentence;
-}
+std::string answer_of(const Json& document) { return printable(sentence_of(document)); }
 
 }  // namespace rehearse::cli

@@ -133,10 +133,13 @@ std::string lines(const Json& document) {
               (remedy && !remedy->empty() ? "; " + escaped(*remedy) : "") + "\n";
     }
   for (const Json& problem : list_at(document, "problems"))
-    if (text_at(problem, "severity") != "info")
+    if (text_at(problem, "severity") != "info") {
+      const std::string remedy = text_at(problem, "remedy");
       text +=
-          fmt::format("- ⚠ {}: {} times, first at {}\n", escaped(text_at(problem, "kind")),
-                      number_at(problem, "count").value_or(0), escaped(text_at(problem, "first")));
+          fmt::format("- ⚠ {}: {} times, first at {}{}\n", escaped(text_at(problem, "kind")),
+                      number_at(problem, "count").value_or(0), escaped(text_at(problem, "first")),
+                      remedy.empty() ? "" : "; " + escaped(remedy));
+    }
   return text.empty() ? "" : "\n" + text;
 }
 

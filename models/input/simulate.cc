@@ -92,8 +92,13 @@ bool varies(const Pipeline& pipeline) {
 }
 
 bool all_recorded(const Pipeline& pipeline) {
-  return std::all_of(pipeline.stages.begin(), pipeline.stages.end(), [](const Stage& stage) {
-    return !stage.source && (stage.time.mean.s() == 0 || !stage.time.samples.empty()) &&
+  const auto recorded = [](const Source& s) {
+    return !s.latency.samples.empty() && !s.connection && !s.total && !s.requests_per_s &&
+           !s.memory;
+  };
+  return std::all_of(pipeline.stages.begin(), pipeline.stages.end(), [&](const Stage& stage) {
+    return (!stage.source || recorded(pipeline.sources[*stage.source])) &&
+           (stage.time.mean.s() == 0 || !stage.time.samples.empty()) &&
            (stage.serial.mean.s() == 0 || !stage.serial.samples.empty());
   });
 }

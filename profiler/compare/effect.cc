@@ -12,7 +12,6 @@
 namespace rehearse::compare {
 namespace {
 
-constexpr std::size_t kFew = kFewSteps;
 constexpr double kTakenForGranted = 2;
 
 std::size_t trimmed(std::size_t steps) { return steps / 5; }
@@ -66,7 +65,7 @@ class Resemblance {
   /// steps are few they cannot tell; a little is then taken for granted.
   double steps_per_fact() const {
     const double n = steps_ / runs_;
-    if (n < kFew) return kTakenForGranted;
+    if (n < kFewSteps) return kTakenForGranted;
     if (square_ <= 0) return 1;
     const double biased = product_ / square_;
     const double r = std::clamp(biased + (1 + 4 * std::max(biased, 0.0)) / n, 0.0, 0.9);
@@ -103,7 +102,7 @@ double variance_of_level(const Sample& sample, std::size_t steps, Random& random
 /// autoregressive series); never more than Yuen's kept steps less one.
 double freedom_of(std::size_t steps, double per_fact) {
   const auto kept = static_cast<double>(steps - 2 * trimmed(steps));
-  if (steps < kFew) return (kept - 1) / per_fact;
+  if (steps < kFewSteps) return (kept - 1) / per_fact;
   const double r = (per_fact - 1) / (per_fact + 1);
   const double both = static_cast<double>(steps) * (1 - r * r) / (3 + r * r);
   return std::max(1.0, std::min(kept - 1, both));
@@ -127,7 +126,7 @@ double freedom_of(std::initializer_list<Part> parts) {
 
 /// Of one run: few steps cannot tell what another run's steps say of their resemblance.
 double steps_per_fact_of(std::size_t steps, double per_fact) {
-  return steps < kFew ? std::max(per_fact, kTakenForGranted) : per_fact;
+  return steps < kFewSteps ? std::max(per_fact, kTakenForGranted) : per_fact;
 }
 
 }  // namespace
@@ -178,10 +177,10 @@ Effect measure_effect(std::span<const double> baseline, std::span<const double> 
   const double of_one_before = of_before.variance * static_cast<double>(baseline.size());
   const double of_one_after = of_after.variance * static_cast<double>(candidate.size());
   const double ratio = effect.baseline > 0 ? effect.candidate / effect.baseline : 1;
-  if (baseline.size() < kFew && ratio > 0)
+  if (baseline.size() < kFewSteps && ratio > 0)
     of_before.variance = std::max(
         of_before.variance, of_one_after / (ratio * ratio) / static_cast<double>(baseline.size()));
-  if (candidate.size() < kFew)
+  if (candidate.size() < kFewSteps)
     of_after.variance = std::max(
         of_after.variance, of_one_before * ratio * ratio / static_cast<double>(candidate.size()));
   Part runs_before = between(before, options.baseline_runs);

@@ -28,13 +28,15 @@ Verdict judge(const Effect& effect, double limit, double wrong) {
   return Verdict::kInconclusive;
 }
 
-std::optional<std::size_t> steps_needed(const Effect& effect, double limit, double between_runs,
-                                        double wrong) {
+std::optional<std::size_t> steps_needed(const Effect& effect, double limit,
+                                        const EffectOptions& options, double wrong) {
+  const double runs = options.between_runs * options.between_runs * (1 + 1 / options.baseline_runs);
+  const double most_freedom = runs > 0 ? options.between_freedom : 1e6;
   const auto width = [&](double steps) {
-    // As many on either side, independent.
-    const double error = std::sqrt(2 * effect.step_noise * effect.step_noise / steps +
-                                   2 * between_runs * between_runs);
-    return student_limit(wrong, 2 * steps / 3) * error;
+    // As many on either side, independent. The freedom of the less known of the two noises asks
+    // for too many steps rather than for too few.
+    const double error = std::sqrt(2 * effect.step_noise * effect.step_noise / steps + runs);
+    return student_limit(wrong, std::min(most_freedom, 2 * steps / 3)) * error;
   };
   constexpr std::size_t kMost = 1 << 20;
   if (width(kMost) > limit / 2) return std::nullopt;

@@ -31,10 +31,11 @@ bool is_rise(const Effect& effect, double wrong = kWrong);
 /// of one run share `wrong`.
 Verdict judge(const Effect& effect, double limit, double wrong = kWrong);
 
-/// How many steps of either run would have led to a verdict, at the noise that was observed;
+/// How many steps of either run would have led to a verdict, at the noise that was observed and
+/// the options it was measured with;
 /// nothing where no number of steps would, since the noise between runs is too large.
-std::optional<std::size_t> steps_needed(const Effect& effect, double limit, double between_runs,
-                                        double wrong = kWrong);
+std::optional<std::size_t> steps_needed(const Effect& effect, double limit,
+                                        const EffectOptions& options, double wrong = kWrong);
 
 /// Whether each of several changes is more than chance, such that one false among all of them is
 /// as improbable as `wrong` (Holm 1979).

@@ -110,7 +110,6 @@ Result<Folder> list_folder(const fs::path& path) {
                            .problem = fmt::format("cannot be listed: {}", error.message()),
                            .expected = "a folder of files, one for each sample"});
   for (; at != fs::recursive_directory_iterator(); at.increment(error)) {
-    if (error) break;
     std::error_code of_entry;
     if (!at->is_regular_file(of_entry) || of_entry) continue;
     const std::uintmax_t size = at->file_size(of_entry);
@@ -122,6 +121,9 @@ Result<Folder> list_folder(const fs::path& path) {
     folder.files.push_back(at->path());
     folder.bytes += Bytes::b(static_cast<double>(size));
   }
+  if (error)  // half way: the iterator is then at its end
+    return fail(Diagnostic{.file = path.string(),
+                           .problem = fmt::format("cannot be listed: {}", error.message())});
   if (folder.files.empty())
     return fail(Diagnostic{.file = path.string(),
                            .problem = "holds no files of at most 1 GiB",
@@ -138,12 +140,15 @@ Seconds core_time_of(const std::vector<fs::path>& files, unsigned threads, std::
 
 /// How fast threads are together; runs of few and of many take turns, so that what else the machine
 /// does slows both.
-double slowdown_of(const std::vector<fs::path>& files, unsigned few, unsigned many) {
+/// Nothing where `progress` asks to stop.
+std::optional<double> slowdown_of(const std::vector<fs::path>& files, unsigned few, unsigned many,
+                                  const Progress& progress) {
   if (many <= few) return 1;
   const Seconds once = core_time_of(files, 1, 1) * static_cast<double>(files.size());
   const auto times = static_cast<std::size_t>(std::clamp(kLeastRun / once, 0.0, 999.0)) + 1;
   std::vector<double> slower;
   for (int i = 0; i < kRuns; ++i) {
+    if (progress && !progress(1)) return std::nullopt;
     const Seconds alone = core_time_of(files, few, times);
     slower.push_back(core_time_of(files, many, times) / alone);
   }
@@ -151,13 +156,17 @@ double slowdown_of(const std::vector<fs::path>& files, unsigned few, unsigned ma
   return slower[kRuns / 2];
 }
 
-void measure_cores(Measured& measured) {
+Status measure_cores(Measured& measured, const Progress& progress) {
   const Cores here = cores_here();
   measured.cores = here;
-  measured.loaded = std::clamp(1 / slowdown_of(measured.sampled, 1, here.cores), 0.05, 1.0);
-  if (here.threads <= here.cores) return;
-  const double slower = slowdown_of(measured.sampled, here.cores, here.threads);
-  measured.smt = std::clamp(here.threads / (slower * here.cores), 0.5, 2.0);
+  const auto loaded = slowdown_of(measured.sampled, 1, here.cores, progress);
+  if (!loaded) return fail("stopped");
+  measured.loaded = std::clamp(1 / *loaded, 0.05, 1.0);
+  if (here.threads <= here.cores) return {};
+  const auto slower = slowdown_of(measured.sampled, here.cores, here.threads, progress);
+  if (!slower) return fail("stopped");
+  measured.smt = std::clamp(here.threads / (*slower * here.cores), 0.5, 2.0);
+  return {};
 }
 
 }  // namespace
@@ -269,7 +278,7 @@ Result<Measured> measure_folder(const fs::path& path, std::size_t samples,
                                           "{}",
                                           count, measured.damaged.front().words),
                    .expected = "images that can be decoded"});
-  measure_cores(measured);
+  if (Status ok = measure_cores(measured, progress); !ok) return forward(ok);
   return measured;
 }
 

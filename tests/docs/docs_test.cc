@@ -173,6 +173,35 @@ TEST_CASE("the page of studies is what the command makes") {
   CHECK(read_file(made).value_or(std::string("nothing")) == read_file(page).value());
 }
 
+/// Verdicts of a measure of a study, in the order of the page.
+std::vector<std::string> verdicts_of(std::string_view study, std::string_view measure) {
+  std::vector<std::string> verdicts;
+  const std::string text = read_file(test::source_file("docs/studies.md")).value();
+  const std::string begin = fmt::format("| [{}](#{}) | {} ", study, study, measure);
+  for (std::string_view line : split(text, '\n')) {
+    if (line.substr(0, begin.size()) != begin) continue;
+    line.remove_suffix(2);  // " |"
+    verdicts.emplace_back(line.substr(line.rfind("| ") + 2));
+  }
+  return verdicts;
+}
+
+TEST_CASE(
+    "what studies claim holds, and of what was solved for or is not known nothing is claimed") {
+  const std::string text = read_file(test::source_file("docs/studies.md")).value();
+  std::size_t missed = 0;
+  for (const std::string_view line : split(text, '\n'))
+    missed += line.find("| missed |") != std::string_view::npos;
+  using Verdicts = std::vector<std::string>;
+  CHECK(missed == 1);
+  CHECK(verdicts_of("stanza", "speed_up") == Verdicts{"missed"});
+  CHECK(verdicts_of("kml", "gain") == Verdicts{"shown"});
+  CHECK(verdicts_of("kml-classes", "sectors") == Verdicts{"matched", "matched", "shown"});
+  CHECK(verdicts_of("envpool-numa", "gain") == Verdicts{"shown", "shown", "shown"});
+  CHECK(verdicts_of("plumber", "gain") == Verdicts{"shown", "matched"});
+  CHECK(verdicts_of("concurrent-data-loader-servers", "images") == Verdicts{"shown", "shown"});
+}
+
 TEST_CASE("links between pages lead to files that exist") {
   for (const fs::path& page : pages()) {
     const std::string text = *read_file(page);

@@ -101,7 +101,7 @@ TEST_CASE("noise between runs that is known widens the interval") {
   const Effect unsure = measure_effect(a, b, 1, {.between_runs = 0.02});
   CHECK(unsure.error == Approx(0.02 * std::sqrt(2)).epsilon(0.05));
   CHECK(judge(unsure, 0.03) == Verdict::kInconclusive);
-  CHECK_FALSE(steps_needed(unsure, 0.03, 0.02));
+  CHECK_FALSE(steps_needed(unsure, 0.03, {.between_runs = 0.02}));
 }
 
 TEST_CASE("few steps in either run tell little, however many the other has") {
@@ -120,7 +120,7 @@ TEST_CASE("few steps in either run tell little, however many the other has") {
       failed += judge(none, 0.03) == Verdict::kFail;
       if (judge(none, 0.03) != Verdict::kInconclusive) continue;
       ++unsure;
-      asked += steps_needed(none, 0.03, 0).value_or(0) >= kFewSteps;
+      asked += steps_needed(none, 0.03, {}).value_or(0) >= kFewSteps;
     }
     CHECK(passed == 0);
     CHECK(failed == 0);
@@ -185,7 +185,7 @@ TEST_CASE("as many steps as are said to be needed lead to a verdict") {
     const auto a = noisy(random, 12, 1, 0.03), b = noisy(random, 12, 1, 0.03);
     const Effect few = measure_effect(a, b, 1, {});
     if (judge(few, 0.03) != Verdict::kInconclusive) continue;
-    const auto needed = steps_needed(few, 0.03, 0);
+    const auto needed = steps_needed(few, 0.03, {});
     REQUIRE(needed);
     CHECK(*needed > 12);
     CHECK(*needed < 1000);
