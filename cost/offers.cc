@@ -41,12 +41,18 @@ bool contains(const Names& names, std::string_view name) {
   return std::find(names.begin(), names.end(), name) != names.end();
 }
 
+/// A name that carbon by the hour alone knows: any provider may have it.
+bool is_own_region(const Wish& wish, std::string_view region) {
+  return wish.place.hours && wish.place.hours->has(region) &&
+         !contains(book_of(wish).regions(""), region) && grid_of("", region) == nullptr;
+}
+
 /// Whether prices or carbon know the region of the provider; who has one price for anywhere has it
 /// in every region.
 bool has_region(const Wish& wish, std::string_view provider, std::string_view region) {
   const std::vector<std::string> priced = book_of(wish).regions(provider);
   return contains(priced, region) || contains(priced, kAnyRegion) ||
-         grid_of(provider, region) != nullptr;
+         grid_of(provider, region) != nullptr || is_own_region(wish, region);
 }
 
 /// Regions of the providers that have prices; where one of them has a price for anywhere, of all.
@@ -99,8 +105,7 @@ Status check_places(const Wish& wish) {
   // A provider that is asked for is not left out in silence.
   for (const std::string& provider : wish.providers)
     if (std::none_of(wish.regions.begin(), wish.regions.end(), [&](const std::string& region) {
-          return has_region(wish, provider, region) ||
-                 (wish.place.hours && wish.place.hours->has(region));
+          return has_region(wish, provider, region);
         }))
       return wrong("region", fmt::format("{} has no region {}", provider, either(wish.regions)),
                    "one of its own beside, of 'rehearse catalog prices', or without " + provider);

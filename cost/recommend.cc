@@ -13,9 +13,8 @@ namespace rehearse::cost {
 namespace {
 
 constexpr double kInfinite = std::numeric_limits<double>::infinity();
-/// Options that are evaluated before bounds are looked at again; fewer where evaluating is dear, as
-/// a nearer bound says.
-constexpr std::size_t kBatch = 32, kDearBatch = 8;
+/// Options that are evaluated before bounds are looked at again.
+constexpr std::size_t kBatch = 32;
 
 /// What is known of an offer before it is evaluated.
 struct Candidate {
@@ -139,12 +138,9 @@ class Search {
         continue;
       }
       batch.push_back(&c);
-      if (batch.size() == (evaluator_.nearer_time ? kDearBatch : kBatch)) {
-        leave_out_dominated(batch);
+      if (batch.size() == kBatch)
         if (Status ok = evaluate(batch); !ok) return ok;
-      }
     }
-    leave_out_dominated(batch);
     if (Status ok = evaluate(batch); !ok) return ok;
     found.bounded += hopeless.size();
     if (any_meets()) return {};
@@ -165,25 +161,6 @@ class Search {
            std::any_of(found.options.begin(), found.options.end(), [&](const Option& o) {
              return o.meets && dominates(o, c.least, *c.least_cost);
            });
-  }
-
-  /// Of the batch those that the nearer bound shows to be dominated.
-  void leave_out_dominated(std::vector<const Candidate*>& batch) {
-    if (!evaluator_.nearer_time || !any_meets()) return;
-    std::vector<char> dominated(batch.size(), 0);
-    on_threads(batch.size(), threads_, [&](std::size_t i) {
-      const Offer& offer = *batch[i]->offer;
-      const std::optional<Seconds> least = evaluator_.nearer_time(offer);
-      const std::optional<Quote> quote = quote_of(wish_, offer);
-      if (least && quote)
-        dominated[i] = is_dominated(
-            {&offer, *least * evaluator_.same_time, quote->rate * *least * offer.count});
-    });
-    std::size_t kept = 0;
-    for (std::size_t i = 0; i < batch.size(); ++i)
-      if (!dominated[i]) batch[kept++] = batch[i];
-    found.bounded += batch.size() - kept;
-    batch.resize(kept);
   }
 
   /// Nothing meets the wishes: by what comes nearest at its bounds, until none of the rest can come

@@ -53,13 +53,6 @@ struct Evaluator {
   std::function<std::optional<Seconds>(const Offer&)> least_time;
   /// Under the best plan, or why there is none. Called from several threads.
   std::function<Result<Evaluation>(const Offer&)> evaluate;
-  /// Nearer to the time under the best plan than least_time, and no later: dearer to find than
-  /// that, but much less so than an evaluation. Nothing where there is no plan. May be empty;
-  /// called from several threads.
-  std::function<std::optional<Seconds>(const Offer&)> nearer_time = {};
-  /// By the nearer bound a dearer offer is left out also where it may be sooner, but by no more than
-  /// this ratio: what an evaluation cannot tell apart.
-  double same_time = 1;
 };
 
 struct Wish {

@@ -118,17 +118,6 @@ void wait_for_samples(step::Step& step, Seconds fed) {
   step.breakdown.input = stall;
 }
 
-Seconds least_fed_time(const input::Pipeline& pipeline, const cluster::Cluster& cluster,
-                       const workload::Layout& layout) {
-  input::Pipeline loading = pipeline;
-  loading.step.reset();
-  const std::vector<input::Limit> limits = input::limits_of(loading);
-  if (limits.empty()) return Seconds::s(0);
-  constexpr double kOff = 1.01;
-  const double units = taken_by(layout, cluster, pipeline).per_batch * layout.microbatches;
-  return Seconds::s(units / (limits.front().units_per_s * kOff));
-}
-
 Status feed(const input::Pipeline& pipeline, const cluster::Cluster& cluster, step::Step& step) {
   const auto fed = [&](Seconds time) { return fed_time(pipeline, cluster, step.layout, time); };
   const Seconds alone = step.time.value;

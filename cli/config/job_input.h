@@ -38,11 +38,6 @@ Usd requests_of_step(const workload::Layout& layout, const cluster::Cluster& clu
 Result<Seconds> fed_time(const input::Pipeline& pipeline, const cluster::Cluster& cluster,
                          const workload::Layout& layout, Seconds step);
 
-/// A fed step takes no less, by the laws that bound the pipeline's rate; but for what a run of it
-/// is off, a hundredth.
-Seconds least_fed_time(const input::Pipeline& pipeline, const cluster::Cluster& cluster,
-                       const workload::Layout& layout);
-
 /// The step as predicted with samples that are there, with what it waits for them on top: its time
 /// and interval, Breakdown::input, the counterfactuals, to which that without waiting is added.
 Status feed(const input::Pipeline& pipeline, const cluster::Cluster& cluster, step::Step& step);

@@ -173,8 +173,8 @@ class Finder {
         plans.all_ranks = plans.best.size();
         if (Status ok = run_for_figures(plans.best, first, true, question); !ok) return ok;
       }
-      if (Status ok = cut(plans.best, question); !ok) return ok;
       if (!work::leads()) return {};
+      if (Status ok = cut(plans.best, question); !ok) return ok;
     }
     if (last == step::Fidelity::kSimgrid) {
       if (Status ok = engine::check_simgrid(); !ok) return ok;
@@ -226,11 +226,15 @@ class Finder {
     const auto run_one = [&](std::size_t i) -> Result<std::string> {
       const Result<step::Step> step = predict(plans[i], fidelity, unfold);
       if (!step) return forward(step);
-      const Result<step::RunSize> size = step::run_size(step->job, cluster_);
-      if (!size) return forward(size);
+      Seconds of_all_ranks = Seconds::s(0);
+      if (fidelity == step::Fidelity::kMessage && !unfold) {
+        const Result<step::RunSize> size = step::run_size(step->job, cluster_);
+        if (!size) return forward(size);
+        of_all_ranks = size->by_messages();
+      }
       work::Packer packer;
       packer.put(step->time.value.s());
-      packer.put(size->by_messages().s());
+      packer.put(of_all_ranks.s());
       for (const double figure : figures_of(*step)) packer.put(figure);
       return packer.take();
     };
@@ -306,6 +310,8 @@ class Finder {
       Seconds least = Seconds::s(of(plan.figures, Figure::kStepTime)) - alone * kOwnTime;
       for (const Fed& other : alike)
         if (other.alone <= alone) least = std::max(least, other.step);
+      // As slow as one that broke the limits.
+      if (!broken.empty() && !keeps(fed_in(least), question)) continue;
       if (best.size() >= request_.keep && (!sooner(fed_in(least), best.back()) || runs >= kMostFed))
         continue;
       const Result<Seconds> step = fed_time(*request_.input, cluster_, *layout, alone);
@@ -368,7 +374,11 @@ class Finder {
       for (const step::DeviceUse& use : step.devices)
         if (use.name == kind.name) cost.busy.back() = use.busy;
     }
-    return bill_.of(cost);
+    Figures figures = bill_.of(cost);
+    if (request_.input != nullptr && bill_.knows(Figure::kCost))
+      figures[static_cast<std::size_t>(Figure::kCost)] +=
+          requests_of_step(step.layout, cluster_, *request_.input).usd();
+    return figures;
   }
 
   const step::Spec& spec_;

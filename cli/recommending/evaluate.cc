@@ -129,15 +129,8 @@ Result<step::Step> JobOnOffers::run(const cost::Option& option) const {
 }
 
 cost::Evaluator JobOnOffers::evaluator() const {
-  cost::Evaluator evaluator{
-      .least_time = [this](const cost::Offer& offer) { return least_time(offer); },
-      .evaluate = [this](const cost::Offer& offer) { return evaluate(offer); }};
-  if (!job_.input) return evaluator;
-  // A pipeline is run for a second or so, a plan is found in milliseconds. Whatever waits for the
-  // same pipeline takes as long, but for a percent that two runs of it differ by.
-  evaluator.nearer_time = [this](const cost::Offer& offer) { return nearer_time(offer); };
-  evaluator.same_time = 1.03;
-  return evaluator;
+  return {.least_time = [this](const cost::Offer& offer) { return least_time(offer); },
+          .evaluate = [this](const cost::Offer& offer) { return evaluate(offer); }};
 }
 
 double JobOnOffers::samples() const {
@@ -194,32 +187,16 @@ JobOnOffers::Plan JobOnOffers::find_plan(const cost::Offer& offer) const {
   const std::lock_guard lock(kept_->mutex);
   kept_->found.push_back(
       {std::move(spec), step.layout.samples_per_step, memory::fullest(step.memory)});
-  return std::make_shared<const Planned>(Planned{
-      std::move(*cluster), std::move(step), std::move(*stalls), kept_->found.size() - 1, steps});
-}
-
-const JobOnOffers::Plan& JobOnOffers::planned(const cost::Offer& offer,
-                                              const std::string& key) const {
-  return kept_->plans.of(key, [&] { return find_plan(offer); });
-}
-
-std::optional<Seconds> JobOnOffers::nearer_time(const cost::Offer& offer) const {
-  const Result<std::string> key = key_of(offer);
-  if (!key) return std::nullopt;
-  const Plan& plan = planned(offer, *key);
-  if (!plan) return std::nullopt;
-  const step::Step& step = (*plan)->step;
-  Seconds least = step.time.value;
-  if (const auto input = input_on(offer); input && *input)
-    least = std::max(least, least_fed_time(**input, (*plan)->cluster, step.layout));
-  return least * (*plan)->steps;
+  return std::make_shared<const Planned>(Planned{std::move(*cluster), std::move(step),
+                                                 std::move(*stalls), &kept_->found.back().spec,
+                                                 kept_->found.size() - 1, steps});
 }
 
 Result<cost::Evaluation> JobOnOffers::evaluate(const cost::Offer& offer) const {
   const Result<std::string> key = key_of(offer);
   if (!key) return forward(key);
   const auto run = [&]() -> Result<cost::Evaluation> {
-    const Plan& plan = planned(offer, *key);
+    const Plan& plan = kept_->plans.of(*key, [&] { return find_plan(offer); });
     if (!plan) return forward(plan);
     const cluster::Cluster& cluster = (*plan)->cluster;
     step::Step step = (*plan)->step;
@@ -230,7 +207,7 @@ Result<cost::Evaluation> JobOnOffers::evaluate(const cost::Offer& offer) const {
       if (Status ok = feed(**input, cluster, step); !ok) return forward(ok);
       if (Status ok = add_input_stalls(**input, cluster, step, stalls); !ok) return forward(ok);
     }
-    const step::Spec& of_plan = spec((*plan)->detail);
+    const step::Spec& of_plan = *(*plan)->spec;
     return cost::Evaluation{
         .job = {step.time, (*plan)->steps,
                 Bytes::b(of_plan.workload.parameters() *

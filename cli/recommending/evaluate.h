@@ -46,7 +46,6 @@ class JobOnOffers {
 
   double samples() const;  ///< to the target
   std::optional<Seconds> least_time(const cost::Offer& offer) const;
-  std::optional<Seconds> nearer_time(const cost::Offer& offer) const;
   Result<cost::Evaluation> evaluate(const cost::Offer& offer) const;
 
   struct Found {
@@ -59,11 +58,11 @@ class JobOnOffers {
     cluster::Cluster cluster;
     step::Step step;
     cost::Stalls stalls;
+    const step::Spec* spec;  ///< of Kept::found, which grows meanwhile
     std::size_t detail;
     double steps;  ///< to the target
   };
   using Plan = Result<std::shared_ptr<const Planned>>;
-  const Plan& planned(const cost::Offer& offer, const std::string& key) const;
   Plan find_plan(const cost::Offer& offer) const;
   /// What feeds it there; nothing where the job does not say.
   Result<std::optional<input::Pipeline>> input_on(const cost::Offer& offer) const;

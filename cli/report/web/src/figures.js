@@ -77,10 +77,8 @@ const of = {
       pair("cost of a step", cost) || pair("energy of a step", q.energy), pair("peak memory", q.memory)];
   },
 };
-const noteOf = (c) => {
-  const change = typeof c.change === "number" ? { value: c.change, low: c.change_low, high: c.change_high } : c.change;
-  return change ? `change ${signed(change.value)}${change.low !== undefined ? `: ${signed(change.low)} to ${signed(change.high)}` : ""}` : "";
-};
+const noteOf = (c) => typeof c.change !== "number" ? ""
+  : `change ${signed(c.change)}${c.change_low !== undefined ? `: ${signed(c.change_low)} to ${signed(c.change_high)}` : ""}`;
 
 export function figures({ document: d }) {
   // Of jobs beside each other their table says it; the document has no step of one job.

@@ -3,7 +3,7 @@
 import { axisX, axisY, dot, gridX, gridY, line, ruleX, ruleY } from "@observablehq/plot";
 import { chart } from "./chart.js";
 import { el, section } from "./dom.js";
-import { axisUnit, count, percent, quantity, text } from "./format.js";
+import { axisUnit, count, percent, quantity, text, words } from "./format.js";
 
 const SYMBOLS = ["circle", "square", "triangle", "diamond", "star", "cross", "wye"];
 const AXES = { cost: "USD", memory: "B", energy: "J", carbon: "gCO2e" };
@@ -65,7 +65,7 @@ function optionsOf(d) {
     energy: q(o.energy, o.to_target?.energy, o.energy_per_step), carbon: q(o.carbon, o.to_target?.carbon, o.carbon_per_step),
     memory: q(o.memory_per_device, o.memory), gpus: o.gpus ?? o.job?.ranks ?? list[0].job?.ranks ?? 1,
     note: o.meets === false ? "misses a limit" : "",
-    stalls: Object.entries(o.stalls ?? {}).filter(([, stall]) => stall?.share >= 0.005).map(([name, stall]) => `${name.replace("_", " ")} ${percent(stall.share, 0)}`).join(", "),
+    stalls: Object.entries(o.stalls ?? {}).filter(([, stall]) => stall?.share >= 0.005).map(([name, stall]) => `${words(name)} ${percent(stall.share, 0)}`).join(", "),
   }));
 }
 
