@@ -82,7 +82,7 @@ double usd_per_million(const Analysis& a) {
 
 std::optional<double> usd_per_epoch(const Analysis& a) {
   if (!a.pipeline.samples) return std::nullopt;
-  return usd_per_million(a) * 1e-6 * static_cast<double>(*a.pipeline.samples);
+  return usd_per_million(a) * 1e-6 * static_cast<double>(*a.pipeline.samples) / a.flow.filled;
 }
 
 std::string rate_text(const Estimate<double>& rate) {

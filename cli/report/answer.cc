@@ -4,6 +4,7 @@
 
 #include <fmt/format.h>
 
+#include "cli/output/table.h"
 #include "cli/report/read_json.h"
 #include "sim/base/text.h"
 #include "sim/base/units.h"

@@ -116,8 +116,12 @@ std::vector<FeedTemplate> read_feeds(const YamlMap& root) {
   for (const auto& [section, kind] : kSections) {
     const auto named = root.map(section);
     if (!named) continue;
-    for (const std::string& name : named->keys())
+    for (const std::string& name : named->keys()) {
+      const bool taken = std::any_of(feeds.begin(), feeds.end(),
+                                     [&](const FeedTemplate& feed) { return feed.name == name; });
+      if (taken) named->report(name, "stands in two sections", "a name for each");
       if (const auto map = named->map(name)) feeds.push_back({kind, name, *map});
+    }
     named->no_other_keys();
   }
   return feeds;

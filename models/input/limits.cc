@@ -24,13 +24,23 @@ Due due_of(const Pipeline& p) {
 double hold_of(const Pipeline& p, const Stage& stage, double speed, bool least) {
   if (!least) return read_time(p, stage).s() + core_time(stage).s() / speed;
   Pipeline quickest = p;
+  Stage read = stage;
   if (stage.source) {
-    ServiceTime& latency = quickest.sources[*stage.source].latency;
-    latency.mean = latency.least();
-    // A read from memory takes none.
-    if (quickest.sources[*stage.source].hits > 0) latency.mean = Seconds::s(0);
+    Source& source = quickest.sources[*stage.source];
+    source.latency.mean = source.latency.least();
+    if (!read.reads.empty()) {
+      read.bytes = *std::min_element(read.reads.begin(), read.reads.end());
+      read.reads = {read.bytes};
+    }
+    // The quicker of a read from the source and one from memory.
+    if (source.hits > 0 && source.hits < 1) {
+      source.hits = 0;
+      const Seconds from_source = read_time(quickest, read);
+      source.hits = 1;
+      if (from_source < read_time(quickest, read)) source.hits = 0;
+    }
   }
-  return read_time(quickest, stage).s() + (stage.time.least() + stage.serial.least()).s() / speed;
+  return read_time(quickest, read).s() + (stage.time.least() + stage.serial.least()).s() / speed;
 }
 
 /// Time that a unit of the last stage, or all of a round, is in flight.

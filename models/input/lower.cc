@@ -31,8 +31,8 @@ bool in_turn(const std::vector<Stage>& stages, std::size_t i);
 
 /// A stage that takes batches of what is there first.
 bool comes_first(const std::vector<Stage>& stages, std::size_t i) {
-  return i > 0 && !in_turn(stages, i - 1) && stages[i - 1].split == 1 && stages[i].batch > 1 &&
-         stages[i].shuffle == 0;
+  return i > 0 && stages[i - 1].split == 1 && stages[i].batch > 1 && stages[i].shuffle == 0 &&
+         !in_turn(stages, i - 1);
 }
 
 /// The units of a stage are there in the order of its takes.
@@ -93,7 +93,9 @@ class Network {
         return fail(
             fmt::format("'{}' never gets a unit of the {} samples in flight", stages_.back().name,
                         pipeline_.loop ? pipeline_.loop->in_flight : 0),
-            fmt::format("{:.0f} or more", std::ceil(least_in_flight(pipeline_))));
+            fmt::format("{:.0f} or more",
+                        std::max(std::ceil(least_in_flight(pipeline_)),
+                                 1.0 + (pipeline_.loop ? double(pipeline_.loop->in_flight) : 0))));
       lowered.units.push_back(*op);
     }
     for (const StageLowering& stage : lowering_) lowered.work.push_back(stage.work());

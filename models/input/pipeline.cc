@@ -111,7 +111,9 @@ double working_at(const Pipeline& pipeline, double speed) {
     const double locked = stage.serial.mean.s() > 0
                               ? stage.workers * (core_time(stage) / stage.serial.mean)
                               : working;
-    busy.emplace_back(counts.samples / counts.takes[i], std::min(working, locked));
+    // The visits of a take run beside each other.
+    busy.emplace_back(counts.samples / (counts.takes[i] * std::max(stage.visits, 1.0)),
+                      std::min(working, locked));
   }
   // What is late of a round, and goes on, is in flight beside the next one.
   const bool closed = pipeline.loop && pipeline.loop->late != Late::kFinished;

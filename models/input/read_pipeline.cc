@@ -152,6 +152,8 @@ Source read_source(const YamlMap& map) {
 /// What a cache in front of the source reads for each take, which is a batch of its keys.
 void read_cached(const YamlMap& map, const std::filesystem::path& folder, Stage& stage) {
   const store::CacheRun cached = store::read_cache(map, folder);
+  if (cached.control) map.report("control", "sets nothing in a pipeline", "a readahead");
+  if (cached.prefetch) map.report("prefetch", "is the pipeline's own", "queue: N of the stage");
   if (!map.status()) return;
   const Result<store::Traffic> traffic = store::run(cached.stream, cached.cache);
   if (!traffic) {

@@ -177,7 +177,8 @@ Result<Flow> simulate(const Pipeline& pipeline) {
     flow.busy.push_back(busy_between(*run, pipeline, i, from, to));
 
   if (pipeline.samples) {
-    const double epoch = std::ceil(static_cast<double>(*pipeline.samples) / counts.samples - 1e-9);
+    const double epoch =
+        std::ceil(static_cast<double>(*pipeline.samples) / (counts.samples * flow.filled) - 1e-9);
     if (epoch * per_unit <= kMostOps) {
       const Result<Run> whole = run_units(pipeline, epoch, Start::kTogether);
       if (!whole) return forward(whole);

@@ -46,6 +46,10 @@ Result<Traffic> run(const KeyStream& stream, const Cache& cache,
                   "1, or more with lru");
     ahead = ahead || units > 1;
   }
+  if (cache.around && cache.policy != Policy::kLru)
+    return fail(
+        fmt::format("around with the policy {}", kPolicyNames[static_cast<int>(cache.policy)]),
+        "lru");
   switch (cache.policy) {
     case Policy::kLru:
       return ahead ? run_lru_readahead(stream, cache, readahead) : run_lru(stream, cache.capacity);

@@ -6,7 +6,6 @@
 
 #include <fmt/core.h>
 
-#include "models/store/graph.h"
 #include "models/store/random.h"
 #include "models/store/seen.h"
 #include "models/store/zipf.h"
@@ -54,14 +53,6 @@ KeyStream epoch_permutations(const Shape& shape) {
     if (in_batch > 0) end_batch(stream);
   }
   return stream;
-}
-
-KeyStream sampled_graph(const Shape& shape, const Sampling& sampling) {
-  const Neighbours graph({.keys = shape.keys,
-                          .degree = sampling.degree,
-                          .exponent = sampling.exponent,
-                          .seed = shape.seed});
-  return sampled_keys(graph, shape, sampling.fan_out);
 }
 
 KeyStream sequential(const Shape& shape, std::int32_t stride) {

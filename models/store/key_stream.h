@@ -32,7 +32,7 @@ struct KeyStream {
 };
 
 /// How much of a stream there is. Fewer than 2^32 - 1 accesses in all are REQUIRED of the
-/// five makers below.
+/// makers below.
 struct Shape {
   std::uint32_t keys;
   std::uint32_t batch;  ///< accesses of a batch; seeds of one in a sampled graph
@@ -46,17 +46,6 @@ KeyStream zipf_stream(const Shape& shape, double exponent);
 /// Each epoch every key once, in a fresh order. Batches do not reach over the end of an epoch.
 /// Shape::batches is the number of epochs.
 KeyStream epoch_permutations(const Shape& shape);
-
-/// Neighbour sampling on a graph whose nodes have `degree` neighbours each, a neighbour being a
-/// node in proportion to its popularity (rank^-exponent): a batch is the set of nodes reached from
-/// its seeds, hop by hop, `fan_out` neighbours of every node, each node once. Seeds run through all
-/// nodes in a random order, over and over. Neighbours are made when needed, the same each time.
-struct Sampling {
-  std::vector<std::uint32_t> fan_out;
-  std::uint32_t degree;
-  double exponent;
-};
-KeyStream sampled_graph(const Shape& shape, const Sampling& sampling);
 
 /// Keys in order, over and over: `stride` 1 forward, -1 backward.
 KeyStream sequential(const Shape& shape, std::int32_t stride);

@@ -58,14 +58,14 @@ KeyStream read_stream(const YamlMap& map, const std::filesystem::path& folder,
               .batches = count_in(map, "batches", 100'000'000),
               .seed = count_in(map, "seed", 0xffff'ffff, 1)};
   shape.seed += round;
-  Sampling sampling{.fan_out = {}, .degree = 1, .exponent = 0};
+  std::vector<std::uint32_t> fan_out;
+  std::uint32_t degree = 1;
   double of_batch = shape.batch;
   if (static_cast<Kind>(*kind) == Kind::kEpochs) of_batch = shape.keys;
   if (static_cast<Kind>(*kind) == Kind::kGraph) {
-    sampling.fan_out = read_fan_out(map);
-    for (const std::uint32_t fan_out : sampling.fan_out)
-      of_batch *= 1 + static_cast<double>(fan_out);
-    sampling.degree = count_in(map, "degree", 1'000'000'000);
+    fan_out = read_fan_out(map);
+    for (const std::uint32_t fan : fan_out) of_batch *= 1 + static_cast<double>(fan);
+    degree = count_in(map, "degree", 1'000'000'000);
     of_batch = std::min(of_batch, static_cast<double>(shape.keys));
   }
   if (of_batch * shape.batches > kMostSimulated || shape.keys > kMostSimulated) {
@@ -79,17 +79,23 @@ KeyStream read_stream(const YamlMap& map, const std::filesystem::path& folder,
     case Kind::kZipf:
       return zipf_stream(shape, exponent_of(map, shape.keys));
     case Kind::kGraph:
-      sampling.exponent = exponent_of(map, shape.keys);
       return read_sampled(map,
                           {.keys = shape.keys,
-                           .degree = sampling.degree,
-                           .exponent = sampling.exponent,
+                           .degree = degree,
+                           .exponent = exponent_of(map, shape.keys),
                            .seed = shape.seed},
-                          shape, sampling.fan_out);
+                          shape, fan_out);
     case Kind::kEpochs:
-      if (const auto share = share_at(map, "reordered"))
-        return reordered(epoch_permutations(shape),
-                         static_cast<std::uint32_t>(std::llround(*share * shape.keys)));
+      if (const auto share = share_at(map, "reordered")) {
+        const double compared =
+            static_cast<double>(shape.batches) * shape.batches * *share * shape.keys;
+        if (compared > kMostSimulated)
+          map.report("batches", fmt::format("{:.3g} comparisons of epochs by keys", compared),
+                     fmt::format("{:g} at most", kMostSimulated), "a smaller copy of all sizes");
+        else
+          return reordered(epoch_permutations(shape),
+                           static_cast<std::uint32_t>(std::llround(*share * shape.keys)));
+      }
       return epoch_permutations(shape);
     case Kind::kSequential:
       return sequential(shape, map.optional<bool>("backward").value_or(false) ? -1 : 1);

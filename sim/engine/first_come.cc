@@ -3,11 +3,6 @@
 #include <algorithm>
 
 namespace rehearse::engine {
-namespace {
-
-
-}  // namespace
-
 FirstCome::FirstCome(const graph::Graph& graph, OnFailure on_failure)
     : graph_(graph), on_failure_(on_failure), free_at_(graph.capacities().size(), Picoseconds(0)) {}
 

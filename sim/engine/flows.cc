@@ -13,11 +13,6 @@ using graph::Capacity;
 using graph::Demand;
 using graph::RateChange;
 
-namespace {
-
-
-}  // namespace
-
 Flows::Flows(const graph::Graph& graph, const RunOptions& options, EventQueue& events)
     : graph_(graph),
       division_(options.division),

@@ -5,6 +5,7 @@
 #include <catch2/catch.hpp>
 
 #include "models/store/cache.h"
+#include "models/store/graph.h"
 #include "models/store/prefetch.h"
 #include "models/store/read_cache.h"
 #include "models/store/zipf.h"
@@ -236,9 +237,10 @@ TEST_CASE("store: the exponent is found from what popular keys take") {
 
 TEST_CASE("store: a sampled graph gives each node of a batch once, the same every time") {
   const Shape shape{.keys = 2000, .batch = 20, .batches = 30, .seed = 5};
-  const Sampling sampling{.fan_out = {5, 3}, .degree = 12, .exponent = 0.8};
-  const KeyStream stream = sampled_graph(shape, sampling);
-  CHECK(stream.accesses == sampled_graph(shape, sampling).accesses);
+  const Neighbours graph({.keys = 2000, .degree = 12, .exponent = 0.8, .seed = 5});
+  const std::vector<std::uint32_t> fan_out = {5, 3};
+  const KeyStream stream = sampled_keys(graph, shape, fan_out);
+  CHECK(stream.accesses == sampled_keys(graph, shape, fan_out).accesses);
   std::size_t largest = 0;
   for (std::size_t b = 0; b < stream.batches(); ++b) {
     const auto batch = stream.batch(b);
