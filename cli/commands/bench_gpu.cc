@@ -20,7 +20,7 @@
 namespace rehearse::cli {
 namespace {
 
-struct Options {
+struct BenchGpuOptions {
   std::vector<std::string> ops;  ///< families; empty: all
   std::filesystem::path shapes;
   std::vector<std::filesystem::path> from;
@@ -33,12 +33,12 @@ std::string today() {
   return fmt::format("{:04}-{:02}-{:02}", date.tm_year + 1900, date.tm_mon + 1, date.tm_mday);
 }
 
-bool wanted(const Options& options, bench::Family family) {
+bool wanted(const BenchGpuOptions& options, bench::Family family) {
   return options.ops.empty() || std::find(options.ops.begin(), options.ops.end(),
                                           bench::to_string(family)) != options.ops.end();
 }
 
-Result<std::vector<bench::Shape>> shapes_of_recording(const Options& options,
+Result<std::vector<bench::Shape>> shapes_of_recording(const BenchGpuOptions& options,
                                                       const Globals& globals) {
   const Result<trace::Trace> trace = ingest::read_inputs(
       options.from, {.strict = globals.strict, .progress = globals.progress_of("reading")});
@@ -54,7 +54,8 @@ Result<std::vector<bench::Shape>> shapes_of_recording(const Options& options,
   return std::move(replan.shapes);
 }
 
-Result<std::vector<bench::Shape>> shapes_of(const Options& options, const Globals& globals) {
+Result<std::vector<bench::Shape>> shapes_of(const BenchGpuOptions& options,
+                                            const Globals& globals) {
   std::vector<bench::Shape> shapes;
   if (!options.shapes.empty()) {
     Result<std::vector<bench::Shape>> read = bench::read_shapes(options.shapes);
@@ -158,7 +159,7 @@ void warn_of(const bench::Outcome& outcome, const Globals& globals) {
                              dropped == 1 ? "1 batch was" : grouped(dropped) + " batches were"));
 }
 
-Result<Exit> run(const Options& options, const Globals& globals) {
+Result<Exit> run(const BenchGpuOptions& options, const Globals& globals) {
   Result<std::vector<bench::Shape>> shapes = shapes_of(options, globals);
   if (!shapes) return forward(shapes);
   const std::filesystem::path& store = globals.output;
@@ -196,7 +197,7 @@ Result<Exit> run(const Options& options, const Globals& globals) {
 }  // namespace
 
 void add_bench_gpu(CLI::App& app, Action& action) {
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<BenchGpuOptions>();
   CLI::App* command = app.add_subcommand(
       "bench-gpu", "Measure operations on this machine's GPUs, for jobs that were not recorded");
   command

@@ -20,7 +20,7 @@
 namespace rehearse::cli {
 namespace {
 
-struct Options {
+struct CalibrateOptions {
   std::vector<std::string> logs;
   std::string device;
   std::string fabric;
@@ -136,7 +136,7 @@ Result<Exit> report(const std::vector<comm::Calibration>& calibrations, const Gl
   return Exit::kSuccess;
 }
 
-Result<Exit> run_nccl(const Options& options, const Globals& globals) {
+Result<Exit> run_nccl(const CalibrateOptions& options, const Globals& globals) {
   std::vector<comm::MeasuredRow> rows;
   std::string version, device_text;
   std::vector<std::string> sources;
@@ -174,7 +174,7 @@ Result<Exit> run_nccl(const Options& options, const Globals& globals) {
   return report({*fitted}, globals);
 }
 
-Result<Exit> run_shipped(const Options& options, const Globals& globals) {
+Result<Exit> run_shipped(const CalibrateOptions& options, const Globals& globals) {
   const Result<std::vector<Dealt>> dealt = deal_shipped(options.data);
   if (!dealt) return forward(dealt);
   std::vector<comm::Calibration> all;
@@ -208,7 +208,7 @@ Result<Exit> report_files(const Table& table, const Globals& globals) {
 }
 
 /// What pairs of jobs keep of their speed, one file per device.
-Result<Exit> run_pairs(const Options& options, const Globals& globals) {
+Result<Exit> run_pairs(const CalibrateOptions& options, const Globals& globals) {
   const Result<std::vector<sharing::ShippedPairs>> fitted = fit_shipped_pairs(options.data);
   if (!fitted) return forward(fitted);
   Table table({{"device", Align::kLeft}, {"rows"}, {"residual (%)"}, {"left out (%)"}});
@@ -223,7 +223,7 @@ Result<Exit> run_pairs(const Options& options, const Globals& globals) {
 }
 
 /// Calibrations of operations, one file per device.
-Result<Exit> run_operations(const Options& options, const Globals& globals) {
+Result<Exit> run_operations(const CalibrateOptions& options, const Globals& globals) {
   const Result<std::vector<DealtOperations>> dealt = deal_operations(options.data);
   if (!dealt) return forward(dealt);
   OperationFits fits = fit_operations(*dealt);
@@ -245,7 +245,7 @@ Result<Exit> run_operations(const Options& options, const Globals& globals) {
 }  // namespace
 
 void add_calibrate(CLI::App& app, Action& action) {
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<CalibrateOptions>();
   CLI::App* command = app.add_subcommand("calibrate", "Turn measurements into calibration files");
   command->require_subcommand(1);
 

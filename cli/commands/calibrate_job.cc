@@ -13,7 +13,7 @@
 namespace rehearse::cli {
 namespace {
 
-struct Options {
+struct CalibrateJobOptions {
   std::string job;
   std::vector<std::string> measured;
 };
@@ -26,7 +26,7 @@ struct Calibrated {
 };
 
 /// "1.94s" of the job of the command line, or "JOB.yaml=1.94s" of another.
-Result<std::pair<std::string, Seconds>> measurement_of(const Options& options,
+Result<std::pair<std::string, Seconds>> measurement_of(const CalibrateJobOptions& options,
                                                        const std::string& text) {
   const std::size_t sign = text.rfind('=');
   const bool paired = sign != std::string::npos;
@@ -45,7 +45,7 @@ Result<std::pair<std::string, Seconds>> measurement_of(const Options& options,
   return std::pair{job, *time};
 }
 
-Result<Calibrated> calibrate(const Options& options) {
+Result<Calibrated> calibrate(const CalibrateJobOptions& options) {
   std::vector<JobFile> jobs;
   Calibrated calibrated{.rows = {}, .ranks = {}, .fit = {}};
   const step::PredictOptions quick{.counterfactuals = false};
@@ -152,7 +152,7 @@ Json to_json(const Calibrated& c) {
 }
 
 /// -o names the calibration; the summary goes to stdout.
-Result<Exit> run(const Options& options, const Globals& globals) {
+Result<Exit> run(const CalibrateJobOptions& options, const Globals& globals) {
   std::optional<PendingFile> pending;
   if (!globals.output.empty()) {  // before long work: can it be written?
     Result<PendingFile> file = PendingFile::create(globals.output);
@@ -177,7 +177,7 @@ Result<Exit> run(const Options& options, const Globals& globals) {
 }  // namespace
 
 void add_calibrate_job(CLI::App& calibrate, Action& action) {
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<CalibrateJobOptions>();
   CLI::App* job = calibrate.add_subcommand(
       "job",
       "How much longer a framework on a cluster computes than predicted, from measured steps");

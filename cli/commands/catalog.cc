@@ -10,7 +10,7 @@
 namespace rehearse::cli {
 namespace {
 
-struct Options {
+struct CatalogOptions {
   std::string kind;
   Filters filters;
 };
@@ -21,7 +21,7 @@ std::vector<Kind> all_kinds() {
   return kinds;
 }
 
-Result<Listing> list(const Options& options) {
+Result<Listing> list(const CatalogOptions& options) {
   std::vector<std::string_view> names;
   for (const Kind& kind : all_kinds()) {
     if (kind.name == options.kind) return kind.list(options.filters);
@@ -41,7 +41,7 @@ Result<Exit> run(const Listing& listing, const Globals& globals) {
 }  // namespace
 
 void add_catalog(CLI::App& app, Action& action) {
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<CatalogOptions>();
   CLI::App* command = app.add_subcommand(
       "catalog", "Shipped facts with source and date: GPUs, instances, links, prices, carbon");
   command

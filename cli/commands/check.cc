@@ -26,7 +26,7 @@ using compare::Run;
 using compare::Verdict;
 using Paths = std::vector<std::filesystem::path>;
 
-struct Options {
+struct CheckOptions {
   Paths baseline, candidate, history;
   std::filesystem::path predictions;  ///< a folder in the place of runs
   std::vector<std::uint32_t> ranks;
@@ -40,7 +40,7 @@ struct Options {
 constexpr double kMaxSlowdown = 0.03;
 
 /// With its typical step, where one is asked for.
-Result<Run> load_run(const Paths& inputs, const Options& options, const Globals& globals,
+Result<Run> load_run(const Paths& inputs, const CheckOptions& options, const Globals& globals,
                      std::optional<StepPicture>* picture = nullptr) {
   const ReplayRequest request{
       .inputs = inputs, .ranks = options.ranks, .lower = {}, .perfetto = {}, .report = {}};
@@ -54,7 +54,7 @@ Result<Run> load_run(const Paths& inputs, const Options& options, const Globals&
 }
 
 /// The step's limit, unless the budget has one, and those of the budget.
-Result<std::vector<Limit>> limits_of(const Options& options) {
+Result<std::vector<Limit>> limits_of(const CheckOptions& options) {
   std::vector<Limit> limits;
   if (!options.budget.empty()) {
     Result<std::vector<Limit>> read = read_budget(options.budget);
@@ -93,7 +93,7 @@ Status write_whole(const std::filesystem::path& path, const std::string& text) {
 }
 
 /// Writes the result and the reports. Not to know is no failure, unless that is asked for.
-Result<Exit> finish(const Options& options, const Globals& globals, const Formats& formats,
+Result<Exit> finish(const CheckOptions& options, const Globals& globals, const Formats& formats,
                     const CheckFindings& findings) {
   if (Status ok = write_result(globals, formats); !ok) return forward(ok);
   if (Status ok = write_whole(options.junit, junit_xml(findings)); !ok) return forward(ok);
@@ -110,7 +110,7 @@ Result<Exit> finish(const Options& options, const Globals& globals, const Format
   return Exit::kSuccess;
 }
 
-Result<Exit> run_predictions(const Options& options, const Globals& globals) {
+Result<Exit> run_predictions(const CheckOptions& options, const Globals& globals) {
   const std::filesystem::path baseline =
       options.baseline.empty() ? std::filesystem::path() : options.baseline.front();
   const Result<PredictionGuard> guard = guard_predictions(options.predictions, baseline, globals);
@@ -147,7 +147,7 @@ struct Background {
 };
 
 /// The series, with the candidate as its newest run. Its newest run before that is the baseline.
-Result<std::vector<HistoryEntry>> load_series(const Options& options, const Run* candidate,
+Result<std::vector<HistoryEntry>> load_series(const CheckOptions& options, const Run* candidate,
                                               Background& background, const Globals& globals) {
   std::optional<Run>& last = background.baseline;
   std::vector<HistoryEntry> entries;
@@ -170,7 +170,7 @@ Result<std::vector<HistoryEntry>> load_series(const Options& options, const Run*
 }
 
 /// Judges a series of recordings; noise between them is known from those before the candidate.
-Status judge_series(const Options& options, const Run* candidate, double rise,
+Status judge_series(const CheckOptions& options, const Run* candidate, double rise,
                     Background& background, const Globals& globals) {
   Result<std::vector<HistoryEntry>> entries = load_series(options, candidate, background, globals);
   if (!entries) return forward(entries);
@@ -188,7 +188,7 @@ Status judge_series(const Options& options, const Run* candidate, double rise,
 
 /// Judges what a store holds, and the candidate behind it. A store too short for a history is one
 /// to compare with all the same.
-Status judge_store(const Options& options, const Run* candidate, double rise,
+Status judge_store(const CheckOptions& options, const Run* candidate, double rise,
                    Background& background) {
   Result<Past> past = read_past(options.history.front(), candidate, rise, background.effect);
   if (!past) return forward(past);
@@ -210,7 +210,7 @@ Status judge_store(const Options& options, const Run* candidate, double rise,
 
 /// Adds a candidate that passed to the store. A drift that is possible and no more keeps none out:
 /// it takes more runs to tell.
-Status accept(const Options& options, const Run& candidate, const Gate& gate,
+Status accept(const CheckOptions& options, const Run& candidate, const Gate& gate,
               const std::optional<History>& history, double rise, Past& past) {
   past.accepted = false;
   const Verdict verdict = history && history->findings.verdict == Verdict::kFail
@@ -231,7 +231,7 @@ Status accept(const Options& options, const Run& candidate, const Gate& gate,
 }
 
 /// What can be told before long work: can it be written?
-Status check_outputs(const Options& options) {
+Status check_outputs(const CheckOptions& options) {
   for (const std::filesystem::path& path : {options.junit, options.sarif, options.perfetto})
     if (!path.empty())
       if (const Result<PendingFile> file = PendingFile::create(path); !file) return forward(file);
@@ -250,7 +250,7 @@ Status check_outputs(const Options& options) {
   return {};
 }
 
-Result<Exit> run(const Options& options, const Globals& globals) {
+Result<Exit> run(const CheckOptions& options, const Globals& globals) {
   if (Status ok = check_outputs(options); !ok) return forward(ok);
   if (!options.predictions.empty()) return run_predictions(options, globals);
 
@@ -357,7 +357,7 @@ Result<Exit> run(const Options& options, const Globals& globals) {
 }
 
 /// What is asked for must be one thing.
-void check_usage(const CLI::App& command, const Options& options) {
+void check_usage(const CLI::App& command, const CheckOptions& options) {
   const auto usage = [](const char* what) {
     throw CLI::ValidationError(what, CLI::ExitCodes::ValidationError);
   };
@@ -393,7 +393,7 @@ void check_usage(const CLI::App& command, const Options& options) {
         usage("--count, --region and --steps-per-epoch are of an instance: --instance NAME");
 }
 
-void add_runs(CLI::App& command, Options& options) {
+void add_runs(CLI::App& command, CheckOptions& options) {
   command
       .add_option(
           "--baseline", options.baseline,
@@ -422,7 +422,7 @@ void add_runs(CLI::App& command, Options& options) {
       ->allow_extra_args(false);
 }
 
-void add_limits(CLI::App& command, Options& options) {
+void add_limits(CLI::App& command, CheckOptions& options) {
   command
       .add_option("--max-slowdown", options.max_slowdown,
                   "the least slowdown of a step that fails (default 3%)")
@@ -450,7 +450,7 @@ void add_limits(CLI::App& command, Options& options) {
 }  // namespace
 
 void add_check(CLI::App& app, Action& action) {
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<CheckOptions>();
   CLI::App* command = app.add_subcommand(
       "check", "Whether a job is still as fast as it was: two recordings, or a series, for CI");
   add_runs(*command, *options);

@@ -17,7 +17,7 @@
 namespace rehearse::cli {
 namespace {
 
-struct Options {
+struct FleetOptions {
   std::filesystem::path jobs;
   std::uint32_t nodes = 1, gpus_per_node = 8, pod = 0;
   std::string device, policy = "fifo", placement = "packed", restart, checkpoint;
@@ -117,7 +117,7 @@ Status run_ends(const SliceRates& rates, FleetRun& run) {
   return {};
 }
 
-Result<Exit> run(const Options& options, const Globals& globals) {
+Result<Exit> run(const FleetOptions& options, const Globals& globals) {
   FleetRun result;
   result.fleet = {
       .nodes = options.nodes, .gpus_per_node = options.gpus_per_node, .nodes_per_pod = options.pod};
@@ -170,7 +170,7 @@ Result<Exit> run(const Options& options, const Globals& globals) {
 }  // namespace
 
 void add_fleet(CLI::App& app, Action& action) {
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<FleetOptions>();
   CLI::App* command = app.add_subcommand(
       "fleet", "Many jobs on many GPUs: who waits, who runs where, how full it all is");
   command

@@ -10,7 +10,7 @@
 namespace rehearse::cli {
 namespace {
 
-struct Options {
+struct ImportOptions {
   std::vector<std::filesystem::path> inputs;
 };
 
@@ -48,7 +48,7 @@ std::string to_text(const std::string& store, const ingest::ImportSummary& summa
   return text;
 }
 
-Result<Exit> run(const Options& options, const Globals& globals) {
+Result<Exit> run(const ImportOptions& options, const Globals& globals) {
   const Result<ingest::ImportSummary> summary = ingest::import_inputs(
       options.inputs, globals.output,
       {.strict = globals.strict, .progress = globals.progress_of("importing")});
@@ -65,7 +65,7 @@ Result<Exit> run(const Options& options, const Globals& globals) {
 }  // namespace
 
 void add_import(CLI::App& app, Action& action) {
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<ImportOptions>();
   CLI::App* command =
       app.add_subcommand("import", "Read recordings of one job into a store (-o STORE)");
   command

@@ -20,7 +20,7 @@ namespace {
 
 using input::Pipeline;
 
-struct Options {
+struct InputOptions {
   std::filesystem::path pipeline;  ///< empty: what is measured of `folder`
   std::filesystem::path folder;
   std::size_t samples = 256;
@@ -248,7 +248,7 @@ Result<Exit> run_file(const std::filesystem::path& path, const Globals& globals)
 }
 
 /// -o names the pipeline; what was measured goes to stdout.
-Result<Exit> run_folder(const Options& options, const Globals& globals) {
+Result<Exit> run_folder(const InputOptions& options, const Globals& globals) {
   std::optional<PendingFile> pending;
   if (!globals.output.empty()) {  // before long work: can it be written?
     Result<PendingFile> file = PendingFile::create(globals.output);
@@ -297,7 +297,7 @@ Result<Exit> run_folder(const Options& options, const Globals& globals) {
 }  // namespace
 
 void add_input(CLI::App& app, Action& action) {
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<InputOptions>();
   CLI::App* command = app.add_subcommand(
       "input", "How fast an input pipeline is, what bounds it, and which settings would help");
   CLI::Option* pipeline =

@@ -18,7 +18,7 @@
 namespace rehearse::cli {
 namespace {
 
-struct Options {
+struct InspectOptions {
   ReplayRequest request;
   std::size_t top = 15;
   bool workload = false;               ///< the layers of the recording in the place of its ops
@@ -248,7 +248,7 @@ Result<Exit> run_on_timings(const trace::Trace& trace, const Globals& globals) {
   return Exit::kSuccess;
 }
 
-Result<Exit> run(const Options& options, const Globals& globals) {
+Result<Exit> run(const InspectOptions& options, const Globals& globals) {
   Result<InputTrace> input = load_trace(options.request, globals, true);
   if (!input) return forward(input);
   if (input->trace->ranks.empty() && !input->trace->timings.empty())
@@ -286,7 +286,7 @@ Result<Exit> run(const Options& options, const Globals& globals) {
 }  // namespace
 
 void add_inspect(CLI::App& app, Action& action) {
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<InspectOptions>();
   CLI::App* command = app.add_subcommand(
       "inspect",
       "What a recording holds: ranks, steps, largest ops, where the time goes; or a cluster");

@@ -13,12 +13,12 @@
 namespace rehearse::cli {
 namespace {
 
-struct Options {
+struct MigOptions {
   std::string device;
   std::string profiles;  ///< empty: all layouts to which nothing can be added
 };
 
-Result<MigLayouts> find_layouts(const Options& options) {
+Result<MigLayouts> find_layouts(const MigOptions& options) {
   const Result<const cluster::Gpu*> gpu = cluster::find_gpu(options.device);
   if (!gpu) return forward(gpu);
   Result<cluster::MigDevice> device = cluster::mig_device(**gpu);
@@ -34,7 +34,7 @@ Result<MigLayouts> find_layouts(const Options& options) {
   return MigLayouts{std::move(*device), std::move(*layouts)};
 }
 
-Result<Exit> run(const Options& options, const Globals& globals) {
+Result<Exit> run(const MigOptions& options, const Globals& globals) {
   const Result<MigLayouts> found = find_layouts(options);
   if (!found) return forward(found);
   const Formats formats = {.text = [&] { return layouts_text(*found); },
@@ -96,7 +96,7 @@ void add_predict(CLI::App& mig, Action& action) {
 void add_mig(CLI::App& app, Action& action) {
   CLI::App* command = app.add_subcommand("mig", "Partitions of a GPU (MIG)");
   command->require_subcommand(1);
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<MigOptions>();
   CLI::App* layouts = command->add_subcommand(
       "layouts",
       "Valid placements of instances on a GPU, drawn by memory slice, and what is wasted");

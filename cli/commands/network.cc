@@ -18,7 +18,7 @@
 namespace rehearse::cli {
 namespace {
 
-struct Options {
+struct NetworkOptions {
   ScopeRequest scope;
   std::vector<std::string> ops = {"all_reduce"};
   std::string sizes;
@@ -267,7 +267,7 @@ Json to_json(const Findings& found) {
 }
 
 /// The measured rows of a log that are of the kinds and ranks asked for.
-Result<std::vector<comm::MeasuredRow>> measured_rows(const Options& options,
+Result<std::vector<comm::MeasuredRow>> measured_rows(const NetworkOptions& options,
                                                      const std::vector<CollectiveKind>& kinds,
                                                      std::uint32_t ranks) {
   if (options.measured.empty()) return std::vector<comm::MeasuredRow>{};
@@ -288,8 +288,8 @@ Result<std::vector<comm::MeasuredRow>> measured_rows(const Options& options,
   return rows;
 }
 
-Result<PriceOfSize> prices_of(const Scope& scope, CollectiveKind kind, const Options& options,
-                              Fidelity fidelity) {
+Result<PriceOfSize> prices_of(const Scope& scope, CollectiveKind kind,
+                              const NetworkOptions& options, Fidelity fidelity) {
   comm::NcclOverrides overrides;
   if (!options.algorithm.empty())
     overrides.algorithm =
@@ -304,7 +304,7 @@ Result<PriceOfSize> prices_of(const Scope& scope, CollectiveKind kind, const Opt
   return message_prices(scope, kind, overrides.algorithm, fidelity);
 }
 
-Result<Findings> find(const Options& options, const Progress& progress) {
+Result<Findings> find(const NetworkOptions& options, const Progress& progress) {
   const auto fidelity = static_cast<Fidelity>(index_of(kFidelityNames, options.fidelity));
   Result<Scope> scope = resolve_scope(options.scope, fidelity == Fidelity::kClosed);
   if (!scope) return forward(scope);
@@ -349,7 +349,7 @@ Result<Findings> find(const Options& options, const Progress& progress) {
   return found;
 }
 
-Result<Exit> run(const Options& options, const Globals& globals) {
+Result<Exit> run(const NetworkOptions& options, const Globals& globals) {
   const Result<Findings> found = find(options, globals.progress_of("pricing"));
   if (!found) return forward(found);
   for (const std::string& note : found->scope.notes) globals.warn(note);
@@ -374,7 +374,7 @@ Result<Exit> run(const Options& options, const Globals& globals) {
 
 void add_network(CLI::App& app, Action& action) {
   static constexpr std::array<std::string_view, 2> kTimings = {"nccl_tests", "framework"};
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<NetworkOptions>();
   CLI::App* command =
       app.add_subcommand("network", "What a collective costs over sizes, with its interval");
   add_scope_options(*command, options->scope);

@@ -240,12 +240,12 @@ Json pack_json(const Packed& p) {
   return json;
 }
 
-struct Options {
+struct PackOptions {
   std::filesystem::path path;
   std::size_t measure = 0;
 };
 
-Result<Exit> run(const Options& options, const Globals& globals) {
+Result<Exit> run(const PackOptions& options, const Globals& globals) {
   const std::filesystem::path& path = options.path;
   Result<PackFile> file = load_pack(path);
   if (!file) return forward(file);
@@ -264,7 +264,7 @@ Result<Exit> run(const Options& options, const Globals& globals) {
 }  // namespace
 
 void add_pack(CLI::App& app, Action& action) {
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<PackOptions>();
   CLI::App* command = app.add_subcommand(
       "pack", "Where to put a set of jobs: slices, together, in turns or alone, and why");
   command->add_option("JOBS", options->path, "jobs, and the GPUs to put them on")

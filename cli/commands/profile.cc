@@ -16,7 +16,7 @@
 namespace rehearse::cli {
 namespace {
 
-struct Options {
+struct ProfileOptions {
   std::filesystem::path folder = "rehearse-capture";
   std::vector<std::string> command;
   capture::Options record;
@@ -218,7 +218,8 @@ std::string to_text(const Profiled& profiled) {
 }
 
 /// The launcher's options for these.
-Result<capture::LaunchOptions> launch_options(const Options& options, const Globals& globals) {
+Result<capture::LaunchOptions> launch_options(const ProfileOptions& options,
+                                              const Globals& globals) {
   const Result<std::filesystem::path> library = installed_library("librehearse_capture.so");
   if (!library) return forward(library);
   capture::LaunchOptions launched{.folder = options.folder,
@@ -235,7 +236,7 @@ Result<capture::LaunchOptions> launch_options(const Options& options, const Glob
   return launched;
 }
 
-Result<Exit> run(const Options& options, const Globals& globals) {
+Result<Exit> run(const ProfileOptions& options, const Globals& globals) {
   const Result<capture::LaunchOptions> launched = launch_options(options, globals);
   if (!launched) return forward(launched);
   for (const std::string& warning : capture::launch_warnings()) globals.warn(warning);
@@ -265,7 +266,7 @@ Result<Exit> run(const Options& options, const Globals& globals) {
 }  // namespace
 
 void add_profile(CLI::App& app, Action& action) {
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<ProfileOptions>();
   CLI::App* command =
       app.add_subcommand("profile", "Run a command and record it (-o FOLDER -- COMMAND ...)");
   command

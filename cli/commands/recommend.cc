@@ -20,7 +20,7 @@
 namespace rehearse::cli {
 namespace {
 
-struct Options {
+struct RecommendOptions {
   std::filesystem::path job, prices, report, perfetto;
   std::string target, budget, deadline, carbon;
   std::vector<std::string> providers, regions;
@@ -45,7 +45,7 @@ Status read(std::string_view option, const std::string& text, std::optional<Q>& 
   return {};
 }
 
-Result<cost::Wish> wish_of(const Options& options) {
+Result<cost::Wish> wish_of(const RecommendOptions& options) {
   cost::Wish wish{
       .providers = options.providers, .regions = options.regions, .counts = options.counts};
   std::sort(wish.counts.begin(), wish.counts.end());
@@ -80,7 +80,7 @@ void add_from_file(const JobFile& file, cost::Wish& wish) {
 }
 
 /// Wrong names are told where they stand: in an option, or in the file.
-Result<std::vector<cost::Offer>> offers_of(const Options& options, const JobOnOffers& job,
+Result<std::vector<cost::Offer>> offers_of(const RecommendOptions& options, const JobOnOffers& job,
                                            const cost::Wish& wish) {
   Result<std::vector<cost::Offer>> offers = cost::offers_of(wish);
   if (offers) return offers;
@@ -105,7 +105,7 @@ Status draw(const std::filesystem::path& path, const Recommended& found, const G
   return draw_job(path, step->job, step->lowered, step->timeline);
 }
 
-Result<Exit> run(const Options& options, const Globals& globals) {
+Result<Exit> run(const RecommendOptions& options, const Globals& globals) {
   if (!options.perfetto.empty())  // before long work: can it be written?
     if (const Result<PendingFile> file = PendingFile::create(options.perfetto); !file)
       return forward(file);
@@ -143,7 +143,8 @@ Result<Exit> run(const Options& options, const Globals& globals) {
                            .markdown =
                                [&] {
                                  return markdown_of(recommend_json(recommended),
-                                                    recommend_table(recommended), "Options");
+                                                    recommend_table(recommended),
+                                                    "RecommendOptions");
                                }};
   if (Status ok = write_result(globals, formats); !ok) return forward(ok);
   return Exit::kSuccess;
@@ -152,7 +153,7 @@ Result<Exit> run(const Options& options, const Globals& globals) {
 }  // namespace
 
 void add_recommend(CLI::App& app, Action& action) {
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<RecommendOptions>();
   CLI::App* command = app.add_subcommand(
       "recommend", "Which instances to rent for a job, how many, under which plan");
   command->add_option("JOB", options->job, "what is trained; its plan is searched")

@@ -25,7 +25,7 @@ namespace {
 /// Of the changes that help, documents have so many; a screen has the first three.
 constexpr std::size_t kChangesFound = 8;
 
-struct Options {
+struct ReplayOptions {
   ReplayRequest request;
   std::string slice;  ///< a MIG profile; empty: the GPU as recorded
   ShareRequest sharing;
@@ -143,7 +143,7 @@ std::string to_text(const ReplayJob& job, const Findings& findings) {
   return text;
 }
 
-Result<Exit> run(const Options& options, const Globals& globals) {
+Result<Exit> run(const ReplayOptions& options, const Globals& globals) {
   const Result<ReplayJob> job = load_job(options.request, globals);
   if (!job) return forward(job);
   if (options.sharing.asked()) {
@@ -185,7 +185,7 @@ Result<Exit> run(const Options& options, const Globals& globals) {
 }  // namespace
 
 void add_replay(CLI::App& app, Action& action) {
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<ReplayOptions>();
   CLI::App* command = app.add_subcommand(
       "replay", "Simulate a recording as it was; measured beside simulated, and what would help");
   add_replay_options(*command, options->request);

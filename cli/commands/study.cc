@@ -15,7 +15,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-struct Options {
+struct StudyOptions {
   std::vector<fs::path> files;
   fs::path journal;
 };
@@ -42,7 +42,7 @@ Result<std::vector<fs::path>> study_files(const std::vector<fs::path>& given) {
 }
 
 /// All files are read before any is run.
-Result<std::vector<StudyResult>> run_all(const Options& options, SharedWork& shared) {
+Result<std::vector<StudyResult>> run_all(const StudyOptions& options, SharedWork& shared) {
   const Result<std::vector<fs::path>> files = study_files(options.files);
   if (!files) return forward(files);
   std::vector<Study> studies;
@@ -59,7 +59,7 @@ Result<std::vector<StudyResult>> run_all(const Options& options, SharedWork& sha
   return run_studies(std::move(studies), *means);
 }
 
-Result<Exit> run(const Options& options, const Globals& globals, SharedWork& shared) {
+Result<Exit> run(const StudyOptions& options, const Globals& globals, SharedWork& shared) {
   const Result<std::vector<StudyResult>> results = run_all(options, shared);
   if (!results) return forward(results);
   if (!work::leads()) return Exit::kSuccess;
@@ -88,7 +88,7 @@ Result<Exit> run(const Options& options, const Globals& globals, SharedWork& sha
 }  // namespace
 
 void add_study(CLI::App& app, Action& action) {
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<StudyOptions>();
   CLI::App* command = app.add_subcommand(
       "study", "Run published systems as short files; what was published beside what comes out");
   command

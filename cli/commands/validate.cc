@@ -27,7 +27,7 @@
 namespace rehearse::cli {
 namespace {
 
-struct Options {
+struct ValidateOptions {
   std::vector<std::string> suites;
   std::filesystem::path data;
   std::filesystem::path baseline;
@@ -158,13 +158,13 @@ constexpr std::array<Suite, 14> kSuites = {
      {"recalled", recalled, "", false},
      {"check", gates, "", false}}};
 
-bool is_wanted(const Options& options, const Suite& suite) {
+bool is_wanted(const ValidateOptions& options, const Suite& suite) {
   if (options.suites.empty()) return options.data.empty() ? suite.data.empty() : suite.unasked;
   return std::find(options.suites.begin(), options.suites.end(), suite.name) !=
          options.suites.end();
 }
 
-Result<std::vector<Finding>> measure(const Options& options, const Globals& globals) {
+Result<std::vector<Finding>> measure(const ValidateOptions& options, const Globals& globals) {
   std::error_code ignored;
   if (!options.data.empty() && !std::filesystem::is_directory(options.data, ignored))
     return fail(Diagnostic{.file = options.data.string(),
@@ -195,7 +195,7 @@ Result<std::vector<Finding>> measure(const Options& options, const Globals& glob
   return findings;
 }
 
-Result<Exit> run(const Options& options, const Globals& globals) {
+Result<Exit> run(const ValidateOptions& options, const Globals& globals) {
   // Before what takes minutes.
   Result<std::vector<SuiteSummary>> before;
   const std::string file = options.baseline.string();
@@ -239,7 +239,7 @@ Result<Exit> run(const Options& options, const Globals& globals) {
   return count_of(drift, Drift::kTurnedBad) > 0 ? Exit::kFailed : Exit::kSuccess;
 }
 
-bool needs_data(const Options& options) {
+bool needs_data(const ValidateOptions& options) {
   return std::any_of(kSuites.begin(), kSuites.end(), [&](const Suite& suite) {
     return is_wanted(options, suite) && !suite.data.empty();
   });
@@ -254,7 +254,7 @@ std::vector<std::string_view> suite_names() {
 }  // namespace
 
 void add_validate(CLI::App& app, Action& action) {
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<ValidateOptions>();
   CLI::App* command = app.add_subcommand(
       "validate", "Predict recorded measurements; errors by suite, with the bad cases");
   std::string known;

@@ -22,7 +22,7 @@
 namespace rehearse::cli {
 namespace {
 
-struct Options {
+struct WhatifOptions {
   ReplayRequest request;
   std::vector<std::string> scale;
   std::vector<std::string> remove;
@@ -49,7 +49,7 @@ bool is_inline_pipeline(std::string_view text) { return text.find('=') != std::s
 
 /// The edits in the order in which they are applied: as groups, not as typed. `pipeline`: of the
 /// file that --input-pipeline names; `fed` is set where there is one.
-Result<replay::ReplayGraph> apply(const Options& options,
+Result<replay::ReplayGraph> apply(const WhatifOptions& options,
                                   const std::optional<cluster::PointToPoint>& link,
                                   const std::optional<input::Pipeline>& pipeline,
                                   const ReplayJob& job, const Globals& globals,
@@ -135,14 +135,15 @@ Table change_table(const ReplayJob& job, const ReplayRun& edited) {
   return table;
 }
 
-Estimate<Seconds> estimate(const Options& options, const ReplayJob& job, const EditedRun& edited) {
+Estimate<Seconds> estimate(const WhatifOptions& options, const ReplayJob& job,
+                           const EditedRun& edited) {
   const Estimate<Seconds> step =
       replay::estimate_step(job.recorded.comparison, edited.run().comparison.step_time.simulated,
                             options.network.empty() ? 0 : replay::kNetworkError);
   return edited.sliced ? edited.sliced->widened(step) : step;
 }
 
-Json to_json(const Options& options, const ReplayJob& job, const EditedRun& with) {
+Json to_json(const WhatifOptions& options, const ReplayJob& job, const EditedRun& with) {
   const ReplayRun& edited = with.run();
   const replay::Comparison& c = job.recorded.comparison;
   Json json = json_root("whatif");
@@ -173,7 +174,7 @@ Json to_json(const Options& options, const ReplayJob& job, const EditedRun& with
   return json;
 }
 
-std::string to_text(const Options& options, const ReplayJob& job, const EditedRun& with) {
+std::string to_text(const WhatifOptions& options, const ReplayJob& job, const EditedRun& with) {
   const ReplayRun& edited = with.run();
   const replay::Comparison& c = job.recorded.comparison;
   const Estimate<Seconds> before = replay::estimate_step(c);
@@ -195,7 +196,7 @@ std::string to_text(const Options& options, const ReplayJob& job, const EditedRu
   return text;
 }
 
-Result<EditedRun> run_edited(const Options& options, const ReplayJob& job,
+Result<EditedRun> run_edited(const WhatifOptions& options, const ReplayJob& job,
                              replay::ReplayGraph graph) {
   if (options.slice.empty()) {
     Result<ReplayRun> run = run_graph(job, std::move(graph));
@@ -207,7 +208,7 @@ Result<EditedRun> run_edited(const Options& options, const ReplayJob& job,
   return EditedRun{.whole = {}, .sliced = std::move(*run)};
 }
 
-Result<Exit> run(const Options& options, const Globals& globals) {
+Result<Exit> run(const WhatifOptions& options, const Globals& globals) {
   std::optional<cluster::PointToPoint> link;
   if (!options.network.empty()) {  // before long work: is it one?
     const Result<cluster::PointToPoint> parsed = parse_network(options.network);
@@ -278,7 +279,7 @@ auto checked_by(Parse parse) {
 }  // namespace
 
 void add_whatif(CLI::App& app, Action& action) {
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<WhatifOptions>();
   CLI::App* command = app.add_subcommand(
       "whatif", "Replay an edited recording: faster kernels, another loader, no collectives, ...");
   add_replay_options(*command, options->request);
