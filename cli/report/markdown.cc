@@ -38,11 +38,11 @@ std::optional<Quantity> quantity_at(const Json& document, std::string_view path)
 }
 
 std::string figures(const Json& document) {
-  struct Figure {
+  struct Line {
     const char* name;
     const char* path;
   };
-  constexpr std::array<Figure, 17> kFigures = {
+  constexpr std::array<Line, 17> kFigures = {
       {{"step time", "step_time"},
        {"step time, measured", "step_time.measured"},
        {"step time, simulated", "step_time.simulated"},
@@ -61,7 +61,7 @@ std::string figures(const Json& document) {
        {"energy to the target", "to_target.energy"},
        {"carbon to the target", "to_target.carbon"}}};
   Table table({{"", Align::kLeft}, {"predicted"}, {"90 % interval"}, {"from", Align::kLeft}});
-  for (const Figure& figure : kFigures)
+  for (const Line& figure : kFigures)
     if (const auto q = quantity_at(document, figure.path))
       table.add({figure.name, q->value, q->interval, q->provenance});
   return table.empty() ? "" : "\n" + table.markdown();
