@@ -13,14 +13,8 @@
 #include "cli/calibrate/nccl_log.h"
 #include "cli/check/budget.h"
 #include "cli/config/pack_file.h"
-#include "cli/study/study.h"
 #include "models/comm/calibration.h"
-#include "models/input/limits.h"
-#include "models/input/lower.h"
-#include "models/input/read_pipeline.h"
-#include "models/input/simulate.h"
 #include "models/sharing/shipped_pairs.h"
-#include "models/store/cache.h"
 #include "models/workload/hugging_face.h"
 #include "models/workload/read_model.h"
 #include "profiler/capture/format.h"
@@ -41,13 +35,12 @@
 #include "sim/cluster/read_cluster.h"
 #include "sim/fleet/public_traces.h"
 #include "sim/graph/text_form.h"
+#include "tests/fuzz/errors.h"
 
 namespace rehearse::fuzz {
 namespace {
 
 using namespace trace;
-
-constexpr const char* kName = "fuzzed";
 
 template <class Tag>
 void check_id(Id<Tag> id, std::size_t size) {
@@ -107,16 +100,6 @@ void check(const Trace& trace) {
   }
 }
 
-/// An error is one line that names the file.
-void check(const Error& error) {
-  REHEARSE_CHECK(!error.diagnostics.empty());
-  for (const Diagnostic& diagnostic : error.diagnostics) {
-    const std::string line = to_string(diagnostic);
-    REHEARSE_CHECK(line.find(kName) != std::string::npos, "{}", line);
-    REHEARSE_CHECK(line.find('\n') == std::string::npos, "{}", line);
-  }
-}
-
 /// A trace that a reader fills, checked at the end.
 class Reading {
  public:
@@ -133,7 +116,7 @@ class Reading {
     trace_.ranks.assign(std::make_move_iterator(ranks_.begin()),
                         std::make_move_iterator(ranks_.end()));
     check(trace_);
-    if (!status) return check(status.error());
+    if (!status) return check_error(status.error());
     std::size_t rows = 0;
     for (const Rank& rank : trace_.ranks) rows += rank.host_ops.size() + rank.gpu_ops.size();
     REHEARSE_CHECK(rows > 0 || may_be_empty, "a silent zero");
@@ -197,7 +180,7 @@ void put_right(std::string& file) {
 
 void calibration(std::string_view bytes) {
   const auto read = comm::parse_calibration(std::string(bytes), kName);
-  if (!read) return check(read.error());
+  if (!read) return check_error(read.error());
   const std::string text = comm::to_yaml(*read);
   const auto again = comm::parse_calibration(text, kName);
   REHEARSE_CHECK(again.has_value(), "{}", to_string(again.error()));
@@ -222,7 +205,7 @@ void chakra_job(std::string_view bytes) {
   const auto source = ingest::bytes_in_memory(bytes);
   NamePool names;
   const auto read = ingest::read_chakra_program(*source, kName, names);
-  if (!read) return check(read.error());
+  if (!read) return check_error(read.error());
   const graph::Program& program = read->program;
   REHEARSE_CHECK(!program.ops.empty() && read->ids.size() == program.ops.size());
   REHEARSE_CHECK(program.first_dependency.size() == program.ops.size() + 1);
@@ -242,7 +225,7 @@ void chakra_job(std::string_view bytes) {
 
 void budget(std::string_view bytes) {
   const Result<std::vector<cli::Limit>> read = cli::parse_budget(std::string(bytes), kName);
-  if (!read) return check(read.error());
+  if (!read) return check_error(read.error());
   for (const cli::Limit& limit : *read) {
     const double value = limit.rise.value_or(limit.most.value_or(-1));
     REHEARSE_CHECK(value > 0 && std::isfinite(value) &&
@@ -253,7 +236,7 @@ void budget(std::string_view bytes) {
 
 void cluster_file(std::string_view bytes) {
   const Result<cluster::Cluster> read = cluster::parse_cluster(std::string(bytes), kName);
-  if (!read) return check(read.error());
+  if (!read) return check_error(read.error());
   // The first device to each of some that are spread over the cluster, and to every kind of vertex.
   const std::size_t devices = read->devices().size(), vertices = read->vertices().size();
   for (std::size_t i = 0; i < devices; i += 1 + devices / 16) {
@@ -268,7 +251,7 @@ void cluster_file(std::string_view bytes) {
 
 void csv(std::string_view bytes) {
   const Result<CsvTable> table = CsvTable::parse(bytes, kName);
-  if (!table) return check(table.error());
+  if (!table) return check_error(table.error());
   REHEARSE_CHECK(!table->columns().empty());
   std::uint32_t line = 0;
   for (std::size_t row = 0; row < table->rows(); ++row) {
@@ -276,7 +259,7 @@ void csv(std::string_view bytes) {
     line = table->line(row);
     for (const std::string& column : table->columns()) {
       REHEARSE_CHECK(table->cell(row, column).size() <= bytes.size());
-      if (const auto number = table->number(row, column); !number) check(number.error());
+      if (const auto number = table->number(row, column); !number) check_error(number.error());
     }
   }
 }
@@ -294,7 +277,7 @@ void graph_text(std::string_view bytes) {
 
 void job_list(std::string_view bytes) {
   const auto check_list = [](const Result<fleet::JobList>& list) {
-    if (!list) return check(list.error());
+    if (!list) return check_error(list.error());
     for (const fleet::Job& job : list->jobs) {
       REHEARSE_CHECK(job.gpus >= 1);
       REHEARSE_CHECK(job.submit >= Nanoseconds(0) && job.submit <= fleet::kLatestSubmit);
@@ -321,21 +304,21 @@ void model(std::string_view bytes) {
   if (const Result<workload::Transformer> config =
           workload::parse_hugging_face(std::string(bytes), kName);
       !config)
-    check(config.error());
+    check_error(config.error());
   else if (const auto made = workload::transformer(*config, {}))
     REHEARSE_CHECK(workload::verify(*made));
   const Result<YamlFile> file = YamlFile::parse(std::string(bytes), kName);
-  if (!file) return check(file.error());
+  if (!file) return check_error(file.error());
   const std::optional<workload::Workload> read = workload::read_model(file->root(), {}, "/absent");
   const Status status = file->status();
-  if (!status) check(status.error());
+  if (!status) check_error(status.error());
   REHEARSE_CHECK(read || !status);
   if (read) REHEARSE_CHECK(workload::verify(*read));
 }
 
 void nccl_log(std::string_view bytes) {
   const auto runs = cli::parse_nccl_log(std::string(bytes), kName);
-  if (!runs) return check(runs.error());
+  if (!runs) return check_error(runs.error());
   REHEARSE_CHECK(!runs->empty(), "a silent zero");
   for (const cli::NcclRun& one : *runs) {
     REHEARSE_CHECK(one.ranks >= 2 && one.nodes >= 1 && !one.rows.empty());
@@ -357,7 +340,7 @@ void nsys(std::string_view bytes) {
 
 void pack_file(std::string_view bytes) {
   const Result<cli::PackFile> file = cli::parse_pack(std::string(bytes), kName, "/absent");
-  if (!file) return check(file.error());
+  if (!file) return check_error(file.error());
   for (std::size_t a = 0; a < file->jobs.size(); ++a) {
     for (const auto& [kind, rate] : file->jobs[a].slice_rates)
       REHEARSE_CHECK(
@@ -377,7 +360,7 @@ void pack_file(std::string_view bytes) {
 
 void pair_law(std::string_view bytes) {
   const auto read = sharing::parse_shipped_pairs(std::string(bytes), kName);
-  if (!read) return check(read.error());
+  if (!read) return check_error(read.error());
   const std::string text = sharing::to_yaml(*read);
   const auto again = sharing::parse_shipped_pairs(text, kName);
   REHEARSE_CHECK(again.has_value(), "{}", to_string(again.error()));
@@ -392,7 +375,7 @@ void store(std::string_view bytes) {
   const MemoryFile file(bytes);
   (void)is_store(file.path());
   Result<Trace> trace = read_store(file.path());
-  if (!trace) return check(trace.error());
+  if (!trace) return check_error(trace.error());
   // A store of no rows is sound, and its texts are what a reader once gave.
   for (const Rank& rank : trace->ranks) check(rank, trace->names.size());
   align(*trace);
@@ -402,84 +385,10 @@ void input(std::string_view bytes) {
   const MemoryFile file(bytes);
   const std::array paths = {file.path()};
   const Result<Trace> trace = ingest::read_inputs(paths, {});
-  if (!trace) return check(trace.error());
+  if (!trace) return check_error(trace.error());
   for (const Rank& rank : trace->ranks) {
     check(rank, trace->names.size());
     REHEARSE_CHECK(rank.info.rank.has_value());
-  }
-}
-
-void keys(std::string_view bytes) {
-  const Result<store::KeyStream> stream = store::recorded_keys(bytes, kName);
-  if (!stream) return check(stream.error());
-  REHEARSE_CHECK(!stream->ends.empty() && stream->ends.back() == stream->accesses.size());
-  const Result<store::Traffic> least =
-      store::run(*stream, {.policy = store::Policy::kNextUse, .capacity = 3});
-  const Result<store::Traffic> lru = store::run(*stream, {.capacity = 3});
-  REHEARSE_CHECK(least && lru && least->misses() <= lru->misses());
-}
-
-void pipeline(std::string_view bytes) {
-  const Result<YamlFile> file = YamlFile::parse(std::string(bytes), kName);
-  if (!file) return check(file.error());
-  const YamlMap root = file->root();
-  const input::Pipeline read = input::read_pipeline(root);
-  root.no_other_keys();
-  if (Status ok = file->status(); !ok) return check(ok.error());
-  std::uint64_t in_hand = 0;
-  for (const input::Stage& stage : read.stages)
-    in_hand += (stage.slots() + stage.room()) * stage.batch + stage.shuffle;
-  for (const input::Limit& limit : input::limits_of(read))
-    REHEARSE_CHECK(limit.units_per_s > 0 && std::isfinite(limit.units_per_s));
-  // What takes long is for the bounds of the simulation, not for this.
-  if (in_hand > 500 || input::ops_of(read, 1) > 500) return;
-  const Result<input::Flow> flow = input::simulate(read);
-  if (!flow) return;  // it knows of no file: the command names it
-  REHEARSE_CHECK(flow->units_per_s.value > 0 && std::isfinite(flow->units_per_s.value));
-}
-
-namespace {
-
-/// Whether no number in it has more than three digits, or an exponent.
-bool has_small_numbers(std::string_view text) {
-  std::size_t digits = 0;
-  for (const char c : text) {
-    if (c >= '0' && c <= '9') {
-      if (++digits > 3) return false;
-      continue;
-    }
-    if (digits > 0 && (c == 'e' || c == 'E')) return false;
-    if (c != '.' && c != '_') digits = 0;
-  }
-  return true;
-}
-
-}  // namespace
-
-void study(std::string_view bytes) {
-  const Result<cli::Study> read = cli::read_study(kName, std::string(bytes));
-  if (!read) return check(read.error());
-  const std::vector<cli::Setting> points = cli::points_of(*read);
-  REHEARSE_CHECK(!points.empty() && !read->measures.empty() && !read->expectations.empty());
-  if (!has_small_numbers(bytes)) return;
-  const YamlFill fill = [&](const std::string& text) { return cli::fill_in(text, points.front()); };
-  cli::FeedValues values(read->feeds, {}, step::Fidelity::kClosed, fill);
-  for (const cli::FeedTemplate& feed : read->feeds) {
-    if (feed.kind == cli::FeedKind::kPipeline) {
-      input::read_pipeline(feed.sections.filled(fill));
-      continue;
-    }
-    const bool cache = feed.kind == cli::FeedKind::kCache;
-    const auto value = values.value(cache ? "hit_ratio" : "cut", feed.name);
-    REHEARSE_CHECK(value.has_value());
-    if (!*value) {
-      Error error = value->error();  // of a point, which the caller says of which file it is
-      for (Diagnostic& d : error.diagnostics) d.file = kName;
-      check(error);
-      continue;
-    }
-    const double share = (*value)->estimate.value;
-    REHEARSE_CHECK(share >= 0 && share <= 1, "{} of {}", share, feed.name);
   }
 }
 

@@ -10,16 +10,14 @@
 #include "models/input/simulate.h"
 #include "models/input/tune.h"
 #include "sim/engine/engine.h"
+#include "tests/support/pipeline_text.h"
 
 namespace rehearse {
 namespace {
 
 using namespace input;
 using store::Random;
-
-double between(Random& random, double low, double high) {
-  return low + (high - low) * random.uniform();
-}
+using test::between;
 
 Pipeline random_pipeline(Random& random, bool varies) {
   Pipeline p{.seed = random.next()};

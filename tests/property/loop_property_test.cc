@@ -12,16 +12,14 @@
 #include "models/input/lower.h"
 #include "models/input/simulate.h"
 #include "sim/engine/engine.h"
+#include "tests/support/pipeline_text.h"
 
 namespace rehearse {
 namespace {
 
 using namespace input;
 using store::Random;
-
-double between(Random& random, double low, double high) {
-  return low + (high - low) * random.uniform();
-}
+using test::between;
 
 /// A hand-off, workers, and a barrier that one worker takes batches from.
 Pipeline random_loop(Random& random, Late late) {

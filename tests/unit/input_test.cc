@@ -9,38 +9,17 @@
 #include "models/input/tune.h"
 #include "tests/support/data.h"
 #include "tests/support/pages.h"
+#include "tests/support/pipeline_text.h"
 
 namespace rehearse {
 namespace {
 
 using namespace input;
 using Catch::Contains;
-
-Result<Pipeline> parsed(const std::string& text) {
-  const Result<YamlFile> file = YamlFile::parse(text, "p.yaml");
-  if (!file) return forward(file);
-  const YamlMap root = file->root();
-  Pipeline pipeline = read_pipeline(root);
-  root.no_other_keys();
-  if (Status ok = file->status(); !ok) return forward(ok);
-  return pipeline;
-}
-
-Pipeline pipeline_of(const std::string& text) {
-  Result<Pipeline> pipeline = parsed(text);
-  INFO((pipeline ? "" : to_string(pipeline.error())));
-  REQUIRE(pipeline);
-  return std::move(*pipeline);
-}
-
-Flow flow_of(const std::string& text) {
-  const Result<Flow> flow = simulate(pipeline_of(text));
-  INFO((flow ? "" : to_string(flow.error())));
-  REQUIRE(flow);
-  return *flow;
-}
-
-double rate_of(const std::string& text) { return flow_of(text).units_per_s.value; }
+using test::flow_of;
+using test::parsed;
+using test::pipeline_of;
+using test::rate_of;
 
 // The page states a pipeline, and units per second, the tightest bound, and what it is:
 //   ```yaml   then  ```rates

@@ -1,0 +1,46 @@
+// Input pipelines from text, as tests write them.
+#pragma once
+
+#include <string>
+#include <utility>
+
+#include <catch2/catch.hpp>
+
+#include "models/input/read_pipeline.h"
+#include "models/input/simulate.h"
+#include "models/store/random.h"
+
+namespace rehearse::test {
+
+inline Result<input::Pipeline> parsed(const std::string& text) {
+  const Result<YamlFile> file = YamlFile::parse(text, "p.yaml");
+  if (!file) return forward(file);
+  const YamlMap root = file->root();
+  input::Pipeline pipeline = input::read_pipeline(root);
+  root.no_other_keys();
+  if (Status ok = file->status(); !ok) return forward(ok);
+  return pipeline;
+}
+
+inline input::Pipeline pipeline_of(const std::string& text) {
+  Result<input::Pipeline> pipeline = parsed(text);
+  INFO((pipeline ? "" : to_string(pipeline.error())));
+  REQUIRE(pipeline);
+  return std::move(*pipeline);
+}
+
+inline input::Flow flow_of(const std::string& text) {
+  const Result<input::Flow> flow = input::simulate(pipeline_of(text));
+  INFO((flow ? "" : to_string(flow.error())));
+  REQUIRE(flow);
+  return *flow;
+}
+
+inline double rate_of(const std::string& text) { return flow_of(text).units_per_s.value; }
+
+/// Even between the two.
+inline double between(store::Random& random, double low, double high) {
+  return low + (high - low) * random.uniform();
+}
+
+}  // namespace rehearse::test
