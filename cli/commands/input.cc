@@ -32,8 +32,7 @@ struct Analysis {
   std::vector<input::Limit> limits;
   input::Flow flow;
   input::Tuned tuned;
-  std::optional<input::Flow> tuned_flow;  ///< absent where its run would take too long
-  std::optional<Seconds> first;           ///< unit of the last stage; likewise
+  std::optional<Seconds> first;  ///< unit of the last stage; likewise
 };
 
 Estimate<double> rate_of(const Analysis& a, const input::Flow& flow) {
@@ -72,7 +71,7 @@ std::string kept_text(const Analysis& a) {
 }
 
 bool helps(const Analysis& a) {
-  const double tuned = a.tuned_flow ? a.tuned_flow->units_per_s.value : a.tuned.units_per_s;
+  const double tuned = a.tuned.flow ? a.tuned.flow->units_per_s.value : a.tuned.units_per_s;
   return tuned > a.flow.units_per_s.value * 1.01;
 }
 
@@ -111,8 +110,8 @@ std::string advice_text(const Analysis& a) {
   std::string text = "settings that remove it:\n";
   if (a.tuned.kept) text += "  " + kept_text(a) + "\n";
   for (const input::Change& change : a.tuned.changes) text += "  " + text_of(a, change) + "\n";
-  const std::string rate = a.tuned_flow
-                               ? "gives " + rate_text(rate_of(a, *a.tuned_flow))
+  const std::string rate = a.tuned.flow
+                               ? "gives " + rate_text(rate_of(a, *a.tuned.flow))
                                : fmt::format("allows {} samples/s (too long to simulate)",
                                              significant(a.tuned.units_per_s * a.samples, 4));
   return text +
@@ -201,7 +200,7 @@ Json input_json(const Analysis& a) {
     json["stages"].push_back(std::move(row));
   }
   json["advice"] = json_advice(a);
-  if (a.tuned_flow) json["tuned"]["rate"] = json_predicted(rate_of(a, *a.tuned_flow), "1/s");
+  if (a.tuned.flow) json["tuned"]["rate"] = json_predicted(rate_of(a, *a.tuned.flow), "1/s");
   json["tuned"]["bottleneck"] = to_string(a.tuned.pipeline, a.tuned.limit);
   json["tuned"]["allowed"] = json_rate(a.tuned.units_per_s * a.samples);
   return json;
@@ -221,14 +220,12 @@ Result<Analysis> analyse(const Pipeline& pipeline, const std::filesystem::path& 
   if (!flow) return in_file(path, std::move(flow));
   Result<input::Tuned> tuned = input::tune(pipeline);
   if (!tuned) return in_file(path, std::move(tuned));
-  Result<input::Flow> tuned_flow = input::simulate(tuned->pipeline);
   const Result<Seconds> first = input::time_to_first(pipeline, 1);
   return Analysis{pipeline,
                   input::counts_of(pipeline).samples,
                   input::limits_of(pipeline),
                   std::move(*flow),
                   std::move(*tuned),
-                  tuned_flow ? std::optional(std::move(*tuned_flow)) : std::nullopt,
                   first ? std::optional(*first) : std::nullopt};
 }
 

@@ -143,7 +143,7 @@ Result<const FeedValues::TunedPipe*> FeedValues::tuned(const FeedTemplate& feed,
   if (const auto found = tuned_.find(feed.name); found != tuned_.end()) return &found->second;
   const Result<input::Tuned> tuned = input::tune(pipeline);
   if (!tuned) return first_of(feed, tuned.error());
-  const Result<input::Flow> flow = input::simulate(tuned->pipeline);
+  const Result<input::Flow>& flow = tuned->flow;
   if (!flow) return first_of(feed, flow.error());
   return &tuned_.emplace(feed.name, TunedPipe{tuned->units_per_s, flow->units_per_s, flow->filled})
               .first->second;

@@ -29,6 +29,13 @@ double takes_in_flight(const Pipeline& pipeline) {
 
 bool in_turn(const std::vector<Stage>& stages, std::size_t i);
 
+/// Takes of the stage differ by turns: some are not worked on, some are in memory, some read less.
+bool by_turns(const Pipeline& pipeline, const Stage& stage) {
+  const double hits = stage.source ? pipeline.sources[*stage.source].hits : 0;
+  return stage.visits != std::floor(stage.visits) || (hits > 0 && hits < 1) ||
+         stage.reads.size() > 1;
+}
+
 /// A stage that takes batches of what is there first.
 bool comes_first(const std::vector<Stage>& stages, std::size_t i) {
   return i > 0 && stages[i - 1].split == 1 && stages[i].batch > 1 && stages[i].shuffle == 0 &&
@@ -60,6 +67,7 @@ class Network {
         ended_(stages_.size()),
         in_order_(stages_.size()),
         always_room_(stages_.size(), 0),
+        uneven_(stages_.size(), 0),
         places_(stages_.size()),
         first_come_(stages_.size()) {
     const auto& loop = pipeline.loop;
@@ -80,7 +88,11 @@ class Network {
     if (loop && !accelerator_ && asked_.empty() && !in_turn(stages_, last_) &&
         takes_in_flight(pipeline) <= kMostPlaces)
       used_.emplace();
-    for (std::size_t i = 0; i < stages_.size(); ++i) add_freedom(i, counts);
+    bool uneven = false;
+    for (std::size_t i = 0; i < stages_.size(); ++i) {
+      add_freedom(i, counts);
+      uneven_[i] = uneven |= by_turns(pipeline, stages_[i]);
+    }
   }
 
   Result<Lowered> run() {
@@ -307,14 +319,15 @@ class Network {
     const std::uint64_t space = room_behind(stages_, i) - (awaited ? 1 : 0);
     if (unit < space) return true;
     const std::uint64_t used = unit - space;
-    // What nothing takes from the last stage is used up as soon as it is there. Takes that are not
-    // worked on end before their neighbours, and would lend them their places.
+    // What nothing takes from the last stage is used up as soon as it is there. Of takes that
+    // differ by turns the quick ones would lend each other their places, and leave the slow ones
+    // behind.
     const std::size_t user_stage = last ? i : i + 1;
     const bool stepped = last && accelerator_;
-    const bool alike = stages_[user_stage].visits == std::floor(stages_[user_stage].visits);
-    const std::vector<OpId>& users = stepped ? steps_
-                                     : alike ? (last ? given(i) : ended_[user_stage])
-                                             : in_order_[user_stage];
+    const std::vector<OpId>& users = stepped               ? steps_
+                                     : uneven_[user_stage] ? in_order_[user_stage]
+                                     : last                ? given(i)
+                                                           : ended_[user_stage];
     const std::uint64_t user = stepped ? used
                                : last  ? used / stages_[i].split
                                        : used / stages_[user_stage].batch;
@@ -342,6 +355,7 @@ class Network {
   std::vector<std::vector<OpId>> ended_, in_order_;
   std::vector<OpId> steps_;
   std::vector<char> always_room_;                // behind each stage, for all that is in flight
+  std::vector<char> uneven_;                     // takes differ by turns, there or before
   std::vector<std::optional<InHand>> places_;    // behind each stage
   std::vector<std::optional<Ends>> first_come_;  // of the stage before
   std::optional<Ends> used_;                     // of the last stage

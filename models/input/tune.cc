@@ -5,19 +5,11 @@
 
 #include <fmt/core.h>
 
+#include "models/input/grow.h"
 #include "models/input/integer_program.h"
 
 namespace rehearse::input {
 namespace {
-
-/// Threads beyond what the bound needs, as a share of it, where they do not cost any rate: of
-/// stages that share cores, of those that wait for a lock or a source, and of those that share a
-/// link: takes that read at once end at once, and then leave it idle.
-constexpr double kSpareOnCores = 0.25, kSpareOfWaiting = 0.5, kSpareOfLinks = 1;
-/// Workers and threads that all of what a stage lacks is worth.
-constexpr double kLacking = 2000;
-/// Of what the cores can do, the share from which on they are what bounds the rate.
-constexpr double kBound = 0.9;
 
 struct Setting {
   Pipeline pipeline;
@@ -39,8 +31,7 @@ double fixed_bound(const Pipeline& pipeline) {
 /// Rates are in units of `scale`, so that all coefficients are of the order of threads.
 class Program {
  public:
-  Program(const Pipeline& pipeline, double most_busy, Bytes memory_left)
-      : pipeline_(pipeline), most_busy_(most_busy) {
+  Program(const Pipeline& pipeline, double most_busy, Bytes memory_left) : pipeline_(pipeline) {
     const double speed = pipeline.host ? pipeline.host->speed(most_busy) : 1;
     const double shared = pipeline.host ? pipeline.host->shared_speed(most_busy) : 1;
     const Counts counts = counts_of(pipeline);
@@ -64,21 +55,13 @@ class Program {
       program_.add_at_most(
           {{threads_[i], 1}, {workers_[i], -static_cast<double>(stage.most_threads)}}, 0);
       program_.add_at_most({{rate_, counts.visits[i] * hold * scale_}, {threads_[i], -1}}, 0);
-      const bool waits = stage.source || stage.serial.mean.s() > 0;
-      const bool shares = stage.source && pipeline.sources[*stage.source].total;
-      spare_.push_back(shares ? kSpareOfLinks : waits ? kSpareOfWaiting : kSpareOnCores);
-      need_.push_back(counts.visits[i] * hold * scale_);
-      of_cores_.push_back(counts.visits[i] * core * scale_);
       program_.add_at_most(
           {{rate_, counts.visits[i] * stage.serial.mean.s() / speed * scale_}, {workers_[i], -1}},
           0);
-      const double together = core_time(stage).s() / shared;
-      if (hold > 0)
-        busy.push_back({threads_[i], together / (together + read_time(pipeline, stage).s())});
+      if (hold > 0) busy.push_back(at_work(stage, i, core_time(stage).s() / shared));
       memory.push_back({workers_[i], stage.worker_memory.gib()});
       work += counts.visits[i] * core_time(stage).s();
     }
-    work_ = work * scale_;
     if (pipeline.host) add_host(*pipeline.host, most_busy, work, std::move(busy));
     if (pipeline.host && pipeline.host->memory) program_.add_at_most(memory, memory_left.gib());
   }
@@ -87,18 +70,10 @@ class Program {
     const Result<std::vector<double>> fastest = program_.maximise();
     if (!fastest) return forward(fastest);
     const double rate = (*fastest)[rate_];
-    // Again, at that rate, with as few workers and threads as will do. What waits for what others
-    // use needs some threads more than the bound says: as far as there is room for them.
+    // Again, at that rate, with as few workers and threads as will do.
     program_.set_objective(rate_, 0);
     program_.add_at_most({{rate_, -1}}, -rate * (1 - 1e-7));
-    const double slower = times_slower(rate);
     for (std::size_t i = 0; i < workers_.size(); ++i) {
-      const double spare = std::max(spare_[i] * need_[i], (slower - 1) * of_cores_[i]) * rate;
-      // What is lacking weighs by what it is of all: one thread of two bounds the rate, one of
-      // fifty does not.
-      const int lacking =
-          program_.add_variable(spare, false, -kLacking / std::max(need_[i] * rate + spare, 1.0));
-      program_.add_at_most({{threads_[i], -1}, {lacking, -1}}, -need_[i] * rate - spare);
       program_.set_objective(workers_[i], -1);
       program_.set_objective(threads_[i], -1);
     }
@@ -121,14 +96,22 @@ class Program {
  private:
   using IntegerTerms = std::vector<IntegerProgram::Term>;
 
-  /// How much slower than on a core of its own what works is where cores bound the rate and second
-  /// threads on them add to it: as many threads as bring that out share it. A stage keeps up if it
-  /// has its part of them, and falls behind if others have it.
-  double times_slower(double rate) const {
-    if (!pipeline_.host || pipeline_.host->smt <= 1) return 1;
-    const double all = pipeline_.host->capacity(most_busy_);
-    if (rate * work_ < kBound * all) return 1;
-    return pipeline_.host->speed(most_busy_) / pipeline_.host->shared_speed(most_busy_);
+  /// Threads of a stage that work on the cores at a time, `together` a visit: all but those that
+  /// read, or wait for the lock of their worker.
+  IntegerProgram::Term at_work(const Stage& stage, std::size_t i, double together) {
+    const double share = together / (together + read_time(pipeline_, stage).s());
+    const double serial = stage.serial.mean.s();
+    const double past_lock = serial > 0 ? core_time(stage).s() / serial : HUGE_VAL;  // of a worker
+    if (past_lock >= share * stage.most_threads) return {threads_[i], share};
+    // The lesser of the two: which one, is a choice.
+    const double most = share * stage.most_threads * stage.most_workers;
+    const int working = program_.add_variable(most, false, 0);
+    const int locked = program_.add_variable(1, true, 0);
+    program_.add_at_most({{working, 1}, {threads_[i], -share}}, 0);
+    program_.add_at_most({{working, 1}, {workers_[i], -past_lock}}, 0);
+    program_.add_at_most({{threads_[i], share}, {working, -1}, {locked, -most}}, 0);
+    program_.add_at_most({{workers_[i], past_lock}, {working, -1}, {locked, most}}, most);
+    return {working, 1};
   }
 
   /// work × rate <= capacity of the host, which beyond a thread per core, up to two, grows (or
@@ -154,14 +137,10 @@ class Program {
   }
 
   const Pipeline& pipeline_;
-  double most_busy_;
-  double work_ = 0;  // core-seconds per unit of the rate
   IntegerProgram program_;
   double scale_ = 1;
   int rate_ = 0;
   std::vector<int> workers_, threads_;
-  std::vector<double> need_, spare_;  // threads per unit of the rate; more of them, as a share
-  std::vector<double> of_cores_;      // what of those works, where none shares its core
 };
 
 /// The settings for one choice of what is kept: the best for so many busy threads, over their
@@ -200,27 +179,19 @@ std::optional<Bytes> epoch_of(const Pipeline& pipeline, std::size_t stage) {
   return *s.unit * (per_sample * static_cast<double>(*pipeline.samples));
 }
 
+/// What the settings differ in from those before.
 void add_changes(const Pipeline& before, Tuned& tuned) {
   const std::size_t from = tuned.kept.value_or(0);
   for (std::size_t i = tuned.kept ? 1 : 0; i < tuned.pipeline.stages.size(); ++i) {
-    Stage& to = tuned.pipeline.stages[i];
+    const Stage& to = tuned.pipeline.stages[i];
     const Stage& was = before.stages[from + i];
     if (to.workers != was.workers)
       tuned.changes.push_back({from + i, Knob::kWorkers, was.workers, to.workers});
     if (to.threads != was.threads)
       tuned.changes.push_back({from + i, Knob::kThreads, was.threads, to.threads});
-    // Room for what comes in bursts: some takes of the next stage, and of each thread of this one.
-    const std::uint64_t next = i + 1 < tuned.pipeline.stages.size()
-                                   ? std::uint64_t{tuned.pipeline.stages[i + 1].slots()} *
-                                         tuned.pipeline.stages[i + 1].batch
-                                   : 1;
-    const std::uint64_t room =
-        std::min<std::uint64_t>(2 * next + std::uint64_t{2} * to.slots() * to.split, 10'000'000);
-    if (was.room() < room) {
-      to.queue = static_cast<std::uint32_t>(room);
+    if (to.queue && to.queue != was.queue)
       tuned.changes.push_back(
           {from + i, Knob::kQueue, static_cast<std::uint32_t>(was.room()), *to.queue});
-    }
   }
 }
 
@@ -279,11 +250,13 @@ Result<Tuned> tune(const Pipeline& pipeline) {
               .changes = {},
               .kept = kept,
               .kept_bytes = kept_bytes,
-              .limit = {LimitKind::kThreads, 0, 0}};
-  add_changes(pipeline, tuned);
+              .limit = {LimitKind::kThreads, 0, 0},
+              .flow = Flow{}};
   open_loop(tuned);
-  if (tuned.pipeline.loop) tuned.units_per_s = limits_of(tuned.pipeline).front().units_per_s;
+  tuned.flow = grow(tuned.pipeline, memory - kept_bytes);
+  add_changes(pipeline, tuned);
   tuned.limit = limits_of(tuned.pipeline).front();
+  tuned.units_per_s = tuned.limit.units_per_s;
   return tuned;
 }
 

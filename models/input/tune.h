@@ -1,6 +1,7 @@
 // The knob settings with which a pipeline is fastest: workers and threads of each stage, and what
 // to keep in memory, and how much to have in flight, by an integer program over the operational
-// laws (limits.h). Of settings that are equally fast, the one with the fewest workers and threads.
+// laws (limits.h). Of settings that are equally fast, the one with the fewest workers and threads;
+// more of them (grow.h) where a run shows that they are needed.
 #pragma once
 
 #include <optional>
@@ -8,6 +9,7 @@
 
 #include "models/input/limits.h"
 #include "models/input/pipeline.h"
+#include "models/input/simulate.h"
 
 namespace rehearse::input {
 
@@ -27,7 +29,8 @@ struct Tuned {
   std::optional<std::size_t>
       kept;  ///< the stage whose units are kept in memory after the first epoch
   Bytes kept_bytes = Bytes::b(0);
-  Limit limit;  ///< what bounds the rate then
+  Limit limit;        ///< what bounds the rate then
+  Result<Flow> flow;  ///< with the settings; fails where running them takes too long
 };
 
 /// Stages keep to Stage::most_workers and most_threads, all of them to the host: 2 threads a core

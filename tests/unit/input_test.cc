@@ -210,25 +210,25 @@ TEST_CASE("input: what the requests of a unit cost") {
 }
 
 TEST_CASE("input: the tuner gives each stage what the rate needs") {
-  // Of 8 cores: 12 ms and 4 ms for a sample; 6 and 2 workers make 500 a second, all cores busy. A
-  // quarter more of each has the others' idle moments.
+  // Of 8 cores: 12 ms and 4 ms for a sample; 6 and 2 workers make 500 a second, all cores busy.
   const Result<Tuned> tuned = tune(pipeline_of(
       "host: {cores: 8}\nstages: [{name: decode, time: 12 ms}, {name: augment, time: 4 ms}]"));
   REQUIRE(tuned);
   CHECK(tuned->units_per_s == Approx(500));
-  CHECK(tuned->pipeline.stages[0].workers == 8);
-  CHECK(tuned->pipeline.stages[1].workers == 3);
+  CHECK(tuned->pipeline.stages[0].workers == 6);
+  CHECK(tuned->pipeline.stages[1].workers == 2);
   REQUIRE(tuned->changes.size() == 4);  // of workers, and of queues for more of them
   CHECK(tuned->changes[0].stage == 0);
   CHECK(tuned->changes[0].from == 1);
-  CHECK(simulate(tuned->pipeline)->units_per_s.value == Approx(500).epsilon(0.02));
+  REQUIRE(tuned->flow);
+  CHECK(tuned->flow->units_per_s.value == Approx(500).epsilon(0.02));
   // The accelerator takes 100: two workers and one are enough.
   const Result<Tuned> enough =
       tune(pipeline_of("host: {cores: 8}\nstages: [{name: decode, workers: 8, time: 12 ms}, {name: "
                        "augment, time: 4 ms}]"
                        "\naccelerator: {step: 10 ms}"));
   CHECK(enough->units_per_s == Approx(100));
-  CHECK(enough->pipeline.stages[0].workers == 2);  // 1.2, and a quarter: 1.5
+  CHECK(enough->pipeline.stages[0].workers == 2);  // 1.2
   CHECK(enough->limit.kind == LimitKind::kStep);
 }
 
@@ -241,8 +241,20 @@ TEST_CASE("input: the tuner adds workers where a lock binds, and threads where l
   const Result<Tuned> many = tune(pipeline_of(head + "64}}]"));
   CHECK(many->units_per_s == Approx(400));
   CHECK(many->pipeline.stages[0].workers == 4);
-  CHECK(many->pipeline.stages[0].threads == 15);  // 10, and half of it for what queues
+  CHECK(many->pipeline.stages[0].threads == 10);
   CHECK(many->limit.units_per_s == Approx(400));
+}
+
+TEST_CASE("input: the tuner gives times that vary the threads that they need") {
+  const auto tuned = [](const std::string& time) {
+    return tune(pipeline_of("stages: [{name: fetch, time: " + time +
+                            ", most: {workers: 64}}]\naccelerator: {step: 10 ms}"))
+        .value();
+  };
+  const Tuned constant = tuned("80 ms"), varying = tuned("{mean: 80 ms, exponential: 1}");
+  CHECK(constant.pipeline.stages[0].workers == 8);
+  CHECK(varying.pipeline.stages[0].workers > 8);
+  CHECK(varying.flow->units_per_s.value > 98);
 }
 
 TEST_CASE("input: the tuner keeps in memory what fits and is worth most") {
