@@ -14,6 +14,8 @@ namespace rehearse::cli {
 /// What was put in front of what, for people and programs.
 struct FedBy {
   double batch;                   ///< samples that a rank takes at a time
+  double unit;                    ///< samples that the last stage gives at a time
+  double taken;                   ///< samples that the ranks of a host take in all, at most
   std::size_t loading_ranges;     ///< takes at a loading range of the recording
   std::size_t step_takes;         ///< takes at begins of steps, of ranks without such ranges
   Seconds replaced;               ///< mean work of those ranges, in whose place the pipeline is
