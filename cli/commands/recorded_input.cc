@@ -23,9 +23,9 @@ using graph::GraphBuilder;
 using graph::Op;
 
 constexpr double kMostOps = 5e6;
-/// Units of the last stage that a recording takes so that it matters little in the midst of which
-/// one it begins.
-constexpr double kFewUnits = 4;
+/// Units of the last stage that a recording takes at least, where its batches are parts of them: in
+/// the midst of which one it begins then matters little.
+constexpr double kLeastUnits = 4;
 
 /// The ranks of each host, by its name.
 std::map<std::string, std::vector<std::uint32_t>> ranks_of_hosts(
@@ -117,8 +117,6 @@ Result<FedGraph> feed_recording(const std::vector<replay::Recording>& recordings
   const auto hosts = ranks_of_hosts(recordings);
   FedGraph fed{.graph = {},
                .by = {.batch = samples,
-                      .unit = counts.samples,
-                      .taken = 0,
                       .loading_ranges = with->loading_ranges,
                       .step_takes = with->replay.takes.size() - with->loading_ranges,
                       .replaced = with->replaced,
@@ -144,6 +142,19 @@ Result<FedGraph> feed_recording(const std::vector<replay::Recording>& recordings
   const std::vector<replay::Take> takes = in_order(unfed);
   for (const auto& [host, ranks] : hosts)
     rounds = std::max(rounds, std::ceil(settle / (static_cast<double>(ranks.size()) * each)) + 1);
+  for (const auto& [host, ranks] : hosts) {
+    const auto of_host = std::count_if(takes.begin(), takes.end(), [&](const replay::Take& take) {
+      return std::find(ranks.begin(), ranks.end(), take.rank) != ranks.end();
+    });
+    if (const double taken = static_cast<double>(of_host) * samples;
+        each < 1 && taken < kLeastUnits * counts.samples)
+      return fail(
+          fmt::format("the recording takes {:g} samples, of which '{}' gives {:g} at a time: "
+                      "too few to say what comes in the long run",
+                      taken, pipeline.stages.back().name, counts.samples),
+          fmt::format("{:g} samples or more", kLeastUnits * counts.samples),
+          "a longer recording, a larger --batch, or a smaller batch of that stage");
+  }
   ops = input::ops_of(pipeline, each) *
         (static_cast<double>(takes.size()) + rounds * static_cast<double>(recordings.size()));
   if (ops > kMostOps)
@@ -182,8 +193,6 @@ Result<FedGraph> feed_recording(const std::vector<replay::Recording>& recordings
     for (const replay::Take& take : takes)
       if (std::find(ranks.begin(), ranks.end(), take.rank) != ranks.end())
         of_host.push_back({take.ask, take.wait});
-    const std::size_t recorded = of_host.size() - before.size() * ranks.size();
-    fed.by.taken = std::max(fed.by.taken, static_cast<double>(recorded) * samples);
     pipeline.seed = given.seed + number++;
     if (Status ok = put_in_front(pipeline, each, of_host, builder); !ok) return forward(ok);
   }
@@ -208,20 +217,12 @@ std::string fed_text(const FedBy& by) {
   text += fmt::format("; {} on a host", counted(by.most_ranks, "recorded rank"));
   if (!by.bound.empty())
     text += fmt::format("; bounded by {} at {} samples/s", by.bound, significant(by.allowed, 4));
-  if (!by.bound.empty() && by.batch < by.unit && by.taken < kFewUnits * by.unit)
-    text += fmt::format(
-        "; of the {:g} samples that it gives at a time the recording takes {:g}: in the long run a "
-        "batch takes {} or more",
-        by.unit, by.taken,
-        to_string(Seconds::s(by.batch * static_cast<double>(by.most_ranks) / by.allowed)));
   if (!by.scarce_cores) text += "; without `host` no cores are scarce";
   return text;
 }
 
 Json fed_json(const FedBy& by) {
   Json json = {{"batch", by.batch},
-               {"unit", by.unit},
-               {"taken", by.taken},
                {"takes_at", by.loading_ranges > 0 ? "loading ranges" : "steps"},
                {"replaced", json_measured(by.replaced)},
                {"hosts", by.hosts},

@@ -14,8 +14,6 @@ namespace rehearse::cli {
 /// What was put in front of what, for people and programs.
 struct FedBy {
   double batch;                   ///< samples that a rank takes at a time
-  double unit;                    ///< samples that the last stage gives at a time
-  double taken;                   ///< samples that the ranks of a host take in all, at most
   std::size_t loading_ranges;     ///< takes at a loading range of the recording
   std::size_t step_takes;         ///< takes at begins of steps, of ranks without such ranges
   Seconds replaced;               ///< mean work of those ranges, in whose place the pipeline is
@@ -34,7 +32,8 @@ struct FedGraph {
 /// take `batch` samples at a time (absent: a unit of the last stage), in the order in which they
 /// would without waiting, and wait for them. Before the recording begins the pipeline has settled,
 /// on takes that come as often. Ranks that do not say on which host they ran share one. Fails on a
-/// pipeline that forms no batches where `batch` is absent, and where too many ops would be due.
+/// pipeline that forms no batches where `batch` is absent, where the recording takes too few of the
+/// pipeline's units to show more than a part of one, and where too many ops would be due.
 Result<FedGraph> feed_recording(const std::vector<replay::Recording>& recordings,
                                 const replay::ReplayGraph& graph, const input::Pipeline& pipeline,
                                 std::optional<std::uint32_t> batch);
