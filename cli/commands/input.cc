@@ -321,7 +321,7 @@ void add_input(CLI::App& app, Action& action) {
       command
           ->add_option("--measure", options->folder,
                        "in the place of PIPELINE: what reading and decoding the files of this "
-                       "folder costs on this machine, as a pipeline")
+                       "folder, and of folders in it, costs on this machine, as a pipeline")
           ->type_name("DIR")
           ->excludes(pipeline);
   command
