@@ -23,9 +23,6 @@ using graph::GraphBuilder;
 using graph::Op;
 
 constexpr double kMostOps = 5e6;
-/// Units of the last stage that a recording takes at least, where its batches are parts of them: in
-/// the midst of which one it begins then matters little.
-constexpr double kLeastUnits = 4;
 
 /// The ranks of each host, by its name.
 std::map<std::string, std::vector<std::uint32_t>> ranks_of_hosts(
@@ -147,12 +144,12 @@ Result<FedGraph> feed_recording(const std::vector<replay::Recording>& recordings
       return std::find(ranks.begin(), ranks.end(), take.rank) != ranks.end();
     });
     if (const double taken = static_cast<double>(of_host) * samples;
-        each < 1 && taken < kLeastUnits * counts.samples)
+        each < 1 && taken < counts.samples)
       return fail(
           fmt::format("the recording takes {:g} samples, of which '{}' gives {:g} at a time: "
                       "too few to say what comes in the long run",
                       taken, pipeline.stages.back().name, counts.samples),
-          fmt::format("{:g} samples or more", kLeastUnits * counts.samples),
+          fmt::format("{:g} samples or more", counts.samples),
           "a longer recording, a larger --batch, or a smaller batch of that stage");
   }
   ops = input::ops_of(pipeline, each) *
