@@ -102,11 +102,20 @@ Table stage_table(const Analysis& a) {
   return table;
 }
 
+/// "bounded by host cores"; where advice may set no more workers, what would let it.
+std::string bound_text(const Analysis& a) {
+  const input::Limit& limit = a.tuned.limit;
+  std::string text = "bounded by " + to_string(a.tuned.pipeline, limit);
+  if (limit.kind != input::LimitKind::kThreads) return text;
+  const input::Stage& stage = a.tuned.pipeline.stages[limit.index];
+  if (stage.workers < stage.most_workers) return text;
+  return text + fmt::format("; `most` of the stage would let advice set more than {}",
+                            counted(stage.workers, "worker"));
+}
+
 std::string advice_text(const Analysis& a) {
-  const std::string_view bound = "bounded by ";
   if (!helps(a))
-    return fmt::format("no setting of workers and threads makes it faster: {}{}\n", bound,
-                       to_string(a.tuned.pipeline, a.tuned.limit));
+    return fmt::format("no setting of workers and threads makes it faster: {}\n", bound_text(a));
   std::string text = "settings that remove it:\n";
   if (a.tuned.kept) text += "  " + kept_text(a) + "\n";
   for (const input::Change& change : a.tuned.changes) text += "  " + text_of(a, change) + "\n";
@@ -114,8 +123,7 @@ std::string advice_text(const Analysis& a) {
                                ? "gives " + rate_text(rate_of(a, *a.tuned.flow))
                                : fmt::format("allows {} samples/s (too long to simulate)",
                                              significant(a.tuned.units_per_s * a.samples, 4));
-  return text +
-         fmt::format("which {}, {}{}\n", rate, bound, to_string(a.tuned.pipeline, a.tuned.limit));
+  return text + fmt::format("which {}, {}\n", rate, bound_text(a));
 }
 
 std::string input_text(const Analysis& a) {
@@ -230,6 +238,12 @@ Result<Analysis> analyse(const Pipeline& pipeline, const std::filesystem::path& 
 }
 
 Result<Exit> run_file(const std::filesystem::path& path, const Globals& globals) {
+  std::error_code none;
+  if (std::filesystem::is_directory(path, none))
+    return fail(Diagnostic{.file = path.string(),
+                           .problem = "is a folder",
+                           .expected = "a pipeline file",
+                           .nearest = "--measure DIR, for what loading its files costs"});
   const Result<Pipeline> pipeline = input::load_pipeline(path);
   if (!pipeline) return forward(pipeline);
   const Result<Analysis> analysis = analyse(*pipeline, path);
@@ -304,7 +318,7 @@ void add_input(CLI::App& app, Action& action) {
       command
           ->add_option("--measure", options->folder,
                        "in the place of PIPELINE: what reading and decoding the files of this "
-                       "folder costs on this machine, as a pipeline")
+                       "folder, and of folders in it, costs on this machine, as a pipeline")
           ->type_name("DIR")
           ->excludes(pipeline);
   command
@@ -321,7 +335,8 @@ void add_input(CLI::App& app, Action& action) {
       "  rehearse input --measure images -o images.yaml");
   command->callback([options, &action] {
     if (options->pipeline.empty() && options->folder.empty())
-      throw CLI::RequiredError("PIPELINE or --measure DIR", CLI::ExitCodes::RequiredError);
+      throw CLI::RequiredError("PIPELINE or --measure DIR is missing",
+                               CLI::ExitCodes::RequiredError);
     action = [options](const Globals& globals) {
       return options->folder.empty() ? run_file(options->pipeline, globals)
                                      : run_folder(*options, globals);

@@ -142,7 +142,7 @@ std::string measured_text(const Measured& m, const std::vector<PredictedRate>& r
   if (m.left_out > 0) text += fmt::format("{} of more than 1 GiB left out\n", grouped(m.left_out));
   if (!m.damaged.empty()) {
     text +=
-        fmt::format("{} cannot be decoded and were left out\n", counted(m.damaged.size(), "image"));
+        fmt::format("cannot be decoded, and left out: {}\n", counted(m.damaged.size(), "image"));
     for (std::size_t i = 0; i < std::min(kDamagedShown, m.damaged.size()); ++i)
       text += fmt::format("  {}: {}\n", m.damaged[i].path, m.damaged[i].words);
   }

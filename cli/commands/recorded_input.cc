@@ -139,6 +139,19 @@ Result<FedGraph> feed_recording(const std::vector<replay::Recording>& recordings
   const std::vector<replay::Take> takes = in_order(unfed);
   for (const auto& [host, ranks] : hosts)
     rounds = std::max(rounds, std::ceil(settle / (static_cast<double>(ranks.size()) * each)) + 1);
+  for (const auto& [host, ranks] : hosts) {
+    const auto of_host = std::count_if(takes.begin(), takes.end(), [&](const replay::Take& take) {
+      return std::find(ranks.begin(), ranks.end(), take.rank) != ranks.end();
+    });
+    if (const double taken = static_cast<double>(of_host) * samples;
+        each < 1 && taken < counts.samples)
+      return fail(
+          fmt::format("the recording takes {:g} samples, of which '{}' gives {:g} at a time: "
+                      "too few to say what comes in the long run",
+                      taken, pipeline.stages.back().name, counts.samples),
+          fmt::format("{:g} samples or more", counts.samples),
+          "a longer recording, a larger --batch, or a smaller batch of that stage");
+  }
   ops = input::ops_of(pipeline, each) *
         (static_cast<double>(takes.size()) + rounds * static_cast<double>(recordings.size()));
   if (ops > kMostOps)

@@ -341,7 +341,8 @@ void add_whatif(CLI::App& app, Action& action) {
     if (options->scale.empty() && options->remove.empty() && options->insert.empty() &&
         options->input_pipeline.empty() && options->network.empty() && options->slice.empty() &&
         !options->sharing.asked())
-      throw CLI::RequiredError("an edit", CLI::ExitCodes::RequiredError);
+      throw CLI::RequiredError("an edit is missing, such as --scale 'kernel=*gemm*:0.5'",
+                               CLI::ExitCodes::RequiredError);
     const bool file =
         !options->input_pipeline.empty() && !is_inline_pipeline(options->input_pipeline);
     if (options->batch > 0 && !file)

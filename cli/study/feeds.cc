@@ -21,6 +21,7 @@ constexpr Function kFunctions[] = {{"rate", FeedKind::kPipeline, "1/s"},
                                    {"tuned_rate", FeedKind::kPipeline, "1/s"},
                                    {"tuned_bound", FeedKind::kPipeline, "1/s"},
                                    {"epoch_time", FeedKind::kPipeline, "s"},
+                                   {"batch_time", FeedKind::kPipeline, "s"},
                                    {"filled", FeedKind::kPipeline, ""},
                                    {"hit_ratio", FeedKind::kCache, ""},
                                    {"misses", FeedKind::kCache, ""},
@@ -187,6 +188,10 @@ std::optional<Result<Term>> FeedValues::value(std::string_view name, std::string
     const input::Pipeline& pipeline = (*piped)->pipeline;
     const double samples = input::counts_of(pipeline).samples;
     if (name == "rate") return term((*piped)->flow.units_per_s, samples * (*piped)->flow.filled);
+    if (name == "batch_time") {
+      const Estimate<double>& units = (*piped)->flow.units_per_s;
+      return term({1 / units.value, 1 / units.high, 1 / units.low, units.provenance});
+    }
     if (name == "filled") return exact((*piped)->flow.filled);
     if (name == "allowed_rate")
       return exact(input::limits_of(pipeline).front().units_per_s * samples);

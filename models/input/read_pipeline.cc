@@ -182,7 +182,8 @@ void read_read(const YamlMap& map, const std::vector<Source>& sources,
     const auto at = std::find(names.begin(), names.end(), *from);
     if (at == names.end())
       map.report("from", fmt::format("'{}' is no source of this file", *from),
-                 names.empty() ? "sources: [{name: …}]" : "", suggest(*from, names));
+                 names.empty() ? "sources: [{name: …}]" : "",
+                 names.empty() ? "" : suggest(*from, names));
     else
       stage.source = static_cast<std::size_t>(at - names.begin());
   }

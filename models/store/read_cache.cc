@@ -31,9 +31,9 @@ Seconds time_at(const YamlMap& map, std::string_view key) {
   return time;
 }
 
-/// As it stands `round` times before: what is random is drawn anew.
+/// Where `before` others of the stream are drawn already: what is random is drawn anew.
 KeyStream read_stream(const YamlMap& map, const std::filesystem::path& folder,
-                      std::uint32_t round) {
+                      std::uint32_t before) {
   KeyStream stream{.keys = 1};
   const auto kind = map.choice("kind", kKinds);
   if (!kind) {
@@ -57,7 +57,7 @@ KeyStream read_stream(const YamlMap& map, const std::filesystem::path& folder,
               .batch = count_in(map, "batch", 1'000'000'000),
               .batches = count_in(map, "batches", 100'000'000),
               .seed = count_in(map, "seed", 0xffff'ffff, 1)};
-  shape.seed += round;
+  shape.seed += before;
   std::vector<std::uint32_t> fan_out;
   std::uint32_t degree = 1;
   double of_batch = shape.batch;
@@ -117,7 +117,8 @@ KeyStream read_segments(const YamlMap& map, const std::filesystem::path& folder)
   for (std::uint32_t round = 0; round < times; ++round) {
     double accesses = 0;
     for (const YamlMap& segment : segments) {
-      KeyStream stream = read_stream(segment, folder, round);
+      // Each draws numbers of its own: else two alike would ask for the same keys.
+      KeyStream stream = read_stream(segment, folder, static_cast<std::uint32_t>(streams.size()));
       segment.no_other_keys();
       if (segment.choice("kind", kKinds) == static_cast<std::size_t>(Kind::kRecorded))
         segment.report("kind", "has keys of its own", "segments of the same keys");

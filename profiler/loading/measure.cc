@@ -18,6 +18,7 @@
 
 #include "profiler/loading/jpeg.h"
 #include "sim/base/on_threads.h"
+#include "sim/base/text.h"
 
 namespace rehearse::loading {
 namespace {
@@ -274,9 +275,8 @@ Result<Measured> measure_folder(const fs::path& path, std::size_t samples,
   if (measured.sampled.empty())
     return fail(
         Diagnostic{.file = measured.damaged.front().path,
-                   .problem = fmt::format("is damaged, as are all {} files that were tried: "
-                                          "{}",
-                                          count, measured.damaged.front().words),
+                   .problem = fmt::format("is damaged, as is all that was tried, {}: {}",
+                                          counted(count, "file"), measured.damaged.front().words),
                    .expected = "images that can be decoded"});
   if (Status ok = measure_cores(measured, progress); !ok) return forward(ok);
   return measured;

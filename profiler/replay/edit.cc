@@ -5,6 +5,7 @@
 #include <charconv>
 #include <cmath>
 #include <set>
+#include <utility>
 
 #include <fmt/core.h>
 
@@ -123,13 +124,17 @@ Result<Insert> parse_insert(std::string_view text) {
 Result<InputPipeline> parse_input_pipeline(std::string_view text) {
   InputPipeline pipeline{.workers = 0};
   constexpr std::array<std::string_view, 2> kKeys = {"workers", "prefetch"};
+  std::array<bool, 2> given = {};
   for (const std::string_view part : split(text, ',')) {
     const std::size_t equals = part.find('=');
     const std::string_view key = trim(part.substr(0, equals));
     const std::string_view value =
         equals == std::string_view::npos ? "" : trim(part.substr(equals + 1));
-    if (std::find(kKeys.begin(), kKeys.end(), key) == kKeys.end())
+    const auto* const known = std::find(kKeys.begin(), kKeys.end(), key);
+    if (known == kKeys.end())
       return fail(fmt::format("unknown key '{}'", key), suggest(key, kKeys));
+    if (std::exchange(given[static_cast<std::size_t>(known - kKeys.begin())], true))
+      return fail(fmt::format("'{}' stands twice", key), "workers=N[,prefetch=N]");
     std::uint32_t count = 0;
     const auto [rest, error] = std::from_chars(value.data(), value.data() + value.size(), count);
     if (error != std::errc{} || rest != value.data() + value.size() || count == 0 || count > 4096)

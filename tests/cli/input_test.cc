@@ -60,6 +60,12 @@ TEST_CASE("input: advice removes the bottleneck, and says so where it cannot") {
   CHECK(bound.code == 0);
   CHECK_THAT(bound.out, Contains("no setting of workers and threads makes it faster") &&
                             Contains("bottleneck: accelerator"));
+  CHECK_THAT(
+      test::rehearse(
+          {"input", test::write_scratch("most.yaml", "stages: [{name: a, time: 1 ms}]\n").string()})
+          .out,
+      Contains("bounded by threads of a; `most` of the stage would let advice set more "
+               "than 64 workers"));
 }
 
 TEST_CASE("input: a loop that bounds the rate is named, with how much more would do") {
@@ -211,6 +217,10 @@ TEST_CASE("input: mistakes end with one line each") {
              Contains("wrong.yaml: ") && Contains("memory"));
   CHECK(test::rehearse({"input", "no-such.yaml"}).code == 1);
   CHECK(test::rehearse({"input"}).code == 2);
+  CHECK_THAT(refused("stages: [{name: a, read: {from: s, bytes: 1 MB}}]\n"),
+             Contains("'s' is no source of this file; sources: [{name: …}]\n"));
+  test::check_failed(test::rehearse({"input", test::scratch_folder().string()}), 1,
+                     "is a folder; a pipeline file; --measure DIR");
 }
 
 }  // namespace

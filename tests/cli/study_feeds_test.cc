@@ -26,6 +26,10 @@ std::string feeds_text(const std::string& from = "", const std::string& to = "")
       "{workers: 1}}]\n"
       "caches:\n"
       "  ahead: {stream: {kind: recorded, file: keys.txt}, policy: next_use, share: 0.5}\n"
+      "  twice:\n"
+      "    stream: {segments: [{kind: runs, run: 10, keys: 1000000, batch: 10, batches: 3}, "
+      "{kind: runs, run: 10, keys: 1000000, batch: 10, batches: 3}]}\n"
+      "    share: 0.001\n"
       "  timed:\n"
       "    stream: {segments: [{kind: sequential, keys: 1000000, batch: 12, batches: 3}, "
       "{kind: runs, run: 1, keys: 1000000, batch: 12, batches: 3}], times: 1}\n"
@@ -41,6 +45,8 @@ std::string feeds_text(const std::string& from = "", const std::string& to = "")
       "  bound: tuned_bound(plain) * workers / rate(plain)\n"
       "  reading: read_time(timed) / read_time(timed) * readahead(timed)\n"
       "  in_turn: batch_time(timed) / read_time(timed)\n"
+      "  rhythm: batch_time(plain)\n"
+      "  anew: misses(twice)\n"
       "  hits: hit_ratio(ahead) * accesses(ahead) + misses(ahead) - reads(ahead)\n"
       "expect:\n"
       "  measure: hits\n"
@@ -76,9 +82,14 @@ TEST_CASE("study: what is measured of pipelines and caches") {
   const Json study = Json::parse(ran.out)["studies"][0];
   CHECK(study["verdict"] == "matched");
   REQUIRE(study["points"].size() == 2);
+  // 20 ms, by one worker or by four, whose pace is then that of the stage behind them.
+  CHECK(measured(study["points"][0], "rhythm") == Approx(0.020).epsilon(0.01));
+  CHECK(measured(study["points"][1], "rhythm") == Approx(0.005).epsilon(0.01));
   for (const Json& point : study["points"]) {
     CHECK(measured(point, "by_workers") == Approx(1).epsilon(0.01));
     CHECK(measured(point, "seconds") == Approx(1));
+    // Segments alike do not ask for the same keys.
+    CHECK(measured(point, "anew") == 60);
     CHECK(measured(point, "hits") == Approx(3));
     // 200 samples a second, of one worker 50.
     CHECK(measured(point, "gain") == Approx(4).epsilon(0.02));

@@ -30,7 +30,7 @@ TEST_CASE("wrong usage is one line and exit code 2") {
            Case{{"replay", "--ranks", "first", kExample}, "--ranks"},
            Case{{"replay"}, "INPUT"},
            Case{{"import", kExample}, "-o STORE"},
-           Case{{"whatif", kExample}, "an edit"},
+           Case{{"whatif", kExample}, "an edit is missing"},
            Case{{"whatif", kExample, "--scale", "kernel=gemm*"}, "has no FACTOR"},
            Case{{"whatif", kExample, "--scale", "kernl:2"}, "did you mean 'kernel'?"},
            Case{{"whatif", kExample, "--scale", "gpu:-1"}, "'-1' is not a factor"},

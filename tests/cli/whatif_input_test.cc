@@ -99,6 +99,9 @@ TEST_CASE("whatif: what cannot be put in front of a recording says why in one li
   refused({"--input-pipeline", "no-such.yaml", "--batch", "1"}, 1, "no-such.yaml");
   refused({"--input-pipeline", pipeline("stages: [{name: a, tiem: 1 ms}]\n"), "--batch", "1"}, 1,
           "did you mean 'time'?");
+  // Three steps of 32 samples each, out of units of 512: the first of them would be there for all.
+  refused({"--input-pipeline", "examples/pipelines/imagenet_s3.yaml", "--batch", "32"}, 1,
+          "takes 96 samples, of which 'batch' gives 512 at a time");
   refused({"--input-pipeline", "workers=2", "--batch", "1"}, 2, "--input-pipeline FILE");
   refused({"--scale", "gpu:2", "--batch", "1"}, 2, "--input-pipeline FILE");
   refused({"--input-pipeline", pipeline(kSlow), "--batch", "0"}, 2, "--batch");
