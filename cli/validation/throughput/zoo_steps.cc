@@ -97,7 +97,7 @@ Result<step::Conditions> anchored(const ZooJob& job, std::span<const PlacedStep>
   const Result<step::ScaleFit> fit = step::fit_scale(measured, step_at);
   if (!fit) return forward(fit);
   conditions->scale = fit->scale;
-  conditions->fixed = fit->fixed.value_or(conditions->fixed);
+  conditions->fixed = conditions->most_fixed = fit->fixed.value_or(conditions->fixed);
   conditions->fastest = fit->fastest;
   conditions->slowest = fit->slowest;
   conditions->provenance = Provenance::kInterpolated;
