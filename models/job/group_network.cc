@@ -8,6 +8,7 @@
 #include "models/comm/scope_of_cluster.h"
 #include "models/comm/tcp.h"
 #include "models/job/interval.h"
+#include "sim/cluster/catalog.h"
 
 namespace rehearse::job {
 
@@ -177,9 +178,12 @@ Path Schedules::path(DeviceId from, DeviceId to) const {
     const cluster::Link& ends = cluster_.links()[link.index()];
     const bool leaves =
         cluster_.vertices()[ends.a.index()].node != cluster_.vertices()[ends.b.index()].node;
-    if (leaves && comm::network_kind(cluster_.type(link), route.path.latency) ==
-                      comm::NetworkKind::kTcp)
-      path.rate = comm::tcp_rate(rate);
+    const cluster::LinkType& type = cluster_.type(link);
+    if (!leaves || comm::network_kind(type, route.path.latency) != comm::NetworkKind::kTcp)
+      continue;
+    path.rate = comm::tcp_rate(rate);
+    // A rate that was given may be one that was measured.
+    if (cluster::link_named(type.name) == nullptr) path.rate.value = rate;
   }
   return path;
 }
