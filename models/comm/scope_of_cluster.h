@@ -31,9 +31,9 @@ struct ClusterScope {
 };
 
 /// Of ranks on these devices. A network's kind is told from the name of its link type (ib_…,
-/// roce_…, efa…, tcp…); where rate and latency were given, from these (network_kind). Its nominal rate is what the catalog's row achieves, scaled back, or the given rate. Fails
-/// on devices of several models, on ranks that are spread unevenly over nodes, and on fewer than
-/// two ranks.
+/// roce_…, efa…, tcp…); where rate and latency were given, from these (network_kind). Its nominal
+/// rate is what the catalog's row achieves, scaled back, or the given rate. Fails on devices of
+/// several models, on ranks that are spread unevenly over nodes, and on fewer than two ranks.
 Result<ClusterScope> scope_of(const cluster::Cluster& cluster, std::span<const DeviceId> ranks);
 
 /// The same for many groups of a cluster, whose NICs and link types are looked at once.

@@ -110,9 +110,9 @@ Estimate<Seconds> interval(const Step& step, bool calibrated, const Reach& netwo
   const Seconds exposed = step.breakdown.exposed_communication;
   const Seconds fixed = step.breakdown.fixed;
   const Seconds rest = step.time.value - exposed;
-  const double down = std::hypot(
-      rest.s() * (1 - step.computing.low),
-      std::max(exposed * (1 - step.links.low), network.down).s(), std::min(fixed, exposed).s());
+  const double down = std::hypot(rest.s() * (1 - step.computing.low),
+                                 std::max(exposed * (1 - step.links.low), network.down).s(),
+                                 std::min(fixed, exposed).s());
   const double up = std::hypot(rest.s() * (step.computing.high - 1),
                                std::max(exposed * (step.links.high - 1), network.up).s(),
                                std::max(Seconds::s(0), conditions.most_fixed - fixed).s());
@@ -262,14 +262,18 @@ Result<Step> predict(const Spec& spec, const cluster::Cluster& cluster,
                           : Factors{kFastestLinks, kSlowestLinks};
   Reach network;
   if (!calibrated && !step.lowered.collectives.empty()) {
-    const Result<Seconds> quick = runner.time_at(step.job, job::Bound::kLow),
-                          slow = runner.time_at(step.job, job::Bound::kHigh);
-    for (const auto* time : {&quick, &slow})
-      if (!*time) return forward(*time);
-    network = {step.time.value - *quick, *slow - step.time.value};
+    const Result<Seconds> slow = runner.time_at(step.job, job::Bound::kHigh);
+    if (!slow) return forward(slow);
+    network.up = *slow - step.time.value;
+    // Messages may be slower than any closed form where they contend, which is no error.
+    if (options.fidelity == Fidelity::kClosed) {
+      const Result<Seconds> quick = runner.time_at(step.job, job::Bound::kLow);
+      if (!quick) return forward(quick);
+      network.down = step.time.value - *quick;
+    }
   }
-  step.time = interval(step, calibrated, network, spec.conditions,
-                       std::max(work.provenance, conditions));
+  step.time =
+      interval(step, calibrated, network, spec.conditions, std::max(work.provenance, conditions));
   if (spec.workload.experts_per_token > 0)
     step.warnings.push_back(
         {"mixture of experts: how fast it is depends on the release of its software; published "
