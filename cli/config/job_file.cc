@@ -142,6 +142,7 @@ Status read_calibration(const std::filesystem::path& path, ConditionsOf& conditi
   if (Status ok = file->status(); !ok) return ok;
   for (step::Conditions& each : conditions.all) {
     each.provenance = Provenance::kInterpolated;
+    each.most_fixed = each.fixed;
     each.source = fmt::format("calibrated: {}", path.filename().string());
   }
   return {};

@@ -117,15 +117,19 @@ std::string throughput_section(const ThroughputAccuracy& accuracy) {
         accuracy.shares->arithmetic, accuracy.shares->memory, accuracy.shares->issue);
   text +=
       "\n- The forms were chosen with all rows in sight, and the intervals set with those of the "
-      "T4 cluster and of Lambda's benchmark.\n"
-      "- *Declared links* and *nothing measured, more devices*: between g4dn.12xlarge a ring gets "
-      "0.4 to 0.8 of 6.25 GB/s, as one TCP flow does there.\n"
+      "T4 cluster and of Lambda's benchmark. That a step may take up to 150 ms besides computing "
+      "was set with the rows of pollux in sight. What a sum among more workers than were measured "
+      "widens by comes from collectives, not from gavel; that a factor of two is due for GPUs "
+      "before Turing was set with gavel in sight.\n"
+      "- *Declared links* and *nothing measured, more devices*: the network is declared as TCP of "
+      "50 Gbit/s. Between g4dn.12xlarge a ring gets 0.4 to 1.0 of 6.25 GB/s, one to two flows as "
+      "the cloud caps them; the law takes the middle between one flow and the card, 1.8 to 2.0.\n"
       "- *Nothing measured*: precision is not stated. BERT is taken for FP32, ResNet-50 for half, "
       "since its batches do not fit in a T4 otherwise; input pipelines and what the framework "
       "adds (gradient statistics) are not known.\n"
       "- *The zoo and three steps*: what a step takes besides computing is taken for time in which "
       "nothing is summed, so that more devices come out too slow where it is the host's (rtx "
-      "imagenet). The interval is that of three steps of one device, and too narrow for more.\n"
+      "imagenet); the fast end of the interval lets it run beside the sum.\n"
       "- rtx: single devices are measured unevenly (ncf 12 ms at batch 32, 20 ms at 91, 15 ms at "
       "2051); what is fitted on such rows errs as much. aws_t4 ncf on 16 nodes with 3 devices each "
       "takes twice as long as with 2 or 4.\n"
@@ -135,7 +139,7 @@ std::string throughput_section(const ThroughputAccuracy& accuracy) {
       "- gavel, from the other device: V100 is 2.0 to 13 times as fast as K80, by job and "
       "batch.\n"
       "- lambda: WaveGlow is as fast in FP32, so that it counts as FP32 in both. One of several "
-      "GPUs: scaling in the server is in the row and not in the law.\n\n"
+      "GPUs: from as many GPUs of other chips, where they were measured.\n\n"
       "### The worst rows from a few measured steps\n\n";
   text += worst_table(accuracy).markdown();
   text += "\n### Group by group\n\n";

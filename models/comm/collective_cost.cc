@@ -7,6 +7,7 @@
 #include <fmt/core.h>
 
 #include "models/comm/nccl_tuning.h"
+#include "models/comm/tcp.h"
 #include "sim/base/check.h"
 
 namespace rehearse::comm {
@@ -30,13 +31,29 @@ constexpr double kUnseenKind = 2.5;     // broadcast, reduce: steps and wire byt
 constexpr double kUnseenAlgorithm = 2;  // forced, never seen to win on one node
 
 /// Share of the nominal rate of the NICs of a node that a ring over nodes reaches, and by what
-/// factor single reports differ from it: 4 x HDR200 .85-.96; 8 x 100G RoCE .75; EFA .48-1.14.
-/// TCP is not in any report: judgement.
+/// factor single reports differ from it: 4 x HDR200 .85-.96; 8 x 100G RoCE .75; EFA .48-1.14. TCP
+/// is not in any report (tcp.h).
 struct NetworkShare {
   double share, width;
 };
-constexpr std::array<NetworkShare, 4> kNetworkShare = {
-    {{0.9, 0.15}, {0.75, 0.25}, {0.6, 0.9}, {0.5, 1.0}}};
+NetworkShare share_of(const Network& network) {
+  switch (network.kind) {
+    case NetworkKind::kInfiniband:
+      return {0.9, 0.15};
+    case NetworkKind::kRoce:
+      return {0.75, 0.25};
+    case NetworkKind::kEfa:
+      return {0.6, 0.9};
+    case NetworkKind::kTcp:
+      break;
+  }
+  if (!std::isfinite(network.node_rate.bytes_per_s())) return {1, 0};
+  const Estimate<ByteRate> rate = tcp_rate(network.node_rate, network.nics);
+  return {rate.value / network.node_rate, rate.high / rate.value - 1};
+}
+/// Of a ring over nodes.
+ByteRate ring_rate(const Network& network) { return network.node_rate * share_of(network).share; }
+
 /// Start-up over several nodes is known to a factor of two: 50 to 57 us on two nodes of eight B200.
 constexpr double kNetworkStartWidth = 1.0;
 
@@ -105,10 +122,7 @@ void CollectiveCost::set_switched(const SwitchedConstants& c, const Group& g,
   const double steps = rooted ? n - 1 : k * (n - 1);
   const double between = rooted ? nodes - 1 : k * (nodes - 1);
   const double wire = rooted ? 1 : k * (n - 1) / n;
-  const double network = g.network
-                             ? 1 / (kNetworkShare[static_cast<std::size_t>(g.network->kind)].share *
-                                    g.network->node_rate.bytes_per_s())
-                             : 0;
+  const double network = g.network ? inverse(ring_rate(*g.network)) : 0;
   const auto network_step = [&](Algorithm a, std::size_t p) {
     if (!g.network) return 0.0;
     const double nic = g.network->latency.s() * (p == 2 ? 2 : 1);
@@ -162,9 +176,7 @@ void CollectiveCost::set_pairwise(const Pairwise& c, const Group& g) {
   if (g.nodes == 1) return;
   // Everything for other nodes leaves through the NICs.
   const double local = n / g.nodes;
-  const double leaving = local * (n - local) / n /
-                         (kNetworkShare[static_cast<std::size_t>(g.network->kind)].share *
-                          g.network->node_rate.bytes_per_s());
+  const double leaving = local * (n - local) / n * inverse(ring_rate(*g.network));
   priced_ = 3;
   for (std::size_t p = 0; p < 3; ++p) {
     forms_[3 + p] = forms_[p];
@@ -235,8 +247,7 @@ Result<CollectiveCost> CollectiveCost::resolve(const Calibrated& calibrated, con
     for (Form& form : cost.forms_) {
       if (group.nodes == 1) break;
       form.fixed += group.network->latency.s() + nccl::kNetworkLatency[0][2] * 1e-6;
-      const double share = kNetworkShare[static_cast<std::size_t>(group.network->kind)].share;
-      form.per_byte = std::max(form.per_byte, 1 / (share * group.network->node_rate.bytes_per_s()));
+      form.per_byte = std::max(form.per_byte, inverse(ring_rate(*group.network)));
     }
     if (!contains(c.fitted.envelope.kinds, CollectiveKind::kSendRecv)) extrapolate(1);
   } else if (c.switched && pairs) {
@@ -292,7 +303,7 @@ Result<CollectiveCost> CollectiveCost::resolve(const Calibrated& calibrated, con
       group.kind == CollectiveKind::kBarrier ? CollectiveKind::kAllReduce : group.kind;
   if (!message && !is_rooted(kind) && !contains(seen.kinds, kind)) extrapolate(1.3);
   if (group.nodes > 1) {
-    const NetworkShare share = kNetworkShare[static_cast<std::size_t>(group.network->kind)];
+    const NetworkShare share = share_of(*group.network);
     cost.provenance_ = std::max(cost.provenance_, Provenance::kExtrapolated);
     for (std::size_t b = 0; b < kBands; ++b)
       cost.widths_[b] +=

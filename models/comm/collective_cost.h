@@ -35,6 +35,7 @@ struct Network {
   NetworkKind kind;
   ByteRate node_rate;  ///< nominal, of all NICs of a node
   Seconds latency;     ///< of a small message, one way
+  double nics = 1;     ///< that make up `node_rate`
 };
 
 struct Group {

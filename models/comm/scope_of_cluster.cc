@@ -44,7 +44,22 @@ bool of_their_own(const LinkType& type) {
   return row == nullptr || !type.source.starts_with(row->origin.source);
 }
 
+std::optional<NetworkKind> named_kind(std::string_view name) {
+  if (name.starts_with("ib_")) return NetworkKind::kInfiniband;
+  if (name.starts_with("roce")) return NetworkKind::kRoce;
+  if (name.starts_with("efa")) return NetworkKind::kEfa;
+  if (name.starts_with("tcp")) return NetworkKind::kTcp;
+  return std::nullopt;
+}
+
 }  // namespace
+
+NetworkKind network_kind(const cluster::LinkType& type, Seconds latency) {
+  if (const std::optional<NetworkKind> named = named_kind(type.name)) return *named;
+  if (latency < Seconds::us(10)) return NetworkKind::kRoce;
+  // What is quicker than this goes around the kernel.
+  return type.rate > ByteRate::gbit_per_s(100) ? NetworkKind::kEfa : NetworkKind::kTcp;
+}
 
 Scopes::Scopes(const Cluster& cluster) : cluster_(cluster), nics_(cluster.nodes().size()) {
   for (const LinkType& type : cluster.link_types()) own_.push_back(of_their_own(type));
@@ -80,19 +95,11 @@ Network Scopes::network_of(const Nics& nics, Seconds latency, std::vector<std::s
   if (const cluster::LinkSpec* spec = cluster::link_named(row);
       spec != nullptr && spec->achieved && spec->per_direction)
     nominal = nominal * (*spec->per_direction / *spec->achieved);
-  NetworkKind kind = latency < Seconds::us(10) ? NetworkKind::kRoce : NetworkKind::kTcp;
-  if (name.starts_with("ib_"))
-    kind = NetworkKind::kInfiniband;
-  else if (name.starts_with("roce"))
-    kind = NetworkKind::kRoce;
-  else if (name.starts_with("efa"))
-    kind = NetworkKind::kEfa;
-  else if (name.starts_with("tcp"))
-    kind = NetworkKind::kTcp;
-  else
-    notes.push_back(
-        fmt::format("the kind of the network is taken as {} from its latency", to_string(kind)));
-  return {kind, nominal * nics.count, latency};
+  const NetworkKind kind = network_kind(*nics.type, latency);
+  if (!named_kind(name))
+    notes.push_back(fmt::format("the kind of the network is taken as {} from its latency and rate",
+                                to_string(kind)));
+  return {kind, nominal * nics.count, latency, nics.count};
 }
 
 Result<ClusterScope> scope_of(const Cluster& cluster, std::span<const DeviceId> ranks) {

@@ -13,6 +13,10 @@
 
 namespace rehearse::comm {
 
+/// Of the links that join a node to others. By their name; else RoCE below 10 us from device to
+/// device, TCP up to 100 Gbit/s a link, and what clouds have in its place beyond.
+NetworkKind network_kind(const cluster::LinkType& type, Seconds latency);
+
 struct ClusterScope {
   std::string device;  ///< model
   /// How the ranks of a node are joined; absent with one rank per node.
@@ -27,10 +31,9 @@ struct ClusterScope {
 };
 
 /// Of ranks on these devices. A network's kind is told from the name of its link type (ib_…,
-/// roce_…, efa…, tcp…); where rate and latency were given, from the latency: RoCE below 10 us, else
-/// TCP. Its nominal rate is what the catalog's row achieves, scaled back, or the given rate. Fails
-/// on devices of several models, on ranks that are spread unevenly over nodes, and on fewer than
-/// two ranks.
+/// roce_…, efa…, tcp…); where rate and latency were given, from these (network_kind). Its nominal
+/// rate is what the catalog's row achieves, scaled back, or the given rate. Fails on devices of
+/// several models, on ranks that are spread unevenly over nodes, and on fewer than two ranks.
 Result<ClusterScope> scope_of(const cluster::Cluster& cluster, std::span<const DeviceId> ranks);
 
 /// The same for many groups of a cluster, whose NICs and link types are looked at once.

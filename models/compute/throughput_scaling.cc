@@ -3,7 +3,9 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <iterator>
 #include <limits>
+#include <string_view>
 
 #include <fmt/core.h>
 
@@ -17,6 +19,8 @@ using Triple = std::array<double, 3>;  // arithmetic, memory, issue
 
 // A100 SXM 80 GB, as in the catalog.
 constexpr double kHalf = 312e12, kTf32 = 156e12, kMemory = 2039e9, kIssue = 108 * 1.41e9;
+
+constexpr std::string_view kFitted[] = {"turing", "ampere", "ada", "hopper", "blackwell"};
 
 /// How far a job's shares are drawn to the typical ones: a departure of 1 counts as an error of
 /// this much of one known throughput. Errors of about 12 % over departures of about 25 %.
@@ -63,10 +67,14 @@ Result<Pace> pace_of(const cluster::Gpu& gpu, workload::Dtype dtype) {
   const bool full = dtype == workload::Dtype::kFp32 || dtype == workload::Dtype::kTf32;
   const double peak =
       facts.peak(arithmetic_of(facts, full ? workload::Dtype::kTf32 : dtype)).flop_per_s();
-  return Pace{.arithmetic = (full ? kTf32 : kHalf) / peak,
-              .memory = kMemory / facts.memory_rate.bytes_per_s(),
-              .issue = kIssue / (facts.multiprocessors * *gpu.boost_hz),
-              .vendor = gpu.vendor};
+  return Pace{
+      .arithmetic = (full ? kTf32 : kHalf) / peak,
+      .memory = kMemory / facts.memory_rate.bytes_per_s(),
+      .issue = kIssue / (facts.multiprocessors * *gpu.boost_hz),
+      .vendor = gpu.vendor,
+      .fitted = std::any_of(std::begin(kFitted), std::end(kFitted), [&](std::string_view name) {
+        return gpu.architecture.starts_with(name);
+      })};
 }
 
 Estimate<double> throughput_on(const Pace& to, std::span<const KnownThroughput> known,
@@ -79,12 +87,13 @@ Estimate<double> throughput_on(const Pace& to, std::span<const KnownThroughput> 
     log_mean += std::log(k.throughput) / static_cast<double>(known.size());
   const double unit = std::exp(log_mean);
   std::vector<Triple> ones, zeros;
-  bool same_vendor = false;
+  bool same_vendor = false, fitted = to.fitted;
   for (const KnownThroughput& k : known) {
     Triple row = triple(k.on);
     for (double& x : row) x *= k.throughput / unit;
     ones.push_back(row);
     same_vendor = same_vendor || k.on.vendor == to.vendor;
+    fitted = fitted && k.on.fitted;
   }
   // w_i less its typical share of all of w.
   for (std::size_t i = 0; i < 3; ++i) {
@@ -93,7 +102,7 @@ Estimate<double> throughput_on(const Pace& to, std::span<const KnownThroughput> 
     zeros.push_back(row);
   }
   const double value = unit / dot(least_squares(ones, zeros), triple(to));
-  const double width = !same_vendor ? 2 : known.size() == 1 ? 1.4 : 1.3;
+  const double width = !same_vendor || !fitted ? 2 : known.size() == 1 ? 1.4 : 1.3;
   return {value, value / width, value * width, Provenance::kExtrapolated};
 }
 

@@ -32,6 +32,7 @@ namespace rehearse::compute {
 struct Pace {
   double arithmetic, memory, issue;
   std::string vendor;
+  bool fitted = true;  ///< of a generation that the law was fitted to
 };
 
 /// `dtype` is the format in which the job multiplies; FP32 is TF32 where a device has that, and
@@ -49,7 +50,8 @@ struct KnownThroughput {
 };
 
 /// In the unit of what is known, as extrapolated: an interval of a factor 1.4 from one device, 1.3
-/// from several, 2 where no known device has the vendor of `to`. REQUIRES: one known at least.
+/// from several, 2 where no known device has the vendor of `to` and where a device is of a
+/// generation that the law was not fitted to. REQUIRES: one known at least.
 Estimate<double> throughput_on(const Pace& to, std::span<const KnownThroughput> known,
                                const TimeShares& typical = {});
 

@@ -1,14 +1,17 @@
 #include "models/job/group_network.h"
 
 #include <algorithm>
+#include <tuple>
 
 #include <fmt/core.h>
 
+#include "models/comm/scope_of_cluster.h"
+#include "models/comm/tcp.h"
 #include "models/job/interval.h"
+#include "sim/cluster/catalog.h"
 
 namespace rehearse::job {
 
-using cluster::PointToPoint;
 using comm::Algorithm;
 using comm::Schedule;
 using comm::Steps;
@@ -36,22 +39,21 @@ std::uint32_t members_per_node(const cluster::Cluster& cluster, std::span<const 
   return static_cast<std::uint32_t>(run);
 }
 
-Seconds slowest(const std::vector<PointToPoint>& paths, const Steps& steps, Bytes size) {
+using Rate = ByteRate Estimate<ByteRate>::*;
+
+Seconds slowest(const std::vector<Path>& paths, const Steps& steps, Bytes size, Rate rate) {
   Seconds longest = Seconds::s(0);
-  for (const PointToPoint& path : paths)
-    longest = std::max(longest, steps.count * path.latency + size * steps.share / path.rate);
+  for (const Path& path : paths)
+    longest = std::max(longest, steps.count * path.latency + size * steps.share / path.rate.*rate);
   return longest;
 }
 
-bool less(const PointToPoint& a, const PointToPoint& b) {
-  return a.latency != b.latency ? a.latency < b.latency : a.rate < b.rate;
-}
-bool same(const PointToPoint& a, const PointToPoint& b) {
-  return a.latency == b.latency && a.rate == b.rate;
-}
-void keep_distinct(std::vector<PointToPoint>& paths) {
-  std::sort(paths.begin(), paths.end(), less);
-  paths.erase(std::unique(paths.begin(), paths.end(), same), paths.end());
+void keep_distinct(std::vector<Path>& paths) {
+  std::sort(paths.begin(), paths.end(), [](const Path& a, const Path& b) {
+    return std::tuple(a.latency, a.rate.value, a.rate.low) <
+           std::tuple(b.latency, b.rate.value, b.rate.low);
+  });
+  paths.erase(std::unique(paths.begin(), paths.end()), paths.end());
 }
 
 }  // namespace
@@ -118,20 +120,24 @@ std::shared_ptr<const Lanes> meeting(std::uint32_t members) {
 
 Estimate<Seconds> GroupSchedule::price(Bytes size) const {
   if (calibrated) return calibrated->cost.at(size).time;
-  return on_datasheet_links(slowest(local_paths, local, size) +
-                            slowest(across_paths, across, size));
+  const auto on_links = [&](Rate rate) {
+    return on_datasheet_links(slowest(local_paths, local, size, rate) +
+                              slowest(across_paths, across, size, rate));
+  };
+  using Rates = Estimate<ByteRate>;
+  Estimate<Seconds> price = on_links(&Rates::value);
+  price.low = on_links(&Rates::high).low;
+  price.high = on_links(&Rates::low).high;
+  return price;
 }
 
 bool GroupSchedule::costs_as(const GroupSchedule& other) const {
-  const auto equal = [](const std::vector<PointToPoint>& a, const std::vector<PointToPoint>& b) {
-    return std::equal(a.begin(), a.end(), b.begin(), b.end(), same);
-  };
   const auto alike = [](const Steps& a, const Steps& b) {
     return a.count == b.count && a.share == b.share;
   };
   if (calibrated || other.calibrated) return calibrated == other.calibrated;
   return alike(local, other.local) && alike(across, other.across) &&
-         equal(local_paths, other.local_paths) && equal(across_paths, other.across_paths);
+         local_paths == other.local_paths && across_paths == other.across_paths;
 }
 
 Result<const Schedule*> Schedules::schedule(CollectiveKind kind,
@@ -161,6 +167,27 @@ Result<std::shared_ptr<const Lanes>> Schedules::lanes(CollectiveKind kind,
   return (*found)->lanes;
 }
 
+Path Schedules::path(DeviceId from, DeviceId to) const {
+  const cluster::Route route = cluster_.route(from, to);
+  const ByteRate rate = route.path.rate;
+  Path path{route.path.latency + rules_.message_overhead,
+            {rate, rate, rate, Provenance::kDatasheet}};
+  if (!rules_.calibrated) return path;
+  for (const HopId hop : route.hops) {
+    const LinkId link = cluster::Cluster::link_of(hop);
+    const cluster::Link& ends = cluster_.links()[link.index()];
+    const bool leaves =
+        cluster_.vertices()[ends.a.index()].node != cluster_.vertices()[ends.b.index()].node;
+    const cluster::LinkType& type = cluster_.type(link);
+    if (!leaves || comm::network_kind(type, route.path.latency) != comm::NetworkKind::kTcp)
+      continue;
+    path.rate = comm::tcp_rate(rate);
+    // A rate that was given may be one that was measured.
+    if (cluster::link_named(type.name) == nullptr) path.rate.value = rate;
+  }
+  return path;
+}
+
 Result<GroupSchedule> Schedules::of(CollectiveKind kind, std::span<const DeviceId> devices) {
   const Result<const Schedule*> found = this->schedule(kind, devices);
   if (!found) return forward(found);
@@ -180,12 +207,10 @@ Result<GroupSchedule> Schedules::of(CollectiveKind kind, std::span<const DeviceI
   const bool two_levels = schedule.across.count > 0 && schedule.local.count > 0;
   for (const Lane& lane : schedule.lanes->lanes()) {
     const DeviceId from = devices[lane.from], to = devices[lane.to];
-    PointToPoint path = cluster_.route(from, to).path;
-    path.latency += rules_.message_overhead;
     const bool crosses =
         cluster_.devices()[from.index()].node != cluster_.devices()[to.index()].node;
     const bool across = two_levels ? crosses : schedule.across.count > 0;
-    (across ? result.across_paths : result.local_paths).push_back(path);
+    (across ? result.across_paths : result.local_paths).push_back(path(from, to));
   }
   keep_distinct(result.local_paths);
   keep_distinct(result.across_paths);

@@ -15,16 +15,27 @@
 
 namespace rehearse::job {
 
+/// What a message takes: the links of the cluster, and of TCP what NCCL gets of it (comm/tcp.h).
+struct Path {
+  Seconds latency;
+  Estimate<ByteRate> rate;
+
+  friend bool operator==(const Path& a, const Path& b) {
+    return a.latency == b.latency && a.rate.value == b.rate.value && a.rate.low == b.rate.low;
+  }
+};
+
 /// A schedule with the distinct ways that its messages take; without them where it is calibrated.
 struct GroupSchedule {
   std::shared_ptr<const graph::Lanes> lanes;
   comm::Steps local, across;
-  std::vector<cluster::PointToPoint> local_paths, across_paths;
+  std::vector<Path> local_paths, across_paths;
   /// Absent where Rules::calibrated does not ask for it, or for the reason in `why_not`.
   std::shared_ptr<const CalibratedCost> calibrated = {};
   std::string why_not = {};
 
-  /// As calibrated, else the closed form on the slowest of the paths (interval.h).
+  /// As calibrated, else the closed form on the slowest of the paths (interval.h), at the ends of
+  /// the interval at those of its rate.
   Estimate<Seconds> price(Bytes size) const;
   /// Whether both always give the same price.
   bool costs_as(const GroupSchedule& other) const;
@@ -44,6 +55,7 @@ class Schedules {
                                                     std::span<const DeviceId> devices);
 
  private:
+  Path path(DeviceId from, DeviceId to) const;
   Result<const comm::Schedule*> schedule(CollectiveKind kind, std::span<const DeviceId> devices);
 
   const cluster::Cluster& cluster_;

@@ -83,6 +83,8 @@ void read_conditions(const YamlMap& map, std::span<Conditions> all) {
       "beside", 0, 1, [](C & c) -> auto& { return c.beside; });
   read.time("host_per_kernel", &C::host_per_kernel);
   read.time("fixed", &C::fixed);
+  if (map.has("fixed"))
+    for (Conditions& conditions : all) conditions.most_fixed = conditions.fixed;
   read.factor(
       "fastest", 0.3, 1, [](C & c) -> auto& { return c.fastest; });
   read.factor(

@@ -28,9 +28,10 @@ struct Run {
 };
 
 Result<Run> carry(const graph::Job& job, const cluster::Cluster& cluster, double beside,
-                  const PredictOptions& options) {
+                  const PredictOptions& options, job::Bound bound = job::Bound::kValue) {
   job::Rules rules;
   rules.calibrated = true;
+  rules.bound = bound;
   // SimGrid shares no device.
   if (options.fidelity != Fidelity::kSimgrid) rules.slowdown = 1 + beside;
   rules.fidelity =
@@ -97,14 +98,24 @@ Spread spread_of(const Spec& spec) {
   return spread;
 }
 
-/// Errors of compute and of communication are taken as independent.
-Estimate<Seconds> interval(const Step& step, bool calibrated, Provenance provenance) {
+/// How much shorter and longer a step may be by one cause.
+struct Reach {
+  Seconds down = Seconds::s(0), up = Seconds::s(0);
+};
+
+/// Errors of compute, of communication and of what a step has once are taken as independent. That
+/// once may run beside communication, where it is the host's or the input's.
+Estimate<Seconds> interval(const Step& step, bool calibrated, const Reach& network,
+                           const Conditions& conditions, Provenance provenance) {
   const Seconds exposed = step.breakdown.exposed_communication;
+  const Seconds fixed = step.breakdown.fixed;
   const Seconds rest = step.time.value - exposed;
-  const double down =
-      std::hypot(rest.s() * (1 - step.computing.low), exposed.s() * (1 - step.links.low));
-  const double up =
-      std::hypot(rest.s() * (step.computing.high - 1), exposed.s() * (step.links.high - 1));
+  const double down = std::hypot(rest.s() * (1 - step.computing.low),
+                                 std::max(exposed * (1 - step.links.low), network.down).s(),
+                                 std::min(fixed, exposed).s());
+  const double up = std::hypot(rest.s() * (step.computing.high - 1),
+                               std::max(exposed * (step.links.high - 1), network.up).s(),
+                               std::max(Seconds::s(0), conditions.most_fixed - fixed).s());
   // As for ops: what a hundredth of the time rests on does not mark the whole.
   if (exposed > step.time.value * 0.01)
     provenance =
@@ -128,6 +139,14 @@ class Runner {
   }
   Result<Run> run(const graph::Job& job) const {
     return carry(job, cluster_, spec_.conditions.beside, options_);
+  }
+  /// The closed form with every price of communication at that end.
+  Result<Seconds> time_at(const graph::Job& job, job::Bound bound) const {
+    PredictOptions closed = options_;
+    closed.fidelity = Fidelity::kClosed;
+    const Result<Run> run = carry(job, cluster_, spec_.conditions.beside, closed, bound);
+    if (!run) return forward(run);
+    return run->step;
   }
   Result<Seconds> time_without(const workload::Layout& layout, const Free& free) const {
     const Result<graph::Job> other = job(without(layout, free));
@@ -241,7 +260,20 @@ Result<Step> predict(const Spec& spec, const cluster::Cluster& cluster,
   step.computing = {work.fastest * spread.fastest, work.slowest * spread.slowest};
   step.links = calibrated ? Factors{kFastestCalibrated, kSlowestCalibrated}
                           : Factors{kFastestLinks, kSlowestLinks};
-  step.time = interval(step, calibrated, std::max(work.provenance, conditions));
+  Reach network;
+  if (!calibrated && !step.lowered.collectives.empty()) {
+    const Result<Seconds> slow = runner.time_at(step.job, job::Bound::kHigh);
+    if (!slow) return forward(slow);
+    network.up = *slow - step.time.value;
+    // Messages may be slower than any closed form where they contend, which is no error.
+    if (options.fidelity == Fidelity::kClosed) {
+      const Result<Seconds> quick = runner.time_at(step.job, job::Bound::kLow);
+      if (!quick) return forward(quick);
+      network.down = step.time.value - *quick;
+    }
+  }
+  step.time =
+      interval(step, calibrated, network, spec.conditions, std::max(work.provenance, conditions));
   if (spec.workload.experts_per_token > 0)
     step.warnings.push_back(
         {"mixture of experts: how fast it is depends on the release of its software; published "

@@ -1,10 +1,12 @@
 // The closed form: worked numbers, what it refuses, what it says of itself, and that it stays sane
 // over random inputs.
 #include <cmath>
+#include <limits>
 #include <random>
 
 #include <catch2/catch.hpp>
 
+#include "models/comm/tcp.h"
 #include "models/comm/transfer.h"
 
 namespace rehearse::comm {
@@ -81,6 +83,29 @@ TEST_CASE("several nodes: the network carries what a node sends") {
   const Price p = resolved->at(Bytes::gb(8));
   CHECK(p.time.provenance == Provenance::kExtrapolated);
   CHECK(p.time.high / p.time.value > 1.2);
+}
+
+TEST_CASE("over TCP a ring gets from one flow of a cloud to the whole card") {
+  // 5 of 80 Gbit/s: the middle is 20.
+  const Estimate<ByteRate> rate = tcp_rate(ByteRate::gbit_per_s(80));
+  CHECK(rate.value.gb_per_s() == Approx(2.5));
+  CHECK(rate.low.gb_per_s() == Approx(0.625));
+  CHECK(rate.high.gb_per_s() == Approx(10));
+  // Each card has flows of its own; one that is slower than a flow is all that there is.
+  CHECK(tcp_rate(ByteRate::gbit_per_s(80), 4).value.gb_per_s() == Approx(5));
+  CHECK(tcp_rate(ByteRate::gbit_per_s(1)).low == tcp_rate(ByteRate::gbit_per_s(1)).high);
+  const ByteRate endless = ByteRate::bytes_per_s(std::numeric_limits<double>::infinity());
+  CHECK(tcp_rate(endless).value == endless);
+
+  const Network network{NetworkKind::kTcp, ByteRate::gb_per_s(10), Seconds::us(2)};
+  const auto resolved = CollectiveCost::resolve(
+      {.calibration = round_numbers()},
+      {.kind = CollectiveKind::kAllReduce, .ranks = 16, .nodes = 2, .network = network},
+      {.algorithm = Algorithm::kRing, .protocol = Protocol::kSimple});
+  REQUIRE(resolved);
+  const Price p = resolved->at(Bytes::gb(8));
+  CHECK(p.time.value.s() == Approx(8 * 1.875 / 2.5).epsilon(0.01));
+  CHECK(p.time.high / p.time.value > 4);
 }
 
 TEST_CASE("several nodes: PAT with one device per node, all_to_all through the NICs") {

@@ -61,6 +61,17 @@ TEST_CASE("a network whose rate and latency are given: its kind is told from the
   CHECK(s.notes.size() == 1);
 }
 
+TEST_CASE("an unnamed network beyond what the kernel's TCP carries is a cloud's own") {
+  const auto kind = [](const char* rate) {
+    return scope(fmt::format("{{device: t4, nodes: 2, inter_node: {{rate: {}, latency: 20 us}}}}",
+                             rate),
+                 2)
+        .network->kind;
+  };
+  CHECK(kind("100 Gbit/s") == NetworkKind::kTcp);
+  CHECK(kind("400 Gbit/s") == NetworkKind::kEfa);
+}
+
 TEST_CASE("what a calibration does not apply to is said") {
   const auto message = [](const Status& status) { return to_string(status.error()); };
   const Calibration h100 = calibration_for("h100_sxm5_80")->calibration;

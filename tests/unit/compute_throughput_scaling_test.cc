@@ -57,6 +57,16 @@ TEST_CASE("from one device a job has the typical shares") {
             .value == Approx(100));
 }
 
+TEST_CASE("generations that the law was not fitted to widen the interval") {
+  const KnownThroughput k80{pace("k80", Dtype::kFp32), 10}, a100{pace("a100_sxm4_80"), 100};
+  for (const char* device : {"v100_sxm2_16", "a100_sxm4_80"}) {
+    const Estimate<double> found = throughput_on(pace(device, Dtype::kFp32), {&k80, 1});
+    CHECK(found.high / found.value == Approx(2));
+  }
+  const Estimate<double> old = throughput_on(pace("v100_sxm2_16"), {&a100, 1});
+  CHECK(old.high / old.value == Approx(2));
+}
+
 TEST_CASE("several devices say what bounds a job") {
   // Bound by memory alone, whatever else devices have.
   std::vector<KnownThroughput> known;

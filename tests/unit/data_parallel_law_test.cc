@@ -64,6 +64,12 @@ TEST_CASE("a ring on the link that a step was measured with gives the step back"
   CHECK(step.low < step.value);
   CHECK(step.high > step.value);
   CHECK(data_parallel_step(alone, sum, 1).value == alone);
+  // A link that was measured among two is less sure among more.
+  sum.unsure = unsure_beyond(2, 8);
+  CHECK(sum.unsure == Approx((1 + 0.5 * 1.6 * 1.6) / 1.5));
+  CHECK(unsure_beyond(4, 2) == 1);
+  CHECK(data_parallel_step(alone, sum, 4).high > step.high);
+  CHECK(data_parallel_step(alone, sum, 4).low < step.low);
   // A sum that backward hid leaves a link that costs its latency alone.
   sum.s_per_byte = s_per_byte_of(alone, alone, 2, sum);
   CHECK(sum.s_per_byte == 0);

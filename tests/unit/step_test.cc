@@ -91,6 +91,38 @@ TEST_CASE("links that nothing was measured on widen the interval of a run by mes
   CHECK(message.time.provenance >= Provenance::kExtrapolated);
 }
 
+TEST_CASE("what is hidden beside computing still widens the interval where links may be slow") {
+  const auto step_over = [](const std::string& inter_node, Fidelity fidelity) {
+    const Result<cluster::Cluster> cluster = cluster::parse_cluster(
+        "cluster: {device: t4, nodes: 2, inter_node: {" + inter_node + "}}\n", "cluster.yaml");
+    REQUIRE(cluster);
+    return predicted(spec_of("resnet50", {.global_batch = 128, .microbatch = 64}, {.data = 2}),
+                     *cluster, fidelity);
+  };
+  for (const Fidelity fidelity : {Fidelity::kClosed, Fidelity::kMessage}) {
+    const Step named = step_over("link: tcp_50g", fidelity),
+               roce = step_over("rate: 50 Gbit/s, latency: 5 us", fidelity);
+    CHECK(named.time.high > roce.time.high);
+  }
+  // A rate that was given is taken, but for the slow end.
+  const Step given = step_over("rate: 50 Gbit/s, latency: 30 us", Fidelity::kClosed),
+             named = step_over("link: tcp_50g", Fidelity::kClosed);
+  CHECK(given.time.value < named.time.value);
+  CHECK(given.time.high.s() == Approx(named.time.high.s()).epsilon(0.1));
+}
+
+TEST_CASE("what a step has once is known where it was given") {
+  Spec spec = spec_of("resnet50", {.global_batch = 32, .microbatch = 32}, {});
+  const Step usual = predicted(spec, cluster_of(1), Fidelity::kClosed);
+  CHECK(usual.time.high - usual.time.value >= spec.conditions.most_fixed - spec.conditions.fixed);
+  const Result<YamlFile> file = YamlFile::parse("fixed: 20 ms\n", "c.yaml");
+  REQUIRE(file);
+  read_conditions(file->root(), {&spec.conditions, 1});
+  const Step given = predicted(spec, cluster_of(1), Fidelity::kClosed);
+  CHECK(given.time.value == usual.time.value);
+  CHECK(given.time.high < usual.time.high);
+}
+
 TEST_CASE("parts add up to the step, at either fidelity, and stay within it") {
   const cluster::Cluster cluster = cluster_of(2);
   for (const Spec& spec : jobs())

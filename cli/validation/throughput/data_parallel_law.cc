@@ -18,6 +18,9 @@ const double kBeside = step::Conditions().beside;
 /// Of the step alone and of the sum: 90 % intervals.
 constexpr double kAloneLow = 0.85, kAloneHigh = 1.2, kSumLow = 0.7, kSumHigh = 1.5;
 
+/// Width of the interval of a collective with each doubling of its ranks beyond measured ones.
+constexpr double kBeyondRanks = 1.6;
+
 }  // namespace
 
 StepAlone::StepAlone(std::vector<BatchStep> measured) : rows_(std::move(measured)) {
@@ -79,14 +82,19 @@ double s_per_byte_of(Seconds step, Seconds alone, std::uint32_t ranks, const Gra
   return std::max(0.0, moving.s() / (messages / ranks * sum.gradients.si()));
 }
 
+double unsure_beyond(std::uint32_t from, std::uint32_t ranks) {
+  const double doublings = std::max(0.0, std::log2(1.0 * ranks / from));
+  return (1 + (kSumHigh - 1) * std::pow(kBeyondRanks, doublings)) / kSumHigh;
+}
+
 Estimate<Seconds> data_parallel_step(Seconds alone, const GradientSum& sum, std::uint32_t ranks) {
   const Seconds time = ranks > 1 ? sum.over(ranks) : Seconds::s(0);
   const auto step = [&](double of_alone, double of_sum) {
     if (ranks == 1) return alone * of_alone;
     return step_with_sum(alone * of_alone, time * of_sum, sum.late);
   };
-  return {step(1, 1), step(kAloneLow, kSumLow), step(kAloneHigh, kSumHigh),
-          Provenance::kExtrapolated};
+  return {step(1, 1), step(kAloneLow, kSumLow / sum.unsure),
+          step(kAloneHigh, kSumHigh * sum.unsure), Provenance::kExtrapolated};
 }
 
 }  // namespace rehearse::cli

@@ -48,6 +48,8 @@ struct GradientSum {
   double late;        ///< share that is summed behind backward, from 0 to 1
   double s_per_byte;  ///< of the slowest link; 0 where backward hid all that was measured
   Seconds latency;    ///< of one message
+  /// How much quicker or slower the link may be than one that was measured for as many ranks.
+  double unsure = 1;
 
   Seconds over(std::uint32_t ranks) const;
 };
@@ -60,8 +62,13 @@ Seconds sum_within(Seconds step, Seconds alone, double late);
 /// `sum.s_per_byte` that explains a measured step.
 double s_per_byte_of(Seconds step, Seconds alone, std::uint32_t ranks, const GradientSum& sum);
 
+/// `GradientSum::unsure` of a link that was measured among `from` ranks, and is taken for more: the
+/// interval of collectives widens as much with each doubling (docs/concepts/calibration.md).
+double unsure_beyond(std::uint32_t from, std::uint32_t ranks);
+
 /// Of `ranks` devices; one alone needs no sum. A 90 % interval: steps alone from 0.85 to 1.2 of
-/// their prediction, sums from 0.7 to 1.5, as they scatter in Pollux's T4 cluster.
+/// their prediction, sums from 0.7 to 1.5, as they scatter in Pollux's T4 cluster, and `unsure`
+/// times that.
 Estimate<Seconds> data_parallel_step(Seconds alone, const GradientSum& sum, std::uint32_t ranks);
 
 }  // namespace rehearse::cli

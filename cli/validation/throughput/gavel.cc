@@ -97,6 +97,7 @@ class Suites {
     for (const std::uint32_t workers : to)
       for (const auto& [batch, step] : curve.by_workers.at(workers)) {
         if (!alone.contains(batch) || (workers == from && batch == first->first)) continue;
+        sum.unsure = unsure_beyond(from, workers);
         scored.rows.push_back(compared(name_of(scored, batch, workers),
                                        data_parallel_step(alone.at(batch), sum, workers), step));
       }
@@ -135,23 +136,24 @@ class Suites {
       if (known->second.contains(batch)) batches.push_back(batch);
     if (batches.size() < 2) return {};
     ThroughputCase& sheet = case_of("from the other device", key);
+    double width = 1;
     for (const double batch : batches) {
       const compute::KnownThroughput throughput{*from, batch / known->second.at(batch).s()};
-      sheet.rows.push_back(compared(name_of(sheet, batch, 1),
-                                    compute::throughput_on(*to, {&throughput, 1}),
-                                    batch / one->second.at(batch).s()));
+      const Estimate<double> there = compute::throughput_on(*to, {&throughput, 1});
+      sheet.rows.push_back(
+          compared(name_of(sheet, batch, 1), there, batch / one->second.at(batch).s()));
+      width = there.high / there.value;
     }
     const double middle = batches[batches.size() / 2];
     const double ratio = one->second.at(middle) / known->second.at(middle);
     ThroughputCase& row = case_of("from the other device and one row", key);
     row.fitted = 1;
-    constexpr double kWidth = 1.4;
     for (const double batch : batches) {
       if (batch == middle) continue;
       const Seconds step = known->second.at(batch) * ratio;
       row.rows.push_back(
           compared(name_of(row, batch, 1),
-                   Estimate<Seconds>{step, step / kWidth, step * kWidth, Provenance::kExtrapolated},
+                   Estimate<Seconds>{step, step / width, step * width, Provenance::kExtrapolated},
                    one->second.at(batch)));
     }
     return {};

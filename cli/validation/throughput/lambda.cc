@@ -83,12 +83,15 @@ class Suites {
     return log_gain > count * std::log(kUsesHalf) ? workload::Dtype::kFp16 : workload::Dtype::kFp32;
   }
 
-  /// Throughputs by precision and job on one GPU of other chips than this.
+  /// Throughputs by precision and job on so many GPUs of other chips than this, each.
   using Known = std::map<std::pair<std::size_t, std::string>, std::vector<KnownThroughput>>;
-  Result<Known> known_without(const std::string& chip) const {
+  Result<Known> known_without(const std::string& chip, std::uint32_t count = 1) const {
     Known known;
-    for (std::size_t p = 0; p < kPrecisions.size(); ++p)
-      for (const auto& [job, means] : tables_[p].at(1)) {
+    for (std::size_t p = 0; p < kPrecisions.size(); ++p) {
+      const auto table = tables_[p].find(count);
+      if (table == tables_[p].end()) continue;
+      for (const auto& [job, means] : table->second) {
+        if (!tables_[p].at(1).contains(job)) continue;
         const workload::Dtype dtype = dtype_of(p, job, chip);
         std::vector<KnownThroughput>& rows = known[{p, job}];
         for (const std::string& device : means.devices()) {
@@ -98,6 +101,7 @@ class Suites {
           rows.push_back({*pace, means.at(device)});
         }
       }
+    }
     return known;
   }
 
@@ -122,7 +126,10 @@ class Suites {
             continue;
           const Result<Pace> pace = compute::pace_of(*gpus_.at(name), dtype_of(p, job, chip));
           if (!pace) return forward(pace);
-          score(p, count, name, job, *pace, known->at({p, job}), means.at(name), shares);
+          // What scaling in a server costs, others in a server know.
+          Result<Known> alike = count == 1 ? *known : known_without(chip, count);
+          if (!alike) return forward(alike);
+          score(p, count, name, job, *pace, (*alike)[{p, job}], means.at(name), shares);
         }
     }
     return {};

@@ -10,6 +10,7 @@
 #include "cli/validation/throughput/step_tables.h"
 #include "cli/validation/throughput/throughput_accuracy.h"
 #include "cli/validation/throughput/zoo_steps.h"
+#include "models/comm/tcp.h"
 #include "models/workload/zoo.h"
 
 namespace rehearse::cli {
@@ -51,6 +52,7 @@ constexpr JobFacts kJobs[] = {{"bert", "bert_base", 0, 384, false},
 /// pcie3_x16). Rates are published of one cluster alone: g4dn.12xlarge has 50 Gbit/s and PCIe 3.
 constexpr Seconds kBetween = Seconds::us(30), kInside = Seconds::us(1);
 constexpr std::string_view kKnownNetwork = "aws_t4";
+constexpr std::string_view kDeclaredLink = "tcp_50g";
 constexpr ByteRate kDeclaredBetween = ByteRate::gbit_per_s(50),
                    kDeclaredWithin = ByteRate::gb_per_s(12);
 
@@ -176,13 +178,13 @@ class ClusterSuites {
   }
 
   void score(ThroughputCase& scored, const Job& job, const PlacedStep& row,
-             std::optional<double> s_per_byte) {
+             std::optional<double> s_per_byte, double unsure = 1) {
     if (row.ranks() > 1 && !s_per_byte) return;
-    scored.rows.push_back(compared(
-        fmt::format("{}, {}", scored.group, name_of(row)),
-        data_parallel_step(job.alone.at(row.batch),
-                           sum_of(job, links_of(row), s_per_byte.value_or(0)), row.ranks()),
-        row.step));
+    GradientSum sum = sum_of(job, links_of(row), s_per_byte.value_or(0));
+    sum.unsure = unsure;
+    scored.rows.push_back(compared(fmt::format("{}, {}", scored.group, name_of(row)),
+                                   data_parallel_step(job.alone.at(row.batch), sum, row.ranks()),
+                                   row.step));
   }
 
   void of_its_steps(const Job& job) {
@@ -228,8 +230,13 @@ class ClusterSuites {
     scored.fitted = job.alone_rows.size();
     for (std::size_t i = 0; i < job.rows.size(); ++i) {
       const PlacedStep& row = job.rows[i];
-      const ByteRate rate = links_of(row) == Links::kWithin ? kDeclaredWithin : kDeclaredBetween;
-      if (row.ranks() > 1) score(scored, job, row, 1 / rate.bytes_per_s());
+      if (row.ranks() == 1) continue;
+      if (links_of(row) == Links::kWithin) {
+        score(scored, job, row, 1 / kDeclaredWithin.bytes_per_s());
+      } else {
+        const Estimate<ByteRate> rate = comm::tcp_rate(kDeclaredBetween);
+        score(scored, job, row, 1 / rate.value.bytes_per_s(), rate.high / rate.value);
+      }
     }
   }
 
@@ -256,7 +263,9 @@ class ClusterSuites {
       // The network is known of one cluster alone.
       if (row.ranks() == 1 || facts_.folder == kKnownNetwork)
         if (Status ok = score_zoo("nothing measured, " + devices, job, row, zoo,
-                                  {.within = kDeclaredWithin, .between = kDeclaredBetween}, *plain);
+                                  {.within = given(kDeclaredWithin, kInside),
+                                   .between = fmt::format("link: {}", kDeclaredLink)},
+                                  *plain);
             !ok)
           return ok;
       if (!anchor || job.alone_rows.contains(i)) continue;
@@ -270,17 +279,23 @@ class ClusterSuites {
     return {};
   }
 
-  static LinkRates rates(const std::map<Links, double>& known, Links links) {
+  static std::string given(ByteRate rate, Seconds latency) {
+    return fmt::format("rate: {:g} GB/s, latency: {:g} us", rate.gb_per_s(), latency.us());
+  }
+
+  static ClusterLinks rates(const std::map<Links, double>& known, Links links) {
     // What backward always hid is quick enough.
     constexpr double kQuick = 1e-12;
     const auto rate = [&](Links l) {
       return ByteRate::bytes_per_s(1 / std::max(kQuick, nearest(known, l).value_or(0)));
     };
-    return {.within = rate(Links::kWithin), .between = rate(links)};
+    return {.within = given(rate(Links::kWithin), kInside),
+            .between = given(rate(links), kBetween)};
   }
 
   Status score_zoo(const std::string& suite, const Job& job, const PlacedStep& row,
-                   const ZooJob& zoo, const LinkRates& links, const step::Conditions& conditions) {
+                   const ZooJob& zoo, const ClusterLinks& links,
+                   const step::Conditions& conditions) {
     const Result<Estimate<Seconds>> step = zoo_step(zoo, row, links, conditions);
     if (!step) return forward(step);
     ThroughputCase& scored = case_of(suite, job);

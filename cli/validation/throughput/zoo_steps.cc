@@ -25,21 +25,18 @@ Result<workload::Workload> workload_of(const ZooJob& job) {
 }
 
 Result<cluster::Cluster> cluster_of(const ZooJob& job, const PlacedStep& row,
-                                    const LinkRates& links) {
+                                    const ClusterLinks& links) {
   std::string text = fmt::format(
-      "cluster: {{device: {}, devices_per_node: {}, nodes: {}, intra_node: {{kind: {}, rate: "
-      "{:g} "
-      "GB/s, latency: 1 us}}",
-      job.device, row.devices.front(), row.devices.size(), job.within, links.within.gb_per_s());
+      "cluster: {{device: {}, devices_per_node: {}, nodes: {}, intra_node: {{kind: {}, {}}}",
+      job.device, row.devices.front(), row.devices.size(), job.within, links.within);
   if (row.devices.size() > 1)
     // A node with switched NVLinks has a NIC for each device.
-    text +=
-        fmt::format(", inter_node: {{links: {}, rate: {:g} GB/s, latency: 30 us}}",
-                    job.within == "nvswitch" ? row.devices.front() : 1, links.between.gb_per_s());
+    text += fmt::format(", inter_node: {{links: {}, {}}}",
+                        job.within == "nvswitch" ? row.devices.front() : 1, links.between);
   return cluster::parse_cluster(text + "}\n", std::string(job.device));
 }
 
-Result<step::Step> predict(const ZooJob& job, const PlacedStep& row, const LinkRates& links,
+Result<step::Step> predict(const ZooJob& job, const PlacedStep& row, const ClusterLinks& links,
                            const step::Conditions& conditions) {
   Result<workload::Workload> model = workload_of(job);
   if (!model) return forward(model);
@@ -66,8 +63,8 @@ Result<step::Conditions> conditions_of(const ZooJob& job) {
   return step::conditions_for(**gpu, kKernels);
 }
 
-Result<Estimate<Seconds>> zoo_step(const ZooJob& job, const PlacedStep& row, const LinkRates& links,
-                                   const step::Conditions& conditions) {
+Result<Estimate<Seconds>> zoo_step(const ZooJob& job, const PlacedStep& row,
+                                   const ClusterLinks& links, const step::Conditions& conditions) {
   const Result<step::Step> step = predict(job, row, links, conditions);
   if (!step) return forward(step);
   return step->time;
@@ -76,7 +73,7 @@ Result<Estimate<Seconds>> zoo_step(const ZooJob& job, const PlacedStep& row, con
 Result<step::Conditions> anchored(const ZooJob& job, std::span<const PlacedStep> rows) {
   Result<step::Conditions> conditions = conditions_of(job);
   if (!conditions) return forward(conditions);
-  const LinkRates unused{.within = ByteRate::gb_per_s(1), .between = ByteRate::gb_per_s(1)};
+  const ClusterLinks unused{.within = "rate: 1 GB/s", .between = "rate: 1 GB/s"};
   std::vector<step::MeasuredStep> measured;
   for (const PlacedStep& row : rows) {
     const Result<step::Step> step = predict(job, row, unused, *conditions);
@@ -97,7 +94,7 @@ Result<step::Conditions> anchored(const ZooJob& job, std::span<const PlacedStep>
   const Result<step::ScaleFit> fit = step::fit_scale(measured, step_at);
   if (!fit) return forward(fit);
   conditions->scale = fit->scale;
-  conditions->fixed = fit->fixed.value_or(conditions->fixed);
+  conditions->fixed = conditions->most_fixed = fit->fixed.value_or(conditions->fixed);
   conditions->fastest = fit->fastest;
   conditions->slowest = fit->slowest;
   conditions->provenance = Provenance::kInterpolated;

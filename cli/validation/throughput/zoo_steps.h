@@ -4,6 +4,7 @@
 
 #include <optional>
 #include <span>
+#include <string>
 #include <string_view>
 
 #include "cli/validation/throughput/step_tables.h"
@@ -20,17 +21,18 @@ struct ZooJob {
   std::string_view within;  ///< kind of what joins the devices of a node (docs/formats/cluster.md)
 };
 
-/// What gradients go over, of a node and between nodes; in one direction.
-struct LinkRates {
-  ByteRate within, between;
+/// What gradients go over, within a node and between nodes: keys of a cluster file, such as "link:
+/// tcp_50g".
+struct ClusterLinks {
+  std::string within, between;
 };
 
 /// PyTorch's own kernels on that device.
 Result<step::Conditions> conditions_of(const ZooJob& job);
 
 /// Fails as models/step does. REQUIRES: as many devices on each node.
-Result<Estimate<Seconds>> zoo_step(const ZooJob& job, const PlacedStep& row, const LinkRates& links,
-                                   const step::Conditions& conditions);
+Result<Estimate<Seconds>> zoo_step(const ZooJob& job, const PlacedStep& row,
+                                   const ClusterLinks& links, const step::Conditions& conditions);
 
 /// Conditions under which the steps of `rows`, each on one device, come out best. Fails as
 /// fit_scale does.

@@ -1,0 +1,32 @@
+// What a ring gets of a network that the kernel's TCP carries.
+//
+// NCCL opens one socket for each ring and neighbour, unless it knows the cloud by its network card,
+// which a container hides (NCCL_SOCKET_NTHREADS, NCCL_NSOCKS_PERTHREAD in its documentation), and
+// clouds cap what one flow gets: Amazon EC2 at 5 Gbit/s outside of a cluster placement group and
+// 10 Gbit/s within (EC2 user guide, instance network bandwidth). So a ring gets something between
+// one flow and the whole network card. Nothing that a cluster declares says where; the value is the
+// middle on a scale of logarithms. Between nodes of EC2 with 50 Gbit/s rings got one to two flows
+// (docs/accuracy.md, Pollux). For network cards up to 100 Gbit/s.
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+
+#include "sim/base/estimate.h"
+#include "sim/base/units.h"
+
+namespace rehearse::comm {
+
+/// What a cloud leaves to one flow.
+inline constexpr ByteRate kOneFlow = ByteRate::gbit_per_s(5);
+
+/// Of network cards that carry `rate` together, each with flows of its own; links without a limit
+/// have none here. As extrapolated. REQUIRES: a rate above zero.
+inline Estimate<ByteRate> tcp_rate(ByteRate rate, double cards = 1) {
+  if (!std::isfinite(rate.bytes_per_s())) return {rate, rate, rate, Provenance::kExtrapolated};
+  const ByteRate least = std::min(rate, kOneFlow * std::max(1.0, cards));
+  return {ByteRate::bytes_per_s(std::sqrt(least.bytes_per_s() * rate.bytes_per_s())), least, rate,
+          Provenance::kExtrapolated};
+}
+
+}  // namespace rehearse::comm
