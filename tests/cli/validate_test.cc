@@ -4,23 +4,19 @@
 #include <fstream>
 
 #include <catch2/catch.hpp>
-#include <nlohmann/json.hpp>
 
 #include "tests/support/data.h"
+#include "tests/support/json_check.h"
 #include "tests/support/rehearse.h"
 
 namespace rehearse {
 namespace {
 
-using Json = nlohmann::json;
+using test::Json;
 
 /// Cases of a suite, by name.
 std::map<std::string, Json> cases_of(const std::string& suite, const std::filesystem::path& data) {
-  const test::Ran ran =
-      test::rehearse({"validate", suite, "--data", data.string(), "--format", "json"});
-  INFO(ran.errors);
-  REQUIRE(ran.code == 0);
-  const Json json = Json::parse(ran.out);
+  const Json json = test::json_of({"validate", suite, "--data", data.string()});
   std::map<std::string, Json> cases;
   for (const Json& each : json["suites"])
     cases[each["name"].get<std::string>().substr(suite.size() + 1)] = each;
