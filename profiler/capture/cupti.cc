@@ -27,7 +27,7 @@ constexpr std::size_t kBufferBytes = 512 << 10;
 constexpr std::size_t kSpareBuffers = 64;
 constexpr std::uint64_t kAskEvery = 1000000000;  // ns between two requests for finished records
 // How long the end of the process waits for the last records: a GPU that hangs must not hold it.
-constexpr std::uint64_t kDevicePatience = 5000000000;
+constexpr std::uint64_t kPatience = 5000000000;
 constexpr std::uint32_t kMaxCallbacks = 2048;  // numbers of calls; CUDA 13.0 has under 800
 
 CuptiLibrary library;
@@ -339,9 +339,9 @@ void stop_device_records() {
   const std::uint64_t begin = clock_ns(CLOCK_MONOTONIC);
   while (closed.load(std::memory_order_acquire) == 0) {
     const std::uint64_t waited = clock_ns(CLOCK_MONOTONIC) - begin;
-    if (waited >= kDevicePatience)
+    if (waited >= kPatience)
       return trouble({"the last kernels did not come within 5 s of the end"});
-    futex_wait(closed, 0, kDevicePatience - waited);
+    futex_wait(closed, 0, kPatience - waited);
   }
 }
 

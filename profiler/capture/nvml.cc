@@ -27,9 +27,9 @@ constexpr std::size_t kMaxBoards = 32;
 constexpr std::size_t kMaxParts = 128;
 // The energy counter takes milliseconds to read and moves every tenth of a second; temperature and
 // memory clock change slowly.
-constexpr std::uint64_t kSeldom = 2000000000;          ///< ns
-constexpr std::uint64_t kSamplerPatience = 500000000;  ///< ns to wait for the thread to end
-constexpr unsigned kFailures = 3;  ///< in a row, and a question is asked no more
+constexpr std::uint64_t kSeldom = 2000000000;   ///< ns
+constexpr std::uint64_t kPatience = 500000000;  ///< ns to wait for the thread to end
+constexpr unsigned kFailures = 3;               ///< in a row, and a question is asked no more
 
 struct Board {
   Device device;
@@ -400,8 +400,8 @@ void stop_power() {
   const std::uint64_t begin = clock_ns(CLOCK_MONOTONIC);
   while (sampler->stopped.load(std::memory_order_acquire) == 0) {
     const std::uint64_t waited = clock_ns(CLOCK_MONOTONIC) - begin;
-    if (waited >= kSamplerPatience) return;
-    futex_wait(sampler->stopped, 0, kSamplerPatience - waited);
+    if (waited >= kPatience) return;
+    futex_wait(sampler->stopped, 0, kPatience - waited);
   }
 }
 

@@ -26,7 +26,7 @@ constinit thread_local ThreadState* this_thread_state = nullptr;
 namespace {
 
 // How long the end of the process waits for the flusher: a hung file system must not hold it.
-constexpr std::uint64_t kFlusherPatience = 5000000000;
+constexpr std::uint64_t kPatience = 5000000000;
 
 enum class Phase : std::uint32_t { kIdle, kStarting, kLive, kOff };
 
@@ -178,8 +178,8 @@ bool start() {
   const std::uint64_t begin = clock_ns(CLOCK_MONOTONIC);
   while (recording->closed.load(std::memory_order_acquire) == 0) {
     const std::uint64_t waited = clock_ns(CLOCK_MONOTONIC) - begin;
-    if (waited >= kFlusherPatience) return;
-    futex_wait(recording->closed, 0, kFlusherPatience - waited);
+    if (waited >= kPatience) return;
+    futex_wait(recording->closed, 0, kPatience - waited);
   }
   say_if_no_step(*recording);
 }
