@@ -48,10 +48,7 @@ class Job {
   }
   Json json(const std::string& candidate, int code, std::vector<std::string> more = {}) {
     more.insert(more.end(), {"--format", "json"});
-    const Ran ran = check(candidate, std::move(more));
-    INFO(ran.errors);
-    REQUIRE(ran.code == code);
-    Json json = Json::parse(ran.out);
+    Json json = test::document(check(candidate, std::move(more)), code);
     test::check_values(json);
     return json;
   }
@@ -306,11 +303,7 @@ TEST_CASE("check: a cut recording is judged by what is whole in it, or not at al
   };
   const std::string both = put("both.json", two_streams(false));
   const std::string lost = put("lost.json", two_streams(true));
-  const Ran ran =
-      test::rehearse({"check", "--baseline", both, "--candidate", lost, "--format", "json"});
-  INFO(ran.errors);
-  REQUIRE(ran.code == 0);
-  const Json unsure = Json::parse(ran.out);
+  const Json unsure = test::json_of({"check", "--baseline", both, "--candidate", lost});
   CHECK(unsure["verdict"] == "inconclusive");
   CHECK(unsure["limits"][0]["message"].get<std::string>().find(
             "lost.json lacks records, and 1 op in it come") != std::string::npos);

@@ -28,16 +28,9 @@ Ran check(std::vector<std::string> arguments) {
   return test::rehearse(std::move(arguments));
 }
 
-Json json_of(std::vector<std::string> arguments, int code) {
-  arguments.insert(arguments.end(), {"--format", "json"});
-  const Ran ran = check(std::move(arguments));
-  INFO(ran.errors);
-  REQUIRE(ran.code == code);
-  Json json = Json::parse(ran.out);
-  CHECK(json["schema"] == "rehearse/1");
-  CHECK(json["command"] == "check");
-  test::check_values(json);
-  return json;
+Json verdict_of(std::vector<std::string> arguments, int code) {
+  arguments.insert(arguments.begin(), "check");
+  return test::checked_json_of(std::move(arguments), code);
 }
 
 const Json& op_of(const Json& json, const std::string& name) {
@@ -61,7 +54,7 @@ bool python(const std::string& program, const fs::path& file) {
 }
 
 TEST_CASE("check: a slower job fails, the same job passes") {
-  const Json slower = json_of({"--baseline", kBefore, "--candidate", kAfter}, 1);
+  const Json slower = verdict_of({"--baseline", kBefore, "--candidate", kAfter}, 1);
   CHECK(slower["verdict"] == "fail");
   const Json& step = slower["step_time"];
   CHECK(step["baseline"]["value"].get<double>() == Approx(9.13e-3).epsilon(0.01));
@@ -80,24 +73,24 @@ TEST_CASE("check: a slower job fails, the same job passes") {
                           "quantities.launch_gaps.significant"})
     test::check_has(slower, key);
 
-  const Json same = json_of({"--baseline", kBefore, "--candidate", kAgain}, 0);
+  const Json same = verdict_of({"--baseline", kBefore, "--candidate", kAgain}, 0);
   CHECK(same["verdict"] == "pass");
   for (const Json& op : same["ops"]) CHECK(op["significant"] == false);
 }
 
 TEST_CASE("check: --max-slowdown is the least slowdown that fails") {
-  CHECK(json_of({"--baseline", kBefore, "--candidate", kAfter, "--max-slowdown", "10%"},
-                0)["verdict"] == "pass");
-  CHECK(json_of({"--baseline", kBefore, "--candidate", kAfter, "--max-slowdown", "4%"},
-                1)["verdict"] == "fail");
+  CHECK(verdict_of({"--baseline", kBefore, "--candidate", kAfter, "--max-slowdown", "10%"},
+                   0)["verdict"] == "pass");
+  CHECK(verdict_of({"--baseline", kBefore, "--candidate", kAfter, "--max-slowdown", "4%"},
+                   1)["verdict"] == "fail");
   // Faster is no failure.
-  CHECK(json_of({"--baseline", kAfter, "--candidate", kBefore}, 0)["verdict"] == "pass");
+  CHECK(verdict_of({"--baseline", kAfter, "--candidate", kBefore}, 0)["verdict"] == "pass");
 }
 
 TEST_CASE("check: too few steps are inconclusive, and it says how many it takes") {
   const std::string a = test::write_scratch("a.json", recording({1000, 1080, 1030, 990})).string();
   const std::string b = test::write_scratch("b.json", recording({1010, 1070, 1000, 1040})).string();
-  const Json json = json_of({"--baseline", a, "--candidate", b}, 0);
+  const Json json = verdict_of({"--baseline", a, "--candidate", b}, 0);
   CHECK(json["verdict"] == "inconclusive");
   CHECK(json["limits"][0]["steps_needed"].get<int>() > 4);
   const Ran text = check({"--baseline", a, "--candidate", b});
@@ -180,10 +173,10 @@ TEST_CASE("check: annotations come by themselves on GitHub") {
 
 TEST_CASE("check: a budget limits ops, parts, and money") {
   const auto with = [](const std::string& budget, int code) {
-    return json_of({"--baseline", kBefore, "--candidate", kAfter, "--budget",
-                    test::write_scratch("budget.yaml", budget).string(), "--instance", "p3.2xlarge",
-                    "--steps-per-epoch", "5000"},
-                   code);
+    return verdict_of({"--baseline", kBefore, "--candidate", kAfter, "--budget",
+                       test::write_scratch("budget.yaml", budget).string(), "--instance",
+                       "p3.2xlarge", "--steps-per-epoch", "5000"},
+                      code);
   };
   CHECK(with("step_time: +10%\n", 0)["limits"].size() == 1);
   CHECK(with("step_time: 9.3 ms\n", 1)["verdict"] == "fail");
@@ -199,7 +192,7 @@ TEST_CASE("check: a budget limits ops, parts, and money") {
         Approx(9.506e-3 * 3.06 / 3600).epsilon(1e-3));
   // Of this one the catalog has no processors: that is a note of energy, not where a price is from.
   const Json rented =
-      json_of({"--baseline", kBefore, "--candidate", kAgain, "--instance", "gpu_1x_a10"}, 0);
+      verdict_of({"--baseline", kBefore, "--candidate", kAgain, "--instance", "gpu_1x_a10"}, 0);
   CHECK(rented["cost"]["price"].get<std::string>().starts_with("price: gpu_1x_a10 on demand in "));
   // Neither has communication: none is not too much.
   for (const char* none : {"3 ms", "+10%"}) {
@@ -215,7 +208,7 @@ TEST_CASE("check: a history tells a jump from a drift, and is the candidate's ba
   const std::vector<std::string> series = {kBefore, kAgain, kBefore, kAgain, kBefore};
   std::vector<std::string> flat = {"--history"};
   flat.insert(flat.end(), series.begin(), series.end());
-  const Json calm = json_of(flat, 0);
+  const Json calm = verdict_of(flat, 0);
   CHECK(calm["verdict"] == "pass");
   CHECK(calm["history"]["segments"].size() == 1);
   CHECK(calm["history"]["runs"].size() == 5);
@@ -223,7 +216,7 @@ TEST_CASE("check: a history tells a jump from a drift, and is the candidate's ba
 
   std::vector<std::string> jumped = flat;
   jumped.insert(jumped.end(), {kAfter, kAfter});
-  const Json jump = json_of(jumped, 1);
+  const Json jump = verdict_of(jumped, 1);
   CHECK(jump["findings"][0]["name"] == "jump");
   CHECK(jump["findings"][0]["file"] == kAfter);
   CHECK(jump["history"]["segments"][1]["first"] == 5);
@@ -237,14 +230,14 @@ TEST_CASE("check: a history tells a jump from a drift, and is the candidate's ba
     drifting.push_back(
         test::write_scratch(fmt::format("run{}.json", i), recording(steps)).string());
   }
-  const Json drift = json_of(drifting, 1);
+  const Json drift = verdict_of(drifting, 1);
   CHECK(drift["findings"][0]["name"] == "drift");
   CHECK(drift["history"]["segments"][0]["shape"] == "drift");
   CHECK(drift["history"]["now"]["drifts"].get<double>() > 0.9);
 
   std::vector<std::string> candidate = flat;
   candidate.insert(candidate.end(), {"--candidate", kAfter});
-  const Json both = json_of(candidate, 1);
+  const Json both = verdict_of(candidate, 1);
   CHECK(both["history"]["runs"].size() == 6);
   CHECK(both["baseline"]["source"] == kBefore);
   CHECK(both["step_time"]["significant"] == true);
@@ -443,7 +436,7 @@ TEST_CASE("check: recorded energy and memory are compared") {
   const std::string before = store("before.rehearse", 100, "1000000 B");
   const std::string after = store("after.rehearse", 150, "1500000 B");
   const std::string budget = test::write_scratch("b.yaml", "energy: +10%\nmemory: +10%\n").string();
-  const Json json = json_of({"--baseline", before, "--candidate", after, "--budget", budget}, 1);
+  const Json json = verdict_of({"--baseline", before, "--candidate", after, "--budget", budget}, 1);
   CHECK(json["step_time"]["change"].get<double>() == Approx(0).margin(1e-9));
   CHECK(json["quantities"]["energy"]["change"].get<double>() == Approx(0.5).epsilon(0.01));
   CHECK(json["quantities"]["energy"]["baseline"]["unit"] == "J");
@@ -456,8 +449,8 @@ TEST_CASE("check: recorded energy and memory are compared") {
   CHECK(text.out.find("energy: ") != std::string::npos);
   CHECK(text.out.find("memory") != std::string::npos);
   const std::string amount = test::write_scratch("b.yaml", "memory: 1.4 MB\n").string();
-  CHECK(json_of({"--baseline", before, "--candidate", after, "--budget", amount},
-                1)["limits"][1]["verdict"] == "fail");
+  CHECK(verdict_of({"--baseline", before, "--candidate", after, "--budget", amount},
+                   1)["limits"][1]["verdict"] == "fail");
 }
 
 }  // namespace

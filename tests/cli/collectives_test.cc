@@ -14,18 +14,8 @@ namespace rehearse {
 namespace {
 
 using test::Json;
+using test::json_of;
 using test::Ran;
-
-Json json_of(std::vector<std::string> arguments) {
-  arguments.insert(arguments.end(), {"--format", "json"});
-  const Ran ran = test::rehearse(arguments);
-  INFO(ran.errors);
-  REQUIRE(ran.code == 0);
-  Json json = Json::parse(ran.out);
-  CHECK(json["schema"] == "rehearse/1");
-  CHECK(json["command"] == arguments.front());
-  return json;
-}
 
 /// Time in us of a ring that is easy to see through: 10 us and 2 us a step below 1 MiB, 30 us and
 /// 100 GB/s above.

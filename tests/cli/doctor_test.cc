@@ -10,17 +10,15 @@ namespace rehearse {
 namespace {
 
 using test::Json;
-using test::Ran;
 
 using Variables = std::map<std::string, std::string>;
 
 /// The check of that name, on a machine with the mock driver and CUPTI.
-Json check(const std::string& name, Variables variables = {}) {
+Json check_of(const std::string& name, Variables variables = {}) {
   variables.try_emplace("LD_LIBRARY_PATH", test::capture_program("mocks").string());
   variables.try_emplace("REHEARSE_CUPTI", test::capture_program("mocks/libcupti.so.13").string());
-  const Ran ran = test::RunningRehearse({"doctor", "--format", "json"}, variables).wait();
-  REQUIRE(ran.code == 0);
-  const Json json = Json::parse(ran.out);
+  const Json json =
+      test::document(test::RunningRehearse({"doctor", "--format", "json"}, variables).wait());
   for (const Json& found : json["checks"])
     if (found["name"] == name) return found;
   FAIL("no check " << name);
@@ -37,9 +35,7 @@ bool holds(const std::string& text, const std::string& part) {
 }
 
 TEST_CASE("doctor says of each check whether it is well and what to do") {
-  const Ran ran = test::rehearse({"doctor", "--format", "json"});
-  REQUIRE(ran.code == 0);
-  const Json json = Json::parse(ran.out);
+  const Json json = test::json_of({"doctor"});
   std::vector<std::string> names;
   for (const Json& check : json["checks"]) {
     names.push_back(check["name"]);
@@ -54,9 +50,9 @@ TEST_CASE("doctor says of each check whether it is well and what to do") {
 }
 
 TEST_CASE("doctor names why the driver does not start, and the way out") {
-  CHECK(check("driver")["ok"] == true);
-  holds(detail(check("driver")), "CUDA 13.0");
-  CHECK(check("devices")["ok"] == true);  // one that CUDA sees, where there is no NVML
+  CHECK(check_of("driver")["ok"] == true);
+  holds(detail(check_of("driver")), "CUDA 13.0");
+  CHECK(check_of("devices")["ok"] == true);  // one that CUDA sees, where there is no NVML
 
   const std::vector<std::array<std::string, 3>> errors = {
       {"100", "no device", "CUDA_VISIBLE_DEVICES is '7'"},
@@ -69,48 +65,50 @@ TEST_CASE("doctor names why the driver does not start, and the way out") {
       {"999", "unknown", "CUDA_VISIBLE_DEVICES"},
       {"777", "does not say why", "CUDA_VISIBLE_DEVICES"}};
   for (const auto& [code, says, way] : errors) {
-    const Json driver = check("driver", {{"MOCK_CUDA_INIT", code}, {"CUDA_VISIBLE_DEVICES", "7"}});
+    const Json driver =
+        check_of("driver", {{"MOCK_CUDA_INIT", code}, {"CUDA_VISIBLE_DEVICES", "7"}});
     CHECK(driver["ok"] == false);
     holds(detail(driver), says);
     holds(detail(driver), "error " + code);
     holds(remedy(driver), way);
   }
-  CHECK(check("driver", {{"MOCK_CUDA_VERSION", "0"}})["ok"] == false);
+  CHECK(check_of("driver", {{"MOCK_CUDA_VERSION", "0"}})["ok"] == false);
 }
 
 TEST_CASE("doctor finds CUPTI as recording does, and compares it with the driver") {
-  const Json well = check("CUPTI");
+  const Json well = check_of("CUPTI");
   CHECK(well["ok"] == true);
   holds(detail(well), "mocks/libcupti.so.13, of CUDA 13.0");
-  const Json newer = check("CUPTI", {{"MOCK_CUDA_VERSION", "12040"}});
+  const Json newer = check_of("CUPTI", {{"MOCK_CUDA_VERSION", "12040"}});
   CHECK(newer["ok"] == false);
   holds(detail(newer), "newer than the driver (CUDA 12.4)");
   holds(remedy(newer), "REHEARSE_CUPTI");
-  const Json older = check("CUPTI", {{"MOCK_CUDA_VERSION", "12040"}, {"MOCK_CUPTI_VERSION", "19"}});
+  const Json older =
+      check_of("CUPTI", {{"MOCK_CUDA_VERSION", "12040"}, {"MOCK_CUPTI_VERSION", "19"}});
   CHECK(older["ok"] == true);
   holds(detail(older), "of CUDA 12.0");
-  const Json wrong = check("CUPTI", {{"REHEARSE_CUPTI", "/no/such/libcupti.so"}});
+  const Json wrong = check_of("CUPTI", {{"REHEARSE_CUPTI", "/no/such/libcupti.so"}});
   CHECK(wrong["ok"] == false);
   holds(detail(wrong), "/no/such/libcupti.so");
 }
 
 TEST_CASE("doctor sees other tools") {
-  CHECK(check("other tools")["ok"] == true);
-  const Json attached = check("other tools", {{"NCCL_PROFILER_PLUGIN", "inspector"}});
+  CHECK(check_of("other tools")["ok"] == true);
+  const Json attached = check_of("other tools", {{"NCCL_PROFILER_PLUGIN", "inspector"}});
   CHECK(attached["ok"] == false);
   holds(detail(attached), "inspector");
   holds(remedy(attached), "unset NCCL_PROFILER_PLUGIN");
-  CHECK(check("other tools", {{"KINETO_USE_DAEMON", "1"}})["ok"] == false);
+  CHECK(check_of("other tools", {{"KINETO_USE_DAEMON", "1"}})["ok"] == false);
 }
 
 TEST_CASE("doctor says whether the PyTorch hook has what it needs") {
-  const Json absent = check("PyTorch hook", {{"PATH", "/nowhere"}});
+  const Json absent = check_of("PyTorch hook", {{"PATH", "/nowhere"}});
   CHECK(absent["ok"] == false);
   holds(detail(absent), "python3 is not in PATH");
   const auto fake = test::write_scratch("python3", "#!/bin/sh\nexit 1\n");
   std::filesystem::permissions(fake, std::filesystem::perms::owner_all);
   const Json old =
-      check("PyTorch hook", {{"PATH", fake.parent_path().string() + ":/usr/bin:/bin"}});
+      check_of("PyTorch hook", {{"PATH", fake.parent_path().string() + ":/usr/bin:/bin"}});
   CHECK(old["ok"] == false);
   holds(detail(old), "older than 3.8");
 }

@@ -11,9 +11,11 @@ namespace {
 
 using Catch::Contains;
 using test::Json;
+using test::json_of;
 using test::Ran;
+using test::value;
 
-constexpr const char* kJob =
+constexpr const char* kFedJob =
     "workload: {model: gpt2_medium}\n"
     "training: {global_batch: 64, microbatch: 2}\n"
     "plan: {data: 8}\n"
@@ -23,24 +25,14 @@ constexpr const char* kJob =
 constexpr const char* kSlow = "stages: [{name: load, time: 50 ms, queue: 100}]\n";
 
 /// A job beside the pipeline that it names.
-std::string fed_job(const std::string& pipeline, const std::string& job = kJob) {
+std::string fed_job(const std::string& pipeline, const std::string& job = kFedJob) {
   const auto path = test::write_scratch("job.yaml", job + "input: p.yaml\n");
   test::write_file(path.parent_path() / "p.yaml", pipeline);
   return path.string();
 }
 
-Json json_of(std::vector<std::string> arguments) {
-  for (const char* word : {"--format", "json"}) arguments.push_back(word);
-  const Ran ran = test::rehearse(arguments);
-  INFO(ran.errors);
-  REQUIRE(ran.code == 0);
-  return Json::parse(ran.out);
-}
-
-double value(const Json& json) { return json["value"].get<double>(); }
-
 TEST_CASE("simulate: input that is fast enough changes nothing") {
-  const Json bare = json_of({"simulate", test::write_scratch("bare.yaml", kJob).string()});
+  const Json bare = json_of({"simulate", test::write_scratch("bare.yaml", kFedJob).string()});
   for (const char* pipeline :
        {"stages: [{name: load}]\n", "stages: [{name: load, time: 1 us, queue: 32}]\n"}) {
     const Json fed = json_of({"simulate", fed_job(pipeline)});
@@ -52,7 +44,7 @@ TEST_CASE("simulate: input that is fast enough changes nothing") {
 }
 
 TEST_CASE("simulate: a step that waits for input takes as long as its samples do") {
-  const Json bare = json_of({"simulate", test::write_scratch("bare.yaml", kJob).string()});
+  const Json bare = json_of({"simulate", test::write_scratch("bare.yaml", kFedJob).string()});
   const Json slow = json_of({"simulate", fed_job(kSlow)});
   test::check_values(slow);
   // 64 samples of 50 ms, one after another.
@@ -117,7 +109,7 @@ TEST_CASE("simulate: requests to storage are in the cost, and the first samples 
         {"simulate", fed_job("sources: [{name: s, latency: 20 ms" + price +
                                  "}]\nstages: [{name: load, workers: 64, queue: 100, read: "
                                  "{from: s, bytes: 100 kB}}]\n",
-                             std::string(kJob) + "target: {samples: 64000}\n")});
+                             std::string(kFedJob) + "target: {samples: 64000}\n")});
   };
   const Json free = fed(""), paid = fed(", usd_per_1000_requests: 1");
   // 64 samples a step, each a request.
@@ -130,7 +122,7 @@ TEST_CASE("simulate: requests to storage are in the cost, and the first samples 
 
 TEST_CASE("simulate: the epochs of a target may be those of the input") {
   const Json json = json_of({"simulate", fed_job(std::string("samples: 6400\n") + kSlow,
-                                                 std::string(kJob) + "target: {epochs: 2}\n")});
+                                                 std::string(kFedJob) + "target: {epochs: 2}\n")});
   CHECK(json["to_target"]["steps"] == Approx(200));
   CHECK(value(json["to_target"]["time"]) == Approx(640));
 }
@@ -203,16 +195,16 @@ TEST_CASE("input of a job: in the file itself, as in one of its own") {
   const Ran here = test::rehearse(
       {"simulate",
        test::write_scratch("job.yaml",
-                           std::string(kJob) + "input: {stages: [{name: load, time: 9 ms}]}\n")
+                           std::string(kFedJob) + "input: {stages: [{name: load, time: 9 ms}]}\n")
            .string()});
   INFO(here.errors);
   REQUIRE(here.code == 0);
   CHECK(here.out == apart.out);
   test::check_failed(
-      test::rehearse(
-          {"simulate",
-           test::write_scratch("job.yaml", std::string(kJob) + "input: {stages: [{name: load, time: 9}]}\n")
-               .string()}),
+      test::rehearse({"simulate", test::write_scratch(
+                                      "job.yaml", std::string(kFedJob) +
+                                                      "input: {stages: [{name: load, time: 9}]}\n")
+                                      .string()}),
       1, "input.stages[0].time");
 }
 
@@ -220,15 +212,15 @@ TEST_CASE("input of a job: mistakes end with one line each") {
   const auto refused = [](std::vector<std::string> arguments, const std::string& says) {
     test::check_failed(test::rehearse(std::move(arguments)), 1, says);
   };
-  const std::string bare = test::write_scratch("bare.yaml", kJob).string();
+  const std::string bare = test::write_scratch("bare.yaml", kFedJob).string();
   refused({"simulate",
-           test::write_scratch("j.yaml", std::string(kJob) + "input: none.yaml\n").string()},
+           test::write_scratch("j.yaml", std::string(kFedJob) + "input: none.yaml\n").string()},
           "none.yaml");
   refused({"simulate", fed_job("stages: [{name: load, time: 5 m}]\n")}, "p.yaml:1:");
   refused({"simulate",
-           test::write_scratch("j.yaml", std::string(kJob) + "input: {stages: []}\n").string()},
+           test::write_scratch("j.yaml", std::string(kFedJob) + "input: {stages: []}\n").string()},
           "input");
-  refused({"simulate", fed_job(kSlow, std::string(kJob) + "target: {epochs: 2}\n")},
+  refused({"simulate", fed_job(kSlow, std::string(kFedJob) + "target: {epochs: 2}\n")},
           "target.samples_per_epoch: is missing");
   refused({"simulate", bare, "--beside", fed_job(kSlow)},
           "jobs on the same devices are predicted with samples that are there");

@@ -9,22 +9,14 @@ namespace {
 
 using Catch::Contains;
 using test::Json;
+using test::json_of;
 using test::Ran;
 
 const std::string kJobs = "examples/fleets/four_jobs.csv";
 
-Json json_of(std::vector<std::string> arguments) {
-  arguments.insert(arguments.begin(), "fleet");
-  arguments.insert(arguments.end(), {"--format", "json"});
-  const Ran ran = test::rehearse(arguments);
-  INFO(ran.errors);
-  REQUIRE(ran.code == 0);
-  return Json::parse(ran.out);
-}
-
 TEST_CASE("fleet: starts and ends by policy") {
   const auto starts = [](const std::vector<std::string>& more) {
-    std::vector<std::string> arguments = {kJobs, "--nodes", "1", "--gpus-per-node", "4"};
+    std::vector<std::string> arguments = {"fleet", kJobs, "--nodes", "1", "--gpus-per-node", "4"};
     arguments.insert(arguments.end(), more.begin(), more.end());
     std::vector<double> found;
     const Json json = json_of(arguments);
@@ -43,7 +35,8 @@ TEST_CASE("fleet: slices of a device, and jobs that never fit") {
                                                "job,submit_s,duration_s,gpus,memory_gib\n"
                                                "small,0,10,1,3\nbig,0,10,1,300\nwide,0,10,9,\n")
                                .string();
-  const Json json = json_of({list, "--nodes", "1", "--device", "a100_sxm4_80", "--slices"});
+  const Json json =
+      json_of({"fleet", list, "--nodes", "1", "--device", "a100_sxm4_80", "--slices"});
   CHECK(json["never_fits"] == 2);
   CHECK(json["jobs"][0]["slice"] == "1g.10gb");
   CHECK(json["jobs"][0]["end_s"].get<double>() == Approx(70));
@@ -60,7 +53,8 @@ TEST_CASE("fleet: a step and its host say how fast a job is on a slice") {
                           "job,submit_s,duration_s,gpus,memory_gib,step_ms,host_ms\n"
                           "idle,0,10,1,3,10.0,10.0\nbusy,0,10,1,3,10.0,0\nbare,0,10,1,3,,\n")
           .string();
-  const Json json = json_of({list, "--nodes", "1", "--device", "a100_sxm4_80", "--slices"});
+  const Json json =
+      json_of({"fleet", list, "--nodes", "1", "--device", "a100_sxm4_80", "--slices"});
   CHECK(json["on_slices"]["by_law"] == 2);
   CHECK(json["on_slices"]["by_share"] == 1);
   CHECK(json["jobs"][0]["end_s"].get<double>() == Approx(10));
@@ -92,7 +86,7 @@ TEST_CASE("fleet: works that are predicted from job files") {
                                                 ", steps: 1000}\n  - {job: b, predict: " +
                                                 job.string() + ", steps: 10, gpus: 1}\n")
           .string();
-  const Json json = json_of({list, "--nodes", "1"});
+  const Json json = json_of({"fleet", list, "--nodes", "1"});
   CHECK(json["jobs"][0]["end_s"].get<double>() == Approx(1000 * step_s));
   CHECK(json["jobs"][1]["end_s"].get<double>() == Approx(10 * step_s));
   const auto wrong = [&](const std::string& keys) {
@@ -130,16 +124,12 @@ TEST_CASE("fleet: the host of a step that is predicted") {
 
 TEST_CASE("pack: jobs that are predicted from job files") {
   const std::string job = job_file().string();
-  const Ran ran = test::rehearse(
+  const Json json = test::json_of(
       {"pack",
        test::write_scratch("pp.yaml",
                            "gpus: 2\ndevice: v100_sxm2_16\njobs:\n  - {job: a, predict: " + job +
                                ", steps: 1000}\n  - {job: b, predict: " + job + ", steps: 500}\n")
-           .string(),
-       "--format", "json"});
-  INFO(ran.errors);
-  REQUIRE(ran.code == 0);
-  const Json json = Json::parse(ran.out);
+           .string()});
   for (const Json& placed : json["placements"]) CHECK(placed["gpus"].size() == 2);
   CHECK(json["makespan_alone"]["value"].get<double>() > 0);
   const Ran wrong = test::rehearse(

@@ -65,11 +65,7 @@ TEST_CASE("record-golden runs every item to its end, and what it writes is read"
     CHECK(test::text_of(entry.path() / "session.yaml").find("ns_per_range: ") != std::string::npos);
   }
   CHECK(traces == 20);
-  const test::Ran inspected =
-      test::rehearse({"inspect", (out / "resnet50-b32").string(), "--format", "json"});
-  INFO(inspected.errors);
-  REQUIRE(inspected.code == 0);
-  const Json rank = Json::parse(inspected.out)["ranks"][0];
+  const Json rank = test::json_of({"inspect", (out / "resnet50-b32").string()})["ranks"][0];
   CHECK(rank["format"] == "capture");
   CHECK(rank["steps"].size() >= 5);
 

@@ -15,12 +15,7 @@ using Catch::Contains;
 using test::Json;
 using test::Ran;
 
-Json analysed(const std::string& file) {
-  const Ran ran = test::rehearse({"input", file, "--format", "json"});
-  INFO(ran.errors);
-  REQUIRE(ran.code == 0);
-  return Json::parse(ran.out);
-}
+Json analysed(const std::string& file) { return test::json_of({"input", file}); }
 
 TEST_CASE("input: the example says what bounds it and what would help") {
   const Json json = analysed("examples/pipelines/imagenet_s3.yaml");
@@ -167,11 +162,9 @@ TEST_CASE("input: what is measured of a folder is a pipeline") {
   for (int i = 0; i < 20; ++i)
     test::write_file(folder / (std::to_string(i) + ".bin"), std::string(20000 + 100 * i, 'y'));
   const auto file = test::scratch_folder() / "measured.yaml";
-  const Ran ran = test::rehearse({"input", "--measure", folder.string(), "--samples", "12",
-                                  "--format", "json", "-o", file.string()});
-  INFO(ran.errors);
-  REQUIRE(ran.code == 0);
-  const Json json = Json::parse(ran.out);
+  const Json json =
+      test::document(test::rehearse({"input", "--measure", folder.string(), "--samples", "12",
+                                     "--format", "json", "-o", file.string()}));
   test::check_values(json);
   CHECK(json["measured"]["files"] == 21);
   CHECK(json["measured"]["sampled"] == 12);

@@ -85,10 +85,7 @@ TEST_CASE("a torus is one group of nodes") {
 }
 
 TEST_CASE("a cluster as JSON: keys and numbers in SI units") {
-  const Ran ran = test::rehearse(
-      {"inspect", "--cluster", "examples/clusters/ethernet_v100.yaml", "--format", "json"});
-  REQUIRE(ran.code == 0);
-  const Json json = Json::parse(ran.out);
+  const Json json = test::json_of({"inspect", "--cluster", "examples/clusters/ethernet_v100.yaml"});
   test::check_values(json);
   for (const char* key : {"cluster.nodes",
                           "cluster.devices",

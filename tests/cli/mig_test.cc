@@ -48,9 +48,7 @@ TEST_CASE("mig layouts: the same layouts in each format") {
 }
 
 TEST_CASE("mig layouts: without profiles, every layout to which nothing can be added") {
-  const Ran ran = layouts({"--device", "a30", "--format", "json"});
-  REQUIRE(ran.code == 0);
-  const Json json = Json::parse(ran.out);
+  const Json json = test::document(layouts({"--device", "a30", "--format", "json"}));
   CHECK(json["layouts"].size() == 5);
   for (const Json& layout : json["layouts"]) CHECK(layout["still_fit"].empty());
 }
@@ -157,12 +155,9 @@ std::string job_on(const std::string& device, const std::string& plan = "") {
 }
 
 Json simulated(const std::vector<std::string>& arguments) {
-  std::vector<std::string> all = {"simulate", "--format", "json", "--quiet"};
+  std::vector<std::string> all = {"simulate", "--quiet"};
   all.insert(all.end(), arguments.begin(), arguments.end());
-  const Ran ran = test::rehearse(all);
-  INFO(ran.errors);
-  REQUIRE(ran.code == 0);
-  return Json::parse(ran.out);
+  return test::json_of(std::move(all));
 }
 
 TEST_CASE("simulate --slice: a job on an instance, which a device of that name is too") {
@@ -208,10 +203,7 @@ TEST_CASE("whatif --slice: kernels take as long as the slice makes them") {
   text.replace(text.find(name), name.size(), "NVIDIA A100-SXM4-80GB");
   const std::string recording = test::write_scratch("a100.json", text).string();
   const auto with = [&](const std::string& profile) {
-    const Ran ran = test::rehearse({"whatif", recording, "--slice", profile, "--format", "json"});
-    INFO(ran.errors);
-    REQUIRE(ran.code == 0);
-    const Json json = Json::parse(ran.out);
+    const Json json = test::json_of({"whatif", recording, "--slice", profile});
     test::check_values(json);
     return json;
   };
@@ -226,10 +218,7 @@ TEST_CASE("whatif --slice: kernels take as long as the slice makes them") {
                      "did you mean '1g.10gb'?");
   // A replay on the slice is the same run, beside what was measured; its error is that of the
   // replay.
-  const Ran replayed =
-      test::rehearse({"replay", recording, "--slice", "1g.10gb", "--format", "json"});
-  REQUIRE(replayed.code == 0);
-  const Json replay = Json::parse(replayed.out);
+  const Json replay = test::json_of({"replay", recording, "--slice", "1g.10gb"});
   test::check_values(replay);
   CHECK(replay["slice"] == "a100_sxm4_80:1g.10gb");
   CHECK(replay["step_time"]["simulated"] == one["step_time"]);

@@ -14,11 +14,8 @@ using test::Ran;
 constexpr char kGradients[] = "examples/recordings/two_gradients.json";
 
 Json whatif(std::vector<std::string> arguments) {
-  arguments.insert(arguments.begin(), {"whatif", "--format", "json"});
-  const Ran ran = test::rehearse(arguments);
-  INFO(ran.errors);
-  REQUIRE(ran.code == 0);
-  return Json::parse(ran.out);
+  arguments.insert(arguments.begin(), "whatif");
+  return test::json_of(std::move(arguments));
 }
 
 // docs/concepts/data-parallel.md derives the number.

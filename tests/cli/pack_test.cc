@@ -13,21 +13,15 @@ namespace {
 
 using Catch::Contains;
 using test::Json;
+using test::json_of;
 using test::Ran;
 
-Json json_of(const std::string& file) {
-  const Ran ran = test::rehearse({"pack", file, "--format", "json"});
-  INFO(ran.errors);
-  REQUIRE(ran.code == 0);
-  return Json::parse(ran.out);
-}
-
 Json packed(const std::string& text) {
-  return json_of(test::write_scratch("p.yaml", text).string());
+  return json_of({"pack", test::write_scratch("p.yaml", text).string()});
 }
 
 TEST_CASE("pack: the example shares where it gains") {
-  const Json json = json_of("examples/fleets/pack.yaml");
+  const Json json = json_of({"pack", "examples/fleets/pack.yaml"});
   test::check_values(json);
   CHECK(json["per_job"].size() == 6);
   for (const Json& job : json["per_job"]) {

@@ -12,8 +12,9 @@ namespace {
 
 using test::Json;
 using test::Ran;
+using test::value;
 
-constexpr char kJob[] = R"(workload: {model: gpt2_medium}
+constexpr char kPlanned[] = R"(workload: {model: gpt2_medium}
 training: {global_batch: 32}
 plan: {context: 1, offload: none}
 cluster: {device: a100_sxm4_40, devices_per_node: 4, intra_node: nvswitch}
@@ -30,20 +31,15 @@ Ran plan(const std::string& text, std::vector<std::string> more = {}) {
   return test::rehearse(more);
 }
 
-Json json_of(const std::string& text, std::vector<std::string> more = {}) {
+Json plan_json(const std::string& text, std::vector<std::string> more = {}) {
   more.insert(more.end(), {"--format", "json", "--fidelity", "closed"});
-  const Ran ran = plan(text, more);
-  INFO(ran.errors);
-  REQUIRE(ran.code == 0);
-  return Json::parse(ran.out);
+  return test::document(plan(text, more));
 }
-
-double value(const Json& json) { return json["value"].get<double>(); }
 
 }  // namespace
 
 TEST_CASE("plan keeps the contract: plans seen, the best as simulate has them, the front") {
-  const Json json = json_of(kJob);
+  const Json json = plan_json(kPlanned);
   CHECK(json["schema"] == "rehearse/1");
   CHECK(json["command"] == "plan");
   CHECK(json["candidates_seen"].get<int>() > 100);
@@ -72,9 +68,9 @@ TEST_CASE("plan keeps the contract: plans seen, the best as simulate has them, t
 
 TEST_CASE("a plan that was found takes as long under simulate") {
   // What a search assumes of the model is said here, so that one plan assumes it too.
-  const std::string job =
-      with(kJob, "model: gpt2_medium", "model: gpt2_medium, loss: fused, fused_accumulation: true");
-  const Json best = json_of(job)["best"][0];
+  const std::string job = with(kPlanned, "model: gpt2_medium",
+                               "model: gpt2_medium, loss: fused, fused_accumulation: true");
+  const Json best = plan_json(job)["best"][0];
   const Json p = best["plan"];
   const std::string one =
       with(with(job, "global_batch: 32",
@@ -87,30 +83,29 @@ TEST_CASE("a plan that was found takes as long under simulate") {
                p["data"].get<int>(), p["tensor"].get<int>(), p["pipeline"].get<int>(),
                p["interleave"].get<int>(), p["schedule"].get<std::string>(), p["zero"].get<int>(),
                p["sequence_parallel"].get<bool>(), p["placement"].get<std::string>()));
-  const Ran ran = test::rehearse({"simulate", test::write_scratch("one.yaml", one).string(),
-                                  "--fidelity", "closed", "--format", "json"});
-  INFO(ran.errors);
-  REQUIRE(ran.code == 0);
-  const Json simulated = Json::parse(ran.out);
+  const Json simulated = test::json_of(
+      {"simulate", test::write_scratch("one.yaml", one).string(), "--fidelity", "closed"});
   for (const char* key : {"step_time", "memory_per_device", "mfu", "breakdown", "plan"})
     CHECK(simulated[key] == best[key]);
 }
 
 TEST_CASE("what a job file gives is kept") {
-  const Json json = json_of(with(kJob, "context: 1", "context: 1, tensor: 2, zero: 1"));
+  const Json json = plan_json(with(kPlanned, "context: 1", "context: 1, tensor: 2, zero: 1"));
   for (const Json& best : json["best"]) {
     CHECK(best["plan"]["tensor"] == 2);
     CHECK((best["plan"]["zero"] == 1 || best["plan"]["data"] == 1));
   }
-  const Json batch = json_of(with(kJob, "global_batch: 32", "global_batch: 32, microbatch: 2"));
+  const Json batch =
+      plan_json(with(kPlanned, "global_batch: 32", "global_batch: 32, microbatch: 2"));
   for (const Json& best : batch["best"]) CHECK(best["plan"]["microbatch"] == 2);
-  const Ran text = plan(with(kJob, "context: 1", "context: 1, tensor: 2"));
+  const Ran text = plan(with(kPlanned, "context: 1", "context: 1, tensor: 2"));
   CHECK(text.code == 0);
   CHECK(text.out.find("kept as given: tensor 2, context 1, offload none\n") != std::string::npos);
 }
 
 TEST_CASE("the same seed and any number of threads give the same plans") {
-  Json one = json_of(kJob, {"--threads", "1"}), three = json_of(kJob, {"--threads", "3"});
+  Json one = plan_json(kPlanned, {"--threads", "1"}),
+       three = plan_json(kPlanned, {"--threads", "3"});
   for (const char* rate : {"candidates_per_s", "evaluated_per_s"}) {
     one.erase(rate);
     three.erase(rate);
@@ -119,7 +114,7 @@ TEST_CASE("the same seed and any number of threads give the same plans") {
 }
 
 TEST_CASE("the seed is that of the draws alone") {
-  Json one = json_of(kJob), two = json_of(kJob, {"--seed", "2"});
+  Json one = plan_json(kPlanned), two = plan_json(kPlanned, {"--seed", "2"});
   REQUIRE(one["best"].size() == two["best"].size());
   bool differs = false;
   for (std::size_t i = 0; i < one["best"].size(); ++i) {
@@ -131,10 +126,8 @@ TEST_CASE("the seed is that of the draws alone") {
 }
 
 TEST_CASE("the best are shown by every model, and confirmed on SimGrid where it is there") {
-  const std::string job = with(kJob, "context: 1", "context: 1, tensor: 2, pipeline: 1");
-  const Ran ran = plan(job, {"--format", "json"});
-  REQUIRE(ran.code == 0);
-  const Json json = Json::parse(ran.out);
+  const std::string job = with(kPlanned, "context: 1", "context: 1, tensor: 2, pipeline: 1");
+  const Json json = test::document(plan(job, {"--format", "json"}));
   CHECK(json["fidelity"] == "message");
   const bool there = engine::simgrid_available();
   CHECK(json["simgrid"]["confirmed"] == (there ? json["best"].size() : 0));
@@ -162,34 +155,34 @@ TEST_CASE("the best are shown by every model, and confirmed on SimGrid where it 
   CHECK(text.find("That takes 80 % of the errors of kernels and links to be common to all plans, a "
                   "judgement: ") != std::string::npos);
   // Closed forms alone: nothing is run, nothing is said of it.
-  const Json closed = json_of(job);
+  const Json closed = plan_json(job);
   CHECK(closed["simgrid"].is_null());
   CHECK(plan(job, {"--fidelity", "closed"}).out.find("A step by each model") == std::string::npos);
 }
 
 TEST_CASE("plan draws the timeline of the best") {
   const std::filesystem::path trace = test::write_scratch("trace.json", "");
-  const Ran ran = plan(kJob, {"--fidelity", "closed", "--perfetto", trace.string()});
+  const Ran ran = plan(kPlanned, {"--fidelity", "closed", "--perfetto", trace.string()});
   INFO(ran.errors);
   REQUIRE(ran.code == 0);
   const Json drawn = Json::parse(test::text_of(trace));
   CHECK(drawn["traceEvents"].size() > 100);
-  test::check_failed(plan(kJob, {"--perfetto", "/nowhere/trace.json"}), 1, "/nowhere");
+  test::check_failed(plan(kPlanned, {"--perfetto", "/nowhere/trace.json"}), 1, "/nowhere");
 }
 
 TEST_CASE("plan searches with what feeds the job") {
   const std::filesystem::path pipeline = test::write_scratch(
       "pipeline.yaml", "stages:\n  - {name: tokenize, workers: 4, time: 100 ms}\n");
-  const std::string job = fmt::format("{}input: {}\n", kJob, pipeline.string());
+  const std::string job = fmt::format("{}input: {}\n", kPlanned, pipeline.string());
   // 32 samples on one node, four at a time: 0.8 s.
-  const Json json = json_of(job);
+  const Json json = plan_json(job);
   const Json& best = json["best"][0];
   CHECK(value(best["step_time"]) >= 0.8 * (1 - 1e-4));
   CHECK(value(best["breakdown"]["input"]) > 0.3);
   CHECK(json["notes"].dump().find("bounded by threads of tokenize: 40") != std::string::npos);
   const Ran text = plan(job, {"--fidelity", "closed"});
   CHECK(text.out.find("samples as soon as the pipeline can") != std::string::npos);
-  const double alone = value(json_of(kJob)["best"][0]["step_time"]);
+  const double alone = value(plan_json(kPlanned)["best"][0]["step_time"]);
   CHECK(value(best["step_time"]) - value(best["breakdown"]["input"]) <= alone * 1.05);
 }
 
@@ -198,7 +191,7 @@ TEST_CASE("a recording is laid out anew, in as many samples as were recorded") {
       "workload: {{recording: {}}}\ntraining: {{global_batch: 64}}\n"
       "cluster: {{device: h100_sxm5_80, devices_per_node: 4, intra_node: nvswitch}}\n",
       test::source_file("examples/recordings/two_linears.json").string());
-  const Json json = json_of(job);
+  const Json json = plan_json(job);
   REQUIRE(!json["best"].empty());
   CHECK(json["best"][0]["job"]["ranks"] == 4);
 }
@@ -214,27 +207,28 @@ TEST_CASE("Where a plan can be laid out on some offers alone, those are found") 
 }
 
 TEST_CASE("plan writes launch configurations") {
-  const Ran megatron = plan(kJob, {"--emit", "megatron"});
+  const Ran megatron = plan(kPlanned, {"--emit", "megatron"});
   REQUIRE(megatron.code == 0);
   CHECK(megatron.out.starts_with("#!/bin/bash\n"));
   CHECK(megatron.out.find("pretrain_gpt.py") != std::string::npos);
   CHECK(megatron.out.find("--hidden-size 1024\n") != std::string::npos);
-  const Ran deepspeed = plan(kJob, {"--emit", "deepspeed"});
+  const Ran deepspeed = plan(kPlanned, {"--emit", "deepspeed"});
   REQUIRE(deepspeed.code == 0);
   const Json json = Json::parse(deepspeed.out);
   CHECK(json["train_batch_size"] == 32);
   CHECK(json["train_micro_batch_size_per_gpu"].get<int>() *
             json["gradient_accumulation_steps"].get<int>() * 4 ==
         32);
-  CHECK(plan(kJob, {"--emit", "torchtitan"}).out.find("[parallelism]\n") != std::string::npos);
+  CHECK(plan(kPlanned, {"--emit", "torchtitan"}).out.find("[parallelism]\n") != std::string::npos);
   const std::filesystem::path file = test::write_scratch("launch.sh", "");
   const std::filesystem::path page = file.parent_path() / "plans.html";
-  REQUIRE(plan(kJob, {"--emit", "megatron", "-o", file.string(), "--report", page.string()}).code ==
-          0);
+  REQUIRE(
+      plan(kPlanned, {"--emit", "megatron", "-o", file.string(), "--report", page.string()}).code ==
+      0);
   CHECK(test::text_of(file).starts_with("#!/bin/bash\n"));
   CHECK(std::filesystem::exists(page));
-  test::check_failed(plan(with(kJob, "offload: none", "pipeline: 2"), {"--emit", "deepspeed"}), 1,
-                     "DeepSpeed's JSON has no key for pipeline 2");
+  test::check_failed(plan(with(kPlanned, "offload: none", "pipeline: 2"), {"--emit", "deepspeed"}),
+                     1, "DeepSpeed's JSON has no key for pipeline 2");
 }
 
 TEST_CASE("plan refuses what it cannot meet in one line") {
@@ -242,17 +236,17 @@ TEST_CASE("plan refuses what it cannot meet in one line") {
                           const std::string& line) {
     test::check_failed(plan(text, more), 1, line);
   };
-  refused(with(kJob, "gpt2_medium", "llama_33b"), {}, "no plan fits: the nearest (");
-  refused(kJob, {"--within", "step_time=1 ms"}, "no plan has a step_time of at most 1.000 ms");
-  refused(kJob, {"--objective", "cost"}, "cost of a step is not known here");
-  refused(kJob, {"--within", "memory=3"}, "--within memory=3: '3' has no unit");
-  refused(kJob, {"--within", "memory=-3 GiB"}, "--within memory=-3 GiB: not above zero");
-  refused(kJob, {"--within", "memory"}, "--within memory: no amount");
-  refused(kJob, {"--within", "speed=3 s"}, "unknown figure 'speed'");
-  refused(kJob, {"--within", "carbon=3 kg"}, "unknown unit 'kg' of an amount of carbon");
-  refused(with(kJob, "context: 1", "tensor: 3"), {}, "no plan of 4 ranks divides this job");
-  test::check_failed(plan(kJob, {"--objective", "speed"}), 2, "unknown name 'speed'");
-  test::check_failed(plan(kJob, {"--emit", "megatron-lm"}), 2, "unknown name 'megatron-lm'");
+  refused(with(kPlanned, "gpt2_medium", "llama_33b"), {}, "no plan fits: the nearest (");
+  refused(kPlanned, {"--within", "step_time=1 ms"}, "no plan has a step_time of at most 1.000 ms");
+  refused(kPlanned, {"--objective", "cost"}, "cost of a step is not known here");
+  refused(kPlanned, {"--within", "memory=3"}, "--within memory=3: '3' has no unit");
+  refused(kPlanned, {"--within", "memory=-3 GiB"}, "--within memory=-3 GiB: not above zero");
+  refused(kPlanned, {"--within", "memory"}, "--within memory: no amount");
+  refused(kPlanned, {"--within", "speed=3 s"}, "unknown figure 'speed'");
+  refused(kPlanned, {"--within", "carbon=3 kg"}, "unknown unit 'kg' of an amount of carbon");
+  refused(with(kPlanned, "context: 1", "tensor: 3"), {}, "no plan of 4 ranks divides this job");
+  test::check_failed(plan(kPlanned, {"--objective", "speed"}), 2, "unknown name 'speed'");
+  test::check_failed(plan(kPlanned, {"--emit", "megatron-lm"}), 2, "unknown name 'megatron-lm'");
 }
 
 }  // namespace rehearse

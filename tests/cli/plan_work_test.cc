@@ -19,7 +19,7 @@ using Json = nlohmann::json;
 using test::Ran;
 
 /// A space of some thousand plans.
-fs::path job() {
+fs::path job_path() {
   return test::write_scratch(
       "job.yaml",
       "workload: {model: gpt, hidden: 1024, layers: 24, heads: 16, sequence: 1024, "
@@ -38,7 +38,7 @@ std::string without_rates(const std::string& result) {
 }
 
 TEST_CASE("plan: a killed search is gone on with, and finds the same") {
-  const std::string file = job().string();
+  const std::string file = job_path().string();
   const std::vector<std::string> command = {"plan", file, "--format", "json"};
   const Ran whole = test::rehearse(command);
   INFO(whole.errors);
@@ -72,7 +72,7 @@ TEST_CASE("plan: a killed search is gone on with, and finds the same") {
 
 TEST_CASE("plan: ranks find what one process finds") {
   SKIP_WITHOUT_MPI();
-  const std::string file = job().string();
+  const std::string file = job_path().string();
   const Ran alone = test::rehearse({"plan", file, "--format", "json", "--fidelity", "closed"});
   REQUIRE(alone.code == 0);
   for (const int ranks : {2, 4}) {

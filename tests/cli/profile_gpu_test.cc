@@ -34,12 +34,6 @@ Profiled profile(std::vector<std::string> options, std::vector<std::string> ways
   return {test::RunningRehearse(words, std::move(variables)).wait(), folder};
 }
 
-Json json_of(const Profiled& profiled) {
-  INFO(profiled.ran.errors);
-  REQUIRE(profiled.ran.code == 0);
-  return Json::parse(profiled.ran.out);
-}
-
 std::string fact(const Json& process, const std::string& name) {
   for (const Json& fact : process["facts"])
     if (fact["name"] == name) return fact["detail"];
@@ -47,7 +41,8 @@ std::string fact(const Json& process, const std::string& name) {
 }
 
 TEST_CASE("profile counts what ran on the GPU, per process and in all") {
-  const Json json = json_of(profile({"--format", "json"}, {"init", "steps", "3", "graph", "2"}));
+  const Json json =
+      test::document(profile({"--format", "json"}, {"init", "steps", "3", "graph", "2"}).ran);
   // Per step 5 kernels, 2 copies and a set, 4 ranges; a graph has 10 nodes.
   CHECK(json["kernels"] == 3 * 5 + 2 * 10);
   CHECK(json["copies"] == 3 * 3);
@@ -64,8 +59,9 @@ TEST_CASE("profile counts what ran on the GPU, per process and in all") {
 }
 
 TEST_CASE("the options reach the library") {
-  const Json launches = json_of(
-      profile({"--format", "json", "--graph", "launch", "--power", "0"}, {"init", "graph", "2"}));
+  const Json launches = test::document(
+      profile({"--format", "json", "--graph", "launch", "--power", "0"}, {"init", "graph", "2"})
+          .ran);
   CHECK(launches["kernels"] == 0);
   CHECK(launches["graphs"] == 2);
   const Profiled all = profile({"--memory", "--jit", "--channels", "--power", "25"},
@@ -115,7 +111,7 @@ TEST_CASE("another tool that is attached is named, and nothing runs") {
 TEST_CASE("profile --overhead runs the command with and without, and says what recording costs") {
   const Profiled profiled =
       profile({"--overhead", "2", "--format", "json"}, {"init", "steps", "30"});
-  const Json json = json_of(profiled);
+  const Json json = test::document(profiled.ran);
   CHECK(json["kernels"] == 30 * 5);  // of the first run alone
   const Json& measured = json["overhead"]["measured"];
   CHECK(measured["pairs"] == 2);
@@ -150,7 +146,7 @@ TEST_CASE("profile --overhead of what fails or marks no steps") {
   CHECK_FALSE(Json::parse(fails.ran.out)["overhead"].contains("measured"));
 
   const Json plain =
-      json_of(profile({"--overhead", "--format", "json"}, {"init", "launches", "9"}));
+      test::document(profile({"--overhead", "--format", "json"}, {"init", "launches", "9"}).ran);
   CHECK(plain["overhead"]["measured"]["wall_time"]["value"].get<double>() > 0);
   CHECK_FALSE(plain["overhead"]["measured"].contains("step_time"));
 

@@ -33,9 +33,7 @@ TEST_CASE("profile records a program, and replay reads the recording") {
   CHECK(json["ranges"] == 13 * (4 + 4 * 4) + 3 + 1);
   CHECK(json["dropped"] == 0);
 
-  const Ran replay = test::rehearse({"replay", folder, "--format", "json"});
-  REQUIRE(replay.code == 0);
-  const Json steps = Json::parse(replay.out)["ranks"][0]["steps"];
+  const Json steps = test::json_of({"replay", folder})["ranks"][0]["steps"];
   REQUIRE(steps.size() == 3);
   CHECK(steps[0]["measured_s"].get<double>() > 0);
 }
@@ -67,10 +65,7 @@ std::vector<std::string> training(const std::string& folder, std::vector<std::st
 
 TEST_CASE("profile keeps the steps that it is asked for, and says which") {
   const std::string folder = new_folder();
-  const Ran window = test::rehearse(training(folder, {"--steps", "1:2"}));
-  INFO(window.errors);
-  REQUIRE(window.code == 0);
-  Json json = Json::parse(window.out);
+  Json json = test::document(test::rehearse(training(folder, {"--steps", "1:2"})));
   CHECK(json["steps"]["seen"] == 3);
   CHECK(json["steps"]["kept"] == 1);
   CHECK(json["kept_steps"].empty());

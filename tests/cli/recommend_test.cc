@@ -14,31 +14,28 @@ namespace {
 
 using test::Json;
 using test::Ran;
+using test::value;
 
-constexpr const char* kJob =
+constexpr const char* kRentedJob =
     "workload: {model: gpt2_medium}\n"
     "training: {global_batch: 64}\n"
     "region: us-east-1\n"
     "target: {tokens: 1e9}\n";
 
-Ran recommend(const std::vector<std::string>& more, const std::string& job = kJob) {
+Ran recommend(const std::vector<std::string>& more, const std::string& job = kRentedJob) {
   std::vector<std::string> arguments = {"recommend", test::write_scratch("j.yaml", job).string()};
   arguments.insert(arguments.end(), more.begin(), more.end());
   return test::rehearse(arguments);
 }
 
-Json json_of(std::vector<std::string> more, const std::string& job = kJob) {
-  for (const char* word : {"--format", "json"}) more.push_back(word);
-  const Ran ran = recommend(more, job);
-  INFO(ran.errors);
-  REQUIRE(ran.code == 0);
-  return Json::parse(ran.out);
+Json recommend_json(std::vector<std::string> more, const std::string& job = kRentedJob) {
+  more.insert(more.end(), {"--format", "json"});
+  return test::document(recommend(more, job));
 }
 
-double value(const Json& json) { return json["value"].get<double>(); }
-
 TEST_CASE("recommend keeps the contract") {
-  const Json json = json_of({"--provider", "aws", "--counts", "1,2", "--deadline", "3 days"});
+  const Json json =
+      recommend_json({"--provider", "aws", "--counts", "1,2", "--deadline", "3 days"});
   for (const char* key :
        {"options[].provider", "options[].instance", "options[].count", "options[].plan",
         "options[].time_to_target.value", "options[].cost_to_target", "options[].energy",
@@ -98,13 +95,14 @@ TEST_CASE("prices of one's own decide, and what has no price is listed without")
                           "source,as_of\n"
                           "aws,g5.xlarge,us-east-1,,0.001,,a quote,2020-02\n")
           .string();
-  const Json json = json_of({"--provider", "aws", "--counts", "1", "--prices", prices});
+  const Json json = recommend_json({"--provider", "aws", "--counts", "1", "--prices", prices});
   CHECK(json["options"][0]["instance"] == "g5.xlarge");
   CHECK(json["options"][0]["notes"].dump().find("stale: of 2020-02, more than 180 days old") !=
         std::string::npos);
   CHECK(json["warnings"].dump().find("the price of g5.xlarge is stale: of 2020-02") !=
         std::string::npos);
-  const Json gcp = json_of({"--provider", "gcp", "--counts", "1", "--region", "us-central1"});
+  const Json gcp =
+      recommend_json({"--provider", "gcp", "--counts", "1", "--region", "us-central1"});
   bool found = false;
   for (const Json& option : gcp["options"])
     if (option["instance"] == "a4-highgpu-8g") {
@@ -115,7 +113,7 @@ TEST_CASE("prices of one's own decide, and what has no price is listed without")
 }
 
 TEST_CASE("a price that is recalled is said to be") {
-  const Json json = json_of({"--provider", "coreweave", "--counts", "1", "--region", "us"});
+  const Json json = recommend_json({"--provider", "coreweave", "--counts", "1", "--region", "us"});
   bool found = false;
   for (const Json& option : json["options"])
     for (const Json& note : option["notes"])
@@ -124,14 +122,15 @@ TEST_CASE("a price that is recalled is said to be") {
 }
 
 TEST_CASE("who has one price for anywhere has it in the region that is asked for") {
-  const Json json = json_of({"--provider", "lambda", "--counts", "1", "--region", "us-east-1"});
+  const Json json =
+      recommend_json({"--provider", "lambda", "--counts", "1", "--region", "us-east-1"});
   for (const Json& option : json["options"]) CHECK(option["provider"] == "lambda");
   CHECK(json["options"].size() > 1);
 }
 
 TEST_CASE("on spot, interruptions and checkpoints are counted") {
-  const std::string job = std::string(kJob) + "spot: {interrupted_every: 30 h}\n";
-  const Json json = json_of({"--provider", "aws", "--counts", "2", "--spot"}, job);
+  const std::string job = std::string(kRentedJob) + "spot: {interrupted_every: 30 h}\n";
+  const Json json = recommend_json({"--provider", "aws", "--counts", "2", "--spot"}, job);
   for (const Json& option : json["options"]) {
     if (!option.contains("checkpoints")) continue;
     CHECK(option["checkpoints"]["slowdown"].get<double>() > 1);
@@ -142,7 +141,7 @@ TEST_CASE("on spot, interruptions and checkpoints are counted") {
 
 TEST_CASE("wrong wishes get one line each") {
   const auto failed = [](const std::vector<std::string>& more, const std::string& says,
-                         const std::string& job = kJob) {
+                         const std::string& job = kRentedJob) {
     test::check_failed(recommend(more, job), 1, says);
   };
   failed({"--target", "300e9"}, "--target: '300e9' has no unit; one of tokens, samples, steps");
@@ -164,15 +163,17 @@ TEST_CASE("wrong wishes get one line each") {
          "workload: {model: gpt2}\ntraining: {global_batch: 8}\n");
   failed({"--target", "1e9 tokens"}, "samples of this workload have no tokens",
          "workload: {model: resnet50}\ntraining: {global_batch: 64}\n");
-  failed({}, "spot.interrupted_every: one of the two is due", std::string(kJob) + "spot: {}\n");
-  failed({}, "storage.evry: unknown key", std::string(kJob) + "storage: {evry: 1 h}\n");
-  failed({}, "storage.every: is not above zero", std::string(kJob) + "storage: {every: 0 s}\n");
+  failed({}, "spot.interrupted_every: one of the two is due",
+         std::string(kRentedJob) + "spot: {}\n");
+  failed({}, "storage.evry: unknown key", std::string(kRentedJob) + "storage: {evry: 1 h}\n");
+  failed({}, "storage.every: is not above zero",
+         std::string(kRentedJob) + "storage: {every: 0 s}\n");
 }
 
 TEST_CASE("several providers, regions and markets are offered beside one another") {
   const Json json =
-      json_of({"--provider", "aws,gcp", "--region", "us-east-1,eu-north-1,us-central1", "--spot",
-               "--on-demand", "--counts", "1"});
+      recommend_json({"--provider", "aws,gcp", "--region", "us-east-1,eu-north-1,us-central1",
+                      "--spot", "--on-demand", "--counts", "1"});
   std::map<std::string, std::set<std::string>> places;  // regions by provider
   std::map<std::string, std::map<std::string, double>> price, carbon, time;
   for (const Json& option : json["options"]) {
@@ -207,7 +208,8 @@ TEST_CASE("several providers, regions and markets are offered beside one another
 }
 
 TEST_CASE("in a region of its provider an instance without a price is listed without cost") {
-  const Json json = json_of({"--provider", "aws", "--region", "eu-north-1", "--counts", "1"});
+  const Json json =
+      recommend_json({"--provider", "aws", "--region", "eu-north-1", "--counts", "1"});
   bool unpriced = false, priced = false;
   for (const Json& option : json["options"]) {
     if (option["plan"].is_null()) continue;
@@ -235,7 +237,7 @@ TEST_CASE("the job file says where and how, one or several") {
       "market: [spot, on_demand]\n"
       "target: {tokens: 1e9}\n";
   std::set<std::string> providers, markets;
-  const Json both = json_of({"--counts", "1"}, job);
+  const Json both = recommend_json({"--counts", "1"}, job);
   for (const Json& option : both["options"]) {
     providers.insert(option["provider"]);
     markets.insert(option["market"]);
@@ -243,8 +245,8 @@ TEST_CASE("the job file says where and how, one or several") {
   CHECK(providers == std::set<std::string>{"aws", "gcp"});
   CHECK(markets == std::set<std::string>{"on_demand", "spot"});
   // The command line takes the place of each.
-  const Json spot =
-      json_of({"--counts", "1", "--provider", "aws", "--region", "us-east-1", "--spot"}, job);
+  const Json spot = recommend_json(
+      {"--counts", "1", "--provider", "aws", "--region", "us-east-1", "--spot"}, job);
   for (const Json& option : spot["options"]) CHECK(option["market"] == "spot");
   const auto failed = [](const std::string& text, const std::string& says,
                          const std::vector<std::string>& more = {}) {
@@ -263,10 +265,12 @@ TEST_CASE("the job file says where and how, one or several") {
   wrong = job;
   wrong.replace(wrong.find("spot"), 4, "sopt");
   failed(wrong, "j.yaml:5:9: market: unknown market 'sopt'; did you mean 'spot'?");
-  failed("region: []\n" + std::string(kJob).replace(std::string(kJob).find("region"), 18, ""),
+  failed("region: []\n" +
+             std::string(kRentedJob).replace(std::string(kRentedJob).find("region"), 18, ""),
          "region: names nothing");
   // A provider is not left out in silence.
-  failed(kJob, "j.yaml:3:9: region: gcp has no region us-east-1; ", {"--provider", "aws,gcp"});
+  failed(kRentedJob, "j.yaml:3:9: region: gcp has no region us-east-1; ",
+         {"--provider", "aws,gcp"});
   // A plan is made in one place.
   test::check_failed(
       test::rehearse({"simulate", test::write_scratch("s.yaml",
@@ -279,7 +283,7 @@ TEST_CASE("the job file says where and how, one or several") {
 }
 
 TEST_CASE("stalls: what GPUs of a node gain or lose by sharing it") {
-  const Json json = json_of({"--provider", "aws", "--counts", "1,4"});
+  const Json json = recommend_json({"--provider", "aws", "--counts", "1,4"});
   int shared = 0;
   for (const Json& option : json["options"]) {
     if (!option.contains("stalls")) continue;  // functions

@@ -17,7 +17,7 @@ namespace {
 using test::Json;
 using test::kExample;
 
-constexpr char kJob[] = "examples/jobs/gpt2_xl_mixed.yaml";
+constexpr char kMixedJob[] = "examples/jobs/gpt2_xl_mixed.yaml";
 
 std::string page_of(std::vector<std::string> arguments, const std::string& name) {
   const std::filesystem::path path = test::scratch_folder() / name;
@@ -37,7 +37,7 @@ Json data_of(const std::string& page) {
 
 TEST_CASE("a page holds what the command prints as JSON") {
   const std::vector<std::vector<std::string>> commands = {
-      {"simulate", kJob}, {"replay", kExample}, {"whatif", kExample, "--scale", "kernel:0.5"}};
+      {"simulate", kMixedJob}, {"replay", kExample}, {"whatif", kExample, "--scale", "kernel:0.5"}};
   for (std::vector<std::string> arguments : commands) {
     INFO(arguments.front());
     const Json data = data_of(page_of(arguments, "page.html"));
@@ -51,7 +51,7 @@ TEST_CASE("a page holds what the command prints as JSON") {
 }
 
 TEST_CASE("the page of a job has memory, roofline and changes that were simulated") {
-  const Json data = data_of(page_of({"simulate", kJob}, "page.html"));
+  const Json data = data_of(page_of({"simulate", kMixedJob}, "page.html"));
   const Json& curves = data["memory"]["curves"];
   REQUIRE(curves.size() == 2);
   for (const Json& curve : curves) {
@@ -88,12 +88,12 @@ TEST_CASE("the page of a job has memory, roofline and changes that were simulate
 }
 
 TEST_CASE("a change of the page is what the changed job file says") {
-  const Json data = data_of(page_of({"simulate", kJob}, "page.html"));
+  const Json data = data_of(page_of({"simulate", kMixedJob}, "page.html"));
   const auto wanted =
       std::find_if(data["gains"].begin(), data["gains"].end(),
                    [](const Json& gain) { return gain["change"] == "selective recomputation"; });
   REQUIRE(wanted != data["gains"].end());
-  std::string job = test::text_of(test::source_file(kJob));
+  std::string job = test::text_of(test::source_file(kMixedJob));
   const std::size_t at = job.find("recompute: full");
   REQUIRE(at != std::string::npos);
   job.replace(at, 15, "recompute: selective");
@@ -127,7 +127,7 @@ TEST_CASE("the same command gives the same page") {
 
 TEST_CASE("a page that cannot be written is an error before the work, and nothing is left") {
   for (const std::vector<std::string>& command :
-       {std::vector<std::string>{"simulate", kJob}, {"replay", kExample}}) {
+       {std::vector<std::string>{"simulate", kMixedJob}, {"replay", kExample}}) {
     std::vector<std::string> arguments = command;
     arguments.insert(arguments.end(), {"--report", "/no/such/folder/page.html"});
     test::check_failed(test::rehearse(arguments), 1, "/no/such/folder");
@@ -137,7 +137,7 @@ TEST_CASE("a page that cannot be written is an error before the work, and nothin
 TEST_CASE("the critical path of a step covers it") {
   for (const char* fidelity : {"closed", "message"}) {
     const Json json = Json::parse(
-        test::rehearse({"simulate", kJob, "--fidelity", fidelity, "--format", "json"}).out);
+        test::rehearse({"simulate", kMixedJob, "--fidelity", fidelity, "--format", "json"}).out);
     double time = 0, share = 0;
     for (const Json& category : json["critical_path"]) {
       time += category["time"]["value"].get<double>();
@@ -153,7 +153,7 @@ TEST_CASE("the critical path of a step covers it") {
 
 TEST_CASE("parts of the critical path add up to the step, and so does what they rest on") {
   for (const std::vector<std::string>& command :
-       {std::vector<std::string>{"simulate", kJob, "--fidelity", "closed"},
+       {std::vector<std::string>{"simulate", kMixedJob, "--fidelity", "closed"},
         {"simulate", "examples/jobs/resnet50_fed.yaml", "--fidelity", "closed"},
         {"simulate", "--chakra", "examples/chakra/transformer", "--ranks", "32", "--cluster",
          "examples/clusters/dgx_h100_x4.yaml", "--comm-groups",
@@ -259,7 +259,7 @@ TEST_CASE("nothing is coloured where stdout is no terminal") {
 
 TEST_CASE("Markdown of a step is a comment: the answer, figures, parts, changes, rows folded") {
   for (const std::vector<std::string>& command :
-       {std::vector<std::string>{"simulate", kJob}, {"replay", kExample}}) {
+       {std::vector<std::string>{"simulate", kMixedJob}, {"replay", kExample}}) {
     std::vector<std::string> arguments = command;
     arguments.insert(arguments.end(), {"--format", "markdown"});
     const std::string text = test::rehearse(arguments).out;

@@ -13,6 +13,7 @@ namespace rehearse {
 namespace {
 
 using Catch::Contains;
+using test::checked_json_of;
 using test::Json;
 using test::Ran;
 
@@ -20,20 +21,10 @@ const std::string kBert = "examples/sharing/bert.yaml";
 const std::string kResnet = "examples/sharing/resnet.yaml";
 const std::string kParallel = "examples/sharing/data_parallel.yaml";
 
-Json json_of(std::vector<std::string> arguments) {
-  arguments.insert(arguments.begin() + 1, {"--format", "json", "--quiet"});
-  const Ran ran = test::rehearse(arguments);
-  INFO(ran.errors);
-  REQUIRE(ran.code == 0);
-  Json json = Json::parse(ran.out);
-  test::check_values(json);
-  return json;
-}
-
 Json shared(const std::string& job, const std::string& other, const std::string& share,
             std::vector<std::string> more = {}) {
   more.insert(more.begin(), {"simulate", job, "--beside", other, "--share", share});
-  return json_of(more);
+  return checked_json_of(more);
 }
 
 double value(const Json& tenant, const std::string& key) { return tenant[key]["value"]; }
@@ -92,7 +83,7 @@ TEST_CASE("simulate --beside: a policy costs what it is about") {
   CHECK(mps["tenants"][1]["slowdown"]["high"].get<double>() >
         2.5 * value(mps["tenants"][1], "slowdown"));
   // Without --share: what is assumed is said.
-  const Json plain = json_of({"simulate", kBert, "--beside", kResnet});
+  const Json plain = checked_json_of({"simulate", kBert, "--beside", kResnet});
   CHECK(plain["share"] == slices["share"]);
   CHECK_THAT(plain["notes"][0].get<std::string>(), Contains("assumed time slices of 2.00 ms"));
 }
@@ -218,8 +209,8 @@ TEST_CASE("simulate --slice: the price is the part that the slice takes, and ran
         .string();
   };
   // Half of one of eight GPUs: 3g has half of the memory.
-  const Json whole = json_of({"simulate", job("")}),
-             slice = json_of({"simulate", job(""), "--slice", "3g.20gb"});
+  const Json whole = checked_json_of({"simulate", job("")}),
+             slice = checked_json_of({"simulate", job(""), "--slice", "3g.20gb"});
   const double ratio =
       slice["cost_per_step"]["value"].get<double>() / whole["cost_per_step"]["value"].get<double>();
   CHECK(ratio == Approx(value(slice, "step_time") / value(whole, "step_time") / 16).epsilon(1e-6));
@@ -235,8 +226,8 @@ TEST_CASE("replay --beside: recordings that sum gradients take turns in each of 
   for (std::size_t at = 0; (at = text.find(relu, at)) != std::string::npos;)
     text.replace(at, relu.size(), "\"name\": \"ncclKernel_AllReduce_RING_LL_Sum_float\"");
   const std::string file = test::write_scratch("sums.json", text).string();
-  const Json turns = json_of({"replay", file, "--beside", file, "--share", "crossover"}),
-             whole = json_of({"replay", file, "--beside", file, "--share", "exclusive"});
+  const Json turns = checked_json_of({"replay", file, "--beside", file, "--share", "crossover"}),
+             whole = checked_json_of({"replay", file, "--beside", file, "--share", "exclusive"});
   for (const Json& tenant : turns["tenants"]) {
     CHECK(value(tenant, "slowdown") >= 1 - 1e-9);
     CHECK(value(tenant, "slowdown") < 1.5);
@@ -257,19 +248,20 @@ std::string recorded_on(const std::string& gpu, const std::string& file) {
 TEST_CASE("replay and whatif --beside: a recording beside another on the same GPU") {
   const std::string a = recorded_on("NVIDIA A100-SXM4-80GB", "a.json"),
                     b = recorded_on("NVIDIA A100-SXM4-80GB", "b.json");
-  const double alone = json_of({"replay", a})["step_time"]["simulated"]["value"];
+  const double alone = checked_json_of({"replay", a})["step_time"]["simulated"]["value"];
   for (const char* share : {"mps", "mps:30%", "priority", "timeslice", "exclusive"}) {
     INFO(share);
-    const Json json = json_of({"replay", a, "--beside", b, "--share", share});
+    const Json json = checked_json_of({"replay", a, "--beside", b, "--share", share});
     REQUIRE(json["tenants"].size() == 2);
     CHECK(value(json["tenants"][0], "alone") == Approx(alone));
     for (const Json& tenant : json["tenants"]) CHECK(value(tenant, "slowdown") > 1 - 1e-9);
     CHECK_THAT(json["notes"].dump(), Contains("does not say how much it holds"));
   }
   // Faster kernels leave the other more.
-  const Json recorded = json_of({"whatif", a, "--beside", b, "--share", "timeslice:100us,0s"}),
-             edited = json_of({"whatif", a, "--scale", "gpu:0.5", "--beside", b, "--share",
-                               "timeslice:100us,0s"});
+  const Json recorded =
+                 checked_json_of({"whatif", a, "--beside", b, "--share", "timeslice:100us,0s"}),
+             edited = checked_json_of({"whatif", a, "--scale", "gpu:0.5", "--beside", b, "--share",
+                                       "timeslice:100us,0s"});
   CHECK(value(edited["tenants"][0], "alone") < value(recorded["tenants"][0], "alone"));
   CHECK(value(edited["tenants"][1], "beside") < value(recorded["tenants"][1], "beside"));
   // A timeline of the first beside the second.
@@ -282,7 +274,8 @@ TEST_CASE("replay and whatif --beside: a recording beside another on the same GP
   const auto run = test::scratch_folder() / "run_a";
   std::filesystem::create_directories(run);
   std::filesystem::copy_file(a, run / "a.json", std::filesystem::copy_options::overwrite_existing);
-  CHECK(json_of({"replay", run.string() + "/", "--beside", b})["tenants"][0]["name"] == "run_a");
+  CHECK(checked_json_of({"replay", run.string() + "/", "--beside", b})["tenants"][0]["name"] ==
+        "run_a");
 
   const std::string h100 = recorded_on("NVIDIA H100 80GB HBM3", "h.json");
   test::check_failed(test::rehearse({"replay", a, "--beside", h100}), 1,

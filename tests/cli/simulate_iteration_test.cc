@@ -51,10 +51,7 @@ TEST_CASE("48 layers on 512 ranks: folded, unfolded and message by message") {
                                           "json",
                                           "--quiet"};
     arguments.insert(arguments.end(), more.begin(), more.end());
-    const test::Ran ran = test::rehearse(arguments);
-    INFO(ran.errors);
-    REQUIRE(ran.code == 0);
-    return test::Json::parse(ran.out)["step_time"]["value"].get<double>();
+    return test::document(test::rehearse(arguments))["step_time"]["value"].get<double>();
   };
   CHECK(step_s({"--fidelity", "closed"}) == step_s({"--fidelity", "closed", "--unfold"}));
   const double folded = step_s({"--fidelity", "closed", "--algorithm", "ring"});

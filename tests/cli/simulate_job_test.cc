@@ -13,8 +13,9 @@ namespace {
 
 using test::Json;
 using test::Ran;
+using test::value;
 
-constexpr char kCluster[] = R"(cluster:
+constexpr char kOneNode[] = R"(cluster:
   device: a100_sxm4_80
   devices_per_node: 8
   intra_node: nvswitch
@@ -32,7 +33,7 @@ std::string job(const std::string& training = "", const std::string& plan = "dat
                 const std::string& workload = "model: gpt2_medium") {
   return fmt::format(
       "workload: {{{}}}\ntraining: {{global_batch: 64, microbatch: 2{}}}\nplan: {{{}}}\n{}",
-      workload, training, plan, kCluster);
+      workload, training, plan, kOneNode);
 }
 
 std::string job_file(const std::string& text) {
@@ -44,15 +45,10 @@ Ran simulate(const std::string& text, std::vector<std::string> more = {}) {
   return test::rehearse(more);
 }
 
-Json json_of(const std::string& text, std::vector<std::string> more = {}) {
+Json step_json(const std::string& text, std::vector<std::string> more = {}) {
   more.insert(more.end(), {"--format", "json"});
-  const Ran ran = simulate(text, more);
-  INFO(ran.errors);
-  REQUIRE(ran.code == 0);
-  return Json::parse(ran.out);
+  return test::document(simulate(text, more));
 }
-
-double value(const Json& json) { return json["value"].get<double>(); }
 
 void refused(const std::string& text, const std::string& line) {
   const Ran ran = simulate(text);
@@ -88,13 +84,13 @@ void check_contract(const Json& json) {
 }
 
 TEST_CASE("simulate a job file: in each format, and closed near message by message") {
-  const Json message = json_of(job());
+  const Json message = step_json(job());
   check_contract(message);
   test::check_has(message, "tokens_per_s.value");
   CHECK(message["job"]["ranks"] == 8);
   CHECK(message["fidelity"] == "message");
   CHECK(value(message["tokens_per_s"]) == Approx(1024 * value(message["throughput"])));
-  const Json closed = json_of(job(), {"--fidelity", "closed"});
+  const Json closed = step_json(job(), {"--fidelity", "closed"});
   check_contract(closed);
   CHECK(value(closed["step_time"]) == Approx(value(message["step_time"])).epsilon(0.05));
 
@@ -110,7 +106,7 @@ TEST_CASE("simulate a job file: in each format, and closed near message by messa
 }
 
 TEST_CASE("simulate a job file on instances: money and carbon") {
-  const Json json = json_of(
+  const Json json = step_json(
       "workload: {model: gpt2_medium}\ntraining: {global_batch: 64, microbatch: 2}\n"
       "plan: {data: 8}\ncluster: {instance: p4d.24xlarge, count: 1}\nregion: us-east-1\n");
   check_contract(json);
@@ -120,7 +116,7 @@ TEST_CASE("simulate a job file on instances: money and carbon") {
 }
 
 TEST_CASE("the job of the command-line contract runs as it stands there") {
-  const Json json = json_of(R"(workload:
+  const Json json = step_json(R"(workload:
   model: gpt
   hidden: 12288
   layers: 96
@@ -167,7 +163,7 @@ target: {tokens: 300e9}
 // 1.5 and 1.15 times the kernels alone, which a scale of the file replaces.
 TEST_CASE("simulate a job file: mixtures take longer than their kernels") {
   const auto compute = [](const std::string& model, const std::string& more) {
-    const Json json = json_of(job("", "data: 8, expert: 8", model) + more);
+    const Json json = step_json(job("", "data: 8, expert: 8", model) + more);
     CHECK(json["warnings"].dump().find("mixture of experts") != std::string::npos);
     return value(json["breakdown"]["compute"]);
   };
@@ -180,13 +176,13 @@ TEST_CASE("simulate a job file: mixtures take longer than their kernels") {
 TEST_CASE("simulate a job file: what its target takes") {
   const Ran steps = simulate(job() + "target: {steps: 1000}\n");
   CHECK(steps.out.find("to target    1000 steps, ") != std::string::npos);
-  const Json json = json_of(
+  const Json json = step_json(
       "workload: {model: resnet50}\ntraining: {global_batch: 256, microbatch: 32}\n"
       "plan: {data: 8}\ncluster: {instance: p4d.24xlarge, count: 1}\n"
       "target: {epochs: 90, samples_per_epoch: 1281133.33}\n");
   CHECK(json["to_target"]["steps"].get<double>() == Approx(115302e3 / 256));
   CHECK(value(json["to_target"]["cost"]) == Approx(value(json["cost_per_step"]) * 115302e3 / 256));
-  CHECK_FALSE(json_of(job()).contains("to_target"));
+  CHECK_FALSE(step_json(job()).contains("to_target"));
 }
 
 TEST_CASE("simulate a job file: a timeline for Perfetto") {
@@ -205,13 +201,13 @@ TEST_CASE("simulate a job file that fits nowhere: a warning, and what would help
   const auto at = ran.out.find("What would make it fit");
   REQUIRE(at != std::string::npos);
   CHECK(ran.out.find("ZeRO-3: ", at) != std::string::npos);
-  const Json json = json_of(text);
+  const Json json = step_json(text);
   CHECK(json["memory_per_device"]["fits"] == false);
   CHECK(json["warnings"].size() == 1);
   CHECK(json["remedies"].size() >= 4);
   // The most effective stands first.
   CHECK(json["remedies"][0].get<std::string>().find("; fits") != std::string::npos);
-  CHECK(json_of(job())["remedies"].empty());
+  CHECK(step_json(job())["remedies"].empty());
 }
 
 TEST_CASE("simulate a job file: mistakes, one line each") {
@@ -250,7 +246,7 @@ std::string recorded(
 }
 
 TEST_CASE("a recording on one rank at its batch takes the recorded step") {
-  const Json json = json_of(recorded("global_batch: 8"));
+  const Json json = step_json(recorded("global_batch: 8"));
   check_contract(json);
   CHECK(value(json["step_time"]) == Approx(1e-3).epsilon(1e-6));
   CHECK(json["step_time"]["provenance"] == "recorded");
@@ -261,21 +257,21 @@ TEST_CASE("a recording on one rank at its batch takes the recorded step") {
   CHECK(json["conditions"]["source"] == "recorded: two_linears.json");
   CHECK(json["compute_from"]["recorded"] == 1.0);
   // Twice as many passes: twice all but the optimizer.
-  const Json twice = json_of(recorded("global_batch: 16"));
+  const Json twice = step_json(recorded("global_batch: 16"));
   CHECK(value(twice["breakdown"]["compute"]) == Approx((2 * 655 + 45) * 1e-6).epsilon(1e-6));
 }
 
 TEST_CASE("a recording laid out over ranks and batches") {
-  const Json data = json_of(recorded("global_batch: 16", "data: 2"));
+  const Json data = step_json(recorded("global_batch: 16", "data: 2"));
   check_contract(data);
   CHECK(value(data["breakdown"]["compute"]) == Approx(700e-6).epsilon(1e-6));
   CHECK(value(data["breakdown"]["exposed_communication"]) > 0);
-  const Json batch = json_of(recorded("global_batch: 16, microbatch: 16"));
+  const Json batch = step_json(recorded("global_batch: 16, microbatch: 16"));
   CHECK(value(batch["compute_parts"]["forward_backward"]) > 655e-6);
   CHECK(value(batch["compute_parts"]["forward_backward"]) < 2.001 * 655e-6);
   CHECK(value(batch["compute_parts"]["optimizer"]) == Approx(45e-6).epsilon(1e-6));
   CHECK(batch["step_time"]["provenance"] == "interpolated");
-  const Json tensor = json_of(recorded("global_batch: 8", "tensor: 2"));
+  const Json tensor = step_json(recorded("global_batch: 8", "tensor: 2"));
   CHECK(value(tensor["breakdown"]["compute"]) < 700e-6);
   CHECK(value(tensor["breakdown"]["compute"]) > 350e-6);
 }
@@ -285,7 +281,7 @@ TEST_CASE("a recording on its own device, on another, and on both") {
   const auto busy = [](const std::string& nodes) {
     std::string text = recorded("global_batch: 16", "data: 2");
     text = text.substr(0, text.find("cluster:")) + "cluster: {nodes: [" + nodes + "]}\n";
-    const Json json = json_of(text, {"--fidelity", "closed"});
+    const Json json = step_json(text, {"--fidelity", "closed"});
     return value(json["breakdown"]["compute"]);
   };
   const std::string v100 = "{device: v100_sxm2_32}", a100 = "{device: a100_sxm4_80}";
@@ -296,10 +292,10 @@ TEST_CASE("a recording on its own device, on another, and on both") {
       "kineto-resnet50-v100/resnet50_num_workers_4__worker0.1623212756351.pt.trace.json.gz");
   SKIP_WITHOUT_DATA(path);
   const auto step = [&](const std::string& nodes) {
-    return json_of(fmt::format("workload: {{recording: {}}}\ntraining: {{global_batch: 64}}\n"
-                               "plan: {{data: 2}}\ncluster: {{nodes: [{}]}}\n",
-                               path->string(), nodes),
-                   {"--fidelity", "closed"});
+    return step_json(fmt::format("workload: {{recording: {}}}\ntraining: {{global_batch: 64}}\n"
+                                 "plan: {{data: 2}}\ncluster: {{nodes: [{}]}}\n",
+                                 path->string(), nodes),
+                     {"--fidelity", "closed"});
   };
   const Json on_v100 = step(v100 + ", " + v100), on_a100 = step(a100 + ", " + a100),
              mixed = step(a100 + ", " + v100);
@@ -322,7 +318,7 @@ TEST_CASE("a recording without shapes: times alone, and what to record for more"
                         const std::string& more = "") {
     return recorded(training, plan, more, bare);
   };
-  const Json json = json_of(with("global_batch: 8, microbatch: 8", "data: 1"));
+  const Json json = step_json(with("global_batch: 8, microbatch: 8", "data: 1"));
   CHECK(value(json["step_time"]) == Approx(1e-3).epsilon(1e-6));
   const std::string needs =
       "were not recorded; a recording with record_shapes=True, or the execution trace of the same "
@@ -346,7 +342,7 @@ TEST_CASE("a recording carried over to a GPU of another vendor") {
   std::string there = recorded("global_batch: 8", "data: 1", "", named);
   there = there.substr(0, there.find("cluster:")) +
           "cluster: {device: mi300x, devices_per_node: 1, nodes: 1}\n";
-  const Json json = json_of(there);
+  const Json json = step_json(there);
   check_contract(json);
   CHECK(json["step_time"]["provenance"] == "extrapolated");
   CHECK(json["compute_from"]["extrapolated"].get<double>() > 0.99);
@@ -373,7 +369,7 @@ TEST_CASE("ResNet-50, recorded on a V100, takes what was recorded within a few p
       test::rehearse({"inspect", path->string(), "--workload", "--format", "json"});
   REQUIRE(inspected.code == 0);
   const double measured = value(Json::parse(inspected.out)["step"]["time"]);
-  const Json json = json_of(recorded("global_batch: 32", "data: 1", "", path->string()));
+  const Json json = step_json(recorded("global_batch: 32", "data: 1", "", path->string()));
   check_contract(json);
   CHECK(value(json["step_time"]) == Approx(measured).epsilon(0.02));
   CHECK(json["job"]["parameters"] == 25'557'032.0);
@@ -387,15 +383,12 @@ Ran calibrate(std::vector<std::string> arguments) {
 }
 
 TEST_CASE("a measured step becomes a scale, and simulate then predicts it") {
-  const double before = value(json_of(job())["step_time"]);
+  const double before = value(step_json(job())["step_time"]);
   const double measured = before * 1.2;
   const std::string path = job_file(job());
   const auto file = std::filesystem::path(path).parent_path() / "mine.yaml";
-  const Ran ran = calibrate({path, "--measured", fmt::format("{:.6f}s", measured), "-o",
-                             file.string(), "--format", "json"});
-  INFO(ran.errors);
-  REQUIRE(ran.code == 0);
-  const Json json = Json::parse(ran.out);
+  const Json json = test::document(calibrate({path, "--measured", fmt::format("{:.6f}s", measured),
+                                              "-o", file.string(), "--format", "json"}));
   for (const char* key : {"rows", "residual", "envelope", "scale", "jobs[].measured.value"})
     test::check_has(json, key);
   CHECK(json["rows"] == 1);
@@ -404,10 +397,7 @@ TEST_CASE("a measured step becomes a scale, and simulate then predicts it") {
   CHECK(json["scale"] < 1.4);
 
   std::ofstream(path, std::ios::app) << "calibration: mine.yaml\n";
-  const Ran again = test::rehearse({"simulate", path, "--format", "json"});
-  INFO(again.errors);
-  REQUIRE(again.code == 0);
-  const Json after = Json::parse(again.out);
+  const Json after = test::json_of({"simulate", path});
   CHECK(value(after["step_time"]) == Approx(measured).epsilon(1e-3));
   CHECK(after["conditions"]["source"] == "calibrated: mine.yaml");
   const Json& step = after["step_time"];
@@ -417,13 +407,11 @@ TEST_CASE("a measured step becomes a scale, and simulate then predicts it") {
 
 TEST_CASE("measured steps of several jobs, and steps that cannot be") {
   const std::string one = job_file(job()), other = job_file(job("", "data: 4, tensor: 2"));
-  const double first = value(json_of(job())["step_time"]),
-               second = value(json_of(job("", "data: 4, tensor: 2"))["step_time"]);
-  const Ran ran = calibrate({one, "--measured", fmt::format("{:.6f}s", first * 1.1), "--measured",
-                             fmt::format("{}={:.6f}s", other, second * 1.2), "--format", "json"});
-  INFO(ran.errors);
-  REQUIRE(ran.code == 0);
-  const Json json = Json::parse(ran.out);
+  const double first = value(step_json(job())["step_time"]),
+               second = value(step_json(job("", "data: 4, tensor: 2"))["step_time"]);
+  const Json json = test::document(
+      calibrate({one, "--measured", fmt::format("{:.6f}s", first * 1.1), "--measured",
+                 fmt::format("{}={:.6f}s", other, second * 1.2), "--format", "json"}));
   CHECK(json["rows"] == 2);
   CHECK(json["residual"] > 0.01);
   CHECK(json["residual"] < 0.08);
@@ -449,19 +437,16 @@ TEST_CASE("steps at three batches show what a step takes besides computing") {
     return fmt::format(
         "workload: {{model: gpt2_medium}}\ntraining: {{global_batch: {}, microbatch: {}}}\n"
         "plan: {{data: 8}}\n{}{}",
-        8 * batch, batch, kCluster, sustained);
+        8 * batch, batch, kOneNode, sustained);
   };
   std::vector<std::string> arguments = {"--format", "json"};
   for (const int batch : {1, 4, 16}) {
     const double measured =
-        value(json_of(at(batch, "sustained: {scale: 0.8, fixed: 150 ms}\n"))["step_time"]);
+        value(step_json(at(batch, "sustained: {scale: 0.8, fixed: 150 ms}\n"))["step_time"]);
     arguments.insert(arguments.end(),
                      {"--measured", fmt::format("{}={:.6f}s", job_file(at(batch, "")), measured)});
   }
-  const Ran ran = calibrate(arguments);
-  INFO(ran.errors);
-  REQUIRE(ran.code == 0);
-  const Json json = Json::parse(ran.out);
+  const Json json = test::document(calibrate(arguments));
   CHECK(json["scale"] == Approx(0.8).epsilon(0.02));
   CHECK(json["fixed_s"] == Approx(0.15).epsilon(0.02));
   CHECK(json["residual"] < 0.01);
@@ -476,9 +461,9 @@ TEST_CASE("steps at three batches show what a step takes besides computing") {
 TEST_CASE("the example on two kinds of devices: an even split is far slower") {
   const std::string text = test::text_of(test::source_file("examples/jobs/gpt2_xl_mixed.yaml"));
   REQUIRE(text.find("layers: 34") != std::string::npos);
-  const Json uneven = json_of(text, {"--fidelity", "closed"});
+  const Json uneven = step_json(text, {"--fidelity", "closed"});
   check_contract(uneven);
-  const Json even = json_of(replaced(text, "layers: 34", "layers: 25"), {"--fidelity", "closed"});
+  const Json even = step_json(replaced(text, "layers: 34", "layers: 25"), {"--fidelity", "closed"});
   CHECK(value(even["step_time"]) == Approx(1.5 * value(uneven["step_time"])).epsilon(0.1));
   CHECK(uneven["job"]["devices"] ==
         Json::parse(

@@ -23,7 +23,7 @@ const std::vector<std::string> kExampleJob = {
     "--ranks",       "32",
     "--cluster",     kCluster};
 
-Ran simulate(std::vector<std::string> more) {
+Ran simulate_chakra(std::vector<std::string> more) {
   std::vector<std::string> arguments = {"simulate"};
   arguments.insert(arguments.end(), more.begin(), more.end());
   return test::rehearse(arguments);
@@ -32,16 +32,12 @@ Ran simulate(std::vector<std::string> more) {
 Ran simulate_example(const std::vector<std::string>& more = {}) {
   std::vector<std::string> arguments = kExampleJob;
   arguments.insert(arguments.end(), more.begin(), more.end());
-  return simulate(arguments);
+  return simulate_chakra(arguments);
 }
 
-Json json_of(const std::vector<std::string>& more) {
-  std::vector<std::string> arguments = more;
-  arguments.insert(arguments.end(), {"--format", "json"});
-  const Ran ran = simulate_example(arguments);
-  INFO(ran.errors);
-  REQUIRE(ran.code == 0);
-  Json json = Json::parse(ran.out);
+Json example_json(std::vector<std::string> more) {
+  more.insert(more.end(), {"--format", "json"});
+  Json json = test::document(simulate_example(more));
   test::check_values(json);
   for (const char* key : {"schema",
                           "command",
@@ -76,9 +72,9 @@ double sum_of_parts(const Json& breakdown) {
 
 TEST_CASE("simulate: one rank for all, all ranks, and messages") {
   // On the links: what messages are compared with.
-  const Json folded = json_of({"--fidelity", "closed", "--algorithm", "ring"});
-  const Json unfolded = json_of({"--fidelity", "closed", "--algorithm", "ring", "--unfold"});
-  const Json messages = json_of({});
+  const Json folded = example_json({"--fidelity", "closed", "--algorithm", "ring"});
+  const Json unfolded = example_json({"--fidelity", "closed", "--algorithm", "ring", "--unfold"});
+  const Json messages = example_json({});
   CHECK(folded["folded"] == true);
   CHECK(unfolded["folded"] == false);
   CHECK(messages["fidelity"] == "message");
@@ -100,7 +96,7 @@ TEST_CASE("simulate: one rank for all, all ranks, and messages") {
 }
 
 TEST_CASE("simulate: closed form costs collectives as network does") {
-  const Json json = json_of({"--fidelity", "closed"});
+  const Json json = example_json({"--fidelity", "closed"});
   CHECK(json["step_time"]["provenance"] == "extrapolated");
   REQUIRE(json["collective_costs"].size() == 2);
   for (const Json& cost : json["collective_costs"]) {
@@ -119,13 +115,13 @@ TEST_CASE("simulate: closed form costs collectives as network does") {
     }
   CHECK(found);
   // Every rank, run one by one, gives the same.
-  CHECK(json_of({"--fidelity", "closed", "--unfold"})["step_time"] == json["step_time"]);
+  CHECK(example_json({"--fidelity", "closed", "--unfold"})["step_time"] == json["step_time"]);
   // On the links of the cluster where an algorithm is named, and by ASTRA-sim's rules.
   for (const std::vector<std::string>& links :
        {std::vector<std::string>{"--algorithm", "ring"}, {"--semantics", "astra-sim"}}) {
     std::vector<std::string> arguments = {"--fidelity", "closed"};
     arguments.insert(arguments.end(), links.begin(), links.end());
-    const Json other = json_of(arguments);
+    const Json other = example_json(arguments);
     CHECK(other["step_time"]["provenance"] == "datasheet");
     for (const Json& cost : other["collective_costs"]) CHECK(cost["from"] == "links");
   }
@@ -137,10 +133,10 @@ TEST_CASE("simulate: SimGrid agrees on the example") {
     test::check_failed(simulate_example({"--fidelity", "simgrid"}), 1, "built without SimGrid");
     return;
   }
-  const Json simgrid = json_of({"--fidelity", "simgrid"});
+  const Json simgrid = example_json({"--fidelity", "simgrid"});
   CHECK(simgrid["fidelity"] == "simgrid");
   CHECK(simgrid["step_time"]["value"].get<double>() ==
-        Approx(json_of({})["step_time"]["value"].get<double>()).epsilon(1e-9));
+        Approx(example_json({})["step_time"]["value"].get<double>()).epsilon(1e-9));
 }
 
 TEST_CASE("simulate: a link that is down for a while") {
@@ -161,13 +157,10 @@ TEST_CASE("simulate: a link that is down for a while") {
     std::vector<std::string> arguments = {"--chakra",       prefix,     "--cluster",
                                           cluster.string(), "--format", "json"};
     arguments.insert(arguments.end(), more.begin(), more.end());
-    return simulate(arguments);
+    return simulate_chakra(arguments);
   };
   const auto step_us = [&](const std::vector<std::string>& more) {
-    const Ran ran = run(more);
-    INFO(ran.errors);
-    REQUIRE(ran.code == 0);
-    return Json::parse(ran.out)["step_time"]["value"].get<double>() * 1e6;
+    return test::document(run(more))["step_time"]["value"].get<double>() * 1e6;
   };
   // The first message from 2 to 10 us and from 30 to 42; the second from 44 to 64.
   CHECK(step_us({}) == Approx(64));
@@ -187,7 +180,7 @@ TEST_CASE("simulate: a link that never comes back is named") {
   cluster += "  changes: [{link: node1/nic0-leaf0, at: 2 ms, share: 0}]\n";
   std::vector<std::string> arguments = kExampleJob;
   arguments.back() = test::write_scratch("dead.yaml", cluster).string();
-  test::check_failed(simulate(arguments), 1,
+  test::check_failed(simulate_chakra(arguments), 1,
                      "'layer 3 backward gradients' waits for capacity 'leaf0 > node1/nic0'");
 }
 
@@ -195,8 +188,8 @@ TEST_CASE("simulate: interference makes computing longer, at every fidelity") {
   // Galvatron's 1.13 at most, less where no collective goes on.
   for (const std::string fidelity : {"closed", "message"}) {
     const auto compute = [&](const std::string& slowdown) {
-      return json_of({"--fidelity", fidelity, "--interference",
-                      slowdown})["breakdown"]["compute"]["value"]
+      return example_json({"--fidelity", fidelity, "--interference",
+                           slowdown})["breakdown"]["compute"]["value"]
           .get<double>();
     };
     const double alone = compute("1");
@@ -224,7 +217,7 @@ TEST_CASE("simulate: formats and the timeline") {
 
 TEST_CASE("simulate: ASTRA-sim's rules make small collectives dearer") {
   const auto step = [&](const std::vector<std::string>& more) {
-    return json_of(more)["step_time"]["value"].get<double>();
+    return example_json(more)["step_time"]["value"].get<double>();
   };
   const double ours = step({"--fidelity", "closed"});
   const double astra = step({"--fidelity", "closed", "--semantics", "astra-sim"});
@@ -241,7 +234,7 @@ TEST_CASE("simulate: lengths from the roofline of the device, with a warning and
   const auto prefix = test::write_chakra(
       {test::chakra_file({{0, "x", test::kCompute, 0, {}, {{"num_ops", 989'000'000'000}}}})});
   const Ran ran =
-      simulate({"--chakra", prefix.string(), "--cluster", kCluster, "--format", "json"});
+      simulate_chakra({"--chakra", prefix.string(), "--cluster", kCluster, "--format", "json"});
   INFO(ran.errors);
   REQUIRE(ran.code == 0);
   CHECK(ran.errors.find("roofline of h100_sxm5_80") != std::string::npos);
@@ -254,9 +247,10 @@ TEST_CASE("simulate: lengths from the roofline of the device, with a warning and
 TEST_CASE("simulate: wrong usage is exit code 2") {
   using test::check_failed;
   const std::string needs = "simulate needs a job file, or --chakra PREFIX and --cluster FILE";
-  check_failed(simulate({}), 2, needs);
-  check_failed(simulate({"--chakra", "x"}), 2, needs);
-  check_failed(simulate({"job.yaml", "--chakra", "x"}), 2, "a job file or --chakra, not both");
+  check_failed(simulate_chakra({}), 2, needs);
+  check_failed(simulate_chakra({"--chakra", "x"}), 2, needs);
+  check_failed(simulate_chakra({"job.yaml", "--chakra", "x"}), 2,
+               "a job file or --chakra, not both");
   check_failed(simulate_example({"--fidelity", "exact"}), 2, "--fidelity");
   check_failed(simulate_example({"--algorithm", "rnig"}), 2, "did you mean 'ring'?");
   check_failed(simulate_example({"--splits", "2"}), 2, "need --semantics astra-sim");
@@ -285,15 +279,15 @@ TEST_CASE("simulate: wrong input is exit code 1 and one line") {
     std::vector<std::string> arguments = {"--chakra", test::write_chakra(files).string(),
                                           "--cluster", kCluster};
     arguments.insert(arguments.end(), more.begin(), more.end());
-    return simulate(arguments);
+    return simulate_chakra(arguments);
   };
-  check_failed(simulate({"--chakra", "absent", "--cluster", kCluster}), 1,
+  check_failed(simulate_chakra({"--chakra", "absent", "--cluster", kCluster}), 1,
                "absent.0.et: no such file");
   check_failed(of({sum(64), sum(64)}, {"--ranks", "3"}), 1, ".2.et: no such file");
-  check_failed(simulate({"--chakra", "examples/chakra/transformer", "--cluster", kCluster}), 1,
-               "--ranks N");
-  check_failed(simulate({"--chakra", "examples/chakra/transformer", "--cluster", "absent.yaml",
-                         "--ranks", "2"}),
+  check_failed(simulate_chakra({"--chakra", "examples/chakra/transformer", "--cluster", kCluster}),
+               1, "--ranks N");
+  check_failed(simulate_chakra({"--chakra", "examples/chakra/transformer", "--cluster",
+                                "absent.yaml", "--ranks", "2"}),
                1, "absent.yaml");
   check_failed(of(std::vector<std::string>(33, sum(64))), 1, "33 ranks on a cluster of 32 devices");
   check_failed(of({sum(64), sum(65)}), 1, "members that issue the same collectives");

@@ -5,12 +5,12 @@
 
 #include "tests/support/json_check.h"
 #include "tests/support/rehearse.h"
+#include "tests/support/study_run.h"
 
 namespace rehearse {
 namespace {
 
 using test::Json;
-using test::Ran;
 
 /// A job on two instances, with one measure.
 std::string text_of(const std::string& measure, const std::string& region = "us-east-1") {
@@ -34,11 +34,7 @@ std::string text_of(const std::string& measure, const std::string& region = "us-
 }
 
 Json measured(const std::string& measure) {
-  const Ran ran = test::rehearse(
-      {"study", test::write_scratch("s.yaml", text_of(measure)).string(), "--format", "json"});
-  INFO(ran.errors);
-  REQUIRE(ran.code == 0);
-  return Json::parse(ran.out)["studies"][0]["points"][0]["measured"][0]["got"];
+  return test::study_json(text_of(measure))["studies"][0]["points"][0]["measured"][0]["got"];
 }
 
 TEST_CASE("study: what a step costs is in its unit, and stalls add up to no more than the step") {
@@ -68,14 +64,11 @@ TEST_CASE("study: what GPUs gain or lose by sharing nodes") {
         "jobs:\n  job:\n    plan: " +
         plan + "\n    cluster: " + cluster +
         "\nmeasure: {m: node_sharing(job)}\nexpect: {measure: m, value: 1}\n";
-    return test::rehearse(
-        {"study", test::write_scratch("s.yaml", text).string(), "--format", "json"});
+    return test::run_study(text, {"--format", "json"});
   };
   const auto got = [&](const std::string& cluster, const std::string& plan, int batch = 256) {
-    const Ran ran = of(cluster, plan, batch);
-    INFO(ran.errors);
-    REQUIRE(ran.code == 0);
-    const Json value = Json::parse(ran.out)["studies"][0]["points"][0]["measured"][0]["got"];
+    const Json value =
+        test::document(of(cluster, plan, batch))["studies"][0]["points"][0]["measured"][0]["got"];
     CHECK(value["unit"] == "s");
     CHECK(value["low"].get<double>() <= value["high"].get<double>());
     return value["value"].get<double>();
@@ -97,8 +90,7 @@ TEST_CASE("study: what GPUs gain or lose by sharing nodes") {
 
 TEST_CASE("study: what a job does not cost is an error that says why") {
   const auto refused = [](const std::string& text, const std::string& says) {
-    test::check_failed(test::rehearse({"study", test::write_scratch("s.yaml", text).string()}), 1,
-                       says);
+    test::check_failed(test::run_study(text), 1, says);
   };
   refused(text_of("cost(owned)"), "measure.m: no price: the cluster is not made of instances");
   refused(text_of("carbon(rented)", "moon"), "measure.m: no price of p3.16xlarge in region moon");
@@ -106,9 +98,7 @@ TEST_CASE("study: what a job does not cost is an error that says why") {
 }
 
 TEST_CASE("study: carbon of regions is in the ratio of their grids") {
-  const Ran ran = test::rehearse({"study", "studies/carbon.yaml", "--format", "json"});
-  REQUIRE(ran.code == 0);
-  const Json study = Json::parse(ran.out)["studies"][0];
+  const Json study = test::json_of({"study", "studies/carbon.yaml"})["studies"][0];
   CHECK(study["verdict"] == "matched");
   const std::map<std::string, double> grids = {{"us-east-1", 379.069},  {"us-east-2", 410.608},
                                                {"us-west-2", 322.167},  {"eu-west-1", 278.6},
@@ -122,10 +112,7 @@ TEST_CASE("study: carbon of regions is in the ratio of their grids") {
 }
 
 TEST_CASE("study: stalls of instances by differences of runs, and by ideal links") {
-  const Ran ran = test::rehearse({"study", "studies/stash.yaml", "--format", "json"});
-  INFO(ran.errors);
-  REQUIRE(ran.code == 0);
-  const Json study = Json::parse(ran.out)["studies"][0];
+  const Json study = test::json_of({"study", "studies/stash.yaml"})["studies"][0];
   CHECK(study["verdict"] == "shown");  // its settings are not known: nothing is claimed
   REQUIRE(study["points"].size() == 4 * 4 * 2);
   bool slower = false;

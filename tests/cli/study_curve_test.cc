@@ -5,6 +5,7 @@
 #include "tests/support/data.h"
 #include "tests/support/json_check.h"
 #include "tests/support/rehearse.h"
+#include "tests/support/study_run.h"
 
 namespace rehearse {
 namespace {
@@ -12,6 +13,7 @@ namespace {
 using Catch::Contains;
 using test::Json;
 using test::Ran;
+using test::run_study;
 
 /// A job whose step takes as long as it may: `n` times a number, so that a curve over n is known.
 std::string curve_text(const std::string& expect, const std::string& fitted = "") {
@@ -34,19 +36,8 @@ std::string curve_text(const std::string& expect, const std::string& fitted = ""
          fitted + "expect:\n" + expect;
 }
 
-Ran run_study(const std::string& text, const std::vector<std::string>& more = {}) {
-  std::vector<std::string> arguments = {"study", test::write_scratch("s.yaml", text).string()};
-  arguments.insert(arguments.end(), more.begin(), more.end());
-  return test::rehearse(arguments);
-}
-
 Json study_of(const std::string& text, int code) {
-  const Ran ran = run_study(text, {"--format", "json"});
-  INFO(ran.errors);
-  REQUIRE(ran.code == code);
-  Json json = Json::parse(ran.out);
-  test::check_values(json, "tolerance");
-  return json["studies"][0];
+  return test::study_json(text, code)["studies"][0];
 }
 
 constexpr char kCurve[] =
@@ -129,13 +120,8 @@ constexpr char kFitted[] =
     "  - {constants: [peak], source: a benchmark of the same device}\n";
 
 /// The only error of a study.
-void check_refused(const std::string& text, const std::string& says) {
-  const Ran ran = run_study(text);
-  INFO(ran.errors);
-  CHECK(ran.code == 1);
-  CHECK(ran.out.empty());
-  CHECK_THAT(ran.errors, Contains("s.yaml:" + says));
-  CHECK(std::count(ran.errors.begin(), ran.errors.end(), '\n') == 1);
+void check_failed(const std::string& text, const std::string& says) {
+  test::check_failed(test::run_study(text), 1, "s.yaml:" + says);
 }
 
 TEST_CASE("study: no expectation is compared with a point that a constant was fitted on") {
@@ -148,14 +134,12 @@ TEST_CASE("study: no expectation is compared with a point that a constant was fi
   // What is compared counts no fitted point.
   CHECK(study["expectations"][0]["curve"].size() == 3);
 
-  check_refused(
-      curve_text("  - {measure: twice, over: n, published: {1: 2, 2: 2}}\n", kFitted),
-      "24:42: expect[0].published: is compared with n 1, machine near, which delay, share "
-      "were fitted on; points that nothing was fitted on; leave it under 'fitted' alone");
-  check_refused(
-      curve_text("  {measure: twice, value: 2, tolerance: 0.1}\n", kFitted),
-      "24:13: expect.measure: is compared with n 1, machine near, which delay, share were "
-      "fitted on; points that nothing was fitted on; leave it out by 'at'");
+  check_failed(curve_text("  - {measure: twice, over: n, published: {1: 2, 2: 2}}\n", kFitted),
+               "24:42: expect[0].published: is compared with n 1, machine near, which delay, share "
+               "were fitted on; points that nothing was fitted on; leave it under 'fitted' alone");
+  check_failed(curve_text("  {measure: twice, value: 2, tolerance: 0.1}\n", kFitted),
+               "24:13: expect.measure: is compared with n 1, machine near, which delay, share were "
+               "fitted on; points that nothing was fitted on; leave it out by 'at'");
   CHECK(study_of(
             curve_text("  {measure: twice, at: {n: [2, 3]}, value: 2, tolerance: 0.1}\n", kFitted),
             0)["verdict"] == "matched");
@@ -164,7 +148,7 @@ TEST_CASE("study: no expectation is compared with a point that a constant was fi
   CHECK(study_of(curve_text(rate, kFitted), 0)["verdict"] == "matched");
   std::string all = kFitted;
   all.replace(all.find("    measure: twice\n"), 19, "");
-  check_refused(curve_text(rate, all), "23:13: expect.measure: is compared with n 1");
+  check_failed(curve_text(rate, all), "23:13: expect.measure: is compared with n 1");
   // Settings beside it are another point.
   std::string far = kFitted;
   far.replace(far.find("    over: n\n"), 12, "    at: {machine: far}\n    over: n\n");
@@ -175,28 +159,27 @@ TEST_CASE("study: no expectation is compared with a point that a constant was fi
 
 TEST_CASE("study: what is wrong with a curve or a fit is said where it stands") {
   const auto expect = [](const std::string& text) { return curve_text("  - {" + text + "}\n"); };
-  check_refused(expect("measure: twice, over: m, published: {1: 2}"),
-                "18:28: expect[0].over: 'm' is no parameter of the sweep; did you mean 'n'?");
-  check_refused(expect("measure: twice, over: n, published: {7: 2}"),
-                "18:46: expect[0].published.7: no point of the sweep has n 7");
-  check_refused(expect("measure: twice, over: n, published: {1: 0}"),
-                "18:46: expect[0].published.1: is 0; a number that errors can be relative to");
-  check_refused(expect("measure: twice, at: {n: 9}, value: 2"),
-                "18:30: expect[0].at.n: no point of the sweep has n 9");
-  check_refused(expect("measure: twice, over: n, published: {1: 2}, tolerance: {wors: 0.1}"),
-                "18:62: expect[0].tolerance.wors: unknown key; did you mean 'worst'?");
-  check_refused(expect("measure: twice, value: 2, tolerance: {worst: 0.1}"),
-                "18:43: expect[0].tolerance: several tolerances of one value or range; one number");
-  check_refused(expect("measure: twice, value: 2, source_kind: abstrakt"),
-                "18:45: expect[0].source_kind: ");
-  check_refused(curve_text(kCurve, "fitted:\n  - {constants: [a], over: n}\n"),
-                "18:28: fitted[0].over: goes with the other of the two");
-  check_refused(curve_text(kCurve, "fitted:\n  - {source: a table}\n"),
-                "18:5: fitted[0].constants: is missing; a list of what was fitted");
-  check_refused(
-      curve_text(kCurve, "fitted:\n  - {constants: [a]}\n"),
-      "18:5: fitted[0].published: is missing; what it was fitted on, or source: of other");
-  check_refused(
+  check_failed(expect("measure: twice, over: m, published: {1: 2}"),
+               "18:28: expect[0].over: 'm' is no parameter of the sweep; did you mean 'n'?");
+  check_failed(expect("measure: twice, over: n, published: {7: 2}"),
+               "18:46: expect[0].published.7: no point of the sweep has n 7");
+  check_failed(expect("measure: twice, over: n, published: {1: 0}"),
+               "18:46: expect[0].published.1: is 0; a number that errors can be relative to");
+  check_failed(expect("measure: twice, at: {n: 9}, value: 2"),
+               "18:30: expect[0].at.n: no point of the sweep has n 9");
+  check_failed(expect("measure: twice, over: n, published: {1: 2}, tolerance: {wors: 0.1}"),
+               "18:62: expect[0].tolerance.wors: unknown key; did you mean 'worst'?");
+  check_failed(expect("measure: twice, value: 2, tolerance: {worst: 0.1}"),
+               "18:43: expect[0].tolerance: several tolerances of one value or range; one number");
+  check_failed(expect("measure: twice, value: 2, source_kind: abstrakt"),
+               "18:45: expect[0].source_kind: ");
+  check_failed(curve_text(kCurve, "fitted:\n  - {constants: [a], over: n}\n"),
+               "18:28: fitted[0].over: goes with the other of the two");
+  check_failed(curve_text(kCurve, "fitted:\n  - {source: a table}\n"),
+               "18:5: fitted[0].constants: is missing; a list of what was fitted");
+  check_failed(curve_text(kCurve, "fitted:\n  - {constants: [a]}\n"),
+               "18:5: fitted[0].published: is missing; what it was fitted on, or source: of other");
+  check_failed(
       curve_text(kCurve, "fitted:\n  - {constants: [a], source: a table, at: {n: 2}}\n"),
       "18:43: fitted[0].at: names points without what was published there; over: and published:");
 }

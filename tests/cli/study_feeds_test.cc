@@ -76,10 +76,7 @@ double measured(const Json& point, const std::string& name) {
 }
 
 TEST_CASE("study: what is measured of pipelines and caches") {
-  const Ran ran = run_feeds(feeds_text(), {"--format", "json"});
-  INFO(ran.errors);
-  REQUIRE(ran.code == 0);
-  const Json study = Json::parse(ran.out)["studies"][0];
+  const Json study = test::document(run_feeds(feeds_text(), {"--format", "json"}))["studies"][0];
   CHECK(study["verdict"] == "matched");
   REQUIRE(study["points"].size() == 2);
   // 20 ms, by one worker or by four, whose pace is then that of the stage behind them.
@@ -210,10 +207,7 @@ Ran run_graphs(std::string text, const std::vector<std::string>& more = {}) {
 }
 
 TEST_CASE("study: what is measured of partitioned graphs") {
-  const Ran ran = run_graphs(graphs_text(), {"--format", "json"});
-  INFO(ran.errors);
-  REQUIRE(ran.code == 0);
-  const Json study = Json::parse(ran.out)["studies"][0];
+  const Json study = test::document(run_graphs(graphs_text(), {"--format", "json"}))["studies"][0];
   CHECK(study["verdict"] == "matched");
   const Json &alone = study["points"][0], &two = study["points"][1];
   CHECK(measured(alone, "halo") == 0);

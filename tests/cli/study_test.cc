@@ -3,12 +3,15 @@
 
 #include "tests/support/json_check.h"
 #include "tests/support/rehearse.h"
+#include "tests/support/study_run.h"
 
 namespace rehearse {
 namespace {
 
 using test::Json;
 using test::Ran;
+using test::run_study;
+using test::study_json;
 
 /// Two layouts of one network on four devices; both sides of a line can be replaced.
 std::string study_text(const std::string& from = "", const std::string& to = "") {
@@ -43,27 +46,12 @@ std::string study_text(const std::string& from = "", const std::string& to = "")
   return text.replace(at, from.size(), to);
 }
 
-Ran run_study(const std::string& text, const std::vector<std::string>& more = {}) {
-  std::vector<std::string> arguments = {"study", test::write_scratch("s.yaml", text).string()};
-  arguments.insert(arguments.end(), more.begin(), more.end());
-  return test::rehearse(arguments);
-}
-
-Json json_of(const std::string& text, int code) {
-  const Ran ran = run_study(text, {"--format", "json"});
-  INFO(ran.errors);
-  REQUIRE(ran.code == code);
-  Json json = Json::parse(ran.out);
-  test::check_values(json, "tolerance");
-  return json;
-}
-
 std::string verdict_of(const std::string& text, int code) {
-  return json_of(text, code)["studies"][0]["verdict"].get<std::string>();
+  return study_json(text, code)["studies"][0]["verdict"].get<std::string>();
 }
 
 TEST_CASE("study: every combination is a point, the last axis quickest") {
-  const Json json = json_of(study_text(), 0);
+  const Json json = study_json(study_text(), 0);
   for (const char* key :
        {"schema", "command", "studies[].name", "studies[].expected.low", "studies[].expected.high",
         "studies[].source", "studies[].got.least.value", "studies[].got.most.value",
@@ -94,7 +82,7 @@ TEST_CASE("study: every combination is a point, the last axis quickest") {
 }
 
 TEST_CASE("study: a job at a point is what simulate makes of it") {
-  const Json json = json_of(study_text(), 0);
+  const Json json = study_json(study_text(), 0);
   const std::string job = test::write_scratch("job.yaml",
                                               "workload: {model: vgg11}\n"
                                               "training: {global_batch: 48, microbatch: 16, "
@@ -158,8 +146,9 @@ TEST_CASE("study: what is wrong with a file is said in a line, where it stands")
                 "19:9: measure.gain: 's' and 'B' do not add up; terms of one unit");
   check_refused(study_text("/ step_time(apart)", "/ "),
                 "19:9: measure.gain: 'step_time(together) /' ends too early; a number or a name");
-  check_refused(study_text("value: 2", "value: 2\n  range: [1, 2]\n  sweep: within"),
-                "23:10: expect.value: one of three is due; value: …, range: [from, to] or published: {…}");
+  check_refused(
+      study_text("value: 2", "value: 2\n  range: [1, 2]\n  sweep: within"),
+      "23:10: expect.value: one of three is due; value: …, range: [from, to] or published: {…}");
   check_refused(study_text("value: 2", "range: [3, 1]\n  sweep: within"),
                 "23:10: expect.range: is no range; [from, to]");
   check_refused(study_text("value: 2", "range: [1, 2]"),
@@ -191,10 +180,7 @@ TEST_CASE("study: what is wrong with a job shows with its parameters in") {
 TEST_CASE(
     "study: collocation on slices gains where the host decides, and nothing where the GPU is "
     "busy") {
-  const Ran ran = test::rehearse({"study", "studies/mig-collocation.yaml", "--format", "json"});
-  INFO(ran.errors);
-  REQUIRE(ran.code == 0);
-  const Json study = Json::parse(ran.out)["studies"][0];
+  const Json study = test::json_of({"study", "studies/mig-collocation.yaml"})["studies"][0];
   CHECK(study["verdict"] == "matched");
   REQUIRE(study["points"].size() == 2 * 7);
   double before = 7;
@@ -253,17 +239,17 @@ std::string turns_text(const std::string& measure, const std::string& second = "
 }
 
 TEST_CASE("study: jobs that take turns gain between nothing and their number") {
-  const Json study = json_of(turns_text("crossover(a, b)"), 0)["studies"][0];
+  const Json study = study_json(turns_text("crossover(a, b)"), 0)["studies"][0];
   CHECK(study["got"]["least"]["value"] > 1);
   // A job alone gains nothing.
-  const Json alone = json_of(turns_text("crossover(a)"), 0)["studies"][0];
+  const Json alone = study_json(turns_text("crossover(a)"), 0)["studies"][0];
   CHECK(alone["got"]["least"]["value"] == Approx(1));
 }
 
 TEST_CASE("study: jobs in turns share their links, or have them apart") {
   const auto gain = [](const std::string& links) {
     const std::string text = "links: " + links + "\n" + turns_text("crossover(a, b)");
-    return json_of(text, 0)["studies"][0]["got"]["least"]["value"].get<double>();
+    return study_json(text, 0)["studies"][0]["got"]["least"]["value"].get<double>();
   };
   // AlexNet sends more than it computes on Ethernet: the links are full.
   CHECK(gain("fair") < gain("apart") - 0.1);
@@ -271,8 +257,8 @@ TEST_CASE("study: jobs in turns share their links, or have them apart") {
   CHECK(gain("fair") >= 1);
   // The division may be a parameter.
   const Json swept =
-      json_of("links: $links\nsweep: {links: [fair, apart]}\n" + turns_text("crossover(a, b)"),
-              0)["studies"][0];
+      study_json("links: $links\nsweep: {links: [fair, apart]}\n" + turns_text("crossover(a, b)"),
+                 0)["studies"][0];
   CHECK(swept["got"]["least"]["value"] == gain("fair"));
   CHECK(swept["got"]["most"]["value"] == gain("apart"));
   CHECK_THAT(run_study("links: far\n" + turns_text("crossover(a, b)")).errors,

@@ -12,29 +12,22 @@ using Catch::Contains;
 using test::Json;
 using test::kExample;
 using test::Ran;
+using test::value;
 
 std::string pipeline(const std::string& text) {
   return test::write_scratch("p.yaml", text).string();
 }
 
-constexpr const char* kSlow = "stages: [{name: load, time: 900 us}]\n";
+constexpr const char* kSlowLoading = "stages: [{name: load, time: 900 us}]\n";
 
-Json whatif(std::vector<std::string> edits) {
+Json with_input(std::vector<std::string> edits) {
   edits.insert(edits.begin(), {"whatif", kExample});
-  for (const char* word : {"--format", "json"}) edits.push_back(word);
-  const Ran ran = test::rehearse(edits);
-  INFO(ran.errors);
-  REQUIRE(ran.code == 0);
-  Json json = Json::parse(ran.out);
-  test::check_values(json);
-  return json;
+  return test::checked_json_of(std::move(edits));
 }
-
-double value(const Json& json) { return json["value"].get<double>(); }
 
 TEST_CASE("whatif: a pipeline in front of a recording is waited for in its steps") {
   // 720 us of work without the 280 us of loading.
-  const Json slow = whatif({"--input-pipeline", pipeline(kSlow), "--batch", "1"});
+  const Json slow = with_input({"--input-pipeline", pipeline(kSlowLoading), "--batch", "1"});
   CHECK(value(slow["step_time"]) == Approx(900e-6));
   CHECK(value(slow["breakdown"]["input"]) == Approx(180e-6));
   CHECK(value(slow["breakdown"]["total"]) == Approx(900e-6));
@@ -45,13 +38,13 @@ TEST_CASE("whatif: a pipeline in front of a recording is waited for in its steps
   CHECK(slow["input_pipeline"]["bottleneck"] == "threads of load");
   CHECK(value(slow["input_pipeline"]["allowed"]) == Approx(1 / 900e-6));
   // Behind other edits: twice as fast a GPU saves 300 us of kernels, and the pipeline still bounds.
-  const Json both =
-      whatif({"--input-pipeline", pipeline(kSlow), "--batch", "1", "--scale", "kernel:0.5"});
+  const Json both = with_input(
+      {"--input-pipeline", pipeline(kSlowLoading), "--batch", "1", "--scale", "kernel:0.5"});
   CHECK(value(both["step_time"]) == Approx(900e-6));
   CHECK(value(both["breakdown"]["input"]) > 400e-6);
   // What was removed by hand is not counted again.
-  const Json removed = whatif({"--input-pipeline", pipeline(kSlow), "--batch", "1", "--remove",
-                               "host=enumerate(DataLoader)*"});
+  const Json removed = with_input({"--input-pipeline", pipeline(kSlowLoading), "--batch", "1",
+                                   "--remove", "host=enumerate(DataLoader)*"});
   CHECK(removed["step_time"] == slow["step_time"]);
 }
 
@@ -72,8 +65,8 @@ TEST_CASE("whatif: words say what the pipeline is in front of") {
 
 TEST_CASE("whatif: the wait for a pipeline is drawn on its thread") {
   const auto path = test::scratch_folder() / "timeline.json";
-  REQUIRE(test::rehearse({"whatif", kExample, "--input-pipeline", pipeline(kSlow), "--batch", "1",
-                          "--perfetto", path.string()})
+  REQUIRE(test::rehearse({"whatif", kExample, "--input-pipeline", pipeline(kSlowLoading), "--batch",
+                          "1", "--perfetto", path.string()})
               .code == 0);
   double waited = 0;
   const Json json = Json::parse(test::text_of(path));
@@ -84,8 +77,8 @@ TEST_CASE("whatif: the wait for a pipeline is drawn on its thread") {
   }
   CHECK(waited == Approx(3 * 180).epsilon(0.01));
   const auto page = test::scratch_folder() / "page.html";
-  REQUIRE(test::rehearse({"whatif", kExample, "--input-pipeline", pipeline(kSlow), "--batch", "1",
-                          "--report", page.string()})
+  REQUIRE(test::rehearse({"whatif", kExample, "--input-pipeline", pipeline(kSlowLoading), "--batch",
+                          "1", "--report", page.string()})
               .code == 0);
   CHECK_THAT(test::text_of(page), Contains("wait for input"));
 }
@@ -95,7 +88,7 @@ TEST_CASE("whatif: what cannot be put in front of a recording says why in one li
     edits.insert(edits.begin(), {"whatif", kExample});
     test::check_failed(test::rehearse(edits), code, says);
   };
-  refused({"--input-pipeline", pipeline(kSlow)}, 1, "--batch N, the samples");
+  refused({"--input-pipeline", pipeline(kSlowLoading)}, 1, "--batch N, the samples");
   refused({"--input-pipeline", "no-such.yaml", "--batch", "1"}, 1, "no-such.yaml");
   refused({"--input-pipeline", pipeline("stages: [{name: a, tiem: 1 ms}]\n"), "--batch", "1"}, 1,
           "did you mean 'time'?");
@@ -104,8 +97,8 @@ TEST_CASE("whatif: what cannot be put in front of a recording says why in one li
           "takes 96 samples, of which 'batch' gives 512 at a time");
   refused({"--input-pipeline", "workers=2", "--batch", "1"}, 2, "--input-pipeline FILE");
   refused({"--scale", "gpu:2", "--batch", "1"}, 2, "--input-pipeline FILE");
-  refused({"--input-pipeline", pipeline(kSlow), "--batch", "0"}, 2, "--batch");
-  refused({"--input-pipeline", pipeline(kSlow), "--batch", "1", "--beside", kExample}, 2,
+  refused({"--input-pipeline", pipeline(kSlowLoading), "--batch", "0"}, 2, "--batch");
+  refused({"--input-pipeline", pipeline(kSlowLoading), "--batch", "1", "--beside", kExample}, 2,
           "excludes --beside");
 }
 

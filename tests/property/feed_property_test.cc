@@ -15,7 +15,7 @@ using namespace input;
 using store::Random;
 
 /// Constant times, so that runs of different work can be compared.
-Pipeline random_pipeline(Random& random) {
+Pipeline random_feed(Random& random) {
   Pipeline p{.seed = random.next()};
   if (random.below(2) == 0) p.host = Host{.cores = 1 + random.below(16), .loaded = 0.9};
   p.sources.push_back({.name = "store",
@@ -44,7 +44,7 @@ double fed(const Pipeline& p, double units, Seconds time) {
 TEST_CASE("feed: work is never faster than alone, nor than its units allow") {
   for (std::uint64_t seed = 1; seed <= 40; ++seed) {
     Random random(seed);
-    const Pipeline p = random_pipeline(random);
+    const Pipeline p = random_feed(random);
     INFO("seed " << seed);
     const double rate = limits_of(p).front().units_per_s;
     const double units = 0.2 + 12 * random.uniform();

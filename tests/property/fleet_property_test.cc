@@ -9,15 +9,14 @@
 #include "sim/fleet/fleet.h"
 #include "tests/support/naive_fleet.h"
 
-namespace rehearse {
+namespace rehearse::fleet {
 namespace {
 
-using namespace fleet;
 using test::NaiveStay;
 using test::random_fleet;
 using test::RandomFleet;
 
-Outcome run(const RandomFleet& r, const Options& options) {
+Outcome run_fleet(const RandomFleet& r, const Options& options) {
   Result<Outcome> outcome = fleet::run(r.fleet, r.jobs, options);
   INFO((outcome ? "" : to_string(outcome.error())));
   REQUIRE(outcome);
@@ -39,7 +38,7 @@ void agree(std::uint64_t seed, const RandomFleet& r, const Options& options) {
   std::vector<NaiveStay> naive = test::naive_fleet(r.fleet, r.jobs, options);
   for (NaiveStay& s : naive) std::sort(s.gpus.begin(), s.gpus.end());
   std::sort(naive.begin(), naive.end());
-  const std::vector<NaiveStay> fast = stays_of(run(r, options));
+  const std::vector<NaiveStay> fast = stays_of(run_fleet(r, options));
   REQUIRE(fast.size() == naive.size());
   for (std::size_t i = 0; i < fast.size(); ++i) {
     INFO("job " << fast[i].job << " from " << fast[i].from << " to " << fast[i].to << ", naive "
@@ -80,7 +79,7 @@ TEST_CASE("the fleet agrees with the naive one on preemption") {
            .checkpoint = Nanoseconds(static_cast<std::int64_t>(seed % 4) * 3000)});
 }
 
-/// All ways to run a list, the ones of which the naive simulator knows nothing too.
+/// All ways to run_fleet a list, the ones of which the naive simulator knows nothing too.
 template <class Check>
 void for_all(int seeds, Check check) {
   for (std::uint64_t seed = 1; seed <= static_cast<std::uint64_t>(seeds); ++seed)
@@ -96,7 +95,7 @@ void for_all(int seeds, Check check) {
           const RandomFleet r = random_fleet(seed, seed % 2 == 0, placement == Placement::kRail);
           INFO("seed " << seed << ", policy " << static_cast<int>(policy) << ", placement "
                        << static_cast<int>(placement) << ", preempt " << preempt);
-          check(r, options, run(r, options));
+          check(r, options, run_fleet(r, options));
         }
 }
 
@@ -124,13 +123,13 @@ TEST_CASE("every job ends, and held its GPUs for its work, its restarts and what
     for (const Stay& s : outcome.stays) held[s.job] += s.to - s.from;
     for (std::size_t j = 0; j < r.jobs.size(); ++j) {
       REQUIRE(outcome.jobs[j]);
-      const JobRun& run = *outcome.jobs[j];
-      REQUIRE(run.held == held[j]);
-      REQUIRE(run.end - r.jobs[j].submit >= run.held);
-      REQUIRE(run.restarting <= options.restart * std::int64_t{run.preemptions});
-      if (run.slice || !r.fleet.slices.empty()) continue;
-      REQUIRE(run.held == r.jobs[j].work + run.restarting + run.lost);
-      REQUIRE(run.lost <= options.checkpoint * std::int64_t{run.preemptions});
+      const JobRun& run_fleet = *outcome.jobs[j];
+      REQUIRE(run_fleet.held == held[j]);
+      REQUIRE(run_fleet.end - r.jobs[j].submit >= run_fleet.held);
+      REQUIRE(run_fleet.restarting <= options.restart * std::int64_t{run_fleet.preemptions});
+      if (run_fleet.slice || !r.fleet.slices.empty()) continue;
+      REQUIRE(run_fleet.held == r.jobs[j].work + run_fleet.restarting + run_fleet.lost);
+      REQUIRE(run_fleet.lost <= options.checkpoint * std::int64_t{run_fleet.preemptions});
     }
   });
 }
@@ -139,7 +138,7 @@ TEST_CASE("a job alone runs from its arrival for its work") {
   for_all(60, [](const RandomFleet& r, const Options& options, const Outcome&) {
     RandomFleet one{r.fleet, {r.jobs.front()}};
     one.fleet.slices.clear();
-    const Outcome outcome = run(one, options);
+    const Outcome outcome = run_fleet(one, options);
     REQUIRE(outcome.jobs[0]->start == one.jobs[0].submit);
     REQUIRE(outcome.jobs[0]->end == one.jobs[0].submit + one.jobs[0].work);
     REQUIRE(outcome.preemptions == 0);
@@ -151,11 +150,11 @@ TEST_CASE("on a slice a job is held for its work at the rate of the slice") {
   for_all(80, [&](const RandomFleet& r, const Options& options, const Outcome& outcome) {
     if (options.preempt) return;
     for (std::size_t j = 0; j < r.jobs.size(); ++j) {
-      const JobRun& run = *outcome.jobs[j];
-      const double rate = run.slice ? r.fleet.slices[*run.slice].rate : 1;
-      REQUIRE(std::abs(static_cast<double>(run.held.count()) * rate -
+      const JobRun& run_fleet = *outcome.jobs[j];
+      const double rate = run_fleet.slice ? r.fleet.slices[*run_fleet.slice].rate : 1;
+      REQUIRE(std::abs(static_cast<double>(run_fleet.held.count()) * rate -
                        static_cast<double>(r.jobs[j].work.count())) <= 2);
-      slices += run.slice.has_value();
+      slices += run_fleet.slice.has_value();
     }
   });
   CHECK(slices > 100);
@@ -219,7 +218,7 @@ TEST_CASE("who comes later never delays the job that is first in line") {
   for (std::uint64_t seed = 1; seed <= 600; ++seed)
     for (const Placement placement : kPlacements) {
       const RandomFleet r = random_fleet(seed, seed % 2 == 0, placement == Placement::kRail);
-      const Outcome outcome = run(r, {.policy = Policy::kBackfill, .placement = placement});
+      const Outcome outcome = run_fleet(r, {.policy = Policy::kBackfill, .placement = placement});
       std::vector<std::size_t> order(r.jobs.size());
       std::iota(order.begin(), order.end(), std::size_t{0});
       std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
@@ -264,8 +263,8 @@ TEST_CASE("backfill lets some go before") {
   for (std::uint64_t seed = 1; seed <= 100; ++seed)
     for (const Placement placement : kPlacements) {
       const RandomFleet r = random_fleet(seed, seed % 2 == 0, placement == Placement::kRail);
-      const Outcome fifo = run(r, {.placement = placement});
-      const Outcome filled = run(r, {.policy = Policy::kBackfill, .placement = placement});
+      const Outcome fifo = run_fleet(r, {.placement = placement});
+      const Outcome filled = run_fleet(r, {.policy = Policy::kBackfill, .placement = placement});
       for (std::size_t j = 0; j < r.jobs.size(); ++j)
         before += filled.jobs[j]->start < fifo.jobs[j]->start;
     }
@@ -274,7 +273,7 @@ TEST_CASE("backfill lets some go before") {
 
 TEST_CASE("the same list gives the same outcome") {
   for_all(20, [](const RandomFleet& r, const Options& options, const Outcome& outcome) {
-    CHECK(stays_of(outcome) == stays_of(run(r, options)));
+    CHECK(stays_of(outcome) == stays_of(run_fleet(r, options)));
   });
 }
 
@@ -293,4 +292,4 @@ TEST_CASE("utilization is what the stays add up to") {
 }
 
 }  // namespace
-}  // namespace rehearse
+}  // namespace rehearse::fleet

@@ -1,5 +1,4 @@
 // Properties of jobs on clusters. A failure prints the seed.
-#include <random>
 
 #include <catch2/catch.hpp>
 #include <fmt/core.h>
@@ -9,6 +8,8 @@
 #include "sim/cluster/read_cluster.h"
 #include "sim/engine/engine.h"
 #include "tests/bench/iteration.h"
+#include "tests/support/makespan.h"
+#include "tests/support/random.h"
 
 namespace rehearse::job {
 namespace {
@@ -17,11 +18,9 @@ using graph::Job;
 using graph::Program;
 using graph::ProgramOp;
 using graph::Task;
-using Random = std::mt19937_64;
-
-std::uint32_t between(Random& random, std::uint32_t least, std::uint32_t most) {
-  return least + static_cast<std::uint32_t>(random() % (most - least + 1));
-}
+using test::between;
+using test::makespan;
+using test::Random;
 
 constexpr CollectiveKind kKinds[] = {CollectiveKind::kAllReduce, CollectiveKind::kAllGather,
                                      CollectiveKind::kReduceScatter, CollectiveKind::kAllToAll,
@@ -76,13 +75,6 @@ cluster::Cluster cluster_of(std::uint32_t per_node, std::uint32_t nodes) {
   INFO((cluster ? "" : to_string(cluster.error())));
   REQUIRE(cluster);
   return *cluster;
-}
-
-Picoseconds makespan(const LoweredJob& lowered) {
-  const auto timeline = engine::run(lowered.graph);
-  INFO((timeline ? "" : to_string(timeline.error())));
-  REQUIRE(timeline);
-  return timeline->makespan();
 }
 
 TEST_CASE(

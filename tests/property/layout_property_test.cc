@@ -1,6 +1,5 @@
 // Properties of jobs made from layouts. A failure prints the seed.
 #include <algorithm>
-#include <random>
 
 #include <catch2/catch.hpp>
 #include <fmt/core.h>
@@ -11,20 +10,20 @@
 #include "sim/engine/engine.h"
 #include "strategies/job_of_layout.h"
 #include "tests/support/layouts.h"
+#include "tests/support/makespan.h"
+#include "tests/support/random.h"
 
 namespace rehearse::job {
 namespace {
 
+using test::between;
+using test::makespan;
+using test::Random;
 using workload::Axis;
 using workload::Issue;
 using workload::Layer;
 using workload::Layout;
 using workload::Op;
-using Random = std::mt19937_64;
-
-std::uint32_t between(Random& random, std::uint32_t least, std::uint32_t most) {
-  return least + static_cast<std::uint32_t>(random() % (most - least + 1));
-}
 
 enum class Overlap : std::uint8_t { kNothing, kSome };
 
@@ -98,13 +97,6 @@ graph::Job job_from(const Layout& layout) {
 }
 
 Result<graph::Timeline> run(const graph::Graph& graph) { return engine::run(graph); }
-
-Picoseconds makespan(const LoweredJob& lowered) {
-  const auto timeline = engine::run(lowered.graph);
-  INFO((timeline ? "" : to_string(timeline.error())));
-  REQUIRE(timeline);
-  return timeline->makespan();
-}
 
 TEST_CASE(
     "layouts: one rank per stage gives what all ranks give by closed form, to the picosecond") {

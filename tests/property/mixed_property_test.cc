@@ -1,5 +1,4 @@
 // Properties of jobs on several kinds of devices. A failure prints the seed.
-#include <random>
 
 #include <catch2/catch.hpp>
 #include <fmt/core.h>
@@ -11,18 +10,16 @@
 #include "sim/engine/engine.h"
 #include "strategies/lay_out.h"
 #include "tests/support/layouts.h"
+#include "tests/support/random.h"
 #include "tests/support/tiny_models.h"
 
 namespace rehearse::step {
 namespace {
 
 using strategies::Prices;
+using test::between;
+using test::Random;
 using workload::Layout;
-using Random = std::mt19937_64;
-
-std::uint32_t between(Random& random, std::uint32_t least, std::uint32_t most) {
-  return least + static_cast<std::uint32_t>(random() % (most - least + 1));
-}
 
 /// Nodes of two kinds of devices, with networks of their own, in turn.
 cluster::Cluster cluster_for(std::uint32_t ranks) {

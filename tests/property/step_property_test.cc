@@ -1,5 +1,4 @@
 // Properties of step times without a graph. A failure prints the seed.
-#include <random>
 
 #include <catch2/catch.hpp>
 #include <fmt/core.h>
@@ -14,22 +13,20 @@
 #include "strategies/schedule.h"
 #include "tests/support/layouts.h"
 #include "tests/support/pipeline_run.h"
+#include "tests/support/random.h"
 #include "tests/support/tiny_models.h"
 
 namespace rehearse::step {
 namespace {
 
 using strategies::Schedule;
+using test::between;
+using test::Random;
 using workload::Axis;
 using workload::Issue;
 using workload::Layer;
 using workload::Layout;
 using workload::Op;
-using Random = std::mt19937_64;
-
-std::uint32_t between(Random& random, std::uint32_t least, std::uint32_t most) {
-  return least + static_cast<std::uint32_t>(random() % (most - least + 1));
-}
 
 Layout random_pipeline(Random& random, std::uint32_t microbatches) {
   const auto schedule = static_cast<Schedule>(between(random, 0, 4));

@@ -11,10 +11,8 @@
 #include "models/store/random.h"
 #include "tests/support/naive_store.h"
 
-namespace rehearse {
+namespace rehearse::store {
 namespace {
-
-using namespace store;
 
 /// A few keys, batches of uneven sizes, some of them empty; half of the streams skewed.
 KeyStream random_stream(Random& random, std::uint32_t most_keys, std::uint32_t most_accesses) {
@@ -233,4 +231,4 @@ TEST_CASE(
 }
 
 }  // namespace
-}  // namespace rehearse
+}  // namespace rehearse::store

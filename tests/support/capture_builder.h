@@ -11,6 +11,9 @@
 
 namespace rehearse::test {
 
+/// When recordings of tests begin, in ns since 1970.
+inline constexpr std::uint64_t kBase = 1700000000000000000;
+
 class CaptureBuilder {
  public:
   CaptureBuilder() {

@@ -24,6 +24,30 @@ void check_quantity(const Json& json) {
 
 }  // namespace
 
+Json document(const Ran& ran, int code) {
+  INFO(ran.errors);
+  REQUIRE(ran.code == code);
+  Json json = Json::parse(ran.out);
+  CHECK(json["schema"] == "rehearse/1");
+  return json;
+}
+
+Json json_of(std::vector<std::string> arguments, int code) {
+  arguments.insert(arguments.end(), {"--format", "json"});
+  const std::string command = arguments.front();
+  Json json = document(rehearse(std::move(arguments)), code);
+  CHECK(json["command"] == command);
+  return json;
+}
+
+Json checked_json_of(std::vector<std::string> arguments, int code) {
+  Json json = json_of(std::move(arguments), code);
+  check_values(json);
+  return json;
+}
+
+double value(const Json& json) { return json["value"].get<double>(); }
+
 void check_values(const Json& json, std::string_view may_lack) {
   if (json.is_object() && json.contains("value")) check_quantity(json);
   for (const auto& [key, value] : json.items()) {

@@ -1,13 +1,29 @@
-// What must hold of every JSON document that the program writes.
+// Documents that the program writes as JSON, and what must hold of each.
 #pragma once
 
+#include <string>
 #include <string_view>
+#include <vector>
 
 #include <nlohmann/json.hpp>
+
+#include "tests/support/rehearse.h"
 
 namespace rehearse::test {
 
 using Json = nlohmann::json;
+
+/// What a run printed with `--format json`; fails the test where it ended with another code.
+Json document(const Ran& ran, int code = 0);
+
+/// Runs the program with these arguments and `--format json`: its document.
+Json json_of(std::vector<std::string> arguments, int code = 0);
+
+/// The same, of which check_values holds.
+Json checked_json_of(std::vector<std::string> arguments, int code = 0);
+
+/// The number of a {value, unit}.
+double value(const Json& json);
 
 /// Checks that there is no null (JSON's only way to write NaN and infinity) but where `may_lack`
 /// names the key, that every value has its unit, and that every prediction is

@@ -19,6 +19,8 @@ struct TinyGpt {
 
 /// GPT for one sample: "embedding", "block" x layers, "head". Activations have 2 bytes.
 workload::Workload tiny_gpt(const TinyGpt& dimensions);
+/// Of the usual one: 32 tokens of 64 features.
+inline constexpr double kTinyActivation = 32 * 64 * 2;
 
 /// `layers` fully connected layers of size x size on one sample without tokens, each on its own.
 workload::Workload tiny_mlp(std::uint32_t layers, double size);

@@ -142,9 +142,8 @@ TEST_CASE("a sweep is every combination of what it lists") {
 }
 
 TEST_CASE("mistakes in files are said at their place, all of them") {
-  CHECK(
-      problem_of("a.csv", "op,m,n\ngemm,1,2\nnorm,1,2\n").find("a.csv:2: op: k: gemm needs it") ==
-      0);
+  CHECK(problem_of("a.csv", "op,m,n\ngemm,1,2\nnorm,1,2\n").find("a.csv:2: op: k: gemm needs it") ==
+        0);
   CHECK(problem_of("b.csv", "op,rows,width\nnorm,1.5,2\nnorm,1,-2\n").find("b.csv:2") == 0);
   CHECK(problem_of("c.csv", "kind,rows\nnorm,1\n").find("op") != std::string::npos);
   CHECK(problem_of("d.csv", "op,rows,width\n").find("has no shape") != std::string::npos);

@@ -18,10 +18,9 @@ namespace {
 using namespace trace;
 using namespace capture;
 using test::CaptureBuilder;
+using test::kBase;
 using test::problems;
 using test::read;
-
-constexpr std::uint64_t kBase = 1700000000000000000;
 
 /// A small job, and one of every table that it has no record of.
 std::string every_table() {

@@ -16,10 +16,9 @@ using namespace trace;
 using namespace capture;
 using test::CaptureBuilder;
 using test::first_problem;
+using test::kBase;
 using test::problems;
 using test::read;
-
-constexpr std::uint64_t kBase = 1700000000000000000;
 
 CaptureBuilder begun() {
   CaptureBuilder builder;

@@ -12,9 +12,8 @@ namespace {
 using namespace trace;
 using capture::Row;
 using test::CaptureBuilder;
+using test::kBase;
 using test::read;
-
-constexpr std::uint64_t kBase = 1700000000000000000;
 
 TEST_CASE("the text of a range by its grammar") {
   const auto whole = parse_torch_range(

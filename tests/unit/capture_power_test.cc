@@ -33,7 +33,7 @@ Run run(std::map<std::string, std::string> variables,
   return {status, running.errors(), test::records_of(folder)};
 }
 
-const test::CaptureRecords& only(const Run& run) {
+const test::CaptureRecords& only_file(const Run& run) {
   INFO(run.errors);
   REQUIRE(WIFEXITED(run.status));
   REQUIRE(WEXITSTATUS(run.status) == 7);
@@ -44,7 +44,7 @@ const test::CaptureRecords& only(const Run& run) {
 
 TEST_CASE("power, energy, clocks and temperature are read at intervals") {
   const Run result = run({}, {"exit", "300"});
-  const test::CaptureRecords& records = only(result);
+  const test::CaptureRecords& records = only_file(result);
   const auto readings = records.of<PowerRecord>();
   REQUIRE(readings.size() >= 5);  // 30 on a machine that is not busy
   REQUIRE(readings.size() <= 35);
@@ -78,30 +78,30 @@ TEST_CASE("a field's value is read in every type that a driver may give") {
   for (const char* type : {"0", "1", "2", "3", "4", "5", "6"}) {
     INFO("type " << type);
     const Run result = run({{"MOCK_NVML_FIELD_TYPE", type}, {"MOCK_NVML_POWER", "60000"}});
-    const auto readings = only(result).of<PowerRecord>();
+    const auto readings = only_file(result).of<PowerRecord>();
     REQUIRE(readings.size() >= 2);
     CHECK(readings[1].power == 60000);
   }
   // A type that is none: the average takes its place.
   const Run other = run({{"MOCK_NVML_FIELD_TYPE", "99"}, {"MOCK_NVML_POWER", "60000"}});
-  CHECK(only(other).of<PowerRecord>()[0].power == 60000);
+  CHECK(only_file(other).of<PowerRecord>()[0].power == 60000);
 }
 
 TEST_CASE("an old driver's library gives what it has") {
   const Run result = run({}, {"exit", "150"}, "mock_old_nvml");
-  const auto readings = only(result).of<PowerRecord>();
+  const auto readings = only_file(result).of<PowerRecord>();
   REQUIRE(readings.size() >= 2);
   CHECK(readings[0].power == 100000);
   CHECK(readings[0].energy == 0);
   CHECK(readings[0].clock_reasons == 8);
-  CHECK(only(result).of<BoardRecord>()[0].power_limit == 0);
+  CHECK(only_file(result).of<BoardRecord>()[0].power_limit == 0);
 }
 
 TEST_CASE("boards are those that CUDA may use") {
   const auto boards = [](const char* visible) {
     const Run result =
         run({{"MOCK_NVML_BOARDS", "3"}, {"CUDA_VISIBLE_DEVICES", visible}}, {"exit", "60"});
-    const test::CaptureRecords& records = only(result);
+    const test::CaptureRecords& records = only_file(result);
     std::string found;
     for (const BoardRecord& board : records.of<BoardRecord>())
       found += std::to_string(board.index) + " ";
@@ -128,7 +128,7 @@ TEST_CASE("MIG instances carry their identity and their share of the board") {
   const auto instances = [](std::map<std::string, std::string> variables) {
     variables["MOCK_NVML_MIG"] = "60,16";
     const Run result = run(variables, {"exit", "60"});
-    const test::CaptureRecords& records = only(result);
+    const test::CaptureRecords& records = only_file(result);
     std::string found;
     for (const BoardRecord& board : records.of<BoardRecord>()) {
       CHECK(records.text(board.uuid) == "GPU-0-of-the-mock");
@@ -148,7 +148,7 @@ TEST_CASE("MIG instances carry their identity and their share of the board") {
 
 TEST_CASE("what NVML refuses is asked no more, and the rest goes on") {
   const Run energy = run({{"MOCK_NVML_ERRORS", "energy:3 reasons:3 temperature:15"}});
-  const auto readings = only(energy).of<PowerRecord>();
+  const auto readings = only_file(energy).of<PowerRecord>();
   REQUIRE(readings.size() >= 2);
   CHECK(readings[0].power == 100000);
   CHECK(readings[0].energy == 0);
@@ -156,20 +156,21 @@ TEST_CASE("what NVML refuses is asked no more, and the rest goes on") {
   CHECK(readings[0].temperature == 0);
 
   const Run average = run({{"MOCK_NVML_ERRORS", "fields:3"}});
-  CHECK(only(average).of<PowerRecord>()[0].power == 100000);
+  CHECK(only_file(average).of<PowerRecord>()[0].power == 100000);
 
   const Run none = run({{"MOCK_NVML_ERRORS", "fields:3 power:3 energy:4"}});
-  CHECK(only(none).of<PowerRecord>().empty());
-  CHECK(only(none).facts("nvml") == "a board does not tell its power\n");
+  CHECK(only_file(none).of<PowerRecord>().empty());
+  CHECK(only_file(none).facts("nvml") == "a board does not tell its power\n");
 
   const Run refused = run({{"MOCK_NVML_ERRORS", "init:9"}});
-  CHECK(only(refused).facts("nvml") == "nvmlInit gave NVML's error 9; no power is recorded\n");
+  CHECK(only_file(refused).facts("nvml") == "nvmlInit gave NVML's error 9; no power is recorded\n");
 }
 
 TEST_CASE("without NVML or without a wish for power nothing is read") {
   const Run absent = run({}, {"exit", "60"}, "");
-  CHECK(only(absent).of<PowerRecord>().empty());
-  CHECK(only(absent).facts("nvml") == "libnvidia-ml.so.1 was not found; no power is recorded\n");
+  CHECK(only_file(absent).of<PowerRecord>().empty());
+  CHECK(only_file(absent).facts("nvml") ==
+        "libnvidia-ml.so.1 was not found; no power is recorded\n");
   CHECK(absent.errors.empty());
   for (const char* options : {"power=0", "device=off power=10"}) {
     const Run off = run({{"REHEARSE_CAPTURE_OPTIONS", options}}, {"exit", "60"});
@@ -180,7 +181,7 @@ TEST_CASE("without NVML or without a wish for power nothing is read") {
 
 TEST_CASE("reading ends with the process, when it is stopped, and in no forked child") {
   const Run stopped = run({}, {"stop", "100"});
-  const auto before = only(stopped).of<PowerRecord>();
+  const auto before = only_file(stopped).of<PowerRecord>();
   REQUIRE(before.size() >= 2);
   CHECK(before.back().energy > 0);
   CHECK(before.back().time - before.front().time < 190000000);

@@ -23,17 +23,16 @@ using capture::Row;
 using capture::RowKind;
 using test::CaptureBuilder;
 using test::first_problem;
+using test::kBase;
 using test::problems;
 using test::read;
-
-constexpr std::uint64_t kBase = 1700000000000000000;
 
 ProcessFacts facts(std::uint32_t process = 10) {
   return {
       .host = "host", .process = process, .parent = 1, .realtime_ns = kBase, .monotonic_ns = 500};
 }
 
-void write(const fs::path& path, const std::string& bytes) {
+void write_bytes(const fs::path& path, const std::string& bytes) {
   std::ofstream(path, std::ios::binary) << bytes;
 }
 
@@ -218,7 +217,7 @@ TEST_CASE("one process has the number of each rank") {
   const auto add = [&](const std::string& name, ProcessFacts process) {
     CaptureBuilder builder;
     builder.process(process).trailer(0, 0);
-    write(folder / name, builder.bytes());
+    write_bytes(folder / name, builder.bytes());
   };
   ProcessFacts process = facts(100);
   process.rank = 1;
@@ -255,10 +254,10 @@ TEST_CASE("a capture folder is known by its files") {
   const fs::path folder = test::scratch_folder();
   CHECK_FALSE(is_capture_folder(folder));
   CHECK_FALSE(is_capture_folder(folder / "absent"));
-  write(folder / "host-1.cap", "something else entirely");
+  write_bytes(folder / "host-1.cap", "something else entirely");
   CHECK(is_capture_folder(folder));
   CHECK_THROWS_WITH(test::read_captures(folder), Catch::Matchers::Contains("holds no capture"));
-  write(folder / "host-2.cap", "");  // killed before the first byte
+  write_bytes(folder / "host-2.cap", "");  // killed before the first byte
   const Trace trace = test::read_captures(folder);
   CHECK(trace.ranks.size() == 2);
   CHECK(problems(trace, ProblemKind::kTruncated) == 1);

@@ -26,14 +26,14 @@ Result<ChakraProgram> parse(const std::string& bytes) {
   return read_chakra_program(*bytes_in_memory(bytes), "job.0.et", names);
 }
 
-ChakraProgram read(const std::vector<ChakraOp>& ops) {
+ChakraProgram read_job(const std::vector<ChakraOp>& ops) {
   Result<ChakraProgram> program = parse(test::chakra_file(ops));
   INFO((program ? "" : to_string(program.error())));
   REQUIRE(program);
   return std::move(*program);
 }
 
-std::string error_of(const std::vector<ChakraOp>& ops) {
+std::string job_error(const std::vector<ChakraOp>& ops) {
   const Result<ChakraProgram> program = parse(test::chakra_file(ops));
   return program ? "no error" : to_string(program.error());
 }
@@ -48,23 +48,23 @@ std::vector<std::uint32_t> dependencies(const graph::Program& program, std::uint
 }
 
 TEST_CASE("each type of Chakra node becomes its task") {
-  const ChakraProgram read_program =
-      read({{0, "timed", kCompute, 25, {}, {{"num_ops", 1000}, {"tensor_size", 64}}},
-            {1, "work", kCompute, 0, {}, {{"num_ops", 2'000'000}, {"tensor_size", 4096}}},
-            {2, "nothing", kCompute},
-            {3, "host", kCompute, 3, {}, {{"is_cpu_op", 1}}},
-            {4, "load", kLoad, 0, {}, {{"tensor_size", 512}}},
-            {5, "sum", kCollective, 9, {}, {{"comm_type", 0}, {"comm_size", 1 << 20}}, "tp"},
-            {6, "wrapper", kCollective, 7},
-            {7, "to", kSend, 0, {}, {{"comm_dst", 3}, {"comm_tag", 5}, {"comm_size", 100}}},
-            {8, "from", kReceive, 0, {}, {{"comm_src", 2}, {"comm_tag", 6}, {"comm_size", 200}}},
-            {9, "about", 1},
-            {10,
-             "urgent",
-             kCollective,
-             0,
-             {},
-             {{"comm_type", 6}, {"comm_size", 64}, {"comm_priority", 3}}}});
+  const ChakraProgram read_program = read_job(
+      {{0, "timed", kCompute, 25, {}, {{"num_ops", 1000}, {"tensor_size", 64}}},
+       {1, "work", kCompute, 0, {}, {{"num_ops", 2'000'000}, {"tensor_size", 4096}}},
+       {2, "nothing", kCompute},
+       {3, "host", kCompute, 3, {}, {{"is_cpu_op", 1}}},
+       {4, "load", kLoad, 0, {}, {{"tensor_size", 512}}},
+       {5, "sum", kCollective, 9, {}, {{"comm_type", 0}, {"comm_size", 1 << 20}}, "tp"},
+       {6, "wrapper", kCollective, 7},
+       {7, "to", kSend, 0, {}, {{"comm_dst", 3}, {"comm_tag", 5}, {"comm_size", 100}}},
+       {8, "from", kReceive, 0, {}, {{"comm_src", 2}, {"comm_tag", 6}, {"comm_size", 200}}},
+       {9, "about", 1},
+       {10,
+        "urgent",
+        kCollective,
+        0,
+        {},
+        {{"comm_type", 6}, {"comm_size", 64}, {"comm_priority", 3}}}});
   const std::vector<ProgramOp>& ops = read_program.program.ops;
   REQUIRE(ops.size() == 11);
   CHECK(ops[0].task == Task::kCompute);
@@ -98,30 +98,30 @@ TEST_CASE("each type of Chakra node becomes its task") {
 TEST_CASE("ops stand in their order of issue: behind what they wait for, then by id") {
   // 10 needs 30, which needs nothing; 20 could go at once: 20, 30, 10.
   const ChakraProgram p =
-      read({{10, "a", kCompute, 1, {30}}, {20, "b", kCompute, 1}, {30, "c", kCompute, 1}});
+      read_job({{10, "a", kCompute, 1, {30}}, {20, "b", kCompute, 1}, {30, "c", kCompute, 1}});
   CHECK(p.ids == std::vector<std::uint64_t>{20, 30, 10});
   CHECK(dependencies(p.program, 0).empty());
   CHECK(dependencies(p.program, 2) == std::vector<std::uint32_t>{1});
 }
 
 TEST_CASE("a Chakra file that cannot be simulated is refused in one line") {
-  CHECK(error_of({}) == "job.0.et: holds no op; a Chakra execution trace (.et)");
-  CHECK(error_of({{1, "a", kCompute, 1, {7, 8}}}) ==
+  CHECK(job_error({}) == "job.0.et: holds no op; a Chakra execution trace (.et)");
+  CHECK(job_error({{1, "a", kCompute, 1, {7, 8}}}) ==
         "job.0.et: op 1 'a': depends on id 7, which no op has, and 1 more dependencies do so");
-  CHECK(error_of({{1, "a", kCompute, 1, {2}}, {2, "b", kCompute, 1, {1}}}) ==
+  CHECK(job_error({{1, "a", kCompute, 1, {2}}, {2, "b", kCompute, 1, {1}}}) ==
         "job.0.et: op 1 'a': waits, through its dependencies, for itself");
-  CHECK(error_of({{1, "a", kCompute, 1}, {1, "b", kCompute, 1}})
+  CHECK(job_error({{1, "a", kCompute, 1}, {1, "b", kCompute, 1}})
             .ends_with("another op has the same id"));
-  CHECK(error_of({{1, "a", 77, 1}}) ==
+  CHECK(job_error({{1, "a", 77, 1}}) ==
         "job.0.et: op 1 'a': type 77 is unknown; 1 to 10, as in the schema");
-  CHECK(error_of({{1, "a", kCompute, UINT64_MAX}}).find("at most a day") != std::string::npos);
-  CHECK(error_of({{1, "a", kCompute, 0, {}, {{"num_ops", -1}}}}) ==
+  CHECK(job_error({{1, "a", kCompute, UINT64_MAX}}).find("at most a day") != std::string::npos);
+  CHECK(job_error({{1, "a", kCompute, 0, {}, {{"num_ops", -1}}}}) ==
         "job.0.et: op 1 'a': num_ops is no number that can be used");
-  CHECK(error_of({{1, "a", kCollective, 0, {}, {{"comm_type", 3}, {"comm_size", 1}}}})
+  CHECK(job_error({{1, "a", kCollective, 0, {}, {{"comm_type", 3}, {"comm_size", 1}}}})
             .starts_with("job.0.et: op 1 'a': comm_type 3 cannot be simulated; 0 all_reduce"));
-  CHECK(error_of({{1, "a", kCollective, 0, {}, {{"comm_type", 0}}}}) ==
+  CHECK(job_error({{1, "a", kCollective, 0, {}, {{"comm_type", 0}}}}) ==
         "job.0.et: op 1 'a': a collective without comm_size");
-  CHECK(error_of({{1, "a", kSend, 0, {}, {{"comm_size", 1}}}}) ==
+  CHECK(job_error({{1, "a", kSend, 0, {}, {{"comm_size", 1}}}}) ==
         "job.0.et: op 1 'a': no comm_dst says to which rank");
   const std::string file = test::chakra_file({{1, "a", kCompute, 1}});
   const auto cut = parse(file.substr(0, file.size() - 2));

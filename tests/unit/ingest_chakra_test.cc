@@ -46,21 +46,21 @@ void set_flag(chakra::Op& op, const std::string& name, bool value) {
   attribute.set_bool_value(value);
 }
 
-Status read(std::string_view bytes, Ranks& ranks) {
+Status read_trace(std::string_view bytes, Ranks& ranks) {
   return read_chakra(*bytes_in_memory(bytes), ranks.next("job.0.et"), {});
 }
 
-Ranks read(std::string_view bytes) {
+Ranks read_trace(std::string_view bytes) {
   Ranks ranks;
-  const Status status = read(bytes, ranks);
+  const Status status = read_trace(bytes, ranks);
   INFO((status ? "" : to_string(status.error())));
   REQUIRE(status);
   return ranks;
 }
 
-std::string error_of(std::string_view bytes) {
+std::string trace_error(std::string_view bytes) {
   Ranks ranks;
-  const Status status = read(bytes, ranks);
+  const Status status = read_trace(bytes, ranks);
   return status ? "no error" : to_string(status.error());
 }
 
@@ -88,7 +88,7 @@ TEST_CASE("Chakra ops become host and device rows with their attributes") {
   append(file, load);
   append(file, op(14, "process group", chakra::METADATA));
 
-  const Ranks ranks = read(file);
+  const Ranks ranks = read_trace(file);
   const Rank& rank = ranks[0];
   CHECK(rank.info.format == "chakra");
   CHECK_FALSE(rank.info.timed);
@@ -134,7 +134,7 @@ TEST_CASE("Chakra collectives keep their kind and size") {
   set(collective, "comm_size", 1048576);
   std::string file = metadata();
   append(file, collective);
-  const Ranks ranks = read(file);
+  const Ranks ranks = read_trace(file);
   REQUIRE(ranks[0].gpu_ops.size() == 1);
   const auto& id = ranks[0].gpu_ops[0].collective;
   REQUIRE(id.has_value() == expected.kind.has_value());
@@ -152,7 +152,7 @@ TEST_CASE("Chakra sends and receives are point to point, whatever their comm_typ
     set(message, "comm_size", 131072);
     append(file, message);
   }
-  const Ranks ranks = read(file);
+  const Ranks ranks = read_trace(file);
   REQUIRE(ranks[0].gpu_ops.size() == 2);
   REQUIRE(ranks[0].collectives.size() == 1);
   CHECK(ranks[0].collectives[0].kind == CollectiveKind::kSendRecv);
@@ -170,7 +170,7 @@ TEST_CASE("Chakra dependencies point both ways in the file, dangling ones are co
   second.add_control_dependencies(0);
   append(file, second);
   append(file, op(2, "third", chakra::COMPUTE, 1));
-  const Ranks ranks = read(file);
+  const Ranks ranks = read_trace(file);
   const std::vector<Dependency>& dependencies = ranks[0].dependencies;
   REQUIRE(dependencies.size() == 2);
   CHECK(dependencies[0].from.on_gpu);
@@ -194,7 +194,7 @@ TEST_CASE("Chakra ops that cannot be used are dropped and counted") {
   append(file, op(4, "new", static_cast<chakra::OpType>(77), 1));
   append(file, op(5, "none", chakra::INVALID, 1));
   append(file, op(6, "bad \xff name", chakra::COMPUTE, 1));
-  const Ranks ranks = read(file);
+  const Ranks ranks = read_trace(file);
   CHECK(ranks[0].gpu_ops.size() == 3);
   CHECK(ranks.name(ranks[0].gpu_ops[2].name) == "bad ? name");
   CHECK(ranks.count(ProblemKind::kDuplicateId) == 1);
@@ -219,7 +219,7 @@ TEST_CASE("a Chakra file cut at any byte gives the ops before the cut, or one li
   for (std::size_t size = 0; size <= file.size(); ++size) {
     INFO("cut to " << size << " of " << file.size());
     Ranks ranks;
-    const Status status = read(std::string_view(file).substr(0, size), ranks);
+    const Status status = read_trace(std::string_view(file).substr(0, size), ranks);
     if (status) {
       CHECK(ranks[0].gpu_ops.size() >= last);
       last = ranks[0].gpu_ops.size();
@@ -238,7 +238,7 @@ TEST_CASE("a Chakra file with any bit turned never gives a row that points nowhe
     std::string turned = file;
     turned[bit / 8] = static_cast<char>(turned[bit / 8] ^ (1 << bit % 8));
     Ranks ranks;
-    const Status status = read(turned, ranks);
+    const Status status = read_trace(turned, ranks);
     if (!status || !ranks.problems.list().empty()) ++damaged;
     for (const Dependency& dependency : ranks[0].dependencies)
       for (const RowRef row : {dependency.from, dependency.to})
@@ -248,13 +248,13 @@ TEST_CASE("a Chakra file with any bit turned never gives a row that points nowhe
 }
 
 TEST_CASE("what is no Chakra trace is refused in one line") {
-  CHECK(error_of("") == "job.0.et: holds no op; a Chakra execution trace (.et)");
-  CHECK(error_of(metadata()) == "job.0.et: holds no op; a Chakra execution trace (.et)");
-  CHECK(error_of(sample(1).substr(0, metadata().size() + 3)) ==
+  CHECK(trace_error("") == "job.0.et: holds no op; a Chakra execution trace (.et)");
+  CHECK(trace_error(metadata()) == "job.0.et: holds no op; a Chakra execution trace (.et)");
+  CHECK(trace_error(sample(1).substr(0, metadata().size() + 3)) ==
         "job.0.et: ends before the first op; a Chakra execution trace (.et)");
   std::string noise = metadata();
   for (int i = 0; i < 2000; ++i) noise += "\x01\xff";  // messages of one byte that is no field
-  CHECK(error_of(noise) == "job.0.et: more than 1000 malformed messages");
+  CHECK(trace_error(noise) == "job.0.et: more than 1000 malformed messages");
 }
 
 TEST_CASE("Chakra is told from other files by its first bytes") {

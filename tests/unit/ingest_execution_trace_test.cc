@@ -10,21 +10,21 @@ namespace {
 using namespace trace;
 using test::Ranks;
 
-Status read(std::string_view json, Ranks& ranks) {
+Status read_operators(std::string_view json, Ranks& ranks) {
   return read_execution_trace(*bytes_in_memory(json), ranks.next("et.json"), {});
 }
 
-Ranks read(std::string_view json) {
+Ranks read_operators(std::string_view json) {
   Ranks ranks;
-  const Status status = read(json, ranks);
+  const Status status = read_operators(json, ranks);
   INFO((status ? "" : to_string(status.error())));
   REQUIRE(status);
   return ranks;
 }
 
-std::string error_of(std::string_view json) {
+std::string operators_error(std::string_view json) {
   Ranks ranks;
-  const Status status = read(json, ranks);
+  const Status status = read_operators(json, ranks);
   return status ? "no error" : to_string(status.error());
 }
 
@@ -35,7 +35,7 @@ std::string text(const Ranks& ranks, const std::optional<InputsId>& inputs, Name
 
 TEST_CASE("schema 1.0.1 lists all fields side by side") {
   const Ranks ranks =
-      read(R"json({"schema": "1.0.1", "pid": 59811, "time": "2023", "start_ts": 6672645,
+      read_operators(R"json({"schema": "1.0.1", "pid": 59811, "time": "2023", "start_ts": 6672645,
     "nodes": [
     {"name": "[pytorch|profiler|execution_graph|thread]", "id": 2, "rf_id": 0, "parent": 1,
      "fw_parent": 0, "seq_id": -1, "scope": 7, "tid": 1, "fw_tid": 0, "op_schema": "",
@@ -103,7 +103,8 @@ TEST_CASE("schema 1.0.1 lists all fields side by side") {
 TEST_CASE("later schemas nest tensors and list the rest as attributes") {
   const std::string schema = GENERATE(as<std::string>{}, "1.0.2-chakra.0.0.4", "1.0.3-chakra.0.0.4",
                                       "1.1.0-chakra.0.0.4", "1.1.1-chakra.0.0.4");
-  const Ranks ranks = read(R"json({"schema": ")json" + schema + R"json(", "pid": 7, "nodes": [
+  const Ranks ranks =
+      read_operators(R"json({"schema": ")json" + schema + R"json(", "pid": 7, "nodes": [
     {"id": 5, "name": "aten::empty", "ctrl_deps": 4,
      "inputs": {"values": [[0], 6], "shapes": [[[]], []], "types": ["GenericList[Int]", "Int"],
                 "strides": [[], []]},
@@ -141,7 +142,7 @@ TEST_CASE("collectives of schema 1.1 state their size, earlier ones show it in t
                {"name": "pg_name", "type": "string", "value": "0"},
                {"name": "pg_size", "type": "uint64", "value": 4})json";
   const bool stated = GENERATE(false, true);
-  const Ranks ranks = read(begin + (stated ? size : "") + "]}]}");
+  const Ranks ranks = read_operators(begin + (stated ? size : "") + "]}]}");
   REQUIRE(ranks[0].host_ops.size() == 1);
   REQUIRE(ranks[0].host_ops[0].collective);
   const Collective& collective = ranks[0].collectives[ranks[0].host_ops[0].collective->index()];
@@ -153,7 +154,7 @@ TEST_CASE("collectives of schema 1.1 state their size, earlier ones show it in t
 }
 
 TEST_CASE("operators without a name or a thread are dropped and counted") {
-  const Ranks ranks = read(R"json({"schema": "1.0.1", "nodes": [
+  const Ranks ranks = read_operators(R"json({"schema": "1.0.1", "nodes": [
     {"name": "a", "tid": 1, "rf_id": 1}, {"tid": 1, "rf_id": 2}, {"name": "c", "rf_id": 3},
     {"name": "d", "tid": 1, "rf_id": "what", "seq_id": 1e30}]})json");
   REQUIRE(ranks[0].host_ops.size() == 2);
@@ -166,29 +167,30 @@ TEST_CASE("operators without a name or a thread are dropped and counted") {
 TEST_CASE("a truncated execution trace gives its whole operators") {
   const std::string json = R"json({"schema": "1.0.1", "pid": 3, "nodes": [{"name": "a", "tid": 1},
 {"name": "b", "tid": 1}, {"name": "c", "tid)json";
-  const Ranks ranks = read(json);
+  const Ranks ranks = read_operators(json);
   CHECK(ranks[0].host_ops.size() == 2);
   CHECK(ranks.count(ProblemKind::kTruncated) == 1);
 }
 
 TEST_CASE("what is no execution trace of a known schema is refused in one line") {
   CHECK(
-      error_of(R"json({"schema": "2.0.0-chakra.1.0", "nodes": [{"name": "a", "tid": 1}]})json") ==
+      operators_error(
+          R"json({"schema": "2.0.0-chakra.1.0", "nodes": [{"name": "a", "tid": 1}]})json") ==
       "et.json: is an execution trace of schema '2.0.0-chakra.1.0'; a schema from 1.0.1 to 1.1.1");
-  CHECK(error_of(R"json({"nodes": [{"name": "a", "tid": 1}], "schema": "10.0"})json") ==
+  CHECK(operators_error(R"json({"nodes": [{"name": "a", "tid": 1}], "schema": "10.0"})json") ==
         "et.json: is an execution trace of schema '10.0'; a schema from 1.0.1 to 1.1.1");
-  CHECK(error_of(R"json({"schema": "3\n\"", "nodes": [{"name": "a", "tid": 1}]})json") ==
+  CHECK(operators_error(R"json({"schema": "3\n\"", "nodes": [{"name": "a", "tid": 1}]})json") ==
         "et.json: is an execution trace of schema '3'; a schema from 1.0.1 to 1.1.1");
-  CHECK(error_of(R"json({"nodes": [{"name": "a", "tid": 1}]})json") ==
+  CHECK(operators_error(R"json({"nodes": [{"name": "a", "tid": 1}]})json") ==
         "et.json: does not say its schema; a PyTorch execution trace with a 'schema' member");
-  CHECK(error_of(R"json({"schema": "1.0.1", "nodes": []})json") ==
+  CHECK(operators_error(R"json({"schema": "1.0.1", "nodes": []})json") ==
         "et.json: holds no operators; a PyTorch execution trace with a 'nodes' array");
-  CHECK(error_of(R"json({"schema": "1.0.1", "nodes": [{"name")json") ==
+  CHECK(operators_error(R"json({"schema": "1.0.1", "nodes": [{"name")json") ==
         "et.json: ends before the first operator; a PyTorch execution trace with a 'nodes' array");
-  CHECK(error_of("nodes") == "et.json: is not JSON; an object or an array");
+  CHECK(operators_error("nodes") == "et.json: is not JSON; an object or an array");
 }
 
-TEST_CASE("recorded execution traces of every schema read whole") {
+TEST_CASE("recorded execution traces of every schema read_operators whole") {
   struct Recorded {
     const char* file;
     std::size_t operators;

@@ -1,3 +1,5 @@
+#include "profiler/launch/launch.h"
+
 #include <csignal>
 #include <cstdlib>
 #include <fstream>
@@ -6,7 +8,6 @@
 #include <catch2/catch.hpp>
 #include <unistd.h>
 
-#include "profiler/launch/launch.h"
 #include "tests/support/capture_run.h"
 #include "tests/support/data.h"
 

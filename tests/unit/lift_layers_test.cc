@@ -12,7 +12,7 @@ using test::StepBuilder;
 using trace::HostKind;
 using trace::Trace;
 
-Workload lifted(const Trace& trace) {
+Workload lifted_workload(const Trace& trace) {
   Result<Lifted> result = lift(trace, {});
   INFO((result ? "" : to_string(result.error())));
   REQUIRE(result);
@@ -50,7 +50,7 @@ TEST_CASE("tensor parallelism divides a block as Megatron does") {
   b.begin_step();
   for (int i = 0; i < 2; ++i) b.module("Block_" + std::to_string(i), [&] { block(b); });
   b.end_step();
-  const Workload w = lifted(trace);
+  const Workload w = lifted_workload(trace);
   REQUIRE(names(w) == std::vector<std::string>{"Block_0", "Block_1"});
   REQUIRE(w.divided_by_tensor.size() == 1);
   CHECK(w.divided_by_tensor[0].name == "heads");
@@ -121,7 +121,7 @@ TEST_CASE("a linear without a partner is whole, and so are convolutions") {
   b.op("aten::relu", "[[2, 16, 6, 6]]", 1);
   b.op("aten::linear", "[[2, 576], [10, 576], [10]]", 3);
   b.end_step();
-  const Workload w = lifted(trace);
+  const Workload w = lifted_workload(trace);
   CHECK(names(w) == std::vector<std::string>{"conv2d 1", "linear 1"});
   const Op& convolution = w.layers[0].forward[0];
   CHECK(convolution.kind == OpKind::kConvolution);
@@ -152,7 +152,7 @@ TEST_CASE("modules: blocks that stand several times are layers, lone compound on
     });
   });
   b.end_step();
-  const Workload w = lifted(trace);
+  const Workload w = lifted_workload(trace);
   CHECK(names(w) == std::vector<std::string>{"Linear_0", "Block_0", "Block_1", "Block_2"});
   CHECK(w.layers[0].forward.size() == 2);  // with its activation
   CHECK(w.layers[3].forward.size() == 3);  // with what follows it
@@ -168,7 +168,7 @@ TEST_CASE("ranges of the program are layers where there are no modules") {
       b.wait(8);
     });
   b.end_step();
-  CHECK(names(lifted(trace)) == std::vector<std::string>{"embed", "mix 1", "mix 2"});
+  CHECK(names(lifted_workload(trace)) == std::vector<std::string>{"embed", "mix 1", "mix 2"});
 }
 
 TEST_CASE("operands: shapes and types as profilers write them") {
@@ -219,9 +219,9 @@ TEST_CASE("modules that are named by their paths are layers as those named by th
   });
   module("lm_head", [&] { b.op("aten::linear", kSquare, 3); });
   b.end_step();
-  CHECK(names(lifted(trace)) == std::vector<std::string>{"model.embed", "model.layers.0",
-                                                         "model.layers.1", "model.layers.2",
-                                                         "model.layers.3", "lm_head"});
+  CHECK(names(lifted_workload(trace)) ==
+        std::vector<std::string>{"model.embed", "model.layers.0", "model.layers.1",
+                                 "model.layers.2", "model.layers.3", "lm_head"});
 }
 
 TEST_CASE("a sequence that numbers its parts is no layer itself") {
@@ -243,7 +243,7 @@ TEST_CASE("a sequence that numbers its parts is no layer itself") {
       }
     });
   b.end_step();
-  CHECK(names(lifted(trace)) ==
+  CHECK(names(lifted_workload(trace)) ==
         std::vector<std::string>{"conv1", "layer1.0", "layer1.1", "layer2.0", "layer2.1"});
 }
 
@@ -257,7 +257,7 @@ TEST_CASE("where shapes came without types, the kernels tell them") {
       b.op("aten::mm", "[[16, 32], [32, 64]]", 5, StepBuilder::kMain, kernel);
     b.end_step();
     for (trace::Inputs& inputs : trace.ranks[0].inputs) inputs.types = trace.names.intern("");
-    const Workload w = lifted(trace);
+    const Workload w = lifted_workload(trace);
     REQUIRE(w.layers.size() == 3);
     CHECK(w.layers[0].forward[0].kind == OpKind::kGemm);
     CHECK(w.layers[0].forward[0].k == 32);

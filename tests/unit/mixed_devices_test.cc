@@ -9,6 +9,7 @@
 #include "sim/cluster/catalog.h"
 #include "sim/cluster/read_cluster.h"
 #include "strategies/lay_out.h"
+#include "tests/support/a100_nodes.h"
 #include "tests/support/layouts.h"
 #include "tests/support/tiny_models.h"
 
@@ -53,14 +54,6 @@ Spec spec_of(const strategies::Plan& plan, double microbatches = 8, double micro
           .conditions_on = {{kV100, bare(kV100)}}};
 }
 
-Step predicted(const Spec& spec, const cluster::Cluster& cluster,
-               Fidelity fidelity = Fidelity::kClosed) {
-  Result<Step> step = predict(spec, cluster, {.fidelity = fidelity});
-  INFO((step ? "" : to_string(step.error())));
-  REQUIRE(step);
-  return std::move(*step);
-}
-
 std::string error_of(const Spec& spec, const cluster::Cluster& cluster) {
   const Result<Step> step = predict(spec, cluster, {});
   REQUIRE_FALSE(step);
@@ -98,7 +91,7 @@ TEST_CASE("each stage of A100 and V100 is priced on its own, and an uneven split
   for (const std::uint32_t layers : {13U, 16U, 18U, 20U, 22U, 24U}) {
     INFO("layers " << layers);
     const Spec spec = spec_of({.stages = {{.layers = layers}, {}}});
-    const Step step = predicted(spec, cluster);
+    const Step step = test::predicted(spec, cluster);
     const auto devices = Devices::of(step.layout, cluster, spec);
     REQUIRE(devices);
     REQUIRE(devices->kinds().size() == 2);
@@ -128,25 +121,25 @@ TEST_CASE("each stage of A100 and V100 is priced on its own, and an uneven split
 
 TEST_CASE("a mixed pipeline lies between those of one kind") {
   const Spec spec = spec_of({.pipeline = 2});
-  const Seconds a = predicted(spec, cluster_of({kA100, kA100})).time.value,
-                av = predicted(spec, cluster_of({kA100, kV100})).time.value,
-                va = predicted(spec, cluster_of({kV100, kA100})).time.value,
-                v = predicted(spec, cluster_of({kV100, kV100})).time.value;
+  const Seconds a = test::predicted(spec, cluster_of({kA100, kA100})).time.value,
+                av = test::predicted(spec, cluster_of({kA100, kV100})).time.value,
+                va = test::predicted(spec, cluster_of({kV100, kA100})).time.value,
+                v = test::predicted(spec, cluster_of({kV100, kV100})).time.value;
   CHECK(a < av);
   CHECK(a < va);
   CHECK(av < v);
   CHECK(va < v);
   for (const Fidelity fidelity : {Fidelity::kClosed, Fidelity::kMessage})
-    CHECK(predicted(spec, cluster_of({kA100, kV100}), fidelity).time.value.s() ==
+    CHECK(test::predicted(spec, cluster_of({kA100, kV100}), fidelity).time.value.s() ==
           Approx(av.s()).epsilon(1e-3));
 }
 
 TEST_CASE("replicas on faster devices wait, and the waiting shows") {
   const Spec spec = spec_of({.data = 4});
-  const Step fast = predicted(spec, cluster_of({kA100, kA100}, 2)),
-             slow = predicted(spec, cluster_of({kV100, kV100}, 2));
+  const Step fast = test::predicted(spec, cluster_of({kA100, kA100}, 2)),
+             slow = test::predicted(spec, cluster_of({kV100, kV100}, 2));
   for (const Fidelity fidelity : {Fidelity::kClosed, Fidelity::kMessage}) {
-    const Step mixed = predicted(spec, cluster_of({kA100, kV100}, 2), fidelity);
+    const Step mixed = test::predicted(spec, cluster_of({kA100, kV100}, 2), fidelity);
     const Breakdown& b = mixed.breakdown;
     CHECK(mixed.time.value.s() == Approx(slow.time.value.s()).epsilon(0.01));
     CHECK(b.compute.s() == Approx((fast.breakdown.compute.s() + slow.breakdown.compute.s()) / 2));
@@ -164,17 +157,17 @@ TEST_CASE("replicas on faster devices wait, and the waiting shows") {
 
 TEST_CASE("a tensor-parallel group waits for its slower members") {
   const Spec spec = spec_of({.tensor = 2});
-  const Step slow = predicted(spec, cluster_of({kV100, kV100})),
-             mixed = predicted(spec, cluster_of({kA100, kV100}));
+  const Step slow = test::predicted(spec, cluster_of({kV100, kV100})),
+             mixed = test::predicted(spec, cluster_of({kA100, kV100}));
   CHECK(mixed.time.value.s() == Approx(slow.time.value.s()).epsilon(0.01));
   CHECK(mixed.breakdown.bubble > mixed.time.value * 0.1);
 }
 
 TEST_CASE("the peak is that of all devices together, and each computes for itself") {
   const Spec spec = spec_of({.pipeline = 2});
-  const Step a = predicted(spec, cluster_of({kA100, kA100})),
-             v = predicted(spec, cluster_of({kV100, kV100})),
-             mixed = predicted(spec, cluster_of({kA100, kV100}));
+  const Step a = test::predicted(spec, cluster_of({kA100, kA100})),
+             v = test::predicted(spec, cluster_of({kV100, kV100})),
+             mixed = test::predicted(spec, cluster_of({kA100, kV100}));
   CHECK(mixed.peak.si() == Approx((a.peak.si() + v.peak.si()) / 2));
   CHECK(mixed.model_flops.flop() == Approx(a.model_flops.flop()));
   REQUIRE(mixed.devices.size() == 2);
@@ -188,8 +181,8 @@ TEST_CASE("the peak is that of all devices together, and each computes for itsel
 
 TEST_CASE("each stage has to fit its own device") {
   const Spec spec = spec_of({.stages = {{.layers = 6}, {}}}, 8, 64);
-  const Step large = predicted(spec, cluster_of({kV100, kA100})),
-             small = predicted(spec, cluster_of({kA100, kV100}));
+  const Step large = test::predicted(spec, cluster_of({kV100, kA100})),
+             small = test::predicted(spec, cluster_of({kA100, kV100}));
   REQUIRE(small.memory.size() == 2);
   CHECK(small.memory[0].device.name == kA100);
   CHECK(small.memory[1].device.name == kV100);
@@ -199,7 +192,7 @@ TEST_CASE("each stage has to fit its own device") {
   REQUIRE(small.warnings.size() == 1);
   CHECK(small.warnings[0].what.find(" on v100_sxm2_32: does not fit") != std::string::npos);
   // Of replicas of one stage the one on the smaller device counts.
-  const Step replicas = predicted(spec_of({.data = 2}), cluster_of({kA100, kV100}));
+  const Step replicas = test::predicted(spec_of({.data = 2}), cluster_of({kA100, kV100}));
   CHECK(replicas.memory[0].device.name == kV100);
 }
 
@@ -209,7 +202,8 @@ TEST_CASE("servers of parameters may stand on hosts, stages may not") {
   plan.parameter_server.servers = 1;
   const cluster::Cluster hosts = cluster_of({kA100, kA100, "cpu"}),
                          gpus = cluster_of({kA100, kA100, kA100});
-  const Step on_host = predicted(spec_of(plan), hosts), on_gpu = predicted(spec_of(plan), gpus);
+  const Step on_host = test::predicted(spec_of(plan), hosts),
+             on_gpu = test::predicted(spec_of(plan), gpus);
   CHECK(on_host.time.value > on_gpu.time.value);
   CHECK(on_host.devices.back().name == "cpu");
   CHECK(on_host.peak.si() == Approx(on_gpu.peak.si() * 2 / 3));
@@ -231,7 +225,7 @@ TEST_CASE("what was measured on one device is carried over to another by its ext
         "of device, or a model whose operations are known by their extents");
   spec.measured_on = kA100;
   const cluster::Cluster cluster = cluster_of({kA100, kV100});
-  const Step step = predicted(spec, cluster);
+  const Step step = test::predicted(spec, cluster);
   const auto devices = Devices::of(step.layout, cluster, spec);
   REQUIRE(devices);
   const auto a100 = compute::OpCost::on(kA100, {}), v100 = compute::OpCost::on(kV100, {});

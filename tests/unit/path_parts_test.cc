@@ -9,6 +9,7 @@
 #include "sim/base/yaml.h"
 #include "sim/cluster/catalog.h"
 #include "sim/cluster/read_cluster.h"
+#include "tests/support/a100_nodes.h"
 
 namespace rehearse::step {
 namespace {
@@ -48,41 +49,15 @@ TEST_CASE("a stretch is divided to the picosecond, whatever the weights") {
   CHECK(parts[1].time == Picoseconds(7));
 }
 
-cluster::Cluster cluster_of(int nodes) {
-  const Result<YamlFile> file = YamlFile::parse(
-      fmt::format("cluster: {{device: a100_sxm4_80, devices_per_node: 8, nodes: {}, intra_node: "
-                  "nvswitch, inter_node: {{links: 8, rate: 200 Gbit/s, latency: 5 us}}}}",
-                  nodes),
-      "cluster.yaml");
-  REQUIRE(file);
-  std::optional<cluster::Cluster> cluster = cluster::read_cluster(file->root());
-  REQUIRE(cluster);
-  return std::move(*cluster);
-}
-
-Spec spec_of(std::string_view model, const strategies::Training& training,
-             const strategies::Plan& plan) {
-  Result<workload::Workload> workload = workload::find_model(
-      model, {.dtype = training.dtype, .attention = workload::Attention::kFlash});
-  REQUIRE(workload);
-  return {.workload = std::move(*workload),
-          .training = training,
-          .plan = plan,
-          .conditions =
-              conditions_for(**cluster::find_gpu("a100_sxm4_80"), workload::Elementwise::kEager)};
-}
-
 struct Predicted {
   Step step;
   PathParts path;
 };
-Predicted predicted(const Spec& spec, const cluster::Cluster& cluster, Fidelity fidelity) {
-  Result<Step> step = predict(spec, cluster, {.fidelity = fidelity});
-  INFO((step ? "" : to_string(step.error())));
-  REQUIRE(step);
-  Result<PathParts> path = path_parts(spec, cluster, *step);
+Predicted predicted_path(const Spec& spec, const cluster::Cluster& cluster, Fidelity fidelity) {
+  Step step = test::predicted(spec, cluster, fidelity);
+  Result<PathParts> path = path_parts(spec, cluster, step);
   REQUIRE(path);
-  return {std::move(*step), std::move(*path)};
+  return {std::move(step), std::move(*path)};
 }
 
 Seconds of_kind(const PathParts& path, PartKind kind) {
@@ -98,21 +73,22 @@ bool has(const PathParts& path, std::string_view part) {
 }
 
 TEST_CASE("parts of the path are the step exactly, and what each rests on is all of it") {
-  const cluster::Cluster cluster = cluster_of(2);
+  const cluster::Cluster cluster = test::a100_nodes(2);
   const strategies::Training gpt{.global_batch = 64, .microbatch = 2};
   strategies::Training full = gpt;
   full.recompute = strategies::Recompute::kFull;
   const std::vector<Spec> specs = {
-      spec_of("gpt2_medium", gpt, {.data = 8}),
-      spec_of("gpt2_medium", full, {.data = 2, .tensor = 2, .pipeline = 4}),
-      spec_of("gpt2_medium", gpt, {.data = 16, .zero = 3}),
-      spec_of("gpt2_medium", gpt, {.pipeline = 4, .schedule = strategies::Schedule::kZeroBubble}),
-      spec_of("gpt2_medium", {.global_batch = 8, .microbatch = 1},
-              {.offload = strategies::Offload::kOptimizer}),
-      spec_of("resnet50", {.global_batch = 512, .microbatch = 64}, {.data = 8})};
+      test::zoo_spec("gpt2_medium", gpt, {.data = 8}),
+      test::zoo_spec("gpt2_medium", full, {.data = 2, .tensor = 2, .pipeline = 4}),
+      test::zoo_spec("gpt2_medium", gpt, {.data = 16, .zero = 3}),
+      test::zoo_spec("gpt2_medium", gpt,
+                     {.pipeline = 4, .schedule = strategies::Schedule::kZeroBubble}),
+      test::zoo_spec("gpt2_medium", {.global_batch = 8, .microbatch = 1},
+                     {.offload = strategies::Offload::kOptimizer}),
+      test::zoo_spec("resnet50", {.global_batch = 512, .microbatch = 64}, {.data = 8})};
   for (const Spec& spec : specs)
     for (const Fidelity fidelity : {Fidelity::kClosed, Fidelity::kMessage}) {
-      const auto [step, path] = predicted(spec, cluster, fidelity);
+      const auto [step, path] = predicted_path(spec, cluster, fidelity);
       INFO(spec.workload.name << ", fidelity " << static_cast<int>(fidelity));
       CHECK(path.total() == step.timeline.makespan());
       CHECK(path.total() == Picoseconds::from(step.time.value));
@@ -143,9 +119,10 @@ TEST_CASE("parts of the path are the step exactly, and what each rests on is all
 }
 
 TEST_CASE("one device: its path is what it computes, by kinds of ops") {
-  const cluster::Cluster cluster = cluster_of(1);
-  const auto [step, path] = predicted(
-      spec_of("gpt2_medium", {.global_batch = 8, .microbatch = 8}, {}), cluster, Fidelity::kClosed);
+  const cluster::Cluster cluster = test::a100_nodes(1);
+  const auto [step, path] =
+      predicted_path(test::zoo_spec("gpt2_medium", {.global_batch = 8, .microbatch = 8}, {}),
+                     cluster, Fidelity::kClosed);
   CHECK(of_kind(path, PartKind::kCompute).s() == Approx(step.breakdown.compute.s()).epsilon(1e-6));
   CHECK(of_kind(path, PartKind::kOptimizer).s() ==
         Approx(step.breakdown.optimizer.s()).epsilon(1e-6));
@@ -160,11 +137,11 @@ TEST_CASE("one device: its path is what it computes, by kinds of ops") {
 }
 
 TEST_CASE("the bubble is what the rank on which the path ends waits for others, but for sends") {
-  const cluster::Cluster cluster = cluster_of(1);
+  const cluster::Cluster cluster = test::a100_nodes(1);
   const auto bubble = [&](double batch) {
-    const auto [step, path] =
-        predicted(spec_of("gpt2_medium", {.global_batch = batch, .microbatch = 1}, {.pipeline = 4}),
-                  cluster, Fidelity::kClosed);
+    const auto [step, path] = predicted_path(
+        test::zoo_spec("gpt2_medium", {.global_batch = batch, .microbatch = 1}, {.pipeline = 4}),
+        cluster, Fidelity::kClosed);
     CHECK(path.ranks == 4);
     const std::vector<job::Usage> usage = job::usage(step.job, step.lowered, step.timeline);
     const auto home =
@@ -183,16 +160,17 @@ TEST_CASE("the bubble is what the rank on which the path ends waits for others, 
 }
 
 TEST_CASE("collectives on the path stand by what they are for") {
-  const cluster::Cluster cluster = cluster_of(1);
-  const auto [step, path] =
-      predicted(spec_of("gpt2_medium", {.global_batch = 64, .microbatch = 2}, {.tensor = 8}),
-                cluster, Fidelity::kClosed);
+  const cluster::Cluster cluster = test::a100_nodes(1);
+  const auto [step, path] = predicted_path(
+      test::zoo_spec("gpt2_medium", {.global_batch = 64, .microbatch = 2}, {.tensor = 8}), cluster,
+      Fidelity::kClosed);
   CHECK(has(path, "tensor-parallel all_reduce"));
 }
 
 TEST_CASE("waiting for samples is a part of its own") {
-  const cluster::Cluster cluster = cluster_of(1);
-  const Spec spec = spec_of("resnet50", {.global_batch = 512, .microbatch = 64}, {.data = 8});
+  const cluster::Cluster cluster = test::a100_nodes(1);
+  const Spec spec =
+      test::zoo_spec("resnet50", {.global_batch = 512, .microbatch = 64}, {.data = 8});
   Result<Step> step = predict(spec, cluster, {.fidelity = Fidelity::kClosed});
   REQUIRE(step);
   step->breakdown.input = Seconds::ms(50);

@@ -7,43 +7,10 @@
 #include "sim/base/yaml.h"
 #include "sim/cluster/catalog.h"
 #include "sim/cluster/read_cluster.h"
+#include "tests/support/a100_nodes.h"
 
 namespace rehearse::step {
 namespace {
-
-cluster::Cluster cluster_of(int nodes) {
-  const Result<YamlFile> file = YamlFile::parse(
-      fmt::format("cluster: {{device: a100_sxm4_80, devices_per_node: 8, nodes: {}, intra_node: "
-                  "nvswitch, inter_node: {{links: 8, rate: 200 Gbit/s, latency: 5 us}}}}",
-                  nodes),
-      "cluster.yaml");
-  REQUIRE(file);
-  std::optional<cluster::Cluster> cluster = cluster::read_cluster(file->root());
-  const Status ok = file->status();
-  INFO((ok ? "" : to_string(ok.error())));
-  REQUIRE(cluster);
-  return std::move(*cluster);
-}
-
-Conditions usual() {
-  return conditions_for(**cluster::find_gpu("a100_sxm4_80"), workload::Elementwise::kEager);
-}
-
-Spec spec_of(std::string_view model, const strategies::Training& training,
-             const strategies::Plan& plan) {
-  Result<workload::Workload> workload = workload::find_model(
-      model, {.dtype = training.dtype, .attention = workload::Attention::kFlash});
-  REQUIRE(workload);
-  return {
-      .workload = std::move(*workload), .training = training, .plan = plan, .conditions = usual()};
-}
-
-Step predicted(const Spec& spec, const cluster::Cluster& cluster, Fidelity fidelity) {
-  Result<Step> step = predict(spec, cluster, {.fidelity = fidelity});
-  INFO((step ? "" : to_string(step.error())));
-  REQUIRE(step);
-  return std::move(*step);
-}
 
 Seconds sum(const Breakdown& b) {
   return b.compute + b.recompute + b.optimizer + b.exposed_communication + b.bubble + b.launch +
@@ -54,21 +21,22 @@ std::vector<Spec> jobs() {
   const strategies::Training gpt{.global_batch = 64, .microbatch = 2};
   strategies::Training full = gpt;
   full.recompute = strategies::Recompute::kFull;
-  return {spec_of("gpt2_medium", gpt, {}), spec_of("gpt2_medium", gpt, {.data = 8}),
-          spec_of("gpt2_medium", full, {.data = 2, .tensor = 2, .pipeline = 4}),
-          spec_of("gpt2_medium", gpt, {.data = 16, .zero = 3}),
-          spec_of("resnet50", {.global_batch = 512, .microbatch = 64}, {.data = 8})};
+  return {test::zoo_spec("gpt2_medium", gpt, {}), test::zoo_spec("gpt2_medium", gpt, {.data = 8}),
+          test::zoo_spec("gpt2_medium", full, {.data = 2, .tensor = 2, .pipeline = 4}),
+          test::zoo_spec("gpt2_medium", gpt, {.data = 16, .zero = 3}),
+          test::zoo_spec("resnet50", {.global_batch = 512, .microbatch = 64}, {.data = 8})};
 }
 
 TEST_CASE("copies between device and host take time that nothing else hides") {
-  const cluster::Cluster cluster = cluster_of(1);
+  const cluster::Cluster cluster = test::a100_nodes(1);
   const strategies::Training training{.global_batch = 8, .microbatch = 1};
-  const Step plain = predicted(spec_of("gpt2_medium", training, {}), cluster, Fidelity::kClosed);
+  const Step plain =
+      test::predicted(test::zoo_spec("gpt2_medium", training, {}), cluster, Fidelity::kClosed);
   for (const strategies::Offload offload :
        {strategies::Offload::kOptimizer, strategies::Offload::kWeights,
         strategies::Offload::kActivations}) {
-    const Step step = predicted(spec_of("gpt2_medium", training, {.offload = offload}), cluster,
-                                Fidelity::kClosed);
+    const Step step = test::predicted(test::zoo_spec("gpt2_medium", training, {.offload = offload}),
+                                      cluster, Fidelity::kClosed);
     INFO("offload " << strategies::kOffloadNames[static_cast<std::size_t>(offload)]);
     CHECK(step.time.value > plain.time.value);
     CHECK(memory::fullest(step.memory).peak.value < memory::fullest(plain.memory).peak.value);
@@ -79,10 +47,11 @@ TEST_CASE("copies between device and host take time that nothing else hides") {
 }
 
 TEST_CASE("links that nothing was measured on widen the interval of a run by messages") {
-  const cluster::Cluster cluster = cluster_of(1);
-  const Spec spec = spec_of("gpt2_medium", {.global_batch = 64, .microbatch = 1}, {.tensor = 8});
-  const Step closed = predicted(spec, cluster, Fidelity::kClosed);
-  const Step message = predicted(spec, cluster, Fidelity::kMessage);
+  const cluster::Cluster cluster = test::a100_nodes(1);
+  const Spec spec =
+      test::zoo_spec("gpt2_medium", {.global_batch = 64, .microbatch = 1}, {.tensor = 8});
+  const Step closed = test::predicted(spec, cluster, Fidelity::kClosed);
+  const Step message = test::predicted(spec, cluster, Fidelity::kMessage);
   REQUIRE(closed.breakdown.exposed_communication > closed.time.value * 0.1);
   const auto width = [](const Estimate<Seconds>& time) {
     return (time.high - time.low) / time.value;
@@ -124,12 +93,12 @@ TEST_CASE("what a step has once is known where it was given") {
 }
 
 TEST_CASE("parts add up to the step, at either fidelity, and stay within it") {
-  const cluster::Cluster cluster = cluster_of(2);
+  const cluster::Cluster cluster = test::a100_nodes(2);
   for (const Spec& spec : jobs())
     for (const Fidelity fidelity : {Fidelity::kClosed, Fidelity::kMessage}) {
       INFO(spec.workload.name << " on " << spec.plan.data * spec.plan.tensor * spec.plan.pipeline
                               << ", fidelity " << static_cast<int>(fidelity));
-      const Step step = predicted(spec, cluster, fidelity);
+      const Step step = test::predicted(spec, cluster, fidelity);
       const Breakdown& b = step.breakdown;
       CHECK(sum(b).s() == Approx(step.time.value.s()).epsilon(1e-6));
       for (const Seconds part : {b.compute, b.recompute, b.optimizer, b.exposed_communication,
@@ -152,10 +121,10 @@ TEST_CASE("parts add up to the step, at either fidelity, and stay within it") {
 }
 
 TEST_CASE("no step without one thing is slower than the step") {
-  const cluster::Cluster cluster = cluster_of(2);
+  const cluster::Cluster cluster = test::a100_nodes(2);
   std::size_t found = 0;
   for (const Spec& spec : jobs()) {
-    const Step step = predicted(spec, cluster, Fidelity::kClosed);
+    const Step step = test::predicted(spec, cluster, Fidelity::kClosed);
     Seconds last = Seconds::s(0);
     for (const Counterfactual& c : step.counterfactuals) {
       INFO(spec.workload.name << ": " << c.change);
@@ -170,11 +139,11 @@ TEST_CASE("no step without one thing is slower than the step") {
 }
 
 TEST_CASE("the scale stretches compute, and nothing else") {
-  const cluster::Cluster cluster = cluster_of(1);
+  const cluster::Cluster cluster = test::a100_nodes(1);
   Spec spec = jobs()[1];
-  const Step one = predicted(spec, cluster, Fidelity::kClosed);
+  const Step one = test::predicted(spec, cluster, Fidelity::kClosed);
   spec.conditions.scale = 2;
-  const Step two = predicted(spec, cluster, Fidelity::kClosed);
+  const Step two = test::predicted(spec, cluster, Fidelity::kClosed);
   CHECK(two.breakdown.compute.s() == Approx(2 * one.breakdown.compute.s()));
   CHECK(two.breakdown.optimizer.s() == Approx(2 * one.breakdown.optimizer.s()));
   CHECK(two.breakdown.fixed == one.breakdown.fixed);
@@ -184,7 +153,7 @@ TEST_CASE("the scale stretches compute, and nothing else") {
 
 TEST_CASE(
     "the interval of a convolution is not narrower than the law's, that of a product the job's") {
-  const Conditions conditions = usual();
+  const Conditions conditions = test::a100_conditions();
   const compute::OpCost cost = *compute::OpCost::on("a100_sxm4_80", conditions.sustained);
   const OpPrice price(cost, conditions);
   workload::Op op{.name = "op", .kind = workload::OpKind::kGemm};
@@ -201,20 +170,20 @@ TEST_CASE(
 }
 
 TEST_CASE("what a recording idles with its kernels is launch, not compute") {
-  const cluster::Cluster cluster = cluster_of(1);
+  const cluster::Cluster cluster = test::a100_nodes(1);
   Spec spec = jobs()[0];
   spec.conditions.host_per_kernel = Seconds::s(0);
-  const Step busy = predicted(spec, cluster, Fidelity::kClosed);
+  const Step busy = test::predicted(spec, cluster, Fidelity::kClosed);
   CHECK(busy.breakdown.launch == Seconds::s(0));
   spec.conditions.idle_per_kernel = Seconds::us(10);
-  const Step idle = predicted(spec, cluster, Fidelity::kClosed);
+  const Step idle = test::predicted(spec, cluster, Fidelity::kClosed);
   CHECK(idle.breakdown.compute == busy.breakdown.compute);
   CHECK(idle.breakdown.launch > Seconds::s(0));
   CHECK((idle.time.value - busy.time.value).s() == Approx(idle.breakdown.launch.s()).epsilon(1e-6));
 }
 
 TEST_CASE("conditions are read over those of the device, what is out of range is said") {
-  Conditions conditions = usual();
+  Conditions conditions = test::a100_conditions();
   const double gemm = *conditions.sustained.gemm;
   const Result<YamlFile> file =
       YamlFile::parse("scale: 1.2\nfixed: 3 ms\nhost_per_kernel: 4 us\nfastest: 0.96\n", "c.yaml");
@@ -239,7 +208,7 @@ TEST_CASE("conditions are read over those of the device, what is out of range is
 }
 
 TEST_CASE("plans that the cluster cannot hold are refused") {
-  const Result<Step> step = predict(jobs()[3], cluster_of(1), {});
+  const Result<Step> step = predict(jobs()[3], test::a100_nodes(1), {});
   REQUIRE_FALSE(step);
   CHECK(to_string(step.error()) ==
         "the plan takes 16 ranks, and the cluster has 8 devices; data × tensor × pipeline × "

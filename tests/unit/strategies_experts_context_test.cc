@@ -11,6 +11,7 @@ namespace {
 
 using test::collective_bytes;
 using test::error_of;
+using test::kTinyActivation;
 using test::laid_out;
 using test::tiny_gpt;
 using workload::Axis;
@@ -20,7 +21,7 @@ using workload::Layer;
 using workload::Layout;
 using workload::Op;
 
-const Layer& block_of(const Layout& layout) { return layout.stages[0].chunks[0].layers[1]; }
+const Layer& first_block_of(const Layout& layout) { return layout.stages[0].chunks[0].layers[1]; }
 
 const Op& op_named(const std::vector<Op>& ops, std::string_view name) {
   for (const Op& op : ops)
@@ -29,19 +30,17 @@ const Op& op_named(const std::vector<Op>& ops, std::string_view name) {
   return ops[0];
 }
 
-constexpr double kActivation = 32 * 64 * 2;
-
 // 8 experts of 2 · 4 · 64² parameters, two for each token: an expert gets 32 · 2 / 8 = 8 tokens.
 TEST_CASE("experts on other ranks get the tokens of all") {
   const workload::Workload w = tiny_gpt({.experts = 8});
   const Training training{.global_batch = 8};
   const Layout layout = laid_out(w, training, {.data = 4, .expert = 4});
-  const Op& up = op_named(block_of(layout).forward, "up");
+  const Op& up = op_named(first_block_of(layout).forward, "up");
   CHECK(up.batch == 2);
   CHECK(up.m == 4 * 8);
   // Every token goes to two experts and comes back, in forward and in backward.
   CHECK(collective_bytes(layout, Axis::kExpert, CollectiveKind::kAllToAll) ==
-        2 * 8 * 4 * 2 * kActivation);
+        2 * 8 * 4 * 2 * kTinyActivation);
   CHECK(test::flops_over_ranks(layout) == 8 * w.model_flops());
   CHECK(test::parameters_over_ranks(layout) == w.parameters());
   // Experts stand on one rank each: nobody to sum their gradients with.
@@ -62,7 +61,7 @@ TEST_CASE("the all-to-all stands before the first and behind the last expert op"
   const Layout layout =
       laid_out(tiny_gpt({.experts = 8}), {.global_batch = 2}, {.data = 2, .expert = 2});
   std::vector<std::string> names;
-  for (const Op& op : block_of(layout).forward) names.emplace_back(op.name);
+  for (const Op& op : first_block_of(layout).forward) names.emplace_back(op.name);
   CHECK(names == std::vector<std::string>{"norm", "qkv", "attention", "projection", "add",
                                           "tokens to experts", "up", "gelu", "down",
                                           "tokens from experts", "add"});
@@ -72,12 +71,12 @@ TEST_CASE("a capacity is computed and sent in full, without one the busiest rank
   const workload::Workload w = tiny_gpt({.experts = 8});
   const Training training{.global_batch = 2};
   const Layout padded = laid_out(w, training, {.data = 2, .expert = 2, .capacity_factor = 1.25});
-  CHECK(op_named(block_of(padded).forward, "up").m == 1.25 * 16);
-  CHECK(op_named(block_of(padded).forward, "tokens to experts").bytes.b() ==
-        1.25 * 2 * kActivation);
+  CHECK(op_named(first_block_of(padded).forward, "up").m == 1.25 * 16);
+  CHECK(op_named(first_block_of(padded).forward, "tokens to experts").bytes.b() ==
+        1.25 * 2 * kTinyActivation);
   const Layout busiest = laid_out(w, training, {.data = 2, .expert = 2, .expert_imbalance = 1.5});
-  CHECK(op_named(block_of(busiest).forward, "down").m == 1.5 * 16);
-  CHECK(op_named(block_of(busiest).forward, "gelu").bytes ==
+  CHECK(op_named(first_block_of(busiest).forward, "down").m == 1.5 * 16);
+  CHECK(op_named(first_block_of(busiest).forward, "gelu").bytes ==
         1.5 * op_named(w.layers[1].forward, "gelu").bytes);
   CHECK(busiest.model_flops == 2 * w.model_flops());
 }
@@ -99,8 +98,8 @@ TEST_CASE("experts move to the tokens where that is cheaper") {
     CHECK(collective_bytes(cheaper, Axis::kExpert) == least);
   }
   const Layout weights = with(1, ExpertExchange::kWeights);
-  CHECK(op_named(block_of(weights).forward, "up").batch == 8);
-  CHECK(op_named(block_of(weights).forward, "gather experts").issue == Issue::kPrefetched);
+  CHECK(op_named(first_block_of(weights).forward, "up").batch == 8);
+  CHECK(op_named(first_block_of(weights).forward, "gather experts").issue == Issue::kPrefetched);
   CHECK(test::parameters_over_ranks(weights) == w.parameters());
   CHECK(test::flops_over_ranks(weights) == 2 * w.model_flops());
 }
@@ -126,7 +125,7 @@ TEST_CASE("exchanges of tokens may run beside the next op") {
     const Layout layout =
         laid_out(w, {.global_batch = 8}, {.data = 4, .expert = 4, .overlap_experts = overlap});
     std::vector<Issue> found;
-    for (const auto* phase : {&block_of(layout).forward, &block_of(layout).backward})
+    for (const auto* phase : {&first_block_of(layout).forward, &first_block_of(layout).backward})
       for (const Op& op : *phase)
         if (op.collective == CollectiveKind::kAllToAll && op.communicates())
           found.push_back(op.issue);
@@ -139,7 +138,7 @@ TEST_CASE("exchanges of tokens may run beside the next op") {
 TEST_CASE("a ring passes keys and values beside attention") {
   const workload::Workload w = tiny_gpt({});
   const Layout layout = laid_out(w, {}, {.context = 4});
-  const Layer& block = block_of(layout);
+  const Layer& block = first_block_of(layout);
   const Op& attention = op_named(block.forward, "attention");
   CHECK(attention.m == 8);
   CHECK(attention.n == 32);
@@ -147,15 +146,16 @@ TEST_CASE("a ring passes keys and values beside attention") {
   CHECK(op_named(block.forward, "qkv").m == 8);
   const Op& ring = op_named(block.forward, "keys and values around");
   CHECK(ring.issue == Issue::kBeside);
-  CHECK(ring.bytes.b() == 2 * kActivation);
+  CHECK(ring.bytes.b() == 2 * kTinyActivation);
   // In backward with their gradients.
-  CHECK(collective_bytes(layout, Axis::kContext) == 8 * (2 + 4) * kActivation);
+  CHECK(collective_bytes(layout, Axis::kContext) == 8 * (2 + 4) * kTinyActivation);
   CHECK(test::flops_over_ranks(layout) == w.model_flops());
   CHECK(block.kept_bytes() == w.layers[1].kept_bytes() / 4);
   CHECK(layout.ranks() == 4);
   // Heads of tensor parallelism have their own keys.
   const Layout both = laid_out(w, {}, {.tensor = 2, .context = 4});
-  CHECK(op_named(block_of(both).forward, "keys and values around").bytes.b() == kActivation);
+  CHECK(op_named(first_block_of(both).forward, "keys and values around").bytes.b() ==
+        kTinyActivation);
   CHECK(test::flops_over_ranks(both) == w.model_flops());
 }
 
@@ -164,16 +164,16 @@ TEST_CASE("an all-to-all turns tokens into heads and back") {
     const workload::Workload w = tiny_gpt({.flash = flash});
     const Layout layout =
         laid_out(w, {}, {.context = 4, .context_exchange = ContextExchange::kAllToAll});
-    const Layer& block = block_of(layout);
+    const Layer& block = first_block_of(layout);
     if (flash) {
       CHECK(op_named(block.forward, "attention").batch == 2);
       CHECK(op_named(block.forward, "attention").m == 32);
     }
     // Queries, keys, values there and the result back, in shares; the reverse in backward.
-    CHECK(op_named(block.forward, "tokens to heads").bytes.b() == 3 * kActivation / 4);
-    CHECK(op_named(block.forward, "heads to tokens").bytes.b() == kActivation / 4);
+    CHECK(op_named(block.forward, "tokens to heads").bytes.b() == 3 * kTinyActivation / 4);
+    CHECK(op_named(block.forward, "heads to tokens").bytes.b() == kTinyActivation / 4);
     CHECK(collective_bytes(layout, Axis::kContext, CollectiveKind::kAllToAll) ==
-          8 * 2 * 4 * kActivation / 4);
+          8 * 2 * 4 * kTinyActivation / 4);
     CHECK(test::flops_over_ranks(layout) == w.model_flops());
   }
 }
@@ -181,8 +181,8 @@ TEST_CASE("an all-to-all turns tokens into heads and back") {
 TEST_CASE("fewer heads of keys and values pass fewer bytes") {
   workload::Workload w = tiny_gpt({});
   w.divided_by_tensor.push_back({"kv_heads", 2});
-  CHECK(op_named(block_of(laid_out(w, {}, {.context = 4})).forward, "keys and values around")
-            .bytes.b() == 2 * kActivation * 2 / 8);
+  CHECK(op_named(first_block_of(laid_out(w, {}, {.context = 4})).forward, "keys and values around")
+            .bytes.b() == 2 * kTinyActivation * 2 / 8);
 }
 
 TEST_CASE("degrees of experts and tokens that do not fit are told") {

@@ -12,6 +12,7 @@ namespace {
 using test::collective_bytes;
 using test::error_of;
 using test::flops_over_ranks;
+using test::kTinyActivation;
 using test::laid_out;
 using test::tiny_gpt;
 using workload::Axis;
@@ -34,9 +35,6 @@ std::vector<std::string> names_of(const std::vector<Op>& ops) {
   for (const Op& op : ops) names.emplace_back(op.name);
   return names;
 }
-
-// 32 tokens of 64 features in 16 bits: 4096 bytes.
-constexpr double kActivation = 32 * 64 * 2;
 
 TEST_CASE("the trivial plan changes no op, no weight and no activation") {
   const workload::Workload w = tiny_gpt({});
@@ -78,11 +76,11 @@ TEST_CASE("tensor parallelism sums four activations per layer and microbatch, si
   const workload::Workload w = tiny_gpt({.layers = 8});
   const Plan plan{.tensor = 4};
   const Layout none = laid_out(w, {.global_batch = 3}, plan);
-  CHECK(collective_bytes(none, Axis::kTensor) == 3 * (8 * 4 + 2) * kActivation);
+  CHECK(collective_bytes(none, Axis::kTensor) == 3 * (8 * 4 + 2) * kTinyActivation);
   CHECK(collective_bytes(none, Axis::kTensor, CollectiveKind::kAllReduce) ==
         collective_bytes(none, Axis::kTensor));
   const Layout full = laid_out(w, {.global_batch = 3, .recompute = Recompute::kFull}, plan);
-  CHECK(collective_bytes(full, Axis::kTensor) == 3 * (8 * 6 + 2) * kActivation);
+  CHECK(collective_bytes(full, Axis::kTensor) == 3 * (8 * 6 + 2) * kTinyActivation);
   CHECK(flops_over_ranks(none) == 3 * w.model_flops());
   CHECK(test::parameters_over_ranks(none) == w.parameters());
 }
@@ -96,7 +94,7 @@ TEST_CASE("a column-parallel product keeps its inputs, a row-parallel one sums i
   CHECK(block.forward[1].n == 96);
   CHECK(block.forward[2].batch == 4);
   CHECK(block.forward[3].k == 32);
-  CHECK(block.forward[7].bytes == Bytes::b(8 * kActivation / 2));
+  CHECK(block.forward[7].bytes == Bytes::b(8 * kTinyActivation / 2));
   // In backward the sum runs beside the gradient of the weights behind it.
   std::size_t beside = 0;
   for (std::size_t i = 0; i < block.backward.size(); ++i)
@@ -117,11 +115,11 @@ TEST_CASE("gradients of one input that are added up share a sum") {
   const std::vector<Op> gate(up, up + 2);
   backward.insert(up, gate.begin(), gate.end());
   const Layout layout = laid_out(w, {}, {.tensor = 2});
-  CHECK(collective_bytes(layout, Axis::kTensor) == (8 * 4 + 2) * kActivation);
+  CHECK(collective_bytes(layout, Axis::kTensor) == (8 * 4 + 2) * kTinyActivation);
   // So do their inputs, gathered for the gradients of weights.
   const Layout tokens = laid_out(w, {}, {.tensor = 2, .sequence_parallel = true});
   CHECK(collective_bytes(tokens, Axis::kTensor, CollectiveKind::kAllGather) ==
-        (8 * (4 + 2) + 3) * kActivation);
+        (8 * (4 + 2) + 3) * kTinyActivation);
 }
 
 TEST_CASE("what works on gathered tokens keeps them all") {
@@ -188,9 +186,9 @@ TEST_CASE("sequence parallelism divides the rest too and moves as much") {
   // Two gathers and two scatters in forward, four gathers and two scatters in backward: an
   // all-reduce is one of each, and the gradients of qkv and up gather their inputs again.
   CHECK(collective_bytes(layout, Axis::kTensor, CollectiveKind::kReduceScatter) ==
-        (8 * 4 + 2) * kActivation);
+        (8 * 4 + 2) * kTinyActivation);
   CHECK(collective_bytes(layout, Axis::kTensor, CollectiveKind::kAllGather) ==
-        (8 * (4 + 2) + 3) * kActivation);
+        (8 * (4 + 2) + 3) * kTinyActivation);
   CHECK(flops_over_ranks(layout) == w.model_flops());
 }
 
@@ -214,7 +212,7 @@ TEST_CASE("full recomputation repeats forward of all blocks and keeps their inpu
   const Layout layout = laid_out(w, {.recompute = Recompute::kFull}, {});
   const Layer& block = block_of(layout);
   CHECK(names_of(block.recompute) == names_of(w.layers[1].forward));
-  CHECK(block.kept_bytes() == Bytes::b(kActivation));
+  CHECK(block.kept_bytes() == Bytes::b(kTinyActivation));
   CHECK(block.kept_bytes() + block.recomputed == w.layers[1].kept_bytes());
   Flops forward = Flops::flop(0);
   for (const Op& op : w.layers[1].forward) forward += flops_of(op) * w.layers[1].count;

@@ -1,0 +1,26 @@
+// Runs `study` on a text.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "tests/support/json_check.h"
+#include "tests/support/rehearse.h"
+
+namespace rehearse::test {
+
+/// The file is called s.yaml.
+inline Ran run_study(const std::string& text, const std::vector<std::string>& more = {}) {
+  std::vector<std::string> arguments = {"study", write_scratch("s.yaml", text).string()};
+  arguments.insert(arguments.end(), more.begin(), more.end());
+  return rehearse(arguments);
+}
+
+/// Its document, of which check_values holds.
+inline Json study_json(const std::string& text, int code = 0) {
+  Json json = document(run_study(text, {"--format", "json"}), code);
+  check_values(json, "tolerance");
+  return json;
+}
+
+}  // namespace rehearse::test
