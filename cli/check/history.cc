@@ -28,6 +28,7 @@ Result<History> judge_history(const std::vector<HistoryEntry>& runs, double limi
                 fmt::format("{} or more, oldest first", kLeastHistory));
   History history{.runs = runs, .changes = {}, .findings = {}};
   std::vector<double> levels;
+  levels.reserve(runs.size());
   for (const HistoryEntry& run : runs) levels.push_back(run.level);
   history.changes = compare::find_changes(levels);
 

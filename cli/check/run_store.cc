@@ -51,9 +51,7 @@ constexpr std::array<Series Run::*, 6> kSeries = {
 
 std::string bytes_of(const Series& series) {
   static_assert(std::endian::native == std::endian::little);  // as the format has them
-  std::string bytes(series.size() * sizeof(double), '\0');
-  std::memcpy(bytes.data(), series.data(), bytes.size());
-  return bytes;
+  return {reinterpret_cast<const char*>(series.data()), series.size() * sizeof(double)};
 }
 
 std::string lines(const std::vector<std::string>& texts) {
@@ -87,6 +85,10 @@ tl::unexpected<Error> damaged(const fs::path& path, const std::string& what) {
                          .problem = "is a damaged history: " + what,
                          .expected = "one that rehearse check --accept wrote",
                          .nearest = "take a copy from before, or " + std::string(kAnew)});
+}
+
+tl::unexpected<Error> not_as_written(const fs::path& path, const KeptRun& kept) {
+  return damaged(path, fmt::format("run '{}' is not as it was written", kept.name));
 }
 
 tl::unexpected<Error> refused(sqlite3* db, const fs::path& path) {
@@ -157,6 +159,7 @@ Status read_whole(sqlite3* db, const fs::path& path, std::int64_t id, const Kept
       if (const int c = static_cast<int>(column); !steps.is_null(c))
         (run.*kSeries[column]).push_back(steps.real(c));
   if (!steps.ok()) return refused(db, path);
+  if (run.steps() < 2) return not_as_written(path, kept);
   Query ops(db, fmt::format("SELECT kind, name, origin, layer, shapes, launch, place, calls, times "
                             "FROM op WHERE run = {} ORDER BY op",
                             id));
@@ -178,8 +181,8 @@ Status read_whole(sqlite3* db, const fs::path& path, std::int64_t id, const Kept
     run.slots.push_back(std::move(slot));
   }
   if (!ops.ok()) return refused(db, path);
-  if (run.steps() < 2 || sum_of(run) != kept.sum || compare::level_of(run.step_time) != kept.level)
-    return damaged(path, fmt::format("run '{}' is not as it was written", kept.name));
+  if (sum_of(run) != kept.sum || compare::level_of(run.step_time) != kept.level)
+    return not_as_written(path, kept);
   return {};
 }
 
@@ -269,7 +272,7 @@ Result<std::vector<KeptRun>> read_runs(const fs::path& path) {
     const std::int64_t ranks = rows.integer(6);
     if (!(kept.level > 0) || !std::isfinite(kept.level) || !(kept.allowed >= 0) ||
         !std::isfinite(kept.allowed) || ranks < 1 || !from)
-      return damaged(path, fmt::format("run '{}' is not as it was written", kept.name));
+      return not_as_written(path, kept);
     if (rows.integer(10) != 0) {
       Run run{.source = kept.name,
               .ranks = static_cast<std::size_t>(ranks),

@@ -67,6 +67,7 @@ std::vector<OpSum> sum_ops(const std::vector<replay::Recording>& recordings,
     }
   }
   std::vector<OpSum> list;
+  list.reserve(sums.size());
   for (auto& [key, sum] : sums) list.push_back(std::move(sum));
   std::stable_sort(list.begin(), list.end(), [](const OpSum& a, const OpSum& b) {
     return std::pair(a.total, a.calls) > std::pair(b.total, b.calls);

@@ -60,7 +60,7 @@ std::optional<MeasuredSteps> steps_of(const trace::Trace& trace, std::size_t ran
 }
 
 /// Runs once, into a folder that is gone afterwards, and fails where the command does.
-Result<RunPair> run_again(capture::LaunchOptions options, bool plain) {
+Result<RunPair> run_again(const capture::LaunchOptions& options, bool plain) {
   const Result<capture::LaunchReport> report = capture::launch(options);
   if (!report) return forward(report);
   RunPair pair{

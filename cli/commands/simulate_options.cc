@@ -46,6 +46,7 @@ CLI::Validator choice(const std::map<std::string, Value>& values) {
       return "";
     }
     std::vector<std::string_view> names;
+    names.reserve(values.size());
     for (const auto& [each, value] : values) names.push_back(each);
     return fmt::format("unknown name '{}'; {}", name, suggest(name, names));
   };

@@ -91,6 +91,7 @@ std::vector<CollectiveSum> slowest_collectives(const Simulation& s, std::size_t 
     sum.slowest = std::max(sum.slowest, time);
   }
   std::vector<CollectiveSum> list;
+  list.reserve(sums.size());
   for (auto& [key, sum] : sums) list.push_back(std::move(sum));
   std::stable_sort(list.begin(), list.end(), [](const CollectiveSum& a, const CollectiveSum& b) {
     return a.slowest > b.slowest;
@@ -176,6 +177,7 @@ std::string simulation_text(const Simulation& s) {
   text += "\nWhere the step goes, mean over ranks\n";
   const Usage mean = mean_of(s);
   std::vector<WaterfallPart> parts;
+  parts.reserve(kParts.size());
   for (const Part& part : kParts) parts.push_back({part.name, mean.*part.time, part.category});
   text += waterfall_text(parts, s.step.value);
   constexpr std::size_t kRowsShown = 20;

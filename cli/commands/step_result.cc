@@ -155,6 +155,7 @@ std::string provenance_text(const std::array<double, 4>& shares) {
 
 std::string breakdown_text(const step::Step& step) {
   std::vector<WaterfallPart> parts;
+  parts.reserve(kParts.size());
   for (const Part& part : kParts)
     parts.push_back({part.name, step.breakdown.*part.time, part.category});
   return "Where the step goes, mean over ranks\n" + waterfall_text(parts, step.time.value);

@@ -247,6 +247,7 @@ bool needs_data(const ValidateOptions& options) {
 
 std::vector<std::string_view> suite_names() {
   std::vector<std::string_view> names;
+  names.reserve(kSuites.size());
   for (const Suite& suite : kSuites) names.push_back(suite.name);
   return names;
 }

@@ -329,6 +329,7 @@ Result<JobFile> read_sections(const YamlMap& root, const std::filesystem::path& 
     if (Status ok = check_shapes(*recorded, *training, *plan); !ok) return forward(ok);
     assumed = recorded_as(*root.map("training"), *recorded, *training);
     std::vector<std::string> devices;
+    devices.reserve(gpus.size());
     for (const cluster::Gpu* gpu : gpus) devices.push_back(gpu->name);
     if (devices.empty()) devices.push_back(cluster->devices().front().model);
     measured_on = recorded->device.empty() ? devices.front() : recorded->device;

@@ -175,6 +175,7 @@ using KnownPairs = std::map<std::pair<std::size_t, std::size_t>, std::pair<doubl
 KnownPairs read_pairs(const YamlMap& root, const std::vector<PackJob>& jobs) {
   KnownPairs pairs;
   std::vector<std::string_view> names;
+  names.reserve(jobs.size());
   for (const PackJob& job : jobs) names.push_back(job.name);
   for (const YamlMap& map : root.maps("pairs")) {
     std::size_t index[2] = {names.size(), names.size()};

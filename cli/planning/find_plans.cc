@@ -80,7 +80,7 @@ class Finder {
          {std::pair{&found->best, &plans.best}, {&found->front, &plans.front}})
       for (const strategies::Judged& judged : *from) {
         strategies::Candidate c = space->at(judged.index);
-        to->push_back({std::move(c.training), std::move(c.plan), judged.figures});
+        to->push_back({c.training, std::move(c.plan), judged.figures});
       }
     if (Status ok = confirm(plans, question); !ok) return forward(ok);
     return plans;

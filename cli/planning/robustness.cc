@@ -55,6 +55,7 @@ std::pair<std::vector<std::size_t>, std::size_t> numbered(const std::vector<Foun
                                                           Key (*key)(const FoundPlan&)) {
   std::map<Key, std::size_t> known;
   std::vector<std::size_t> which;
+  which.reserve(plans.size());
   for (const FoundPlan& plan : plans)
     which.push_back(known.emplace(key(plan), known.size()).first->second);
   return {which, known.size()};

@@ -9,6 +9,7 @@ StepBill::StepBill(const std::vector<step::PlanCosts::Kind>& kinds, const cost::
   const Estimate<Seconds> second{Seconds::s(1), Seconds::s(1), Seconds::s(1),
                                  Provenance::kRecorded};
   std::vector<cost::PoweredDevices> devices;
+  devices.reserve(kinds.size());
   for (const step::PlanCosts::Kind& kind : kinds)
     devices.push_back({kind.name, kind.gpu, kind.count, 0});
   const cost::StepAccount idle = cost::account_of(second, devices, place);

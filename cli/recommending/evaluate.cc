@@ -187,9 +187,9 @@ JobOnOffers::Plan JobOnOffers::find_plan(const cost::Offer& offer) const {
   const std::lock_guard lock(kept_->mutex);
   kept_->found.push_back(
       {std::move(spec), step.layout.samples_per_step, memory::fullest(step.memory)});
-  return std::make_shared<const Planned>(Planned{std::move(*cluster), std::move(step),
-                                                 std::move(*stalls), &kept_->found.back().spec,
-                                                 kept_->found.size() - 1, steps});
+  return std::make_shared<const Planned>(Planned{std::move(*cluster), std::move(step), *stalls,
+                                                 &kept_->found.back().spec, kept_->found.size() - 1,
+                                                 steps});
 }
 
 Result<cost::Evaluation> JobOnOffers::evaluate(const cost::Offer& offer) const {
@@ -215,7 +215,7 @@ Result<cost::Evaluation> JobOnOffers::evaluate(const cost::Offer& offer) const {
                 *input ? requests_of_step(step.layout, cluster, **input) : Usd::usd(0)},
         .plan = plan_words(of_plan.training, of_plan.plan),
         .devices = devices_of(cluster, step),
-        .stalls = std::move(stalls),
+        .stalls = stalls,
         .detail = (*plan)->detail};
   };
   // Of hosts their cores alone, and only where they prepare samples.

@@ -165,6 +165,7 @@ Result<Term> parameter_value(std::string_view name, const Setting& parameters) {
 Result<Term> measure(const std::string& expression, const std::vector<JobTemplate>& jobs,
                      const Measured& measured) {
   std::vector<std::string_view> known;
+  known.reserve(jobs.size());
   for (const JobTemplate& job : jobs) known.push_back(job.name);
   const auto index = [](const auto& names, std::string_view name) {
     return static_cast<std::size_t>(std::find(std::begin(names), std::end(names), name) -

@@ -78,6 +78,7 @@ Result<std::vector<Carried>> carry(const std::vector<Pair>& pairs, const Side& f
   const Result<compute::OpCost> here = compute::OpCost::on(to.device, {});
   if (!here) return forward(here);
   std::vector<Carried> all;
+  all.reserve(pairs.size());
   for (const Pair& pair : pairs)
     all.push_back({.measured = sums(pair.to, [](const Op& op) { return *op.measured; }),
                    .predicted = sums(pair.from, [&](const Op& op) {

@@ -91,6 +91,7 @@ constexpr std::array<Kind, 7> kKinds = {{
 
 std::vector<double> steps_of(const std::vector<double>& noise, double level, double relative) {
   std::vector<double> steps;
+  steps.reserve(noise.size());
   for (const double z : noise) steps.push_back(level * (1 + relative * z));
   return steps;
 }

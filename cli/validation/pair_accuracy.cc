@@ -200,6 +200,7 @@ Result<std::vector<PairTable>> read_pairs(const fs::path& folder) {
          together_b / alone_b});
   }
   std::vector<PairTable> list;
+  list.reserve(tables.size());
   for (auto& [gpu, table] : tables) list.push_back(std::move(table));
   return list;
 }

@@ -122,9 +122,10 @@ class Network {
     if (pipeline_.loop) {
       // What is in flight has room, or is used up as soon as the last stage gives it.
       const double units = counts.takes[i] * stages_[i].split / counts.samples;
-      always_room_[i] = (last && !stages_[i].ordered && !accelerator_ && asked_.empty()) ||
-                        static_cast<double>(pipeline_.loop->in_flight) * units <=
-                            static_cast<double>(room_behind(stages_, i));
+      const bool fits = static_cast<double>(pipeline_.loop->in_flight) * units <=
+                        static_cast<double>(room_behind(stages_, i));
+      const bool used_up = last && !stages_[i].ordered && !accelerator_ && asked_.empty();
+      always_room_[i] = used_up || fits ? 1 : 0;
     }
     first_come_[i] = comes_first(stages_, i) ? std::optional<Ends>(Ends{}) : std::nullopt;
     // Places that are freed in any order, one by one, where a take is one of the next stage.

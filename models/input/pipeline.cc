@@ -168,7 +168,7 @@ std::vector<double> part_capacities(const Pipeline& pipeline) {
   const double cores = static_cast<double>(host.cores) / host.parts();
   std::vector<double> capacities;
   for (std::uint32_t part = 0; part < host.parts(); ++part) {
-    const double here = threads / host.parts() + (part < threads % host.parts());
+    const std::uint32_t here = threads / host.parts() + (part < threads % host.parts() ? 1 : 0);
     const double second = std::clamp(here / cores - 1, 0.0, 1.0);
     capacities.push_back(cores * host.speed(busy) * (1 + (host.smt - 1) * second));
   }

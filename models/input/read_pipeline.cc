@@ -175,6 +175,7 @@ void read_cached(const YamlMap& map, const std::filesystem::path& folder, Stage&
 void read_read(const YamlMap& map, const std::vector<Source>& sources,
                const std::filesystem::path& folder, Stage& stage) {
   std::vector<std::string_view> names;
+  names.reserve(sources.size());
   for (const Source& source : sources) names.push_back(source.name);
   const auto from = map.required<std::string>("from");
   const auto bytes = map.required<Bytes>("bytes");

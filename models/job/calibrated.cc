@@ -29,7 +29,7 @@ Result<CalibratedCost> resolve(const ClusterScope& scope, CollectiveKind kind) {
     source += fmt::format("; {} nodes over {} of {}", scope.nodes, to_string(scope.network->kind),
                           to_string(scope.network->node_rate));
   for (const std::string& note : scope.notes) source += "; " + note;
-  return CalibratedCost{std::move(*cost), std::move(source)};
+  return CalibratedCost{*cost, std::move(source)};
 }
 
 }  // namespace

@@ -122,7 +122,8 @@ Result<Picoseconds> Families::run(const Set& meetings) {
     if (!time) return time;
     times[half] = time->count();
   }
-  const double pace = static_cast<double>(times[1] - times[0]) / (kRun / 2);
+  const double pace =
+      static_cast<double>(times[1] - times[0]) / static_cast<double>(kRun - kRun / 2);
   return Picoseconds(times[1]) + Picoseconds(1) * (pace * (count - kRun));
 }
 

@@ -59,6 +59,7 @@ Result<RunSize> run_size(const graph::Job& job, const cluster::Cluster& cluster)
         const auto& members = job.groups[job.groups_of[first[p]][op.group]].members;
         if (members.size() > 1) {
           std::vector<DeviceId> devices;
+          devices.reserve(members.size());
           for (const RankId rank : members) devices.push_back(DeviceId(rank.index()));
           const auto lanes = schedules.lanes(op.collective, devices);
           if (!lanes) return forward(lanes);

@@ -76,7 +76,7 @@ Traffic run_look_ahead(const KeyStream& stream, std::uint32_t capacity, std::uin
       const bool wanted = next[at] != kNever && next[at] < stream.ends[last];
       const bool stays = wanted && (held[key] || size < capacity);
       size += (stays ? 1 : 0) - (held[key] ? 1 : 0);
-      held[key] = stays;
+      held[key] = stays ? 1 : 0;
       if (!stays) meter.leave(key);
       meter.holds(size);
     }

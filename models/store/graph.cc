@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <charconv>
 #include <cmath>
+#include <limits>
 #include <numeric>
 
 #include <fmt/core.h>
@@ -33,7 +34,7 @@ class Streaming {
   /// Of equally good ones the emptiest, then the first.
   std::uint32_t place() {
     std::uint32_t best = 0;
-    double most = -INFINITY;
+    double most = -std::numeric_limits<double>::infinity();
     for (std::uint32_t w = 0; w < load_.size(); ++w) {
       if (load_[w] >= room_) continue;
       const double worth = fennel_ ? wanted_[w] - alpha_ * 1.5 * std::sqrt(load_[w])

@@ -63,6 +63,7 @@ std::vector<Quantity> compare_quantities(const Run& b, const Run& c, const Effec
         {.name = "memory", .unit = "B", .effect = effect, .measured_by_step = false});
   }
   std::vector<double> p_values;
+  p_values.reserve(quantities.size());
   for (const Quantity& q : quantities) p_values.push_back(q.effect.p_value());
   const std::vector<bool> real = significant(p_values, 2 * kWrong);
   for (std::size_t i = 0; i < quantities.size(); ++i) {
@@ -113,6 +114,7 @@ std::vector<Group> group_ops(const Run& b, const Run& c, const Matches& matches)
     add(g.after, slot.times);
   }
   std::vector<Group> list;
+  list.reserve(groups.size());
   for (auto& [key, g] : groups) list.push_back(std::move(g));
   return list;
 }

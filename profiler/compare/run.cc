@@ -237,6 +237,7 @@ std::vector<std::vector<double>> step_times(const replay::Comparison& comparison
     p.device_sum += p.device.back();
   }
   std::vector<std::vector<double>> times;
+  times.reserve(periods.size());
   for (Periods& p : periods)
     times.push_back(std::move(p.host_sum >= p.device_sum ? p.host : p.device));
   return times;

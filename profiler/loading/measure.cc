@@ -258,6 +258,7 @@ Result<Measured> measure_folder(const fs::path& path, std::size_t samples,
     }
   const auto median_of = [](const std::vector<Loaded>& loads, Seconds Loaded::*what) {
     std::vector<Seconds> times;
+    times.reserve(loads.size());
     for (const Loaded& load : loads) times.push_back(load.*what);
     std::sort(times.begin(), times.end());
     return times[times.size() / 2];

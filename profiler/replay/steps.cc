@@ -157,10 +157,12 @@ std::optional<Steps> from_kernels(const Recording& r, const std::vector<Launch>&
       }))
     return std::nullopt;
   std::vector<std::uint32_t> names;
+  names.reserve(launches.size());
   for (const Launch& launch : launches) names.push_back(launch.name.index());
   const std::vector<std::size_t> turns = find_turns(names);
   if (turns.empty()) return std::nullopt;
   std::vector<Nanoseconds> starts;
+  starts.reserve(turns.size());
   for (const std::size_t turn : turns) starts.push_back(launches[turn].time);
   return from_starts(StepSource::kKernels, launches[turns.front()].thread, starts, r.last());
 }

@@ -124,6 +124,7 @@ std::optional<Line> fit(std::vector<Sample> samples) {
 
   for (int round = 0; round < 10; ++round) {
     std::vector<double> off;
+    off.reserve(samples.size());
     for (const Sample& s : samples) off.push_back(std::abs(line(s.at) - s.reference));
     line.residual = median(off);
     const double near = 3 * 1.4826 * std::max(line.residual, kFinest);

@@ -145,7 +145,8 @@ void Divider::fill_groups(std::span<Share> shares, Division division) {
       for (std::size_t k = 0; k < share->demand->capacities.size(); ++k) {
         const std::uint32_t c = share->demand->capacities[k].index();
         load[c] += share->remaining * share->demand->taken(k);
-        time = std::max(time, left_[c] > 0 ? load[c] / left_[c] : kInfinity);
+        const double end = left_[c] > 0 ? load[c] / left_[c] : kInfinity;
+        time = std::max(time, end);
       }
     }
     return time;

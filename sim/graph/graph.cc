@@ -57,7 +57,7 @@ GraphBuilder::GraphBuilder(Graph graph) : graph_(std::move(graph)) {
 }
 
 ServerId GraphBuilder::add(Server server) {
-  graph_.servers_.push_back(server);
+  graph_.servers_.push_back(std::move(server));
   return ServerId(graph_.servers_.size() - 1);
 }
 

@@ -333,6 +333,9 @@ TEST_CASE("check: wrong use of a store is one line") {
   const std::string changed = (test::scratch_folder() / "changed.history").string();
   fs::copy_file(job.store, changed);
   test::Database(changed).run("UPDATE step SET step_time_s = step_time_s * 1.5 WHERE run = 2");
+  const std::string empty = (test::scratch_folder() / "empty.history").string();
+  fs::copy_file(job.store, empty);
+  test::Database(empty).run("DELETE FROM step; UPDATE op SET times = x''");
   const std::string level = (test::scratch_folder() / "level.history").string();
   fs::copy_file(job.store, level);
   test::Database(level).run("UPDATE run SET level_s = 'fast' WHERE id = 1");
@@ -359,6 +362,7 @@ TEST_CASE("check: wrong use of a store is one line") {
            Case{with(newer), 1, "newer.history: is a history of version 2; version 1"},
            Case{with(newer, {"--accept"}), 1, "is a history of version 2; version 1"},
            Case{with(changed), 1, "run 'c1' is not as it was written"},
+           Case{with(empty), 1, "run 'c0' is not as it was written"},
            Case{with(level), 1, "run 'c0' is not as it was written"},
            Case{with(torn), 1, "torn.history: "},
            Case{with(zeros), 1, "zeros.history: "},

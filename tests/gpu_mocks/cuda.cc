@@ -9,6 +9,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <list>
 #include <map>
 #include <set>
 #include <string>
@@ -59,6 +60,11 @@ struct Event {
 struct Function {
   std::string name;
   double element;
+};
+
+struct Module {
+  std::string text;
+  std::list<Function> functions;  // gone with it
 };
 
 std::size_t memory() { return static_cast<std::size_t>(mock_number("MOCK_MEMORY", 64L << 30)); }
@@ -223,17 +229,18 @@ int cuEventElapsedTime(float* ms, void* from, void* to) {
 
 // A module is the text that the mock NVRTC was given.
 int cuModuleLoadData(void** module, const void* image) {
-  *module = new std::string(static_cast<const char*>(image));
+  *module = new Module{static_cast<const char*>(image), {}};
   return 0;
 }
 int cuModuleUnload(void* module) {
-  delete static_cast<std::string*>(module);
+  delete static_cast<Module*>(module);
   return 0;
 }
 int cuModuleGetFunction(void** function, void* module, const char* name) {
-  const auto& text = *static_cast<std::string*>(module);
+  auto& [text, functions] = *static_cast<Module*>(module);
   if (text.find(std::string("void ") + name + "(") == std::string::npos) return 500;
-  *function = new Function{name, text.find("typedef float Element") != std::string::npos ? 4. : 2.};
+  *function = &functions.emplace_back(
+      Function{name, text.find("typedef float Element") != std::string::npos ? 4. : 2.});
   return 0;
 }
 int cuLaunchKernel(void* function, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned,
