@@ -35,7 +35,7 @@ Result<PredictedJob> predict_job(const SimulateOptions& options) {
       step::predict(file->spec, file->cluster, {.fidelity = fidelity, .unfold = options.unfold});
   if (!step) return wrong_in(options.job_file, step.error());
   if (file->input) {
-    if (Status ok = feed(*file->input, file->cluster, *step); !ok)
+    if (Status ok = feed(input::Feed(*file->input), file->cluster, *step); !ok)
       return wrong_in(options.job_file, std::move(ok.error()));
     file->notes.push_back(feed_note(*file->input, file->cluster, *step));
   }
