@@ -210,10 +210,7 @@ Status judge(Planned& planned, bool shown, const Globals& globals) {
 }
 
 Result<Exit> run(const PlanOptions& options, const Globals& globals, SharedWork& shared) {
-  if (!options.perfetto.empty())  // before long work: can it be written?
-    if (const Result<PendingFile> file = PendingFile::create(options.perfetto); !file)
-      return forward(file);
-  if (Status ok = check_report(options.report); !ok) return forward(ok);
+  if (Status ok = check_writable({options.perfetto, options.report}); !ok) return forward(ok);
   Result<JobFile> file = load_job(options.job_file, options.cluster, {}, JobUse::kSearch);
   if (!file) return forward(file);
   std::optional<input::Feed> feed;

@@ -45,10 +45,7 @@ Result<PredictedJob> predict_job(const SimulateOptions& options) {
 }  // namespace
 
 Result<Exit> simulate_job_file(const SimulateOptions& options, const Globals& globals) {
-  if (!options.perfetto.empty())  // before long work: can it be written?
-    if (const Result<PendingFile> file = PendingFile::create(options.perfetto); !file)
-      return forward(file);
-  if (Status ok = check_report(options.report); !ok) return forward(ok);
+  if (Status ok = check_writable({options.perfetto, options.report}); !ok) return forward(ok);
   if (options.fidelity == SimulateFidelity::kSimgrid)
     if (Status ok = engine::check_simgrid(); !ok) return forward(ok);
   if (options.sharing.asked()) return simulate_beside(options, globals);

@@ -139,6 +139,42 @@ TEST_CASE("Plans that wait for their samples are found with what they wait") {
   REQUIRE(closed.best.front().times.closed);
 }
 
+TEST_CASE("What requests to storage cost is in the price of plans that were only searched") {
+  // 64 samples a step, a request each: 0.064 USD, for one that loads; twice that where each sample
+  // is loaded on two nodes.
+  const Result<cluster::Cluster> cluster =
+      cluster::parse_cluster("cluster: {instance: p4d.24xlarge, count: 2}", "cluster");
+  REQUIRE(cluster);
+  input::Pipeline pipeline = pipeline_of(0.001, 16);
+  pipeline.sources.push_back({.name = "s3", .request_price = Usd::usd(0.001)});
+  pipeline.stages.front().source = 0;
+  const auto front = [&](const input::Pipeline& by) {
+    const input::Feed feed(by);
+    PlanRequest request = request_of(&feed);
+    request.axes.tensor = {1, 16};
+    request.axes.pipeline = {1};
+    request.place.rented = {{"p4d.24xlarge", 2}};
+    request.confirm.reset();
+    request.objective = Figure::kCost;
+    Result<FoundPlans> plans = find_plans(job(), *cluster, request);
+    INFO((plans ? "" : to_string(plans.error())));
+    REQUIRE(plans);
+    return std::move(*plans);
+  };
+  const FoundPlans asked = front(pipeline);
+  pipeline.sources.front().request_price = Usd::usd(0);
+  const FoundPlans free = front(pipeline);
+  REQUIRE_FALSE(asked.front.empty());
+  REQUIRE(asked.front.size() == free.front.size());
+  for (std::size_t i = 0; i < asked.front.size(); ++i) {
+    const double loaded = asked.front[i].plan.tensor == 16 ? 2 : 1;
+    CHECK(of(asked.front[i].figures, Figure::kCost) ==
+          Approx(of(free.front[i].figures, Figure::kCost) + 0.064 * loaded));
+  }
+  REQUIRE_FALSE(asked.best.empty());
+  CHECK(of(asked.best.front().figures, Figure::kCost) > 0.064);
+}
+
 TEST_CASE("A limit that no fed plan keeps is out of reach") {
   const input::Feed slow(pipeline_of(100, 4));
   PlanRequest request = request_of(&slow);
