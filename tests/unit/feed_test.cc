@@ -24,7 +24,7 @@ double rhythm(const std::string& text, double units, double lasts) {
   const Result<Seconds> fed = Feed(pipeline_of(text)).time_of({units, Seconds::ms(lasts)});
   INFO((fed ? "" : to_string(fed.error())));
   REQUIRE(fed);
-  return fed->ms();
+  return lasts * (*fed / Seconds::ms(lasts));
 }
 
 TEST_CASE("feed: the worked examples of the page") {
