@@ -91,9 +91,10 @@ Result<Settled> run_settled(const Pipeline& pipeline) {
   for (const Stage& stage : pipeline.stages)
     start_up = std::max(start_up, (stage.start_up * stage.workers).s());
   if (!(units / limits.front().units_per_s + start_up < kLongestRun))
-    return fail(fmt::format("'{}' gives at most {:.3g} units per second",
-                            pipeline.stages.back().name, limits.front().units_per_s),
-                fmt::format("a rate at which {:.0f} units take less than {:g} s", units, kLongestRun));
+    return fail(
+        fmt::format("'{}' gives at most {:.3g} units per second", pipeline.stages.back().name,
+                    limits.front().units_per_s),
+        fmt::format("a rate at which {:.0f} units take less than {:g} s", units, kLongestRun));
 
   Result<Run> run = run_units(pipeline, units, Start::kSpread);
   if (!run) return forward(run);
