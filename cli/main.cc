@@ -114,12 +114,8 @@ int main(int argc, char** argv) {
   stop.sa_flags = static_cast<int>(SA_RESETHAND);
   for (const int signal : {SIGINT, SIGTERM}) ::sigaction(signal, &stop, nullptr);
   if (!globals.output.empty()) forbid_color();
-  if (!globals.output.empty())
-    if (const Result<PendingFile> writable = PendingFile::create(globals.output); !writable) {
-      fmt::print(stderr, "rehearse: {}\n", to_string(writable.error()));
-      return static_cast<int>(Exit::kFailed);
-    }
-  const Result<Exit> exit = action(globals);
+  const Status writable = check_writable({globals.output});
+  const Result<Exit> exit = writable ? action(globals) : forward(writable);
   if (exit) return static_cast<int>(*exit);
   for (const Diagnostic& d : exit.error().diagnostics)
     fmt::print(stderr, "rehearse: {}\n", to_string(d));

@@ -17,6 +17,8 @@ using Day = std::chrono::sys_days;
 
 enum class Market : std::uint8_t { kOnDemand, kSpot };
 inline constexpr std::string_view kMarketNames[] = {"on demand", "spot"};
+/// In job files and JSON.
+inline constexpr std::string_view kMarketKeys[] = {"on_demand", "spot"};
 
 /// A price that holds for a job.
 struct Quote {

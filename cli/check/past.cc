@@ -55,11 +55,14 @@ Result<Past> read_past(const std::filesystem::path& store, const compare::Run* c
   if (!std::filesystem::exists(store, error)) return past_of(store, {}, limit, effect);
   Result<std::vector<KeptRun>> runs = read_runs(store);
   if (!runs) return forward(runs);
+  bool known = false;
   if (candidate) {
     const std::uint64_t sum = kept(*candidate, "", 0).sum;
-    std::erase_if(*runs, [&](const KeptRun& run) { return run.sum == sum; });
+    known = std::erase_if(*runs, [&](const KeptRun& run) { return run.sum == sum; }) > 0;
   }
-  return past_of(store, std::move(*runs), limit, effect);
+  Result<Past> past = past_of(store, std::move(*runs), limit, effect);
+  if (past) past->known = known;
+  return past;
 }
 
 std::string past_text(const Past& past) {
@@ -71,7 +74,9 @@ std::string past_text(const Past& past) {
                         past.pooled == 1 ? "the newest, " : counted(past.pooled, "run") + " since ",
                         first.source, first.date);
   }
-  if (past.entries.empty()) text += ": the candidate begins it, held against itself";
+  if (past.known) text += ", beside the candidate, which is one";
+  if (past.entries.empty())
+    text += past.known ? ": held against itself" : ": the candidate begins it, held against itself";
   text = printable(std::move(text)) + "\n";  // names in a store are others' text
   if (past.accepted)
     text += *past.accepted ? "accepted\n" : fmt::format("not accepted: {}\n", past.why_not);

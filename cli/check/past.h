@@ -19,6 +19,7 @@ struct Past {
   std::vector<HistoryEntry> entries;     ///< of the store, oldest first, without the candidate
   std::optional<compare::Run> baseline;  ///< at the current level; nothing where it has no run
   std::size_t pooled = 0;                ///< how many runs the baseline is made of
+  bool known = false;                    ///< the candidate is in the store, beside the entries
   std::optional<bool> accepted = {};  ///< whether the candidate was added; nothing: not asked for
   std::string why_not = {};           ///< it was not
 };

@@ -154,7 +154,7 @@ Json to_json(const Calibrated& c) {
 /// -o names the calibration; the summary goes to stdout.
 Result<Exit> run(const CalibrateJobOptions& options, const Globals& globals) {
   std::optional<PendingFile> pending;
-  if (!globals.output.empty()) {  // before long work: can it be written?
+  if (!globals.output.empty()) {  // before long work
     Result<PendingFile> file = PendingFile::create(globals.output);
     if (!file) return forward(file);
     pending.emplace(std::move(*file));

@@ -230,19 +230,16 @@ Status accept(const CheckOptions& options, const Run& candidate, const Gate& gat
   return {};
 }
 
-/// What can be told before long work: can it be written?
+/// Before long work.
 Status check_outputs(const CheckOptions& options) {
-  for (const std::filesystem::path& path : {options.junit, options.sarif, options.perfetto})
-    if (!path.empty())
-      if (const Result<PendingFile> file = PendingFile::create(path); !file) return forward(file);
-  if (Status ok = check_report(options.report); !ok || !options.accept) return ok;
+  if (Status ok = check_writable({options.junit, options.sarif, options.perfetto, options.report});
+      !ok || !options.accept)
+    return ok;
   const std::filesystem::path& store = options.history.front();
   std::error_code error;
-  if (!std::filesystem::exists(store, error)) {
-    const Result<PendingFile> file = PendingFile::create(store);
-    if (!file) return forward(file);
-  } else if (std::filesystem::file_size(store, error) > 0 && !is_run_store(store) &&
-             !std::filesystem::exists(store.string() + "-journal", error)) {  // killed at its begin
+  if (!std::filesystem::exists(store, error)) return check_writable({store});
+  if (std::filesystem::file_size(store, error) > 0 && !is_run_store(store) &&
+      !std::filesystem::exists(store.string() + "-journal", error)) {  // killed at its begin
     return fail(Diagnostic{.file = store.string(),
                            .problem = "is no history",
                            .expected = "a new file, or one that --accept made"});

@@ -261,7 +261,7 @@ Result<Exit> run_file(const std::filesystem::path& path, const Globals& globals)
 /// -o names the pipeline; what was measured goes to stdout.
 Result<Exit> run_folder(const InputOptions& options, const Globals& globals) {
   std::optional<PendingFile> pending;
-  if (!globals.output.empty()) {  // before long work: can it be written?
+  if (!globals.output.empty()) {  // before long work
     Result<PendingFile> file = PendingFile::create(globals.output);
     if (!file) return forward(file);
     pending.emplace(std::move(*file));

@@ -89,7 +89,7 @@ Status read_limit(const std::string& text, strategies::Figures& at_most) {
 }
 
 Result<PlanRequest> request_of(const PlanOptions& options, const JobFile& file,
-                               const Globals& globals) {
+                               const std::optional<input::Feed>& feed, const Globals& globals) {
   PlanRequest request;
   request.objective = static_cast<Figure>(index_of(strategies::kFigureNames, options.objective));
   for (const std::string& text : options.within)
@@ -98,7 +98,7 @@ Result<PlanRequest> request_of(const PlanOptions& options, const JobFile& file,
   if (!options.emit.empty())
     keep_to(static_cast<Framework>(index_of(kFrameworkNames, options.emit)), request.axes);
   request.confirm = static_cast<step::Fidelity>(index_of(kFidelityNames, options.fidelity));
-  if (file.input) request.input = &*file.input;
+  if (feed) request.input = &*feed;
   request.place = file.place;
   request.threads = globals.thread_count();
   request.progress = work::leads() ? globals.progress_of("searching plans") : Progress();
@@ -210,13 +210,12 @@ Status judge(Planned& planned, bool shown, const Globals& globals) {
 }
 
 Result<Exit> run(const PlanOptions& options, const Globals& globals, SharedWork& shared) {
-  if (!options.perfetto.empty())  // before long work: can it be written?
-    if (const Result<PendingFile> file = PendingFile::create(options.perfetto); !file)
-      return forward(file);
-  if (Status ok = check_report(options.report); !ok) return forward(ok);
+  if (Status ok = check_writable({options.perfetto, options.report}); !ok) return forward(ok);
   Result<JobFile> file = load_job(options.job_file, options.cluster, {}, JobUse::kSearch);
   if (!file) return forward(file);
-  Result<PlanRequest> request = request_of(options, *file, globals);
+  std::optional<input::Feed> feed;
+  if (file->input) feed.emplace(*file->input);
+  Result<PlanRequest> request = request_of(options, *file, feed, globals);
   if (!request) return forward(request);
   const Result<work::Means> means = shared.begin("", "plans of " + options.job_file,
                                                  [&options] { return fingerprint_of(options); });
@@ -228,7 +227,6 @@ Result<Exit> run(const PlanOptions& options, const Globals& globals, SharedWork&
   if (!found) return wrong_in(options.job_file, found.error());
   if (!work::leads()) return Exit::kSuccess;
   Planned planned{std::move(*file), std::move(*request), std::move(*found)};
-  planned.request.input = nullptr;  // it was that of the file, which has moved
   const bool shown = options.emit.empty() || !options.report.empty();
   if (Status ok = judge(planned, shown, globals); !ok) return forward(ok);
   for (FoundPlan& plan : planned.found.best) {

@@ -106,10 +106,7 @@ Status draw(const std::filesystem::path& path, const Recommended& found, const G
 }
 
 Result<Exit> run(const RecommendOptions& options, const Globals& globals) {
-  if (!options.perfetto.empty())  // before long work: can it be written?
-    if (const Result<PendingFile> file = PendingFile::create(options.perfetto); !file)
-      return forward(file);
-  if (Status ok = check_report(options.report); !ok) return forward(ok);
+  if (Status ok = check_writable({options.perfetto, options.report}); !ok) return forward(ok);
   Result<cost::Wish> wish = wish_of(options);
   if (!wish) return forward(wish);
   std::optional<Target> target;

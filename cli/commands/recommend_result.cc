@@ -141,7 +141,7 @@ Json option_json(const Recommended& r, const Option& o) {
   const cost::JobAccount& a = o.account;
   Json json = {{"provider", o.provider},
                {"region", o.region.empty() ? Json{} : Json(o.region)},
-               {"market", o.market == cost::Market::kSpot ? "spot" : "on_demand"},
+               {"market", cost::kMarketKeys[static_cast<std::size_t>(o.market)]},
                {"instance", o.instance},
                {"count", o.count}};
   if (const auto instance = cluster::find_instance(o.instance))

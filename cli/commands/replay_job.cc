@@ -74,10 +74,7 @@ Result<InputTrace> load_trace(const ReplayRequest& request, const Globals& globa
 }
 
 Result<ReplayJob> load_job(const ReplayRequest& request, const Globals& globals) {
-  if (!request.perfetto.empty())  // before long work: can it be written?
-    if (const Result<PendingFile> file = PendingFile::create(request.perfetto); !file)
-      return forward(file);
-  if (Status ok = check_report(request.report); !ok) return forward(ok);
+  if (Status ok = check_writable({request.perfetto, request.report}); !ok) return forward(ok);
   Result<InputTrace> input = load_trace(request, globals);
   if (!input) return forward(input);
   ReplayJob job{std::move(*input), {}};

@@ -201,10 +201,7 @@ ReportDetails details_of(const SimulateOptions& options, const Simulation& s) {
 
 Result<Exit> run(const SimulateOptions& options, const Globals& globals) {
   if (!options.job_file.empty()) return simulate_job_file(options, globals);
-  if (Status ok = check_report(options.report); !ok) return forward(ok);
-  if (!options.perfetto.empty())  // before long work: can it be written?
-    if (const Result<PendingFile> file = PendingFile::create(options.perfetto); !file)
-      return forward(file);
+  if (Status ok = check_writable({options.perfetto, options.report}); !ok) return forward(ok);
   const Result<Simulation> simulation = simulate(options, globals);
   if (!simulation) return forward(simulation);
   for (const Warning& warning : simulation->warnings) globals.warn(to_string(warning));

@@ -35,7 +35,7 @@ Result<PredictedJob> predict_job(const SimulateOptions& options) {
       step::predict(file->spec, file->cluster, {.fidelity = fidelity, .unfold = options.unfold});
   if (!step) return wrong_in(options.job_file, step.error());
   if (file->input) {
-    if (Status ok = feed(*file->input, file->cluster, *step); !ok)
+    if (Status ok = feed(input::Feed(*file->input), file->cluster, *step); !ok)
       return wrong_in(options.job_file, std::move(ok.error()));
     file->notes.push_back(feed_note(*file->input, file->cluster, *step));
   }
@@ -45,10 +45,7 @@ Result<PredictedJob> predict_job(const SimulateOptions& options) {
 }  // namespace
 
 Result<Exit> simulate_job_file(const SimulateOptions& options, const Globals& globals) {
-  if (!options.perfetto.empty())  // before long work: can it be written?
-    if (const Result<PendingFile> file = PendingFile::create(options.perfetto); !file)
-      return forward(file);
-  if (Status ok = check_report(options.report); !ok) return forward(ok);
+  if (Status ok = check_writable({options.perfetto, options.report}); !ok) return forward(ok);
   if (options.fidelity == SimulateFidelity::kSimgrid)
     if (Status ok = engine::check_simgrid(); !ok) return forward(ok);
   if (options.sharing.asked()) return simulate_beside(options, globals);

@@ -1,7 +1,6 @@
 #include "cli/config/job_costs.h"
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 
 #include <fmt/core.h>
@@ -77,14 +76,14 @@ std::vector<std::string> words(const YamlMap& map, std::string_view key) {
 }
 
 Rent read_rent(const YamlMap& root) {
-  constexpr std::array<std::string_view, 2> kMarkets = {"on_demand", "spot"};
   Rent rent{.providers = words(root, "provider"), .regions = words(root, "region"), .markets = {}};
   for (const std::string& word : words(root, "market")) {
-    const auto at = std::find(kMarkets.begin(), kMarkets.end(), word);
-    if (at == kMarkets.end())
-      root.report("market", fmt::format("unknown market '{}'", word), suggest(word, kMarkets));
+    const auto at = std::find(std::begin(cost::kMarketKeys), std::end(cost::kMarketKeys), word);
+    if (at == std::end(cost::kMarketKeys))
+      root.report("market", fmt::format("unknown market '{}'", word),
+                  suggest(word, cost::kMarketKeys));
     else
-      rent.markets.push_back(static_cast<cost::Market>(at - kMarkets.begin()));
+      rent.markets.push_back(static_cast<cost::Market>(at - std::begin(cost::kMarketKeys)));
   }
   return rent;
 }

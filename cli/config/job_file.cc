@@ -352,8 +352,9 @@ Result<JobFile> read_sections(const YamlMap& root, const std::filesystem::path& 
     if (Status ok = read_calibration(folder / *calibration, conditions); !ok) return forward(ok);
   if (const auto map = root.map("sustained")) step::read_conditions(*map, conditions.all);
 
-  Result<std::optional<input::Pipeline>> input = read_job_input(root, folder, place);
+  Result<std::optional<input::Pipeline>> input = read_job_input(root, folder);
   if (!input) return forward(input);
+  if (*input) *input = on_hosts_of(place, std::move(**input));
   std::optional<Target> target;
   std::optional<double> epoch;
   if (*input && (*input)->samples) epoch = static_cast<double>(*(*input)->samples);

@@ -6,7 +6,6 @@
 
 #include <fmt/core.h>
 
-#include "models/input/feed.h"
 #include "models/input/limits.h"
 #include "models/input/read_pipeline.h"
 #include "models/input/simulate.h"
@@ -80,8 +79,7 @@ Usd requests_of_step(const workload::Layout& layout, const cluster::Cluster& clu
 }
 
 Result<std::optional<input::Pipeline>> read_job_input(const YamlMap& root,
-                                                      const std::filesystem::path& folder,
-                                                      const cost::Place& place) {
+                                                      const std::filesystem::path& folder) {
   Result<input::Pipeline> pipeline;
   if (root.is_map("input")) {
     const YamlMap here = *root.map("input");
@@ -94,20 +92,24 @@ Result<std::optional<input::Pipeline>> read_job_input(const YamlMap& root,
     pipeline = input::load_pipeline(folder / *file);
   }
   if (!pipeline) return forward(pipeline);
-  if (!pipeline->host)
-    if (const std::optional<std::uint32_t> cores = cores_of(place))
-      pipeline->host = input::Host{.cores = *cores};
   return std::optional(std::move(*pipeline));
 }
 
-Result<Seconds> fed_time(const input::Pipeline& pipeline, const cluster::Cluster& cluster,
+input::Pipeline on_hosts_of(const cost::Place& place, input::Pipeline pipeline) {
+  if (!pipeline.host)
+    if (const std::optional<std::uint32_t> cores = cores_of(place))
+      pipeline.host = input::Host{.cores = *cores};
+  return pipeline;
+}
+
+Result<Seconds> fed_time(const input::Feed& feed, const cluster::Cluster& cluster,
                          const workload::Layout& layout, Seconds step) {
   if (!(step > Seconds::s(0))) return step;
-  const input::Work work{.units = taken_by(layout, cluster, pipeline).per_batch,
+  const input::Work work{.units = taken_by(layout, cluster, feed.pipeline()).per_batch,
                          .time = step / layout.microbatches};
-  const Result<double> slower = input::slowdown(pipeline, work);
-  if (!slower) return in_section(slower.error());
-  return step * *slower;
+  const Result<Seconds> fed = feed.time_of(work);
+  if (!fed) return in_section(fed.error());
+  return *fed > work.time ? *fed * layout.microbatches : step;
 }
 
 void wait_for_samples(step::Step& step, Seconds fed) {
@@ -118,8 +120,8 @@ void wait_for_samples(step::Step& step, Seconds fed) {
   step.breakdown.input = stall;
 }
 
-Status feed(const input::Pipeline& pipeline, const cluster::Cluster& cluster, step::Step& step) {
-  const auto fed = [&](Seconds time) { return fed_time(pipeline, cluster, step.layout, time); };
+Status feed(const input::Feed& by, const cluster::Cluster& cluster, step::Step& step) {
+  const auto fed = [&](Seconds time) { return fed_time(by, cluster, step.layout, time); };
   const Seconds alone = step.time.value;
   const Result<Seconds> value = fed(alone);
   if (!value) return forward(value);

@@ -6,7 +6,7 @@
 #include <string>
 
 #include "cost/step_account.h"
-#include "models/input/pipeline.h"
+#include "models/input/feed.h"
 #include "models/step/step.h"
 #include "sim/base/yaml.h"
 
@@ -21,12 +21,14 @@ Taken taken_by(const workload::Layout& layout, const cluster::Cluster& cluster,
                const input::Pipeline& pipeline);
 
 /// The pipeline, or the file beside the job that the section names; nothing without the section, or
-/// where it is wrong, which the job's file then says. Where it does not say how many cores there
-/// are, they are those of the instances of the place: of the smallest, one for two vCPUs. Fails
-/// with every mistake of the file that it names.
+/// where it is wrong, which the job's file then says. Fails with every mistake of the file that it
+/// names.
 Result<std::optional<input::Pipeline>> read_job_input(const YamlMap& root,
-                                                      const std::filesystem::path& folder,
-                                                      const cost::Place& place);
+                                                      const std::filesystem::path& folder);
+
+/// Where the pipeline does not say how many cores there are, they are those of the instances of the
+/// place: of the smallest, one for two vCPUs.
+input::Pipeline on_hosts_of(const cost::Place& place, input::Pipeline pipeline);
 
 /// What the requests to storage of a step cost, of all nodes: ranks that divide a sample among them
 /// on a node load it once.
@@ -34,13 +36,13 @@ Usd requests_of_step(const workload::Layout& layout, const cluster::Cluster& clu
                      const input::Pipeline& pipeline);
 
 /// How long a step of so much takes when the pipeline feeds it: no less. REQUIRES: a layout on the
-/// cluster. Fails as input::slowdown does.
-Result<Seconds> fed_time(const input::Pipeline& pipeline, const cluster::Cluster& cluster,
+/// cluster. Fails as Feed::time_of does.
+Result<Seconds> fed_time(const input::Feed& feed, const cluster::Cluster& cluster,
                          const workload::Layout& layout, Seconds step);
 
 /// The step as predicted with samples that are there, with what it waits for them on top: its time
 /// and interval, Breakdown::input, the counterfactuals, to which that without waiting is added.
-Status feed(const input::Pipeline& pipeline, const cluster::Cluster& cluster, step::Step& step);
+Status feed(const input::Feed& by, const cluster::Cluster& cluster, step::Step& step);
 
 /// The same of a step without counterfactuals, with what fed_time() says of it.
 void wait_for_samples(step::Step& step, Seconds fed);

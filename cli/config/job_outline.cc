@@ -15,7 +15,7 @@ Result<JobOutline> outline_of(const std::filesystem::path& path) {
   Result<step::Step> step = step::predict(file->spec, file->cluster, {.counterfactuals = false});
   if (!step) return wrong_in(path, std::move(step.error()));
   if (file->input)
-    if (Status ok = feed(*file->input, file->cluster, *step); !ok)
+    if (Status ok = feed(input::Feed(*file->input), file->cluster, *step); !ok)
       return wrong_in(path, std::move(ok.error()));
   return JobOutline{.step = step->time.value,
                     .exposed = step->breakdown.exposed_communication,

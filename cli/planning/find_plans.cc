@@ -126,7 +126,8 @@ class Finder {
         std::optional<PlanFeed> feed;
       };
       const auto costs = std::make_shared<Costs>(Costs{step::PlanCosts(spec_, cluster_), {}});
-      if (request_.input != nullptr) costs->feed.emplace(*request_.input, spec_, cluster_);
+      if (request_.input != nullptr)
+        costs->feed.emplace(request_.input->pipeline(), spec_, cluster_);
       // At least until the samples have come, in the bound as in the evaluation.
       const auto figures =
           [this, costs](const strategies::Candidate& c,
@@ -134,7 +135,9 @@ class Finder {
         if (!cost) return std::nullopt;
         const Figures alone = bill_.of(*cost);
         if (!costs->feed) return alone;
-        return bill_.with_waiting(alone, costs->feed->waiting(c.training, c.plan, cost->step));
+        return bill_.with_requests(
+            bill_.with_waiting(alone, costs->feed->waiting(c.training, c.plan, cost->step)),
+            costs->feed->requests(c.training, c.plan));
       };
       return Judge{.bound =
                        [costs, figures](const strategies::Candidate& c) {
@@ -203,7 +206,7 @@ class Finder {
 
   Status run_all(std::vector<FoundPlan>& plans, step::Fidelity fidelity, bool unfold,
                  const Question& question) const {
-    // SimGrid is one per process.
+    // Runs on SimGrid are one after another in a process (sim/engine/simgrid.h).
     const unsigned threads = fidelity == step::Fidelity::kSimgrid ? 1 : request_.threads;
     const auto run_one = [&](std::size_t i) -> Result<std::string> {
       Result<step::Step> step = predict(plans[i], fidelity, unfold);
@@ -245,7 +248,7 @@ class Finder {
                             {.threads = request_.threads, .progress = request_.progress});
     if (!ran) return forward(ran);
     std::optional<PlanFeed> feed;
-    if (request_.input != nullptr) feed.emplace(*request_.input, spec_, cluster_);
+    if (request_.input != nullptr) feed.emplace(request_.input->pipeline(), spec_, cluster_);
     for (std::size_t i = 0; i < plans.size(); ++i) {
       FoundPlan& plan = plans[i];
       work::Unpacker from((*ran)[i]);
@@ -298,8 +301,8 @@ class Finder {
           strategies::lay_out(spec_.workload, plan.training, plan.plan);
       if (!layout) return forward(layout);
       const Seconds alone = plan.times.last();
-      std::vector<Fed>& alike =
-          fed[{taken_by(*layout, cluster_, *request_.input).per_batch, layout->microbatches}];
+      std::vector<Fed>& alike = fed[{
+          taken_by(*layout, cluster_, request_.input->pipeline()).per_batch, layout->microbatches}];
       const auto fed_in = [&](Seconds step) {
         FoundPlan waits = plan;
         waits.figures = bill_.with_waiting(plan.figures,
@@ -374,11 +377,10 @@ class Finder {
       for (const step::DeviceUse& use : step.devices)
         if (use.name == kind.name) cost.busy.back() = use.busy;
     }
-    Figures figures = bill_.of(cost);
-    if (request_.input != nullptr && bill_.knows(Figure::kCost))
-      figures[static_cast<std::size_t>(Figure::kCost)] +=
-          requests_of_step(step.layout, cluster_, *request_.input).usd();
-    return figures;
+    const Figures figures = bill_.of(cost);
+    if (request_.input == nullptr) return figures;
+    return bill_.with_requests(figures,
+                               requests_of_step(step.layout, cluster_, request_.input->pipeline()));
   }
 
   const step::Spec& spec_;

@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "cost/step_account.h"
-#include "models/input/pipeline.h"
+#include "models/input/feed.h"
 #include "models/step/predict.h"
 #include "models/step/referee.h"
 #include "sim/cluster/cluster.h"
@@ -31,7 +31,7 @@ struct PlanRequest {
   std::optional<step::Fidelity> confirm = {};
   /// What feeds each node: plans are searched with no step shorter than its samples take to come
   /// (plan_feed.h), and the best are fed by it. Null: samples are there. Outlives the search.
-  const input::Pipeline* input = nullptr;
+  const input::Feed* input = nullptr;
   cost::Place place = {};  ///< where the cluster is rented, for cost and carbon
   unsigned threads = 1;
   Progress progress = {};

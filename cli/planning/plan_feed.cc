@@ -26,15 +26,27 @@ Seconds PlanFeed::waiting(const strategies::Training& training, const strategies
 
 Seconds PlanFeed::at_least(const strategies::Training& training, const strategies::Plan& plan) {
   if (!(units_per_s_ > 0) || !plan.stages.empty()) return Seconds::s(0);
-  const Where where{plan.data, plan.tensor, plan.context, plan.pipeline, plan.placement};
-  auto known = units_.find(where);
-  if (known == units_.end()) {
+  return Seconds::s(takes_of(training, plan).units / units_per_s_);
+}
+
+Usd PlanFeed::requests(const strategies::Training& training, const strategies::Plan& plan) {
+  return takes_of(training, plan).requests;
+}
+
+PlanFeed::Takes PlanFeed::takes_of(const strategies::Training& training,
+                                   const strategies::Plan& plan) {
+  const auto take = [&]() -> Takes {
     const Result<workload::Layout> layout = strategies::lay_out(spec_.workload, training, plan);
-    if (!layout) return Seconds::s(0);
-    const double units = taken_by(*layout, cluster_, pipeline_).per_batch * layout->microbatches;
-    known = units_.emplace(where, units).first;
-  }
-  return Seconds::s(known->second / units_per_s_);
+    if (!layout) return {};
+    return {taken_by(*layout, cluster_, pipeline_).per_batch * layout->microbatches,
+            requests_of_step(*layout, cluster_, pipeline_)};
+  };
+  // Stages of one's own are alike in all plans of a search, but not elsewhere.
+  if (!plan.stages.empty()) return take();
+  const Where where{plan.data, plan.tensor, plan.context, plan.pipeline, plan.placement};
+  auto known = takes_.find(where);
+  if (known == takes_.end()) known = takes_.emplace(where, take()).first;
+  return known->second;
 }
 
 }  // namespace rehearse::cli

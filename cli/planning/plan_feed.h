@@ -1,5 +1,5 @@
-// What the input pipeline of a job takes from its plans, for searches: a lower bound that needs no
-// run of the pipeline.
+// What the input pipeline of a job takes from its plans, for searches: a lower bound of the time,
+// which needs no run of the pipeline, and the price of requests.
 #pragma once
 
 #include <map>
@@ -32,16 +32,25 @@ class PlanFeed {
   /// own, and of those that cannot be laid out.
   Seconds at_least(const strategies::Training& training, const strategies::Plan& plan);
 
+  /// What the requests to storage of a step cost; nothing of plans that cannot be laid out.
+  Usd requests(const strategies::Training& training, const strategies::Plan& plan);
+
  private:
+  /// By a step.
+  struct Takes {
+    double units = 0;  ///< by the busiest node
+    Usd requests = Usd::usd(0);
+  };
+  Takes takes_of(const strategies::Training& training, const strategies::Plan& plan);
+
   using Where =
       std::tuple<std::uint32_t, std::uint32_t, std::uint32_t, std::uint32_t, strategies::Placement>;
 
   const input::Pipeline& pipeline_;
   const step::Spec& spec_;
   const cluster::Cluster& cluster_;
-  double units_per_s_ = 0;  ///< at most; 0: nothing bounds it
-  /// By where ranks stand: units that the busiest node takes for a step.
-  std::map<Where, double> units_ = {};
+  double units_per_s_ = 0;             ///< at most; 0: nothing bounds it
+  std::map<Where, Takes> takes_ = {};  ///< by where ranks stand
 };
 
 }  // namespace rehearse::cli

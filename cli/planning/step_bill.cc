@@ -46,6 +46,11 @@ Figures StepBill::with_waiting(Figures figures, Seconds waiting) const {
   return figures;
 }
 
+Figures StepBill::with_requests(Figures figures, Usd requests) const {
+  if (money_) figures[static_cast<std::size_t>(Figure::kCost)] += requests.usd();
+  return figures;
+}
+
 bool StepBill::knows(Figure figure) const {
   switch (figure) {
     case Figure::kStepTime:

@@ -20,6 +20,8 @@ class StepBill {
   strategies::Figures of(const step::PlanCost& cost) const;
   /// Of a step that waits so much longer, with nothing to compute meanwhile.
   strategies::Figures with_waiting(strategies::Figures figures, Seconds waiting) const;
+  /// Of a step that besides asks storage for so much.
+  strategies::Figures with_requests(strategies::Figures figures, Usd requests) const;
   bool knows(strategies::Figure figure) const;
   const std::vector<std::string>& notes() const { return notes_; }  ///< why a figure is not known
 

@@ -110,7 +110,9 @@ Result<JobOnOffers> JobOnOffers::load(const std::filesystem::path& path,
   }
   if (job->target->tokens && job->spec.workload.tokens_per_sample == 0)
     return fail("--target: samples of this workload have no tokens", "samples or steps");
-  return JobOnOffers(path, std::move(*text), std::move(*job));
+  Result<std::optional<input::Pipeline>> input = read_job_input(file->root(), path.parent_path());
+  if (!input) return forward(input);
+  return JobOnOffers(path, std::move(*text), std::move(*job), std::move(*input));
 }
 
 tl::unexpected<Error> JobOnOffers::wrong_at(const Diagnostic& diagnostic) const {
@@ -153,14 +155,6 @@ std::optional<Seconds> JobOnOffers::least_time(const cost::Offer& offer) const {
   return workload.model_flops() * samples() / (peak * (devices * saving));
 }
 
-Result<std::optional<input::Pipeline>> JobOnOffers::input_on(const cost::Offer& offer) const {
-  const Result<YamlFile> file = YamlFile::parse(text_, path_.string());
-  if (!file) return forward(file);
-  return read_job_input(
-      file->root(), path_.parent_path(),
-      {.rented = {{offer.instance->name, static_cast<double>(offer.count)}}, .region = {}});
-}
-
 JobOnOffers::Plan JobOnOffers::find_plan(const cost::Offer& offer) const {
   Result<cluster::Cluster> cluster = cluster_of(offer);
   if (!cluster) return forward(cluster);
@@ -195,31 +189,36 @@ JobOnOffers::Plan JobOnOffers::find_plan(const cost::Offer& offer) const {
 Result<cost::Evaluation> JobOnOffers::evaluate(const cost::Offer& offer) const {
   const Result<std::string> key = key_of(offer);
   if (!key) return forward(key);
+  std::optional<input::Pipeline> input = input_;
+  if (input)
+    input = on_hosts_of({.rented = {{offer.instance->name, 1.0}}, .region = {}}, std::move(*input));
+  const std::uint32_t cores = input && input->host ? input->host->cores : 0;
   const auto run = [&]() -> Result<cost::Evaluation> {
     const Plan& plan = kept_->plans.of(*key, [&] { return find_plan(offer); });
     if (!plan) return forward(plan);
     const cluster::Cluster& cluster = (*plan)->cluster;
     step::Step step = (*plan)->step;
     cost::Stalls stalls = (*plan)->stalls;
-    const Result<std::optional<input::Pipeline>> input = input_on(offer);
-    if (!input) return forward(input);
-    if (*input) {
-      if (Status ok = feed(**input, cluster, step); !ok) return forward(ok);
-      if (Status ok = add_input_stalls(**input, cluster, step, stalls); !ok) return forward(ok);
+    Usd requests = Usd::usd(0);
+    if (input) {
+      const Fed& fed = kept_->feeds.of(cores, [&] {
+        return Fed{input::Feed(*input), input::Feed(input::with_free_storage(*input))};
+      });
+      if (Status ok = feed(fed.feed, cluster, step); !ok) return forward(ok);
+      if (Status ok = add_input_stalls(fed.with_free_storage, cluster, step, stalls); !ok)
+        return forward(ok);
+      requests = requests_of_step(step.layout, cluster, *input);
     }
     const step::Spec& of_plan = *(*plan)->spec;
-    return cost::Evaluation{
-        .job = {step.time, (*plan)->steps,
-                Bytes::b(of_plan.workload.parameters() *
-                         bytes_per_parameter(of_plan.training.optimizer)),
-                *input ? requests_of_step(step.layout, cluster, **input) : Usd::usd(0)},
-        .plan = plan_words(of_plan.training, of_plan.plan),
-        .devices = devices_of(cluster, step),
-        .stalls = stalls,
-        .detail = (*plan)->detail};
+    return cost::Evaluation{.job = {step.time, (*plan)->steps,
+                                    Bytes::b(of_plan.workload.parameters() *
+                                             bytes_per_parameter(of_plan.training.optimizer)),
+                                    requests},
+                            .plan = plan_words(of_plan.training, of_plan.plan),
+                            .devices = devices_of(cluster, step),
+                            .stalls = stalls,
+                            .detail = (*plan)->detail};
   };
-  // Of hosts their cores alone, and only where they prepare samples.
-  const std::uint32_t cores = job_.input ? offer.instance->vcpus.value_or(0) : 0;
   return kept_->evaluations.of(fmt::format("{} on {}", *key, cores), run);
 }
 

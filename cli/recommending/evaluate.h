@@ -3,7 +3,6 @@
 
 #include <deque>
 #include <filesystem>
-#include <map>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -12,6 +11,8 @@
 
 #include "cli/config/job_file.h"
 #include "cost/recommend.h"
+#include "models/input/feed.h"
+#include "sim/base/once.h"
 
 namespace rehearse::cli {
 
@@ -41,8 +42,12 @@ class JobOnOffers {
   std::optional<cost::FunctionJob> for_functions() const;
 
  private:
-  JobOnOffers(std::filesystem::path path, std::string text, JobFile job)
-      : path_(std::move(path)), text_(std::move(text)), job_(std::move(job)) {}
+  JobOnOffers(std::filesystem::path path, std::string text, JobFile job,
+              std::optional<input::Pipeline> input)
+      : path_(std::move(path)),
+        text_(std::move(text)),
+        job_(std::move(job)),
+        input_(std::move(input)) {}
 
   double samples() const;  ///< to the target
   std::optional<Seconds> least_time(const cost::Offer& offer) const;
@@ -64,44 +69,24 @@ class JobOnOffers {
   };
   using Plan = Result<std::shared_ptr<const Planned>>;
   Plan find_plan(const cost::Offer& offer) const;
-  /// What feeds it there; nothing where the job does not say.
-  Result<std::optional<input::Pipeline>> input_on(const cost::Offer& offer) const;
-
-  /// One value for each key, made once, whoever asks for it first.
-  template <class T>
-  class Once {
-   public:
-    template <class Make>
-    const T& of(const std::string& key, const Make& make) {
-      Slot* slot = nullptr;
-      {
-        const std::lock_guard lock(mutex_);
-        slot = &slots_[key];
-      }
-      std::call_once(slot->once, [&] { slot->value.emplace(make()); });
-      return *slot->value;
-    }
-
-   private:
-    struct Slot {
-      std::once_flag once;
-      std::optional<T> value;
-    };
-    std::mutex mutex_;
-    std::map<std::string, Slot> slots_;
+  /// What feeds the job on a host.
+  struct Fed {
+    input::Feed feed, with_free_storage;
   };
-
-  /// Offers that are the same cluster share a plan; those that are fed alike, an evaluation.
+  /// Offers that are the same cluster share a plan; those with as many cores, a feed; with both, an
+  /// evaluation.
   struct Kept {
     std::mutex mutex;
     std::deque<Found> found;
-    Once<Plan> plans;
-    Once<Result<cost::Evaluation>> evaluations;
+    Once<std::string, Plan> plans;
+    Once<std::uint32_t, Fed> feeds;  ///< by cores of a host; 0 where they are not known
+    Once<std::string, Result<cost::Evaluation>> evaluations;
   };
 
   std::filesystem::path path_;
   std::string text_;
   JobFile job_;
+  std::optional<input::Pipeline> input_;  ///< as the file has it, on no host of an offer
   std::unique_ptr<Kept> kept_ = std::make_unique<Kept>();
 };
 

@@ -5,7 +5,6 @@
 #include <fmt/core.h>
 
 #include "cli/config/job_input.h"
-#include "models/input/feed.h"
 #include "sim/cluster/ideal_links.h"
 #include "sim/cluster/instance_shape.h"
 #include "sim/cluster/one_per_node.h"
@@ -71,14 +70,13 @@ Result<std::optional<Seconds>> node_sharing(const step::Spec& spec, const cluste
   return step.time.value - step.breakdown.input - other->time.value;
 }
 
-Status add_input_stalls(const input::Pipeline& pipeline, const cluster::Cluster& cluster,
+Status add_input_stalls(const input::Feed& free, const cluster::Cluster& cluster,
                         const step::Step& step, cost::Stalls& stalls) {
   const Seconds alone = step.time.value - step.breakdown.input;
   stalls.input = step.breakdown.input;
   stalls.fetch = Seconds::s(0);
   if (!(*stalls.input > Seconds::s(0))) return {};
-  const Result<Seconds> with_free_reads =
-      fed_time(input::with_free_storage(pipeline), cluster, step.layout, alone);
+  const Result<Seconds> with_free_reads = fed_time(free, cluster, step.layout, alone);
   if (!with_free_reads) return forward(with_free_reads);
   stalls.fetch = std::max(Seconds::s(0), step.time.value - *with_free_reads);
   return {};

@@ -18,7 +18,7 @@
 #include <span>
 
 #include "cost/recommend.h"
-#include "models/input/pipeline.h"
+#include "models/input/feed.h"
 #include "models/step/predict.h"
 
 namespace rehearse::cli {
@@ -35,8 +35,9 @@ Result<std::optional<Seconds>> node_sharing(const step::Spec& spec, const cluste
                                             std::span<const cost::Rented> rented,
                                             const step::Step& step, step::Fidelity fidelity);
 
-/// Sets input and fetch. REQUIRES: `step` was fed by the pipeline (cli/config/job_input.h).
-Status add_input_stalls(const input::Pipeline& pipeline, const cluster::Cluster& cluster,
+/// Sets input and fetch. REQUIRES: `step` was fed by the pipeline (cli/config/job_input.h) that,
+/// with reads that take no time, is `free`.
+Status add_input_stalls(const input::Feed& free, const cluster::Cluster& cluster,
                         const step::Step& step, cost::Stalls& stalls);
 
 }  // namespace rehearse::cli

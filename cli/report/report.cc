@@ -84,12 +84,6 @@ std::string for_script(const std::string& json) {
 
 }  // namespace
 
-Status check_report(const std::filesystem::path& path) {
-  if (path.empty()) return {};
-  if (const Result<PendingFile> file = PendingFile::create(path); !file) return forward(file);
-  return {};
-}
-
 Status write_report(const std::filesystem::path& path, const Json& document,
                     const ReportDetails& details) {
   if (path.empty()) return {};

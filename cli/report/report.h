@@ -25,9 +25,6 @@ struct ReportDetails {
   Json gains = {};     ///< of single changes: single_changes.h
 };
 
-/// Before long work: fails where the file could not be written. An empty path is none.
-Status check_report(const std::filesystem::path& path);
-
 /// Writes the page, as a whole or not at all; nothing where the path is empty. `document` is what
 /// the command prints with --format json. The same document and details give the same bytes.
 Status write_report(const std::filesystem::path& path, const Json& document,

@@ -120,6 +120,7 @@ Result<std::vector<SingleChange>> single_changes(const step::Spec& spec,
   const auto types = static_cast<std::uint32_t>(cluster.link_types().size());
   const std::vector<Edited> edits = edits_of(spec.training, spec.plan);
   const double all = static_cast<double>(types + edits.size());
+  const std::optional<input::Feed> feed = input ? std::optional<input::Feed>(*input) : std::nullopt;
   std::vector<SingleChange> changes;
   const auto consider = [&](const std::string& change, const step::Spec& edited,
                             const cluster::Cluster& on) {
@@ -128,8 +129,8 @@ Result<std::vector<SingleChange>> single_changes(const step::Spec& spec,
     if (!predicted || predicted->memory.empty()) return;
     Seconds time = predicted->time.value;
     if (!(time < step.time.value * (1 - kLeastGain))) return;
-    if (input) {
-      const Result<Seconds> fed = fed_time(*input, on, predicted->layout, time);
+    if (feed) {
+      const Result<Seconds> fed = fed_time(*feed, on, predicted->layout, time);
       if (!fed || !(*fed < step.time.value * (1 - kLeastGain))) return;
       time = *fed;
     }

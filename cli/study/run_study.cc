@@ -42,7 +42,8 @@ Result<PredictedAt> predict_at(const Study& study, const JobTemplate& job,
   Result<step::Step> step =
       step::predict(file->spec, file->cluster,
                     {.fidelity = study.fidelity, .unfold = false, .counterfactuals = false});
-  const Status fed = step && file->input ? feed(*file->input, file->cluster, *step) : Status{};
+  const Status fed =
+      step && file->input ? feed(input::Feed(*file->input), file->cluster, *step) : Status{};
   if (step && fed) return PredictedAt{std::move(*file), std::move(*step)};
   const Diagnostic& d = (step ? fed.error() : step.error()).diagnostics.front();
   return fail(Diagnostic{.file = study.path.string(),

@@ -84,4 +84,11 @@ Status PendingFile::commit() {
   return fail_file(path_, fmt::format("cannot be written: {}", std::strerror(error)));
 }
 
+Status check_writable(std::initializer_list<std::filesystem::path> paths) {
+  for (const std::filesystem::path& path : paths)
+    if (!path.empty())
+      if (const Result<PendingFile> file = PendingFile::create(path); !file) return forward(file);
+  return {};
+}
+
 }  // namespace rehearse

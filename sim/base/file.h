@@ -3,6 +3,7 @@
 
 #include <cstdio>
 #include <filesystem>
+#include <initializer_list>
 #include <string>
 #include <string_view>
 
@@ -40,5 +41,8 @@ class PendingFile {
   std::filesystem::path temporary_;
   std::FILE* file_;  // null once moved from or committed
 };
+
+/// For before long work: fails as PendingFile::create would on one of the paths that are not empty.
+Status check_writable(std::initializer_list<std::filesystem::path> paths);
 
 }  // namespace rehearse

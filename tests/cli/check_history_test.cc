@@ -71,6 +71,11 @@ TEST_CASE("check: the first run begins a store, later ones are held against its 
   CHECK(
       first.out.find("0 accepted runs: the candidate begins it, held against itself\naccepted\n") !=
       std::string::npos);
+  // That run again: the store has none beside it.
+  const Ran twice = job.accept(job.record(10000, 0), "c0 again");
+  CHECK(twice.code == 0);
+  CHECK(twice.out.find("0 accepted runs, beside the candidate, which is one: held against itself\n"
+                       "not accepted: that very run was accepted before\n") != std::string::npos);
   // Too short for a history: the newest run alone.
   const Json second = job.json(job.record(10020, 1), 0);
   CHECK(second["store"]["runs"] == 1);

@@ -21,10 +21,10 @@ Pipeline pipeline_of(const std::string& text) {
 
 /// In milliseconds, of work that takes so many units and lasts so many milliseconds.
 double rhythm(const std::string& text, double units, double lasts) {
-  const Result<double> slower = slowdown(pipeline_of(text), {units, Seconds::ms(lasts)});
-  INFO((slower ? "" : to_string(slower.error())));
-  REQUIRE(slower);
-  return lasts * *slower;
+  const Result<Seconds> fed = Feed(pipeline_of(text)).time_of({units, Seconds::ms(lasts)});
+  INFO((fed ? "" : to_string(fed.error())));
+  REQUIRE(fed);
+  return lasts * (*fed / Seconds::ms(lasts));
 }
 
 TEST_CASE("feed: the worked examples of the page") {
@@ -71,9 +71,9 @@ TEST_CASE("feed: free storage leaves what cores and locks take") {
       "stages: [{name: fetch, serial: 10 ms, queue: 9, read: {from: s3, bytes: 100 kB}}]";
   CHECK(rhythm(text, 4, 8) == Approx(440));
   const Pipeline free = with_free_storage(pipeline_of(text));
-  const Result<double> slower = slowdown(free, {4, Seconds::ms(8)});
-  REQUIRE(slower);
-  CHECK(8 * *slower == Approx(40));
+  const Result<Seconds> fed = Feed(free).time_of({4, Seconds::ms(8)});
+  REQUIRE(fed);
+  CHECK(fed->ms() == Approx(40));
 }
 
 TEST_CASE("feed: times that vary cost more than their mean, and prefetching wins it back") {
@@ -88,10 +88,11 @@ TEST_CASE("feed: times that vary cost more than their mean, and prefetching wins
 }
 
 TEST_CASE("feed: what is too slow to be run ends with one line") {
-  const Result<double> slower = slowdown(
-      pipeline_of("stages: [{name: load, time: 1000 s, batch: 1000000}]"), {2e5, Seconds::s(1)});
-  REQUIRE_FALSE(slower);
-  CHECK(slower.error().diagnostics.size() == 1);
+  const Result<Seconds> fed =
+      Feed(pipeline_of("stages: [{name: load, time: 1000 s, batch: 1000000}]"))
+          .time_of({2e5, Seconds::s(1)});
+  REQUIRE_FALSE(fed);
+  CHECK(fed.error().diagnostics.size() == 1);
 }
 
 }  // namespace

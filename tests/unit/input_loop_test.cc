@@ -131,18 +131,18 @@ TEST_CASE("loop: what is in flight bounds the rate, and more of it is advised") 
 TEST_CASE("loop: a job is fed by one that keeps what is late") {
   const std::string stages = "\nstages: [{name: read, workers: 4, time: 10 ms, ordered: false}]";
   // Two in flight: 200 a second at the most, where 400 are asked for.
-  const Result<double> slow = slowdown(pipeline_of("loop: {in_flight: 2}" + stages),
-                                       {.units = 1, .time = Seconds::ms(2.5)});
+  const Result<Seconds> slow = Feed(pipeline_of("loop: {in_flight: 2}" + stages))
+                                   .time_of({.units = 1, .time = Seconds::ms(2.5)});
   REQUIRE(slow);
-  CHECK(*slow == Approx(12.5 / 2 / 2.5).epsilon(0.02));
+  CHECK(slow->ms() == Approx(12.5 / 2).epsilon(0.02));
   Pipeline rounds = pipeline_of("loop: {in_flight: 2}" + stages);
   rounds.loop->late = Late::kFinished;
-  const Result<double> refused = slowdown(rounds, {.units = 1, .time = Seconds::ms(2.5)});
+  const Result<Seconds> refused = Feed(rounds).time_of({.units = 1, .time = Seconds::ms(2.5)});
   REQUIRE_FALSE(refused);
   CHECK_THAT(to_string(refused.error()), Contains("late: kept"));
   // More of the job's units than are ever there.
-  const Result<double> stuck = slowdown(pipeline_of("loop: {in_flight: 2}" + stages),
-                                        {.units = 8, .time = Seconds::ms(2.5)});
+  const Result<Seconds> stuck = Feed(pipeline_of("loop: {in_flight: 2}" + stages))
+                                    .time_of({.units = 8, .time = Seconds::ms(2.5)});
   REQUIRE_FALSE(stuck);
   CHECK_THAT(to_string(stuck.error()), Contains("2 samples in flight") && Contains("8 or more"));
 }

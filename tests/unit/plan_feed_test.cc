@@ -46,7 +46,7 @@ FoundPlans found(const PlanRequest& request) {
   return std::move(*plans);
 }
 
-PlanRequest request_of(const input::Pipeline* input) {
+PlanRequest request_of(const input::Feed* input) {
   return {.axes = {.context = {1}, .offload = {strategies::Offload::kNone}},
           .keep = 4,
           .confirm = step::Fidelity::kMessage,
@@ -60,6 +60,7 @@ TEST_CASE("No plan is fed faster than its bound says") {
   const step::Spec spec = job();
   for (const double ms : {0.1, 3.0, 40.0}) {
     const input::Pipeline pipeline = pipeline_of(ms, 4);
+    const input::Feed by(pipeline);
     PlanFeed feed(pipeline, spec, cluster);
     for (const strategies::Plan& plan :
          {strategies::Plan{.data = 8},
@@ -73,7 +74,7 @@ TEST_CASE("No plan is fed faster than its bound says") {
       Seconds before = Seconds::s(0);
       for (const double seconds : {0.01, 0.1, 0.5}) {
         const Seconds alone = Seconds::s(seconds);
-        const Result<Seconds> fed = fed_time(pipeline, cluster, *layout, alone);
+        const Result<Seconds> fed = fed_time(by, cluster, *layout, alone);
         REQUIRE(fed);
         CHECK(feed.at_least(training, plan) <= *fed * 1.0001);
         // A longer step by itself is never a shorter one that is fed.
@@ -107,14 +108,14 @@ TEST_CASE("The busiest node's samples bound a step: by hand") {
 
 TEST_CASE("Plans that wait for their samples are found with what they wait") {
   const FoundPlans free = found(request_of(nullptr));
-  const input::Pipeline fast = pipeline_of(0.001, 16);
+  const input::Feed fast(pipeline_of(0.001, 16));
   const FoundPlans fed = found(request_of(&fast));
   REQUIRE(fed.best.size() == free.best.size());
   for (std::size_t i = 0; i < free.best.size(); ++i)
     CHECK(of(fed.best[i].figures, Figure::kStepTime) ==
           Approx(of(free.best[i].figures, Figure::kStepTime)).epsilon(1e-3));
 
-  const input::Pipeline slow = pipeline_of(100, 4);  // 32 samples of a node in 0.8 s
+  const input::Feed slow(pipeline_of(100, 4));  // 32 samples of a node in 0.8 s
   const FoundPlans starved = found(request_of(&slow));
   REQUIRE(starved.best.size() == 4);
   const FoundPlan& best = starved.best.front();
@@ -138,8 +139,44 @@ TEST_CASE("Plans that wait for their samples are found with what they wait") {
   REQUIRE(closed.best.front().times.closed);
 }
 
+TEST_CASE("What requests to storage cost is in the price of plans that were only searched") {
+  // 64 samples a step, a request each: 0.064 USD, for one that loads; twice that where each sample
+  // is loaded on two nodes.
+  const Result<cluster::Cluster> cluster =
+      cluster::parse_cluster("cluster: {instance: p4d.24xlarge, count: 2}", "cluster");
+  REQUIRE(cluster);
+  input::Pipeline pipeline = pipeline_of(0.001, 16);
+  pipeline.sources.push_back({.name = "s3", .request_price = Usd::usd(0.001)});
+  pipeline.stages.front().source = 0;
+  const auto front = [&](const input::Pipeline& by) {
+    const input::Feed feed(by);
+    PlanRequest request = request_of(&feed);
+    request.axes.tensor = {1, 16};
+    request.axes.pipeline = {1};
+    request.place.rented = {{"p4d.24xlarge", 2}};
+    request.confirm.reset();
+    request.objective = Figure::kCost;
+    Result<FoundPlans> plans = find_plans(job(), *cluster, request);
+    INFO((plans ? "" : to_string(plans.error())));
+    REQUIRE(plans);
+    return std::move(*plans);
+  };
+  const FoundPlans asked = front(pipeline);
+  pipeline.sources.front().request_price = Usd::usd(0);
+  const FoundPlans free = front(pipeline);
+  REQUIRE_FALSE(asked.front.empty());
+  REQUIRE(asked.front.size() == free.front.size());
+  for (std::size_t i = 0; i < asked.front.size(); ++i) {
+    const double loaded = asked.front[i].plan.tensor == 16 ? 2 : 1;
+    CHECK(of(asked.front[i].figures, Figure::kCost) ==
+          Approx(of(free.front[i].figures, Figure::kCost) + 0.064 * loaded));
+  }
+  REQUIRE_FALSE(asked.best.empty());
+  CHECK(of(asked.best.front().figures, Figure::kCost) > 0.064);
+}
+
 TEST_CASE("A limit that no fed plan keeps is out of reach") {
-  const input::Pipeline slow = pipeline_of(100, 4);
+  const input::Feed slow(pipeline_of(100, 4));
   PlanRequest request = request_of(&slow);
   request.at_most[0] = 0.5;
   const cluster::Cluster cluster = two_nodes();

@@ -276,8 +276,8 @@ TEST_CASE("no text of a document can end the element that it stands in") {
 
 TEST_CASE("no page is asked for by an empty path") {
   CHECK(write_report({}, Json()));
-  CHECK(check_report({}));
-  CHECK_FALSE(check_report("/no/such/folder/report.html"));
+  CHECK(check_writable({""}));
+  CHECK_FALSE(check_writable({"", "/no/such/folder/report.html"}));
 }
 
 TEST_CASE("bars of a waterfall begin where the one before ends") {

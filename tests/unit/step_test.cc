@@ -65,8 +65,9 @@ TEST_CASE("what is hidden beside computing still widens the interval where links
     const Result<cluster::Cluster> cluster = cluster::parse_cluster(
         "cluster: {device: t4, nodes: 2, inter_node: {" + inter_node + "}}\n", "cluster.yaml");
     REQUIRE(cluster);
-    return predicted(spec_of("resnet50", {.global_batch = 128, .microbatch = 64}, {.data = 2}),
-                     *cluster, fidelity);
+    return test::predicted(
+        test::zoo_spec("resnet50", {.global_batch = 128, .microbatch = 64}, {.data = 2}), *cluster,
+        fidelity);
   };
   for (const Fidelity fidelity : {Fidelity::kClosed, Fidelity::kMessage}) {
     const Step named = step_over("link: tcp_50g", fidelity),
@@ -81,13 +82,13 @@ TEST_CASE("what is hidden beside computing still widens the interval where links
 }
 
 TEST_CASE("what a step has once is known where it was given") {
-  Spec spec = spec_of("resnet50", {.global_batch = 32, .microbatch = 32}, {});
-  const Step usual = predicted(spec, cluster_of(1), Fidelity::kClosed);
+  Spec spec = test::zoo_spec("resnet50", {.global_batch = 32, .microbatch = 32}, {});
+  const Step usual = test::predicted(spec, test::a100_nodes(1), Fidelity::kClosed);
   CHECK(usual.time.high - usual.time.value >= spec.conditions.most_fixed - spec.conditions.fixed);
   const Result<YamlFile> file = YamlFile::parse("fixed: 20 ms\n", "c.yaml");
   REQUIRE(file);
   read_conditions(file->root(), {&spec.conditions, 1});
-  const Step given = predicted(spec, cluster_of(1), Fidelity::kClosed);
+  const Step given = test::predicted(spec, test::a100_nodes(1), Fidelity::kClosed);
   CHECK(given.time.value == usual.time.value);
   CHECK(given.time.high < usual.time.high);
 }

@@ -1,0 +1,54 @@
+// Runs of a pipeline, and how long one has to be for its rate to show.
+#pragma once
+
+#include <span>
+#include <string>
+#include <vector>
+
+#include "models/input/lower.h"
+#include "models/input/pipeline.h"
+#include "sim/graph/graph.h"
+#include "sim/graph/timeline.h"
+
+namespace rehearse::input {
+
+/// Ops of the longest run.
+inline constexpr double kMostOps = 1e7;
+/// A run is as long where random times are to even out.
+inline constexpr double kUsualOps = 6e5;
+/// What is measured of a run is as many parts of equal numbers of units.
+inline constexpr std::size_t kParts = 10;
+
+struct Run {
+  graph::Graph graph;
+  graph::Timeline timeline;
+  Lowered lowered;
+  std::vector<Seconds> ends;  ///< of the units, in order of time
+};
+
+/// Fails as lower() does.
+Result<Run> run_units(const Pipeline& pipeline, double units, Start start);
+
+/// A run whose units from `first` to `last` are there after queues have settled, and before there
+/// is nothing left to begin.
+struct Settled {
+  Run run;
+  std::size_t first, last;
+};
+
+/// Fails where a unit of the last stage takes too many ops, or too long, to run enough of them, and
+/// where nothing takes any time.
+Result<Settled> run_settled(const Pipeline& pipeline);
+
+/// The slope of a straight line through the ends of units `first` to `last`. Workers that end
+/// together hand over units in bursts, to which a line pays less heed than a difference of two ends
+/// does.
+Seconds time_per_unit(std::span<const Seconds> ends, std::size_t first, std::size_t last);
+
+/// Whether anything in it is random, or unequal from take to take.
+bool varies(const Pipeline& pipeline);
+
+/// What to have less of where a run would take too long.
+std::string way_out(const Pipeline& pipeline, const Counts& counts);
+
+}  // namespace rehearse::input

@@ -1,0 +1,36 @@
+// Once: values that are dear to make and asked for from several threads.
+#pragma once
+
+#include <map>
+#include <mutex>
+#include <optional>
+
+namespace rehearse {
+
+/// One value for each key, made once, by whoever asks for it first; others wait for it. Values stay
+/// where they are.
+template <class Key, class T>
+class Once {
+ public:
+  /// `make` gives the value, and asks for none of the same key.
+  template <class Make>
+  const T& of(const Key& key, const Make& make) {
+    Slot* slot = nullptr;
+    {
+      const std::lock_guard lock(mutex_);
+      slot = &slots_[key];
+    }
+    std::call_once(slot->once, [&] { slot->value.emplace(make()); });
+    return *slot->value;
+  }
+
+ private:
+  struct Slot {
+    std::once_flag once;
+    std::optional<T> value;
+  };
+  std::mutex mutex_;
+  std::map<Key, Slot> slots_;
+};
+
+}  // namespace rehearse
