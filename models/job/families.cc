@@ -163,6 +163,19 @@ Result<Picoseconds> Families::run_all(const Set& meetings) {
   return timeline->makespan();
 }
 
+SharedLinks::Load Families::load(std::span<const Meeting> family, Bytes bytes) {
+  SharedLinks::Load load;
+  for (const Meeting& meeting : family)
+    for (const Lane& lane : meeting.lanes->lanes()) {
+      const double messages = lane.count * lane.share * (meeting.size / bytes);
+      if (messages == 0) continue;
+      for (const std::uint32_t link : path(meeting.devices[lane.from], meeting.devices[lane.to]).links)
+        load.try_emplace(link, SharedLinks::Link{cluster_.type(LinkId(link / 2)).rate, 0})
+            .first->second.messages += messages;
+    }
+  return load;
+}
+
 Result<std::optional<Picoseconds>> Families::time(std::span<const Meeting> family) {
   REHEARSE_CHECK(!family.empty());
   std::optional<Picoseconds> least, most;

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "models/job/lower.h"
+#include "models/job/shared_links.h"
 #include "sim/graph/lanes.h"
 
 namespace rehearse::job {
@@ -37,6 +38,10 @@ class Families {
   /// Of more than kMostMessages, where all lanes are long rows of messages that go on at an even
   /// pace (rings), the first ones are run, and the others follow at the pace of those.
   Result<std::optional<Picoseconds>> time(std::span<const Meeting> family);
+
+  /// What the meetings put on links together, as messages of `bytes` each that last as long as the
+  /// meetings do. REQUIRES: `bytes` above zero.
+  SharedLinks::Load load(std::span<const Meeting> family, Bytes bytes);
 
  private:
   struct Path {

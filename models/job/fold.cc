@@ -6,6 +6,7 @@
 
 #include "models/job/families.h"
 #include "models/job/group_network.h"
+#include "models/job/shared_links.h"
 #include "sim/base/check.h"
 
 namespace rehearse::job {
@@ -103,30 +104,32 @@ class ClosedCosts {
   Schedules schedules_;
 };
 
-/// What each communication of a program takes as messages.
+/// What communications of programs take as messages, each alone and of links.
 class MessageCosts {
  public:
   MessageCosts(const Job& job, const Cluster& cluster, const Rules& rules, const Run& run)
       : job_(job), schedules_(cluster, rules), families_(cluster, rules, run) {}
 
-  /// By op; nothing where ranks of the program differ.
-  Result<std::optional<std::vector<Picoseconds>>> times(const std::vector<RankId>& ranks) {
+  /// By op of a program that was not asked for before; nothing where its ranks differ.
+  Result<std::optional<std::vector<Carried>>> of(const std::vector<RankId>& ranks) {
     const Program& program = job_.program(ranks.front());
-    std::vector<Picoseconds> times(program.ops.size(), Picoseconds(0));
-    std::map<std::tuple<std::uint32_t, CollectiveKind, double>, Picoseconds> collectives;
-    std::map<std::vector<std::pair<std::uint32_t, double>>, Picoseconds> sends;
+    std::vector<Carried> carried(program.ops.size());
+    std::map<std::tuple<std::uint32_t, CollectiveKind, double>, Carried> collectives;
+    std::map<std::vector<std::pair<std::uint32_t, double>>, Carried> sends;
+    family_of_.clear();
+    stream_of_.clear();
     for (std::uint32_t i = 0; i < program.ops.size(); ++i) {
       const ProgramOp& op = program.ops[i];
       if (op.task == Task::kCollective) {
         const auto key = std::tuple(op.group, op.collective, op.bytes.b());
         auto known = collectives.find(key);
         if (known == collectives.end()) {
-          const auto time = collective(ranks, op);
-          if (!time) return forward(time);
-          if (!*time) return std::nullopt;
-          known = collectives.emplace(key, **time).first;
+          const auto found = collective(ranks, op);
+          if (!found) return forward(found);
+          if (!*found) return std::nullopt;
+          known = collectives.emplace(key, **found).first;
         }
-        times[i] = known->second;
+        carried[i] = known->second;
       }
       if (op.task == Task::kSend) {
         const std::uint32_t end = end_of_sends(program, i);
@@ -135,17 +138,19 @@ class MessageCosts {
           key.emplace_back(program.ops[s].peer, program.ops[s].bytes.b());
         auto known = sends.find(key);
         if (known == sends.end()) {
-          const auto time = together(ranks, key);
-          if (!time) return forward(time);
-          if (!*time) return std::nullopt;
-          known = sends.emplace(std::move(key), **time).first;
+          const auto found = together(ranks, key);
+          if (!found) return forward(found);
+          if (!*found) return std::nullopt;
+          known = sends.emplace(std::move(key), **found).first;
         }
-        for (; i < end; ++i) times[i] = known->second;
+        for (; i < end; ++i) carried[i] = known->second;
         --i;
       }
     }
-    return times;
+    return carried;
   }
+
+  SharedLinks::Shared shared() const { return links_.shared(); }
 
  private:
   /// Behind the sends that go at the same time as this one, and are as large: those of others take
@@ -164,8 +169,8 @@ class MessageCosts {
     return end;
   }
 
-  Result<std::optional<Picoseconds>> collective(const std::vector<RankId>& ranks,
-                                                const ProgramOp& op) {
+  Result<std::optional<Carried>> collective(const std::vector<RankId>& ranks,
+                                            const ProgramOp& op) {
     std::vector<Meeting> family;
     for (const Job::Group* group : groups_of(job_, ranks, op.group)) {
       if (group->members.size() < 2) continue;
@@ -174,11 +179,17 @@ class MessageCosts {
       if (!lanes) return forward(lanes);
       family.push_back({*lanes, std::move(devices), op.bytes});
     }
-    if (family.empty()) return std::optional(Picoseconds(0));
-    return families_.time(family);
+    if (family.empty()) return std::optional(Carried{});
+    const auto [stream, added] = stream_of_.try_emplace(op.group, streams_);
+    if (added) ++streams_;
+    const Lanes& lanes = *family.front().lanes;
+    double share = 0;  // of one member
+    for (std::uint32_t m = 0; m < lanes.members(); ++m)
+      share = std::max(share, lanes.share_sent(m));
+    return carried(family, {op.bytes * share, 1}, {op.group, op.collective, {}}, stream->second);
   }
 
-  Result<std::optional<Picoseconds>> together(
+  Result<std::optional<Carried>> together(
       const std::vector<RankId>& ranks,
       const std::vector<std::pair<std::uint32_t, double>>& sends) {
     std::vector<Meeting> family;
@@ -188,12 +199,49 @@ class MessageCosts {
             {lane_,
              {DeviceId(rank.index()), DeviceId(job_.peers_of[rank.index()][peer].index())},
              Bytes::b(bytes)});
-    return families_.time(family);
+    std::vector<std::uint32_t> peers;
+    for (const auto& [peer, bytes] : sends) peers.push_back(peer);
+    const auto count = static_cast<double>(sends.size());
+    return carried(family, {Bytes::b(sends.front().second), count},
+                   {0, CollectiveKind::kBarrier, std::move(peers)}, {});
   }
+
+  /// Of each of so many ops that a family is.
+  struct Part {
+    Bytes bytes;
+    double ops;
+  };
+  /// What meets on links, whatever its size.
+  using Shape = std::tuple<std::uint32_t, CollectiveKind, std::vector<std::uint32_t>>;
+
+  Result<std::optional<Carried>> carried(std::span<const Meeting> family, const Part& part,
+                                         const Shape& shape, std::optional<std::uint32_t> stream) {
+    const Result<std::optional<Picoseconds>> time = families_.time(family);
+    if (!time) return forward(time);
+    if (!*time) return std::nullopt;
+    Carried carried{**time};
+    if (!(part.bytes > Bytes::b(0))) return std::optional(carried);
+    auto known = family_of_.find(shape);
+    if (known == family_of_.end())
+      known = family_of_
+                  .emplace(shape, links_.add(families_.load(family, part.bytes * part.ops), stream))
+                  .first;
+    carried.bytes = part.bytes;
+    carried.family = known->second;
+    const Seconds flowing = part.bytes * part.ops / links_.alone(carried.family);
+    carried.before = std::max(Picoseconds(0), **time - Picoseconds::from(flowing));
+    return std::optional(carried);
+  }
+
 
   const Job& job_;
   Schedules schedules_;
   Families families_;
+  SharedLinks links_;
+  std::uint32_t streams_ = 0;
+  // Of the program at hand.
+  std::map<Shape, std::uint32_t> family_of_;
+  std::map<std::uint32_t, std::uint32_t> stream_of_;  // by group
   const std::shared_ptr<const Lanes> lane_ = std::make_shared<const Lanes>(
       2, std::vector<Lane>{{0, 1, 1, 1.0}}, std::vector<graph::Wait>{});
 };
@@ -219,11 +267,12 @@ Result<std::optional<LoweredJob>> fold(const Job& job, const Cluster& cluster, c
     REHEARSE_CHECK(run);
     MessageCosts costs(job, cluster, rules, run);
     for (const std::vector<RankId>& of_run : ranks) {
-      auto times = costs.times(of_run);
-      if (!times) return forward(times);
-      if (!*times) return std::nullopt;
-      folded.times.push_back(std::move(**times));
+      auto carried = costs.of(of_run);
+      if (!carried) return forward(carried);
+      if (!*carried) return std::nullopt;
+      folded.carried.push_back(std::move(**carried));
     }
+    folded.shared = costs.shared();
   }
   Result<LoweredJob> lowered = lower(job, cluster, rules, folded);
   if (!lowered) return forward(lowered);

@@ -102,17 +102,15 @@ Schedule in_parts(const Schedule& schedule, std::uint32_t parts) {
 std::shared_ptr<const Lanes> meeting(std::uint32_t members) {
   std::vector<Lane> lanes;
   std::vector<Wait> waits;
-  for (std::uint32_t m = members - 1; m > 0; --m) {
-    if (!lanes.empty())
-      waits.push_back({static_cast<std::uint32_t>(lanes.size()),
-                       static_cast<std::uint32_t>(lanes.size() - 1), 1});
-    lanes.push_back({m, m - 1, 1, 0});
-  }
-  const auto met = static_cast<std::uint32_t>(lanes.size() - 1);
-  for (std::uint32_t m = 1; m < members; ++m) {
-    waits.push_back({static_cast<std::uint32_t>(lanes.size()), met, 1});
-    lanes.push_back({0, m, 1, 0});
-  }
+  const auto add = [&](const Lane& lane, std::uint32_t behind) {
+    if (behind < lanes.size())
+      waits.push_back({static_cast<std::uint32_t>(lanes.size()), behind, 1});
+    lanes.push_back(lane);
+  };
+  for (std::uint32_t m = members - 1; m > 0; --m)
+    add({m, m - 1, 1, 0}, static_cast<std::uint32_t>(lanes.size()) - 1);
+  add({0, 1, 1, 1}, members - 2);
+  for (std::uint32_t m = 2; m < members; ++m) add({0, m, 1, 0}, members - 1);
   return std::make_shared<Lanes>(members, std::move(lanes), std::move(waits));
 }
 

@@ -52,8 +52,8 @@ class Schedules {
   CalibratedCosts calibrated_;
 };
 
-/// A collective that only takes time: all members come, the last one ends the chain to member 0,
-/// and the n - 1 lanes behind it, from there to each other member, last as long as their ways say.
+/// A collective that is one message: all members come, the last one ends the chain to member 0, and
+/// lane n - 1, from there to member 1, is the message, behind which all others end at once.
 /// REQUIRES: at least two members.
 std::shared_ptr<const graph::Lanes> meeting(std::uint32_t members);
 

@@ -73,6 +73,11 @@ class Lowering {
       result_.ranks = folded_->symmetry.ranks;
     else
       for (std::uint32_t r = 0; r < job_.ranks(); ++r) result_.ranks.push_back(RankId(r));
+    if (folded_)
+      for (const ByteRate rate : folded_->shared.links)
+        links_.push_back(builder_.add(graph::Capacity{
+            .name = builder_.intern(fmt::format("shared link {}", links_.size())),
+            .rate = rate.bytes_per_s()}));
     if (Status ok = add_ops(); !ok) return forward(ok);
     if (Status ok = folded_ ? join_folded() : join_all(); !ok) return forward(ok);
     Result<graph::Graph> graph = std::move(builder_).build();
@@ -198,9 +203,8 @@ class Lowering {
           builder_.add_edge(OpId(base + order.before[d]), id);
         if (op.need > 0) builder_.wait_for_first(id, op.need);
         const std::size_t run = result_.first_op.size() - 1;
-        if (communicates && folded_ && rules_.fidelity == Fidelity::kMessage &&
-            op.task != Task::kReceive)
-          builder_.set_duration(id, folded_->times[run][i]);
+        if (op.task == Task::kSend && folded_ && rules_.fidelity == Fidelity::kMessage)
+          set_flow(id, flow_of(folded_->carried[run][i], op.priority));
         if (op.task == Task::kCollective) {
           const std::uint32_t group =
               folded_ ? folded_->symmetry.meets_in[run][op.group] : job_.groups_of[r][op.group];
@@ -237,6 +241,42 @@ class Lowering {
     }
     if (op.task == Task::kReceive && !folded_) matching_.add_receive(RankId(rank), op, id);
     return id;
+  }
+
+  /// What stands for the messages of all ranks of a program.
+  struct Flow {
+    Picoseconds before;
+    Bytes bytes = Bytes::b(0);
+    graph::Demand demand = {};  ///< where there are bytes
+  };
+
+  Flow flow_of(const Carried& carried, std::int32_t priority) const {
+    if (carried.bytes == Bytes::b(0)) return {carried.before};
+    const SharedLinks::Family& family = folded_->shared.families[carried.family];
+    if (family.taken.empty())
+      return {carried.before + Picoseconds::from(carried.bytes / family.alone)};
+    graph::Demand demand{.rate_cap = family.alone.bytes_per_s(), .priority = priority};
+    for (const SharedLinks::Taken& taken : family.taken) {
+      demand.capacities.push_back(links_[taken.link]);
+      demand.takes.push_back(taken.messages);
+    }
+    return {carried.before, carried.bytes, std::move(demand)};
+  }
+
+  void set_flow(OpId op, Flow flow) {
+    builder_.set_duration(op, flow.before);
+    if (flow.bytes == Bytes::b(0)) return;
+    builder_.set_work(op, flow.bytes.b());
+    flow.demand.server = builder_.so_far().demand(op).server;
+    builder_.set_demand(op, builder_.add(std::move(flow.demand)));
+  }
+
+  /// That of a collective or a send that is run.
+  const Carried& carried_of(OpId op) const {
+    const auto next =
+        std::upper_bound(result_.first_op.begin(), result_.first_op.end(), op.index());
+    const auto run = static_cast<std::size_t>(next - result_.first_op.begin()) - 1;
+    return folded_->carried[run][op.index() - result_.first_op[run]];
   }
 
   /// A send is a transfer to an op that is there from the beginning: it waits for no receive.
@@ -324,29 +364,38 @@ class Lowering {
     return known->second = Picoseconds::from(time);
   }
 
-  /// Folded: of one run alone the duration of its op; several runs meet first.
+  /// Folded: of one run alone its op; several runs meet first.
   Status set_time(const Collective& collective) {
     if (job_.groups[collective.group].members.size() < 2) return {};
-    Picoseconds time = builder_.so_far().duration(collective.members.front());
+    Flow flow{Picoseconds(0)};
     if (rules_.fidelity == Fidelity::kClosed) {
       const auto schedule = schedule_of(collective.group, collective.kind);
       if (!schedule) return forward(schedule);
       const Result<Picoseconds> closed = closed_time(**schedule, collective.bytes);
       if (!closed) return forward(closed);
-      time = *closed;
+      flow.before = *closed;
+    } else {
+      flow = flow_of(carried_of(collective.members.front()), collective.priority);
     }
-    if (collective.members.size() > 1) {
-      meet(collective, time);
-      time = Picoseconds(0);
-    }
-    for (const OpId member : collective.members) builder_.set_duration(member, time);
+    if (collective.members.size() > 1)
+      meet(collective, std::move(flow));
+    else
+      set_flow(collective.members.front(), std::move(flow));
     return {};
   }
 
-  void meet(const Collective& collective, Picoseconds time) {
-    auto& lanes = meetings_[static_cast<std::uint32_t>(collective.members.size())];
-    if (!lanes) lanes = meeting(static_cast<std::uint32_t>(collective.members.size()));
-    builder_.add(graph::Transfer{lanes, waits_of(*lanes, time), collective.members, 0});
+  void meet(const Collective& collective, Flow flow) {
+    const auto members = static_cast<std::uint32_t>(collective.members.size());
+    auto& lanes = meetings_[members];
+    if (!lanes) lanes = meeting(members);
+    const DemandId demand = builder_.add(std::move(flow.demand));
+    Ways& ways = waits_[{members, flow.before.count(), demand}];
+    if (!ways) {
+      std::vector<Way> all(lanes->lanes().size(), Way{DemandId(0), Picoseconds(0)});
+      all[members - 1] = {demand, flow.before};
+      ways = std::make_shared<const std::vector<Way>>(std::move(all));
+    }
+    builder_.add(graph::Transfer{lanes, ways, collective.members, flow.bytes.b()});
   }
 
   Status carry_collectives() {
@@ -359,22 +408,13 @@ class Lowering {
       if (rules_.fidelity == Fidelity::kClosed) {
         const Result<Picoseconds> time = closed_time(**schedule, collective.bytes);
         if (!time) return forward(time);
-        meet(collective, *time);
+        meet(collective, {*time});
       } else {
         builder_.add(graph::Transfer{(*schedule)->lanes, ways_of(collective, **schedule),
                                      collective.members, collective.bytes.b()});
       }
     }
     return {};
-  }
-
-  Ways waits_of(const Lanes& lanes, Picoseconds time) {
-    Ways& known = waits_[{lanes.members(), time.count()}];
-    if (known) return known;
-    std::vector<Way> ways(lanes.lanes().size(), Way{DemandId(0), Picoseconds(0)});
-    for (std::size_t i = lanes.members() - 1; i < ways.size(); ++i) ways[i].latency = time;
-    known = std::make_shared<const std::vector<Way>>(std::move(ways));
-    return known;
   }
 
   Ways ways_of(const Collective& collective, const GroupSchedule& schedule) {
@@ -408,10 +448,11 @@ class Lowering {
   Matching matching_;
   LoweredJob result_;
   std::vector<Send> sends_;
+  std::vector<CapacityId> links_;  ///< of the folded
   std::uint32_t flow_groups_ = 0;
   std::map<std::pair<std::uint32_t, CollectiveKind>, GroupSchedule> group_schedules_;
   std::map<std::uint32_t, std::shared_ptr<const Lanes>> meetings_;
-  std::map<std::pair<std::uint32_t, std::int64_t>, Ways> waits_;
+  std::map<std::tuple<std::uint32_t, std::int64_t, DemandId>, Ways> waits_;
   std::map<std::pair<const GroupSchedule*, double>, Picoseconds> closed_times_;
   std::map<std::tuple<std::uint32_t, const Lanes*, std::int32_t>, Ways> ways_;
 };
