@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <numeric>
+#include <utility>
 
 #include <fmt/core.h>
 
@@ -163,17 +164,24 @@ Result<Picoseconds> Families::run_all(const Set& meetings) {
   return timeline->makespan();
 }
 
-SharedLinks::Load Families::load(std::span<const Meeting> family, Bytes bytes) {
-  SharedLinks::Load load;
+std::vector<SharedLinks::Loaded> Families::load(std::span<const Meeting> family, Bytes bytes) {
+  messages_.resize(cluster_.hop_count(), 0);
+  std::vector<std::uint32_t> used;
   for (const Meeting& meeting : family)
     for (const Lane& lane : meeting.lanes->lanes()) {
       const double messages = lane.count * lane.share * (meeting.size / bytes);
       if (messages == 0) continue;
-      for (const std::uint32_t link : path(meeting.devices[lane.from], meeting.devices[lane.to]).links)
-        load.try_emplace(link, SharedLinks::Link{cluster_.type(LinkId(link / 2)).rate, 0})
-            .first->second.messages += messages;
+      for (const std::uint32_t link :
+           path(meeting.devices[lane.from], meeting.devices[lane.to]).links) {
+        if (messages_[link] == 0) used.push_back(link);
+        messages_[link] += messages;
+      }
     }
-  return load;
+  std::vector<SharedLinks::Loaded> loaded;
+  for (const std::uint32_t link : used)
+    loaded.push_back(
+        {link, cluster_.type(LinkId(link / 2)).rate, std::exchange(messages_[link], 0)});
+  return loaded;
 }
 
 Result<std::optional<Picoseconds>> Families::time(std::span<const Meeting> family) {

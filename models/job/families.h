@@ -41,7 +41,7 @@ class Families {
 
   /// What the meetings put on links together, as messages of `bytes` each that last as long as the
   /// meetings do. REQUIRES: `bytes` above zero.
-  SharedLinks::Load load(std::span<const Meeting> family, Bytes bytes);
+  std::vector<SharedLinks::Loaded> load(std::span<const Meeting> family, Bytes bytes);
 
  private:
   struct Path {
@@ -64,6 +64,7 @@ class Families {
   const Run& run_;
   std::unordered_map<std::uint64_t, Path> paths_;
   std::map<Shape, Picoseconds> known_;
+  std::vector<double> messages_;  ///< by link; zero but while a load is summed
 };
 
 }  // namespace rehearse::job

@@ -1,31 +1,79 @@
 #include "models/job/shared_links.h"
 
 #include <algorithm>
-#include <set>
+#include <bit>
+#include <map>
+#include <unordered_map>
 
 #include "sim/base/check.h"
 
 namespace rehearse::job {
-namespace {
 
 /// Sums of shares of messages differ by rounding.
 constexpr double kRounding = 1e-9;
 
-/// A family on a link, and how much of it its messages take for each unit of their rate.
-struct User {
-  std::uint32_t family;
-  double share;
-};
+std::uint32_t SharedLinks::add(std::vector<Loaded> links, std::optional<std::uint32_t> stream) {
+  REHEARSE_CHECK(!links.empty(), "a family that is on no link");
+  double most = 0;
+  for (const Loaded& link : links) most = std::max(most, link.messages / link.rate.bytes_per_s());
+  families_.push_back({std::move(links), stream, ByteRate::bytes_per_s(1 / most)});
+  return static_cast<std::uint32_t>(families_.size() - 1);
+}
 
-struct Loaded {
-  ByteRate rate;
-  std::vector<User> users;  ///< by family
-};
+/// The links that are loaded, those that are alike once.
+std::vector<SharedLinks::Row> SharedLinks::rows() const {
+  std::vector<Row> rows;
+  std::vector<std::uint32_t> row_of;  // by number of the link
+  for (std::uint32_t f = 0; f < families_.size(); ++f)
+    for (const Loaded& link : families_[f].links) {
+      if (link.link >= row_of.size()) row_of.resize(link.link + 1, UINT32_MAX);
+      std::uint32_t& row = row_of[link.link];
+      if (row == UINT32_MAX) {
+        row = static_cast<std::uint32_t>(rows.size());
+        rows.push_back({link.rate, {}});
+      }
+      rows[row].users.push_back({f, link.messages / link.rate.bytes_per_s()});
+    }
+  const auto hash = [](const Row& row) {
+    std::uint64_t hash = 0;
+    for (const User& user : row.users) {
+      hash = (hash ^ user.family) * 0x9e3779b97f4a7c15ULL;
+      hash = (hash ^ std::bit_cast<std::uint64_t>(user.share)) * 0x9e3779b97f4a7c15ULL;
+      hash ^= hash >> 32;
+    }
+    return hash;
+  };
+  std::unordered_multimap<std::uint64_t, std::size_t> known;
+  std::vector<Row> distinct;
+  for (Row& row : rows) {
+    const std::uint64_t key = hash(row);
+    const auto [first, last] = known.equal_range(key);
+    const auto same = [&](const auto& other) { return distinct[other.second].users == row.users; };
+    if (std::any_of(first, last, same)) continue;
+    known.emplace(key, distinct.size());
+    distinct.push_back(std::move(row));
+  }
+  return distinct;
+}
 
-/// Whether `link` is never fuller than `other`.
-bool below(const Loaded& link, const Loaded& other) {
+bool SharedLinks::can_be_full(const Row& row) const {
+  // Of a stream the one of its families that takes most; what has none may take any amount.
+  std::map<std::uint32_t, double> of_stream;
+  for (const User& user : row.users) {
+    const Member& family = families_[user.family];
+    if (!family.stream) return true;
+    double& most = of_stream[*family.stream];
+    most = std::max(most, user.share * family.alone.bytes_per_s());
+  }
+  double sum = 0;
+  for (const auto& [stream, share] : of_stream) sum += share;
+  return sum > 1 + kRounding;
+}
+
+/// Whether a link is never fuller than another.
+bool SharedLinks::below(const Row& row, const Row& other) {
   auto theirs = other.users.begin();
-  for (const User& ours : link.users) {
+  for (const User& ours : row.users) {
     while (theirs != other.users.end() && theirs->family < ours.family) ++theirs;
     if (theirs == other.users.end() || theirs->family != ours.family ||
         ours.share > theirs->share * (1 + kRounding))
@@ -34,67 +82,23 @@ bool below(const Loaded& link, const Loaded& other) {
   return true;
 }
 
-}  // namespace
-
-std::uint32_t SharedLinks::add(Load load, std::optional<std::uint32_t> stream) {
-  double most = 0;
-  for (const auto& [number, link] : load)
-    most = std::max(most, link.messages / link.rate.bytes_per_s());
-  REHEARSE_CHECK(most > 0, "a family without messages on links");
-  families_.push_back({std::move(load), stream, ByteRate::bytes_per_s(1 / most)});
-  return static_cast<std::uint32_t>(families_.size() - 1);
-}
-
 SharedLinks::Shared SharedLinks::shared() const {
-  Shared result;
-  std::map<std::uint32_t, Loaded> by_number;
-  for (std::uint32_t f = 0; f < families_.size(); ++f) {
-    for (const auto& [number, link] : families_[f].load) {
-      Loaded& loaded = by_number.try_emplace(number, Loaded{link.rate, {}}).first->second;
-      loaded.users.push_back({f, link.messages / link.rate.bytes_per_s()});
-    }
-    result.families.push_back({families_[f].alone, {}});
-  }
-  // Of streams the one of their families that takes most; what has none may take any amount.
-  const auto can_be_full = [&](const Loaded& link) {
-    std::map<std::uint32_t, double> of_stream;
-    for (const User& user : link.users) {
-      const auto& stream = families_[user.family].stream;
-      if (!stream) return true;
-      double& most = of_stream[*stream];
-      most = std::max(most, user.share * result.families[user.family].alone.bytes_per_s());
-    }
-    double sum = 0;
-    for (const auto& [stream, share] : of_stream) sum += share;
-    return sum > 1 + kRounding;
-  };
-  std::vector<const Loaded*> kept;
-  std::set<std::vector<double>> seen;
-  for (const auto& [number, link] : by_number) {
-    std::vector<double> key;
-    for (const User& user : link.users) {
-      key.push_back(user.family);
-      key.push_back(user.share);
-    }
-    if (seen.insert(std::move(key)).second && can_be_full(link)) kept.push_back(&link);
-  }
-  std::stable_sort(kept.begin(), kept.end(), [](const Loaded* a, const Loaded* b) {
-    return a->users.size() > b->users.size();
-  });
-  std::vector<const Loaded*> fullest;
-  for (const Loaded* link : kept) {
-    const auto fuller = [&](const Loaded* other) { return below(*link, *other); };
+  std::vector<Row> rows = this->rows();
+  std::erase_if(rows, [this](const Row& row) { return !can_be_full(row); });
+  std::vector<const Row*> fullest;
+  for (const Row& row : rows) {
+    const auto fuller = [&](const Row* other) { return below(row, *other); };
     if (std::any_of(fullest.begin(), fullest.end(), fuller)) continue;
-    // Those that take as many families may stand behind one that is below them.
-    std::erase_if(fullest, [&](const Loaded* other) { return below(*other, *link); });
-    fullest.push_back(link);
+    std::erase_if(fullest, [&](const Row* other) { return below(*other, row); });
+    fullest.push_back(&row);
   }
-  for (const Loaded* link : fullest) {
+  Shared result;
+  for (const Member& family : families_) result.families.push_back({family.alone, {}});
+  for (const Row* row : fullest) {
     const auto index = static_cast<std::uint32_t>(result.links.size());
-    result.links.push_back(link->rate);
-    for (const User& user : link->users)
-      result.families[user.family].taken.push_back(
-          {index, user.share * link->rate.bytes_per_s()});
+    result.links.push_back(row->rate);
+    for (const User& user : row->users)
+      result.families[user.family].taken.push_back({index, user.share * row->rate.bytes_per_s()});
   }
   return result;
 }

@@ -11,7 +11,6 @@
 #pragma once
 
 #include <cstdint>
-#include <map>
 #include <optional>
 #include <vector>
 
@@ -21,17 +20,16 @@ namespace rehearse::job {
 
 class SharedLinks {
  public:
-  struct Link {
+  struct Loaded {
+    std::uint32_t link;  ///< its number, below 2 x the cluster's links
     ByteRate rate;
-    double messages;  ///< of the family, at a time
+    double messages;  ///< of the family, at a time; above zero
   };
-  /// By number of the link.
-  using Load = std::map<std::uint32_t, Link>;
 
-  /// A family. Those of one `stream` never go on at the same time, nor does one by itself; without
-  /// one, several may. Families get their numbers in their order.
-  /// REQUIRES: messages on some link.
-  std::uint32_t add(Load load, std::optional<std::uint32_t> stream);
+  /// A family, with each link that it is on once. Those of one `stream` never go on at the same
+  /// time, nor does one by itself; without one, several may. Families get their numbers in their
+  /// order. REQUIRES: some link.
+  std::uint32_t add(std::vector<Loaded> links, std::optional<std::uint32_t> stream);
   /// The rate of each message of a family that has all links for itself.
   ByteRate alone(std::uint32_t family) const { return families_[family].alone; }
 
@@ -47,14 +45,28 @@ class SharedLinks {
     std::vector<ByteRate> links;
     std::vector<Family> families;
   };
-  Shared shared() const;
+  Shared shared() const;  ///< of all families
 
  private:
   struct Member {
-    Load load;
+    std::vector<Loaded> links;
     std::optional<std::uint32_t> stream;
     ByteRate alone;
   };
+  /// A family on a link, and how much of it its messages take for each unit of their rate.
+  struct User {
+    std::uint32_t family;
+    double share;
+    friend bool operator==(const User&, const User&) = default;
+  };
+  struct Row {
+    ByteRate rate;
+    std::vector<User> users;  ///< by family
+  };
+  std::vector<Row> rows() const;
+  bool can_be_full(const Row& row) const;
+  static bool below(const Row& row, const Row& other);
+
   std::vector<Member> families_;
 };
 
