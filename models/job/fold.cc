@@ -5,6 +5,7 @@
 #include <tuple>
 
 #include "models/job/families.h"
+#include "models/job/family_members.h"
 #include "models/job/group_network.h"
 #include "models/job/shared_links.h"
 #include "sim/base/check.h"
@@ -15,38 +16,17 @@ namespace {
 using cluster::Cluster;
 using cluster::PointToPoint;
 using graph::Job;
-using graph::Lane;
 using graph::Lanes;
 using graph::Program;
 using graph::ProgramOp;
 using graph::Task;
 
-std::vector<DeviceId> devices_of(const Job::Group& group) {
-  std::vector<DeviceId> devices;
-  devices.reserve(group.members.size());
-  for (const RankId rank : group.members) devices.push_back(DeviceId(rank.index()));
-  return devices;
-}
-
 /// The ranks of each run's program.
-std::vector<std::vector<RankId>> ranks_of(const Job& job, const Symmetry& symmetry) {
-  std::vector<std::vector<RankId>> ranks(symmetry.ranks.size());
-  for (std::uint32_t r = 0; r < job.ranks(); ++r)
-    ranks[symmetry.run_of_program[job.program_of[r]]].push_back(RankId(r));
+std::vector<std::vector<RankId>> ranks_of_runs(const Job& job, const Symmetry& symmetry) {
+  std::vector<std::vector<RankId>> ranks(symmetry.ranks.size()), all = ranks_of_programs(job);
+  for (std::size_t p = 0; p < all.size(); ++p)
+    if (!all[p].empty()) ranks[symmetry.run_of_program[p]] = std::move(all[p]);
   return ranks;
-}
-
-/// The groups that the ranks of a program have under one number, each once.
-std::vector<const Job::Group*> groups_of(const Job& job, const std::vector<RankId>& ranks,
-                                         std::uint32_t local) {
-  std::vector<const Job::Group*> groups;
-  std::vector<bool> seen(job.groups.size(), false);
-  for (const RankId rank : ranks) {
-    const std::uint32_t group = job.groups_of[rank.index()][local];
-    if (!seen[group]) groups.push_back(&job.groups[group]);
-    seen[group] = true;
-  }
-  return groups;
 }
 
 /// Whether the closed forms of everything that ranks of a program do are the same.
@@ -108,14 +88,17 @@ class ClosedCosts {
 class MessageCosts {
  public:
   MessageCosts(const Job& job, const Cluster& cluster, const Rules& rules, const Run& run)
-      : job_(job), schedules_(cluster, rules), families_(cluster, rules, run) {}
+      : job_(job),
+        schedules_(cluster, rules),
+        paths_(cluster, rules.message_overhead),
+        families_(paths_, run) {}
 
   /// By op of a program that was not asked for before; nothing where its ranks differ.
   Result<std::optional<std::vector<Carried>>> of(const std::vector<RankId>& ranks) {
     const Program& program = job_.program(ranks.front());
     std::vector<Carried> carried(program.ops.size());
     std::map<std::tuple<std::uint32_t, CollectiveKind, double>, Carried> collectives;
-    std::map<std::vector<std::pair<std::uint32_t, double>>, Carried> sends;
+    std::map<std::pair<std::vector<std::uint32_t>, double>, Carried> sends;
     family_of_.clear();
     stream_of_.clear();
     for (std::uint32_t i = 0; i < program.ops.size(); ++i) {
@@ -133,12 +116,11 @@ class MessageCosts {
       }
       if (op.task == Task::kSend) {
         const std::uint32_t end = end_of_sends(program, i);
-        std::vector<std::pair<std::uint32_t, double>> key;
-        for (std::uint32_t s = i; s < end; ++s)
-          key.emplace_back(program.ops[s].peer, program.ops[s].bytes.b());
+        std::pair<std::vector<std::uint32_t>, double> key{{}, op.bytes.b()};
+        for (std::uint32_t s = i; s < end; ++s) key.first.push_back(program.ops[s].peer);
         auto known = sends.find(key);
         if (known == sends.end()) {
-          const auto found = together(ranks, key);
+          const auto found = together(ranks, key.first, op.bytes);
           if (!found) return forward(found);
           if (!*found) return std::nullopt;
           known = sends.emplace(std::move(key), **found).first;
@@ -153,57 +135,26 @@ class MessageCosts {
   SharedLinks::Shared shared() const { return links_.shared(); }
 
  private:
-  /// Behind the sends that go at the same time as this one, and are as large: those of others take
-  /// another time.
-  static std::uint32_t end_of_sends(const Program& program, std::uint32_t first) {
-    const auto dependencies = [&](std::uint32_t op) {
-      return std::vector<std::uint32_t>(
-          program.dependencies.begin() + program.first_dependency[op],
-          program.dependencies.begin() + program.first_dependency[op + 1]);
-    };
-    std::uint32_t end = first + 1;
-    while (end < program.ops.size() && program.ops[end].task == Task::kSend &&
-           program.ops[end].bytes == program.ops[first].bytes &&
-           dependencies(end) == dependencies(first))
-      ++end;
-    return end;
-  }
-
   Result<std::optional<Carried>> collective(const std::vector<RankId>& ranks,
                                             const ProgramOp& op) {
-    std::vector<Meeting> family;
-    for (const Job::Group* group : groups_of(job_, ranks, op.group)) {
-      if (group->members.size() < 2) continue;
-      std::vector<DeviceId> devices = devices_of(*group);
-      const auto lanes = schedules_.lanes(op.collective, devices);
-      if (!lanes) return forward(lanes);
-      family.push_back({*lanes, std::move(devices), op.bytes});
-    }
-    if (family.empty()) return std::optional(Carried{});
+    const Result<std::vector<Meeting>> family =
+        meetings_of(job_, ranks, op.group, op.collective, op.bytes, schedules_);
+    if (!family) return forward(family);
+    if (family->empty()) return std::optional(Carried{});
     const auto [stream, added] = stream_of_.try_emplace(op.group, streams_);
     if (added) ++streams_;
-    const Lanes& lanes = *family.front().lanes;
+    const Lanes& lanes = *family->front().lanes;
     double share = 0;  // of one member
     for (std::uint32_t m = 0; m < lanes.members(); ++m)
       share = std::max(share, lanes.share_sent(m));
-    return carried(family, {op.bytes * share, 1}, {op.group, op.collective, {}}, stream->second);
+    return carried(*family, {op.bytes * share, 1}, {op.group, op.collective, {}}, stream->second);
   }
 
-  Result<std::optional<Carried>> together(
-      const std::vector<RankId>& ranks,
-      const std::vector<std::pair<std::uint32_t, double>>& sends) {
-    std::vector<Meeting> family;
-    for (const RankId rank : ranks)
-      for (const auto& [peer, bytes] : sends)
-        family.push_back(
-            {lane_,
-             {DeviceId(rank.index()), DeviceId(job_.peers_of[rank.index()][peer].index())},
-             Bytes::b(bytes)});
-    std::vector<std::uint32_t> peers;
-    for (const auto& [peer, bytes] : sends) peers.push_back(peer);
-    const auto count = static_cast<double>(sends.size());
-    return carried(family, {Bytes::b(sends.front().second), count},
-                   {0, CollectiveKind::kBarrier, std::move(peers)}, {});
+  Result<std::optional<Carried>> together(const std::vector<RankId>& ranks,
+                                          const std::vector<std::uint32_t>& peers, Bytes bytes) {
+    return carried(sends_of(job_, ranks, peers, bytes),
+                   {bytes, static_cast<double>(peers.size())},
+                   {0, CollectiveKind::kBarrier, peers}, {});
   }
 
   /// Of each of so many ops that a family is.
@@ -224,7 +175,7 @@ class MessageCosts {
     auto known = family_of_.find(shape);
     if (known == family_of_.end())
       known = family_of_
-                  .emplace(shape, links_.add(families_.load(family, part.bytes * part.ops), stream))
+                  .emplace(shape, links_.add(paths_.load(family, part.bytes * part.ops), stream))
                   .first;
     carried.bytes = part.bytes;
     carried.family = known->second;
@@ -236,14 +187,13 @@ class MessageCosts {
 
   const Job& job_;
   Schedules schedules_;
+  LinkPaths paths_;
   Families families_;
   SharedLinks links_;
   std::uint32_t streams_ = 0;
   // Of the program at hand.
   std::map<Shape, std::uint32_t> family_of_;
   std::map<std::uint32_t, std::uint32_t> stream_of_;  // by group
-  const std::shared_ptr<const Lanes> lane_ = std::make_shared<const Lanes>(
-      2, std::vector<Lane>{{0, 1, 1, 1.0}}, std::vector<graph::Wait>{});
 };
 
 }  // namespace
@@ -254,7 +204,7 @@ Result<std::optional<LoweredJob>> fold(const Job& job, const Cluster& cluster, c
   if (rules.grouped) return std::nullopt;
   std::optional<Symmetry> symmetry = symmetry_of(job, rules.one_stream);
   if (!symmetry) return std::nullopt;
-  const std::vector<std::vector<RankId>> ranks = ranks_of(job, *symmetry);
+  const std::vector<std::vector<RankId>> ranks = ranks_of_runs(job, *symmetry);
   Folded folded{std::move(*symmetry)};
   if (rules.fidelity == Fidelity::kClosed) {
     ClosedCosts costs(job, cluster, rules);

@@ -7,6 +7,7 @@
 
 #include "models/comm/interference.h"
 #include "models/comm/placement.h"
+#include "models/job/family_members.h"
 #include "models/job/fold.h"
 #include "models/job/group_network.h"
 #include "models/job/interval.h"
@@ -282,8 +283,7 @@ class Lowering {
   /// A send is a transfer to an op that is there from the beginning: it waits for no receive.
   void carry_sends() {
     if (sends_.empty()) return;
-    const auto lane = std::make_shared<const Lanes>(2, std::vector<Lane>{{0, 1, 1, 1.0}},
-                                                    std::vector<graph::Wait>{});
+    const auto lane = one_message();
     std::map<std::tuple<DeviceId, DeviceId, std::int32_t>, Ways> known;
     const NameId name = builder_.intern("arrival");
     for (const Send& send : sends_) {
@@ -311,18 +311,12 @@ class Lowering {
     return devices;
   }
 
-  std::vector<DeviceId> devices_of(std::uint32_t group) const {
-    std::vector<DeviceId> devices;
-    for (const RankId rank : job_.groups[group].members) devices.push_back(DeviceId(rank.index()));
-    return devices;
-  }
-
   /// The schedule of a kind on a group, looked up once.
   Result<const GroupSchedule*> schedule_of(std::uint32_t group, CollectiveKind kind) {
     const auto key = std::pair(group, kind);
     if (const auto known = group_schedules_.find(key); known != group_schedules_.end())
       return &known->second;
-    Result<GroupSchedule> schedule = schedules_.of(kind, devices_of(group));
+    Result<GroupSchedule> schedule = schedules_.of(kind, devices_of(job_.groups[group]));
     if (!schedule) return forward(schedule);
     if (rules_.fidelity == Fidelity::kClosed) {
       Pricing pricing{kind, schedule->lanes->members(), schedule->calibrated != nullptr,
@@ -422,7 +416,7 @@ class Lowering {
         .priority = collective.priority,
         .group = rules_.grouped ? std::optional(FlowGroupId(flow_groups_++)) : std::nullopt};
     const auto make = [&] {
-      return delayed(placement_.ways(*schedule.lanes, devices_of(collective.group), standing));
+      return delayed(placement_.ways(*schedule.lanes, devices_of(job_.groups[collective.group]), standing));
     };
     if (rules_.grouped) return make();
     Ways& known = ways_[{collective.group, schedule.lanes.get(), collective.priority}];

@@ -1,0 +1,79 @@
+#include "models/job/family_members.h"
+
+#include <algorithm>
+
+namespace rehearse::job {
+
+using graph::Job;
+using graph::Program;
+using graph::Task;
+
+std::vector<DeviceId> devices_of(const Job::Group& group) {
+  std::vector<DeviceId> devices;
+  devices.reserve(group.members.size());
+  for (const RankId rank : group.members) devices.push_back(DeviceId(rank.index()));
+  return devices;
+}
+
+std::vector<std::vector<RankId>> ranks_of_programs(const Job& job) {
+  std::vector<std::vector<RankId>> ranks(job.programs.size());
+  for (std::uint32_t r = 0; r < job.ranks(); ++r) ranks[job.program_of[r]].push_back(RankId(r));
+  return ranks;
+}
+
+std::vector<const Job::Group*> groups_of(const Job& job, std::span<const RankId> ranks,
+                                         std::uint32_t local) {
+  std::vector<const Job::Group*> groups;
+  std::vector<bool> seen(job.groups.size(), false);
+  for (const RankId rank : ranks) {
+    const std::uint32_t group = job.groups_of[rank.index()][local];
+    if (!seen[group]) groups.push_back(&job.groups[group]);
+    seen[group] = true;
+  }
+  return groups;
+}
+
+Result<std::vector<Meeting>> meetings_of(const Job& job, std::span<const RankId> ranks,
+                                         std::uint32_t local, CollectiveKind kind, Bytes size,
+                                         Schedules& schedules) {
+  std::vector<Meeting> meetings;
+  for (const Job::Group* group : groups_of(job, ranks, local)) {
+    if (group->members.size() < 2) continue;
+    std::vector<DeviceId> devices = devices_of(*group);
+    const auto lanes = schedules.lanes(kind, devices);
+    if (!lanes) return forward(lanes);
+    meetings.push_back({*lanes, std::move(devices), size});
+  }
+  return meetings;
+}
+
+std::uint32_t end_of_sends(const Program& program, std::uint32_t first) {
+  const auto dependencies = [&](std::uint32_t op) {
+    return std::span(program.dependencies)
+        .subspan(program.first_dependency[op],
+                 program.first_dependency[op + 1] - program.first_dependency[op]);
+  };
+  const auto together = [&](std::uint32_t op) {
+    const auto ours = dependencies(op), theirs = dependencies(first);
+    return program.ops[op].task == Task::kSend &&
+           program.ops[op].bytes == program.ops[first].bytes &&
+           std::equal(ours.begin(), ours.end(), theirs.begin(), theirs.end());
+  };
+  std::uint32_t end = first + 1;
+  while (end < program.ops.size() && together(end)) ++end;
+  return end;
+}
+
+std::vector<Meeting> sends_of(const Job& job, std::span<const RankId> ranks,
+                              std::span<const std::uint32_t> peers, Bytes size) {
+  std::vector<Meeting> meetings;
+  for (const RankId rank : ranks)
+    for (const std::uint32_t peer : peers)
+      meetings.push_back(
+          {one_message(),
+           {DeviceId(rank.index()), DeviceId(job.peers_of[rank.index()][peer].index())},
+           size});
+  return meetings;
+}
+
+}  // namespace rehearse::job
