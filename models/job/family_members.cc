@@ -1,6 +1,10 @@
 #include "models/job/family_members.h"
 
 #include <algorithm>
+#include <numeric>
+#include <set>
+#include <tuple>
+#include <utility>
 
 namespace rehearse::job {
 
@@ -18,6 +22,47 @@ std::vector<DeviceId> devices_of(const Job::Group& group) {
 std::vector<std::vector<RankId>> ranks_of_programs(const Job& job) {
   std::vector<std::vector<RankId>> ranks(job.programs.size());
   for (std::uint32_t r = 0; r < job.ranks(); ++r) ranks[job.program_of[r]].push_back(RankId(r));
+  return ranks;
+}
+
+namespace {
+
+bool communicates(const graph::ProgramOp& op) {
+  return op.task == Task::kCollective || op.task == Task::kSend || op.task == Task::kReceive;
+}
+
+bool communicate_alike(const Program& a, const Program& b) {
+  const auto alike = [](const graph::ProgramOp& x, const graph::ProgramOp& y) {
+    return x.task == y.task &&
+           (!communicates(x) ||
+            std::tie(x.bytes, x.collective, x.group, x.peer, x.tag, x.priority) ==
+                std::tie(y.bytes, y.collective, y.group, y.peer, y.tag, y.priority));
+  };
+  return std::equal(a.ops.begin(), a.ops.end(), b.ops.begin(), b.ops.end(), alike) &&
+         a.dependencies == b.dependencies && a.first_dependency == b.first_dependency;
+}
+
+}  // namespace
+
+std::vector<std::vector<RankId>> ranks_of_stages(const Job& job) {
+  std::vector<std::uint32_t> stage(job.programs.size());
+  std::iota(stage.begin(), stage.end(), 0U);
+  std::set<std::pair<std::uint32_t, std::uint32_t>> compared;
+  for (const Job::Group& group : job.groups)
+    for (const RankId member : group.members) {
+      const std::uint32_t p = job.program_of[group.members.front().index()],
+                          q = job.program_of[member.index()];
+      if (stage[p] == stage[q] || !compared.emplace(p, q).second) continue;
+      if (!communicate_alike(job.programs[p], job.programs[q])) continue;
+      const std::uint32_t from = stage[q], to = stage[p];
+      for (std::uint32_t& s : stage)
+        if (s == from) s = to;
+    }
+  std::vector<std::vector<RankId>> all(job.programs.size());
+  for (std::uint32_t r = 0; r < job.ranks(); ++r)
+    all[stage[job.program_of[r]]].push_back(RankId(r));
+  std::vector<std::vector<RankId>> ranks;
+  for (const std::uint32_t s : stage) ranks.push_back(all[s]);
   return ranks;
 }
 
@@ -55,9 +100,13 @@ std::uint32_t end_of_sends(const Program& program, std::uint32_t first) {
   };
   const auto together = [&](std::uint32_t op) {
     const auto ours = dependencies(op), theirs = dependencies(first);
+    const auto same_peer = [&](const graph::ProgramOp& other) {
+      return other.peer == program.ops[op].peer;
+    };
     return program.ops[op].task == Task::kSend &&
            program.ops[op].bytes == program.ops[first].bytes &&
-           std::equal(ours.begin(), ours.end(), theirs.begin(), theirs.end());
+           std::equal(ours.begin(), ours.end(), theirs.begin(), theirs.end()) &&
+           std::none_of(program.ops.begin() + first, program.ops.begin() + op, same_peer);
   };
   std::uint32_t end = first + 1;
   while (end < program.ops.size() && together(end)) ++end;

@@ -17,6 +17,9 @@ std::vector<DeviceId> devices_of(const graph::Job::Group& group);
 
 /// By program.
 std::vector<std::vector<RankId>> ranks_of_programs(const graph::Job& job);
+/// By program: its ranks, and those of programs that differ from it in what their ops compute
+/// alone, and with whose ranks they have groups in common: a stage on several kinds of devices.
+std::vector<std::vector<RankId>> ranks_of_stages(const graph::Job& job);
 
 /// The groups that these ranks have under one number, each once.
 std::vector<const graph::Job::Group*> groups_of(const graph::Job& job,
@@ -27,8 +30,8 @@ Result<std::vector<Meeting>> meetings_of(const graph::Job& job, std::span<const 
                                          std::uint32_t local, CollectiveKind kind, Bytes size,
                                          Schedules& schedules);
 
-/// Behind the sends that go at the same time as the `first`, and are as large: those of others take
-/// another time.
+/// Behind the sends that go to other peers at the same time as the `first`, and are as large: those
+/// of others take another time.
 std::uint32_t end_of_sends(const graph::Program& program, std::uint32_t first);
 
 /// What each of these ranks sends to each of these of its peers.

@@ -36,6 +36,14 @@ std::uint32_t members_per_node(const cluster::Cluster& cluster, std::span<const 
   return static_cast<std::uint32_t>(run);
 }
 
+/// The bytes alone.
+Seconds slowest_flow(const std::vector<PointToPoint>& paths, const Steps& steps, Bytes size) {
+  Seconds longest = Seconds::s(0);
+  for (const PointToPoint& path : paths)
+    longest = std::max(longest, size * steps.share / path.rate);
+  return longest;
+}
+
 Seconds slowest(const std::vector<PointToPoint>& paths, const Steps& steps, Bytes size) {
   Seconds longest = Seconds::s(0);
   for (const PointToPoint& path : paths)
@@ -116,8 +124,11 @@ std::shared_ptr<const Lanes> meeting(std::uint32_t members) {
 
 Estimate<Seconds> GroupSchedule::price(Bytes size) const {
   if (calibrated) return calibrated->cost.at(size).time;
+  const Seconds flow =
+      slowest_flow(local_paths, local, size) + slowest_flow(across_paths, across, size);
+  const Seconds crowded = std::max(Seconds::s(0), fullest_link * size.b() - flow);
   return on_datasheet_links(slowest(local_paths, local, size) +
-                            slowest(across_paths, across, size));
+                            slowest(across_paths, across, size) + crowded);
 }
 
 bool GroupSchedule::costs_as(const GroupSchedule& other) const {
@@ -128,7 +139,8 @@ bool GroupSchedule::costs_as(const GroupSchedule& other) const {
     return a.count == b.count && a.share == b.share;
   };
   if (calibrated || other.calibrated) return calibrated == other.calibrated;
-  return alike(local, other.local) && alike(across, other.across) &&
+  return fullest_link == other.fullest_link && alike(local, other.local) &&
+         alike(across, other.across) &&
          equal(local_paths, other.local_paths) && equal(across_paths, other.across_paths);
 }
 

@@ -23,8 +23,12 @@ struct GroupSchedule {
   /// Absent where Rules::calibrated does not ask for it, or for the reason in `why_not`.
   std::shared_ptr<const CalibratedCost> calibrated = {};
   std::string why_not = {};
+  /// How long the fullest link takes for a byte of the size of each of the groups that do the same
+  /// at the same time; not where it is calibrated, whose share of NICs is that already.
+  Seconds fullest_link = Seconds::s(0);
 
-  /// As calibrated, else the closed form on the slowest of the paths (interval.h).
+  /// As calibrated; else the closed form on the slowest of the paths (interval.h), or, where others
+  /// are on its links, what the fullest of them takes.
   Estimate<Seconds> price(Bytes size) const;
   /// Whether both always give the same price.
   bool costs_as(const GroupSchedule& other) const;

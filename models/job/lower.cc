@@ -64,7 +64,9 @@ class Lowering {
         rules_(rules),
         folded_(folded),
         placement_(cluster, builder_),
+        ranks_of_(ranks_of_stages(job)),
         schedules_(cluster, rules),
+        paths_(cluster, rules.message_overhead),
         matching_(job) {}
 
   /// REQUIRES: to be called once.
@@ -184,11 +186,17 @@ class Lowering {
     std::vector<NameId> names;
     for (std::size_t i = 0; i < job_.names.size(); ++i)
       names.push_back(builder_.intern(job_.names[NameId(i)]));
+    std::vector<std::vector<Seconds>> fullest(job_.programs.size());
     result_.first_op.push_back(0);
     for (const RankId rank : result_.ranks) {
       const std::uint32_t r = rank.index();
       const Program& program = job_.program(rank);
       const Order& order = orders[job_.program_of[r]];
+      std::vector<Seconds>& of_sends = fullest[job_.program_of[r]];
+      if (of_sends.empty())
+        of_sends = rules_.fidelity == Fidelity::kClosed
+                       ? fullest_of_sends(job_.program_of[r])
+                       : std::vector(program.ops.size(), Seconds::s(0));
       Servers servers;
       std::vector<std::uint32_t> issued(job_.groups_of[r].size(), 0);
       const std::uint32_t base = result_.first_op.back();
@@ -199,7 +207,7 @@ class Lowering {
         if (!op.duration && !communicates)
           return fail(fmt::format("op '{}' of rank {} has no duration", job_.names[op.name], r),
                       "a device of the catalog, whose rates give one");
-        const OpId id = add_op(r, op, names[op.name.index()], servers);
+        const OpId id = add_op(r, op, names[op.name.index()], servers, of_sends[i]);
         for (std::uint32_t d = order.first[i]; d < order.first[i + 1]; ++d)
           builder_.add_edge(OpId(base + order.before[d]), id);
         if (op.need > 0) builder_.wait_for_first(id, op.need);
@@ -219,17 +227,18 @@ class Lowering {
     return {};
   }
 
-  OpId add_op(std::uint32_t rank, const ProgramOp& op, NameId name, Servers& servers) {
+  /// `fullest`: of a send at closed fidelity.
+  OpId add_op(std::uint32_t rank, const ProgramOp& op, NameId name, Servers& servers,
+              Seconds fullest) {
     graph::Op added{.name = name,
                     .category = category_of(op.task),
                     .duration = op.duration.value_or(Picoseconds(0)),
                     .demand = demand_of(servers, rank, op.task)};
     if (op.task == Task::kSend && rules_.fidelity == Fidelity::kClosed) {
-      const cluster::PointToPoint path =
-          cluster_.route(DeviceId(rank), DeviceId(job_.peer(RankId(rank), op).index())).path;
-      const Estimate<Seconds> time =
-          on_datasheet_links(path.latency + rules_.message_overhead + op.bytes / path.rate);
-      added.duration = Picoseconds::from(take(time));
+      const LinkPaths::Path& path =
+          paths_.path(DeviceId(rank), DeviceId(job_.peer(RankId(rank), op).index()));
+      added.duration = Picoseconds::from(
+          take(on_datasheet_links(path.latency.seconds() + fullest * op.bytes.b())));
     }
     const OpId id = builder_.add(added);
     if (op.task == Task::kSend) {
@@ -319,6 +328,11 @@ class Lowering {
     Result<GroupSchedule> schedule = schedules_.of(kind, devices_of(job_.groups[group]));
     if (!schedule) return forward(schedule);
     if (rules_.fidelity == Fidelity::kClosed) {
+      if (!schedule->calibrated) {
+        const Result<Seconds> fullest = fullest_link(group, kind);
+        if (!fullest) return forward(fullest);
+        schedule->fullest_link = *fullest;
+      }
       Pricing pricing{kind, schedule->lanes->members(), schedule->calibrated != nullptr,
                       schedule->calibrated ? schedule->calibrated->source : schedule->why_not};
       std::vector<Pricing>& all = result_.pricings;
@@ -326,6 +340,44 @@ class Lowering {
         all.push_back(std::move(pricing));
     }
     return &group_schedules_.emplace(key, std::move(*schedule)).first->second;
+  }
+
+  /// With all groups of the first member's program that go by its number.
+  Result<Seconds> fullest_link(std::uint32_t group, CollectiveKind kind) {
+    const RankId first = job_.groups[group].members.front();
+    const std::vector<std::uint32_t>& groups = job_.groups_of[first.index()];
+    const auto local = static_cast<std::uint32_t>(
+        std::find(groups.begin(), groups.end(), group) - groups.begin());
+    const std::uint32_t program = job_.program_of[first.index()];
+    const auto [known, fresh] = fullest_.try_emplace({program, local, kind}, Seconds::s(0));
+    if (!fresh) return known->second;
+    const Result<std::vector<Meeting>> family =
+        meetings_of(job_, ranks_of_[program], local, kind, Bytes::b(1), schedules_);
+    if (!family) return forward(family);
+    return known->second = paths_.fullest(*family);
+  }
+
+  /// By op of a program, of sends: how long the fullest link takes for a byte of each of those that
+  /// go at the same time, from all ranks of the program.
+  std::vector<Seconds> fullest_of_sends(std::uint32_t program) {
+    const std::vector<ProgramOp>& ops = job_.programs[program].ops;
+    std::vector<Seconds> fullest(ops.size(), Seconds::s(0));
+    std::map<std::vector<std::uint32_t>, Seconds> known;
+    for (std::uint32_t i = 0; i < ops.size(); ++i) {
+      if (ops[i].task != Task::kSend) continue;
+      const std::uint32_t end = end_of_sends(job_.programs[program], i);
+      std::vector<std::uint32_t> peers;
+      for (std::uint32_t s = i; s < end; ++s) peers.push_back(ops[s].peer);
+      auto found = known.find(peers);
+      if (found == known.end()) {
+        const Seconds time =
+            paths_.fullest(sends_of(job_, ranks_of_[program], peers, Bytes::b(1)));
+        found = known.emplace(std::move(peers), time).first;
+      }
+      for (; i < end; ++i) fullest[i] = found->second;
+      --i;
+    }
+    return fullest;
   }
 
   void count(const Lanes& lanes, Bytes size) {
@@ -438,13 +490,16 @@ class Lowering {
   const Folded* folded_;
   graph::GraphBuilder builder_;
   comm::Placement placement_;
+  const std::vector<std::vector<RankId>> ranks_of_;  ///< by program, of its stage
   Schedules schedules_;
+  LinkPaths paths_;
   Matching matching_;
   LoweredJob result_;
   std::vector<Send> sends_;
   std::vector<CapacityId> links_;  ///< of the folded
   std::uint32_t flow_groups_ = 0;
   std::map<std::pair<std::uint32_t, CollectiveKind>, GroupSchedule> group_schedules_;
+  std::map<std::tuple<std::uint32_t, std::uint32_t, CollectiveKind>, Seconds> fullest_;
   std::map<std::uint32_t, std::shared_ptr<const Lanes>> meetings_;
   std::map<std::tuple<std::uint32_t, std::int64_t, DemandId>, Ways> waits_;
   std::map<std::pair<const GroupSchedule*, double>, Picoseconds> closed_times_;
