@@ -14,7 +14,6 @@ namespace rehearse::job {
 namespace {
 
 using cluster::Cluster;
-using cluster::PointToPoint;
 using graph::Job;
 using graph::Lanes;
 using graph::Program;
@@ -32,8 +31,8 @@ std::vector<std::vector<RankId>> ranks_of_runs(const Job& job, const Symmetry& s
 /// Whether the closed forms of everything that ranks of a program do are the same.
 class ClosedCosts {
  public:
-  ClosedCosts(const Job& job, const Cluster& cluster, const Rules& rules)
-      : job_(job), cluster_(cluster), schedules_(cluster, rules) {}
+  ClosedCosts(const Job& job, const Cluster& cluster, const Rules& rules, LinkPaths& paths)
+      : job_(job), paths_(paths), schedules_(cluster, rules) {}
 
   Result<bool> same(const std::vector<RankId>& ranks) {
     std::vector<std::pair<std::uint32_t, CollectiveKind>> used;
@@ -55,13 +54,13 @@ class ClosedCosts {
   }
 
  private:
-  bool same_way(const std::vector<RankId>& ranks, std::uint32_t peer) const {
-    std::optional<PointToPoint> first;
+  bool same_way(const std::vector<RankId>& ranks, std::uint32_t peer) {
+    const LinkPaths::Path* first = nullptr;
     for (const RankId rank : ranks) {
       const RankId to = job_.peers_of[rank.index()][peer];
-      const PointToPoint path = cluster_.route(DeviceId(rank.index()), DeviceId(to.index())).path;
+      const LinkPaths::Path& path = paths_.path(DeviceId(rank.index()), DeviceId(to.index()));
       if (first && (first->latency != path.latency || first->rate != path.rate)) return false;
-      first = path;
+      first = &path;
     }
     return true;
   }
@@ -80,18 +79,16 @@ class ClosedCosts {
   }
 
   const Job& job_;
-  const Cluster& cluster_;
+  LinkPaths& paths_;
   Schedules schedules_;
 };
 
 /// What communications of programs take as messages, each alone and of links.
 class MessageCosts {
  public:
-  MessageCosts(const Job& job, const Cluster& cluster, const Rules& rules, const Run& run)
-      : job_(job),
-        schedules_(cluster, rules),
-        paths_(cluster, rules.message_overhead),
-        families_(paths_, run) {}
+  MessageCosts(const Job& job, const Cluster& cluster, const Rules& rules, const Run& run,
+               LinkPaths& paths)
+      : job_(job), schedules_(cluster, rules), paths_(paths), families_(paths, run) {}
 
   /// By op of a program that was not asked for before; nothing where its ranks differ.
   Result<std::optional<std::vector<Carried>>> of(const std::vector<RankId>& ranks) {
@@ -187,7 +184,7 @@ class MessageCosts {
 
   const Job& job_;
   Schedules schedules_;
-  LinkPaths paths_;
+  LinkPaths& paths_;
   Families families_;
   SharedLinks links_;
   std::uint32_t streams_ = 0;
@@ -206,8 +203,9 @@ Result<std::optional<LoweredJob>> fold(const Job& job, const Cluster& cluster, c
   if (!symmetry) return std::nullopt;
   const std::vector<std::vector<RankId>> ranks = ranks_of_runs(job, *symmetry);
   Folded folded{std::move(*symmetry)};
+  LinkPaths paths(cluster, rules.message_overhead);
   if (rules.fidelity == Fidelity::kClosed) {
-    ClosedCosts costs(job, cluster, rules);
+    ClosedCosts costs(job, cluster, rules, paths);
     for (const std::vector<RankId>& of_run : ranks) {
       const Result<bool> same = costs.same(of_run);
       if (!same) return forward(same);
@@ -215,7 +213,7 @@ Result<std::optional<LoweredJob>> fold(const Job& job, const Cluster& cluster, c
     }
   } else {
     REHEARSE_CHECK(run);
-    MessageCosts costs(job, cluster, rules, run);
+    MessageCosts costs(job, cluster, rules, run, paths);
     for (const std::vector<RankId>& of_run : ranks) {
       auto carried = costs.of(of_run);
       if (!carried) return forward(carried);
@@ -224,7 +222,7 @@ Result<std::optional<LoweredJob>> fold(const Job& job, const Cluster& cluster, c
     }
     folded.shared = costs.shared();
   }
-  Result<LoweredJob> lowered = lower(job, cluster, rules, folded);
+  Result<LoweredJob> lowered = lower(job, cluster, rules, folded, paths);
   if (!lowered) return forward(lowered);
   return std::optional(std::move(*lowered));
 }

@@ -3,6 +3,7 @@
 
 #include <vector>
 
+#include "models/job/link_paths.h"
 #include "models/job/lower.h"
 #include "models/job/shared_links.h"
 #include "models/job/symmetry.h"
@@ -28,7 +29,7 @@ struct Folded {
 };
 
 Result<LoweredJob> lower(const graph::Job& job, const cluster::Cluster& cluster, const Rules& rules,
-                         const Folded& folded);
+                         const Folded& folded, LinkPaths& paths);
 
 /// What a rank says about others must fit the job, and the job the cluster.
 Status check(const graph::Job& job, const cluster::Cluster& cluster);

@@ -35,7 +35,8 @@ class LinkPaths {
   struct Path {
     std::vector<std::uint32_t> links;  ///< a number per direction; one for both of a half-duplex
     Picoseconds latency;
-    bool steady;  ///< no link changes over time
+    ByteRate rate;  ///< of the slowest of them
+    bool steady;    ///< none of them changes over time
   };
   /// REQUIRES: devices of the cluster.
   const Path& path(DeviceId from, DeviceId to);

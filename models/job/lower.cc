@@ -9,9 +9,11 @@
 #include "models/comm/placement.h"
 #include "models/job/family_members.h"
 #include "models/job/fold.h"
+#include "models/job/fullest_links.h"
 #include "models/job/group_network.h"
 #include "models/job/interval.h"
 #include "models/job/matching.h"
+#include "models/job/order.h"
 #include "sim/base/check.h"
 
 namespace rehearse::job {
@@ -28,45 +30,19 @@ using graph::Task;
 using graph::Way;
 using Ways = std::shared_ptr<const std::vector<Way>>;
 
-/// The dependencies of a program, and the order of the collectives of one group.
-struct Order {
-  std::vector<std::uint32_t> first = {0};
-  std::vector<std::uint32_t> before;
-};
-
-Order order_of(const Program& program, bool one_stream) {
-  Order order;
-  order.first.reserve(program.ops.size() + 1);
-  std::vector<std::optional<std::uint32_t>> last;  // by group
-  for (std::uint32_t i = 0; i < program.ops.size(); ++i) {
-    const std::size_t begin = order.before.size();
-    for (std::uint32_t d = program.first_dependency[i]; d < program.first_dependency[i + 1]; ++d)
-      order.before.push_back(program.dependencies[d]);
-    const ProgramOp& op = program.ops[i];
-    if (op.task == Task::kCollective && !one_stream) {
-      if (op.group >= last.size()) last.resize(op.group + 1);
-      if (last[op.group] && std::find(order.before.begin() + static_cast<std::ptrdiff_t>(begin),
-                                      order.before.end(), *last[op.group]) == order.before.end())
-        order.before.push_back(*last[op.group]);
-      last[op.group] = i;
-    }
-    order.first.push_back(static_cast<std::uint32_t>(order.before.size()));
-  }
-  return order;
-}
-
 class Lowering {
  public:
   /// `folded`: nothing, or which ranks to run for all.
-  Lowering(const Job& job, const Cluster& cluster, const Rules& rules, const Folded* folded)
+  Lowering(const Job& job, const Cluster& cluster, const Rules& rules, const Folded* folded,
+           LinkPaths& paths)
       : job_(job),
         cluster_(cluster),
         rules_(rules),
         folded_(folded),
         placement_(cluster, builder_),
-        ranks_of_(ranks_of_stages(job)),
         schedules_(cluster, rules),
-        paths_(cluster, rules.message_overhead),
+        paths_(paths),
+        fullest_links_(job, schedules_, paths),
         matching_(job) {}
 
   /// REQUIRES: to be called once.
@@ -195,7 +171,7 @@ class Lowering {
       std::vector<Seconds>& of_sends = fullest[job_.program_of[r]];
       if (of_sends.empty())
         of_sends = rules_.fidelity == Fidelity::kClosed
-                       ? fullest_of_sends(job_.program_of[r])
+                       ? fullest_links_.of_sends(job_.program_of[r])
                        : std::vector(program.ops.size(), Seconds::s(0));
       Servers servers;
       std::vector<std::uint32_t> issued(job_.groups_of[r].size(), 0);
@@ -329,7 +305,7 @@ class Lowering {
     if (!schedule) return forward(schedule);
     if (rules_.fidelity == Fidelity::kClosed) {
       if (!schedule->calibrated) {
-        const Result<Seconds> fullest = fullest_link(group, kind);
+        const Result<Seconds> fullest = fullest_links_.of_collective(group, kind);
         if (!fullest) return forward(fullest);
         schedule->fullest_link = *fullest;
       }
@@ -340,44 +316,6 @@ class Lowering {
         all.push_back(std::move(pricing));
     }
     return &group_schedules_.emplace(key, std::move(*schedule)).first->second;
-  }
-
-  /// With all groups of the first member's program that go by its number.
-  Result<Seconds> fullest_link(std::uint32_t group, CollectiveKind kind) {
-    const RankId first = job_.groups[group].members.front();
-    const std::vector<std::uint32_t>& groups = job_.groups_of[first.index()];
-    const auto local = static_cast<std::uint32_t>(
-        std::find(groups.begin(), groups.end(), group) - groups.begin());
-    const std::uint32_t program = job_.program_of[first.index()];
-    const auto [known, fresh] = fullest_.try_emplace({program, local, kind}, Seconds::s(0));
-    if (!fresh) return known->second;
-    const Result<std::vector<Meeting>> family =
-        meetings_of(job_, ranks_of_[program], local, kind, Bytes::b(1), schedules_);
-    if (!family) return forward(family);
-    return known->second = paths_.fullest(*family);
-  }
-
-  /// By op of a program, of sends: how long the fullest link takes for a byte of each of those that
-  /// go at the same time, from all ranks of the program.
-  std::vector<Seconds> fullest_of_sends(std::uint32_t program) {
-    const std::vector<ProgramOp>& ops = job_.programs[program].ops;
-    std::vector<Seconds> fullest(ops.size(), Seconds::s(0));
-    std::map<std::vector<std::uint32_t>, Seconds> known;
-    for (std::uint32_t i = 0; i < ops.size(); ++i) {
-      if (ops[i].task != Task::kSend) continue;
-      const std::uint32_t end = end_of_sends(job_.programs[program], i);
-      std::vector<std::uint32_t> peers;
-      for (std::uint32_t s = i; s < end; ++s) peers.push_back(ops[s].peer);
-      auto found = known.find(peers);
-      if (found == known.end()) {
-        const Seconds time =
-            paths_.fullest(sends_of(job_, ranks_of_[program], peers, Bytes::b(1)));
-        found = known.emplace(std::move(peers), time).first;
-      }
-      for (; i < end; ++i) fullest[i] = found->second;
-      --i;
-    }
-    return fullest;
   }
 
   void count(const Lanes& lanes, Bytes size) {
@@ -490,16 +428,15 @@ class Lowering {
   const Folded* folded_;
   graph::GraphBuilder builder_;
   comm::Placement placement_;
-  const std::vector<std::vector<RankId>> ranks_of_;  ///< by program, of its stage
   Schedules schedules_;
-  LinkPaths paths_;
+  LinkPaths& paths_;
+  FullestLinks fullest_links_;
   Matching matching_;
   LoweredJob result_;
   std::vector<Send> sends_;
   std::vector<CapacityId> links_;  ///< of the folded
   std::uint32_t flow_groups_ = 0;
   std::map<std::pair<std::uint32_t, CollectiveKind>, GroupSchedule> group_schedules_;
-  std::map<std::tuple<std::uint32_t, std::uint32_t, CollectiveKind>, Seconds> fullest_;
   std::map<std::uint32_t, std::shared_ptr<const Lanes>> meetings_;
   std::map<std::tuple<std::uint32_t, std::int64_t, DemandId>, Ways> waits_;
   std::map<std::pair<const GroupSchedule*, double>, Picoseconds> closed_times_;
@@ -510,12 +447,13 @@ class Lowering {
 
 Result<LoweredJob> lower(const Job& job, const Cluster& cluster, const Rules& rules) {
   if (Status ok = check(job, cluster); !ok) return forward(ok);
-  return Lowering(job, cluster, rules, nullptr).run();
+  LinkPaths paths(cluster, rules.message_overhead);
+  return Lowering(job, cluster, rules, nullptr, paths).run();
 }
 
 Result<LoweredJob> lower(const Job& job, const Cluster& cluster, const Rules& rules,
-                         const Folded& folded) {
-  return Lowering(job, cluster, rules, &folded).run();
+                         const Folded& folded, LinkPaths& paths) {
+  return Lowering(job, cluster, rules, &folded, paths).run();
 }
 
 Status check(const Job& job, const Cluster& cluster) {
