@@ -48,7 +48,8 @@ Families::Shape Families::shape_of(const Set& meetings) {
     shape.push_back(static_cast<double>(reinterpret_cast<std::uintptr_t>(meeting->lanes.get())));
     shape.push_back(meeting->size.b());
     for (const Lane& lane : meeting->lanes->lanes()) {
-      const LinkPaths::Path& way = paths_.path(meeting->devices[lane.from], meeting->devices[lane.to]);
+      const LinkPaths::Path& way =
+          paths_.path(meeting->devices[lane.from], meeting->devices[lane.to]);
       shape.push_back(static_cast<double>(way.latency.count()));
       shape.push_back(static_cast<double>(way.links.size()));
       for (const std::uint32_t link : way.links) {
@@ -113,17 +114,17 @@ Result<Picoseconds> Families::run_all(const Set& meetings) {
   for (const Meeting* meeting : meetings) {
     std::vector<Way> ways;
     for (const Lane& lane : meeting->lanes->lanes()) {
-      const LinkPaths::Path& way = paths_.path(meeting->devices[lane.from], meeting->devices[lane.to]);
+      const LinkPaths::Path& way =
+          paths_.path(meeting->devices[lane.from], meeting->devices[lane.to]);
       graph::Demand demand;
       for (const std::uint32_t link : way.links) {
         auto known = capacities.find(link);
         if (known == capacities.end())
-          known =
-              capacities
-                  .emplace(link, builder.add(graph::Capacity{
-                                     .name = builder.intern(fmt::format("link {}", link)),
-                                     .rate = paths_.rate(link).bytes_per_s()}))
-                  .first;
+          known = capacities
+                      .emplace(link, builder.add(graph::Capacity{
+                                         .name = builder.intern(fmt::format("link {}", link)),
+                                         .rate = paths_.rate(link).bytes_per_s()}))
+                      .first;
         demand.capacities.push_back(known->second);
       }
       ways.push_back({builder.add(std::move(demand)), way.latency});

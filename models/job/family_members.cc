@@ -1,6 +1,7 @@
 #include "models/job/family_members.h"
 
 #include <algorithm>
+#include <iterator>
 #include <numeric>
 #include <set>
 #include <tuple>
@@ -47,17 +48,21 @@ bool communicate_alike(const Program& a, const Program& b) {
 std::vector<std::vector<RankId>> ranks_of_stages(const Job& job) {
   std::vector<std::uint32_t> stage(job.programs.size());
   std::iota(stage.begin(), stage.end(), 0U);
-  std::set<std::pair<std::uint32_t, std::uint32_t>> compared;
-  for (const Job::Group& group : job.groups)
-    for (const RankId member : group.members) {
-      const std::uint32_t p = job.program_of[group.members.front().index()],
-                          q = job.program_of[member.index()];
-      if (stage[p] == stage[q] || !compared.emplace(p, q).second) continue;
-      if (!communicate_alike(job.programs[p], job.programs[q])) continue;
-      const std::uint32_t from = stage[q], to = stage[p];
-      for (std::uint32_t& s : stage)
-        if (s == from) s = to;
-    }
+  std::vector<std::set<std::uint32_t>> meets(job.programs.size());
+  for (const Job::Group& group : job.groups) {
+    std::set<std::uint32_t> programs;
+    for (const RankId member : group.members) programs.insert(job.program_of[member.index()]);
+    for (const std::uint32_t p : programs) meets[p].insert(programs.begin(), programs.end());
+  }
+  for (const std::set<std::uint32_t>& programs : meets)
+    for (auto p = programs.begin(); p != programs.end(); ++p)
+      for (auto q = std::next(p); q != programs.end(); ++q) {
+        if (stage[*p] == stage[*q] || !communicate_alike(job.programs[*p], job.programs[*q]))
+          continue;
+        const std::uint32_t from = stage[*q], to = stage[*p];
+        for (std::uint32_t& s : stage)
+          if (s == from) s = to;
+      }
   std::vector<std::vector<RankId>> all(job.programs.size());
   for (std::uint32_t r = 0; r < job.ranks(); ++r)
     all[stage[job.program_of[r]]].push_back(RankId(r));

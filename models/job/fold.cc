@@ -132,8 +132,7 @@ class MessageCosts {
   SharedLinks::Shared shared() const { return links_.shared(); }
 
  private:
-  Result<std::optional<Carried>> collective(const std::vector<RankId>& ranks,
-                                            const ProgramOp& op) {
+  Result<std::optional<Carried>> collective(const std::vector<RankId>& ranks, const ProgramOp& op) {
     const Result<std::vector<Meeting>> family =
         meetings_of(job_, ranks, op.group, op.collective, op.bytes, schedules_);
     if (!family) return forward(family);
@@ -149,8 +148,7 @@ class MessageCosts {
 
   Result<std::optional<Carried>> together(const std::vector<RankId>& ranks,
                                           const std::vector<std::uint32_t>& peers, Bytes bytes) {
-    return carried(sends_of(job_, ranks, peers, bytes),
-                   {bytes, static_cast<double>(peers.size())},
+    return carried(sends_of(job_, ranks, peers, bytes), {bytes, static_cast<double>(peers.size())},
                    {0, CollectiveKind::kBarrier, peers}, {});
   }
 
@@ -171,16 +169,15 @@ class MessageCosts {
     if (!(part.bytes > Bytes::b(0))) return std::optional(carried);
     auto known = family_of_.find(shape);
     if (known == family_of_.end())
-      known = family_of_
-                  .emplace(shape, links_.add(paths_.load(family, part.bytes * part.ops), stream))
-                  .first;
+      known =
+          family_of_.emplace(shape, links_.add(paths_.load(family, part.bytes * part.ops), stream))
+              .first;
     carried.bytes = part.bytes;
     carried.family = known->second;
     const Seconds flowing = part.bytes * part.ops / links_.alone(carried.family);
     carried.before = std::max(Picoseconds(0), **time - Picoseconds::from(flowing));
     return std::optional(carried);
   }
-
 
   const Job& job_;
   Schedules schedules_;

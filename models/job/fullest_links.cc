@@ -15,8 +15,8 @@ FullestLinks::FullestLinks(const graph::Job& job, Schedules& schedules, LinkPath
 Result<Seconds> FullestLinks::of_collective(std::uint32_t group, CollectiveKind kind) {
   const RankId first = job_.groups[group].members.front();
   const std::vector<std::uint32_t>& groups = job_.groups_of[first.index()];
-  const auto local = static_cast<std::uint32_t>(std::find(groups.begin(), groups.end(), group) -
-                                                groups.begin());
+  const auto local =
+      static_cast<std::uint32_t>(std::find(groups.begin(), groups.end(), group) - groups.begin());
   const std::uint32_t program = job_.program_of[first.index()];
   const auto [known, fresh] = known_.try_emplace({program, local, kind}, Seconds::s(0));
   if (!fresh) return known->second;

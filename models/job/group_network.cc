@@ -140,8 +140,8 @@ bool GroupSchedule::costs_as(const GroupSchedule& other) const {
   };
   if (calibrated || other.calibrated) return calibrated == other.calibrated;
   return fullest_link == other.fullest_link && alike(local, other.local) &&
-         alike(across, other.across) &&
-         equal(local_paths, other.local_paths) && equal(across_paths, other.across_paths);
+         alike(across, other.across) && equal(local_paths, other.local_paths) &&
+         equal(across_paths, other.across_paths);
 }
 
 Result<const Schedule*> Schedules::schedule(CollectiveKind kind,

@@ -49,8 +49,7 @@ std::vector<SharedLinks::Loaded> LinkPaths::load(std::span<const Meeting> family
     }
   std::vector<SharedLinks::Loaded> loaded;
   for (const std::uint32_t link : used)
-    loaded.push_back(
-        {link, rate(link), std::exchange(messages_[link], 0)});
+    loaded.push_back({link, rate(link), std::exchange(messages_[link], 0)});
   return loaded;
 }
 

@@ -54,9 +54,9 @@ class Lowering {
       for (std::uint32_t r = 0; r < job_.ranks(); ++r) result_.ranks.push_back(RankId(r));
     if (folded_)
       for (const ByteRate rate : folded_->shared.links)
-        links_.push_back(builder_.add(graph::Capacity{
-            .name = builder_.intern(fmt::format("shared link {}", links_.size())),
-            .rate = rate.bytes_per_s()}));
+        links_.push_back(builder_.add(
+            graph::Capacity{.name = builder_.intern(fmt::format("shared link {}", links_.size())),
+                            .rate = rate.bytes_per_s()}));
     if (Status ok = add_ops(); !ok) return forward(ok);
     if (Status ok = folded_ ? join_folded() : join_all(); !ok) return forward(ok);
     Result<graph::Graph> graph = std::move(builder_).build();
@@ -406,7 +406,8 @@ class Lowering {
         .priority = collective.priority,
         .group = rules_.grouped ? std::optional(FlowGroupId(flow_groups_++)) : std::nullopt};
     const auto make = [&] {
-      return delayed(placement_.ways(*schedule.lanes, devices_of(job_.groups[collective.group]), standing));
+      return delayed(
+          placement_.ways(*schedule.lanes, devices_of(job_.groups[collective.group]), standing));
     };
     if (rules_.grouped) return make();
     Ways& known = ways_[{collective.group, schedule.lanes.get(), collective.priority}];

@@ -2,8 +2,9 @@
 //
 // Rank r runs on device r. A collective costs what it costs the group of the first rank of the
 // stage, by closed form: calibrated where a shipped calibration covers the group and the rules ask
-// for it, else on the links of the cluster, which all groups of the stage share. So it is at closed fidelity (models/job/lower.h), whose
-// prices these are. Groups are looked up once per place and shape, which plans of a search share.
+// for it, else on the links of the cluster, which all groups of the stage share. So it is at closed
+// fidelity (models/job/lower.h), whose prices these are. Groups are looked up once per place and
+// shape, which plans of a search share.
 #pragma once
 
 #include <array>

@@ -153,7 +153,8 @@ TEST_CASE(
     Layout layout = random_layout(random, Overlap::kNothing, false);
     layout.stages.resize(1);
     const graph::Job job = job_from(layout);
-    const cluster::Cluster cluster = cluster_for(layout, between(random, 0, 1) == 1 ? Net::kNicForAll : Net::kNicEach);
+    const cluster::Cluster cluster =
+        cluster_for(layout, between(random, 0, 1) == 1 ? Net::kNicForAll : Net::kNicEach);
     const auto all = lower(job, cluster, {});
     REQUIRE(all);
     const auto folded = fold(job, cluster, {}, run);
@@ -175,7 +176,8 @@ TEST_CASE("layouts: as messages, long rings go on at the pace of their beginning
       test::layout_of({.degrees = {.data = 512}, .layers = 1, .microbatches = 1}, layer);
   const graph::Job job = job_from(layout);
   for (const bool shared_nic : {false, true}) {
-    const cluster::Cluster cluster = cluster_for(layout, shared_nic ? Net::kNicForAll : Net::kNicEach);
+    const cluster::Cluster cluster =
+        cluster_for(layout, shared_nic ? Net::kNicForAll : Net::kNicEach);
     const auto all = lower(job, cluster, {});
     REQUIRE(all);
     const auto folded = fold(job, cluster, {}, run);
@@ -201,17 +203,22 @@ std::vector<double> folded_over_all(Net net, std::uint32_t layouts) {
     REQUIRE(folded);
     if (!*folded) continue;
     ratios.push_back(makespan(**folded) / makespan(*all));
-    if (std::getenv("SHOW")) if (ratios.back()<0.95 || ratios.back()>1.01) fmt::print("net {} seed {} ratio {:.4f} ranks {} stages {}\n", int(net), seed, ratios.back(), layout.ranks(), layout.stages.size());
   }
   std::sort(ratios.begin(), ratios.end());
-  if (std::getenv("SHOW")) fmt::print("net {}: {} worst {:.4f} 1% {:.4f} 5% {:.4f} 10% {:.4f} 25% {:.4f} 50% {:.4f} 75% {:.4f} 90% {:.4f} 95% {:.4f} 99% {:.4f} max {:.4f}\n", int(net), ratios.size(), ratios[0], ratios[ratios.size()/100], ratios[ratios.size()/20], ratios[ratios.size()/10], ratios[ratios.size()/4], ratios[ratios.size()/2], ratios[ratios.size()*3/4], ratios[ratios.size()*9/10], ratios[ratios.size()*95/100], ratios[ratios.size()*99/100], ratios.back());
   return ratios;
 }
 
-TEST_CASE("layouts: as messages, folding leaves out what families do to each other") {
+TEST_CASE("layouts: as messages, one rank per stage sees what families do to each other") {
+  // 400 layouts each: at worst 1.8 % too short; in nine of ten not at all, to a ten-thousandth.
   for (const Net net : {Net::kNicEach, Net::kNicForAll, Net::kPcie}) {
-    const std::vector<double> ratios = folded_over_all(net, std::getenv("SHOW") ? 400 : 120);
-    REQUIRE(ratios.size() >= 60);
+    INFO("network " << static_cast<int>(net));
+    const std::vector<double> ratios = folded_over_all(net, 400);
+    REQUIRE(ratios.size() >= 200);
+    CHECK(ratios.front() >= 0.97);
+    CHECK(ratios[ratios.size() / 10] >= 0.999);
+    // Too long where a family waits for its fullest link though not all of it is on such links.
+    CHECK(ratios[ratios.size() * 9 / 10] <= 1.01);
+    CHECK(ratios.back() <= (net == Net::kPcie ? 1.2 : 1.03));
   }
 }
 

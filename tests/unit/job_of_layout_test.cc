@@ -274,8 +274,8 @@ TEST_CASE("a parameter server: pushes, one update, answers") {
 
 TEST_CASE("a parameter server: workers that do not wait, bounded staleness, backup workers") {
   // Updates one after the other, 162 to 172 and 182; answers, which go one by one, at 214 and 224.
-  // The second step of the later worker: 304, pushed at 386 as if both did, updated at 396, answered
-  // at 438.
+  // The second step of the later worker: 304, pushed at 386 as if both did, updated at 396,
+  // answered at 438.
   CHECK(us(with_server({}, 0)) == Approx(224));
   CHECK(us(with_server({}, 0), {.steps = 2}) == Approx(438));
   CHECK(us(with_server(1, 0), {.steps = 2}) == Approx(438));
