@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <iterator>
+#include <map>
 #include <numeric>
 #include <set>
 #include <tuple>
@@ -54,6 +55,12 @@ std::vector<std::vector<RankId>> ranks_of_stages(const Job& job) {
     for (const RankId member : group.members) programs.insert(job.program_of[member.index()]);
     for (const std::uint32_t p : programs) meets[p].insert(programs.begin(), programs.end());
   }
+  // Those that send to one program, or get from it, by one number.
+  std::map<std::pair<std::uint32_t, std::uint32_t>, std::set<std::uint32_t>> partners;
+  for (std::uint32_t r = 0; r < job.peers_of.size(); ++r)
+    for (std::uint32_t k = 0; k < job.peers_of[r].size(); ++k)
+      partners[{k, job.program_of[job.peers_of[r][k].index()]}].insert(job.program_of[r]);
+  for (auto& [partner, programs] : partners) meets.push_back(std::move(programs));
   for (const std::set<std::uint32_t>& programs : meets)
     for (auto p = programs.begin(); p != programs.end(); ++p)
       for (auto q = std::next(p); q != programs.end(); ++q) {

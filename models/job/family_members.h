@@ -18,8 +18,8 @@ std::vector<DeviceId> devices_of(const graph::Job::Group& group);
 /// By program.
 std::vector<std::vector<RankId>> ranks_of_programs(const graph::Job& job);
 /// By program: its ranks, and those of programs that differ from it in what their ops compute
-/// alone, and that they meet in groups, or meet the same others there: a stage on several kinds of
-/// devices.
+/// alone, and that they meet in groups, or that meet or exchange with the same others: a stage on
+/// several kinds of devices.
 std::vector<std::vector<RankId>> ranks_of_stages(const graph::Job& job);
 
 /// The groups that these ranks have under one number, each once.
