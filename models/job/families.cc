@@ -9,29 +9,9 @@
 
 namespace rehearse::job {
 
-using cluster::Cluster;
-using cluster::Duplex;
 using graph::Category;
 using graph::Lane;
 using graph::Way;
-
-const Families::Path& Families::path(DeviceId from, DeviceId to) {
-  const std::uint64_t key = (std::uint64_t{from.index()} << 32) | to.index();
-  const auto known = paths_.find(key);
-  if (known != paths_.end()) return known->second;
-  Path path{{}, Picoseconds(0), true};
-  if (from != to) {
-    const cluster::Route route = cluster_.route(from, to);
-    path.latency = Picoseconds::from(route.path.latency + rules_.message_overhead);
-    for (const HopId hop : route.hops) {
-      const LinkId link = Cluster::link_of(hop);
-      const bool half = cluster_.type(link).duplex == Duplex::kHalf;
-      path.links.push_back(half ? 2 * link.index() : hop.index());
-      path.steady = path.steady && cluster_.links()[link.index()].changes.empty();
-    }
-  }
-  return paths_.emplace(key, std::move(path)).first->second;
-}
 
 std::vector<Families::Set> Families::apart(std::span<const Meeting> family) {
   std::vector<std::uint32_t> parent(family.size());
@@ -44,7 +24,7 @@ std::vector<Families::Set> Families::apart(std::span<const Meeting> family) {
   for (std::uint32_t m = 0; m < family.size(); ++m)
     for (const Lane& lane : family[m].lanes->lanes())
       for (const std::uint32_t link :
-           path(family[m].devices[lane.from], family[m].devices[lane.to]).links) {
+           paths_.path(family[m].devices[lane.from], family[m].devices[lane.to]).links) {
         const std::uint32_t a = root(user.emplace(link, m).first->second), b = root(m);
         parent[std::max(a, b)] = std::min(a, b);
       }
@@ -68,13 +48,14 @@ Families::Shape Families::shape_of(const Set& meetings) {
     shape.push_back(static_cast<double>(reinterpret_cast<std::uintptr_t>(meeting->lanes.get())));
     shape.push_back(meeting->size.b());
     for (const Lane& lane : meeting->lanes->lanes()) {
-      const Path& way = path(meeting->devices[lane.from], meeting->devices[lane.to]);
+      const LinkPaths::Path& way =
+          paths_.path(meeting->devices[lane.from], meeting->devices[lane.to]);
       shape.push_back(static_cast<double>(way.latency.count()));
       shape.push_back(static_cast<double>(way.links.size()));
       for (const std::uint32_t link : way.links) {
         const auto [known, added] = number.emplace(link, static_cast<std::uint32_t>(number.size()));
         shape.push_back(known->second);
-        if (added) shape.push_back(cluster_.type(LinkId(link / 2)).rate.bytes_per_s());
+        if (added) shape.push_back(paths_.rate(link).bytes_per_s());
       }
     }
   }
@@ -134,17 +115,17 @@ Result<Picoseconds> Families::run_all(const Set& meetings) {
   for (const Meeting* meeting : meetings) {
     std::vector<Way> ways;
     for (const Lane& lane : meeting->lanes->lanes()) {
-      const Path& way = path(meeting->devices[lane.from], meeting->devices[lane.to]);
+      const LinkPaths::Path& way =
+          paths_.path(meeting->devices[lane.from], meeting->devices[lane.to]);
       graph::Demand demand;
       for (const std::uint32_t link : way.links) {
         auto known = capacities.find(link);
         if (known == capacities.end())
-          known =
-              capacities
-                  .emplace(link, builder.add(graph::Capacity{
-                                     .name = builder.intern(fmt::format("link {}", link)),
-                                     .rate = cluster_.type(LinkId(link / 2)).rate.bytes_per_s()}))
-                  .first;
+          known = capacities
+                      .emplace(link, builder.add(graph::Capacity{
+                                         .name = builder.intern(fmt::format("link {}", link)),
+                                         .rate = paths_.rate(link).bytes_per_s()}))
+                      .first;
         demand.capacities.push_back(known->second);
       }
       ways.push_back({builder.add(std::move(demand)), way.latency});
@@ -170,7 +151,7 @@ Result<std::optional<Picoseconds>> Families::time(std::span<const Meeting> famil
   for (const Set& set : apart(family)) {
     for (const Meeting* meeting : set)
       for (const Lane& lane : meeting->lanes->lanes())
-        if (!path(meeting->devices[lane.from], meeting->devices[lane.to]).steady)
+        if (!paths_.path(meeting->devices[lane.from], meeting->devices[lane.to]).steady)
           return std::nullopt;
     Shape shape = shape_of(set);
     auto known = known_.find(shape);

@@ -5,54 +5,34 @@
 #include <tuple>
 
 #include "models/job/families.h"
+#include "models/job/family_members.h"
 #include "models/job/group_network.h"
+#include "models/job/shared_links.h"
 #include "sim/base/check.h"
 
 namespace rehearse::job {
 namespace {
 
 using cluster::Cluster;
-using cluster::PointToPoint;
 using graph::Job;
-using graph::Lane;
 using graph::Lanes;
 using graph::Program;
 using graph::ProgramOp;
 using graph::Task;
 
-std::vector<DeviceId> devices_of(const Job::Group& group) {
-  std::vector<DeviceId> devices;
-  devices.reserve(group.members.size());
-  for (const RankId rank : group.members) devices.push_back(DeviceId(rank.index()));
-  return devices;
-}
-
 /// The ranks of each run's program.
-std::vector<std::vector<RankId>> ranks_of(const Job& job, const Symmetry& symmetry) {
-  std::vector<std::vector<RankId>> ranks(symmetry.ranks.size());
-  for (std::uint32_t r = 0; r < job.ranks(); ++r)
-    ranks[symmetry.run_of_program[job.program_of[r]]].push_back(RankId(r));
+std::vector<std::vector<RankId>> ranks_of_runs(const Job& job, const Symmetry& symmetry) {
+  std::vector<std::vector<RankId>> ranks(symmetry.ranks.size()), all = ranks_of_programs(job);
+  for (std::size_t p = 0; p < all.size(); ++p)
+    if (!all[p].empty()) ranks[symmetry.run_of_program[p]] = std::move(all[p]);
   return ranks;
-}
-
-/// The groups that the ranks of a program have under one number, each once.
-std::vector<const Job::Group*> groups_of(const Job& job, const std::vector<RankId>& ranks,
-                                         std::uint32_t local) {
-  std::vector<const Job::Group*> groups;
-  std::vector<bool> seen(job.groups.size(), false);
-  for (const RankId rank : ranks) {
-    const std::uint32_t group = job.groups_of[rank.index()][local];
-    if (!seen[group]) groups.push_back(&job.groups[group]);
-    seen[group] = true;
-  }
-  return groups;
 }
 
 /// Whether the closed forms of everything that ranks of a program do are the same.
 class ClosedCosts {
  public:
-  ClosedCosts(const Job& job, const Cluster& cluster, const Rules& rules)
-      : job_(job), cluster_(cluster), schedules_(cluster, rules) {}
+  ClosedCosts(const Job& job, const Cluster& cluster, const Rules& rules, LinkPaths& paths)
+      : job_(job), paths_(paths), schedules_(cluster, rules) {}
 
   Result<bool> same(const std::vector<RankId>& ranks) {
     std::vector<std::pair<std::uint32_t, CollectiveKind>> used;
@@ -74,13 +54,13 @@ class ClosedCosts {
   }
 
  private:
-  bool same_way(const std::vector<RankId>& ranks, std::uint32_t peer) const {
-    std::optional<PointToPoint> first;
+  bool same_way(const std::vector<RankId>& ranks, std::uint32_t peer) {
+    const LinkPaths::Path* first = nullptr;
     for (const RankId rank : ranks) {
       const RankId to = job_.peers_of[rank.index()][peer];
-      const PointToPoint path = cluster_.route(DeviceId(rank.index()), DeviceId(to.index())).path;
+      const LinkPaths::Path& path = paths_.path(DeviceId(rank.index()), DeviceId(to.index()));
       if (first && (first->latency != path.latency || first->rate != path.rate)) return false;
-      first = path;
+      first = &path;
     }
     return true;
   }
@@ -99,103 +79,115 @@ class ClosedCosts {
   }
 
   const Job& job_;
-  const Cluster& cluster_;
+  LinkPaths& paths_;
   Schedules schedules_;
 };
 
-/// What each communication of a program takes as messages.
+/// What communications of programs take as messages, each alone and of links.
 class MessageCosts {
  public:
-  MessageCosts(const Job& job, const Cluster& cluster, const Rules& rules, const Run& run)
-      : job_(job), schedules_(cluster, rules), families_(cluster, rules, run) {}
+  MessageCosts(const Job& job, const Cluster& cluster, const Rules& rules, const Run& run,
+               LinkPaths& paths)
+      : job_(job), schedules_(cluster, rules), paths_(paths), families_(paths, run) {}
 
-  /// By op; nothing where ranks of the program differ.
-  Result<std::optional<std::vector<Picoseconds>>> times(const std::vector<RankId>& ranks) {
+  /// By op of a program that was not asked for before; nothing where its ranks differ.
+  Result<std::optional<std::vector<Carried>>> of(const std::vector<RankId>& ranks) {
     const Program& program = job_.program(ranks.front());
-    std::vector<Picoseconds> times(program.ops.size(), Picoseconds(0));
-    std::map<std::tuple<std::uint32_t, CollectiveKind, double>, Picoseconds> collectives;
-    std::map<std::vector<std::pair<std::uint32_t, double>>, Picoseconds> sends;
+    std::vector<Carried> carried(program.ops.size());
+    std::map<std::tuple<std::uint32_t, CollectiveKind, double>, Carried> collectives;
+    std::map<std::pair<std::vector<std::uint32_t>, double>, Carried> sends;
+    family_of_.clear();
+    stream_of_.clear();
     for (std::uint32_t i = 0; i < program.ops.size(); ++i) {
       const ProgramOp& op = program.ops[i];
       if (op.task == Task::kCollective) {
         const auto key = std::tuple(op.group, op.collective, op.bytes.b());
         auto known = collectives.find(key);
         if (known == collectives.end()) {
-          const auto time = collective(ranks, op);
-          if (!time) return forward(time);
-          if (!*time) return std::nullopt;
-          known = collectives.emplace(key, **time).first;
+          const auto found = collective(ranks, op);
+          if (!found) return forward(found);
+          if (!*found) return std::nullopt;
+          known = collectives.emplace(key, **found).first;
         }
-        times[i] = known->second;
+        carried[i] = known->second;
       }
       if (op.task == Task::kSend) {
         const std::uint32_t end = end_of_sends(program, i);
-        std::vector<std::pair<std::uint32_t, double>> key;
-        for (std::uint32_t s = i; s < end; ++s)
-          key.emplace_back(program.ops[s].peer, program.ops[s].bytes.b());
+        std::pair<std::vector<std::uint32_t>, double> key{{}, op.bytes.b()};
+        for (std::uint32_t s = i; s < end; ++s) key.first.push_back(program.ops[s].peer);
         auto known = sends.find(key);
         if (known == sends.end()) {
-          const auto time = together(ranks, key);
-          if (!time) return forward(time);
-          if (!*time) return std::nullopt;
-          known = sends.emplace(std::move(key), **time).first;
+          const auto found = together(ranks, key.first, op.bytes);
+          if (!found) return forward(found);
+          if (!*found) return std::nullopt;
+          known = sends.emplace(std::move(key), **found).first;
         }
-        for (; i < end; ++i) times[i] = known->second;
+        for (; i < end; ++i) carried[i] = known->second;
         --i;
       }
     }
-    return times;
+    return carried;
   }
+
+  SharedLinks::Shared shared() const { return links_.shared(); }
 
  private:
-  /// Behind the sends that go at the same time as this one, and are as large: those of others take
-  /// another time.
-  static std::uint32_t end_of_sends(const Program& program, std::uint32_t first) {
-    const auto dependencies = [&](std::uint32_t op) {
-      return std::vector<std::uint32_t>(
-          program.dependencies.begin() + program.first_dependency[op],
-          program.dependencies.begin() + program.first_dependency[op + 1]);
-    };
-    std::uint32_t end = first + 1;
-    while (end < program.ops.size() && program.ops[end].task == Task::kSend &&
-           program.ops[end].bytes == program.ops[first].bytes &&
-           dependencies(end) == dependencies(first))
-      ++end;
-    return end;
+  Result<std::optional<Carried>> collective(const std::vector<RankId>& ranks, const ProgramOp& op) {
+    const Result<std::vector<Meeting>> family =
+        meetings_of(job_, ranks, op.group, op.collective, op.bytes, schedules_);
+    if (!family) return forward(family);
+    if (family->empty()) return std::optional(Carried{});
+    const auto [stream, added] = stream_of_.try_emplace(op.group, streams_);
+    if (added) ++streams_;
+    const Lanes& lanes = *family->front().lanes;
+    double share = 0;  // of one member
+    for (std::uint32_t m = 0; m < lanes.members(); ++m)
+      share = std::max(share, lanes.share_sent(m));
+    return carried(*family, {op.bytes * share, 1}, {op.group, op.collective, {}}, stream->second);
   }
 
-  Result<std::optional<Picoseconds>> collective(const std::vector<RankId>& ranks,
-                                                const ProgramOp& op) {
-    std::vector<Meeting> family;
-    for (const Job::Group* group : groups_of(job_, ranks, op.group)) {
-      if (group->members.size() < 2) continue;
-      std::vector<DeviceId> devices = devices_of(*group);
-      const auto lanes = schedules_.lanes(op.collective, devices);
-      if (!lanes) return forward(lanes);
-      family.push_back({*lanes, std::move(devices), op.bytes});
-    }
-    if (family.empty()) return std::optional(Picoseconds(0));
-    return families_.time(family);
+  Result<std::optional<Carried>> together(const std::vector<RankId>& ranks,
+                                          const std::vector<std::uint32_t>& peers, Bytes bytes) {
+    return carried(sends_of(job_, ranks, peers, bytes), {bytes, static_cast<double>(peers.size())},
+                   {0, CollectiveKind::kBarrier, peers}, {});
   }
 
-  Result<std::optional<Picoseconds>> together(
-      const std::vector<RankId>& ranks,
-      const std::vector<std::pair<std::uint32_t, double>>& sends) {
-    std::vector<Meeting> family;
-    for (const RankId rank : ranks)
-      for (const auto& [peer, bytes] : sends)
-        family.push_back(
-            {lane_,
-             {DeviceId(rank.index()), DeviceId(job_.peers_of[rank.index()][peer].index())},
-             Bytes::b(bytes)});
-    return families_.time(family);
+  /// Of each of so many ops that a family is.
+  struct Part {
+    Bytes bytes;
+    double ops;
+  };
+  /// What meets on links, whatever its size.
+  using Shape = std::tuple<std::uint32_t, CollectiveKind, std::vector<std::uint32_t>>;
+
+  Result<std::optional<Carried>> carried(std::span<const Meeting> family, const Part& part,
+                                         const Shape& shape, std::optional<std::uint32_t> stream) {
+    const Result<std::optional<Picoseconds>> time = families_.time(family);
+    if (!time) return forward(time);
+    if (!*time) return std::nullopt;
+    Carried carried{**time};
+    if (!(part.bytes > Bytes::b(0))) return std::optional(carried);
+    auto known = family_of_.find(shape);
+    if (known == family_of_.end())
+      known =
+          family_of_.emplace(shape, links_.add(paths_.load(family, part.bytes * part.ops), stream))
+              .first;
+    carried.bytes = part.bytes;
+    carried.family = known->second;
+    const Seconds flowing = part.bytes * part.ops / links_.alone(carried.family);
+    carried.before = std::max(Picoseconds(0), **time - Picoseconds::from(flowing));
+    return std::optional(carried);
   }
 
   const Job& job_;
   Schedules schedules_;
+  LinkPaths& paths_;
   Families families_;
-  const std::shared_ptr<const Lanes> lane_ = std::make_shared<const Lanes>(
-      2, std::vector<Lane>{{0, 1, 1, 1.0}}, std::vector<graph::Wait>{});
+  SharedLinks links_;
+  std::uint32_t streams_ = 0;
+  // Of the program at hand.
+  std::map<Shape, std::uint32_t> family_of_;
+  std::map<std::uint32_t, std::uint32_t> stream_of_;  // by group
 };
 
 }  // namespace
@@ -206,10 +198,11 @@ Result<std::optional<LoweredJob>> fold(const Job& job, const Cluster& cluster, c
   if (rules.grouped) return std::nullopt;
   std::optional<Symmetry> symmetry = symmetry_of(job, rules.one_stream);
   if (!symmetry) return std::nullopt;
-  const std::vector<std::vector<RankId>> ranks = ranks_of(job, *symmetry);
+  const std::vector<std::vector<RankId>> ranks = ranks_of_runs(job, *symmetry);
   Folded folded{std::move(*symmetry)};
+  LinkPaths paths(cluster, rules.message_overhead);
   if (rules.fidelity == Fidelity::kClosed) {
-    ClosedCosts costs(job, cluster, rules);
+    ClosedCosts costs(job, cluster, rules, paths);
     for (const std::vector<RankId>& of_run : ranks) {
       const Result<bool> same = costs.same(of_run);
       if (!same) return forward(same);
@@ -217,15 +210,16 @@ Result<std::optional<LoweredJob>> fold(const Job& job, const Cluster& cluster, c
     }
   } else {
     REHEARSE_CHECK(run);
-    MessageCosts costs(job, cluster, rules, run);
+    MessageCosts costs(job, cluster, rules, run, paths);
     for (const std::vector<RankId>& of_run : ranks) {
-      auto times = costs.times(of_run);
-      if (!times) return forward(times);
-      if (!*times) return std::nullopt;
-      folded.times.push_back(std::move(**times));
+      auto carried = costs.of(of_run);
+      if (!carried) return forward(carried);
+      if (!*carried) return std::nullopt;
+      folded.carried.push_back(std::move(**carried));
     }
+    folded.shared = costs.shared();
   }
-  Result<LoweredJob> lowered = lower(job, cluster, rules, folded);
+  Result<LoweredJob> lowered = lower(job, cluster, rules, folded, paths);
   if (!lowered) return forward(lowered);
   return std::optional(std::move(*lowered));
 }

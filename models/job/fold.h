@@ -3,22 +3,33 @@
 
 #include <vector>
 
+#include "models/job/link_paths.h"
 #include "models/job/lower.h"
+#include "models/job/shared_links.h"
 #include "models/job/symmetry.h"
 #include "sim/base/time.h"
 
 namespace rehearse::job {
 
+/// A collective or a send that stands for those of all ranks of its program.
+struct Carried {
+  Picoseconds before{0};      ///< its messages flow: latencies, and what else they wait for alone
+  Bytes bytes = Bytes::b(0);  ///< of each of its messages at a time
+  std::uint32_t family = 0;   ///< in Shared::families, where there are bytes
+
+  friend bool operator==(const Carried&, const Carried&) = default;
+};
+
 /// The ranks to run for all.
 struct Folded {
   Symmetry symmetry;
-  /// By run and op: how long collectives and sends take. Empty under the closed form, which prices
-  /// them itself.
-  std::vector<std::vector<Picoseconds>> times = {};
+  /// By run and op. Empty under the closed form, which prices communications itself.
+  std::vector<std::vector<Carried>> carried = {};
+  SharedLinks::Shared shared = {};
 };
 
 Result<LoweredJob> lower(const graph::Job& job, const cluster::Cluster& cluster, const Rules& rules,
-                         const Folded& folded);
+                         const Folded& folded, LinkPaths& paths);
 
 /// What a rank says about others must fit the job, and the job the cluster.
 Status check(const graph::Job& job, const cluster::Cluster& cluster);

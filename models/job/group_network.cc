@@ -41,6 +41,13 @@ std::uint32_t members_per_node(const cluster::Cluster& cluster, std::span<const 
 
 using Rate = ByteRate Estimate<ByteRate>::*;
 
+/// The bytes alone.
+Seconds slowest_flow(const std::vector<Path>& paths, const Steps& steps, Bytes size, Rate rate) {
+  Seconds longest = Seconds::s(0);
+  for (const Path& path : paths) longest = std::max(longest, size * steps.share / path.rate.*rate);
+  return longest;
+}
+
 Seconds slowest(const std::vector<Path>& paths, const Steps& steps, Bytes size, Rate rate) {
   Seconds longest = Seconds::s(0);
   for (const Path& path : paths)
@@ -104,25 +111,31 @@ Schedule in_parts(const Schedule& schedule, std::uint32_t parts) {
 std::shared_ptr<const Lanes> meeting(std::uint32_t members) {
   std::vector<Lane> lanes;
   std::vector<Wait> waits;
-  for (std::uint32_t m = members - 1; m > 0; --m) {
-    if (!lanes.empty())
-      waits.push_back({static_cast<std::uint32_t>(lanes.size()),
-                       static_cast<std::uint32_t>(lanes.size() - 1), 1});
-    lanes.push_back({m, m - 1, 1, 0});
-  }
-  const auto met = static_cast<std::uint32_t>(lanes.size() - 1);
-  for (std::uint32_t m = 1; m < members; ++m) {
-    waits.push_back({static_cast<std::uint32_t>(lanes.size()), met, 1});
-    lanes.push_back({0, m, 1, 0});
-  }
+  const auto add = [&](const Lane& lane, std::uint32_t behind) {
+    if (behind < lanes.size())
+      waits.push_back({static_cast<std::uint32_t>(lanes.size()), behind, 1});
+    lanes.push_back(lane);
+  };
+  for (std::uint32_t m = members - 1; m > 0; --m)
+    add({m, m - 1, 1, 0}, static_cast<std::uint32_t>(lanes.size()) - 1);
+  add({0, 1, 1, 1}, members - 2);
+  for (std::uint32_t m = 2; m < members; ++m) add({0, m, 1, 0}, members - 1);
   return std::make_shared<Lanes>(members, std::move(lanes), std::move(waits));
 }
 
 Estimate<Seconds> GroupSchedule::price(Bytes size) const {
   if (calibrated) return calibrated->cost.at(size).time;
+  const auto flow = [&](Rate rate) {
+    return slowest_flow(local_paths, local, size, rate) +
+           slowest_flow(across_paths, across, size, rate);
+  };
   const auto on_links = [&](Rate rate) {
-    return on_datasheet_links(slowest(local_paths, local, size, rate) +
-                              slowest(across_paths, across, size, rate));
+    Seconds time =
+        slowest(local_paths, local, size, rate) + slowest(across_paths, across, size, rate);
+    // What others are on the links takes longer as the paths themselves do.
+    const Seconds usual = flow(&Estimate<ByteRate>::value), crowded = fullest_link * size.b();
+    if (usual > Seconds::s(0) && crowded > usual) time += (crowded - usual) * (flow(rate) / usual);
+    return on_datasheet_links(time);
   };
   using Rates = Estimate<ByteRate>;
   Estimate<Seconds> price = on_links(&Rates::value);
@@ -136,8 +149,9 @@ bool GroupSchedule::costs_as(const GroupSchedule& other) const {
     return a.count == b.count && a.share == b.share;
   };
   if (calibrated || other.calibrated) return calibrated == other.calibrated;
-  return alike(local, other.local) && alike(across, other.across) &&
-         local_paths == other.local_paths && across_paths == other.across_paths;
+  return fullest_link == other.fullest_link && alike(local, other.local) &&
+         alike(across, other.across) && local_paths == other.local_paths &&
+         across_paths == other.across_paths;
 }
 
 Result<const Schedule*> Schedules::schedule(CollectiveKind kind,

@@ -33,9 +33,13 @@ struct GroupSchedule {
   /// Absent where Rules::calibrated does not ask for it, or for the reason in `why_not`.
   std::shared_ptr<const CalibratedCost> calibrated = {};
   std::string why_not = {};
+  /// How long the fullest link takes for a byte of the size of each of the groups that do the same
+  /// at the same time; not where it is calibrated, whose share of NICs is that already.
+  Seconds fullest_link = Seconds::s(0);
 
-  /// As calibrated, else the closed form on the slowest of the paths (interval.h), at the ends of
-  /// the interval at those of its rate.
+  /// As calibrated; else the closed form on the slowest of the paths (interval.h), or, where others
+  /// are on its links, what the fullest of them takes. At the ends of the interval, at those of
+  /// the paths' rates.
   Estimate<Seconds> price(Bytes size) const;
   /// Whether both always give the same price.
   bool costs_as(const GroupSchedule& other) const;
@@ -64,8 +68,8 @@ class Schedules {
   CalibratedCosts calibrated_;
 };
 
-/// A collective that only takes time: all members come, the last one ends the chain to member 0,
-/// and the n - 1 lanes behind it, from there to each other member, last as long as their ways say.
+/// A collective that is one message: all members come, the last one ends the chain to member 0, and
+/// lane n - 1, from there to member 1, is the message, behind which all others end at once.
 /// REQUIRES: at least two members.
 std::shared_ptr<const graph::Lanes> meeting(std::uint32_t members);
 

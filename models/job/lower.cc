@@ -7,10 +7,13 @@
 
 #include "models/comm/interference.h"
 #include "models/comm/placement.h"
+#include "models/job/family_members.h"
 #include "models/job/fold.h"
+#include "models/job/fullest_links.h"
 #include "models/job/group_network.h"
 #include "models/job/interval.h"
 #include "models/job/matching.h"
+#include "models/job/order.h"
 #include "sim/base/check.h"
 
 namespace rehearse::job {
@@ -27,43 +30,19 @@ using graph::Task;
 using graph::Way;
 using Ways = std::shared_ptr<const std::vector<Way>>;
 
-/// The dependencies of a program, and the order of the collectives of one group.
-struct Order {
-  std::vector<std::uint32_t> first = {0};
-  std::vector<std::uint32_t> before;
-};
-
-Order order_of(const Program& program, bool one_stream) {
-  Order order;
-  order.first.reserve(program.ops.size() + 1);
-  std::vector<std::optional<std::uint32_t>> last;  // by group
-  for (std::uint32_t i = 0; i < program.ops.size(); ++i) {
-    const std::size_t begin = order.before.size();
-    for (std::uint32_t d = program.first_dependency[i]; d < program.first_dependency[i + 1]; ++d)
-      order.before.push_back(program.dependencies[d]);
-    const ProgramOp& op = program.ops[i];
-    if (op.task == Task::kCollective && !one_stream) {
-      if (op.group >= last.size()) last.resize(op.group + 1);
-      if (last[op.group] && std::find(order.before.begin() + static_cast<std::ptrdiff_t>(begin),
-                                      order.before.end(), *last[op.group]) == order.before.end())
-        order.before.push_back(*last[op.group]);
-      last[op.group] = i;
-    }
-    order.first.push_back(static_cast<std::uint32_t>(order.before.size()));
-  }
-  return order;
-}
-
 class Lowering {
  public:
   /// `folded`: nothing, or which ranks to run for all.
-  Lowering(const Job& job, const Cluster& cluster, const Rules& rules, const Folded* folded)
+  Lowering(const Job& job, const Cluster& cluster, const Rules& rules, const Folded* folded,
+           LinkPaths& paths)
       : job_(job),
         cluster_(cluster),
         rules_(rules),
         folded_(folded),
         placement_(cluster, builder_),
         schedules_(cluster, rules),
+        paths_(paths),
+        fullest_links_(job, schedules_, paths),
         matching_(job) {}
 
   /// REQUIRES: to be called once.
@@ -73,6 +52,11 @@ class Lowering {
       result_.ranks = folded_->symmetry.ranks;
     else
       for (std::uint32_t r = 0; r < job_.ranks(); ++r) result_.ranks.push_back(RankId(r));
+    if (folded_)
+      for (const ByteRate rate : folded_->shared.links)
+        links_.push_back(builder_.add(
+            graph::Capacity{.name = builder_.intern(fmt::format("shared link {}", links_.size())),
+                            .rate = rate.bytes_per_s()}));
     if (Status ok = add_ops(); !ok) return forward(ok);
     if (Status ok = folded_ ? join_folded() : join_all(); !ok) return forward(ok);
     Result<graph::Graph> graph = std::move(builder_).build();
@@ -178,11 +162,17 @@ class Lowering {
     std::vector<NameId> names;
     for (std::size_t i = 0; i < job_.names.size(); ++i)
       names.push_back(builder_.intern(job_.names[NameId(i)]));
+    std::vector<std::vector<Seconds>> fullest(job_.programs.size());
     result_.first_op.push_back(0);
     for (const RankId rank : result_.ranks) {
       const std::uint32_t r = rank.index();
       const Program& program = job_.program(rank);
       const Order& order = orders[job_.program_of[r]];
+      std::vector<Seconds>& of_sends = fullest[job_.program_of[r]];
+      if (of_sends.empty())
+        of_sends = rules_.fidelity == Fidelity::kClosed
+                       ? fullest_links_.of_sends(job_.program_of[r])
+                       : std::vector(program.ops.size(), Seconds::s(0));
       Servers servers;
       std::vector<std::uint32_t> issued(job_.groups_of[r].size(), 0);
       const std::uint32_t base = result_.first_op.back();
@@ -193,14 +183,13 @@ class Lowering {
         if (!op.duration && !communicates)
           return fail(fmt::format("op '{}' of rank {} has no duration", job_.names[op.name], r),
                       "a device of the catalog, whose rates give one");
-        const OpId id = add_op(r, op, names[op.name.index()], servers);
+        const OpId id = add_op(r, op, names[op.name.index()], servers, of_sends[i]);
         for (std::uint32_t d = order.first[i]; d < order.first[i + 1]; ++d)
           builder_.add_edge(OpId(base + order.before[d]), id);
         if (op.need > 0) builder_.wait_for_first(id, op.need);
         const std::size_t run = result_.first_op.size() - 1;
-        if (communicates && folded_ && rules_.fidelity == Fidelity::kMessage &&
-            op.task != Task::kReceive)
-          builder_.set_duration(id, folded_->times[run][i]);
+        if (op.task == Task::kSend && folded_ && rules_.fidelity == Fidelity::kMessage)
+          set_flow(id, flow_of(folded_->carried[run][i], op.priority));
         if (op.task == Task::kCollective) {
           const std::uint32_t group =
               folded_ ? folded_->symmetry.meets_in[run][op.group] : job_.groups_of[r][op.group];
@@ -214,17 +203,18 @@ class Lowering {
     return {};
   }
 
-  OpId add_op(std::uint32_t rank, const ProgramOp& op, NameId name, Servers& servers) {
+  /// `fullest`: of a send at closed fidelity.
+  OpId add_op(std::uint32_t rank, const ProgramOp& op, NameId name, Servers& servers,
+              Seconds fullest) {
     graph::Op added{.name = name,
                     .category = category_of(op.task),
                     .duration = op.duration.value_or(Picoseconds(0)),
                     .demand = demand_of(servers, rank, op.task)};
     if (op.task == Task::kSend && rules_.fidelity == Fidelity::kClosed) {
-      const cluster::PointToPoint path =
-          cluster_.route(DeviceId(rank), DeviceId(job_.peer(RankId(rank), op).index())).path;
-      const Estimate<Seconds> time =
-          on_datasheet_links(path.latency + rules_.message_overhead + op.bytes / path.rate);
-      added.duration = Picoseconds::from(take(time));
+      const LinkPaths::Path& path =
+          paths_.path(DeviceId(rank), DeviceId(job_.peer(RankId(rank), op).index()));
+      added.duration = Picoseconds::from(
+          take(on_datasheet_links(path.latency.seconds() + fullest * op.bytes.b())));
     }
     const OpId id = builder_.add(added);
     if (op.task == Task::kSend) {
@@ -239,11 +229,46 @@ class Lowering {
     return id;
   }
 
+  /// What stands for the messages of all ranks of a program.
+  struct Flow {
+    Picoseconds before;
+    Bytes bytes = Bytes::b(0);
+    graph::Demand demand = {};  ///< where there are bytes
+  };
+
+  Flow flow_of(const Carried& carried, std::int32_t priority) const {
+    if (carried.bytes == Bytes::b(0)) return {carried.before};
+    const SharedLinks::Family& family = folded_->shared.families[carried.family];
+    if (family.taken.empty())
+      return {carried.before + Picoseconds::from(carried.bytes / family.alone)};
+    graph::Demand demand{.rate_cap = family.alone.bytes_per_s(), .priority = priority};
+    for (const SharedLinks::Taken& taken : family.taken) {
+      demand.capacities.push_back(links_[taken.link]);
+      demand.takes.push_back(taken.messages);
+    }
+    return {carried.before, carried.bytes, std::move(demand)};
+  }
+
+  void set_flow(OpId op, Flow flow) {
+    builder_.set_duration(op, flow.before);
+    if (flow.bytes == Bytes::b(0)) return;
+    builder_.set_work(op, flow.bytes.b());
+    flow.demand.server = builder_.so_far().demand(op).server;
+    builder_.set_demand(op, builder_.add(std::move(flow.demand)));
+  }
+
+  /// That of a collective or a send that is run.
+  const Carried& carried_of(OpId op) const {
+    const auto next =
+        std::upper_bound(result_.first_op.begin(), result_.first_op.end(), op.index());
+    const auto run = static_cast<std::size_t>(next - result_.first_op.begin()) - 1;
+    return folded_->carried[run][op.index() - result_.first_op[run]];
+  }
+
   /// A send is a transfer to an op that is there from the beginning: it waits for no receive.
   void carry_sends() {
     if (sends_.empty()) return;
-    const auto lane = std::make_shared<const Lanes>(2, std::vector<Lane>{{0, 1, 1, 1.0}},
-                                                    std::vector<graph::Wait>{});
+    const auto lane = one_message();
     std::map<std::tuple<DeviceId, DeviceId, std::int32_t>, Ways> known;
     const NameId name = builder_.intern("arrival");
     for (const Send& send : sends_) {
@@ -271,20 +296,19 @@ class Lowering {
     return devices;
   }
 
-  std::vector<DeviceId> devices_of(std::uint32_t group) const {
-    std::vector<DeviceId> devices;
-    for (const RankId rank : job_.groups[group].members) devices.push_back(DeviceId(rank.index()));
-    return devices;
-  }
-
   /// The schedule of a kind on a group, looked up once.
   Result<const GroupSchedule*> schedule_of(std::uint32_t group, CollectiveKind kind) {
     const auto key = std::pair(group, kind);
     if (const auto known = group_schedules_.find(key); known != group_schedules_.end())
       return &known->second;
-    Result<GroupSchedule> schedule = schedules_.of(kind, devices_of(group));
+    Result<GroupSchedule> schedule = schedules_.of(kind, devices_of(job_.groups[group]));
     if (!schedule) return forward(schedule);
     if (rules_.fidelity == Fidelity::kClosed) {
+      if (!schedule->calibrated) {
+        const Result<Seconds> fullest = fullest_links_.of_collective(group, kind);
+        if (!fullest) return forward(fullest);
+        schedule->fullest_link = *fullest;
+      }
       Pricing pricing{kind, schedule->lanes->members(), schedule->calibrated != nullptr,
                       schedule->calibrated ? schedule->calibrated->source : schedule->why_not};
       std::vector<Pricing>& all = result_.pricings;
@@ -324,29 +348,38 @@ class Lowering {
     return known->second = Picoseconds::from(time);
   }
 
-  /// Folded: of one run alone the duration of its op; several runs meet first.
+  /// Folded: of one run alone its op; several runs meet first.
   Status set_time(const Collective& collective) {
     if (job_.groups[collective.group].members.size() < 2) return {};
-    Picoseconds time = builder_.so_far().duration(collective.members.front());
+    Flow flow{Picoseconds(0)};
     if (rules_.fidelity == Fidelity::kClosed) {
       const auto schedule = schedule_of(collective.group, collective.kind);
       if (!schedule) return forward(schedule);
       const Result<Picoseconds> closed = closed_time(**schedule, collective.bytes);
       if (!closed) return forward(closed);
-      time = *closed;
+      flow.before = *closed;
+    } else {
+      flow = flow_of(carried_of(collective.members.front()), collective.priority);
     }
-    if (collective.members.size() > 1) {
-      meet(collective, time);
-      time = Picoseconds(0);
-    }
-    for (const OpId member : collective.members) builder_.set_duration(member, time);
+    if (collective.members.size() > 1)
+      meet(collective, std::move(flow));
+    else
+      set_flow(collective.members.front(), std::move(flow));
     return {};
   }
 
-  void meet(const Collective& collective, Picoseconds time) {
-    auto& lanes = meetings_[static_cast<std::uint32_t>(collective.members.size())];
-    if (!lanes) lanes = meeting(static_cast<std::uint32_t>(collective.members.size()));
-    builder_.add(graph::Transfer{lanes, waits_of(*lanes, time), collective.members, 0});
+  void meet(const Collective& collective, Flow flow) {
+    const auto members = static_cast<std::uint32_t>(collective.members.size());
+    auto& lanes = meetings_[members];
+    if (!lanes) lanes = meeting(members);
+    const DemandId demand = builder_.add(std::move(flow.demand));
+    Ways& ways = waits_[{members, flow.before.count(), demand}];
+    if (!ways) {
+      std::vector<Way> all(lanes->lanes().size(), Way{DemandId(0), Picoseconds(0)});
+      all[members - 1] = {demand, flow.before};
+      ways = std::make_shared<const std::vector<Way>>(std::move(all));
+    }
+    builder_.add(graph::Transfer{lanes, ways, collective.members, flow.bytes.b()});
   }
 
   Status carry_collectives() {
@@ -359,7 +392,7 @@ class Lowering {
       if (rules_.fidelity == Fidelity::kClosed) {
         const Result<Picoseconds> time = closed_time(**schedule, collective.bytes);
         if (!time) return forward(time);
-        meet(collective, *time);
+        meet(collective, {*time});
       } else {
         builder_.add(graph::Transfer{(*schedule)->lanes, ways_of(collective, **schedule),
                                      collective.members, collective.bytes.b()});
@@ -368,21 +401,13 @@ class Lowering {
     return {};
   }
 
-  Ways waits_of(const Lanes& lanes, Picoseconds time) {
-    Ways& known = waits_[{lanes.members(), time.count()}];
-    if (known) return known;
-    std::vector<Way> ways(lanes.lanes().size(), Way{DemandId(0), Picoseconds(0)});
-    for (std::size_t i = lanes.members() - 1; i < ways.size(); ++i) ways[i].latency = time;
-    known = std::make_shared<const std::vector<Way>>(std::move(ways));
-    return known;
-  }
-
   Ways ways_of(const Collective& collective, const GroupSchedule& schedule) {
     const comm::Standing standing{
         .priority = collective.priority,
         .group = rules_.grouped ? std::optional(FlowGroupId(flow_groups_++)) : std::nullopt};
     const auto make = [&] {
-      return delayed(placement_.ways(*schedule.lanes, devices_of(collective.group), standing));
+      return delayed(
+          placement_.ways(*schedule.lanes, devices_of(job_.groups[collective.group]), standing));
     };
     if (rules_.grouped) return make();
     Ways& known = ways_[{collective.group, schedule.lanes.get(), collective.priority}];
@@ -405,13 +430,16 @@ class Lowering {
   graph::GraphBuilder builder_;
   comm::Placement placement_;
   Schedules schedules_;
+  LinkPaths& paths_;
+  FullestLinks fullest_links_;
   Matching matching_;
   LoweredJob result_;
   std::vector<Send> sends_;
+  std::vector<CapacityId> links_;  ///< of the folded
   std::uint32_t flow_groups_ = 0;
   std::map<std::pair<std::uint32_t, CollectiveKind>, GroupSchedule> group_schedules_;
   std::map<std::uint32_t, std::shared_ptr<const Lanes>> meetings_;
-  std::map<std::pair<std::uint32_t, std::int64_t>, Ways> waits_;
+  std::map<std::tuple<std::uint32_t, std::int64_t, DemandId>, Ways> waits_;
   std::map<std::pair<const GroupSchedule*, double>, Picoseconds> closed_times_;
   std::map<std::tuple<std::uint32_t, const Lanes*, std::int32_t>, Ways> ways_;
 };
@@ -420,12 +448,13 @@ class Lowering {
 
 Result<LoweredJob> lower(const Job& job, const Cluster& cluster, const Rules& rules) {
   if (Status ok = check(job, cluster); !ok) return forward(ok);
-  return Lowering(job, cluster, rules, nullptr).run();
+  LinkPaths paths(cluster, rules.message_overhead);
+  return Lowering(job, cluster, rules, nullptr, paths).run();
 }
 
 Result<LoweredJob> lower(const Job& job, const Cluster& cluster, const Rules& rules,
-                         const Folded& folded) {
-  return Lowering(job, cluster, rules, &folded).run();
+                         const Folded& folded, LinkPaths& paths) {
+  return Lowering(job, cluster, rules, &folded, paths).run();
 }
 
 Status check(const Job& job, const Cluster& cluster) {

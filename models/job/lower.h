@@ -96,7 +96,7 @@ using Run = std::function<Result<graph::Timeline>(const graph::Graph&)>;
 ///
 /// Messages: a collective, or a send, takes what a run of `run` says when all groups of its family
 /// (the same op on all ranks of the program) that share links with it begin together. So what
-/// contends within a family counts; what families do to each other does not
+/// contends within a family counts; beside others it flows over the links that they share
 /// (docs/concepts/job.md). REQUIRES: `run`, at that fidelity.
 Result<std::optional<LoweredJob>> fold(const graph::Job& job, const cluster::Cluster& cluster,
                                        const Rules& rules, const Run& run = {});

@@ -245,8 +245,7 @@ class Evaluation {
     return {};
   }
 
-  /// All ranks of the stage send to or get from the servers; the busiest port counts. A push ends
-  /// with the update.
+  /// All ranks of the stage send to or get from the servers. A push ends with the update.
   Result<Seconds> with_servers(const Op& op, const Stage& stage) const {
     const workload::Servers& servers = *layout_.servers;
     if (servers.staleness != std::uint32_t{0})
@@ -258,9 +257,7 @@ class Evaluation {
                 .chunks = {},
                 .order = {},
                 .states = stage.states};
-    const double ranks = stage.degrees.ranks();
-    Result<Seconds> time =
-        prices_.message(stage, place, op.bytes * std::max(1.0, ranks / servers.count));
+    Result<Seconds> time = prices_.message(stage, place, op.bytes);
     if (!time || op.collective != CollectiveKind::kReduce) return time;
     Bytes all = Bytes::b(0);
     for (const Stage& s : layout_.stages)
@@ -279,14 +276,18 @@ class Evaluation {
 
   Status price(const std::vector<Crossing>& crossings) {
     costs_.transfers.assign(chain_.size(), Picoseconds(0));
+    costs_.returns = costs_.transfers;
     for (std::size_t place = 0; place + 1 < chain_.size(); ++place)
       for (const Crossing& crossing : crossings) {
         if (crossing.from != chain_[place] || crossing.to != chain_[place + 1]) continue;
-        const Result<Seconds> time =
-            prices_.message(layout_.stages[crossing.from.stage], layout_.stages[crossing.to.stage],
-                            crossing.message);
-        if (!time) return forward(time);
-        costs_.transfers[place] = Picoseconds::from(*time);
+        const Stage &from = layout_.stages[crossing.from.stage],
+                    &to = layout_.stages[crossing.to.stage];
+        const Result<Seconds> there = prices_.message(from, to, crossing.message),
+                              back = prices_.message(to, from, crossing.message);
+        if (!there) return forward(there);
+        if (!back) return forward(back);
+        costs_.transfers[place] = Picoseconds::from(*there);
+        costs_.returns[place] = Picoseconds::from(*back);
       }
     return {};
   }

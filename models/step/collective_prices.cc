@@ -47,6 +47,11 @@ Result<std::uint32_t> CollectivePrices::likeness(const Op& op, const Stage& stag
     devices.push_back(DeviceId(rank.index()));
   Result<GroupSchedule> schedule = schedules_.of(op.collective, devices);
   if (!schedule) return forward(schedule);
+  if (!schedule->calibrated) {
+    const Result<Seconds> fullest = fullest_link(op.collective, kind, stage);
+    if (!fullest) return forward(fullest);
+    schedule->fullest_link = *fullest;
+  }
   job::Pricing pricing{op.collective, schedule->lanes->members(), schedule->calibrated != nullptr,
                        schedule->calibrated ? schedule->calibrated->source : schedule->why_not};
   if (std::find(pricings_.begin(), pricings_.end(), pricing) == pricings_.end())
@@ -60,19 +65,42 @@ Result<std::uint32_t> CollectivePrices::likeness(const Op& op, const Stage& stag
   return which;
 }
 
+Result<Seconds> CollectivePrices::fullest_link(CollectiveKind collective,
+                                               strategies::GroupKind kind, const Stage& stage) {
+  std::vector<job::Meeting> family;
+  for (std::uint32_t first = 0; first < stage.degrees.ranks(); ++first) {
+    std::vector<DeviceId> devices;
+    for (const RankId rank : strategies::group_from(stage, kind, first))
+      devices.push_back(DeviceId(rank.index()));
+    if (devices.size() < 2) continue;
+    const auto lanes = schedules_.lanes(collective, devices);
+    if (!lanes) return forward(lanes);
+    family.push_back({*lanes, std::move(devices), Bytes::b(1)});
+  }
+  return paths_.fullest(family);
+}
+
 Result<Estimate<Seconds>> CollectivePrices::message(const Stage& from, const Stage& to,
                                                     Bytes bytes) {
-  const std::uint32_t there = to.rank(strategies::partners(from.degrees, 0, to.degrees).front());
-  const auto key = std::pair(from.first_rank, there);
-  auto known = paths_.find(key);
-  if (known == paths_.end()) {
+  const workload::Degrees &a = from.degrees, &b = to.degrees;
+  const std::array<std::uint32_t, 10> key = {from.first_rank, a.data,        a.tensor, a.context,
+                                             from.together,   to.first_rank, b.data,   b.tensor,
+                                             b.context,       to.together};
+  auto known = between_.find(key);
+  if (known == between_.end()) {
     for (const Stage* stage : {&from, &to})
       if (Status ok = has_devices(*stage); !ok) return forward(ok);
-    known =
-        paths_.emplace(key, cluster_.route(DeviceId(from.first_rank), DeviceId(there)).path).first;
+    std::vector<job::Meeting> family;
+    for (std::uint32_t rank = 0; rank < a.ranks(); ++rank)
+      for (const std::uint32_t there : strategies::partners(a, rank, b))
+        family.push_back({job::one_message(),
+                          {DeviceId(from.rank(rank)), DeviceId(to.rank(there))},
+                          Bytes::b(1)});
+    const std::vector<DeviceId>& first = family.front().devices;
+    const Seconds latency = paths_.path(first[0], first[1]).latency.seconds();
+    known = between_.emplace(key, Between{latency, paths_.fullest(family)}).first;
   }
-  const cluster::PointToPoint& path = known->second;
-  return job::on_datasheet_links(path.latency + rules_.message_overhead + bytes / path.rate);
+  return job::on_datasheet_links(known->second.latency + known->second.fullest_link * bytes.b());
 }
 
 }  // namespace rehearse::step

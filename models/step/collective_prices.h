@@ -2,8 +2,9 @@
 //
 // Rank r runs on device r. A collective costs what it costs the group of the first rank of the
 // stage, by closed form: calibrated where a shipped calibration covers the group and the rules ask
-// for it, else on the links of the cluster. So it is at closed fidelity (models/job/lower.h), whose
-// prices these are. Groups are looked up once per place and shape, which plans of a search share.
+// for it, else on the links of the cluster, which all groups of the stage share. So it is at closed
+// fidelity (models/job/lower.h), whose prices these are. Groups are looked up once per place and
+// shape, which plans of a search share.
 #pragma once
 
 #include <array>
@@ -13,6 +14,7 @@
 #include <vector>
 
 #include "models/job/group_network.h"
+#include "models/job/link_paths.h"
 #include "models/workload/layout.h"
 #include "sim/base/estimate.h"
 #include "strategies/stage_groups.h"
@@ -23,7 +25,10 @@ class CollectivePrices {
  public:
   /// REQUIRES: both outlive this object; closed fidelity.
   CollectivePrices(const cluster::Cluster& cluster, const job::Rules& rules)
-      : cluster_(cluster), rules_(rules), schedules_(cluster, rules) {}
+      : cluster_(cluster),
+        rules_(rules),
+        schedules_(cluster, rules),
+        paths_(cluster, rules.message_overhead) {}
 
   /// Fails where the stage has ranks that the cluster has no devices for, and where the algorithm
   /// cannot do it. A group of one takes no time.
@@ -31,7 +36,8 @@ class CollectivePrices {
   /// A number that is the same for groups to which every such collective costs the same. Fails as
   /// of() does. REQUIRES: a group of two or more.
   Result<std::uint32_t> likeness(const workload::Op& op, const workload::Stage& stage);
-  /// From the first rank of a stage to the first of its partners on another.
+  /// From the first rank of a stage to the first of its partners on another, while all others send
+  /// to theirs.
   Result<Estimate<Seconds>> message(const workload::Stage& from, const workload::Stage& to,
                                     Bytes bytes);
 
@@ -56,6 +62,8 @@ class CollectivePrices {
   };
 
   Status has_devices(const workload::Stage& stage) const;
+  Result<Seconds> fullest_link(CollectiveKind collective, strategies::GroupKind kind,
+                               const workload::Stage& stage);
 
   const cluster::Cluster& cluster_;
   const job::Rules& rules_;
@@ -67,7 +75,11 @@ class CollectivePrices {
     std::unordered_map<double, Estimate<Seconds>> prices;  ///< by bytes
   };
   std::vector<Distinct> distinct_;
-  std::map<std::pair<std::uint32_t, std::uint32_t>, cluster::PointToPoint> paths_;
+  job::LinkPaths paths_;
+  struct Between {
+    Seconds latency, fullest_link;  ///< the latter for a byte
+  };
+  std::map<std::array<std::uint32_t, 10>, Between> between_;
   std::vector<job::Pricing> pricings_;
 };
 

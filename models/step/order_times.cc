@@ -106,7 +106,7 @@ class Evaluation {
       const std::int64_t before = last ? forward_[place * m_ + slot.microbatch]
                                        : backward_[(place + 1) * m_ + slot.microbatch];
       if (before == kNotYet) return false;
-      begin = std::max(begin, last ? before : before + costs_.transfers[place].count());
+      begin = std::max(begin, last ? before : before + costs_.returns[place].count());
     }
     last_begin_[place] = begin;
     now_[s] = begin + costs_.passes[place][static_cast<std::size_t>(slot.pass)].count();

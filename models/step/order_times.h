@@ -25,8 +25,8 @@ namespace rehearse::step {
 struct OrderCosts {
   /// By place in the chain of chunks (strategies::chain_of), then by pass.
   std::vector<std::array<Picoseconds, strategies::kPasses>> passes;
-  /// By place: from there to the next one; 0 on the same stage.
-  std::vector<Picoseconds> transfers;
+  /// By place: from there to the next one, and back from that; 0 on the same stage.
+  std::vector<Picoseconds> transfers, returns;
 };
 
 struct OrderTimes {

@@ -68,7 +68,7 @@ TEST_CASE("feed: work is never faster than alone, nor than its units allow") {
 
 /// Of all kinds that feed a job.
 Pipeline any_pipeline(Random& random) {
-  Pipeline p = random_pipeline(random);
+  Pipeline p = random_feed(random);
   if (p.host) p.host->smt = 1 + random.uniform();
   if (random.below(3) == 0) p.sources[0].total = p.sources[0].connection.value() * 3;
   if (random.below(3) == 0) p.sources[0].requests_per_s = 50 + 500 * random.uniform();

@@ -77,12 +77,17 @@ Layout random_layout(Random& random, Overlap overlap, bool unequal_degrees) {
   return layout;
 }
 
-/// Nodes of four devices, each with a NIC of its own, or one for all.
-cluster::Cluster cluster_for(const Layout& layout, bool shared_nic) {
+enum class Net : std::uint8_t { kNicEach, kNicForAll, kPcie };
+
+/// Nodes of four devices behind NVSwitch, with a NIC for each or one for all, or of four or eight
+/// behind PCIe with one.
+cluster::Cluster cluster_for(const Layout& layout, Net net, std::uint32_t per_node = 4) {
+  const bool pcie = net == Net::kPcie;
   auto cluster = cluster::parse_cluster(
-      fmt::format("cluster: {{device: h100_sxm5_80, devices_per_node: 4, nodes: {}, inter_node: "
-                  "{{kind: switch, links: {}, rate: 50 GB/s, latency: 5 us}}}}\n",
-                  layout.ranks() / 4 + 1, shared_nic ? 1 : 4),
+      fmt::format("cluster: {{device: {}, devices_per_node: {}, nodes: {}, inter_node: {{kind: "
+                  "switch, links: {}, rate: {} GB/s, latency: 5 us}}}}\n",
+                  pcie ? "a100_pcie_40, intra_node: pcie" : "h100_sxm5_80", per_node,
+                  layout.ranks() / per_node + 1, net == Net::kNicEach ? 4 : 1, pcie ? 12.5 : 50),
       "cluster");
   INFO((cluster ? "" : to_string(cluster.error())));
   REQUIRE(cluster);
@@ -107,7 +112,7 @@ TEST_CASE(
     const bool unequal = seed % 4 == 0;
     const Layout layout = random_layout(random, Overlap::kSome, unequal);
     const graph::Job job = job_from(layout);
-    const cluster::Cluster cluster = cluster_for(layout, false);
+    const cluster::Cluster cluster = cluster_for(layout, Net::kNicEach);
     Rules rules{.fidelity = Fidelity::kClosed, .calibrated = between(random, 0, 1) == 1};
     if (between(random, 0, 2) == 0) rules.slowdown = 1.2;
     const auto all = lower(job, cluster, rules);
@@ -140,7 +145,8 @@ TEST_CASE(
     Layout layout = random_layout(random, Overlap::kNothing, false);
     layout.stages.resize(1);
     const graph::Job job = job_from(layout);
-    const cluster::Cluster cluster = cluster_for(layout, between(random, 0, 1) == 1);
+    const cluster::Cluster cluster =
+        cluster_for(layout, between(random, 0, 1) == 1 ? Net::kNicForAll : Net::kNicEach);
     const auto all = lower(job, cluster, {});
     REQUIRE(all);
     const auto folded = fold(job, cluster, {}, run);
@@ -162,7 +168,8 @@ TEST_CASE("layouts: as messages, long rings go on at the pace of their beginning
       test::layout_of({.degrees = {.data = 512}, .layers = 1, .microbatches = 1}, layer);
   const graph::Job job = job_from(layout);
   for (const bool shared_nic : {false, true}) {
-    const cluster::Cluster cluster = cluster_for(layout, shared_nic);
+    const cluster::Cluster cluster =
+        cluster_for(layout, shared_nic ? Net::kNicForAll : Net::kNicEach);
     const auto all = lower(job, cluster, {});
     REQUIRE(all);
     const auto folded = fold(job, cluster, {}, run);
@@ -172,14 +179,16 @@ TEST_CASE("layouts: as messages, long rings go on at the pace of their beginning
   }
 }
 
-TEST_CASE("layouts: as messages, folding leaves out what families do to each other") {
+/// Folded over all ranks, in their order, of random layouts with overlap.
+std::vector<double> folded_over_all(Net net, std::uint32_t layouts) {
   std::vector<double> ratios;
-  for (std::uint64_t seed = 1; seed <= 120; ++seed) {
+  for (std::uint64_t seed = 1; seed <= layouts; ++seed) {
     INFO("seed " << seed);
     Random random(seed);
     const Layout layout = random_layout(random, Overlap::kSome, false);
     const graph::Job job = job_from(layout);
-    const cluster::Cluster cluster = cluster_for(layout, false);
+    const cluster::Cluster cluster =
+        cluster_for(layout, net, net == Net::kPcie && seed % 2 == 0 ? 8 : 4);
     const auto all = lower(job, cluster, {});
     REQUIRE(all);
     const auto folded = fold(job, cluster, {}, run);
@@ -187,12 +196,22 @@ TEST_CASE("layouts: as messages, folding leaves out what families do to each oth
     if (!*folded) continue;
     ratios.push_back(makespan(**folded) / makespan(*all));
   }
-  // What contends makes all ranks slower than the one: by up to a quarter here, mostly not at all.
   std::sort(ratios.begin(), ratios.end());
-  REQUIRE(ratios.size() >= 60);
-  CHECK(ratios.front() >= 0.75);
-  CHECK(ratios[ratios.size() / 10] >= 0.97);
-  CHECK(ratios.back() <= 1.01);
+  return ratios;
+}
+
+TEST_CASE("layouts: as messages, one rank per stage sees what families do to each other") {
+  // 400 layouts each: at worst 1.8 % too short; in nine of ten not at all, to a ten-thousandth.
+  for (const Net net : {Net::kNicEach, Net::kNicForAll, Net::kPcie}) {
+    INFO("network " << static_cast<int>(net));
+    const std::vector<double> ratios = folded_over_all(net, 400);
+    REQUIRE(ratios.size() >= 200);
+    CHECK(ratios.front() >= 0.97);
+    CHECK(ratios[ratios.size() / 10] >= 0.999);
+    // Too long where a family waits for its fullest link though not all of it is on such links.
+    CHECK(ratios[ratios.size() * 9 / 10] <= 1.01);
+    CHECK(ratios.back() <= (net == Net::kPcie ? 1.2 : 1.03));
+  }
 }
 
 }  // namespace

@@ -57,6 +57,7 @@ TEST_CASE("orders: skipping what repeats changes nothing, and both are the longe
     for (const strategies::ChunkPlace& place : chain) {
       costs.passes.push_back({time(1000), time(1500), time(700), time(900)});
       costs.transfers.push_back(Picoseconds(1000 * between(random, 0, 300)));
+      costs.returns.push_back(Picoseconds(1000 * between(random, 0, 300)));
       const auto& c = costs.passes.back();
       test::PassTimes& t = passes[place.stage][place.chunk];
       t.forward = c[0].seconds();
@@ -65,9 +66,8 @@ TEST_CASE("orders: skipping what repeats changes nothing, and both are the longe
       t.recompute = c[3].seconds();
     }
     for (std::size_t i = 0; i + 1 < chain.size(); ++i) {
-      const Seconds transfer = costs.transfers[i].seconds();
-      passes[chain[i].stage][chain[i].chunk].send_forward = transfer;
-      passes[chain[i + 1].stage][chain[i + 1].chunk].send_backward = transfer;
+      passes[chain[i].stage][chain[i].chunk].send_forward = costs.transfers[i].seconds();
+      passes[chain[i + 1].stage][chain[i + 1].chunk].send_backward = costs.returns[i].seconds();
     }
     const auto quick = order_times(layout, chain, costs, true);
     const auto all = order_times(layout, chain, costs, false);
@@ -94,6 +94,7 @@ TEST_CASE("orders that wait for each other are refused") {
   OrderCosts costs;
   costs.passes.assign(2, {Picoseconds(1), Picoseconds(1), Picoseconds(1), Picoseconds(1)});
   costs.transfers.assign(2, Picoseconds(0));
+  costs.returns = costs.transfers;
   const auto times = order_times(layout, chain, costs);
   REQUIRE_FALSE(times);
   CHECK(

@@ -213,20 +213,20 @@ TEST_CASE("a wider stage: each of its ranks has a share of a rank of the other")
   REQUIRE(job.ranks() == 3);
   CHECK(job.peers_of[0] == std::vector<RankId>{RankId(2)});
   CHECK(job.peers_of[2] == std::vector<RankId>{RankId(0), RankId(1)});
-  // Rank 2 gets 4 MB from each. By closed form they take 42 us beside each other; as messages its
-  // port has 8 MB to take, and to send.
-  CHECK(us(layout) == Approx(144));
-  CHECK(us(layout, {}, job::Fidelity::kMessage) == Approx(10 + 82 + 30 + 82 + 20));
+  // Rank 2 gets 4 MB from each: its port has 8 MB to take, and to send.
+  for (const job::Fidelity fidelity : {job::Fidelity::kClosed, job::Fidelity::kMessage})
+    CHECK(us(layout, {}, fidelity) == Approx(10 + 82 + 30 + 82 + 20));
   // The other way round: halves to each of two.
   layout.stages[0].degrees.data = 1;
   layout.stages[1].degrees.data = 2;
   layout.stages[1].first_rank = 1;
-  CHECK(us(layout) == Approx(10 + 22 + 30 + 22 + 20));
+  for (const job::Fidelity fidelity : {job::Fidelity::kClosed, job::Fidelity::kMessage})
+    CHECK(us(layout, {}, fidelity) == Approx(10 + 42 + 30 + 42 + 20));
   // Two tensor ranks with a part of 4 MB each send theirs to the one, which gives both theirs back.
   layout.stages[0].degrees = {.tensor = 2};
   layout.stages[1].degrees = {};
   layout.stages[1].first_rank = 2;
-  CHECK(us(layout) == Approx(144));
+  CHECK(us(layout) == Approx(10 + 82 + 30 + 82 + 20));
   layout.stages[0].degrees.data = 3;
   layout.stages[1].degrees.data = 2;
   const auto wrong = job_of(layout, seconds_price, {});
@@ -254,11 +254,11 @@ Layout with_server(std::optional<std::uint32_t> staleness, std::uint32_t backup_
 }
 
 TEST_CASE("a parameter server: pushes, one update, answers") {
-  // Each worker's 4 MB take 42 us alone; those of both share the server's port: 82 us.
+  // The 4 MB of both workers share the server's port: 82 us.
   const Layout layout = with_server(0, 0);
-  CHECK(us(layout) == Approx(80 + 42 + 10 + 42));
+  CHECK(us(layout) == Approx(80 + 82 + 10 + 82));
   CHECK(us(layout, {}, job::Fidelity::kMessage) == Approx(80 + 82 + 10 + 82));
-  CHECK(us(layout, {.steps = 3}) == Approx(3 * 174));
+  CHECK(us(layout, {.steps = 3}) == Approx(3 * 254));
   // One worker and the server for all.
   const Job job = job_from(layout);
   for (const job::Fidelity fidelity : {job::Fidelity::kClosed, job::Fidelity::kMessage}) {
@@ -273,18 +273,19 @@ TEST_CASE("a parameter server: pushes, one update, answers") {
 }
 
 TEST_CASE("a parameter server: workers that do not wait, bounded staleness, backup workers") {
-  // Updates one after the other, 122 to 132 and 142; answers at 174 and 184. The second step of
-  // the later worker: 264, pushed at 306, updated at 316, answered at 358.
-  CHECK(us(with_server({}, 0)) == Approx(184));
-  CHECK(us(with_server({}, 0), {.steps = 2}) == Approx(358));
-  CHECK(us(with_server(1, 0), {.steps = 2}) == Approx(358));
+  // Updates one after the other, 162 to 172 and 182; answers, which go one by one, at 214 and 224.
+  // The second step of the later worker: 304, pushed at 386 as if both did, updated at 396,
+  // answered at 438.
+  CHECK(us(with_server({}, 0)) == Approx(224));
+  CHECK(us(with_server({}, 0), {.steps = 2}) == Approx(438));
+  CHECK(us(with_server(1, 0), {.steps = 2}) == Approx(438));
   const Job job = job_from(with_server(0, 1));
   const auto& ops = job.programs.back().ops;
   const auto mark =
       std::find_if(ops.begin(), ops.end(), [](const auto& op) { return op.task == Task::kMark; });
   REQUIRE(mark != ops.end());
   CHECK(mark->need == 1);
-  CHECK(us(with_server(0, 1)) == Approx(174));
+  CHECK(us(with_server(0, 1)) == Approx(254));
 }
 
 TEST_CASE("groups: tensor runs fastest, then context, then data, experts on consecutive ranks") {

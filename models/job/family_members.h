@@ -1,0 +1,42 @@
+// Who is in a family: the same collective, or the same sends, of all ranks of a program.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "models/job/group_network.h"
+#include "models/job/link_paths.h"
+#include "sim/base/result.h"
+#include "sim/graph/job.h"
+
+namespace rehearse::job {
+
+/// Rank r runs on device r.
+std::vector<DeviceId> devices_of(const graph::Job::Group& group);
+
+/// By program.
+std::vector<std::vector<RankId>> ranks_of_programs(const graph::Job& job);
+/// By program: its ranks, and those of programs that differ from it in what their ops compute
+/// alone, and that they meet in groups, or that meet or exchange with the same others: a stage on
+/// several kinds of devices.
+std::vector<std::vector<RankId>> ranks_of_stages(const graph::Job& job);
+
+/// The groups that these ranks have under one number, each once.
+std::vector<const graph::Job::Group*> groups_of(const graph::Job& job,
+                                                std::span<const RankId> ranks, std::uint32_t local);
+
+/// Of all groups of two or more that these ranks have under one number.
+Result<std::vector<Meeting>> meetings_of(const graph::Job& job, std::span<const RankId> ranks,
+                                         std::uint32_t local, CollectiveKind kind, Bytes size,
+                                         Schedules& schedules);
+
+/// Behind the sends that go to other peers at the same time as the `first`, and are as large: those
+/// of others take another time.
+std::uint32_t end_of_sends(const graph::Program& program, std::uint32_t first);
+
+/// What each of these ranks sends to each of these of its peers.
+std::vector<Meeting> sends_of(const graph::Job& job, std::span<const RankId> ranks,
+                              std::span<const std::uint32_t> peers, Bytes size);
+
+}  // namespace rehearse::job

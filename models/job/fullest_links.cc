@@ -1,0 +1,51 @@
+#include "models/job/fullest_links.h"
+
+#include <algorithm>
+
+#include "models/job/family_members.h"
+
+namespace rehearse::job {
+
+using graph::ProgramOp;
+using graph::Task;
+
+FullestLinks::FullestLinks(const graph::Job& job, Schedules& schedules, LinkPaths& paths)
+    : job_(job), schedules_(schedules), paths_(paths), ranks_(ranks_of_stages(job)) {}
+
+Result<Seconds> FullestLinks::of_collective(std::uint32_t group, CollectiveKind kind) {
+  const RankId first = job_.groups[group].members.front();
+  const std::vector<std::uint32_t>& groups = job_.groups_of[first.index()];
+  const auto local =
+      static_cast<std::uint32_t>(std::find(groups.begin(), groups.end(), group) - groups.begin());
+  const std::uint32_t program = job_.program_of[first.index()];
+  const auto [known, fresh] = known_.try_emplace({program, local, kind}, Seconds::s(0));
+  if (!fresh) return known->second;
+  const Result<std::vector<Meeting>> family =
+      meetings_of(job_, ranks_[program], local, kind, Bytes::b(1), schedules_);
+  if (!family) return forward(family);
+  return known->second = paths_.fullest(*family);
+}
+
+std::vector<Seconds> FullestLinks::of_sends(std::uint32_t program) {
+  const std::vector<ProgramOp>& ops = job_.programs[program].ops;
+  std::vector<Seconds> fullest(ops.size(), Seconds::s(0));
+  std::map<std::vector<std::uint32_t>, Seconds> known;
+  for (std::uint32_t i = 0; i < ops.size();) {
+    if (ops[i].task != Task::kSend) {
+      ++i;
+      continue;
+    }
+    const std::uint32_t end = end_of_sends(job_.programs[program], i);
+    std::vector<std::uint32_t> peers;
+    for (std::uint32_t s = i; s < end; ++s) peers.push_back(ops[s].peer);
+    auto found = known.find(peers);
+    if (found == known.end()) {
+      const Seconds time = paths_.fullest(sends_of(job_, ranks_[program], peers, Bytes::b(1)));
+      found = known.emplace(std::move(peers), time).first;
+    }
+    for (; i < end; ++i) fullest[i] = found->second;
+  }
+  return fullest;
+}
+
+}  // namespace rehearse::job

@@ -1,0 +1,37 @@
+// Fullest links: how crowded links are by closed form, where all ranks of a stage do the same.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <tuple>
+#include <vector>
+
+#include "models/job/group_network.h"
+#include "models/job/link_paths.h"
+#include "sim/base/result.h"
+#include "sim/graph/job.h"
+
+namespace rehearse::job {
+
+class FullestLinks {
+ public:
+  /// REQUIRES: all outlive this object; rank r runs on device r.
+  FullestLinks(const graph::Job& job, Schedules& schedules, LinkPaths& paths);
+
+  /// How long the fullest link takes for a byte of the size of a collective of this group, with
+  /// those of all groups that the stage of its first member has under the same number.
+  Result<Seconds> of_collective(std::uint32_t group, CollectiveKind kind);
+
+  /// By op of a program, of sends: how long the fullest link takes for a byte of each of those that
+  /// go at the same time, from all ranks of the stage.
+  std::vector<Seconds> of_sends(std::uint32_t program);
+
+ private:
+  const graph::Job& job_;
+  Schedules& schedules_;
+  LinkPaths& paths_;
+  const std::vector<std::vector<RankId>> ranks_;  ///< by program, of its stage
+  std::map<std::tuple<std::uint32_t, std::uint32_t, CollectiveKind>, Seconds> known_;
+};
+
+}  // namespace rehearse::job

@@ -1,0 +1,59 @@
+// Link paths: which links messages take, and what many of them put on each.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <unordered_map>
+#include <vector>
+
+#include "models/job/shared_links.h"
+#include "sim/base/ids.h"
+#include "sim/base/time.h"
+#include "sim/base/units.h"
+#include "sim/cluster/cluster.h"
+#include "sim/graph/lanes.h"
+
+namespace rehearse::job {
+
+/// One member of a family: messages between devices.
+struct Meeting {
+  std::shared_ptr<const graph::Lanes> lanes;
+  std::vector<DeviceId> devices;
+  Bytes size;
+};
+
+/// From member 0 to member 1, all at once.
+std::shared_ptr<const graph::Lanes> one_message();
+
+class LinkPaths {
+ public:
+  /// `overhead` is added to the latency of every message. REQUIRES: `cluster` outlives this object.
+  LinkPaths(const cluster::Cluster& cluster, Seconds overhead)
+      : cluster_(cluster), overhead_(overhead) {}
+
+  struct Path {
+    std::vector<std::uint32_t> links;  ///< a number per direction; one for both of a half-duplex
+    Picoseconds latency;
+    ByteRate rate;  ///< of the slowest of them
+    bool steady;    ///< none of them changes over time
+  };
+  /// REQUIRES: devices of the cluster.
+  const Path& path(DeviceId from, DeviceId to);
+  ByteRate rate(std::uint32_t link) const { return cluster_.type(LinkId(link / 2)).rate; }
+
+  /// What the meetings put on links together, as messages of `bytes` each that last as long as the
+  /// meetings do. REQUIRES: `bytes` above zero.
+  std::vector<SharedLinks::Loaded> load(std::span<const Meeting> family, Bytes bytes);
+
+  /// How long the fullest link takes for all of them.
+  Seconds fullest(std::span<const Meeting> family);
+
+ private:
+  const cluster::Cluster& cluster_;
+  Seconds overhead_;
+  std::unordered_map<std::uint64_t, Path> paths_;
+  std::vector<double> messages_;  ///< by link; zero but while a load is summed
+};
+
+}  // namespace rehearse::job

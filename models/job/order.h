@@ -1,0 +1,20 @@
+// What the ops of a program wait for.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "sim/graph/job.h"
+
+namespace rehearse::job {
+
+/// The dependencies of a program, and the order of the collectives of one group.
+struct Order {
+  std::vector<std::uint32_t> first = {0};
+  std::vector<std::uint32_t> before;
+};
+
+/// Under `one_stream` collectives wait for their dependencies alone.
+Order order_of(const graph::Program& program, bool one_stream);
+
+}  // namespace rehearse::job

@@ -1,0 +1,106 @@
+#include "models/job/shared_links.h"
+
+#include <algorithm>
+#include <bit>
+#include <map>
+#include <unordered_map>
+
+#include "sim/base/check.h"
+
+namespace rehearse::job {
+
+/// Sums of shares of messages differ by rounding.
+constexpr double kRounding = 1e-9;
+
+std::uint32_t SharedLinks::add(std::vector<Loaded> links, std::optional<std::uint32_t> stream) {
+  REHEARSE_CHECK(!links.empty(), "a family that is on no link");
+  double most = 0;
+  for (const Loaded& link : links) most = std::max(most, link.messages / link.rate.bytes_per_s());
+  families_.push_back({std::move(links), stream, ByteRate::bytes_per_s(1 / most)});
+  return static_cast<std::uint32_t>(families_.size() - 1);
+}
+
+/// The links that are loaded, those that are alike once.
+std::vector<SharedLinks::Row> SharedLinks::rows() const {
+  std::vector<Row> rows;
+  std::vector<std::uint32_t> row_of;  // by number of the link
+  for (std::uint32_t f = 0; f < families_.size(); ++f)
+    for (const Loaded& link : families_[f].links) {
+      if (link.link >= row_of.size()) row_of.resize(link.link + 1, UINT32_MAX);
+      std::uint32_t& row = row_of[link.link];
+      if (row == UINT32_MAX) {
+        row = static_cast<std::uint32_t>(rows.size());
+        rows.push_back({link.rate, {}});
+      }
+      rows[row].users.push_back({f, link.messages / link.rate.bytes_per_s()});
+    }
+  const auto hash = [](const Row& row) {
+    std::uint64_t hash = 0;
+    for (const User& user : row.users) {
+      hash = (hash ^ user.family) * 0x9e3779b97f4a7c15ULL;
+      hash = (hash ^ std::bit_cast<std::uint64_t>(user.share)) * 0x9e3779b97f4a7c15ULL;
+      hash ^= hash >> 32;
+    }
+    return hash;
+  };
+  std::unordered_multimap<std::uint64_t, std::size_t> known;
+  std::vector<Row> distinct;
+  for (Row& row : rows) {
+    const std::uint64_t key = hash(row);
+    const auto [first, last] = known.equal_range(key);
+    const auto same = [&](const auto& other) { return distinct[other.second].users == row.users; };
+    if (std::any_of(first, last, same)) continue;
+    known.emplace(key, distinct.size());
+    distinct.push_back(std::move(row));
+  }
+  return distinct;
+}
+
+bool SharedLinks::can_be_full(const Row& row) const {
+  // Of a stream the one of its families that takes most; what has none may take any amount.
+  std::map<std::uint32_t, double> of_stream;
+  for (const User& user : row.users) {
+    const Member& family = families_[user.family];
+    if (!family.stream) return true;
+    double& most = of_stream[*family.stream];
+    most = std::max(most, user.share * family.alone.bytes_per_s());
+  }
+  double sum = 0;
+  for (const auto& [stream, share] : of_stream) sum += share;
+  return sum > 1 + kRounding;
+}
+
+/// Whether a link is never fuller than another.
+bool SharedLinks::below(const Row& row, const Row& other) {
+  auto theirs = other.users.begin();
+  for (const User& ours : row.users) {
+    while (theirs != other.users.end() && theirs->family < ours.family) ++theirs;
+    if (theirs == other.users.end() || theirs->family != ours.family ||
+        ours.share > theirs->share * (1 + kRounding))
+      return false;
+  }
+  return true;
+}
+
+SharedLinks::Shared SharedLinks::shared() const {
+  std::vector<Row> rows = this->rows();
+  std::erase_if(rows, [this](const Row& row) { return !can_be_full(row); });
+  std::vector<const Row*> fullest;
+  for (const Row& row : rows) {
+    const auto fuller = [&](const Row* other) { return below(row, *other); };
+    if (std::any_of(fullest.begin(), fullest.end(), fuller)) continue;
+    std::erase_if(fullest, [&](const Row* other) { return below(*other, row); });
+    fullest.push_back(&row);
+  }
+  Shared result;
+  for (const Member& family : families_) result.families.push_back({family.alone, {}});
+  for (const Row* row : fullest) {
+    const auto index = static_cast<std::uint32_t>(result.links.size());
+    result.links.push_back(row->rate);
+    for (const User& user : row->users)
+      result.families[user.family].taken.push_back({index, user.share * row->rate.bytes_per_s()});
+  }
+  return result;
+}
+
+}  // namespace rehearse::job
