@@ -117,8 +117,9 @@ std::string throughput_section(const ThroughputAccuracy& accuracy) {
         accuracy.shares->arithmetic, accuracy.shares->memory, accuracy.shares->issue);
   text +=
       "\n- The forms were chosen with all rows in sight, and the intervals set with those of the "
-      "T4 cluster and of Lambda's benchmark. That a step may take up to 150 ms besides computing "
-      "was set with the rows of pollux in sight. What a sum among more workers than were measured "
+      "T4 cluster and of Lambda's benchmark. That a step may take up to 70 ms besides computing "
+      "is from Megatron-LM; the rows of pollux would have 150. What a sum among more workers than "
+      "were measured "
       "widens by comes from collectives, not from gavel; that a factor of two is due for GPUs "
       "before Turing was set with gavel in sight.\n"
       "- *Declared links* and *nothing measured, more devices*: the network is declared as TCP of "
