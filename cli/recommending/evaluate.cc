@@ -6,6 +6,7 @@
 
 #include "cli/config/job_account.h"
 #include "cli/config/job_input.h"
+#include "cli/globals.h"
 #include "cli/planning/find_plans.h"
 #include "cli/planning/plan_words.h"
 #include "cli/recommending/stalls.h"
@@ -164,7 +165,10 @@ JobOnOffers::Plan JobOnOffers::find_plan(const cost::Offer& offer) const {
                                           {offer.instance->name, static_cast<double>(offer.count)});
   if (!job) return forward(job);
   const PlanRequest request{
-      .axes = axes_of(job->axes), .keep = 1, .confirm = step::Fidelity::kClosed};
+      .axes = axes_of(job->axes),
+      .keep = 1,
+      .confirm = step::Fidelity::kClosed,
+      .progress = [](double) { return !interrupted.load(); }};  // the offers' own is drawn
   Result<FoundPlans> plans = find_plans(job->spec, *cluster, request);
   if (!plans) return forward(plans);
   step::Step& step = *plans->best.front().step;
