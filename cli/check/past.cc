@@ -68,13 +68,13 @@ Result<Past> read_past(const std::filesystem::path& store, const compare::Run* c
 std::string past_text(const Past& past) {
   std::string text = fmt::format("history   {}: {}", past.store.string(),
                                  counted(past.entries.size(), "accepted run"));
+  if (past.known) text += ", beside the candidate, which is one";
   if (past.pooled > 0) {
     const HistoryEntry& first = past.entries[past.entries.size() - past.pooled];
     text += fmt::format("; the baseline is {}{}, of {}",
                         past.pooled == 1 ? "the newest, " : counted(past.pooled, "run") + " since ",
                         first.source, first.date);
   }
-  if (past.known) text += ", beside the candidate, which is one";
   if (past.entries.empty())
     text += past.known ? ": held against itself" : ": the candidate begins it, held against itself";
   text = printable(std::move(text)) + "\n";  // names in a store are others' text

@@ -20,7 +20,6 @@ constexpr std::size_t kTreeForms = 3, kNvlsForm = 6, kPatForm = 7;
 // "Carried over"); the others are judgement, on the wide side.
 constexpr double kUnseenRanks = 1.1;  // between measured numbers
 constexpr double kOddRanks = 2;       // odd ones below 1 MiB go other ways
-constexpr double kBeyondRanks = 1.6;  // for each doubling beyond the most that were measured
 constexpr double kBeyondPairs = 2.2;  // the same of all_to_all
 constexpr double kUnseenRings = 1.2;  // on the hybrid cube mesh
 constexpr double kBeyondSizes = 1.5;  // outside the measured sizes
@@ -49,7 +48,7 @@ NetworkShare share_of(const Network& network) {
   }
   if (!std::isfinite(network.node_rate.bytes_per_s())) return {1, 0};
   const Estimate<ByteRate> rate = tcp_rate(network.node_rate, network.nics);
-  return {rate.value / network.node_rate, rate.high / rate.value - 1};
+  return {network.given ? 1 : rate.value / network.node_rate, rate.high / rate.value - 1};
 }
 /// Of a ring over nodes.
 ByteRate ring_rate(const Network& network) { return network.node_rate * share_of(network).share; }

@@ -31,11 +31,16 @@ constexpr std::string_view to_string(NetworkKind k) {
 }
 
 /// Between nodes.
+/// Width of the interval of a collective with each doubling of its ranks beyond the most measured.
+inline constexpr double kBeyondRanks = 1.6;
+
 struct Network {
   NetworkKind kind;
   ByteRate node_rate;  ///< nominal, of all NICs of a node
   Seconds latency;     ///< of a small message, one way
   double nics = 1;     ///< that make up `node_rate`
+  /// The rate is one that was given: of TCP it may be what a ring was seen to get.
+  bool given = false;
 };
 
 struct Group {

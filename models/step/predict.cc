@@ -261,7 +261,9 @@ Result<Step> predict(const Spec& spec, const cluster::Cluster& cluster,
   step.links = calibrated ? Factors{kFastestCalibrated, kSlowestCalibrated}
                           : Factors{kFastestLinks, kSlowestLinks};
   Reach network;
-  if (!calibrated && !step.lowered.collectives.empty()) {
+  // A price that something measured covers has its error in `links`; any other has ends of its own.
+  if (!step.lowered.collectives.empty() &&
+      (!calibrated || step.lowered.provenance >= Provenance::kExtrapolated)) {
     const Result<Seconds> slow = runner.time_at(step.job, job::Bound::kHigh);
     if (!slow) return forward(slow);
     network.up = *slow - step.time.value;

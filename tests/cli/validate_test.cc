@@ -67,7 +67,7 @@ TEST_CASE("jobs on a GPU known by its datasheet and a table of products") {
   }
 }
 
-TEST_CASE("recalled jobs need no data, and are mostly in their intervals, and what was good blocks") {
+TEST_CASE("recalled jobs need no data, and one of a good row that turns bad blocks") {
   const Json now = test::json_of({"validate", "recalled"});
   double inside = 0, rows = 0;
   for (const Json& each : now["suites"]) {

@@ -190,7 +190,7 @@ TEST_CASE("what is no execution trace of a known schema is refused in one line")
   CHECK(operators_error("nodes") == "et.json: is not JSON; an object or an array");
 }
 
-TEST_CASE("recorded execution traces of every schema read_operators whole") {
+TEST_CASE("recorded execution traces of every schema read whole") {
   struct Recorded {
     const char* file;
     std::size_t operators;

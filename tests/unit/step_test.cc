@@ -81,6 +81,20 @@ TEST_CASE("what is hidden beside computing still widens the interval where links
   CHECK(given.time.high.s() == Approx(named.time.high.s()).epsilon(0.1));
 }
 
+TEST_CASE("over TCP the interval has both ends of its range, also where the device is calibrated") {
+  const Result<cluster::Cluster> cluster = cluster::parse_cluster(
+      "cluster: {device: a100_sxm4_40, devices_per_node: 4, nodes: 2, intra_node: nvswitch, "
+      "inter_node: {links: 1, link: tcp_50g}}\n",
+      "cluster.yaml");
+  REQUIRE(cluster);
+  const Spec spec =
+      test::zoo_spec("gpt2_medium", {.global_batch = 64, .microbatch = 8}, {.data = 8});
+  const Step closed = test::predicted(spec, *cluster, Fidelity::kClosed);
+  const Step message = test::predicted(spec, *cluster, Fidelity::kMessage);
+  CHECK(closed.time.low < message.time.value);
+  CHECK(closed.time.high > 2 * closed.time.value);
+}
+
 TEST_CASE("what a step has once is known where it was given") {
   Spec spec = test::zoo_spec("resnet50", {.global_batch = 32, .microbatch = 32}, {});
   const Step usual = test::predicted(spec, test::a100_nodes(1), Fidelity::kClosed);

@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "models/comm/closed_form.h"
+#include "models/comm/collective_cost.h"
 #include "models/step/conditions.h"
 #include "sim/base/check.h"
 #include "strategies/data_parallel.h"
@@ -17,9 +18,6 @@ const double kBeside = step::Conditions().beside;
 
 /// Of the step alone and of the sum: 90 % intervals.
 constexpr double kAloneLow = 0.85, kAloneHigh = 1.2, kSumLow = 0.7, kSumHigh = 1.5;
-
-/// Width of the interval of a collective with each doubling of its ranks beyond measured ones.
-constexpr double kBeyondRanks = 1.6;
 
 }  // namespace
 
@@ -84,7 +82,7 @@ double s_per_byte_of(Seconds step, Seconds alone, std::uint32_t ranks, const Gra
 
 double unsure_beyond(std::uint32_t from, std::uint32_t ranks) {
   const double doublings = std::max(0.0, std::log2(1.0 * ranks / from));
-  return (1 + (kSumHigh - 1) * std::pow(kBeyondRanks, doublings)) / kSumHigh;
+  return (1 + (kSumHigh - 1) * std::pow(comm::kBeyondRanks, doublings)) / kSumHigh;
 }
 
 Estimate<Seconds> data_parallel_step(Seconds alone, const GradientSum& sum, std::uint32_t ranks) {
