@@ -121,8 +121,10 @@ std::string advice_text(const Analysis& a) {
   for (const input::Change& change : a.tuned.changes) text += "  " + text_of(a, change) + "\n";
   const std::string rate = a.tuned.flow
                                ? "gives " + rate_text(rate_of(a, *a.tuned.flow))
-                               : fmt::format("allows {} samples/s (too long to simulate)",
-                                             significant(a.tuned.units_per_s * a.samples, 4));
+                               : fmt::format(
+                                     "allows {} samples/s (too long to simulate: as few threads "
+                                     "as constant times need, and more where they vary)",
+                                     significant(a.tuned.units_per_s * a.samples, 4));
   return text + fmt::format("which {}, {}\n", rate, bound_text(a));
 }
 

@@ -48,7 +48,7 @@ NetworkShare share_of(const Network& network) {
   }
   if (!std::isfinite(network.node_rate.bytes_per_s())) return {1, 0};
   const Estimate<ByteRate> rate = tcp_rate(network.node_rate, network.nics);
-  return {network.given ? 1 : rate.value / network.node_rate, rate.high / rate.value - 1};
+  return {rate.value / network.node_rate, rate.high / rate.value - 1};
 }
 /// Of a ring over nodes.
 ByteRate ring_rate(const Network& network) { return network.node_rate * share_of(network).share; }

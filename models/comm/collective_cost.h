@@ -30,17 +30,15 @@ constexpr std::string_view to_string(NetworkKind k) {
   return kNetworkNames[static_cast<std::size_t>(k)];
 }
 
-/// Between nodes.
 /// Width of the interval of a collective with each doubling of its ranks beyond the most measured.
 inline constexpr double kBeyondRanks = 1.6;
 
+/// Between nodes.
 struct Network {
   NetworkKind kind;
   ByteRate node_rate;  ///< nominal, of all NICs of a node
   Seconds latency;     ///< of a small message, one way
   double nics = 1;     ///< that make up `node_rate`
-  /// The rate is one that was given: of TCP it may be what a ring was seen to get.
-  bool given = false;
 };
 
 struct Group {

@@ -96,11 +96,10 @@ Network Scopes::network_of(const Nics& nics, Seconds latency, std::vector<std::s
       spec != nullptr && spec->achieved && spec->per_direction)
     nominal = nominal * (*spec->per_direction / *spec->achieved);
   const NetworkKind kind = network_kind(*nics.type, latency);
-  const bool given = !named_kind(name);
-  if (given)
+  if (!named_kind(name))
     notes.push_back(fmt::format("the kind of the network is taken as {} from its latency and rate",
                                 to_string(kind)));
-  return {kind, nominal * nics.count, latency, nics.count, given};
+  return {kind, nominal * nics.count, latency, nics.count};
 }
 
 Result<ClusterScope> scope_of(const Cluster& cluster, std::span<const DeviceId> ranks) {

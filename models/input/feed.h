@@ -24,14 +24,11 @@ struct Work {
 /// Fails on a pipeline whose late samples are no one's: a job takes all.
 Status gives_all_samples(const Pipeline& pipeline);
 
-/// A pipeline that feeds. What one run of it shows of other work is not run again:
-///   - where the accelerator, however fast, never holds the pipeline up, the units are there as
-///   soon
-///     for all that is as fast: to the picosecond what a run of that work would show;
-///   - who never waits does not wait with fewer units a second either. That is proven where no
-///   cores
-///     and no links are shared; where they are, a property test compares.
-/// Thread-safe.
+/// A pipeline that feeds. What one run of it shows of other work is not run again. Where the
+/// accelerator, however fast, never holds the pipeline up, the units are there as soon for all that
+/// is as fast: to the picosecond what a run of that work would show. And who never waits does not
+/// wait with fewer units a second either; that is proven where no cores and no links are shared,
+/// and compared by a property test where they are. Thread-safe.
 class Feed {
  public:
   explicit Feed(Pipeline pipeline);

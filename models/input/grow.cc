@@ -14,9 +14,10 @@ constexpr double kNear = 0.99;  // of the bound
 /// The stages whose threads are at work for this share of what the busiest one's are hold the
 /// others back.
 constexpr double kBusiest = 0.98;
-constexpr double kMore = 1.2;    // times as many threads
-constexpr double kGain = 1.0005;  // less is none
-constexpr int kMostRuns = 24, kMostInVain = 4;
+constexpr double kMore = 1.2;                          // times as many threads
+constexpr double kGain = 1.0005, kGainOfRoom = 1.005;  // less is none
+constexpr int kMostRuns = 24, kMostInVain = 4, kMostDoubled = 4;
+constexpr std::uint64_t kMostRoom = 10'000'000;
 
 /// Room for what comes in bursts: some takes of the next stage, and of each thread of this one.
 void make_room(Pipeline& pipeline) {
@@ -27,7 +28,7 @@ void make_room(Pipeline& pipeline) {
             ? std::uint64_t{pipeline.stages[i + 1].slots()} * pipeline.stages[i + 1].batch
             : 1;
     const std::uint64_t room = std::min<std::uint64_t>(
-        2 * next + std::uint64_t{2} * stage.slots() * stage.split, 10'000'000);
+        2 * next + std::uint64_t{2} * stage.slots() * stage.split, kMostRoom);
     if (stage.room() < room) stage.queue = static_cast<std::uint32_t>(room);
   }
 }
@@ -63,11 +64,23 @@ Result<Flow> grow(Pipeline& pipeline, Bytes memory) {
   make_room(pipeline);
   Result<Flow> best = simulate(pipeline);
   if (!best) return best;
+  const auto near = [&] {
+    return best->units_per_s.value >= kNear * limits_of(pipeline).front().units_per_s;
+  };
+  // Room is cheaper than threads, which bring room of their own.
+  for (int doubled = 0; doubled < kMostDoubled && !near(); ++doubled) {
+    Pipeline roomy = pipeline;
+    for (Stage& stage : roomy.stages)
+      stage.queue = static_cast<std::uint32_t>(std::min(2 * stage.room(), kMostRoom));
+    Result<Flow> found = simulate(roomy);
+    if (!found || found->units_per_s.value < best->units_per_s.value * kGainOfRoom) break;
+    pipeline = std::move(roomy);
+    best = std::move(found);
+  }
   Pipeline next = pipeline;
   std::vector<double> busy = best->busy;
   int in_vain = 0;
-  for (int run = 1; run < kMostRuns && in_vain < kMostInVain; ++run) {
-    if (best->units_per_s.value >= kNear * limits_of(pipeline).front().units_per_s) break;
+  for (int run = 1; run < kMostRuns && in_vain < kMostInVain && !near(); ++run) {
     const double most = *std::max_element(busy.begin(), busy.end());
     bool any = false;
     for (std::size_t i = 0; i < next.stages.size(); ++i)
@@ -77,7 +90,10 @@ Result<Flow> grow(Pipeline& pipeline, Bytes memory) {
     Result<Flow> found = simulate(next);
     if (!found) break;
     busy = found->busy;
-    const bool better = found->units_per_s.value > best->units_per_s.value * kGain;
+    // What is less than chance may be is none.
+    const Estimate<double>& rate = best->units_per_s;
+    const double gain = std::max(kGain, 1 + (rate.high / rate.value - 1) / 2);
+    const bool better = found->units_per_s.value > rate.value * gain;
     in_vain = better ? 0 : in_vain + 1;
     if (!better) continue;
     pipeline = next;

@@ -7,9 +7,9 @@
 
 namespace rehearse::input {
 
-/// Gives the stages workers and threads, within Stage::most_workers, most_threads and this memory,
-/// until a run comes within 1 % of what the laws allow or no stage's threads are all at work; and
-/// queues room for what comes in bursts. The last run; fails as simulate does.
+/// Gives queues room for what comes in bursts, and the busiest stages workers and threads, within
+/// Stage::most_workers, most_threads and this memory, until a run comes within 1 % of what the laws
+/// allow, or more gains nothing any more. The fastest run; fails as simulate does, before any.
 Result<Flow> grow(Pipeline& pipeline, Bytes memory);
 
 }  // namespace rehearse::input

@@ -195,6 +195,17 @@ void add_changes(const Pipeline& before, Tuned& tuned) {
   }
 }
 
+/// What bounds the rate; of what does so alike, what no setting changes.
+Limit limit_of(const Pipeline& pipeline) {
+  const std::vector<Limit> limits = limits_of(pipeline);
+  for (const Limit& limit : limits)
+    if (limit.units_per_s <= limits.front().units_per_s * (1 + 1e-6) &&
+        limit.kind != LimitKind::kThreads && limit.kind != LimitKind::kSerial &&
+        limit.kind != LimitKind::kLoop)
+      return limit;
+  return limits.front();
+}
+
 /// Samples in flight beyond what the rate needs, as a share of it: times vary.
 constexpr double kSpareInFlight = 0.25;
 
@@ -255,7 +266,7 @@ Result<Tuned> tune(const Pipeline& pipeline) {
   open_loop(tuned);
   tuned.flow = grow(tuned.pipeline, memory - kept_bytes);
   add_changes(pipeline, tuned);
-  tuned.limit = limits_of(tuned.pipeline).front();
+  tuned.limit = limit_of(tuned.pipeline);
   tuned.units_per_s = tuned.limit.units_per_s;
   return tuned;
 }

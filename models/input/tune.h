@@ -33,8 +33,9 @@ struct Tuned {
   Result<Flow> flow;  ///< with the settings; fails where running them takes too long
 };
 
-/// Stages keep to Stage::most_workers and most_threads, all of them to the host: 2 threads a core
-/// at a time, its memory. Fails as limits_of is empty, or where workers do not fit in memory.
+/// Stages keep to Stage::most_workers and most_threads, all of them to the memory of the host, and
+/// to 2 threads a core at a time, unless a run shows that these are too few. Fails as limits_of is
+/// empty, or where workers do not fit in memory.
 Result<Tuned> tune(const Pipeline& pipeline);
 
 }  // namespace rehearse::input

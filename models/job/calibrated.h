@@ -33,7 +33,7 @@ class CalibratedCosts {
 
  private:
   using Key = std::tuple<CollectiveKind, std::string, std::optional<comm::Fabric>, std::uint32_t,
-                         std::uint32_t, std::optional<comm::NetworkKind>, double, double, bool>;
+                         std::uint32_t, std::optional<comm::NetworkKind>, double, double>;
 
   const comm::Scopes scopes_;
   std::map<Key, Result<std::shared_ptr<const CalibratedCost>>> known_;

@@ -250,7 +250,7 @@ Result<Step> predict(const Spec& spec, const cluster::Cluster& cluster,
   if (options.counterfactuals)
     if (Status ok = compare(step, runner); !ok) return forward(ok);
   // Messages know the links of the cluster alone, not what was measured of collectives.
-  const bool calibrated = options.fidelity == Fidelity::kClosed &&
+  const bool calibrated = options.fidelity == Fidelity::kClosed && !step.lowered.pricings.empty() &&
                           std::all_of(step.lowered.pricings.begin(), step.lowered.pricings.end(),
                                       [](const job::Pricing& p) { return p.calibrated; });
   Provenance conditions = Provenance::kRecorded;

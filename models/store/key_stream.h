@@ -10,6 +10,7 @@
 #include <string_view>
 #include <vector>
 
+#include "models/store/random.h"
 #include "sim/base/result.h"
 #include "sim/base/units.h"
 
@@ -39,6 +40,12 @@ struct Shape {
   std::uint32_t batches;
   std::uint64_t seed = 1;
 };
+
+/// The seed of a stream behind so many others, drawn from one seed: `seed` of the first, and
+/// different ones of all others.
+constexpr std::uint64_t seed_behind(std::uint64_t seed, std::uint32_t before) {
+  return before == 0 ? seed : mixed(seed) ^ before;
+}
 
 /// Independent draws by Zipf's law; key 0 is the most popular.
 KeyStream zipf_stream(const Shape& shape, double exponent);

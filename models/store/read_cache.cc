@@ -52,12 +52,12 @@ KeyStream read_stream(const YamlMap& map, const std::filesystem::path& folder,
     return stream;
   }
   if (static_cast<Kind>(*kind) == Kind::kGraph && map.has("file"))
-    return read_recorded_sampled(map, folder);
+    return read_recorded_sampled(map, folder, before);
   Shape shape{.keys = count_in(map, "keys", 1'000'000'000),
               .batch = count_in(map, "batch", 1'000'000'000),
-              .batches = count_in(map, "batches", 100'000'000),
-              .seed = count_in(map, "seed", 0xffff'ffff, 1)};
-  shape.seed += before;
+              .batches = count_in(map, "batches", 100'000'000)};
+  const std::uint64_t seed = count_in(map, "seed", 0xffff'ffff, 1);
+  shape.seed = seed_behind(seed, before);
   std::vector<std::uint32_t> fan_out;
   std::uint32_t degree = 1;
   double of_batch = shape.batch;
@@ -83,7 +83,7 @@ KeyStream read_stream(const YamlMap& map, const std::filesystem::path& folder,
                           {.keys = shape.keys,
                            .degree = degree,
                            .exponent = exponent_of(map, shape.keys),
-                           .seed = shape.seed},
+                           .seed = seed},
                           shape, fan_out);
     case Kind::kEpochs:
       if (const auto share = share_at(map, "reordered")) {

@@ -121,11 +121,13 @@ KeyStream read_sampled(const YamlMap& map, GraphShape graph, const Shape& shape,
   return sampled_by(map, neighbours, graph.communities, shape, fan_out);
 }
 
-KeyStream read_recorded_sampled(const YamlMap& map, const std::filesystem::path& folder) {
+KeyStream read_recorded_sampled(const YamlMap& map, const std::filesystem::path& folder,
+                                std::uint32_t before) {
   const Neighbours graph = read_neighbours(map, folder);
   const Shape shape{.keys = graph.keys(),
                     .batch = count_in(map, "batch", graph.keys()),
-                    .batches = count_in(map, "batches", 100'000'000)};
+                    .batches = count_in(map, "batches", 100'000'000),
+                    .seed = seed_behind(1, before)};
   const std::vector<std::uint32_t> fan_out = read_fan_out(map);
   // A batch holds each key once at most.
   if (double(shape.keys) * shape.batches > kMostSampled)

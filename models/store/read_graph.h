@@ -23,8 +23,9 @@ PartitionedGraph read_partitioned_graph(const YamlMap& map, const std::filesyste
 /// has read.
 KeyStream read_sampled(const YamlMap& map, GraphShape graph, const Shape& shape,
                        std::span<const std::uint32_t> fan_out);
-/// Of such a stream with a `file`: all of it.
-KeyStream read_recorded_sampled(const YamlMap& map, const std::filesystem::path& folder);
+/// Of such a stream with a `file`: all of it; `before` as of seed_behind.
+KeyStream read_recorded_sampled(const YamlMap& map, const std::filesystem::path& folder,
+                                std::uint32_t before);
 /// Neighbours sampled at each hop.
 std::vector<std::uint32_t> read_fan_out(const YamlMap& map);
 
