@@ -251,13 +251,7 @@ class Evaluation {
     if (servers.staleness != std::uint32_t{0})
       return fail("workers that do not wait for each other have no step time by closed form",
                   "staleness 0, or a simulation");
-    Stage place{.name = "servers",
-                .degrees = {.data = servers.count},
-                .first_rank = servers.first_rank,
-                .chunks = {},
-                .order = {},
-                .states = stage.states};
-    Result<Seconds> time = prices_.message(stage, place, op.bytes);
+    Result<Seconds> time = prices_.to_servers(stage, servers, op.bytes);
     if (!time || op.collective != CollectiveKind::kReduce) return time;
     Bytes all = Bytes::b(0);
     for (const Stage& s : layout_.stages)

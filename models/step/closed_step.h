@@ -21,15 +21,19 @@
 
 namespace rehearse::step {
 
-/// Of a collective on a stage, and of a message between two.
+/// Of a collective on a stage, of a message between two, and of what each rank of a stage exchanges
+/// with all servers together.
 using CollectivePrice = std::function<Result<Seconds>(const workload::Op&, const workload::Stage&)>;
 using MessagePrice =
     std::function<Result<Seconds>(const workload::Stage&, const workload::Stage&, Bytes)>;
+using ServersPrice =
+    std::function<Result<Seconds>(const workload::Stage&, const workload::Servers&, Bytes)>;
 
 struct StepPrices {
   strategies::Prices op;
   CollectivePrice collective;
   MessagePrice message;
+  ServersPrice to_servers;
 };
 
 /// What prefetched and deferred communications are taken for.

@@ -1,6 +1,7 @@
 #include "models/step/collective_prices.h"
 
 #include <algorithm>
+#include <utility>
 
 #include <fmt/core.h>
 
@@ -13,11 +14,10 @@ using job::GroupSchedule;
 using workload::Op;
 using workload::Stage;
 
-Status CollectivePrices::has_devices(const Stage& stage) const {
-  const std::size_t needed = stage.rank(stage.degrees.ranks() - 1) + std::size_t{1};
-  if (needed > cluster_.devices().size())
+Status CollectivePrices::has_devices(std::size_t ranks) const {
+  if (ranks > cluster_.devices().size())
     return fail(
-        fmt::format("{} ranks on a cluster of {} devices", needed, cluster_.devices().size()),
+        fmt::format("{} ranks on a cluster of {} devices", ranks, cluster_.devices().size()),
         "a device for each rank");
   return {};
 }
@@ -101,6 +101,46 @@ Result<Estimate<Seconds>> CollectivePrices::message(const Stage& from, const Sta
     known = between_.emplace(key, Between{latency, paths_.fullest(family)}).first;
   }
   return job::on_datasheet_links(known->second.latency + known->second.fullest_link * bytes.b());
+}
+
+Result<Estimate<Seconds>> CollectivePrices::to_servers(const Stage& from,
+                                                       const workload::Servers& servers,
+                                                       Bytes bytes) {
+  const workload::Degrees& d = from.degrees;
+  const std::array<std::uint32_t, 7> key = {from.first_rank, d.data,        d.tensor,
+                                            d.context,       from.together, servers.first_rank,
+                                            servers.count};
+  auto known = to_servers_.find(key);
+  if (known == to_servers_.end()) {
+    if (Status ok = has_devices(from); !ok) return forward(ok);
+    if (Status ok = has_devices(servers.first_rank + std::size_t{servers.count}); !ok)
+      return forward(ok);
+    std::vector<job::Meeting> family;
+    Picoseconds latency(0);
+    for (std::uint32_t rank = 0; rank < d.ranks(); ++rank)
+      for (std::uint32_t server = 0; server < servers.count; ++server) {
+        const DeviceId worker(from.rank(rank)), there(servers.first_rank + server);
+        latency = std::max(latency, paths_.path(worker, there).latency);
+        family.push_back({job::one_message(), {worker, there}, Bytes::b(1) / servers.count});
+      }
+    known = to_servers_.emplace(key, Between{latency.seconds(), paths_.fullest(family)}).first;
+  }
+  return job::on_datasheet_links(known->second.latency + known->second.fullest_link * bytes.b());
+}
+
+StepPrices CollectivePrices::step_prices(strategies::Prices ops) {
+  const auto value = [](const Result<Estimate<Seconds>>& time) -> Result<Seconds> {
+    if (!time) return forward(time);
+    return time->value;
+  };
+  return {
+      .op = std::move(ops),
+      .collective = [this, value](const Op& op,
+                                  const Stage& stage) { return value(of(op, stage)); },
+      .message = [this, value](const Stage& from, const Stage& to,
+                               Bytes bytes) { return value(message(from, to, bytes)); },
+      .to_servers = [this, value](const Stage& from, const workload::Servers& servers,
+                                  Bytes bytes) { return value(to_servers(from, servers, bytes)); }};
 }
 
 }  // namespace rehearse::step

@@ -15,6 +15,7 @@
 
 #include "models/job/group_network.h"
 #include "models/job/link_paths.h"
+#include "models/step/closed_step.h"
 #include "models/workload/layout.h"
 #include "sim/base/estimate.h"
 #include "strategies/stage_groups.h"
@@ -40,6 +41,13 @@ class CollectivePrices {
   /// to theirs.
   Result<Estimate<Seconds>> message(const workload::Stage& from, const workload::Stage& to,
                                     Bytes bytes);
+  /// All ranks of a stage send `bytes` each, in equal parts to all servers, until the last has
+  /// come.
+  Result<Estimate<Seconds>> to_servers(const workload::Stage& from,
+                                       const workload::Servers& servers, Bytes bytes);
+
+  /// The values of all these. REQUIRES: this object outlives them.
+  StepPrices step_prices(strategies::Prices ops);
 
   /// What the prices of kinds and numbers of ranks rest on, in the order of their first use.
   const std::vector<job::Pricing>& pricings() const { return pricings_; }
@@ -61,7 +69,10 @@ class CollectivePrices {
     }
   };
 
-  Status has_devices(const workload::Stage& stage) const;
+  Status has_devices(std::size_t ranks) const;
+  Status has_devices(const workload::Stage& stage) const {
+    return has_devices(stage.rank(stage.degrees.ranks() - 1) + std::size_t{1});
+  }
   Result<Seconds> fullest_link(CollectiveKind collective, strategies::GroupKind kind,
                                const workload::Stage& stage);
 
@@ -80,6 +91,7 @@ class CollectivePrices {
     Seconds latency, fullest_link;  ///< the latter for a byte
   };
   std::map<std::array<std::uint32_t, 10>, Between> between_;
+  std::map<std::array<std::uint32_t, 7>, Between> to_servers_;  ///< for a byte of a rank's
   std::vector<job::Pricing> pricings_;
 };
 

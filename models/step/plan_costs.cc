@@ -113,19 +113,7 @@ class PlanCosts::State {
     }
     devices_ = std::make_unique<Devices>(std::move(*devices));
     ranks_ = layout.ranks();
-    const auto value = [](const Result<Estimate<Seconds>>& time) -> Result<Seconds> {
-      if (!time) return forward(time);
-      return time->value;
-    };
-    prices_.emplace(StepPrices{.op = known_prices(),
-                               .collective =
-                                   [this, value](const workload::Op& op, const Stage& stage) {
-                                     return value(collectives_.of(op, stage));
-                                   },
-                               .message =
-                                   [this, value](const Stage& from, const Stage& to, Bytes bytes) {
-                                     return value(collectives_.message(from, to, bytes));
-                                   }});
+    prices_.emplace(collectives_.step_prices(known_prices()));
     bound_.emplace(spec_, prices_->op, rooms(ranks_ > 1), collectives_);
     return true;
   }

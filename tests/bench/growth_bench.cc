@@ -54,13 +54,7 @@ void predict(benchmark::State& state, How how, const Size& size) {
   const job::Rules rules{.fidelity = closed ? job::Fidelity::kClosed : job::Fidelity::kMessage,
                          .calibrated = closed};
   step::CollectivePrices known(cluster, rules);
-  const step::StepPrices prices{
-      .op = test::roofline_price,
-      .collective = [&](const workload::Op& op, const workload::Stage& stage) -> Result<Seconds> {
-        return must(known.of(op, stage)).value;
-      },
-      .message = [&](const workload::Stage& from, const workload::Stage& to, Bytes bytes)
-          -> Result<Seconds> { return must(known.message(from, to, bytes)).value; }};
+  const step::StepPrices prices = known.step_prices(test::roofline_price);
   for (auto _ : state) {
     const workload::Layout layout = must(strategies::lay_out(gpt, training, plan));
     if (how == How::kPlan) {

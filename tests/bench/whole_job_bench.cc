@@ -99,16 +99,7 @@ void plans(benchmark::State& state, const Size& size) {
   const cluster::Cluster cluster = cluster_of(size);
   const job::Rules rules{.fidelity = job::Fidelity::kClosed, .calibrated = true};
   step::CollectivePrices known(cluster, rules);
-  const auto value = [](Result<Estimate<Seconds>> price) -> Result<Seconds> {
-    if (!price) return forward(price);
-    return price->value;
-  };
-  const step::StepPrices prices{
-      .op = test::roofline_price,
-      .collective = [&](const workload::Op& op,
-                        const workload::Stage& stage) { return value(known.of(op, stage)); },
-      .message = [&](const workload::Stage& from, const workload::Stage& to,
-                     Bytes bytes) { return value(known.message(from, to, bytes)); }};
+  const step::StepPrices prices = known.step_prices(test::roofline_price);
   double step = 0;
   for (auto _ : state) {
     const auto time = step::closed_step(layout, prices, {});

@@ -255,19 +255,9 @@ TEST_CASE("mixed: step times without a graph lie within their bounds, and refuse
     const auto c = random_case(random);
     if (!c || c->layout.servers) continue;
     CollectivePrices prices(c->cluster, kClosed);
-    const auto value = [](Result<Estimate<Seconds>> found) -> Result<Seconds> {
-      if (!found) return forward(found);
-      return found->value;
-    };
     const auto step = [&](const Prices& ops, Background background) {
-      return closed_step(
-          c->layout,
-          {.op = ops,
-           .collective = [&](const workload::Op& op,
-                             const workload::Stage& stage) { return value(prices.of(op, stage)); },
-           .message = [&](const workload::Stage& from, const workload::Stage& to,
-                          Bytes bytes) { return value(prices.message(from, to, bytes)); }},
-          {.overlap_loss = 0, .background = background});
+      return closed_step(c->layout, prices.step_prices(ops),
+                         {.overlap_loss = 0, .background = background});
     };
     std::vector<double> factors;
     for (std::size_t s = 0; s <= c->layout.stages.size(); ++s)

@@ -104,16 +104,11 @@ TEST_CASE("What plans share changes none of their costs") {
       rules.calibrated = true;
       rules.fidelity = job::Fidelity::kClosed;
       step::CollectivePrices collectives(job.cluster, rules);
-      const auto step = step::closed_step(
-          *layout,
-          {.op = devices->prices(),
-           .collective = [&](const workload::Op& op, const workload::Stage& stage)
-               -> Result<Seconds> { return collectives.of(op, stage)->value; },
-           .message = [&](const workload::Stage& from, const workload::Stage& to, Bytes bytes)
-               -> Result<Seconds> { return collectives.message(from, to, bytes)->value; }},
-          {.job = {.host_per_kernel = job.spec.conditions.host_per_kernel,
-                   .fixed = job.spec.conditions.fixed},
-           .overlap_loss = job.spec.conditions.beside});
+      const auto step =
+          step::closed_step(*layout, collectives.step_prices(devices->prices()),
+                            {.job = {.host_per_kernel = job.spec.conditions.host_per_kernel,
+                                     .fixed = job.spec.conditions.fixed},
+                             .overlap_loss = job.spec.conditions.beside});
       REQUIRE(step);
       CHECK(step->step == cost->step);
       const auto memory = step::memory_on(*layout, job.cluster);

@@ -108,7 +108,8 @@ TEST_CASE("steps: a pipeline by hand, and FSDP") {
   const auto given = [](const Op&, const workload::Stage&) -> Result<Seconds> {
     return Seconds::s(4);
   };
-  const StepPrices prices{.op = test::seconds_price, .collective = given, .message = free};
+  const StepPrices prices{
+      .op = test::seconds_price, .collective = given, .message = free, .to_servers = free};
   // 8 microbatches through 4 stages of 1 s forward and 2 s backward: 11 · 3 s, 9 of them idle.
   const Layer layer{
       .name = "a", .forward = {test::seconds_op(1)}, .backward = {test::seconds_op(2)}};
@@ -208,18 +209,7 @@ cluster::Cluster cluster_for(const Layout& layout) {
 Seconds by_sums(const Layout& layout, const cluster::Cluster& cluster, const job::Rules& rules,
                 const StepOptions& options, const strategies::Prices& ops = test::seconds_price) {
   CollectivePrices prices(cluster, rules);
-  const auto value = [](Result<Estimate<Seconds>> found) -> Result<Seconds> {
-    if (!found) return forward(found);
-    return found->value;
-  };
-  const auto time = closed_step(
-      layout,
-      {.op = ops,
-       .collective = [&](const Op& op,
-                         const workload::Stage& stage) { return value(prices.of(op, stage)); },
-       .message = [&](const workload::Stage& from, const workload::Stage& to,
-                      Bytes bytes) { return value(prices.message(from, to, bytes)); }},
-      options);
+  const auto time = closed_step(layout, prices.step_prices(ops), options);
   INFO((time ? "" : to_string(time.error())));
   REQUIRE(time);
   CHECK(time->compute <= time->step);
@@ -338,6 +328,50 @@ TEST_CASE("steps: plans of a transformer become jobs that run, and fold, within 
   CHECK(ran >= 150);
   CHECK(servers >= 20);
   CHECK(folds >= 80);
+}
+
+TEST_CASE("steps: with servers, what the engine says of all ranks, to rounding") {
+  std::uint32_t more_servers = 0, do_not_divide = 0;
+  for (std::uint64_t seed = 1; seed <= 300; ++seed) {
+    INFO("seed " << seed);
+    Random random(seed);
+    const strategies::Plan plan{
+        .data = between(random, 1, 6),
+        .tensor = between(random, 1, 2),
+        .synchronization = strategies::Synchronization::kParameterServer,
+        .parameter_server = {.servers = between(random, 1, 8)},
+        .overlap_gradients = false,
+    };
+    const std::uint32_t servers = plan.parameter_server.servers;
+    INFO("data " << plan.data << ", tensor " << plan.tensor << ", servers " << servers);
+    const auto layout =
+        strategies::lay_out(test::tiny_gpt({}), {.global_batch = 2.0 * plan.data}, plan);
+    INFO((layout ? "" : to_string(layout.error())));
+    REQUIRE(layout);
+    // Tensor ranks of one worker on one node: then all groups cost what the first one does.
+    const std::uint32_t per_node = plan.tensor * between(random, 1, 3);
+    const auto cluster = cluster::parse_cluster(
+        fmt::format("cluster: {{device: h100_sxm5_80, devices_per_node: {}, nodes: {}, inter_node: "
+                    "{{kind: switch, links: {}, rate: 1 GB/s, latency: 5 us}}}}\n",
+                    per_node, layout->ranks() / per_node + 1, between(random, 1, per_node)),
+        "cluster");
+    REQUIRE(cluster);
+    const job::Rules rules{.fidelity = job::Fidelity::kClosed};
+    const auto job = strategies::job_of(*layout, test::roofline_price, {});
+    REQUIRE(job);
+    const auto all = job::lower(*job, *cluster, rules);
+    REQUIRE(all);
+    const auto engine = engine::run(all->graph);
+    REQUIRE(engine);
+    const Seconds sums =
+        by_sums(*layout, *cluster, rules, {.overlap_loss = 0}, test::roofline_price);
+    // Every op rounds to a picosecond.
+    CHECK(sums.s() == Approx(engine->makespan().seconds().s()).epsilon(1e-8));
+    if (servers > plan.data) ++more_servers;
+    if (std::max(servers, plan.data) % std::min(servers, plan.data) != 0) ++do_not_divide;
+  }
+  CHECK(more_servers >= 50);
+  CHECK(do_not_divide >= 50);
 }
 
 }  // namespace

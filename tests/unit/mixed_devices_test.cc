@@ -69,7 +69,8 @@ TEST_CASE("a pipeline of two kinds takes its slowest stage m - 1 times, and all 
   const auto free = [](const auto&...) -> Result<Seconds> { return Seconds::s(0); };
   const auto twice = [](const workload::Op& op) { return test::seconds_price(op) * 2; };
   const strategies::Prices prices({{test::seconds_price}, {twice}}, {0, 1});
-  const auto step = closed_step(layout, {.op = prices, .collective = free, .message = free}, {});
+  const auto step = closed_step(
+      layout, {.op = prices, .collective = free, .message = free, .to_servers = free}, {});
   REQUIRE(step);
   CHECK(step->step.s() == Approx(51));
 }
