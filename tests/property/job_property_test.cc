@@ -201,8 +201,11 @@ Job random_meetings(Random& random) {
   for (std::uint32_t r = 0; r < ranks; ++r) {
     job.program_of.push_back(r < programs ? r : between(random, 0, programs - 1));
     job.peers_of.emplace_back();
-    if (between(random, 0, 3) == 0)
-      job.peers_of.back().assign(between(random, 1, 2), RankId(between(random, 0, ranks - 1)));
+    if (between(random, 0, 2) == 0) {
+      const std::uint32_t one = between(random, 0, ranks - 1);
+      const std::uint32_t other = (one + between(random, 1, ranks - 1)) % ranks;
+      job.peers_of.back() = {RankId(one), RankId(other)};
+    }
   }
   for (std::uint32_t g = between(random, 0, 4); g > 0; --g) {
     Job::Group& group = job.groups.emplace_back();
