@@ -1,9 +1,10 @@
 #include "models/job/family_members.h"
 
 #include <algorithm>
-#include <iterator>
+#include <compare>
 #include <map>
 #include <numeric>
+#include <optional>
 #include <set>
 #include <tuple>
 #include <utility>
@@ -33,43 +34,71 @@ bool communicates(const graph::ProgramOp& op) {
   return op.task == Task::kCollective || op.task == Task::kSend || op.task == Task::kReceive;
 }
 
-bool communicate_alike(const Program& a, const Program& b) {
-  const auto alike = [](const graph::ProgramOp& x, const graph::ProgramOp& y) {
-    return x.task == y.task &&
-           (!communicates(x) ||
-            std::tie(x.bytes, x.collective, x.group, x.peer, x.tag, x.priority) ==
-                std::tie(y.bytes, y.collective, y.group, y.peer, y.tag, y.priority));
+/// Orders programs by what their ops communicate, and what they wait for.
+bool communicates_less(const Program& a, const Program& b) {
+  const auto compare = [](const graph::ProgramOp& x,
+                          const graph::ProgramOp& y) -> std::partial_ordering {
+    if (x.task != y.task || !communicates(x)) return x.task <=> y.task;
+    return std::tie(x.bytes, x.collective, x.group, x.peer, x.tag, x.priority) <=>
+           std::tie(y.bytes, y.collective, y.group, y.peer, y.tag, y.priority);
   };
-  return std::equal(a.ops.begin(), a.ops.end(), b.ops.begin(), b.ops.end(), alike) &&
-         a.dependencies == b.dependencies && a.first_dependency == b.first_dependency;
+  const auto ops = std::lexicographical_compare_three_way(a.ops.begin(), a.ops.end(), b.ops.begin(),
+                                                          b.ops.end(), compare);
+  return ops != 0 ? ops < 0
+                  : std::tie(a.dependencies, a.first_dependency) <
+                        std::tie(b.dependencies, b.first_dependency);
+}
+
+/// By program: the first of those that communicate alike.
+std::vector<std::uint32_t> first_alike(const Job& job) {
+  const auto less = [&](std::uint32_t p, std::uint32_t q) {
+    return communicates_less(job.programs[p], job.programs[q]);
+  };
+  std::set<std::uint32_t, decltype(less)> firsts(less);
+  std::vector<std::uint32_t> first;
+  for (std::uint32_t p = 0; p < job.programs.size(); ++p) first.push_back(*firsts.insert(p).first);
+  return first;
 }
 
 }  // namespace
 
 std::vector<std::vector<RankId>> ranks_of_stages(const Job& job) {
+  const std::vector<std::uint32_t> alike = first_alike(job);
+  std::vector<std::uint32_t> as_many(job.programs.size(), 0);
+  for (const std::uint32_t first : alike) ++as_many[first];
+  const auto unlike_all = [&](std::uint32_t p) { return as_many[alike[p]] == 1; };
   std::vector<std::uint32_t> stage(job.programs.size());
   std::iota(stage.begin(), stage.end(), 0U);
-  std::vector<std::set<std::uint32_t>> meets(job.programs.size());
+  const auto join = [&](std::uint32_t p, std::uint32_t q) {
+    const std::uint32_t from = stage[q], to = stage[p];
+    if (from != to) std::replace(stage.begin(), stage.end(), from, to);
+  };
+  // By whom they meet in groups, or by a number of peers and whom of them, and by what is alike:
+  // the first program. Programs that meet the same and are alike are of its stage, so that one of
+  // them stands for all, and not every pair is looked at.
+  std::map<std::tuple<std::optional<std::uint32_t>, std::uint32_t, std::uint32_t>, std::uint32_t>
+      met;
+  const auto meet = [&](std::optional<std::uint32_t> number, std::uint32_t whom, std::uint32_t p) {
+    join(met.try_emplace({number, whom, alike[p]}, p).first->second, p);
+  };
+  std::set<std::set<std::uint32_t>> together;
   for (const Job::Group& group : job.groups) {
     std::set<std::uint32_t> programs;
     for (const RankId member : group.members) programs.insert(job.program_of[member.index()]);
-    for (const std::uint32_t p : programs) meets[p].insert(programs.begin(), programs.end());
+    together.insert(std::move(programs));
+  }
+  for (const std::set<std::uint32_t>& programs : together) {
+    std::map<std::uint32_t, std::uint32_t> one_of;
+    for (const std::uint32_t p : programs)
+      if (!unlike_all(p)) join(one_of.try_emplace(alike[p], p).first->second, p);
+    for (const std::uint32_t whom : programs)
+      for (const auto& [first, p] : one_of) meet(std::nullopt, whom, p);
   }
   // Those that send to one program, or get from it, by one number.
-  std::map<std::pair<std::uint32_t, std::uint32_t>, std::set<std::uint32_t>> partners;
   for (std::uint32_t r = 0; r < job.peers_of.size(); ++r)
-    for (std::uint32_t k = 0; k < job.peers_of[r].size(); ++k)
-      partners[{k, job.program_of[job.peers_of[r][k].index()]}].insert(job.program_of[r]);
-  for (auto& [partner, programs] : partners) meets.push_back(std::move(programs));
-  for (const std::set<std::uint32_t>& programs : meets)
-    for (auto p = programs.begin(); p != programs.end(); ++p)
-      for (auto q = std::next(p); q != programs.end(); ++q) {
-        if (stage[*p] == stage[*q] || !communicate_alike(job.programs[*p], job.programs[*q]))
-          continue;
-        const std::uint32_t from = stage[*q], to = stage[*p];
-        for (std::uint32_t& s : stage)
-          if (s == from) s = to;
-      }
+    if (!unlike_all(job.program_of[r]))
+      for (std::uint32_t k = 0; k < job.peers_of[r].size(); ++k)
+        meet(k, job.program_of[job.peers_of[r][k].index()], job.program_of[r]);
   std::vector<std::vector<RankId>> all(job.programs.size());
   for (std::uint32_t r = 0; r < job.ranks(); ++r)
     all[stage[job.program_of[r]]].push_back(RankId(r));

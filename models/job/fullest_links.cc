@@ -10,7 +10,12 @@ using graph::ProgramOp;
 using graph::Task;
 
 FullestLinks::FullestLinks(const graph::Job& job, Schedules& schedules, LinkPaths& paths)
-    : job_(job), schedules_(schedules), paths_(paths), ranks_(ranks_of_stages(job)) {}
+    : job_(job), schedules_(schedules), paths_(paths) {}
+
+const std::vector<RankId>& FullestLinks::ranks_of_stage(std::uint32_t program) {
+  if (!ranks_) ranks_ = ranks_of_stages(job_);
+  return (*ranks_)[program];
+}
 
 Result<Seconds> FullestLinks::of_collective(std::uint32_t group, CollectiveKind kind) {
   const RankId first = job_.groups[group].members.front();
@@ -21,7 +26,7 @@ Result<Seconds> FullestLinks::of_collective(std::uint32_t group, CollectiveKind 
   const auto [known, fresh] = known_.try_emplace({program, local, kind}, Seconds::s(0));
   if (!fresh) return known->second;
   const Result<std::vector<Meeting>> family =
-      meetings_of(job_, ranks_[program], local, kind, Bytes::b(1), schedules_);
+      meetings_of(job_, ranks_of_stage(program), local, kind, Bytes::b(1), schedules_);
   if (!family) return forward(family);
   return known->second = paths_.fullest(*family);
 }
@@ -40,7 +45,8 @@ std::vector<Seconds> FullestLinks::of_sends(std::uint32_t program) {
     for (std::uint32_t s = i; s < end; ++s) peers.push_back(ops[s].peer);
     auto found = known.find(peers);
     if (found == known.end()) {
-      const Seconds time = paths_.fullest(sends_of(job_, ranks_[program], peers, Bytes::b(1)));
+      const Seconds time =
+          paths_.fullest(sends_of(job_, ranks_of_stage(program), peers, Bytes::b(1)));
       found = known.emplace(std::move(peers), time).first;
     }
     for (; i < end; ++i) fullest[i] = found->second;

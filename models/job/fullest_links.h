@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <tuple>
 #include <vector>
 
@@ -27,10 +28,13 @@ class FullestLinks {
   std::vector<Seconds> of_sends(std::uint32_t program);
 
  private:
+  /// Of the stage of a program. Found when first asked for: messages never ask.
+  const std::vector<RankId>& ranks_of_stage(std::uint32_t program);
+
   const graph::Job& job_;
   Schedules& schedules_;
   LinkPaths& paths_;
-  const std::vector<std::vector<RankId>> ranks_;  ///< by program, of its stage
+  std::optional<std::vector<std::vector<RankId>>> ranks_;  ///< by program, of its stage
   std::map<std::tuple<std::uint32_t, std::uint32_t, CollectiveKind>, Seconds> known_;
 };
 

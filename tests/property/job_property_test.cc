@@ -1,8 +1,12 @@
 // Properties of jobs on clusters. A failure prints the seed.
 
+#include <algorithm>
+#include <numeric>
+
 #include <catch2/catch.hpp>
 #include <fmt/core.h>
 
+#include "models/job/family_members.h"
 #include "models/job/lower.h"
 #include "models/job/usage.h"
 #include "sim/cluster/read_cluster.h"
@@ -171,6 +175,104 @@ TEST_CASE(
   CHECK(uneven.programs.size() == 12);
   CHECK_FALSE(*fold(uneven, cluster, rules));
   CHECK(makespan(*lower(uneven, cluster, rules)) > makespan(*all));
+}
+
+/// Programs of one collective or send each, many alike but for what they compute; ranks in groups
+/// and with peers at random. Never run: only who is alike and who meets counts.
+Job random_meetings(Random& random) {
+  Job job;
+  const NameId name = job.names.intern("op");
+  for (std::uint32_t p = between(random, 2, 12); p > 0; --p) {
+    Program program;
+    program.ops.push_back(
+        {.name = name, .task = Task::kCompute, .duration = Picoseconds(between(random, 0, 9))});
+    program.ops.push_back({.name = name,
+                           .task = between(random, 0, 2) > 0 ? Task::kCollective : Task::kSend,
+                           .bytes = Bytes::b(between(random, 1, 2))});
+    program.first_dependency = {0, 0, 0};
+    if (between(random, 0, 2) == 0) {
+      program.first_dependency.back() = 1;
+      program.dependencies.push_back(0);
+    }
+    job.programs.push_back(std::move(program));
+  }
+  const auto programs = static_cast<std::uint32_t>(job.programs.size());
+  const std::uint32_t ranks = between(random, programs, 2 * programs);
+  for (std::uint32_t r = 0; r < ranks; ++r) {
+    job.program_of.push_back(r < programs ? r : between(random, 0, programs - 1));
+    job.peers_of.emplace_back();
+    if (between(random, 0, 2) == 0) {
+      const std::uint32_t one = between(random, 0, ranks - 1);
+      const std::uint32_t other = (one + between(random, 1, ranks - 1)) % ranks;
+      job.peers_of.back() = {RankId(one), RankId(other)};
+    }
+  }
+  for (std::uint32_t g = between(random, 0, 4); g > 0; --g) {
+    Job::Group& group = job.groups.emplace_back();
+    for (std::uint32_t r = 0; r < ranks; ++r)
+      if (between(random, 0, 4) == 0) group.members.push_back(RankId(r));
+  }
+  return job;
+}
+
+bool communicate_alike(const Program& a, const Program& b) {
+  return a.ops[1] == b.ops[1] && a.dependencies == b.dependencies &&
+         a.first_dependency == b.first_dependency;
+}
+
+/// Whether some third program meets both in groups, or exchanges with both by one number.
+bool meet_the_same(const Job& job, std::uint32_t p, std::uint32_t q) {
+  const auto meets = [&](std::uint32_t a, std::uint32_t b) {
+    return std::any_of(job.groups.begin(), job.groups.end(), [&](const Job::Group& group) {
+      const auto has = [&](std::uint32_t program) {
+        return std::any_of(group.members.begin(), group.members.end(), [&](RankId member) {
+          return job.program_of[member.index()] == program;
+        });
+      };
+      return has(a) && has(b);
+    });
+  };
+  const auto exchanges = [&](std::uint32_t a, std::uint32_t number, std::uint32_t b) {
+    for (std::uint32_t r = 0; r < job.ranks(); ++r)
+      if (job.program_of[r] == a && number < job.peers_of[r].size() &&
+          job.program_of[job.peers_of[r][number].index()] == b)
+        return true;
+    return false;
+  };
+  for (std::uint32_t third = 0; third < job.programs.size(); ++third) {
+    if (meets(p, third) && meets(q, third)) return true;
+    for (const std::uint32_t number : {0U, 1U})
+      if (exchanges(p, number, third) && exchanges(q, number, third)) return true;
+  }
+  return false;
+}
+
+TEST_CASE("jobs: stages are who communicates alike and meets the same, pair by pair") {
+  std::uint32_t larger = 0;
+  for (std::uint64_t seed = 0; seed < 2000; ++seed) {
+    INFO("seed " << seed);
+    Random random(seed);
+    const Job job = random_meetings(random);
+    const auto programs = static_cast<std::uint32_t>(job.programs.size());
+    std::vector<std::uint32_t> stage(programs);
+    std::iota(stage.begin(), stage.end(), 0U);
+    for (std::uint32_t p = 0; p < programs; ++p)
+      for (std::uint32_t q = 0; q < p; ++q)
+        if (communicate_alike(job.programs[p], job.programs[q]) && meet_the_same(job, p, q)) {
+          const std::uint32_t from = stage[p], to = stage[q];
+          std::replace(stage.begin(), stage.end(), from, to);
+        }
+    const auto stages = ranks_of_stages(job);
+    REQUIRE(stages.size() == programs);
+    for (std::uint32_t p = 0; p < programs; ++p) {
+      std::vector<RankId> ranks;
+      for (std::uint32_t r = 0; r < job.ranks(); ++r)
+        if (stage[job.program_of[r]] == stage[p]) ranks.push_back(RankId(r));
+      CHECK(stages[p] == ranks);
+      larger += stage[p] != p;
+    }
+  }
+  CHECK(larger > 1000);  // else hardly any stage was of several programs
 }
 
 }  // namespace
