@@ -3,10 +3,10 @@
 // NCCL opens one socket for each ring and neighbour, unless it knows the cloud by its network card,
 // which a container hides (NCCL_SOCKET_NTHREADS, NCCL_NSOCKS_PERTHREAD in its documentation), and
 // clouds cap what one flow gets: Amazon EC2 at 5 Gbit/s outside of a cluster placement group and
-// 10 Gbit/s within (EC2 user guide, instance network bandwidth). So a ring gets something between
-// one flow and the whole network card. Nothing that a cluster declares says where; the value is the
-// middle on a scale of logarithms. Between nodes of EC2 with 50 Gbit/s rings got one to two flows
-// (docs/accuracy.md, Pollux). For network cards up to 100 Gbit/s.
+// 10 Gbit/s within (EC2 user guide, instance network bandwidth; recalled). So a ring gets something
+// between one flow and the whole network card. Nothing that a cluster declares says where; the
+// value is the middle on a scale of logarithms. Between nodes of EC2 with 50 Gbit/s rings got one
+// to two flows (docs/accuracy.md, Pollux). For network cards up to 100 Gbit/s.
 #pragma once
 
 #include <algorithm>
