@@ -10,7 +10,7 @@
 #include "cli/calibrate/shipped.h"
 #include "cli/commands/calibrate_job.h"
 #include "cli/commands/commands.h"
-#include "cli/output/result.h"
+#include "cli/output/document.h"
 #include "cli/validation/pair_accuracy.h"
 #include "models/comm/transfer.h"
 #include "sim/base/file.h"
@@ -63,38 +63,25 @@ std::string envelope_text(const comm::Envelope& e) {
   return fmt::format("{} to {}; {} ranks; {}", to_string(e.from), to_string(e.to), ranks, kinds);
 }
 
-Table summary(const std::vector<comm::Calibration>& calibrations) {
-  Table table({{"device", Align::kLeft},
-               {"fabric", Align::kLeft},
-               {"rows"},
-               {"residual (%)"},
-               {"interval (%)", Align::kLeft},
-               {"measured", Align::kLeft}});
-  for (const comm::Calibration& c : calibrations) {
-    std::string widths;
-    for (const double w : c.ring_widths)
-      widths += fmt::format("{}{:.0f}", widths.empty() ? "" : " / ", w * 100);
-    table.add({c.device, std::string(to_string(c.fabric)), grouped(c.fitted.rows),
-               fmt::format("{:.1f}", c.fitted.residual * 100), widths,
-               envelope_text(c.fitted.envelope)});
-  }
-  return table;
-}
-
-void describe(const comm::Calibration& c, Json& json) {
-  Json ranks = Json::array(), kinds = Json::array();
+Value calibration_fields(const comm::Calibration& c) {
+  Value ranks = Value::array(), kinds = Value::array();
   for (const std::uint32_t n : c.fitted.envelope.ranks) ranks.push_back(n);
   for (const CollectiveKind k : c.fitted.envelope.kinds) kinds.push_back(to_string(k));
-  const auto bytes = [](Bytes b) { return Json{{"value", b.b()}, {"unit", "B"}}; };
-  json["device"] = c.device;
-  json["fabric"] = to_string(c.fabric);
-  json["rows"] = c.fitted.rows;
-  json["residual"] = c.fitted.residual;
-  json["envelope"] = {{"from", bytes(c.fitted.envelope.from)},
-                      {"to", bytes(c.fitted.envelope.to)},
-                      {"ranks", std::move(ranks)},
-                      {"kinds", std::move(kinds)}};
-  json["widths"] = c.ring_widths;
+  std::string widths;
+  for (const double w : c.ring_widths)
+    widths += fmt::format("{}{:.0f}", widths.empty() ? "" : " / ", w * 100);
+  return {{"device", "device", c.device},
+          {"fabric", "fabric", to_string(c.fabric)},
+          {"rows", "rows", c.fitted.rows},
+          {"residual", "residual", share(c.fitted.residual), in::kPercent},
+          {"", "interval (%)", widths},
+          {"", "measured", envelope_text(c.fitted.envelope), {}, kProse},
+          {"envelope",
+           {{"from", c.fitted.envelope.from},
+            {"to", c.fitted.envelope.to},
+            {"ranks", std::move(ranks)},
+            {"kinds", std::move(kinds)}}},
+          {"widths", c.ring_widths}};
 }
 
 Status save(const std::filesystem::path& path, const std::string& text) {
@@ -108,31 +95,22 @@ Status save(const std::filesystem::path& path, const std::string& text) {
 Result<Exit> report(const std::vector<comm::Calibration>& calibrations, const Globals& globals) {
   Globals to_stdout = globals;
   to_stdout.output.clear();
-  const Formats formats = {.text =
-                               [&] {
-                                 std::string text = summary(calibrations).text(80);
-                                 return globals.output.empty()
-                                            ? text + "\n" + comm::to_yaml(calibrations.front())
-                                            : text + fmt::format("written to {}\n",
-                                                                 globals.output.string());
-                               },
-                           .json =
-                               [&] {
-                                 Json json = json_root("calibrate");
-                                 if (calibrations.size() == 1) {
-                                   describe(calibrations.front(), json);
-                                 } else {
-                                   json["calibrations"] = Json::array();
-                                   for (const auto& c : calibrations) {
-                                     Json each;
-                                     describe(c, each);
-                                     json["calibrations"].push_back(std::move(each));
-                                   }
-                                 }
-                                 return json;
-                               },
-                           .table = [&] { return summary(calibrations); }};
-  if (Status ok = write_result(to_stdout, formats); !ok) return forward(ok);
+  Document document{.command = "calibrate", .rows = "calibrations"};
+  Value rows = Value::array();
+  for (const comm::Calibration& c : calibrations) rows.push_back(calibration_fields(c));
+  const std::string written = globals.output.empty()
+                                  ? comm::to_yaml(calibrations.front())
+                                  : "written to " + globals.output.string();
+  if (calibrations.size() > 1) {
+    document["calibrations"] = std::move(rows);
+  } else {  // the keys of the only one stand in the document itself
+    document.rows.clear();
+    document.show("", "", rows);
+    for (const Field& field : rows.list().front().fields())
+      document.show(field.key, field.label, field.value, field.scale, kInTables);
+  }
+  document.line(written);
+  if (Status ok = write_document(to_stdout, document); !ok) return forward(ok);
   return Exit::kSuccess;
 }
 
@@ -199,11 +177,10 @@ Result<Exit> run_shipped(const CalibrateOptions& options, const Globals& globals
 }
 
 /// What was fitted, where the result is the files.
-Result<Exit> report_files(const Table& table, const Globals& globals) {
-  const Formats formats = {.text = [&] { return table.text(); },
-                           .json = [] { return json_root("calibrate"); },
-                           .table = [&] { return table; }};
-  if (Status ok = write_result(globals, formats); !ok) return forward(ok);
+Result<Exit> report_files(Value rows, const Globals& globals) {
+  Document document{.command = "calibrate", .rows = "fitted"};
+  document["fitted"] = std::move(rows);
+  if (Status ok = write_document(globals, document); !ok) return forward(ok);
   return Exit::kSuccess;
 }
 
@@ -211,15 +188,16 @@ Result<Exit> report_files(const Table& table, const Globals& globals) {
 Result<Exit> run_pairs(const CalibrateOptions& options, const Globals& globals) {
   const Result<std::vector<sharing::ShippedPairs>> fitted = fit_shipped_pairs(options.data);
   if (!fitted) return forward(fitted);
-  Table table({{"device", Align::kLeft}, {"rows"}, {"residual (%)"}, {"left out (%)"}});
+  Value rows = Value::array();
   for (const sharing::ShippedPairs& pairs : *fitted) {
     if (Status ok = save(options.file / (pairs.device + ".yaml"), sharing::to_yaml(pairs)); !ok)
       return forward(ok);
-    table.add({pairs.device, grouped(pairs.rows),
-               fmt::format("{:.1f}", pairs.law->residual() * 100),
-               fmt::format("{:.1f}", pairs.left_out * 100)});
+    rows.push_back({{"device", "device", pairs.device},
+                    {"rows", "rows", pairs.rows},
+                    {"residual", "residual", share(pairs.law->residual()), in::kPercent},
+                    {"left_out", "left out", share(pairs.left_out), in::kPercent}});
   }
-  return report_files(table, globals);
+  return report_files(std::move(rows), globals);
 }
 
 /// Calibrations of operations, one file per device.
@@ -228,18 +206,20 @@ Result<Exit> run_operations(const CalibrateOptions& options, const Globals& glob
   if (!dealt) return forward(dealt);
   OperationFits fits = fit_operations(*dealt);
   set_widths(fits, *dealt);
-  Table table({{"device", Align::kLeft}, {"what", Align::kLeft}, {"rows"}, {"residual (%)"}});
+  Value rows = Value::array();
   for (const compute::Calibration& c : fits.calibrations) {
     if (Status ok = save(options.file / (c.device + ".yaml"), compute::to_yaml(c)); !ok)
       return forward(ok);
     const auto add = [&](std::string_view what, const compute::FittedTo& f) {
-      table.add(
-          {c.device, std::string(what), grouped(f.rows), fmt::format("{:.1f}", f.residual * 100)});
+      rows.push_back({{"device", "device", c.device},
+                      {"what", "what", what},
+                      {"rows", "rows", f.rows},
+                      {"residual", "residual", share(f.residual), in::kPercent}});
     };
     for (const auto& m : c.matrix) add(compute::to_string(m.arithmetic), m.fitted);
     if (c.memory) add("memory", c.memory->fitted);
   }
-  return report_files(table, globals);
+  return report_files(std::move(rows), globals);
 }
 
 }  // namespace

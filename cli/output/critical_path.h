@@ -1,7 +1,7 @@
 // A critical path as documents show it: by category, with the largest of each.
 #pragma once
 
-#include "cli/output/json_value.h"
+#include "cli/output/value.h"
 #include "profiler/replay/breakdown.h"
 #include "sim/base/estimate.h"
 #include "sim/graph/critical_path.h"

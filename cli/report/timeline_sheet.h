@@ -16,7 +16,7 @@
 #include <utility>
 #include <vector>
 
-#include "cli/output/json_value.h"
+#include "cli/output/value.h"
 #include "cli/output/timeline_sink.h"
 #include "sim/graph/critical_path.h"
 #include "sim/graph/timeline.h"
