@@ -56,7 +56,7 @@ std::string sections(const Value& fields, std::string_view folded) {
       continue;
     }
     for (const Value& each : field.value.list())
-      text += "- " + markdown_text(words_of(each)) + "\n";
+      text += "- " + markdown_text(printable(words_of(each))) + "\n";
   }
   return text;
 }
@@ -73,7 +73,7 @@ std::string markdown_of(const Document& document) {
   if (!figures.empty()) text += "\n" + figures.markdown();
   text += sections(content, document.rows.substr(0, document.rows.find('.')));
   if (!document.cautions.empty()) text += "\n";
-  for (const std::string& caution : document.cautions) text += "- ⚠ " + markdown_text(caution) + "\n";
+  for (const std::string& caution : document.cautions) text += "- ⚠ " + markdown_text(printable(caution)) + "\n";
   if (!rows.empty())
     text += fmt::format("\n<details><summary>{}</summary>\n\n{}\n</details>\n", document.rows_title,
                         rows.markdown());
