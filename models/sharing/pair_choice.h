@@ -5,7 +5,7 @@
 // Pairs are chosen one after another, each the one that takes most of the doubt about all of them
 // away (A-optimal, greedily). What was measured does not enter, only which pairs: so the choice can
 // be made before anything runs. Of Gavel's V100 pairs 20 chosen so leave errors of 21 % where 20
-// taken across the table leave 24 (`rehearse validate pairs`).
+// taken across the table leave 24 (docs/accuracy.md).
 #pragma once
 
 #include <span>

@@ -13,7 +13,7 @@
 // few of them; the sum of absolute errors is made least.
 //
 // Validity: training jobs of one GPU each, on the GPU type that the pairs are of. Errors of pairs
-// left out: `rehearse validate pairs`. Pairs that space-share (V100) can sum to 0.5 or 1.9, and
+// left out: docs/accuracy.md. Pairs that space-share (V100) can sum to 0.5 or 1.9, and
 // nothing about the jobs alone says which: measure some (pair_choice.h says which), or take what
 // was measured of the GPU (shipped_pairs.h).
 #pragma once

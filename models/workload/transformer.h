@@ -142,6 +142,10 @@ struct Implementation {
   /// the host (DeepSeek-V3, Megatron-LM since the middle of 2026); else clamping, and adding what
   /// biases give, weighed by the router, are PyTorch's own kernels.
   bool fused_experts = false;
+  /// Held at once per logit, where a framework's loss holds more than `loss` says: torchtitan 22
+  /// under tensor parallelism, whose reductions over ranks are not fused (inferred from the peak of
+  /// one published run).
+  std::optional<double> logit_bytes = {};
 };
 
 /// Fails where dimensions are missing or do not divide each other.
