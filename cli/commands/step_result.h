@@ -7,8 +7,8 @@
 #include "cli/output/json.h"
 #include "cli/output/table.h"
 #include "cost/step_account.h"
-#include "models/step/predict.h"
 #include "sim/graph/path_parts.h"
+#include "strategies/step/predict.h"
 
 namespace rehearse::cli {
 
