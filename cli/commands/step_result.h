@@ -23,8 +23,6 @@ struct PredictedJob {
   graph::PathParts path = {};  ///< the critical path of the step
 };
 
-/// The plan with what of the training belongs to it.
-Json plan_json(const step::Spec& spec);
 std::string step_text(const PredictedJob& job);
 Json step_json(const PredictedJob& job);
 /// "memory_per_device" of the JSON contract, of the stage that fills its device most.
