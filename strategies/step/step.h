@@ -16,12 +16,12 @@
 
 #include "models/job/lower.h"
 #include "models/memory/memory.h"
-#include "models/step/conditions.h"
 #include "models/workload/layout.h"
 #include "sim/base/warning.h"
 #include "sim/cluster/cluster.h"
 #include "sim/graph/timeline.h"
 #include "strategies/plan.h"
+#include "strategies/step/conditions.h"
 
 namespace rehearse::step {
 

@@ -16,7 +16,7 @@
 struct sqlite3;
 struct sqlite3_stmt;
 
-namespace rehearse::trace {
+namespace rehearse::sqlite {
 
 struct CloseSqlite {
   void operator()(sqlite3* db) const;
@@ -104,4 +104,4 @@ class IntegerInserter {
   bool ok_;
 };
 
-}  // namespace rehearse::trace
+}  // namespace rehearse::sqlite

@@ -15,10 +15,10 @@
 
 #include "models/job/group_network.h"
 #include "models/job/link_paths.h"
-#include "models/step/closed_step.h"
 #include "models/workload/layout.h"
 #include "sim/base/estimate.h"
 #include "strategies/stage_groups.h"
+#include "strategies/step/closed_step.h"
 
 namespace rehearse::step {
 

@@ -5,8 +5,8 @@
 
 #include <cstdint>
 
-#include "models/step/step.h"
 #include "sim/base/result.h"
+#include "strategies/step/step.h"
 
 namespace rehearse::step {
 

@@ -5,8 +5,8 @@
 #include <array>
 #include <vector>
 
-#include "models/step/devices.h"
 #include "models/workload/layout.h"
+#include "strategies/step/devices.h"
 
 namespace rehearse::step {
 

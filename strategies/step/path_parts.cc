@@ -1,12 +1,12 @@
-#include "models/step/path_parts.h"
+#include "strategies/step/path_parts.h"
 
 #include <algorithm>
 
 #include <fmt/core.h>
 
 #include "models/job/path_parts.h"
-#include "models/step/devices.h"
 #include "strategies/job_of_layout.h"
+#include "strategies/step/devices.h"
 
 namespace rehearse::step {
 namespace {

@@ -1,4 +1,4 @@
-#include "models/step/collective_prices.h"
+#include "strategies/step/collective_prices.h"
 
 #include <algorithm>
 #include <utility>

@@ -1,4 +1,4 @@
-#include "models/step/devices.h"
+#include "strategies/step/devices.h"
 
 #include <algorithm>
 #include <cmath>

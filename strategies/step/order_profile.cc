@@ -1,4 +1,4 @@
-#include "models/step/order_profile.h"
+#include "strategies/step/order_profile.h"
 
 #include <algorithm>
 

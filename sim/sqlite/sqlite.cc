@@ -1,9 +1,9 @@
-#include "profiler/trace/sqlite.h"
+#include "sim/sqlite/sqlite.h"
 
 #include <fmt/core.h>
 #include <sqlite3.h>
 
-namespace rehearse::trace {
+namespace rehearse::sqlite {
 namespace {
 
 constexpr std::size_t kRowsPerStatement = 64;
@@ -139,4 +139,4 @@ void IntegerInserter::write(sqlite3_stmt* statement, std::size_t first, std::siz
   sqlite3_reset(statement);
 }
 
-}  // namespace rehearse::trace
+}  // namespace rehearse::sqlite

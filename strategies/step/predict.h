@@ -4,7 +4,7 @@
 #include <span>
 
 #include "models/compute/calibration.h"
-#include "models/step/step.h"
+#include "strategies/step/step.h"
 
 namespace rehearse::step {
 

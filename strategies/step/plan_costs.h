@@ -10,7 +10,7 @@
 #include <optional>
 #include <vector>
 
-#include "models/step/step.h"
+#include "strategies/step/step.h"
 
 namespace rehearse::step {
 

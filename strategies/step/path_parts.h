@@ -1,8 +1,8 @@
 // The critical path of a predicted step, cut into kinds of ops and of collectives.
 #pragma once
 
-#include "models/step/step.h"
 #include "sim/program/path_parts.h"
+#include "strategies/step/step.h"
 
 namespace rehearse::step {
 

@@ -1,16 +1,16 @@
-#include "models/step/predict.h"
+#include "strategies/step/predict.h"
 
 #include <algorithm>
 #include <cmath>
 
 #include <fmt/core.h>
 
-#include "models/step/devices.h"
-#include "models/step/work.h"
 #include "sim/engine/engine.h"
 #include "sim/engine/simgrid.h"
 #include "strategies/job_of_layout.h"
 #include "strategies/lay_out.h"
+#include "strategies/step/devices.h"
+#include "strategies/step/work.h"
 
 namespace rehearse::step {
 namespace {

@@ -1,4 +1,4 @@
-#include "models/step/conditions.h"
+#include "strategies/step/conditions.h"
 
 #include <fmt/core.h>
 

@@ -4,7 +4,7 @@
 #include <optional>
 
 #include "models/compute/op_cost.h"
-#include "models/step/conditions.h"
+#include "strategies/step/conditions.h"
 
 namespace rehearse::step {
 

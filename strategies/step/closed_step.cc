@@ -1,4 +1,4 @@
-#include "models/step/closed_step.h"
+#include "strategies/step/closed_step.h"
 
 #include <algorithm>
 #include <array>
@@ -6,10 +6,10 @@
 
 #include <fmt/core.h>
 
-#include "models/step/order_times.h"
 #include "strategies/boundaries.h"
 #include "strategies/server_program.h"
 #include "strategies/stage_groups.h"
+#include "strategies/step/order_times.h"
 
 namespace rehearse::step {
 namespace {

@@ -7,9 +7,9 @@
 #include <vector>
 
 #include "models/memory/memory.h"
-#include "models/step/op_price.h"
-#include "models/step/step.h"
 #include "strategies/prices.h"
+#include "strategies/step/op_price.h"
+#include "strategies/step/step.h"
 
 namespace rehearse::step {
 

@@ -1,4 +1,4 @@
-#include "models/step/op_price.h"
+#include "strategies/step/op_price.h"
 
 #include <algorithm>
 

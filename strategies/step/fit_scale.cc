@@ -1,4 +1,4 @@
-#include "models/step/fit_scale.h"
+#include "strategies/step/fit_scale.h"
 
 #include <algorithm>
 #include <cmath>

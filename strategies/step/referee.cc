@@ -1,4 +1,4 @@
-#include "models/step/referee.h"
+#include "strategies/step/referee.h"
 
 #include <map>
 #include <vector>

@@ -1,4 +1,4 @@
-#include "models/step/order_times.h"
+#include "strategies/step/order_times.h"
 
 #include <algorithm>
 #include <optional>

@@ -1,4 +1,4 @@
-#include "models/step/plan_bound.h"
+#include "strategies/step/plan_bound.h"
 
 #include <algorithm>
 

@@ -14,11 +14,11 @@
 #include <unordered_map>
 #include <vector>
 
-#include "models/step/collective_prices.h"
-#include "models/step/order_profile.h"
-#include "models/step/plan_costs.h"
 #include "strategies/layer_run.h"
 #include "strategies/states.h"
+#include "strategies/step/collective_prices.h"
+#include "strategies/step/order_profile.h"
+#include "strategies/step/plan_costs.h"
 
 namespace rehearse::step {
 

@@ -1,15 +1,15 @@
-#include "models/step/plan_costs.h"
+#include "strategies/step/plan_costs.h"
 
 #include <algorithm>
 #include <map>
 
-#include "models/step/closed_step.h"
-#include "models/step/collective_prices.h"
-#include "models/step/devices.h"
-#include "models/step/known_prices.h"
-#include "models/step/plan_bound.h"
 #include "sim/cluster/catalog.h"
 #include "strategies/lay_out.h"
+#include "strategies/step/closed_step.h"
+#include "strategies/step/collective_prices.h"
+#include "strategies/step/devices.h"
+#include "strategies/step/known_prices.h"
+#include "strategies/step/plan_bound.h"
 
 namespace rehearse::step {
 

@@ -1,4 +1,4 @@
-#include "models/step/work.h"
+#include "strategies/step/work.h"
 
 #include <algorithm>
 
