@@ -1,4 +1,5 @@
-// Plan: how a training step is laid out over ranks. A value that says nothing of costs.
+// Plan: how a training step is laid out over ranks. A value that says nothing of costs. What users
+// know of each field (names, ranges, meanings) is in plan_fields.h.
 #pragma once
 
 #include <cstdint>
@@ -138,6 +139,12 @@ struct Plan {
   Placement placement = Placement::kStagesApart;
   /// In the place of `pipeline`, `data` and `tensor`.
   std::vector<StagePlan> stages = {};
+};
+
+/// A training and the plan that it runs under. plan_fields.h describes each field.
+struct Candidate {
+  Training training = {};
+  Plan plan = {};
 };
 
 }  // namespace rehearse::strategies

@@ -13,6 +13,9 @@ namespace rehearse::strategies {
 /// Megatron-LM has it.
 workload::StateBytes state_bytes(const Training& training, const Plan& plan);
 
+/// The number format of gradients, as accumulated and as summed.
+workload::Dtype gradient_dtype(const Training& training, const Plan& plan);
+
 /// Of one gradient as it is summed over ranks, without compression.
 double summed_bytes(const Training& training, const Plan& plan);
 
