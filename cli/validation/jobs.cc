@@ -1,7 +1,7 @@
 // Measured steps of training jobs, predicted as `rehearse simulate --fidelity closed` does.
 #include "cli/validation/job_rows.h"
 #include "cli/validation/judge.h"
-#include "models/step/predict.h"
+#include "strategies/step/predict.h"
 
 namespace rehearse::cli {
 namespace {

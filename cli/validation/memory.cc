@@ -3,8 +3,8 @@
 
 #include "cli/validation/job_rows.h"
 #include "cli/validation/judge.h"
-#include "models/step/devices.h"
 #include "strategies/lay_out.h"
+#include "strategies/step/devices.h"
 
 namespace rehearse::cli {
 namespace {

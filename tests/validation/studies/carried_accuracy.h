@@ -5,8 +5,8 @@
 #include <filesystem>
 #include <string>
 
-#include "tests/validation/studies/timed_cases.h"
 #include "sim/base/result.h"
+#include "tests/validation/studies/timed_cases.h"
 
 namespace rehearse::cli {
 

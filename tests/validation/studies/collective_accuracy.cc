@@ -8,12 +8,12 @@
 
 #include <fmt/core.h>
 
-#include "tests/validation/studies/framework_calls.h"
-#include "tests/validation/studies/shipped.h"
-#include "tests/validation/studies/collective_nodes.h"
 #include "models/comm/transfer.h"
 #include "sim/base/csv.h"
 #include "sim/base/text.h"
+#include "tests/validation/studies/collective_nodes.h"
+#include "tests/validation/studies/framework_calls.h"
+#include "tests/validation/studies/shipped.h"
 
 namespace rehearse::cli {
 namespace {

@@ -5,10 +5,10 @@
 
 #include <fmt/core.h>
 
-#include "tests/validation/studies/measured_tables.h"
 #include "models/comm/framework_timing.h"
 #include "models/comm/transfer.h"
 #include "sim/base/csv.h"
+#include "tests/validation/studies/measured_tables.h"
 
 namespace rehearse::cli {
 namespace {

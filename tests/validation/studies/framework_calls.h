@@ -6,8 +6,8 @@
 #include <string>
 #include <vector>
 
-#include "tests/validation/studies/measured_tables.h"
 #include "models/comm/framework_timing.h"
+#include "tests/validation/studies/measured_tables.h"
 
 namespace rehearse::cli {
 

@@ -10,9 +10,9 @@
 #include <string>
 #include <vector>
 
-#include "tests/validation/studies/galvatron.h"
 #include "sim/base/result.h"
 #include "sim/base/units.h"
+#include "tests/validation/studies/galvatron.h"
 
 namespace rehearse::cli {
 

@@ -5,7 +5,7 @@
 
 #include <fmt/core.h>
 
-#include "models/step/predict.h"
+#include "strategies/step/predict.h"
 
 namespace rehearse::cli {
 namespace {

@@ -7,9 +7,9 @@
 #include <vector>
 
 #include "models/compute/calibration.h"
-#include "models/step/step.h"
 #include "models/workload/transformer.h"
 #include "sim/base/result.h"
+#include "strategies/step/step.h"
 #include "tests/validation/studies/measured_jobs.h"
 
 namespace rehearse::cli {

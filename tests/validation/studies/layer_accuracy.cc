@@ -4,10 +4,10 @@
 
 #include <fmt/core.h>
 
+#include "sim/cluster/catalog.h"
+#include "strategies/step/work.h"
 #include "tests/validation/studies/convnet_times.h"
 #include "tests/validation/studies/galvatron_times.h"
-#include "models/step/work.h"
-#include "sim/cluster/catalog.h"
 
 namespace rehearse::cli {
 namespace {

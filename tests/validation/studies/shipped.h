@@ -5,8 +5,8 @@
 #include <filesystem>
 #include <vector>
 
-#include "tests/validation/studies/measured_tables.h"
 #include "models/comm/calibration.h"
+#include "tests/validation/studies/measured_tables.h"
 
 namespace rehearse::cli {
 

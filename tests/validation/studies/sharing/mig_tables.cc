@@ -5,10 +5,10 @@
 
 #include <fmt/core.h>
 
-#include "tests/validation/studies/measured_tables.h"
 #include "sim/base/csv.h"
 #include "sim/base/file.h"
 #include "sim/base/text.h"
+#include "tests/validation/studies/measured_tables.h"
 
 namespace rehearse::cli {
 namespace {

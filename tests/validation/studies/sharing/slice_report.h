@@ -5,8 +5,8 @@
 #include <vector>
 
 #include "cli/output/table.h"
-#include "tests/validation/studies/sharing/slice_accuracy.h"
 #include "cli/validation/suite.h"
+#include "tests/validation/studies/sharing/slice_accuracy.h"
 
 namespace rehearse::cli {
 

@@ -6,12 +6,12 @@
 
 #include <fmt/core.h>
 
+#include "models/comm/tcp.h"
+#include "models/workload/zoo.h"
 #include "tests/validation/studies/throughput/data_parallel_law.h"
 #include "tests/validation/studies/throughput/step_tables.h"
 #include "tests/validation/studies/throughput/throughput_accuracy.h"
 #include "tests/validation/studies/throughput/zoo_steps.h"
-#include "models/comm/tcp.h"
-#include "models/workload/zoo.h"
 
 namespace rehearse::cli {
 namespace {
