@@ -1,11 +1,11 @@
-// The program of a stage: what its ranks do in a step, in their order of issue.
+// The program of a stage: the ops of its ranks in a step, in issue order.
 #pragma once
 
 #include <optional>
 #include <span>
 #include <vector>
 
-#include "sim/graph/job.h"
+#include "sim/program/program.h"
 #include "strategies/boundaries.h"
 #include "strategies/job_of_layout.h"
 #include "strategies/makeup.h"
@@ -14,10 +14,10 @@
 namespace rehearse::strategies {
 
 struct StageProgram {
-  graph::Program program;
+  program::RankProgram program;
   Makeup makeup;                  ///< of its ops
   std::vector<GroupKind> groups;  ///< by the number that the program uses
-  /// That it exchanges with; their ranks are its peers, and behind them the servers.
+  /// The stages that it exchanges with; their ranks are its peers, followed by the servers.
   std::vector<std::uint32_t> stages;
 };
 

@@ -4,15 +4,10 @@
 #include <CLI/CLI.hpp>
 #include <fmt/core.h>
 
-#include "cli/calibrate/framework_calls.h"
 #include "cli/calibrate/nccl_log.h"
-#include "cli/calibrate/operation_fits.h"
-#include "cli/calibrate/shipped.h"
 #include "cli/commands/calibrate_job.h"
 #include "cli/commands/commands.h"
 #include "cli/output/document.h"
-#include "cli/validation/pair_accuracy.h"
-#include "models/comm/transfer.h"
 #include "sim/base/file.h"
 #include "sim/base/text.h"
 #include "sim/cluster/catalog.h"
@@ -24,8 +19,6 @@ struct CalibrateOptions {
   std::vector<std::string> logs;
   std::string device;
   std::string fabric;
-  std::filesystem::path file;
-  std::filesystem::path data;
 };
 
 /// Generation and NVLinks of a device of the catalog.
@@ -92,24 +85,16 @@ Status save(const std::filesystem::path& path, const std::string& text) {
 }
 
 /// -o names the calibration; the summary goes to stdout.
-Result<Exit> report(const std::vector<comm::Calibration>& calibrations, const Globals& globals) {
+Result<Exit> report(const comm::Calibration& calibration, const Globals& globals) {
   Globals to_stdout = globals;
   to_stdout.output.clear();
-  Document document{.command = "calibrate", .rows = "calibrations"};
-  Value rows = Value::array();
-  for (const comm::Calibration& c : calibrations) rows.push_back(calibration_fields(c));
-  const std::string written = globals.output.empty()
-                                  ? comm::to_yaml(calibrations.front())
-                                  : "written to " + globals.output.string();
-  if (calibrations.size() > 1) {
-    document["calibrations"] = std::move(rows);
-  } else {  // the keys of the only one stand in the document itself
-    document.rows.clear();
-    document.show("", "", rows);
-    for (const Field& field : rows.list().front().fields())
-      document.show(field.key, field.label, field.value, field.scale, kInTables);
-  }
-  document.line(written);
+  Document document{.command = "calibrate"};
+  document.show("", "", Value::array({calibration_fields(calibration)}));
+  const Value fields = calibration_fields(calibration);
+  for (const Entry& field : fields.fields())
+    document.show(field.key, field.label, field.value, field.scale, kInTables);
+  document.line(globals.output.empty() ? comm::to_yaml(calibration)
+                                       : "written to " + globals.output.string());
   if (Status ok = write_document(to_stdout, document); !ok) return forward(ok);
   return Exit::kSuccess;
 }
@@ -149,77 +134,7 @@ Result<Exit> run_nccl(const CalibrateOptions& options, const Globals& globals) {
   }
   if (!globals.output.empty())
     if (Status ok = save(globals.output, comm::to_yaml(*fitted)); !ok) return forward(ok);
-  return report({*fitted}, globals);
-}
-
-Result<Exit> run_shipped(const CalibrateOptions& options, const Globals& globals) {
-  const Result<std::vector<Dealt>> dealt = deal_shipped(options.data);
-  if (!dealt) return forward(dealt);
-  std::vector<comm::Calibration> all;
-  for (const Dealt& d : *dealt) {
-    Result<comm::Calibration> fitted = comm::fit(d.request, d.fitted);
-    if (!fitted) return forward(fitted);
-    if (Status ok = save(options.file / (fitted->device + ".yaml"), comm::to_yaml(*fitted)); !ok)
-      return forward(ok);
-    all.push_back(std::move(*fitted));
-  }
-  const Result<std::vector<FrameworkCalls>> calls = read_framework_calls(options.data);
-  if (!calls) return forward(calls);
-  const auto a100 = std::find_if(all.begin(), all.end(), [](const comm::Calibration& c) {
-    return c.device == "a100_sxm4_80";
-  });
-  if (a100 == all.end()) return fail("nccl_measured.csv has no rows of a100_sxm4_80");
-  const Result<comm::FrameworkTiming> timing = fit_framework_calls(*calls, *a100);
-  if (!timing) return forward(timing);
-  if (Status ok = save(options.file / "framework_timing.yaml", comm::to_yaml(*timing)); !ok)
-    return forward(ok);
-  return report(all, globals);
-}
-
-/// What was fitted, where the result is the files.
-Result<Exit> report_files(Value rows, const Globals& globals) {
-  Document document{.command = "calibrate", .rows = "fitted"};
-  document["fitted"] = std::move(rows);
-  if (Status ok = write_document(globals, document); !ok) return forward(ok);
-  return Exit::kSuccess;
-}
-
-/// What pairs of jobs keep of their speed, one file per device.
-Result<Exit> run_pairs(const CalibrateOptions& options, const Globals& globals) {
-  const Result<std::vector<sharing::ShippedPairs>> fitted = fit_shipped_pairs(options.data);
-  if (!fitted) return forward(fitted);
-  Value rows = Value::array();
-  for (const sharing::ShippedPairs& pairs : *fitted) {
-    if (Status ok = save(options.file / (pairs.device + ".yaml"), sharing::to_yaml(pairs)); !ok)
-      return forward(ok);
-    rows.push_back({{"device", "device", pairs.device},
-                    {"rows", "rows", pairs.rows},
-                    {"residual", "residual", share(pairs.law->residual()), in::kPercent},
-                    {"left_out", "left out", share(pairs.left_out), in::kPercent}});
-  }
-  return report_files(std::move(rows), globals);
-}
-
-/// Calibrations of operations, one file per device.
-Result<Exit> run_operations(const CalibrateOptions& options, const Globals& globals) {
-  const Result<std::vector<DealtOperations>> dealt = deal_operations(options.data);
-  if (!dealt) return forward(dealt);
-  OperationFits fits = fit_operations(*dealt);
-  set_widths(fits, *dealt);
-  Value rows = Value::array();
-  for (const compute::Calibration& c : fits.calibrations) {
-    if (Status ok = save(options.file / (c.device + ".yaml"), compute::to_yaml(c)); !ok)
-      return forward(ok);
-    const auto add = [&](std::string_view what, const compute::FittedTo& f) {
-      rows.push_back({{"device", "device", c.device},
-                      {"what", "what", what},
-                      {"rows", "rows", f.rows},
-                      {"residual", "residual", share(f.residual), in::kPercent}});
-    };
-    for (const auto& m : c.matrix) add(compute::to_string(m.arithmetic), m.fitted);
-    if (c.memory) add("memory", c.memory->fitted);
-  }
-  return report_files(std::move(rows), globals);
+  return report(*fitted, globals);
 }
 
 }  // namespace
@@ -258,51 +173,6 @@ void add_calibrate(CLI::App& app, Action& action) {
   });
 
   add_calibrate_job(*command, action);
-
-  CLI::App* shipped = command->add_subcommand(
-      "shipped", "Fit the calibrations of this program again, from the published tables");
-  shipped->add_option("--data", options->data, "folder of the published tables")
-      ->type_name("FOLDER")
-      ->required();
-  shipped->add_option("--into", options->file, "folder for the files")
-      ->type_name("FOLDER")
-      ->required();
-  shipped->footer(
-      "Example: rehearse calibrate shipped --data data --into models/comm/calibrations");
-  shipped->callback([options, &action] {
-    action = [options](const Globals& globals) { return run_shipped(*options, globals); };
-  });
-
-  CLI::App* operations = command->add_subcommand(
-      "operations",
-      "What operations cost on a device: fit the shipped calibrations again, from the published "
-      "tables");
-  operations->add_option("--data", options->data, "folder of the published tables")
-      ->type_name("FOLDER")
-      ->required();
-  operations->add_option("--into", options->file, "folder for the files")
-      ->type_name("FOLDER")
-      ->required();
-  operations->footer(
-      "Example: rehearse calibrate operations --data data --into models/compute/calibrations");
-  operations->callback([options, &action] {
-    action = [options](const Globals& globals) { return run_operations(*options, globals); };
-  });
-
-  CLI::App* pairs = command->add_subcommand(
-      "pairs",
-      "What two jobs on one GPU keep of their speed: fit the shipped laws again, from the "
-      "published tables");
-  pairs->add_option("--data", options->data, "folder of the published tables")
-      ->type_name("FOLDER")
-      ->required();
-  pairs->add_option("--into", options->file, "folder for the files")
-      ->type_name("FOLDER")
-      ->required();
-  pairs->footer("Example: rehearse calibrate pairs --data data --into models/sharing/pairs");
-  pairs->callback([options, &action] {
-    action = [options](const Globals& globals) { return run_pairs(*options, globals); };
-  });
 }
 
 }  // namespace rehearse::cli

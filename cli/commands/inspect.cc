@@ -163,7 +163,7 @@ Document document_of(const Findings& found, std::size_t top) {
     d.line(describe_rank(found.input.recordings[rank], rank));
     d.line(describe_clock(found.input.recordings[rank]));
     ranks.push_back(rank_fields(found, rank));
-    for (const Field& field : ranks.list().back().fields())
+    for (const Entry& field : ranks.list().back().fields())
       if (field.key == "steps")
         for (const Value& step : field.value.list()) steps.push_back(step);
   }

@@ -6,9 +6,11 @@
 #include <fmt/format.h>
 
 #include "cli/config/fidelity_names.h"
+#include "cli/planning/plan_json.h"
 #include "cli/planning/plan_words.h"
 #include "cli/planning/robustness.h"
 #include "sim/base/text.h"
+#include "strategies/plan_fields.h"
 
 namespace rehearse::cli {
 namespace {
@@ -16,41 +18,19 @@ namespace {
 using strategies::Figure;
 using strategies::kFigures;
 
-/// What tells plans apart, as columns.
-struct Trait {
-  const char* heading;
-  std::string (*of)(const strategies::Training&, const strategies::Plan&);
-};
-template <class E, std::size_t N>
-std::string name(const std::string_view (&names)[N], E value) {
-  return std::string(names[static_cast<std::size_t>(value)]);
+using Trait = strategies::Field<strategies::Candidate>;
+
+/// What tells plans apart, as columns: what a search moves, but for what follows from that.
+bool is_trait(const Trait& trait) {
+  return trait.axis.keep != nullptr && trait.said != strategies::Said::kNever;
 }
-using strategies::Plan;
-using strategies::Training;
-constexpr Trait kTraits[] = {
-    {"data", [](const Training&, const Plan& p) { return fmt::format("{}", p.data); }},
-    {"tensor", [](const Training&, const Plan& p) { return fmt::format("{}", p.tensor); }},
-    {"pipeline", [](const Training&, const Plan& p) { return fmt::format("{}", p.pipeline); }},
-    {"context", [](const Training&, const Plan& p) { return fmt::format("{}", p.context); }},
-    {"expert", [](const Training&, const Plan& p) { return fmt::format("{}", p.expert); }},
-    {"interleave", [](const Training&, const Plan& p) { return fmt::format("{}", p.interleave); }},
-    {"microbatch",
-     [](const Training& t, const Plan&) { return fmt::format("{:g}", t.microbatch); }},
-    {"schedule",
-     [](const Training&, const Plan& p) { return name(strategies::kScheduleNames, p.schedule); }},
-    {"zero", [](const Training&, const Plan& p) { return fmt::format("{}", p.zero); }},
-    {"recompute",
-     [](const Training& t, const Plan&) { return name(strategies::kRecomputeNames, t.recompute); }},
-    {"offload",
-     [](const Training&, const Plan& p) { return name(strategies::kOffloadNames, p.offload); }},
-    {"placement", [](const Training&, const Plan& p) {
-       return name(strategies::kPlacementNames, p.placement);
-     }}};
 
 bool differs(const std::vector<FoundPlan>& plans, const Trait& trait) {
+  const auto value = [&](const FoundPlan& plan) {
+    return trait.at.get({plan.training, plan.plan});
+  };
   return std::any_of(plans.begin(), plans.end(), [&](const FoundPlan& plan) {
-    return trait.of(plan.training, plan.plan) !=
-           trait.of(plans.front().training, plans.front().plan);
+    return value(plan) != value(plans.front());
   });
 }
 
@@ -75,9 +55,10 @@ Value plan_fields(const Planned& planned, const FoundPlan& plan,
     if (known(planned, figure))
       row.show("", strategies::kFigureNames[static_cast<std::size_t>(figure)],
                figure_of(plan, figure), scale);
-  for (const Trait& trait : kTraits)
-    row.show("", trait.heading, trait.of(plan.training, plan.plan), {},
-             differs(others, trait) ? Look{} : kInTables);
+  for (const Trait& trait : strategies::plan_fields())
+    if (is_trait(trait))
+      row.show("", trait.name, value_words(trait, *trait.at.get({plan.training, plan.plan})), {},
+               differs(others, trait) ? Look{} : kInTables);
   return row;
 }
 
@@ -90,24 +71,12 @@ std::vector<FoundPlan> thinned(const std::vector<FoundPlan>& plans, std::size_t 
 }
 
 std::string fixed_text(const JobFile& file) {
-  const strategies::Axes& axes = file.axes;
   std::vector<std::string> fixed;
-  const auto add = [&](std::string_view what, const auto& values, const auto& words) {
-    if (values.size() == 1) fixed.push_back(fmt::format("{} {}", what, words(values.front())));
-  };
-  const auto number = [](auto value) { return fmt::format("{:g}", static_cast<double>(value)); };
-  add("data", axes.data, number);
-  add("tensor", axes.tensor, number);
-  add("pipeline", axes.pipeline, number);
-  add("context", axes.context, number);
-  add("expert", axes.expert, number);
-  add("interleave", axes.interleave, number);
-  add("microbatch", axes.microbatch, number);
-  add("schedule", axes.schedule, [](auto v) { return name(strategies::kScheduleNames, v); });
-  add("zero", axes.zero, number);
-  add("recompute", axes.recompute, [](auto v) { return name(strategies::kRecomputeNames, v); });
-  add("offload", axes.offload, [](auto v) { return name(strategies::kOffloadNames, v); });
-  add("placement", axes.placement, [](auto v) { return name(strategies::kPlacementNames, v); });
+  for (const Trait& field : strategies::plan_fields()) {
+    const strategies::FieldValue value =
+        field.axis.kept ? field.axis.kept(file.axes) : std::nullopt;
+    if (value) fixed.push_back(fmt::format("{} {}", field.name, value_words(field, *value)));
+  }
   return fmt::format("{}", fmt::join(fixed, ", "));
 }
 
@@ -177,7 +146,7 @@ std::vector<std::string> model_notes(const Planned& planned) {
 /// The tree for programs alone.
 Value without_labels(const Value& value) {
   Value bare = Value::object();
-  for (const Field& field : value.fields())
+  for (const Entry& field : value.fields())
     if (!field.key.empty()) bare[field.key] = without_labels(field.value);
   if (!bare.fields().empty()) return bare;
   if (value.list().empty()) return value;
@@ -245,7 +214,7 @@ Document plans_document(const Planned& planned) {
     one["models"] = without_labels(times);
     // As simulate, but for what was not tried of each.
     const Value step = without_labels(step_document(planned.best[i]).content);
-    for (const Field& field : step.fields())
+    for (const Entry& field : step.fields())
       if (field.key != "what_would_help" && field.key != "single_changes")
         one[field.key] = field.value;
     plans.push_back(std::move(one));

@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include "cli/commands/step_result.h"
+#include "cli/planning/plan_json.h"
 #include "sim/base/text.h"
 
 namespace rehearse::cli {

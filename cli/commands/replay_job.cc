@@ -155,6 +155,7 @@ Value fields_of(const replay::Breakdown& b, Shown shown) {
           {"memory", "memory", shown(b.memory)},
           {"input", "input", shown(b.input)},
           {"host_bound", "host-bound", shown(b.host_bound)},
+          {"unexplained_wait", "unexplained wait", shown(b.unexplained_wait)},
           {"profiler", "profiler", shown(b.profiler)},
           {"idle", "idle", shown(b.idle)}};
 }
@@ -214,7 +215,7 @@ void add_findings(const ReplayJob& job, const ReplayRun& run, const Estimate<Sec
   const replay::CriticalPath critical = replay::find_critical_path(run.graph, run.timeline, 200);
   document["critical_path"] = json_critical_path(critical, step);
   document.show("", "Critical path, with the largest of each kind", path_rows(critical));
-  const graph::PathParts path = path_parts(job, run, step);
+  const program::PathParts path = path_parts(job, run, step);
   document["path"] = json_path(path);
   document["path_parts"] = json_path_parts(path);
   document["step_from"] = json_provenance(path.shares_by_provenance());

@@ -167,7 +167,7 @@ Document simulation_document(const Simulation& s) {
   Value parts = {{"total", s.step}};
   parts.add(breakdown);
   d.show("breakdown", "Where the step goes, mean over ranks", std::move(parts), {}, kBars);
-  const graph::PathParts path = path_parts(s);
+  const program::PathParts path = path_parts(s);
   d["path"] = json_path(path);
   d["path_parts"] = json_path_parts(path);
   d["step_from"] = json_provenance(path.shares_by_provenance());

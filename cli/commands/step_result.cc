@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include "cli/output/critical_path.h"
+#include "cli/planning/plan_json.h"
 #include "sim/base/text.h"
 #include "strategies/layer_split.h"
 
@@ -173,30 +174,6 @@ Json memory_json(const memory::StageMemory& most) {
             {"transient", p.transient},
             {"context", p.context},
             {"reserve", p.reserve}}}};
-}
-
-Json plan_json(const step::Spec& spec) {
-  const strategies::Plan& plan = spec.plan;
-  const auto named = [](std::span<const std::string_view> names, auto value) {
-    return Json(names[static_cast<std::size_t>(value)]);
-  };
-  return {
-      {"data", plan.data},
-      {"tensor", plan.tensor},
-      {"pipeline", plan.pipeline},
-      {"context", plan.context},
-      {"expert", plan.expert},
-      {"expert_tensor", plan.expert_tensor.value_or(plan.tensor)},
-      {"interleave", plan.interleave},
-      {"split", named(strategies::kLayerSplitNames, strategies::split_for(spec.workload, plan))},
-      {"schedule", named(strategies::kScheduleNames, plan.schedule)},
-      {"zero", plan.zero},
-      {"sequence_parallel", plan.sequence_parallel},
-      {"synchronization", named(strategies::kSynchronizationNames, plan.synchronization)},
-      {"offload", named(strategies::kOffloadNames, plan.offload)},
-      {"placement", named(strategies::kPlacementNames, plan.placement)},
-      {"microbatch", spec.training.microbatch},
-      {"recompute", named(strategies::kRecomputeNames, spec.training.recompute)}};
 }
 
 Value breakdown_fields(const step::Step& step) {

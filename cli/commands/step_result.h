@@ -5,8 +5,8 @@
 #include "cli/output/document.h"
 #include "cli/report/single_changes.h"
 #include "cost/step_account.h"
-#include "models/step/predict.h"
-#include "sim/graph/path_parts.h"
+#include "sim/program/path_parts.h"
+#include "strategies/step/predict.h"
 
 namespace rehearse::cli {
 
@@ -18,12 +18,10 @@ struct PredictedJob {
   step::Fidelity fidelity;
   std::vector<std::string> remedies;  ///< what would make it fit; empty where it does
   std::optional<double> steps_to_target = {};
-  graph::PathParts path = {};  ///< the critical path of the step
+  program::PathParts path = {};  ///< the critical path of the step
   std::vector<SingleChange> changes = {};  ///< that shorten the step; empty where none were tried
 };
 
-/// The plan with what of the training belongs to it.
-Json plan_json(const step::Spec& spec);
 Document step_document(const PredictedJob& job);
 /// "memory_per_device" of the JSON contract, of the stage that fills its device most.
 Json memory_json(const memory::StageMemory& most);

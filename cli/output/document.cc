@@ -63,7 +63,7 @@ std::string sentence_of(std::string head, const std::vector<std::string>& parts)
 std::string largest_part(const Value& breakdown) {
   double total = 0, most = 0;
   std::string_view name;
-  for (const Field& part : breakdown.fields()) {
+  for (const Entry& part : breakdown.fields()) {
     const auto* time = std::get_if<Quantity>(&part.value.content());
     if (time == nullptr || part.label.empty()) continue;
     total += time->value;

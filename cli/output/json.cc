@@ -16,7 +16,7 @@ Written written(const Json& json) {
       return array;
     } else if constexpr (std::is_same_v<T, Json::Object>) {
       Written object = Written::object();
-      for (const Field& field : value)
+      for (const Entry& field : value)
         if (!field.key.empty()) object[field.key] = written(field.value);
       return object;
     } else if constexpr (std::is_same_v<T, Quantity>) {

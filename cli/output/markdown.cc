@@ -11,7 +11,7 @@ namespace {
 
 /// Quantities with a label, also those in unlabelled fields.
 void add_figures(const Value& fields, Table& table) {
-  for (const Field& field : fields.fields()) {
+  for (const Entry& field : fields.fields()) {
     if (field.look.kind == Look::Kind::kTable) continue;
     const auto* q = std::get_if<Quantity>(&field.value.content());
     if (q != nullptr && !field.label.empty())
@@ -25,13 +25,13 @@ void add_figures(const Value& fields, Table& table) {
   }
 }
 
-std::string bars_table(const Field& bars) {
+std::string bars_table(const Entry& bars) {
   double total = 0;
-  for (const Field& part : bars.value.fields())
+  for (const Entry& part : bars.value.fields())
     if (const auto* time = std::get_if<Quantity>(&part.value.content()); time && !part.label.empty())
       total += time->value;
   Table table({{bars.label, Align::kLeft}, {"time"}, {"share"}});
-  for (const Field& part : bars.value.fields())
+  for (const Entry& part : bars.value.fields())
     if (const auto* time = std::get_if<Quantity>(&part.value.content());
         time && !part.label.empty() && time->value != 0)
       table.add({part.label, time->unit->text(time->value),
@@ -42,7 +42,7 @@ std::string bars_table(const Field& bars) {
 /// What has a heading on the screen, but for the list that is folded.
 std::string sections(const Value& fields, std::string_view folded) {
   std::string text;
-  for (const Field& field : fields.fields()) {
+  for (const Entry& field : fields.fields()) {
     if (field.label.empty()) {
       if (!field.key.empty()) text += sections(field.value, folded);
       continue;

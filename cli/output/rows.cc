@@ -12,10 +12,10 @@ namespace {
 bool plain(For whom) { return whom == For::kPrograms || whom == For::kFolded; }
 
 /// A row of a table: labelled fields, those of fields in it among them.
-using Cells = std::vector<const Field*>;
+using Cells = std::vector<const Entry*>;
 
 void add_cells(const Value& fields, Cells& cells) {
-  for (const Field& field : fields.fields()) {
+  for (const Entry& field : fields.fields()) {
     if (!field.label.empty()) {
       cells.push_back(&field);
     } else if (!field.value.fields().empty()) {
@@ -39,7 +39,7 @@ void add_rows(const Value& at, std::string_view path, Cells outer, std::vector<C
   const std::size_t dot = path.find('.');
   const std::string_view key = path.substr(0, dot);
   if (inside) add_cells(at, outer);
-  for (const Field& field : at.fields())
+  for (const Entry& field : at.fields())
     if ((field.key.empty() ? field.label : field.key) == key)
       add_rows(field.value, dot == std::string_view::npos ? "" : path.substr(dot + 1),
                std::move(outer), rows);
@@ -47,7 +47,7 @@ void add_rows(const Value& at, std::string_view path, Cells outer, std::vector<C
 
 /// What is shown of the fields of one label.
 struct Series {
-  const Field* first;
+  const Entry* first;
   bool interval = false, number = false;
   const Quantity* quantity = nullptr;  ///< one of them
 
@@ -62,7 +62,7 @@ std::vector<Series> series_of(const std::vector<Cells>& rows, For whom) {
   std::vector<Series> all;
   for (const Cells& cells : rows) {
     std::size_t at = 0;
-    for (const Field* field : cells) {
+    for (const Entry* field : cells) {
       const Look::Kind kind = field->look.kind;
       if (kind == (plain(whom) ? Look::Kind::kScreen : Look::Kind::kTable)) continue;
       auto same = std::find_if(all.begin(), all.end(), [&](const Series& s) {
@@ -149,7 +149,7 @@ Table table_of(const std::vector<Cells>& rows, For whom) {
   for (const Cells& cells : rows) {
     std::vector<std::string> row;
     for (const Series& s : all) {
-      const auto field = std::find_if(cells.begin(), cells.end(), [&](const Field* f) {
+      const auto field = std::find_if(cells.begin(), cells.end(), [&](const Entry* f) {
         return f->label == s.first->label;
       });
       const Scale scale = s.scale(whom);

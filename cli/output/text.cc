@@ -40,7 +40,7 @@ class Screen {
         within_(list_ == rows ? "" : rows.substr(list_.size() + 1)) {}
 
   void add(const Value& fields) {
-    for (const Field& field : fields.fields()) add(field);
+    for (const Entry& field : fields.fields()) add(field);
   }
 
   std::string text() {
@@ -49,7 +49,7 @@ class Screen {
   }
 
  private:
-  void add(const Field& field) {
+  void add(const Entry& field) {
     const Value& value = field.value;
     if (field.look.kind == Look::Kind::kTable) return;
     if (!list_.empty() && field.key == list_)
@@ -135,8 +135,8 @@ std::string bars_text(const Value& parts) {
   constexpr std::size_t kWidth = 24;
   constexpr double kLeast = 0.0005;
   double total = 0, from = 0;
-  std::vector<std::pair<const Field*, const Quantity*>> shown;
-  for (const Field& field : parts.fields())
+  std::vector<std::pair<const Entry*, const Quantity*>> shown;
+  for (const Entry& field : parts.fields())
     if (const auto* time = std::get_if<Quantity>(&field.value.content());
         time != nullptr && !field.label.empty()) {
       shown.emplace_back(&field, time);

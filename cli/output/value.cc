@@ -4,8 +4,8 @@
 
 namespace rehearse::cli {
 
-Value::Value(std::initializer_list<Field> fields) : content_(Object()) {
-  for (const Field& field : fields)
+Value::Value(std::initializer_list<Entry> fields) : content_(Object()) {
+  for (const Entry& field : fields)
     if (!std::holds_alternative<Absent>(field.value.content_))
       std::get<Object>(content_).push_back(field);
 }
@@ -16,7 +16,7 @@ Value& Value::operator[](std::string_view key) {
   if (std::holds_alternative<std::nullptr_t>(content_)) content_ = Object();
   auto* object = std::get_if<Object>(&content_);
   REHEARSE_CHECK(object != nullptr);
-  for (Field& field : *object)
+  for (Entry& field : *object)
     if (field.key == key) return field.value;
   return object->emplace_back(key, Value()).value;
 }
@@ -27,8 +27,8 @@ Value& Value::show(std::string_view key, std::string_view label, Value value, Sc
   if (std::holds_alternative<Absent>(value.content_)) return *this;
   auto* object = std::get_if<Object>(&content_);
   REHEARSE_CHECK(object != nullptr);
-  Field shown(key, label, std::move(value), scale, look);
-  for (Field& field : *object)
+  Entry shown(key, label, std::move(value), scale, look);
+  for (Entry& field : *object)
     if (!key.empty() && field.key == key) {
       field = std::move(shown);
       return *this;
@@ -38,7 +38,7 @@ Value& Value::show(std::string_view key, std::string_view label, Value value, Sc
 }
 
 void Value::add(const Value& others) {
-  for (const Field& field : others.fields())
+  for (const Entry& field : others.fields())
     show(field.key, field.label, field.value, field.scale, field.look);
 }
 

@@ -25,7 +25,7 @@
 
 namespace rehearse::cli {
 
-struct Field;
+struct Entry;
 
 /// How people see a field.
 struct Look {
@@ -47,7 +47,7 @@ class Value {
  public:
   struct Absent {};
   using Array = std::vector<Value>;
-  using Object = std::vector<Field>;
+  using Object = std::vector<Entry>;
   using Content = std::variant<std::nullptr_t, bool, std::int64_t, std::uint64_t, double,
                                std::string, Quantity, Array, Object, Absent>;
 
@@ -75,7 +75,7 @@ class Value {
   Value(const std::vector<T>& list) : content_(Array(list.begin(), list.end())) {}
   template <class T, std::size_t N>
   Value(const std::array<T, N>& list) : content_(Array(list.begin(), list.end())) {}
-  Value(std::initializer_list<Field> fields);
+  Value(std::initializer_list<Entry> fields);
 
   static Value array(Array list = {}) { return of(std::move(list)); }
   static Value object();
@@ -107,16 +107,16 @@ class Value {
   Content content_;
 };
 
-struct Field {
+struct Entry {
   std::string key;    ///< in JSON; empty: for people alone
   std::string label;  ///< for people; empty: for programs alone
   Value value;
   Scale scale = {};  ///< in tables
   Look look = {};
 
-  Field(std::string_view for_programs, Value content)
+  Entry(std::string_view for_programs, Value content)
       : key(for_programs), value(std::move(content)) {}
-  Field(std::string_view for_programs, std::string_view for_people, Value content, Scale in = {},
+  Entry(std::string_view for_programs, std::string_view for_people, Value content, Scale in = {},
         Look seen = {})
       : key(for_programs),
         label(for_people),

@@ -70,11 +70,11 @@ Algorithm algorithm_for(CollectiveKind kind, const Rules& rules) {
   return kind == CollectiveKind::kAllToAll ? Algorithm::kPairwise : Algorithm::kRing;
 }
 
-std::vector<CollectiveKind> not_done_by(const graph::Job& job, Algorithm algorithm) {
+std::vector<CollectiveKind> not_done_by(const program::Program& job, Algorithm algorithm) {
   std::vector<CollectiveKind> kinds;
-  for (const graph::Program& program : job.programs)
-    for (const graph::ProgramOp& op : program.ops)
-      if (op.task == graph::Task::kCollective &&
+  for (const program::RankProgram& program : job.programs)
+    for (const program::ProgramOp& op : program.ops)
+      if (op.task == program::Task::kCollective &&
           std::find(kinds.begin(), kinds.end(), op.collective) == kinds.end() &&
           !does(algorithm, op.collective))
         kinds.push_back(op.collective);

@@ -1,4 +1,4 @@
-// Reader of one Chakra execution trace (.et) as a program: what a rank does, in its order of issue.
+// Reader of one Chakra execution trace (.et) as a program: the ops of a rank in issue order.
 #pragma once
 
 #include <cstdint>
@@ -7,14 +7,14 @@
 
 #include "profiler/ingest/byte_source.h"
 #include "sim/base/progress.h"
-#include "sim/graph/job.h"
+#include "sim/program/program.h"
 
 namespace rehearse::ingest {
 
 /// The ops of one file. Groups go by the names in the file, peers by their first use, and bytes are
 /// as the file has them.
 struct ChakraProgram {
-  graph::Program program;
+  program::RankProgram program;
   std::vector<std::string> groups;   ///< names, by the number that the program uses
   std::vector<std::uint32_t> peers;  ///< ranks, by the number that the program uses
   std::vector<std::uint64_t> ids;    ///< of the ops, as in the file

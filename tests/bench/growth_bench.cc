@@ -5,13 +5,13 @@
 #include <fmt/core.h>
 
 #include "models/job/fold.h"
-#include "models/step/closed_step.h"
-#include "models/step/collective_prices.h"
 #include "sim/base/check.h"
 #include "sim/cluster/read_cluster.h"
 #include "sim/engine/engine.h"
 #include "strategies/job_of_layout.h"
 #include "strategies/lay_out.h"
+#include "strategies/step/closed_step.h"
+#include "strategies/step/collective_prices.h"
 #include "tests/support/layouts.h"
 #include "tests/support/tiny_models.h"
 
@@ -61,7 +61,7 @@ void predict(benchmark::State& state, How how, const Size& size) {
       benchmark::DoNotOptimize(must(step::closed_step(layout, prices, {})));
       continue;
     }
-    const graph::Job job = must(strategies::job_of(layout, test::roofline_price, {}));
+    const program::Program job = must(strategies::job_of(layout, test::roofline_price, {}));
     const auto lowered = must(job::fold(job, cluster, rules, run_engine));
     REHEARSE_CHECK(lowered);
     benchmark::DoNotOptimize(must(engine::run(lowered->graph)));

@@ -1,26 +1,26 @@
 // The critical path in parts: what sums, what counts as bubble, where times come from.
-#include "models/step/path_parts.h"
+#include "strategies/step/path_parts.h"
 
 #include <catch2/catch.hpp>
 
 #include "models/job/usage.h"
-#include "models/step/predict.h"
 #include "models/workload/zoo.h"
 #include "sim/base/yaml.h"
 #include "sim/cluster/catalog.h"
 #include "sim/cluster/read_cluster.h"
+#include "strategies/step/predict.h"
 #include "tests/support/a100_nodes.h"
 
 namespace rehearse::step {
 namespace {
 
-using graph::PartKind;
-using graph::PathPart;
-using graph::PathParts;
-using graph::PathShare;
+using program::PartKind;
+using program::PathPart;
+using program::PathParts;
+using program::PathShare;
 
 TEST_CASE("a stretch is divided to the picosecond, whatever the weights") {
-  graph::PathSum sum;
+  program::PathSum sum;
   const auto share = [](std::string op, double weight, Provenance provenance) {
     return PathShare{.kind = PartKind::kCompute,
                      .part = "norms",
@@ -103,7 +103,7 @@ TEST_CASE("parts of the path are the step exactly, and what each rests on is all
         CHECK(part.estimate.low <= part.estimate.value);
         CHECK(part.estimate.value <= part.estimate.high);
         Seconds ops = Seconds::s(0);
-        for (const graph::PathOp& op : part.ops) ops += op.time.value;
+        for (const program::PathOp& op : part.ops) ops += op.time.value;
         CHECK(ops.s() == Approx(part.time.seconds().s()).epsilon(1e-9));
       }
       // Without communication the step is no shorter than the rest of the path, where ranks do not

@@ -16,7 +16,7 @@ namespace {
 /// What a key leads to; null where it leads nowhere.
 const Value& at(const Value& fields, std::string_view key) {
   static const Value kNone;
-  for (const Field& field : fields.fields())
+  for (const Entry& field : fields.fields())
     if (field.key == key) return field.value;
   return kNone;
 }

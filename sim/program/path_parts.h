@@ -1,0 +1,98 @@
+// The critical path cut into what its stretches of time are for: parts that add up to the path,
+// each with the ops that it consists of and where their times come from.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <map>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "sim/base/estimate.h"
+#include "sim/base/time.h"
+
+namespace rehearse::program {
+
+/// What a part of a path is for. Documents name them by kPartKindNames.
+enum class PartKind : std::uint8_t {
+  kCompute,
+  kRecompute,  ///< of what forward had computed
+  kOptimizer,
+  kCommunication,  ///< also where a rank computes beside it: the path waits for it
+  kMemory,         ///< copies
+  kBubble,         ///< other ranks compute, and the rank on which the path ends has nothing to do
+  kInput,
+  kLaunch,           ///< the device waits for launches
+  kHost,             ///< the host works, and the device waits
+  kSynchronization,  ///< returns of calls that waited, hand-offs between threads
+  kProfiler,
+  kIdle,  ///< what no op stands for
+};
+inline constexpr std::array<std::string_view, 12> kPartKindNames = {
+    "compute", "recompute", "optimizer", "communication",   "memory",   "bubble",
+    "input",   "launch",    "host",      "synchronization", "profiler", "idle"};
+constexpr std::string_view to_string(PartKind kind) {
+  return kPartKindNames[static_cast<std::size_t>(kind)];
+}
+
+/// Of the time of a stretch, what one op takes: a weight, and its 90 % interval as factors.
+struct PathShare {
+  PartKind kind;
+  std::string part;  ///< for people: "matrix products", "data-parallel all_reduce"
+  std::string op;    ///< "up, forward"
+  double weight = 1;
+  double low = 1, high = 1;
+  Provenance provenance = Provenance::kExtrapolated;
+};
+
+struct PathOp {
+  std::string name;
+  Estimate<Seconds> time;
+};
+
+struct PathPart {
+  PartKind kind;
+  std::string name;
+  Picoseconds time{0};
+  Estimate<Seconds> estimate;       ///< the provenance is the worst of more than a hundredth
+  std::array<Picoseconds, 4> from;  ///< of `time`, by Provenance: adds up to it
+  std::vector<PathOp> ops;          ///< the largest first
+};
+
+struct PathParts {
+  std::vector<PathPart> parts;  ///< by kind, of each kind the largest first
+  std::uint32_t ends_on = 0;    ///< the rank
+  std::uint32_t ranks = 1;      ///< through which it passes
+  std::uint32_t steps = 1;      ///< that it covers
+
+  Picoseconds total() const;
+  /// Shares of the total, by Provenance; zeros of an empty path.
+  std::array<double, 4> shares_by_provenance() const;
+};
+
+/// Sums up stretches of a path.
+class PathSum {
+ public:
+  /// `time` divided in proportion to the weights, to the picosecond: what is added is what the
+  /// parts have together. REQUIRES: shares, of a sum above zero.
+  void add(Picoseconds time, const std::vector<PathShare>& shares);
+  void add(Picoseconds time, const PathShare& share) { add(time, std::vector{share}); }
+  std::vector<PathPart> parts() const;
+
+ private:
+  struct Sum {
+    Picoseconds time{0};
+    double low = 0, high = 0;  ///< seconds
+    std::array<Picoseconds, 4> from = {Picoseconds(0), Picoseconds(0), Picoseconds(0),
+                                       Picoseconds(0)};
+    void add(Picoseconds part, const PathShare& share);
+    Estimate<Seconds> estimate() const;
+  };
+  struct Part : Sum {
+    std::map<std::string, Sum, std::less<>> ops;
+  };
+  std::map<std::pair<PartKind, std::string>, Part> parts_;
+};
+
+}  // namespace rehearse::program

@@ -1,0 +1,97 @@
+// Program: what each rank does, before it is known on which machines it runs.
+//
+// Ranks that do the same share one RankProgram. A RankProgram names process groups and the ranks
+// that it sends to or receives from by numbers of its own; the Program resolves them per rank, so
+// that the ranks of a pipeline stage with tensor and data parallelism share their RankProgram.
+//
+// Invariants (ingest::read_chakra_job establishes them, job::verify checks what is left):
+//  1. Ops stand in their order of issue; dependencies point to earlier ops, in ascending order,
+//  none
+//     twice.
+//  2. A rank is a member of each of its groups; members are distinct, and so are its peers.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "sim/base/collective.h"
+#include "sim/base/ids.h"
+#include "sim/base/names.h"
+#include "sim/base/time.h"
+#include "sim/base/units.h"
+
+namespace rehearse::program {
+
+enum class Task : std::uint8_t {
+  kCompute,     ///< on the device
+  kHost,        ///< on the host of the rank
+  kMemory,      ///< loads or stores `bytes`
+  kCollective,  ///< of kind `collective`, `bytes` as docs/concepts/collectives.md counts them
+  kSend,        ///< `bytes` to `peer`
+  kReceive,     ///< `bytes` from `peer`
+  kMark,        ///< nothing; only orders others
+};
+
+/// What a compute op does with its device, for jobs that share one.
+struct DeviceWork {
+  Picoseconds kernels{0};     ///< of the duration: kernels run
+  Picoseconds matrix{0};      ///< of that: such as multiply matrices
+  Bytes bytes = Bytes::b(0);  ///< read from and written to the device's memory
+
+  friend bool operator==(const DeviceWork&, const DeviceWork&) = default;
+};
+
+struct ProgramOp {
+  NameId name;
+  Task task;
+  std::optional<Picoseconds> duration = {};  ///< absent: follows from flops and bytes
+  Flops flops = Flops::flop(0);
+  Bytes bytes = Bytes::b(0);
+  CollectiveKind collective = CollectiveKind::kBarrier;
+  std::uint32_t group = 0;  ///< of a collective: which of the program's groups
+  std::uint32_t peer = 0;   ///< of a send or receive: which of the program's peers
+  std::uint32_t tag = 0;
+  std::int32_t priority = 0;  ///< of the messages; higher first
+  /// So many of its dependencies must end before it starts; 0: all.
+  std::uint32_t need = 0;
+  DeviceWork device = {};
+
+  friend bool operator==(const ProgramOp&, const ProgramOp&) = default;
+};
+
+struct RankProgram {
+  std::vector<ProgramOp> ops;
+  std::vector<std::uint32_t> first_dependency = {0};  ///< ops.size() + 1 offsets
+  std::vector<std::uint32_t> dependencies;            ///< indices of ops
+
+  friend bool operator==(const RankProgram&, const RankProgram&) = default;
+};
+
+struct Program {
+  struct Group {
+    std::string name;
+    std::vector<RankId> members;  ///< in their order around a ring
+  };
+
+  NamePool names;
+  std::vector<RankProgram> programs;
+  std::vector<std::uint32_t> program_of;  ///< by rank
+  std::vector<Group> groups;              ///< each with a stream of its own
+  std::vector<std::vector<std::uint32_t>>
+      groups_of;  ///< by rank: its program's groups, in `groups`
+  /// By rank: its program's peers. Empty where no rank sends anything.
+  std::vector<std::vector<RankId>> peers_of = {};
+
+  std::uint32_t ranks() const { return static_cast<std::uint32_t>(program_of.size()); }
+  const RankProgram& program(RankId rank) const { return programs[program_of[rank.index()]]; }
+  RankId peer(RankId rank, const ProgramOp& op) const { return peers_of[rank.index()][op.peer]; }
+  std::size_t ops() const {
+    std::size_t sum = 0;
+    for (const std::uint32_t p : program_of) sum += programs[p].ops.size();
+    return sum;
+  }
+};
+
+}  // namespace rehearse::program
