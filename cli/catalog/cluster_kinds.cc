@@ -11,14 +11,15 @@ using namespace cluster;
 constexpr double kMega = 1e6, kGiga = 1e9, kTera = 1e12, kGibi = 1073741824.0, kGbit = 1e9 / 8;
 Kind gpu_kind() {
   using G = const Gpu&;
-  const auto link = [](std::string_view key, std::string_view label, std::string_view unit, bool on_screen,
-                       Cell (*value)(const GpuLink&)) {
+  const auto link = [](std::string_view key, std::string_view label, std::string_view unit,
+                       bool on_screen, Cell (*value)(const GpuLink&)) {
     return CellOf<Gpu>{{key, label, unit, on_screen},
-                        [value](G g) { return g.link ? value(*g.link) : Cell{}; }};
+                       [value](G g) { return g.link ? value(*g.link) : Cell{}; }};
   };
-  const auto flops = [](std::string_view key, std::string_view label, std::string_view unit, bool on_screen,
-                        std::optional<FlopRate> Gpu::*rate) {
-    return CellOf<Gpu>{{key, label, unit, on_screen}, [rate](G g) { return quantity(g.*rate, kTera); }};
+  const auto flops = [](std::string_view key, std::string_view label, std::string_view unit,
+                        bool on_screen, std::optional<FlopRate> Gpu::*rate) {
+    return CellOf<Gpu>{{key, label, unit, on_screen},
+                       [rate](G g) { return quantity(g.*rate, kTera); }};
   };
   std::vector<CellOf<Gpu>> fields = {
       {{"name", "name", "", true}, [](G g) { return text(g.name); }},
@@ -26,7 +27,8 @@ Kind gpu_kind() {
       {{"architecture", "architecture", "", false}, [](G g) { return text(g.architecture); }},
       {{"form_factor", "form factor", "", false}, [](G g) { return text(g.form_factor); }},
       {{"release", "release", "", false}, [](G g) { return text(g.release); }},
-      {{"multiprocessors", "multiprocessors", "", false}, [](G g) { return number(g.multiprocessors); }},
+      {{"multiprocessors", "multiprocessors", "", false},
+       [](G g) { return number(g.multiprocessors); }},
       {{"boost_clock", "boost clock", "MHz", false},
        [](G g) { return quantity(g.boost_hz, "Hz", kMega); }},
       {{"memory", "memory", "GB", true}, [](G g) { return quantity(g.memory, kGiga); }},
@@ -42,8 +44,7 @@ Kind gpu_kind() {
       flops("fp16_tensor", "fp16 tensor", "TFLOP/s", true, &Gpu::fp16_tensor),
       flops("bf16_tensor", "bf16 tensor", "TFLOP/s", false, &Gpu::bf16_tensor),
       flops("fp8_tensor", "fp8 tensor", "TFLOP/s", false, &Gpu::fp8_tensor),
-      link(
-          "link", "link", "", false, [](const GpuLink& l) { return text(l.kind); }),
+      link("link", "link", "", false, [](const GpuLink& l) { return text(l.kind); }),
       link("link_generation", "link generation", "", false,
            [](const GpuLink& l) { return number(l.generation); }),
       link("link_count", "links", "", false, [](const GpuLink& l) { return number(l.count); }),
@@ -84,8 +85,7 @@ Kind mig_kind() {
        [](P p) { return number(p.compute_slices); }},
       {{"compute_slices_total", "compute slices of the GPU", "", true},
        [](P p) { return number(p.compute_slices_total); }},
-      {{"memory_slices", "memory slices", "", true},
-       [](P p) { return number(p.memory_slices); }},
+      {{"memory_slices", "memory slices", "", true}, [](P p) { return number(p.memory_slices); }},
       {{"memory_slices_total", "memory slices of the GPU", "", true},
        [](P p) { return number(p.memory_slices_total); }},
       {{"memory", "memory", "GB", true}, [](P p) { return quantity(p.memory, kGiga); }},
@@ -99,7 +99,8 @@ Kind mig_kind() {
        [](P p) { return number(p.max_instances); }},
       {{"placement_starts", "placement starts", "", true},
        [](P p) { return counts(p.placement_starts); }},
-      {{"placement_size", "placement size", "", false}, [](P p) { return number(p.placement_size); }},
+      {{"placement_size", "placement size", "", false},
+       [](P p) { return number(p.placement_size); }},
       {{"media_extensions", "media extensions", "", false},
        [](P p) { return yes_no(p.media_extensions); }}};
   return make_kind<MigProfile>("mig", "profiles of multi-instance GPUs and where they may lie",
@@ -119,8 +120,7 @@ Kind instance_kind() {
       {{"memory", "memory", "GiB", true}, [](I i) { return quantity(i.memory, kGibi); }},
       {{"local_storage", "local storage", "GB", false},
        [](I i) { return quantity(i.local_storage, kGiga); }},
-      {{"network", "network", "Gbit/s", true},
-       [](I i) { return quantity(i.network, kGbit); }},
+      {{"network", "network", "Gbit/s", true}, [](I i) { return quantity(i.network, kGbit); }},
       {{"network_kind", "network kind", "", false}, [](I i) { return text(i.network_kind); }},
       {{"storage_network", "storage network", "Gbit/s", false},
        [](I i) { return quantity(i.storage_network, kGbit); }},
@@ -128,7 +128,8 @@ Kind instance_kind() {
        [](I i) { return text(i.gpu_interconnect); }},
       {{"gpu_link_both_directions", "link per GPU, both directions", "GB/s", false},
        [](I i) { return quantity(i.gpu_link_both_directions, kGiga); }},
-      {{"pcie_generation", "PCIe generation", "", false}, [](I i) { return number(i.pcie_generation); }}};
+      {{"pcie_generation", "PCIe generation", "", false},
+       [](I i) { return number(i.pcie_generation); }}};
   return make_kind<Instance>("instances", "machines that clouds rent out", instances,
                              with_origin(fields),
                              {.name = [](I i) { return std::vector{i.name}; },
@@ -141,10 +142,8 @@ Kind link_kind() {
   std::vector<CellOf<LinkSpec>> fields = {
       {{"name", "link", "", true}, [](L l) { return text(l.name); }},
       {{"kind", "kind", "", true}, [](L l) { return text(to_string(l.kind)); }},
-      {{"nominal", "nominal rate", "GB/s", true},
-       [](L l) { return quantity(l.nominal, kGiga); }},
-      {{"nominal_scope", "nominal rate is", "", true},
-       [](L l) { return text(l.nominal_scope); }},
+      {{"nominal", "nominal rate", "GB/s", true}, [](L l) { return quantity(l.nominal, kGiga); }},
+      {{"nominal_scope", "nominal rate is", "", true}, [](L l) { return text(l.nominal_scope); }},
       {{"per_direction", "nominal, per direction", "GB/s", true},
        [](L l) { return quantity(l.per_direction, kGiga); }},
       {{"achieved", "achieved, per direction", "GB/s", true},
@@ -178,14 +177,14 @@ Kind storage_kind() {
 
 Kind source_kind() {
   using S = const Source&;
-  return make_kind<Source>("sources", "what the source of a row stands for", sources,
-                           {{{"name", "source", "", true}, [](S s) { return text(s.id); }},
-                            {{"how_obtained", "how obtained", "", true},
-                             [](S s) { return text(s.how_obtained); }},
-                            {{"as_of", "as of", "", true}, [](S s) { return text(s.as_of); }},
-                            {{"where", "where", "", true}, [](S s) { return text(s.where); }},
-                            {{"what", "what", "", true}, [](S s) { return text(s.what); }}},
-                           {.name = [](S s) { return std::vector{s.id}; }});
+  return make_kind<Source>(
+      "sources", "what the source of a row stands for", sources,
+      {{{"name", "source", "", true}, [](S s) { return text(s.id); }},
+       {{"how_obtained", "how obtained", "", true}, [](S s) { return text(s.how_obtained); }},
+       {{"as_of", "as of", "", true}, [](S s) { return text(s.as_of); }},
+       {{"where", "where", "", true}, [](S s) { return text(s.where); }},
+       {{"what", "what", "", true}, [](S s) { return text(s.what); }}},
+      {.name = [](S s) { return std::vector{s.id}; }});
 }
 
 }  // namespace

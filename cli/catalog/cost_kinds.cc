@@ -40,8 +40,7 @@ Kind carbon_kind() {
       {{"provider", "provider", "", true}, [](C c) { return text(c.provider); }},
       {{"region", "region", "", true}, [](C c) { return text(c.region); }},
       {{"location", "location", "", true}, [](C c) { return text(c.location); }},
-      {{"intensity", "intensity", "gCO2e/kWh", true},
-       [](C c) { return quantity(c.intensity); }},
+      {{"intensity", "intensity", "gCO2e/kWh", true}, [](C c) { return quantity(c.intensity); }},
       {{"basis", "basis", "", true}, [](C c) { return text(to_string(c.basis)); }},
       {{"data_year", "year of the data", "", true}, [](C c) { return text(c.data_year); }}};
   return make_kind<GridCarbon>("carbon",
@@ -100,8 +99,7 @@ Kind function_kind() {
   using P = const FunctionPrice&;
   std::vector<CellOf<FunctionPrice>> fields = {
       {{"service", "service", "", true}, [](P p) { return text(p.service); }},
-      {{"architecture", "architecture", "", true},
-       [](P p) { return text(p.architecture); }},
+      {{"architecture", "architecture", "", true}, [](P p) { return text(p.architecture); }},
       {{"item", "item", "", true}, [](P p) { return text(p.item); }},
       {{"value", "value", "unit", true}, [](P p) { return quantity(p.value, p.unit, 1); }},
       {{"unit", "unit", "", true}, [](P p) { return text(p.unit); }},

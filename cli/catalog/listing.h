@@ -128,8 +128,7 @@ std::vector<CellOf<T>> with_origin(std::vector<CellOf<T>> fields) {
   };
   add({"source", "source", "", true}, [](const Origin& o) { return text(o.source); });
   add({"as_of", "as of", "", true}, [](const Origin& o) { return text(o.as_of); });
-  add({"recalled", "recalled", "", false},
-      [](const Origin& o) { return yes_no(o.recalled()); });
+  add({"recalled", "recalled", "", false}, [](const Origin& o) { return yes_no(o.recalled()); });
   add({"confidence", "confidence", "", false},
       [](const Origin& o) { return text(o.confidence ? cluster::to_string(*o.confidence) : ""); });
   add({"notes", "notes", "", false}, [](const Origin& o) { return text(o.notes); });

@@ -40,8 +40,10 @@ Value effect_fields(std::string_view kind, std::string_view name, const Effect& 
   Value row = {{"", "kind", kind},
                {"", "name", name},
                {"", "baseline", Quantity(e.baseline, unit), {}, kOnScreen},
-               {"", "candidate",
-                e.candidate > 0 ? Value(Quantity(e.candidate, unit)) : Value("gone"), {},
+               {"",
+                "candidate",
+                e.candidate > 0 ? Value(Quantity(e.candidate, unit)) : Value("gone"),
+                {},
                 kOnScreen},
                {"", "baseline", e.baseline, {}, kInTables},
                {"", "candidate", e.candidate, {}, kInTables},
@@ -209,8 +211,7 @@ void add_gate(const Gate& gate, Document& d) {
     d.line(fmt::format("none of {} changed by more than chance",
                        counted(gate.comparison.ops.size(), "op")));
   else
-    d.show("", fmt::format("{} of {} changed", changed,
-                           counted(gate.comparison.ops.size(), "op")),
+    d.show("", fmt::format("{} of {} changed", changed, counted(gate.comparison.ops.size(), "op")),
            op_rows(gate, false), {}, first(kOpsShown));
   Value all = quantity_rows(gate);
   const Value of_ops = op_rows(gate, true);

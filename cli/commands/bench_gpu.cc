@@ -7,8 +7,8 @@
 
 #include "cli/calibrate/op_timings.h"
 #include "cli/commands/commands.h"
-#include "cli/output/op_timings.h"
 #include "cli/output/document.h"
+#include "cli/output/op_timings.h"
 #include "models/workload/lift.h"
 #include "profiler/bench/default_shapes.h"
 #include "profiler/bench/session.h"

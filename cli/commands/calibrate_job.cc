@@ -125,12 +125,11 @@ Document document_of(const Calibrated& c, const Globals& globals) {
   d["envelope"] = {{"ranks", c.ranks}};
   d["jobs"] = Value::array();
   for (std::size_t i = 0; i < c.rows.size(); ++i)
-    d["jobs"].push_back(
-        {{"job", "job", c.rows[i].name},
-         {"ranks", "ranks", c.ranks[i]},
-         {"measured", "measured", c.rows[i].measured, in::kSeconds},
-         {"predicted_s", "predicted", bare(c.fit.predicted[i]), in::kSeconds},
-         {"", "error", change(c.fit.predicted[i] / c.rows[i].measured - 1)}});
+    d["jobs"].push_back({{"job", "job", c.rows[i].name},
+                         {"ranks", "ranks", c.ranks[i]},
+                         {"measured", "measured", c.rows[i].measured, in::kSeconds},
+                         {"predicted_s", "predicted", bare(c.fit.predicted[i]), in::kSeconds},
+                         {"", "error", change(c.fit.predicted[i] / c.rows[i].measured - 1)}});
   d.line(globals.output.empty()
              ? to_yaml(c)
              : fmt::format("written to {}; a job takes it by `calibration: {}`",
@@ -154,7 +153,8 @@ Result<Exit> run(const CalibrateJobOptions& options, const Globals& globals) {
   }
   Globals to_stdout = globals;
   to_stdout.output.clear();
-  if (Status ok = write_document(to_stdout, document_of(*calibrated, globals)); !ok) return forward(ok);
+  if (Status ok = write_document(to_stdout, document_of(*calibrated, globals)); !ok)
+    return forward(ok);
   return Exit::kSuccess;
 }
 

@@ -122,8 +122,7 @@ Result<Exit> run_predictions(const CheckOptions& options, const Globals& globals
   document["verdict"] = to_string(findings.verdict);
   document["predictions"] = prediction_rows(*guard);
   if (!guard->has_baseline)
-    document.line(
-        "Nothing to compare with: keep the JSON of this and give it as --baseline");
+    document.line("Nothing to compare with: keep the JSON of this and give it as --baseline");
   return finish(options, globals, document, findings);
 }
 
@@ -310,9 +309,9 @@ Result<Exit> run(const CheckOptions& options, const Globals& globals) {
       return forward(ok);
 
   Document document{.command = "check"};
-  document.answer = sentence_of(fmt::format("Rehearse check: {}", to_string(findings.verdict)),
-                                {gate ? gate_words(*gate) : "",
-                                 history ? history_words(*history) : ""});
+  document.answer =
+      sentence_of(fmt::format("Rehearse check: {}", to_string(findings.verdict)),
+                  {gate ? gate_words(*gate) : "", history ? history_words(*history) : ""});
   document["verdict"] = to_string(findings.verdict);
   add_findings(findings, document);
   document["seed"] = globals.seed;

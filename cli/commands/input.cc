@@ -113,8 +113,7 @@ std::string bound_text(const Analysis& a) {
 
 /// What the settings that would help give.
 std::string gain_text(const Analysis& a) {
-  if (!helps(a))
-    return "no setting of workers and threads makes it faster: " + bound_text(a);
+  if (!helps(a)) return "no setting of workers and threads makes it faster: " + bound_text(a);
   return (a.tuned.flow ? "gives " + range_words(samples_of(rate_of(a, *a.tuned.flow)))
                        : fmt::format("allows {} (too long to simulate: as few threads as constant "
                                      "times need, and more where they vary)",
@@ -163,8 +162,9 @@ void add_analysis(const Analysis& a, Document& d) {
              : ""});
   d.show("rate", "rate", rate);
   d["bottleneck"] = bottleneck;
-  d.show("", "bottleneck",
-         fmt::format("{}, which allows {}", bottleneck, range_words(samples_of(allowed * a.samples))));
+  d.show(
+      "", "bottleneck",
+      fmt::format("{}, which allows {}", bottleneck, range_words(samples_of(allowed * a.samples))));
   if (const double reached = a.flow.units_per_s.value / allowed; reached < 0.95)
     d.show("", "lost to queueing",
            fmt::format("{:.0f} % of that: requests wait for order, or for room in full queues",

@@ -32,12 +32,8 @@ Spread<Q> spread_of(std::vector<Q> values) {
 template <class Q>
 Value spread_fields(std::string_view what, const std::vector<Q>& values) {
   const Spread<Q> s = spread_of(values);
-  return {{"", "measured", what},
-          {"median", "median", s.median},
-          {"mean", "mean", s.mean},
-          {"p90", "90 % below", s.p90},
-          {"max", "at most", s.most},
-          {"samples", values.size()}};
+  return {{"", "measured", what},       {"median", "median", s.median}, {"mean", "mean", s.mean},
+          {"p90", "90 % below", s.p90}, {"max", "at most", s.most},     {"samples", values.size()}};
 }
 
 /// Of the files that are images.
@@ -146,16 +142,11 @@ void add_measured(const Measured& m, const std::vector<PredictedRate>& rates, Do
     shown.push_back(spread_fields(what, values));
     return shown.list().back();
   };
-  Value measured = {{"files", m.files},
-                    {"bytes", m.bytes},
-                    {"left_out", m.left_out},
-                    {"sampled", m.sampled.size()},
-                    {"jpeg", m.jpegs},
-                    {"damaged", std::move(damaged)},
-                    {"cores", m.cores.cores},
-                    {"threads", m.cores.threads},
-                    {"loaded", m.loaded},
-                    {"smt", m.smt}};
+  Value measured = {{"files", m.files},       {"bytes", m.bytes},
+                    {"left_out", m.left_out}, {"sampled", m.sampled.size()},
+                    {"jpeg", m.jpegs},        {"damaged", std::move(damaged)},
+                    {"cores", m.cores.cores}, {"threads", m.cores.threads},
+                    {"loaded", m.loaded},     {"smt", m.smt}};
   measured["size"] = spread("size", m.sizes);
   measured["read"] = spread("read, from memory", m.read);
   if (has_cold(m)) measured["cold"] = spread("read, beyond memory", m.cold);
@@ -170,8 +161,7 @@ void add_measured(const Measured& m, const std::vector<PredictedRate>& rates, Do
   for (const PredictedRate& rate : rates) {
     Value row = {{"workers", "workers", rate.workers},
                  {"in_memory", "in memory", Quantity(rate.in_memory, unit::kSamples)}};
-    if (rate.cold)
-      row.show("cold", "beyond memory", Quantity(*rate.cold, unit::kSamples));
+    if (rate.cold) row.show("cold", "beyond memory", Quantity(*rate.cold, unit::kSamples));
     predicted.push_back(std::move(row));
   }
   d.show("predictions", "Predicted", std::move(predicted));

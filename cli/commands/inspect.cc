@@ -10,8 +10,8 @@
 #include "cli/commands/inspect_energy.h"
 #include "cli/commands/inspect_workload.h"
 #include "cli/commands/replay_job.h"
-#include "cli/output/op_timings.h"
 #include "cli/output/document.h"
+#include "cli/output/op_timings.h"
 #include "profiler/replay/host_events.h"
 #include "sim/base/text.h"
 
@@ -185,10 +185,10 @@ Document document_of(const Findings& found, std::size_t top) {
       row.show("energy_j", "energy", bare(op.energy), in::kJoules);
     ops.push_back(std::move(row));
   }
-  d.show("ops",
-         fmt::format("Largest of {} (host: time in the op itself)",
-                     counted(found.ops.size(), "op")),
-         std::move(ops), {}, first(top));
+  d.show(
+      "ops",
+      fmt::format("Largest of {} (host: time in the op itself)", counted(found.ops.size(), "op")),
+      std::move(ops), {}, first(top));
   d.add_problems(found.input.trace->problems);
   if (const auto& timings = found.input.trace->timings; !timings.empty())
     d.show("op_costs",

@@ -115,8 +115,7 @@ Document document_of(const Cluster& c) {
   std::vector<std::string> changed;
   for (const cluster::Link& link : c.links())
     for (const cluster::LinkChange& change : link.changes) {
-      changes.push_back(
-          {{"link", link_name(c, link)}, {"at", change.at}, {"share", change.share}});
+      changes.push_back({{"link", link_name(c, link)}, {"at", change.at}, {"share", change.share}});
       changed.push_back(fmt::format(
           "{}: {} from {} on", link_name(c, link),
           change.share == 0 ? "down" : significant(change.share * 100) + " % of its rate",

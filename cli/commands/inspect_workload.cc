@@ -93,7 +93,8 @@ Result<Exit> inspect_workload(const ReplayRequest& request, const Globals& globa
   if (!input) return forward(input);
   const Result<Lifted> lifted = workload::lift(*input->trace, {});
   if (!lifted) return forward(lifted);
-  if (Status ok = write_document(globals, document_of(*lifted, input->trace->problems)); !ok) return forward(ok);
+  if (Status ok = write_document(globals, document_of(*lifted, input->trace->problems)); !ok)
+    return forward(ok);
   return Exit::kSuccess;
 }
 

@@ -115,18 +115,16 @@ Document layouts_document(const MigLayouts& found) {
          {"", "fits but for its place", names_of(device, waste.kept_out), {}, kProse}});
     Value instances = Value::array();
     for (const MigInstance& i : layout) instances.push_back(instance_fields(device, i));
-    layouts.push_back({{"", "layout", number},
-                       {"unused",
-                        {{"compute_slices", "unused compute slices of the layout",
-                          waste.unused_compute},
-                         {"memory_slices", "unused memory slices of the layout",
-                          waste.unused_memory}}},
-                       {"wasted",
-                        {{"compute_slices", waste.wasted_compute},
-                         {"memory_slices", waste.wasted_memory}}},
-                       {"instances", std::move(instances)},
-                       {"still_fit", names_json(device, waste.still_fit)},
-                       {"kept_out", names_json(device, waste.kept_out)}});
+    layouts.push_back(
+        {{"", "layout", number},
+         {"unused",
+          {{"compute_slices", "unused compute slices of the layout", waste.unused_compute},
+           {"memory_slices", "unused memory slices of the layout", waste.unused_memory}}},
+         {"wasted",
+          {{"compute_slices", waste.wasted_compute}, {"memory_slices", waste.wasted_memory}}},
+         {"instances", std::move(instances)},
+         {"still_fit", names_json(device, waste.still_fit)},
+         {"kept_out", names_json(device, waste.kept_out)}});
   }
   document.show("layouts", "", std::move(layouts), {}, kInTables);
   document.line(drawings);

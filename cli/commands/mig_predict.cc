@@ -12,10 +12,10 @@ Document slices_document(const MigAnswer& answer) {
                             to_string(law.fixed), to_string(law.per_size),
                             law.identified ? "" : " (next to unknown)"));
   document["device"] = answer.device.gpu->name;
-  document["law"] = {{"host", law.host},         {"fixed", law.fixed},
+  document["law"] = {{"host", law.host},           {"fixed", law.fixed},
                      {"per_sample", law.per_size}, {"alpha", law.alpha},
-                     {"beta", law.beta},         {"kappa", law.kappa},
-                     {"residual", law.residual}, {"identified", law.identified}};
+                     {"beta", law.beta},           {"kappa", law.kappa},
+                     {"residual", law.residual},   {"identified", law.identified}};
   Value slices = Value::array();
   for (const MigAnswer::Slice& slice : answer.slices) {
     const cluster::MigProfile& profile = answer.device.profile(slice.profile);

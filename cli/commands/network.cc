@@ -10,8 +10,8 @@
 #include "cli/commands/commands.h"
 #include "cli/commands/name_option.h"
 #include "cli/commands/network_prices.h"
-#include "cli/output/plot.h"
 #include "cli/output/document.h"
+#include "cli/output/plot.h"
 #include "models/comm/framework_timing.h"
 #include "sim/base/text.h"
 
@@ -141,8 +141,7 @@ Value point_fields(const Findings& found, const Point& p) {
                  {"", "protocol", p.price.protocol},
                  {"channels", "channels", maybe(p.price.channels)},
                  {"", "provenance", to_string(p.price.time.provenance)}};
-  if (!barrier)
-    point.show("", "bus bandwidth", bus_bandwidth(p, p.price.time.value), in::kGbPerS);
+  if (!barrier) point.show("", "bus bandwidth", bus_bandwidth(p, p.price.time.value), in::kGbPerS);
   if (!any_measured(found.points) || !p.measured) return point;
   point.show("measured", "measured", *p.measured, in::kShortUs);
   point.show("error", "error", change(p.error()));

@@ -144,9 +144,8 @@ Result<Exit> write_launch(const Planned& planned, const PlanOptions& options,
     for (const std::string& note : emitted->notes) globals.warn(note);
     Document document{.command = "plan"};
     document.line(emitted->text);
-    document["launch"] = {{"framework", options.emit},
-                          {"text", emitted->text},
-                          {"notes", emitted->notes}};
+    document["launch"] = {
+        {"framework", options.emit}, {"text", emitted->text}, {"notes", emitted->notes}};
     document["plan"] = plan_json(launch.spec);
     if (Status ok = write_document(globals, document); !ok) return forward(ok);
     return Exit::kSuccess;

@@ -29,9 +29,8 @@ bool differs(const std::vector<FoundPlan>& plans, const Trait& trait) {
   const auto value = [&](const FoundPlan& plan) {
     return trait.at.get({plan.training, plan.plan});
   };
-  return std::any_of(plans.begin(), plans.end(), [&](const FoundPlan& plan) {
-    return value(plan) != value(plans.front());
-  });
+  return std::any_of(plans.begin(), plans.end(),
+                     [&](const FoundPlan& plan) { return value(plan) != value(plans.front()); });
 }
 
 Quantity figure_of(const FoundPlan& plan, Figure figure) {
@@ -199,10 +198,10 @@ Document plans_document(const Planned& planned) {
   if (found.best.size() > 1) d.show("", "confidence", robust_text(planned));
   d["simgrid"] = nullptr;
   if (planned.confirmed)
-    d["simgrid"] = {{"confirmed", planned.confirmed->plans},
-                    {"left_out", planned.confirmed->left_out.empty()
-                                     ? Value()
-                                     : Value(planned.confirmed->left_out)}};
+    d["simgrid"] = {
+        {"confirmed", planned.confirmed->plans},
+        {"left_out",
+         planned.confirmed->left_out.empty() ? Value() : Value(planned.confirmed->left_out)}};
   Value plans = Value::array(), models = Value::array(), front = Value::array();
   for (std::size_t i = 0; i < planned.best.size(); ++i) {
     Value one = {{"", "rank", i + 1}};
@@ -237,12 +236,12 @@ Document plans_document(const Planned& planned) {
   constexpr std::size_t kShown = 8;
   const std::vector<FoundPlan> shown = thinned(found.front, kShown);
   for (const FoundPlan& plan : shown) front.push_back(plan_fields(planned, plan, shown));
-  d.show("",
-         fmt::format("Pareto front of step time{} and memory ({} of {}, closed form{})",
-                     known(planned, Figure::kCost) ? ", cost" : "", shown.size(),
-                     found.front.size(),
-                     planned.file.input ? ", samples as soon as the pipeline can" : ""),
-         std::move(front));
+  d.show(
+      "",
+      fmt::format("Pareto front of step time{} and memory ({} of {}, closed form{})",
+                  known(planned, Figure::kCost) ? ", cost" : "", shown.size(), found.front.size(),
+                  planned.file.input ? ", samples as soon as the pipeline can" : ""),
+      std::move(front));
   std::vector<std::string> notes;
   for (const std::string& line : planned.file.assumed) notes.push_back("assumed " + line);
   notes.insert(notes.end(), planned.file.notes.begin(), planned.file.notes.end());

@@ -109,8 +109,8 @@ std::string times(double ratio, const char* more, const char* less) {
 
 /// "takes 2.1 times as long at 1.2 times the cost": of b against a.
 std::string against(const Option& a, const Option& b) {
-  std::string text = "takes " + times(b.account.time.value / a.account.time.value, "as long",
-                                      "less time");
+  std::string text =
+      "takes " + times(b.account.time.value / a.account.time.value, "as long", "less time");
   if (a.account.money && b.account.money)
     text += ", " + times(b.account.money->value / a.account.money->value, "the cost", "cheaper");
   return text;
@@ -201,12 +201,12 @@ Document recommend_document(const Recommended& r) {
   const Option& best = r.found.options.front();
   const cost::JobAccount& a = best.account;
   Document d{.command = "recommend", .rows = "options", .rows_title = "Options"};
-  d.answer = sentence_of(
-      fmt::format("{} on {} ({})", r.job.job().name, name_of(best), place_of(best)),
-      {range_words(a.time) + " to the target", a.money ? range_words(*a.money) : "",
-       a.energy ? range_words(a.energy->value) : "",
-       a.carbon ? range_words(Quantity(a.carbon->value, unit::kCarbon)) : "",
-       best.evaluation ? best.evaluation->plan : ""});
+  d.answer =
+      sentence_of(fmt::format("{} on {} ({})", r.job.job().name, name_of(best), place_of(best)),
+                  {range_words(a.time) + " to the target", a.money ? range_words(*a.money) : "",
+                   a.energy ? range_words(a.energy->value) : "",
+                   a.carbon ? range_words(Quantity(a.carbon->value, unit::kCarbon)) : "",
+                   best.evaluation ? best.evaluation->plan : ""});
   d["job"] = {{"workload", r.job.job().name}};
   d["options"] = Value::array();
   for (std::size_t i = 0; i < r.found.options.size(); ++i)

@@ -125,9 +125,8 @@ Value rank_rows(const ReplayJob& job, const ReplayRun& run, const StepColumns& a
                    {"measured_s", "measured", bare(step.host.measured), in::kMs},
                    {"simulated_s", "simulated", bare(step.host.simulated), in::kMs}};
       if (step.device)
-        row["gpu"] = {
-            {"measured_s", "GPU measured", bare(step.device->measured), in::kMs},
-            {"simulated_s", "GPU simulated", bare(step.device->simulated), in::kMs}};
+        row["gpu"] = {{"measured_s", "GPU measured", bare(step.device->measured), in::kMs},
+                      {"simulated_s", "GPU simulated", bare(step.device->simulated), in::kMs}};
       if (add)
         add(i, row);
       else
@@ -205,9 +204,8 @@ void add_findings(const ReplayJob& job, const ReplayRun& run, const Estimate<Sec
   const replay::Comparison& c = job.recorded.comparison;
   document["error"] = {{"median", "median error", share(c.median_error)},
                        {"worst", "worst error", change(c.worst_error)}};
-  const bool device =
-      std::any_of(job.recordings.begin(), job.recordings.end(),
-                  [](const replay::Recording& r) { return !r.streams().empty(); });
+  const bool device = std::any_of(job.recordings.begin(), job.recordings.end(),
+                                  [](const replay::Recording& r) { return !r.streams().empty(); });
   document.show("kernel_start_error", device ? "GPU start error" : "", share(c.start_error));
   document.show("residual_share", device ? "unexplained" : "", share(c.residual_share));
   document.show("breakdown", "Where an average step goes",

@@ -99,14 +99,14 @@ std::vector<CollectiveSum> slowest_collectives(const Simulation& s, std::size_t 
 Value collective_rows(const Simulation& s) {
   Value rows = Value::array();
   for (const CollectiveSum& sum : slowest_collectives(s, 20))
-    rows.push_back({{"name", "name", sum.name},
-                    {"kind", "kind", to_string(sum.kind)},
-                    {"ranks", "ranks", sum.ranks},
-                    {"bytes", "size", bare(sum.bytes), in::kMb},
-                    {"count", "count", sum.count},
-                    {"mean_s", "mean", bare(sum.total * (1 / static_cast<double>(sum.count))),
-                     in::kUs},
-                    {"slowest_s", "slowest", bare(sum.slowest), in::kUs}});
+    rows.push_back(
+        {{"name", "name", sum.name},
+         {"kind", "kind", to_string(sum.kind)},
+         {"ranks", "ranks", sum.ranks},
+         {"bytes", "size", bare(sum.bytes), in::kMb},
+         {"count", "count", sum.count},
+         {"mean_s", "mean", bare(sum.total * (1 / static_cast<double>(sum.count))), in::kUs},
+         {"slowest_s", "slowest", bare(sum.slowest), in::kUs}});
   return rows;
 }
 
@@ -145,9 +145,9 @@ Value usage_fields(const Simulation& s, const Usage& usage, Scale scale = {}) {
 Document simulation_document(const Simulation& s) {
   Document d{.command = "simulate", .rows = "ranks", .rows_title = "Ranks"};
   const Value breakdown = usage_fields(s, mean_of(s));
-  d.answer = sentence_of(
-      fmt::format("{}, {} on {}", s.input, counted(s.job.ranks(), "rank"), s.cluster),
-      {range_words(s.step, " per step"), largest_part(breakdown)});
+  d.answer =
+      sentence_of(fmt::format("{}, {} on {}", s.input, counted(s.job.ranks(), "rank"), s.cluster),
+                  {range_words(s.step, " per step"), largest_part(breakdown)});
   d.line(fmt::format("{}; {}, collectives {}", counted(s.job.ops(), "op"),
                      !s.lowered.folded             ? "every rank was run"
                      : s.lowered.ranks.size() == 1 ? "all ranks do the same: one was run"

@@ -226,10 +226,8 @@ Document step_document(const PredictedJob& job) {
     d.show("tokens_per_s", "tokens", tokens);
     d.show("", "per device", Quantity(tokens.value / layout.ranks(), unit::kTokens));
   }
-  d.show("mfu", "MFU",
-         Quantity(utilization(step.time, step.model_utilization()), unit::kShare));
-  d.show("hfu", "HFU",
-         Quantity(utilization(step.time, step.hardware_utilization()), unit::kShare));
+  d.show("mfu", "MFU", Quantity(utilization(step.time, step.model_utilization()), unit::kShare));
+  d.show("hfu", "HFU", Quantity(utilization(step.time, step.hardware_utilization()), unit::kShare));
   d["memory_per_device"] = memory_json(most);
   d.show("", "peak memory", most.peak);
   d.show("", "usable",
@@ -248,8 +246,8 @@ Document step_document(const PredictedJob& job) {
   d.show("cost_per_step", "cost", of_steps(account.money, 1));
   d.show("carbon_per_step", "carbon", of_steps(account.carbon, 1));
   if (job.steps_to_target) d["to_target"] = target_fields(job);
-  d.show("", "based on", provenance_text(job.path.shares_by_provenance()) + "; " +
-                             conditions_text(job.file.spec));
+  d.show("", "based on",
+         provenance_text(job.path.shares_by_provenance()) + "; " + conditions_text(job.file.spec));
   d.show("breakdown", "Where the step goes, mean over ranks", breakdown_fields(step), {}, kBars);
   d["compute_parts"] = {{"forward_backward", part(step.breakdown.compute)},
                         {"recompute", part(step.breakdown.recompute)},

@@ -18,7 +18,7 @@ struct PredictedJob {
   step::Fidelity fidelity;
   std::vector<std::string> remedies;  ///< what would make it fit; empty where it does
   std::optional<double> steps_to_target = {};
-  program::PathParts path = {};  ///< the critical path of the step
+  program::PathParts path = {};            ///< the critical path of the step
   std::vector<SingleChange> changes = {};  ///< that shorten the step; empty where none were tried
 };
 

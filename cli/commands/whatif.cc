@@ -107,8 +107,7 @@ void add_recorded(const replay::StepComparison& before, const replay::StepCompar
   row.show("", "change", change(change_of(before.host.simulated, after.host.simulated)));
   if (!before.device || !after.device) return;
   row.show("", "GPU as recorded", before.device->simulated, in::kMs);
-  row.show("", "GPU change",
-           change(change_of(before.device->simulated, after.device->simulated)));
+  row.show("", "GPU change", change(change_of(before.device->simulated, after.device->simulated)));
 }
 
 Document document_of(const WhatifOptions& options, const ReplayJob& job, const EditedRun& with) {
@@ -116,8 +115,7 @@ Document document_of(const WhatifOptions& options, const ReplayJob& job, const E
   const ReplayRun& recorded = job.recorded;
   const replay::Comparison& c = recorded.comparison;
   const Estimate<Seconds> before = replay::estimate_step(c), after = estimate(options, job, with);
-  const double changed =
-      change_of(c.step_time.simulated, edited.comparison.step_time.simulated);
+  const double changed = change_of(c.step_time.simulated, edited.comparison.step_time.simulated);
   Document d{.command = "whatif", .rows = "ranks.steps", .rows_title = "Steps"};
   d.answer = sentence_of(
       fmt::format("Step time {}", signed_percent(changed)),
@@ -125,13 +123,15 @@ Document document_of(const WhatifOptions& options, const ReplayJob& job, const E
        largest_part(breakdown_fields(replay::break_down(edited.graph, edited.timeline)))});
   d.line(describe_input(job));
   if (with.fed) d.line(fed_text(*with.fed));
-  d["baseline"] = {
-      {"measured", "recorded, measured", c.step_time.measured},
-      {"simulated", "recorded, simulated", before},
-      {"error", {{"median", c.median_error}, {"worst", c.worst_error}}},
-      {"breakdown", "Where it went before the edit",
-       breakdown_fields(replay::break_down(recorded.graph, recorded.timeline), before), {}, kBars},
-      {"path_parts", json_path_parts(path_parts(job, recorded, before))}};
+  d["baseline"] = {{"measured", "recorded, measured", c.step_time.measured},
+                   {"simulated", "recorded, simulated", before},
+                   {"error", {{"median", c.median_error}, {"worst", c.worst_error}}},
+                   {"breakdown",
+                    "Where it went before the edit",
+                    breakdown_fields(replay::break_down(recorded.graph, recorded.timeline), before),
+                    {},
+                    kBars},
+                   {"path_parts", json_path_parts(path_parts(job, recorded, before))}};
   d.show("step_time", "with the edit", after);
   d.show("change", "change", change(changed));
   add_findings(job, edited, after, d);

@@ -28,7 +28,8 @@ void add_figures(const Value& fields, Table& table) {
 std::string bars_table(const Entry& bars) {
   double total = 0;
   for (const Entry& part : bars.value.fields())
-    if (const auto* time = std::get_if<Quantity>(&part.value.content()); time && !part.label.empty())
+    if (const auto* time = std::get_if<Quantity>(&part.value.content());
+        time && !part.label.empty())
       total += time->value;
   Table table({{bars.label, Align::kLeft}, {"time"}, {"share"}});
   for (const Entry& part : bars.value.fields())
@@ -73,7 +74,8 @@ std::string markdown_of(const Document& document) {
   if (!figures.empty()) text += "\n" + figures.markdown();
   text += sections(content, document.rows.substr(0, document.rows.find('.')));
   if (!document.cautions.empty()) text += "\n";
-  for (const std::string& caution : document.cautions) text += "- ⚠ " + markdown_text(printable(caution)) + "\n";
+  for (const std::string& caution : document.cautions)
+    text += "- ⚠ " + markdown_text(printable(caution)) + "\n";
   if (!rows.empty())
     text += fmt::format("\n<details><summary>{}</summary>\n\n{}\n</details>\n", document.rows_title,
                         rows.markdown());

@@ -34,9 +34,7 @@ std::string rate_words(double per_s) { return with_commas(significant(per_s, 4))
 std::string samples_words(double per_s) {
   return with_commas(significant(per_s, 4)) + " samples/s";
 }
-std::string tokens_words(double per_s) {
-  return with_commas(significant(per_s, 4)) + " tokens/s";
-}
+std::string tokens_words(double per_s) { return with_commas(significant(per_s, 4)) + " tokens/s"; }
 std::string frequency_words(double hz) { return fmt::format("{:.0f} MHz", hz * 1e-6); }
 std::string share_words(double share) {
   const int decimals = std::abs(share) < 0.00995 ? 2 : 1;

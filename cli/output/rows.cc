@@ -65,9 +65,8 @@ std::vector<Series> series_of(const std::vector<Cells>& rows, For whom) {
     for (const Entry* field : cells) {
       const Look::Kind kind = field->look.kind;
       if (kind == (plain(whom) ? Look::Kind::kScreen : Look::Kind::kTable)) continue;
-      auto same = std::find_if(all.begin(), all.end(), [&](const Series& s) {
-        return s.first->label == field->label;
-      });
+      auto same = std::find_if(all.begin(), all.end(),
+                               [&](const Series& s) { return s.first->label == field->label; });
       if (same == all.end())
         same = all.insert(all.begin() + static_cast<std::ptrdiff_t>(at), {.first = field});
       at = static_cast<std::size_t>(same - all.begin()) + 1;
@@ -122,8 +121,7 @@ struct Words {
   std::string operator()(const Value::Array& list) const {
     std::string text;
     for (const Value& each : list)
-      text += (text.empty() ? "" : plain(whom) ? " " : ", ") +
-              std::visit(*this, each.content());
+      text += (text.empty() ? "" : plain(whom) ? " " : ", ") + std::visit(*this, each.content());
     return text;
   }
   std::string operator()(const Value::Object&) const { return ""; }
@@ -149,14 +147,14 @@ Table table_of(const std::vector<Cells>& rows, For whom) {
   for (const Cells& cells : rows) {
     std::vector<std::string> row;
     for (const Series& s : all) {
-      const auto field = std::find_if(cells.begin(), cells.end(), [&](const Entry* f) {
-        return f->label == s.first->label;
-      });
+      const auto field = std::find_if(cells.begin(), cells.end(),
+                                      [&](const Entry* f) { return f->label == s.first->label; });
       const Scale scale = s.scale(whom);
       const Words words{whom, scale};
       const Value none;
       const Value& value = field == cells.end() ? none : (*field)->value;
-      row.push_back(field == cells.end() && !plain(whom) ? "–" : std::visit(words, value.content()));
+      row.push_back(field == cells.end() && !plain(whom) ? "–"
+                                                         : std::visit(words, value.content()));
       if (!s.interval) continue;
       const auto* q = std::get_if<Quantity>(&value.content());
       const bool known = q != nullptr && q->interval.has_value();

@@ -105,7 +105,8 @@ std::vector<std::size_t> Table::widths(std::size_t shorten_to, std::size_t rows)
   constexpr std::size_t kLeast = 12;
   std::vector<std::size_t> width(columns_.size(), 0);
   for (std::size_t c = 0; c < columns_.size(); ++c) {
-    for (std::size_t r = 0; r < rows; ++r) width[c] = std::max(width[c], display_width(rows_[r][c]));
+    for (std::size_t r = 0; r < rows; ++r)
+      width[c] = std::max(width[c], display_width(rows_[r][c]));
     if (columns_[c].align == Align::kLeft && !columns_[c].prose)
       width[c] = std::min(width[c], shorten_to);
     if (width[c] > 0 || rows_.empty())
@@ -155,7 +156,7 @@ std::string Table::text(std::size_t shorten_to, std::size_t most_rows) const {
     std::size_t lines = 1;
     for (std::size_t c = 0; c < columns_.size(); ++c) {
       std::string content = printable(text_of(c));
-      cells.push_back(width[c] == 0         ? std::vector<std::string>{}
+      cells.push_back(width[c] == 0                     ? std::vector<std::string>{}
                       : columns_[c].prose || is_heading ? wrapped(content, width[c])
                       : columns_[c].align == Align::kLeft
                           ? std::vector{shortened(content, width[c])}
@@ -179,8 +180,8 @@ std::string Table::text(std::size_t shorten_to, std::size_t most_rows) const {
   add_row([&](std::size_t c) { return columns_[c].heading; }, true);
   for (std::size_t r = 0; r < shown; ++r) add_row([&](std::size_t c) { return rows_[r][c]; });
   if (shown < rows_.size())
-    out += fmt::format("… and {} more rows: --format json has all\n",
-                       grouped(rows_.size() - shown));
+    out +=
+        fmt::format("… and {} more rows: --format json has all\n", grouped(rows_.size() - shown));
   return out;
 }
 

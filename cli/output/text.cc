@@ -1,5 +1,7 @@
 // A document as a screen shows it: lines of a label and a value, bars, tables, lists, with an empty
 // line between blocks of different kinds.
+#include "sim/base/text.h"
+
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -10,7 +12,6 @@
 #include "cli/output/document.h"
 #include "cli/output/rows.h"
 #include "cli/output/table.h"
-#include "sim/base/text.h"
 
 namespace rehearse::cli {
 namespace {

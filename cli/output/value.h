@@ -118,11 +118,7 @@ struct Entry {
       : key(for_programs), value(std::move(content)) {}
   Entry(std::string_view for_programs, std::string_view for_people, Value content, Scale in = {},
         Look seen = {})
-      : key(for_programs),
-        label(for_people),
-        value(std::move(content)),
-        scale(in),
-        look(seen) {}
+      : key(for_programs), label(for_people), value(std::move(content)), scale(in), look(seen) {}
 };
 
 /// A field that is left out where there is nothing.

@@ -167,13 +167,16 @@ std::string study_section(const StudyResult& result) {
   for (std::size_t i = 0; i < result.compared.size(); ++i) {
     const Expectation& e = study.expectations[i];
     if (e.is_curve())
-      text += fmt::format("\n{}:\n\n{}", measure_text(e),
-                          rows_of(curve_rows(e.curve.over, result.compared[i].curve), "", For::kComment).markdown());
+      text +=
+          fmt::format("\n{}:\n\n{}", measure_text(e),
+                      rows_of(curve_rows(e.curve.over, result.compared[i].curve), "", For::kComment)
+                          .markdown());
   }
   for (const Fitted& fitted : result.fitted) {
     const Fit& fit = study.fits[fitted.fit];
-    text += fmt::format("\n{}, fitted there:\n\n{}", *fit.measure,
-                        rows_of(curve_rows(fit.curve.over, fitted.curve), "", For::kComment).markdown());
+    text += fmt::format(
+        "\n{}, fitted there:\n\n{}", *fit.measure,
+        rows_of(curve_rows(fit.curve.over, fitted.curve), "", For::kComment).markdown());
   }
   return text;
 }
@@ -193,7 +196,8 @@ void add_study(const StudyResult& result, Document& d) {
     const Expectation& e = study.expectations[i];
     const Compared& compared = result.compared[i];
     if (e.is_curve())
-      d.show("", measure_text(e) + " over " + e.curve.over, curve_rows(e.curve.over, compared.curve));
+      d.show("", measure_text(e) + " over " + e.curve.over,
+             curve_rows(e.curve.over, compared.curve));
     rows.push_back({{"", "measure", measure_text(e)},
                     {"", "published", expected_text(e, compared.least.unit)},
                     {"", "simulated", got_text(e, compared)},

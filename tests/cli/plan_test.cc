@@ -157,7 +157,8 @@ TEST_CASE("the best are shown by every model, and confirmed on SimGrid where it 
   // Closed forms alone: nothing is run, nothing is said of it.
   const Json closed = plan_json(job);
   CHECK(closed["simgrid"].is_null());
-  CHECK(plan(job, {"--fidelity", "closed"}).out.find("Step time by each model") == std::string::npos);
+  CHECK(plan(job, {"--fidelity", "closed"}).out.find("Step time by each model") ==
+        std::string::npos);
 }
 
 TEST_CASE("plan draws the timeline of the best") {

@@ -97,12 +97,13 @@ TEST_CASE("simulate a job file: in each format, and closed near message by messa
   const Ran table = simulate(job());
   CHECK(table.code == 0);
   for (const char* text :
-       {"step time    ", "throughput   ", "MFU          ", "peak memory  ",
-        "Where the step goes", "What would help most", "data-parallel communication free"})
+       {"step time    ", "throughput   ", "MFU          ", "peak memory  ", "Where the step goes",
+        "What would help most", "data-parallel communication free"})
     CHECK(table.out.find(text) != std::string::npos);
   const Ran csv = simulate(job("", "data: 2, pipeline: 4"), {"--format", "csv"});
-  CHECK(csv.out.starts_with("stage,ranks,layers,parameters (M),peak memory (GiB),"
-                           "peak memory low (GiB),peak memory high (GiB),device,fits\n"));
+  CHECK(
+      csv.out.starts_with("stage,ranks,layers,parameters (M),peak memory (GiB),"
+                          "peak memory low (GiB),peak memory high (GiB),device,fits\n"));
   CHECK(std::count(csv.out.begin(), csv.out.end(), '\n') == 5);
 }
 

@@ -95,8 +95,11 @@ TEST_CASE("columns come in the order of the rows, also those that the first row 
 }
 
 TEST_CASE("tables are no wider than the page: optional columns go, texts narrow, then columns go") {
-  Table table({{"name", Align::kLeft}, {"why", Align::kLeft, true}, {"low", Align::kRight, false, true}});
-  table.add({std::string(80, 'n'), "a sentence of many words that goes on for more than a line of the page that it is on", "1"});
+  Table table(
+      {{"name", Align::kLeft}, {"why", Align::kLeft, true}, {"low", Align::kRight, false, true}});
+  table.add({std::string(80, 'n'),
+             "a sentence of many words that goes on for more than a line of the page that it is on",
+             "1"});
   const std::string text = table.text();
   for (const std::string_view line : split(text, '\n')) CHECK(display_width(line) <= 100);
   CHECK(text.find("low") == std::string::npos);
@@ -119,7 +122,8 @@ TEST_CASE("what is not there is left out, and null is kept") {
   CHECK(fields.fields().front().key == "b");
 }
 
-TEST_CASE("quantities in words: one magnitude for both ends, long times in days, money with commas") {
+TEST_CASE(
+    "quantities in words: one magnitude for both ends, long times in days, money with commas") {
   CHECK(range_words(step_of(1.94, 1.86, 2.03)) == "1.94 s (1.86 – 2.03 s)");
   CHECK(range_words(step_of(1.94, 0.86, 2.03), " per step") == "1.94 s per step (860 ms – 2.03 s)");
   CHECK(range_words(Seconds::s(457920)) == "5.30 days");
