@@ -16,6 +16,8 @@
 #include <array>
 #include <cstdint>
 #include <optional>
+#include <span>
+#include <vector>
 
 #include "models/comm/calibration.h"
 #include "models/comm/nccl_choice.h"
@@ -60,6 +62,9 @@ struct Price {
   Algorithm algorithm;
   Protocol protocol;
   std::uint32_t channels;
+  /// Of `time`: the launch of the call, and what the bytes take on the wire alone. The rest is
+  /// start-ups of messages, flags and copies. Wire is 0 where it was not told from these.
+  Seconds launch = Seconds::s(0), wire = Seconds::s(0);
 };
 
 /// The ring that NCCL finds among so many ranks on one node.
@@ -69,6 +74,9 @@ NcclSetup nccl_setup(const Calibration& calibration, const Group& group);
 /// mesh (DGX-1V, p3.16xlarge): what a V100's bus bandwidth is a multiple of. Zero where the links
 /// alone make none. REQUIRES: 2 to 8 ranks.
 std::uint32_t cube_mesh_rings(std::uint32_t ranks);
+/// The rings themselves, among the devices in these places of the mesh: each an order of them, as
+/// numbers in `places`.
+std::vector<std::vector<std::uint32_t>> cube_mesh_cycles(std::span<const std::uint32_t> places);
 
 class CollectiveCost {
  public:
@@ -78,6 +86,8 @@ class CollectiveCost {
                                         const NcclOverrides& overrides = {});
 
   Price at(Bytes size) const;
+  /// All that some size leads to.
+  std::vector<Algorithm> algorithms() const;
   /// The value alone, in seconds.
   double seconds(double bytes) const;
 
@@ -87,6 +97,8 @@ class CollectiveCost {
   struct Form {
     double fixed = 0, ramp = 0, per_byte = 0, q = 1, per_root = 0;
     double largest = 0;  ///< from here on the root grows as the bytes: the rate stays
+    double launch = 0;   ///< of `fixed`
+    double wire = 0;     ///< of `per_byte`
     double at(double bytes) const;
   };
   enum class Shape : std::uint8_t { kNothing, kChosen, kLeast, kKnee };
@@ -94,6 +106,7 @@ class CollectiveCost {
     double seconds;
     Algorithm algorithm;
     Protocol protocol;
+    const Form* form = nullptr;
   };
 
   CollectiveCost() = default;
