@@ -10,7 +10,7 @@
 
 namespace rehearse::strategies {
 
-using graph::Job;
+using program::Program;
 using workload::Degrees;
 using workload::Layout;
 using workload::Stage;
@@ -18,7 +18,7 @@ using workload::Stage;
 namespace {
 
 /// The groups of one kind of a stage; ranks get theirs.
-void add_groups(Job& job, const Stage& stage, GroupKind kind) {
+void add_groups(Program& job, const Stage& stage, GroupKind kind) {
   const std::string_view what = kGroupKindNames[static_cast<std::size_t>(kind)];
   for (std::uint32_t r = 0; r < stage.degrees.ranks(); ++r) {
     std::vector<RankId> members = group_from(stage, kind, r);
@@ -29,7 +29,7 @@ void add_groups(Job& job, const Stage& stage, GroupKind kind) {
   }
 }
 
-void add_peers(Job& job, const Layout& layout, const Stage& stage,
+void add_peers(Program& job, const Layout& layout, const Stage& stage,
                const std::vector<std::uint32_t>& others) {
   for (std::uint32_t r = 0; r < stage.degrees.ranks(); ++r) {
     std::vector<RankId>& peers = job.peers_of[stage.rank(r)];
@@ -43,8 +43,8 @@ void add_peers(Job& job, const Layout& layout, const Stage& stage,
 }
 
 /// A program for those of the ranks that stand on that kind.
-void add_program(Job& job, graph::Program program, const Prices& prices, std::uint32_t kind,
-                 const std::vector<std::uint32_t>& ranks) {
+void add_program(Program& job, program::RankProgram program, const Prices& prices,
+                 std::uint32_t kind, const std::vector<std::uint32_t>& ranks) {
   const auto number = static_cast<std::uint32_t>(job.programs.size());
   job.programs.push_back(std::move(program));
   for (const std::uint32_t rank : ranks)
@@ -52,7 +52,8 @@ void add_program(Job& job, graph::Program program, const Prices& prices, std::ui
 }
 
 /// All servers of a kind do the same, with all workers.
-void add_servers(Job& job, const Layout& layout, const Prices& prices, const JobOptions& options) {
+void add_servers(Program& job, const Layout& layout, const Prices& prices,
+                 const JobOptions& options) {
   const workload::Servers& servers = *layout.servers;
   const std::vector<std::uint32_t> ranks = ranks_of(servers);
   for (const std::uint32_t kind : kinds_of(prices, ranks))
@@ -67,7 +68,7 @@ void add_servers(Job& job, const Layout& layout, const Prices& prices, const Job
 
 }  // namespace
 
-Result<Job> job_of(const Layout& layout, const Prices& prices, const JobOptions& options) {
+Result<Program> job_of(const Layout& layout, const Prices& prices, const JobOptions& options) {
   Result<ExplainedJob> explained = explained_job_of(layout, prices, options);
   if (!explained) return forward(explained);
   return std::move(explained->job);
@@ -78,7 +79,7 @@ Result<ExplainedJob> explained_job_of(const Layout& layout, const Prices& prices
   const Result<std::vector<Crossing>> crossings = crossings_of(layout);
   if (!crossings) return forward(crossings);
   ExplainedJob explained;
-  Job& job = explained.job;
+  Program& job = explained.job;
   const std::uint32_t ranks = layout.ranks();
   job.program_of.resize(ranks);
   job.groups_of.resize(ranks);

@@ -19,7 +19,7 @@
 
 #include "models/workload/layout.h"
 #include "sim/base/result.h"
-#include "sim/graph/job.h"
+#include "sim/program/program.h"
 #include "strategies/makeup.h"
 #include "strategies/stage_groups.h"
 
@@ -43,15 +43,15 @@ struct ProgramOrigin {
   std::vector<GroupKind> groups;  ///< by the number that the program uses
 };
 struct ExplainedJob {
-  graph::Job job;
+  program::Program job;
   std::vector<ProgramOrigin> origins;  ///< by program; none of servers, which stand behind
 };
 
 /// Fails where degrees of neighbouring stages do not divide each other, orders do not have every
 /// pass of every microbatch once, and on copies without a host rate.
 /// REQUIRES: `prices` of all ranks of the layout.
-Result<graph::Job> job_of(const workload::Layout& layout, const Prices& prices,
-                          const JobOptions& options);
+Result<program::Program> job_of(const workload::Layout& layout, const Prices& prices,
+                                const JobOptions& options);
 /// The same job, with what its programs stand for.
 Result<ExplainedJob> explained_job_of(const workload::Layout& layout, const Prices& prices,
                                       const JobOptions& options);

@@ -9,7 +9,7 @@
 
 #include "models/workload/layout.h"
 #include "sim/base/time.h"
-#include "sim/graph/job.h"
+#include "sim/program/program.h"
 #include "strategies/prices.h"
 
 namespace rehearse::strategies {
@@ -38,7 +38,7 @@ struct LayerPiece {
   const workload::Op* communication = nullptr;
   bool host = false;  ///< computing on the processor of the host
   Picoseconds time{0};
-  graph::DeviceWork device = {};
+  program::DeviceWork device = {};
   PieceOps ops = {};  ///< of computing
 };
 

@@ -6,8 +6,8 @@
 
 namespace rehearse::strategies {
 
-using graph::ProgramOp;
-using graph::Task;
+using program::ProgramOp;
+using program::Task;
 using workload::Issue;
 using workload::Layer;
 using workload::Layout;
@@ -81,7 +81,7 @@ class Writer {
       all_ += e.pushed * (e.stage->degrees.tensor * e.stage->degrees.context);
   }
 
-  graph::Program run(std::uint32_t steps) {
+  program::RankProgram run(std::uint32_t steps) {
     came_by_step_.resize(exchanges_.size());
     for (std::uint32_t step = 0; step < steps; ++step)
       for (std::size_t e = 0; e < exchanges_.size(); ++e)
@@ -168,13 +168,13 @@ class Writer {
   Bytes all_ = Bytes::b(0);  // of the gradients of one worker
   NameId push_, update_name_, came_, fetch_;
   std::vector<Ops> came_by_step_;  // by exchange: when all have come
-  graph::Program program_;
+  program::RankProgram program_;
 };
 
 }  // namespace
 
-graph::Program server_program(const Layout& layout, const Price& price, std::uint32_t steps,
-                              NamePool& names) {
+program::RankProgram server_program(const Layout& layout, const Price& price, std::uint32_t steps,
+                                    NamePool& names) {
   return Writer(layout, price, names).run(steps);
 }
 

@@ -4,7 +4,7 @@
 #include <cstdint>
 
 #include "models/workload/layout.h"
-#include "sim/graph/job.h"
+#include "sim/program/program.h"
 #include "strategies/layer_run.h"
 
 namespace rehearse::strategies {
@@ -25,7 +25,7 @@ inline std::uint32_t server_tag(std::uint32_t step, std::uint32_t exchange) {
 ///    `staleness` steps older.
 /// An update takes the layer's share of Servers::update. REQUIRES: Layout::servers; workers push
 /// and fetch in turn.
-graph::Program server_program(const workload::Layout& layout, const Price& price,
-                              std::uint32_t steps, NamePool& names);
+program::RankProgram server_program(const workload::Layout& layout, const Price& price,
+                                    std::uint32_t steps, NamePool& names);
 
 }  // namespace rehearse::strategies

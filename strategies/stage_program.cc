@@ -9,8 +9,8 @@
 
 namespace rehearse::strategies {
 
-using graph::ProgramOp;
-using graph::Task;
+using program::ProgramOp;
+using program::Task;
 using workload::Issue;
 using workload::Layer;
 using workload::Layout;
@@ -335,7 +335,7 @@ class Writer {
 
   std::uint32_t add(const ProgramOp& op, Ops after) {
     std::sort(after.begin(), after.end());
-    graph::Program& program = result_.program;
+    program::RankProgram& program = result_.program;
     program.ops.push_back(op);
     program.dependencies.insert(program.dependencies.end(), after.begin(), after.end());
     program.first_dependency.push_back(static_cast<std::uint32_t>(program.dependencies.size()));

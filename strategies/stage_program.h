@@ -5,7 +5,7 @@
 #include <span>
 #include <vector>
 
-#include "sim/graph/job.h"
+#include "sim/program/program.h"
 #include "strategies/boundaries.h"
 #include "strategies/job_of_layout.h"
 #include "strategies/makeup.h"
@@ -14,7 +14,7 @@
 namespace rehearse::strategies {
 
 struct StageProgram {
-  graph::Program program;
+  program::RankProgram program;
   Makeup makeup;                  ///< of its ops
   std::vector<GroupKind> groups;  ///< by the number that the program uses
   /// That it exchanges with; their ranks are its peers, and behind them the servers.

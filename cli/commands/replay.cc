@@ -82,7 +82,7 @@ Json to_json(const ReplayJob& job, const Findings& findings) {
   json["breakdown"] = json_breakdown(replay::break_down(run.graph, run.timeline), step);
   json["critical_path"] =
       json_critical_path(replay::find_critical_path(run.graph, run.timeline, 200), step);
-  const graph::PathParts path = path_parts(job, run, step);
+  const program::PathParts path = path_parts(job, run, step);
   json["path"] = json_path(path);
   json["path_parts"] = json_path_parts(path);
   json["step_from"] = json_provenance(path.shares_by_provenance());

@@ -9,7 +9,7 @@ namespace rehearse::cli {
 namespace {
 
 using graph::Category;
-using graph::PartKind;
+using program::PartKind;
 using replay::Origin;
 using workload::lifting::Role;
 
@@ -62,20 +62,20 @@ class ReplayPath {
     }
   }
 
-  graph::PathShare share(OpId op) const {
+  program::PathShare share(OpId op) const {
     const Origin& origin = run_.graph.origins[op.index()];
-    graph::PathShare share{.kind = PartKind::kIdle,
-                           .part = "not explained by any rule",
-                           .op = std::string(run_.graph.graph.name(op)),
-                           .low = low_,
-                           .high = high_,
-                           .provenance = provenance_of(op, origin)};
+    program::PathShare share{.kind = PartKind::kIdle,
+                             .part = "not explained by any rule",
+                             .op = std::string(run_.graph.graph.name(op)),
+                             .low = low_,
+                             .high = high_,
+                             .provenance = provenance_of(op, origin)};
     name_part(share, run_.graph.graph.category(op), origin);
     return share;
   }
 
  private:
-  void name_part(graph::PathShare& share, Category category, const Origin& origin) const {
+  void name_part(program::PathShare& share, Category category, const Origin& origin) const {
     const auto is = [&](PartKind kind, std::string_view part) {
       share.kind = kind;
       share.part = part;
@@ -139,14 +139,14 @@ class ReplayPath {
 
 }  // namespace
 
-graph::PathParts path_parts(const ReplayJob& job, const ReplayRun& run,
-                            const Estimate<Seconds>& step) {
-  graph::PathParts result;
+program::PathParts path_parts(const ReplayJob& job, const ReplayRun& run,
+                              const Estimate<Seconds>& step) {
+  program::PathParts result;
   const replay::CriticalSteps critical = replay::find_critical_steps(run.graph, run.timeline);
   if (critical.path.empty()) return result;
   const ReplayPath path(job, run, step);
   std::set<std::uint32_t> ranks;
-  graph::PathSum sum;
+  program::PathSum sum;
   for (const graph::PathStep& stretch : critical.path) {
     const replay::Origin& origin = run.graph.origins[stretch.op.index()];
     if (origin.kind != replay::Origin::Kind::kFeed) ranks.insert(origin.rank);

@@ -2,13 +2,13 @@
 #pragma once
 
 #include "cli/commands/replay_job.h"
-#include "sim/graph/path_parts.h"
+#include "sim/program/path_parts.h"
 
 namespace rehearse::cli {
 
 /// Over the whole steps of the rank that ends last. `step` gives the intervals. What an edit
 /// changed is extrapolated, what the replay fitted is interpolated, the rest recorded.
-graph::PathParts path_parts(const ReplayJob& job, const ReplayRun& run,
-                            const Estimate<Seconds>& step);
+program::PathParts path_parts(const ReplayJob& job, const ReplayRun& run,
+                              const Estimate<Seconds>& step);
 
 }  // namespace rehearse::cli

@@ -38,7 +38,7 @@ Result<std::string> model_of(const cluster::Cluster& cluster, std::uint32_t rank
 }
 
 /// Lengths for ops that come with their work. Returns the share of compute time that these are.
-Result<double> price_compute(graph::Job& job, const cluster::Cluster& cluster,
+Result<double> price_compute(program::Program& job, const cluster::Cluster& cluster,
                              std::vector<Warning>& warnings) {
   if (!job::lacks_durations(job)) return 0.0;
   const Result<std::string> model = model_of(cluster, job.ranks());
@@ -66,7 +66,7 @@ std::string describe(const cluster::Cluster& cluster) {
 }
 
 /// One rank for all where that is the same, else all.
-Result<job::LoweredJob> lower(const graph::Job& job, const cluster::Cluster& cluster,
+Result<job::LoweredJob> lower(const program::Program& job, const cluster::Cluster& cluster,
                               const job::Rules& rules, bool unfold) {
   if (rules.fidelity == job::Fidelity::kClosed && !unfold) {
     Result<std::optional<job::LoweredJob>> folded = job::fold(job, cluster, rules);

@@ -7,9 +7,9 @@
 namespace rehearse::cli {
 namespace {
 
-using graph::PartKind;
-using graph::PathShare;
-using graph::Task;
+using program::PartKind;
+using program::PathShare;
+using program::Task;
 
 class TraceOrigins : public job::OpOrigins {
  public:
@@ -23,7 +23,7 @@ class TraceOrigins : public job::OpOrigins {
   std::uint32_t alike(std::uint32_t /*program*/, std::uint32_t op) const override { return op; }
 
   std::vector<PathShare> shares(std::uint32_t program, std::uint32_t op) const override {
-    const graph::ProgramOp& made = s_.job.programs[program].ops[op];
+    const program::ProgramOp& made = s_.job.programs[program].ops[op];
     const std::string name(s_.job.names[made.name]);
     switch (made.task) {
       case Task::kCompute:
@@ -76,7 +76,7 @@ class TraceOrigins : public job::OpOrigins {
 
 }  // namespace
 
-graph::PathParts path_parts(const Simulation& simulation) {
+program::PathParts path_parts(const Simulation& simulation) {
   return job::path_parts(simulation.job, simulation.lowered, simulation.timeline,
                          TraceOrigins(simulation));
 }

@@ -2,10 +2,10 @@
 #pragma once
 
 #include "cli/commands/simulate_result.h"
-#include "sim/graph/path_parts.h"
+#include "sim/program/path_parts.h"
 
 namespace rehearse::cli {
 
-graph::PathParts path_parts(const Simulation& simulation);
+program::PathParts path_parts(const Simulation& simulation);
 
 }  // namespace rehearse::cli

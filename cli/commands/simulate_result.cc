@@ -205,7 +205,7 @@ Json simulation_json(const Simulation& s) {
   json["breakdown"] = {{"total", json_predicted(s.step)}};
   for (const Part& part : kParts)
     json["breakdown"][part.key] = json_predicted(part_of(s.step, mean.*part.time));
-  const graph::PathParts path = path_parts(s);
+  const program::PathParts path = path_parts(s);
   json["path"] = json_path(path);
   json["path_parts"] = json_path_parts(path);
   json["step_from"] = json_provenance(path.shares_by_provenance());

@@ -17,7 +17,7 @@ namespace rehearse::cli {
 
 /// A job that has been run.
 struct Simulation {
-  graph::Job job;
+  program::Program job;
   std::string input;    ///< "job.et" or "job.0.et … job.7.et"
   std::string cluster;  ///< "32 × h100_sxm5_80"
   SimulateFidelity fidelity;

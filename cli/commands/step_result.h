@@ -8,7 +8,7 @@
 #include "cli/output/table.h"
 #include "cost/step_account.h"
 #include "models/step/predict.h"
-#include "sim/graph/path_parts.h"
+#include "sim/program/path_parts.h"
 
 namespace rehearse::cli {
 
@@ -20,7 +20,7 @@ struct PredictedJob {
   step::Fidelity fidelity;
   std::vector<std::string> remedies;  ///< what would make it fit; empty where it does
   std::optional<double> steps_to_target = {};
-  graph::PathParts path = {};  ///< the critical path of the step
+  program::PathParts path = {};  ///< the critical path of the step
 };
 
 /// The plan with what of the training belongs to it.

@@ -166,7 +166,7 @@ Json to_json(const WhatifOptions& options, const ReplayJob& job, const EditedRun
   json["critical_path"] =
       json_critical_path(replay::find_critical_path(edited.graph, edited.timeline, 200), step);
   if (with.fed) json["input_pipeline"] = fed_json(*with.fed);
-  const graph::PathParts path = path_parts(job, edited, step);
+  const program::PathParts path = path_parts(job, edited, step);
   json["path"] = json_path(path);
   json["path_parts"] = json_path_parts(path);
   json["step_from"] = json_provenance(path.shares_by_provenance());

@@ -53,7 +53,7 @@ Json json_critical_path(const replay::CriticalPath& path, const Estimate<Seconds
   return list;
 }
 
-Json json_path_parts(const graph::PathParts& path) {
+Json json_path_parts(const program::PathParts& path) {
   constexpr std::size_t kOps = 6;
   constexpr std::size_t kLongestName = 160;
   const auto of_a_step = [&](const Estimate<Seconds>& e) {
@@ -62,7 +62,7 @@ Json json_path_parts(const graph::PathParts& path) {
   };
   const Picoseconds total = path.total();
   Json list = Json::array();
-  for (const graph::PathPart& part : path.parts) {
+  for (const program::PathPart& part : path.parts) {
     std::array<double, 4> from = {};
     for (std::size_t p = 0; p < from.size(); ++p) from[p] = part.from[p] / part.time;
     Json ops = Json::array();
@@ -80,7 +80,7 @@ Json json_path_parts(const graph::PathParts& path) {
   return list;
 }
 
-Json json_path(const graph::PathParts& path) {
+Json json_path(const program::PathParts& path) {
   return {{"ends_on", path.ends_on}, {"ranks", path.ranks}, {"steps", path.steps}};
 }
 

@@ -5,7 +5,7 @@
 #include "profiler/replay/breakdown.h"
 #include "sim/base/estimate.h"
 #include "sim/graph/critical_path.h"
-#include "sim/graph/path_parts.h"
+#include "sim/program/path_parts.h"
 
 namespace rehearse::cli {
 
@@ -16,9 +16,9 @@ replay::CriticalPath summed(const graph::Graph& graph, const std::vector<graph::
 Json json_critical_path(const replay::CriticalPath& path, const Estimate<Seconds>& step);
 
 /// "path_parts" of the JSON contract: of a step of those that the path covers.
-Json json_path_parts(const graph::PathParts& path);
+Json json_path_parts(const program::PathParts& path);
 /// "path": which it is.
-Json json_path(const graph::PathParts& path);
+Json json_path(const program::PathParts& path);
 /// Shares by provenance, by their names.
 Json json_provenance(const std::array<double, 4>& shares);
 

@@ -9,7 +9,7 @@
 
 namespace rehearse::cli {
 
-void show_job(const graph::Job& job, const job::LoweredJob& lowered,
+void show_job(const program::Program& job, const job::LoweredJob& lowered,
               const graph::Timeline& timeline, TimelineSink& sink) {
   const graph::Graph& graph = lowered.graph;
   // Threads of a rank: 1 compute, 2 host, 3 memory, 4 sends and receives, then its groups.
@@ -26,28 +26,28 @@ void show_job(const graph::Job& job, const job::LoweredJob& lowered,
     for (std::size_t t = 0; t < std::size(kThreads); ++t) sink.thread(process, t + 1, kThreads[t]);
     for (std::size_t g = 0; g < job.groups_of[r].size(); ++g)
       sink.thread(process, kFirstGroup + g, "group " + job.groups[job.groups_of[r][g]].name);
-    const graph::Program& program = job.program(RankId(r));
+    const program::RankProgram& program = job.program(RankId(r));
     for (std::uint32_t i = 0; i < program.ops.size(); ++i) {
       const OpId op(lowered.first_op[run] + i);
       const graph::OpTimes& times = timeline[op];
       if (times.start == times.end) continue;
       std::size_t thread = 0;
       switch (program.ops[i].task) {
-        case graph::Task::kCompute:
+        case program::Task::kCompute:
           thread = 1;
           break;
-        case graph::Task::kHost:
+        case program::Task::kHost:
           thread = 2;
           break;
-        case graph::Task::kMemory:
+        case program::Task::kMemory:
           thread = 3;
           break;
-        case graph::Task::kCollective:
+        case program::Task::kCollective:
           thread = kFirstGroup + program.ops[i].group;
           break;
-        case graph::Task::kSend:
-        case graph::Task::kReceive:
-        case graph::Task::kMark:
+        case program::Task::kSend:
+        case program::Task::kReceive:
+        case program::Task::kMark:
           thread = 4;
           break;
       }
@@ -62,7 +62,7 @@ void show_job(const graph::Job& job, const job::LoweredJob& lowered,
   }
 }
 
-Status draw_job(const std::filesystem::path& path, const graph::Job& job,
+Status draw_job(const std::filesystem::path& path, const program::Program& job,
                 const job::LoweredJob& lowered, const graph::Timeline& timeline) {
   Result<PendingFile> file = PendingFile::create(path);
   if (!file) return forward(file);

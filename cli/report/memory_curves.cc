@@ -59,9 +59,9 @@ class Progress {
                      [&](RankId rank) { return step.job.program_of[rank.index()] == program; }) -
         ranks.begin());
     if (run == ranks.size()) return;
-    const graph::Program& ops = step.job.programs[program];
+    const program::RankProgram& ops = step.job.programs[program];
     for (std::uint32_t i = 0; i < ops.ops.size(); ++i) {
-      if (ops.ops[i].task != graph::Task::kCompute || !ops.ops[i].duration) continue;
+      if (ops.ops[i].task != program::Task::kCompute || !ops.ops[i].duration) continue;
       const graph::OpTimes& times = step.timeline[OpId(step.lowered.first_op[run] + i)];
       ends_.push_back({done_, times.start.seconds().s(), times.end.seconds().s(),
                        ops.ops[i].duration->seconds().s()});

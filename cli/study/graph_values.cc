@@ -40,7 +40,7 @@ std::optional<store::GraphNetwork> read_network(const YamlMap& map) {
 }
 
 /// Lengths of computing by the roofline of the devices, which are of one kind.
-Status set_lengths(graph::Job& job, const cluster::Cluster& cluster) {
+Status set_lengths(program::Program& job, const cluster::Cluster& cluster) {
   if (cluster.devices().size() < job.ranks())
     return fail(fmt::format("{} workers on {} devices", job.ranks(), cluster.devices().size()),
                 "a device for each");
@@ -56,7 +56,7 @@ Status set_lengths(graph::Job& job, const cluster::Cluster& cluster) {
 
 Result<Term> epoch_time(const GraphRun& run, step::Fidelity fidelity) {
   if (!run.cluster) return fail("stands on no cluster", "cluster: {device: …}");
-  graph::Job job = store::full_graph_step(run.halo, *run.network);
+  program::Program job = store::full_graph_step(run.halo, *run.network);
   if (Status ok = set_lengths(job, *run.cluster); !ok) return forward(ok);
   const job::Rules rules = {.fidelity = fidelity == step::Fidelity::kClosed
                                             ? job::Fidelity::kClosed

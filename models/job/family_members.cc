@@ -11,18 +11,18 @@
 
 namespace rehearse::job {
 
-using graph::Job;
-using graph::Program;
-using graph::Task;
+using program::Program;
+using program::RankProgram;
+using program::Task;
 
-std::vector<DeviceId> devices_of(const Job::Group& group) {
+std::vector<DeviceId> devices_of(const Program::Group& group) {
   std::vector<DeviceId> devices;
   devices.reserve(group.members.size());
   for (const RankId rank : group.members) devices.push_back(DeviceId(rank.index()));
   return devices;
 }
 
-std::vector<std::vector<RankId>> ranks_of_programs(const Job& job) {
+std::vector<std::vector<RankId>> ranks_of_programs(const Program& job) {
   std::vector<std::vector<RankId>> ranks(job.programs.size());
   for (std::uint32_t r = 0; r < job.ranks(); ++r) ranks[job.program_of[r]].push_back(RankId(r));
   return ranks;
@@ -30,14 +30,14 @@ std::vector<std::vector<RankId>> ranks_of_programs(const Job& job) {
 
 namespace {
 
-bool communicates(const graph::ProgramOp& op) {
+bool communicates(const program::ProgramOp& op) {
   return op.task == Task::kCollective || op.task == Task::kSend || op.task == Task::kReceive;
 }
 
 /// Orders programs by what their ops communicate, and what they wait for.
-bool communicates_less(const Program& a, const Program& b) {
-  const auto compare = [](const graph::ProgramOp& x,
-                          const graph::ProgramOp& y) -> std::partial_ordering {
+bool communicates_less(const RankProgram& a, const RankProgram& b) {
+  const auto compare = [](const program::ProgramOp& x,
+                          const program::ProgramOp& y) -> std::partial_ordering {
     if (x.task != y.task || !communicates(x)) return x.task <=> y.task;
     return std::tie(x.bytes, x.collective, x.group, x.peer, x.tag, x.priority) <=>
            std::tie(y.bytes, y.collective, y.group, y.peer, y.tag, y.priority);
@@ -50,7 +50,7 @@ bool communicates_less(const Program& a, const Program& b) {
 }
 
 /// By program: the first of those that communicate alike.
-std::vector<std::uint32_t> first_alike(const Job& job) {
+std::vector<std::uint32_t> first_alike(const Program& job) {
   const auto less = [&](std::uint32_t p, std::uint32_t q) {
     return communicates_less(job.programs[p], job.programs[q]);
   };
@@ -62,7 +62,7 @@ std::vector<std::uint32_t> first_alike(const Job& job) {
 
 }  // namespace
 
-std::vector<std::vector<RankId>> ranks_of_stages(const Job& job) {
+std::vector<std::vector<RankId>> ranks_of_stages(const Program& job) {
   const std::vector<std::uint32_t> alike = first_alike(job);
   std::vector<std::uint32_t> as_many(job.programs.size(), 0);
   for (const std::uint32_t first : alike) ++as_many[first];
@@ -82,7 +82,7 @@ std::vector<std::vector<RankId>> ranks_of_stages(const Job& job) {
     join(met.try_emplace({number, whom, alike[p]}, p).first->second, p);
   };
   std::set<std::set<std::uint32_t>> together;
-  for (const Job::Group& group : job.groups) {
+  for (const Program::Group& group : job.groups) {
     std::set<std::uint32_t> programs;
     for (const RankId member : group.members) programs.insert(job.program_of[member.index()]);
     together.insert(std::move(programs));
@@ -107,9 +107,9 @@ std::vector<std::vector<RankId>> ranks_of_stages(const Job& job) {
   return ranks;
 }
 
-std::vector<const Job::Group*> groups_of(const Job& job, std::span<const RankId> ranks,
-                                         std::uint32_t local) {
-  std::vector<const Job::Group*> groups;
+std::vector<const Program::Group*> groups_of(const Program& job, std::span<const RankId> ranks,
+                                             std::uint32_t local) {
+  std::vector<const Program::Group*> groups;
   std::vector<bool> seen(job.groups.size(), false);
   for (const RankId rank : ranks) {
     const std::uint32_t group = job.groups_of[rank.index()][local];
@@ -119,11 +119,11 @@ std::vector<const Job::Group*> groups_of(const Job& job, std::span<const RankId>
   return groups;
 }
 
-Result<std::vector<Meeting>> meetings_of(const Job& job, std::span<const RankId> ranks,
+Result<std::vector<Meeting>> meetings_of(const Program& job, std::span<const RankId> ranks,
                                          std::uint32_t local, CollectiveKind kind, Bytes size,
                                          Schedules& schedules) {
   std::vector<Meeting> meetings;
-  for (const Job::Group* group : groups_of(job, ranks, local)) {
+  for (const Program::Group* group : groups_of(job, ranks, local)) {
     if (group->members.size() < 2) continue;
     std::vector<DeviceId> devices = devices_of(*group);
     Result<comm::Messages> messages = schedules.messages(kind, devices, size);
@@ -133,7 +133,7 @@ Result<std::vector<Meeting>> meetings_of(const Job& job, std::span<const RankId>
   return meetings;
 }
 
-std::uint32_t end_of_sends(const Program& program, std::uint32_t first) {
+std::uint32_t end_of_sends(const RankProgram& program, std::uint32_t first) {
   const auto dependencies = [&](std::uint32_t op) {
     return std::span(program.dependencies)
         .subspan(program.first_dependency[op],
@@ -141,7 +141,7 @@ std::uint32_t end_of_sends(const Program& program, std::uint32_t first) {
   };
   const auto together = [&](std::uint32_t op) {
     const auto ours = dependencies(op), theirs = dependencies(first);
-    const auto same_peer = [&](const graph::ProgramOp& other) {
+    const auto same_peer = [&](const program::ProgramOp& other) {
       return other.peer == program.ops[op].peer;
     };
     return program.ops[op].task == Task::kSend &&
@@ -154,7 +154,7 @@ std::uint32_t end_of_sends(const Program& program, std::uint32_t first) {
   return end;
 }
 
-std::vector<Meeting> sends_of(const Job& job, std::span<const RankId> ranks,
+std::vector<Meeting> sends_of(const Program& job, std::span<const RankId> ranks,
                               std::span<const std::uint32_t> peers, Bytes size) {
   std::vector<Meeting> meetings;
   for (const RankId rank : ranks)

@@ -8,35 +8,36 @@
 #include "models/job/group_network.h"
 #include "models/job/link_paths.h"
 #include "sim/base/result.h"
-#include "sim/graph/job.h"
+#include "sim/program/program.h"
 
 namespace rehearse::job {
 
 /// Rank r runs on device r.
-std::vector<DeviceId> devices_of(const graph::Job::Group& group);
+std::vector<DeviceId> devices_of(const program::Program::Group& group);
 
 /// By program.
-std::vector<std::vector<RankId>> ranks_of_programs(const graph::Job& job);
+std::vector<std::vector<RankId>> ranks_of_programs(const program::Program& job);
 /// By program: its ranks, and those of programs that differ from it in what their ops compute
 /// alone, and that they meet in groups, or that meet or exchange with the same others: a stage on
 /// several kinds of devices.
-std::vector<std::vector<RankId>> ranks_of_stages(const graph::Job& job);
+std::vector<std::vector<RankId>> ranks_of_stages(const program::Program& job);
 
 /// The groups that these ranks have under one number, each once.
-std::vector<const graph::Job::Group*> groups_of(const graph::Job& job,
-                                                std::span<const RankId> ranks, std::uint32_t local);
+std::vector<const program::Program::Group*> groups_of(const program::Program& job,
+                                                      std::span<const RankId> ranks,
+                                                      std::uint32_t local);
 
 /// Of all groups of two or more that these ranks have under one number.
-Result<std::vector<Meeting>> meetings_of(const graph::Job& job, std::span<const RankId> ranks,
+Result<std::vector<Meeting>> meetings_of(const program::Program& job, std::span<const RankId> ranks,
                                          std::uint32_t local, CollectiveKind kind, Bytes size,
                                          Schedules& schedules);
 
 /// Behind the sends that go to other peers at the same time as the `first`, and are as large: those
 /// of others take another time.
-std::uint32_t end_of_sends(const graph::Program& program, std::uint32_t first);
+std::uint32_t end_of_sends(const program::RankProgram& program, std::uint32_t first);
 
 /// What each of these ranks sends to each of these of its peers.
-std::vector<Meeting> sends_of(const graph::Job& job, std::span<const RankId> ranks,
+std::vector<Meeting> sends_of(const program::Program& job, std::span<const RankId> ranks,
                               std::span<const std::uint32_t> peers, Bytes size);
 
 }  // namespace rehearse::job

@@ -14,14 +14,14 @@ namespace rehearse::job {
 namespace {
 
 using cluster::Cluster;
-using graph::Job;
 using graph::Lanes;
-using graph::Program;
-using graph::ProgramOp;
-using graph::Task;
+using program::Program;
+using program::ProgramOp;
+using program::RankProgram;
+using program::Task;
 
 /// The ranks of each run's program.
-std::vector<std::vector<RankId>> ranks_of_runs(const Job& job, const Symmetry& symmetry) {
+std::vector<std::vector<RankId>> ranks_of_runs(const Program& job, const Symmetry& symmetry) {
   std::vector<std::vector<RankId>> ranks(symmetry.ranks.size()), all = ranks_of_programs(job);
   for (std::size_t p = 0; p < all.size(); ++p)
     if (!all[p].empty()) ranks[symmetry.run_of_program[p]] = std::move(all[p]);
@@ -31,7 +31,7 @@ std::vector<std::vector<RankId>> ranks_of_runs(const Job& job, const Symmetry& s
 /// Whether the closed forms of everything that ranks of a program do are the same.
 class ClosedCosts {
  public:
-  ClosedCosts(const Job& job, const Cluster& cluster, const Rules& rules, LinkPaths& paths)
+  ClosedCosts(const Program& job, const Cluster& cluster, const Rules& rules, LinkPaths& paths)
       : job_(job), paths_(paths), schedules_(cluster, rules) {}
 
   Result<bool> same(const std::vector<RankId>& ranks) {
@@ -68,7 +68,7 @@ class ClosedCosts {
   Result<bool> same_price(const std::vector<RankId>& ranks, std::uint32_t local,
                           CollectiveKind kind) {
     std::optional<GroupSchedule> first;
-    for (const Job::Group* group : groups_of(job_, ranks, local)) {
+    for (const Program::Group* group : groups_of(job_, ranks, local)) {
       if (group->members.size() < 2) continue;
       Result<GroupSchedule> schedule = schedules_.of(kind, devices_of(*group));
       if (!schedule) return forward(schedule);
@@ -78,7 +78,7 @@ class ClosedCosts {
     return true;
   }
 
-  const Job& job_;
+  const Program& job_;
   LinkPaths& paths_;
   Schedules schedules_;
 };
@@ -86,13 +86,13 @@ class ClosedCosts {
 /// What communications of programs take as messages, each alone and of links.
 class MessageCosts {
  public:
-  MessageCosts(const Job& job, const Cluster& cluster, const Rules& rules, const Run& run,
+  MessageCosts(const Program& job, const Cluster& cluster, const Rules& rules, const Run& run,
                LinkPaths& paths)
       : job_(job), schedules_(cluster, rules), paths_(paths), families_(paths, run) {}
 
   /// By op of a program that was not asked for before; nothing where its ranks differ.
   Result<std::optional<std::vector<Carried>>> of(const std::vector<RankId>& ranks) {
-    const Program& program = job_.program(ranks.front());
+    const RankProgram& program = job_.program(ranks.front());
     std::vector<Carried> carried(program.ops.size());
     std::map<std::tuple<std::uint32_t, CollectiveKind, double>, Carried> collectives;
     std::map<std::pair<std::vector<std::uint32_t>, double>, Carried> sends;
@@ -186,7 +186,7 @@ class MessageCosts {
     return std::optional(carried);
   }
 
-  const Job& job_;
+  const Program& job_;
   Schedules schedules_;
   LinkPaths& paths_;
   Families families_;
@@ -199,8 +199,8 @@ class MessageCosts {
 
 }  // namespace
 
-Result<std::optional<LoweredJob>> fold(const Job& job, const Cluster& cluster, const Rules& rules,
-                                       const Run& run) {
+Result<std::optional<LoweredJob>> fold(const Program& job, const Cluster& cluster,
+                                       const Rules& rules, const Run& run) {
   if (Status ok = check(job, cluster); !ok) return forward(ok);
   if (rules.grouped) return std::nullopt;
   std::optional<Symmetry> symmetry = symmetry_of(job, rules.one_stream);

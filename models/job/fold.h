@@ -28,10 +28,10 @@ struct Folded {
   SharedLinks::Shared shared = {};
 };
 
-Result<LoweredJob> lower(const graph::Job& job, const cluster::Cluster& cluster, const Rules& rules,
-                         const Folded& folded, LinkPaths& paths);
+Result<LoweredJob> lower(const program::Program& job, const cluster::Cluster& cluster,
+                         const Rules& rules, const Folded& folded, LinkPaths& paths);
 
 /// What a rank says about others must fit the job, and the job the cluster.
-Status check(const graph::Job& job, const cluster::Cluster& cluster);
+Status check(const program::Program& job, const cluster::Cluster& cluster);
 
 }  // namespace rehearse::job

@@ -6,10 +6,10 @@
 
 namespace rehearse::job {
 
-using graph::ProgramOp;
-using graph::Task;
+using program::ProgramOp;
+using program::Task;
 
-FullestLinks::FullestLinks(const graph::Job& job, Schedules& schedules, LinkPaths& paths)
+FullestLinks::FullestLinks(const program::Program& job, Schedules& schedules, LinkPaths& paths)
     : job_(job), schedules_(schedules), paths_(paths) {}
 
 const std::vector<RankId>& FullestLinks::ranks_of_stage(std::uint32_t program) {

@@ -10,14 +10,14 @@
 #include "models/job/group_network.h"
 #include "models/job/link_paths.h"
 #include "sim/base/result.h"
-#include "sim/graph/job.h"
+#include "sim/program/program.h"
 
 namespace rehearse::job {
 
 class FullestLinks {
  public:
   /// REQUIRES: all outlive this object; rank r runs on device r.
-  FullestLinks(const graph::Job& job, Schedules& schedules, LinkPaths& paths);
+  FullestLinks(const program::Program& job, Schedules& schedules, LinkPaths& paths);
 
   /// How long the fullest link takes for a byte of the size of a collective of this group, with
   /// those of all groups that the stage of its first member has under the same number.
@@ -31,7 +31,7 @@ class FullestLinks {
   /// Of the stage of a program. Found when first asked for: messages never ask.
   const std::vector<RankId>& ranks_of_stage(std::uint32_t program);
 
-  const graph::Job& job_;
+  const program::Program& job_;
   Schedules& schedules_;
   LinkPaths& paths_;
   std::optional<std::vector<std::vector<RankId>>> ranks_;  ///< by program, of its stage

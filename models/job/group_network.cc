@@ -77,11 +77,11 @@ void keep_distinct(std::vector<Path>& paths) {
 
 }  // namespace
 
-std::vector<CollectiveKind> not_done_by(const graph::Job& job, Algorithm algorithm) {
+std::vector<CollectiveKind> not_done_by(const program::Program& job, Algorithm algorithm) {
   std::vector<CollectiveKind> kinds;
-  for (const graph::Program& program : job.programs)
-    for (const graph::ProgramOp& op : program.ops)
-      if (op.task == graph::Task::kCollective &&
+  for (const program::RankProgram& program : job.programs)
+    for (const program::ProgramOp& op : program.ops)
+      if (op.task == program::Task::kCollective &&
           std::find(kinds.begin(), kinds.end(), op.collective) == kinds.end() &&
           !does(algorithm, op.collective))
         kinds.push_back(op.collective);

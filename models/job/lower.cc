@@ -21,19 +21,19 @@ namespace {
 
 using cluster::Cluster;
 using graph::Category;
-using graph::Job;
 using graph::Lane;
 using graph::Lanes;
-using graph::Program;
-using graph::ProgramOp;
-using graph::Task;
 using graph::Way;
+using program::Program;
+using program::ProgramOp;
+using program::RankProgram;
+using program::Task;
 using Ways = std::shared_ptr<const std::vector<Way>>;
 
 class Lowering {
  public:
   /// `folded`: nothing, or which ranks to run for all.
-  Lowering(const Job& job, const Cluster& cluster, const Rules& rules, const Folded* folded,
+  Lowering(const Program& job, const Cluster& cluster, const Rules& rules, const Folded* folded,
            LinkPaths& paths)
       : job_(job),
         cluster_(cluster),
@@ -151,7 +151,7 @@ class Lowering {
 
   Status add_ops() {
     std::vector<Order> orders;
-    for (const Program& program : job_.programs)
+    for (const RankProgram& program : job_.programs)
       orders.push_back(order_of(program, rules_.one_stream));
     std::size_t ops = 0, edges = 0;
     for (const RankId rank : result_.ranks) {
@@ -166,7 +166,7 @@ class Lowering {
     result_.first_op.push_back(0);
     for (const RankId rank : result_.ranks) {
       const std::uint32_t r = rank.index();
-      const Program& program = job_.program(rank);
+      const RankProgram& program = job_.program(rank);
       const Order& order = orders[job_.program_of[r]];
       std::vector<Seconds>& of_sends = fullest[job_.program_of[r]];
       if (of_sends.empty())
@@ -432,7 +432,7 @@ class Lowering {
     return std::make_shared<const std::vector<Way>>(std::move(slower));
   }
 
-  const Job& job_;
+  const Program& job_;
   const Cluster& cluster_;
   const Rules& rules_;
   const Folded* folded_;
@@ -455,18 +455,18 @@ class Lowering {
 
 }  // namespace
 
-Result<LoweredJob> lower(const Job& job, const Cluster& cluster, const Rules& rules) {
+Result<LoweredJob> lower(const Program& job, const Cluster& cluster, const Rules& rules) {
   if (Status ok = check(job, cluster); !ok) return forward(ok);
   LinkPaths paths(cluster, rules.message_overhead);
   return Lowering(job, cluster, rules, nullptr, paths).run();
 }
 
-Result<LoweredJob> lower(const Job& job, const Cluster& cluster, const Rules& rules,
+Result<LoweredJob> lower(const Program& job, const Cluster& cluster, const Rules& rules,
                          const Folded& folded, LinkPaths& paths) {
   return Lowering(job, cluster, rules, &folded, paths).run();
 }
 
-Status check(const Job& job, const Cluster& cluster) {
+Status check(const Program& job, const Cluster& cluster) {
   if (job.ranks() == 0) return fail("a job without ranks");
   if (job.ranks() > cluster.devices().size())
     return fail(

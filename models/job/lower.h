@@ -17,8 +17,8 @@
 #include "sim/base/estimate.h"
 #include "sim/cluster/cluster.h"
 #include "sim/graph/graph.h"
-#include "sim/graph/job.h"
 #include "sim/graph/timeline.h"
+#include "sim/program/program.h"
 
 namespace rehearse::job {
 
@@ -54,7 +54,7 @@ struct Rules {
 struct Collective {
   CollectiveKind kind;
   Bytes bytes;
-  std::uint32_t group;  ///< in Job::groups
+  std::uint32_t group;  ///< in Program::groups
   std::int32_t priority;
   std::vector<OpId> members;
 };
@@ -86,7 +86,7 @@ struct LoweredJob {
 /// All ranks. Fails, with one line, where ranks do not fit each other or the cluster: more ranks
 /// than devices, members of a group that run different collectives, sends without receives, an op
 /// without a length.
-Result<LoweredJob> lower(const graph::Job& job, const cluster::Cluster& cluster,
+Result<LoweredJob> lower(const program::Program& job, const cluster::Cluster& cluster,
                          const Rules& rules);
 
 /// How graphs of messages are run.
@@ -99,10 +99,10 @@ using Run = std::function<Result<graph::Timeline>(const graph::Graph&)>;
 /// (the same op on all ranks of the program) that share links with it begin together. So what
 /// contends within a family counts; beside others it flows over the links that they share
 /// (docs/concepts/job.md). REQUIRES: `run`, at that fidelity.
-Result<std::optional<LoweredJob>> fold(const graph::Job& job, const cluster::Cluster& cluster,
+Result<std::optional<LoweredJob>> fold(const program::Program& job, const cluster::Cluster& cluster,
                                        const Rules& rules, const Run& run = {});
 
 /// The kinds of collectives in the job that the given algorithm cannot do.
-std::vector<CollectiveKind> not_done_by(const graph::Job& job, comm::Algorithm algorithm);
+std::vector<CollectiveKind> not_done_by(const program::Program& job, comm::Algorithm algorithm);
 
 }  // namespace rehearse::job

@@ -6,8 +6,8 @@
 
 namespace rehearse::job {
 
-using graph::Job;
-using graph::ProgramOp;
+using program::Program;
+using program::ProgramOp;
 
 namespace {
 
@@ -59,7 +59,7 @@ void Matching::add_receive(RankId rank, const ProgramOp& op, OpId id) {
 Status Matching::check_members(std::span<const std::uint32_t> first_op) {
   std::vector<std::uint32_t> place(job_.ranks(), 0);
   for (std::uint32_t g = 0; g < job_.groups.size(); ++g) {
-    const Job::Group& group = job_.groups[g];
+    const Program::Group& group = job_.groups[g];
     const bool in_order = std::is_sorted(group.members.begin(), group.members.end());
     for (const std::uint32_t index : instances_[g]) {
       std::vector<OpId>& members = collectives_[index].members;
@@ -77,7 +77,7 @@ Status Matching::check_members(std::span<const std::uint32_t> first_op) {
 
 tl::unexpected<Error> Matching::missing(std::uint32_t g, std::uint32_t index,
                                         std::span<const std::uint32_t> first_op) const {
-  const Job::Group& group = job_.groups[g];
+  const Program::Group& group = job_.groups[g];
   const Collective& collective = collectives_[index];
   std::vector<char> came(job_.ranks(), 0);
   for (const OpId member : collective.members) came[rank_of(member, first_op)] = 1;

@@ -11,20 +11,20 @@
 
 #include "models/job/lower.h"
 #include "sim/graph/graph.h"
-#include "sim/graph/job.h"
+#include "sim/program/program.h"
 
 namespace rehearse::job {
 
 class Matching {
  public:
   /// REQUIRES: `job` outlives this object.
-  explicit Matching(const graph::Job& job) : job_(job), instances_(job.groups.size()) {}
+  explicit Matching(const program::Program& job) : job_(job), instances_(job.groups.size()) {}
 
   /// The `index`-th collective of a group, seen by one rank. Fails where others saw another one.
-  Status add_collective(std::uint32_t group, std::uint32_t index, const graph::ProgramOp& op,
+  Status add_collective(std::uint32_t group, std::uint32_t index, const program::ProgramOp& op,
                         RankId rank, OpId id);
-  void add_send(RankId rank, const graph::ProgramOp& op, OpId id);
-  void add_receive(RankId rank, const graph::ProgramOp& op, OpId id);
+  void add_send(RankId rank, const program::ProgramOp& op, OpId id);
+  void add_receive(RankId rank, const program::ProgramOp& op, OpId id);
 
   std::vector<Collective>& collectives() { return collectives_; }
 
@@ -47,7 +47,7 @@ class Matching {
                                 std::span<const std::uint32_t> first_op) const;
   tl::unexpected<Error> uneven(const Channel& channel) const;
 
-  const graph::Job& job_;
+  const program::Program& job_;
   std::vector<Collective> collectives_;
   std::vector<RankId> first_ranks_;                    // by collective: who came first
   std::vector<std::vector<std::uint32_t>> instances_;  // by group: in collectives_

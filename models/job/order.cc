@@ -5,11 +5,11 @@
 
 namespace rehearse::job {
 
-using graph::Program;
-using graph::ProgramOp;
-using graph::Task;
+using program::ProgramOp;
+using program::RankProgram;
+using program::Task;
 
-Order order_of(const Program& program, bool one_stream) {
+Order order_of(const RankProgram& program, bool one_stream) {
   Order order;
   order.first.reserve(program.ops.size() + 1);
   std::vector<std::optional<std::uint32_t>> last;  // by group

@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "sim/graph/job.h"
+#include "sim/program/program.h"
 
 namespace rehearse::job {
 
@@ -15,6 +15,6 @@ struct Order {
 };
 
 /// Under `one_stream` collectives wait for their dependencies alone.
-Order order_of(const graph::Program& program, bool one_stream);
+Order order_of(const program::RankProgram& program, bool one_stream);
 
 }  // namespace rehearse::job

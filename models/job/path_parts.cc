@@ -10,10 +10,10 @@
 namespace rehearse::job {
 namespace {
 
-using graph::PartKind;
-using graph::PathShare;
 using graph::PathStep;
-using graph::Task;
+using program::PartKind;
+using program::PathShare;
+using program::Task;
 
 /// Where an op of the graph stands in the programs; nothing for what carries messages.
 struct Place {
@@ -21,7 +21,7 @@ struct Place {
   std::uint32_t program, op;
 };
 
-std::optional<Place> place_of(const graph::Job& job, const LoweredJob& lowered, OpId op) {
+std::optional<Place> place_of(const program::Program& job, const LoweredJob& lowered, OpId op) {
   const auto at = static_cast<std::uint32_t>(op.index());
   if (at >= lowered.first_op.back()) return std::nullopt;
   const auto next = std::upper_bound(lowered.first_op.begin(), lowered.first_op.end(), at);
@@ -36,9 +36,9 @@ bool works(Task task) {
 /// The times at which a rank is at work, in their order, joined.
 class Busy {
  public:
-  Busy(const graph::Job& job, const LoweredJob& lowered, const graph::Timeline& timeline,
+  Busy(const program::Program& job, const LoweredJob& lowered, const graph::Timeline& timeline,
        std::size_t run) {
-    const graph::Program& program = job.program(lowered.ranks[run]);
+    const program::RankProgram& program = job.program(lowered.ranks[run]);
     std::vector<Span> all;
     for (std::uint32_t i = 0; i < program.ops.size(); ++i) {
       const graph::OpTimes& times = timeline[OpId(lowered.first_op[run] + i)];
@@ -80,9 +80,9 @@ using Stretches = std::map<std::tuple<std::uint32_t, std::uint32_t, bool>, Stret
 
 }  // namespace
 
-graph::PathParts path_parts(const graph::Job& job, const LoweredJob& lowered,
-                            const graph::Timeline& timeline, const OpOrigins& origins) {
-  graph::PathParts result;
+program::PathParts path_parts(const program::Program& job, const LoweredJob& lowered,
+                              const graph::Timeline& timeline, const OpOrigins& origins) {
+  program::PathParts result;
   const std::vector<PathStep> path = graph::critical_path(timeline);
   std::size_t home = 0;
   std::set<std::size_t> runs;
@@ -95,7 +95,7 @@ graph::PathParts path_parts(const graph::Job& job, const LoweredJob& lowered,
   result.ends_on = lowered.ranks[home].index();
   result.ranks = static_cast<std::uint32_t>(runs.size());
   const Busy busy(job, lowered, timeline, home);
-  graph::PathSum sum;
+  program::PathSum sum;
   Stretches stretches;
   for (const PathStep& step : path) {
     const Picoseconds time = step.end - step.begin;
@@ -105,7 +105,7 @@ graph::PathParts path_parts(const graph::Job& job, const LoweredJob& lowered,
       sum.add(time, origins.message(lowered.graph.name(step.op)));
       continue;
     }
-    const graph::ProgramOp& op = job.programs[place->program].ops[place->op];
+    const program::ProgramOp& op = job.programs[place->program].ops[place->op];
     Picoseconds beside(0), waiting(0);
     if (works(op.task) && op.duration) {
       beside = std::max(Picoseconds(0), time - *op.duration);

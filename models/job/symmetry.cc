@@ -8,10 +8,10 @@
 namespace rehearse::job {
 namespace {
 
-using graph::Job;
-using graph::Program;
-using graph::ProgramOp;
-using graph::Task;
+using program::Program;
+using program::ProgramOp;
+using program::RankProgram;
+using program::Task;
 
 constexpr std::uint32_t kNone = UINT32_MAX;
 
@@ -23,7 +23,7 @@ struct Part {
 using Composition = std::vector<Part>;
 
 /// Nothing where ranks of one program number the group in different ways.
-std::optional<Composition> composition_of(const Job& job, std::uint32_t group) {
+std::optional<Composition> composition_of(const Program& job, std::uint32_t group) {
   Composition parts;
   for (const RankId member : job.groups[group].members) {
     const std::vector<std::uint32_t>& groups = job.groups_of[member.index()];
@@ -46,7 +46,7 @@ std::optional<Composition> composition_of(const Job& job, std::uint32_t group) {
 }
 
 /// What the ranks of a program do in a group, in their order.
-std::vector<std::pair<CollectiveKind, Bytes>> collectives_in(const Program& program,
+std::vector<std::pair<CollectiveKind, Bytes>> collectives_in(const RankProgram& program,
                                                              std::uint32_t local) {
   std::vector<std::pair<CollectiveKind, Bytes>> collectives;
   for (const ProgramOp& op : program.ops)
@@ -55,7 +55,7 @@ std::vector<std::pair<CollectiveKind, Bytes>> collectives_in(const Program& prog
   return collectives;
 }
 
-bool groups_are_alike(const Job& job, Symmetry& symmetry) {
+bool groups_are_alike(const Program& job, Symmetry& symmetry) {
   std::map<Composition, std::uint32_t> numbers;
   std::vector<std::uint32_t> number_of(job.groups.size());
   for (std::uint32_t g = 0; g < job.groups.size(); ++g) {
@@ -94,7 +94,7 @@ struct Channels {
   std::map<std::uint32_t, std::vector<std::uint32_t>> sends, receives;  // ops by tag
 };
 
-bool same_dependencies(const Program& program, std::uint32_t a, std::uint32_t b) {
+bool same_dependencies(const RankProgram& program, std::uint32_t a, std::uint32_t b) {
   const auto begin = [&](std::uint32_t op) {
     return program.dependencies.begin() + program.first_dependency[op];
   };
@@ -104,7 +104,7 @@ bool same_dependencies(const Program& program, std::uint32_t a, std::uint32_t b)
   return std::equal(begin(a), end(a), begin(b), end(b));
 }
 
-bool alike(const Program& program, std::uint32_t a, std::uint32_t b) {
+bool alike(const RankProgram& program, std::uint32_t a, std::uint32_t b) {
   if (a == b) return true;
   const ProgramOp &x = program.ops[a], &y = program.ops[b];
   return x.bytes == y.bytes && x.priority == y.priority && same_dependencies(program, a, b);
@@ -112,7 +112,7 @@ bool alike(const Program& program, std::uint32_t a, std::uint32_t b) {
 
 class Pairing {
  public:
-  Pairing(const Job& job, bool one_stream, Symmetry& symmetry)
+  Pairing(const Program& job, bool one_stream, Symmetry& symmetry)
       : job_(job), one_stream_(one_stream), symmetry_(symmetry) {}
 
   bool run() {
@@ -134,7 +134,7 @@ class Pairing {
   };
 
   void collect(std::size_t p) {
-    const Program& program = job_.programs[p];
+    const RankProgram& program = job_.programs[p];
     const RankId rank = symmetry_.ranks[symmetry_.run_of_program[p]];
     channels_[p].resize(job_.peers_of[rank.index()].size());
     for (std::uint32_t i = 0; i < program.ops.size(); ++i) {
@@ -212,7 +212,7 @@ class Pairing {
     return true;
   }
 
-  const Job& job_;
+  const Program& job_;
   const bool one_stream_;
   Symmetry& symmetry_;
   std::vector<std::vector<Channels>> channels_;  // by program and peer
@@ -221,7 +221,7 @@ class Pairing {
 
 }  // namespace
 
-std::optional<Symmetry> symmetry_of(const Job& job, bool one_stream) {
+std::optional<Symmetry> symmetry_of(const Program& job, bool one_stream) {
   Symmetry symmetry;
   symmetry.run_of_program.assign(job.programs.size(), kNone);
   for (std::uint32_t r = 0; r < job.ranks(); ++r) {

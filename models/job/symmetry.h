@@ -10,7 +10,7 @@
 #include <optional>
 #include <vector>
 
-#include "sim/graph/job.h"
+#include "sim/program/program.h"
 
 namespace rehearse::job {
 
@@ -36,6 +36,6 @@ struct Symmetry {
 /// Nothing where ranks of one program are not alike. Ranks may differ in which of several sends of
 /// a peer they get, if those are alike and go at the same time; under `one_stream` none do.
 /// REQUIRES: groups and peers are ranks of the job.
-std::optional<Symmetry> symmetry_of(const graph::Job& job, bool one_stream);
+std::optional<Symmetry> symmetry_of(const program::Program& job, bool one_stream);
 
 }  // namespace rehearse::job

@@ -6,7 +6,7 @@
 namespace rehearse::job {
 namespace {
 
-using graph::Task;
+using program::Task;
 
 constexpr std::size_t kParts = 4;  // of Usage, but for idle
 
@@ -37,13 +37,13 @@ struct Turn {
 
 }  // namespace
 
-std::vector<Usage> usage(const graph::Job& job, const LoweredJob& lowered,
+std::vector<Usage> usage(const program::Program& job, const LoweredJob& lowered,
                          const graph::Timeline& timeline) {
   const Picoseconds end = timeline.makespan();
   std::vector<Usage> result;
   std::vector<Turn> turns;
   for (std::size_t r = 0; r + 1 < lowered.first_op.size(); ++r) {
-    const graph::Program& program = job.program(lowered.ranks[r]);
+    const program::RankProgram& program = job.program(lowered.ranks[r]);
     const std::uint32_t base = lowered.first_op[r];
     turns.clear();
     for (std::uint32_t i = 0; i < program.ops.size(); ++i) {

@@ -23,7 +23,7 @@ struct Usage {
 };
 
 /// By rank that was run.
-std::vector<Usage> usage(const graph::Job& job, const LoweredJob& lowered,
+std::vector<Usage> usage(const program::Program& job, const LoweredJob& lowered,
                          const graph::Timeline& timeline);
 
 /// From when the last member of a collective comes until it has ended everywhere.

@@ -11,8 +11,8 @@
 namespace rehearse::step {
 namespace {
 
-using graph::PartKind;
-using graph::PathShare;
+using program::PartKind;
+using program::PathShare;
 using strategies::LayerPhase;
 using workload::Op;
 using workload::OpKind;
@@ -56,19 +56,19 @@ class StepOrigins : public job::OpOrigins {
   }
 
   std::vector<PathShare> shares(std::uint32_t program, std::uint32_t op) const override {
-    const graph::ProgramOp& made = step_.job.programs[program].ops[op];
+    const program::ProgramOp& made = step_.job.programs[program].ops[op];
     const std::string name(step_.job.names[made.name]);
     if (program >= origins_.size()) return of_server(made, name);
     const strategies::ProgramOrigin& origin = origins_[program];
     switch (made.task) {
-      case graph::Task::kCollective:
+      case program::Task::kCollective:
         return {communication(
             fmt::format(
                 "{}-parallel {}",
                 strategies::kGroupKindNames[static_cast<std::size_t>(origin.groups[made.group])],
                 to_string(made.collective)),
             name, provenance_of(made, origin))};
-      case graph::Task::kMemory:
+      case program::Task::kMemory:
         // The rate of copies is that of published lanes.
         return {{.kind = PartKind::kMemory,
                  .part = "copies to and from the host",
@@ -76,14 +76,14 @@ class StepOrigins : public job::OpOrigins {
                  .low = step_.links.low,
                  .high = step_.links.high,
                  .provenance = Provenance::kDatasheet}};
-      case graph::Task::kCompute:
-      case graph::Task::kHost:
+      case program::Task::kCompute:
+      case program::Task::kHost:
         if (origin.makeup.mixture_of[op] != strategies::kComputesNothing)
           return computed(origin, made, origin.makeup.mixture_of[op]);
         return {once(origin, PartKind::kIdle, "once a step", "what no op stands for")};
-      case graph::Task::kSend:
-      case graph::Task::kReceive:
-      case graph::Task::kMark:
+      case program::Task::kSend:
+      case program::Task::kReceive:
+      case program::Task::kMark:
         break;
     }
     return {message(name)};
@@ -114,7 +114,7 @@ class StepOrigins : public job::OpOrigins {
   }
 
   /// Of a closed form that was measured; messages know the links of the cluster alone.
-  Provenance provenance_of(const graph::ProgramOp& op,
+  Provenance provenance_of(const program::ProgramOp& op,
                            const strategies::ProgramOrigin& origin) const {
     const workload::Stage& stage = step_.layout.stages[origin.stage];
     Op like{.name = "", .kind = OpKind::kCollective};
@@ -133,8 +133,8 @@ class StepOrigins : public job::OpOrigins {
                                                         : Provenance::kExtrapolated;
   }
 
-  std::vector<PathShare> of_server(const graph::ProgramOp& made, const std::string& name) const {
-    if (made.task != graph::Task::kCompute && made.task != graph::Task::kHost)
+  std::vector<PathShare> of_server(const program::ProgramOp& made, const std::string& name) const {
+    if (made.task != program::Task::kCompute && made.task != program::Task::kHost)
       return {message(name)};
     return {{.kind = PartKind::kOptimizer,
              .part = "optimizer",
@@ -146,7 +146,7 @@ class StepOrigins : public job::OpOrigins {
 
   /// The kernels of an op, and what launching them takes beside.
   std::vector<PathShare> computed(const strategies::ProgramOrigin& origin,
-                                  const graph::ProgramOp& made, std::uint32_t mixture) const {
+                                  const program::ProgramOp& made, std::uint32_t mixture) const {
     const workload::Stage& stage = step_.layout.stages[origin.stage];
     const OpPrice& price = devices_.kinds()[origin.kind].price;
     std::vector<PathShare> shares;
@@ -195,8 +195,8 @@ class StepOrigins : public job::OpOrigins {
 
 }  // namespace
 
-Result<graph::PathParts> path_parts(const Spec& spec, const cluster::Cluster& cluster,
-                                    const Step& step) {
+Result<program::PathParts> path_parts(const Spec& spec, const cluster::Cluster& cluster,
+                                      const Step& step) {
   const Result<Devices> devices = Devices::of(step.layout, cluster, spec);
   if (!devices) return forward(devices);
   const strategies::Prices prices = devices->prices();
@@ -205,19 +205,19 @@ Result<graph::PathParts> path_parts(const Spec& spec, const cluster::Cluster& cl
       {.host_per_kernel = spec.conditions.host_per_kernel, .fixed = spec.conditions.fixed});
   if (!explained) return forward(explained);
   const StepOrigins origins(step, *devices, explained->origins);
-  graph::PathParts result = job::path_parts(step.job, step.lowered, step.timeline, origins);
+  program::PathParts result = job::path_parts(step.job, step.lowered, step.timeline, origins);
   // Waiting for samples is on top of what was run.
   if (step.breakdown.input > Seconds::s(0)) {
-    graph::PathSum input;
+    program::PathSum input;
     input.add(Picoseconds::from(step.time.value) - result.total(),
               PathShare{.kind = PartKind::kInput,
                         .part = "input stall",
                         .op = "waiting for samples",
                         .provenance = Provenance::kExtrapolated});
-    const std::vector<graph::PathPart> stall = input.parts();
+    const std::vector<program::PathPart> stall = input.parts();
     const auto behind =
         std::find_if(result.parts.begin(), result.parts.end(),
-                     [](const graph::PathPart& part) { return part.kind > PartKind::kInput; });
+                     [](const program::PathPart& part) { return part.kind > PartKind::kInput; });
     result.parts.insert(behind, stall.begin(), stall.end());
   }
   return result;

@@ -2,13 +2,13 @@
 #pragma once
 
 #include "models/step/step.h"
-#include "sim/graph/path_parts.h"
+#include "sim/program/path_parts.h"
 
 namespace rehearse::step {
 
 /// Adds up to Step::time, waiting for samples included. REQUIRES: the step was predicted from
 /// these. Fails as predict does.
-Result<graph::PathParts> path_parts(const Spec& spec, const cluster::Cluster& cluster,
-                                    const Step& step);
+Result<program::PathParts> path_parts(const Spec& spec, const cluster::Cluster& cluster,
+                                      const Step& step);
 
 }  // namespace rehearse::step

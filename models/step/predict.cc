@@ -27,7 +27,7 @@ struct Run {
   Seconds step = Seconds::s(0);
 };
 
-Result<Run> carry(const graph::Job& job, const cluster::Cluster& cluster, double beside,
+Result<Run> carry(const program::Program& job, const cluster::Cluster& cluster, double beside,
                   const PredictOptions& options, job::Bound bound = job::Bound::kValue) {
   job::Rules rules;
   rules.calibrated = true;
@@ -132,16 +132,16 @@ class Runner {
          const PredictOptions& options)
       : spec_(spec), cluster_(cluster), prices_(devices.prices()), options_(options) {}
 
-  Result<graph::Job> job(const workload::Layout& layout) const {
+  Result<program::Program> job(const workload::Layout& layout) const {
     return strategies::job_of(
         layout, prices_,
         {.host_per_kernel = spec_.conditions.host_per_kernel, .fixed = spec_.conditions.fixed});
   }
-  Result<Run> run(const graph::Job& job) const {
+  Result<Run> run(const program::Program& job) const {
     return carry(job, cluster_, spec_.conditions.beside, options_);
   }
   /// The closed form with every price of communication at that end.
-  Result<Seconds> time_at(const graph::Job& job, job::Bound bound) const {
+  Result<Seconds> time_at(const program::Program& job, job::Bound bound) const {
     PredictOptions closed = options_;
     closed.fidelity = Fidelity::kClosed;
     const Result<Run> run = carry(job, cluster_, spec_.conditions.beside, closed, bound);
@@ -149,7 +149,7 @@ class Runner {
     return run->step;
   }
   Result<Seconds> time_without(const workload::Layout& layout, const Free& free) const {
-    const Result<graph::Job> other = job(without(layout, free));
+    const Result<program::Program> other = job(without(layout, free));
     if (!other) return forward(other);
     const Result<Run> run = this->run(*other);
     if (!run) return forward(run);
@@ -215,7 +215,7 @@ Result<Step> predict(const Spec& spec, const cluster::Cluster& cluster,
   PredictOptions carried = options;
   carried.unfold |= layout->servers.has_value();
   const Runner runner(spec, cluster, *devices, carried);
-  Result<graph::Job> job = runner.job(*layout);
+  Result<program::Program> job = runner.job(*layout);
   if (!job) return forward(job);
   Result<Run> whole = runner.run(*job);
   if (!whole) return forward(whole);

@@ -11,8 +11,8 @@
 namespace rehearse::step {
 namespace {
 
-using graph::ProgramOp;
-using graph::Task;
+using program::ProgramOp;
+using program::Task;
 
 job::Rules rules() {
   job::Rules rules;
@@ -37,7 +37,7 @@ Seconds RunSize::on_simgrid() const {
   return Seconds::s(kStart + kPerOp * ops + messages * (kPerMessage + kPerMessageAndRank * ranks));
 }
 
-Result<RunSize> run_size(const graph::Job& job, const cluster::Cluster& cluster) {
+Result<RunSize> run_size(const program::Program& job, const cluster::Cluster& cluster) {
   const job::Rules of_messages = rules();
   job::Schedules schedules(cluster, of_messages);
   std::vector<std::uint32_t> ranks(job.programs.size(), 0), first(job.programs.size(), 0);

@@ -22,7 +22,7 @@ struct RunSize {
 };
 
 /// Without building any of it. REQUIRES: the job suits the cluster.
-Result<RunSize> run_size(const graph::Job& job, const cluster::Cluster& cluster);
+Result<RunSize> run_size(const program::Program& job, const cluster::Cluster& cluster);
 
 struct Refereed {
   Seconds simgrid;

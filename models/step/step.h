@@ -74,7 +74,7 @@ struct DeviceUse {
 
 struct Step {
   workload::Layout layout;
-  graph::Job job;
+  program::Program job;
   job::LoweredJob lowered;
   graph::Timeline timeline;
   Estimate<Seconds> time;

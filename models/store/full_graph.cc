@@ -5,8 +5,8 @@
 namespace rehearse::store {
 namespace {
 
-using graph::ProgramOp;
-using graph::Task;
+using program::ProgramOp;
+using program::Task;
 
 struct Names {
   NameId lend, borrow, sum, multiply, gradients;
@@ -21,7 +21,7 @@ class WorkerProgram {
     neighbours_ = static_cast<double>(halo.reads[worker]);
   }
 
-  graph::Program made() {
+  program::RankProgram made() {
     const std::size_t layers = network_.widths.size() - 1;
     for (std::size_t l = 0; l < layers; ++l) {
       exchange(l, true);
@@ -103,7 +103,7 @@ class WorkerProgram {
   std::uint32_t worker_;
   Names names_;
   double held_ = 0, neighbours_ = 0;
-  graph::Program program_;
+  program::RankProgram program_;
   std::vector<std::uint32_t> after_;
 };
 
@@ -116,9 +116,9 @@ Bytes exchanged(const Halo& halo, const GraphNetwork& network) {
   return network.value * (static_cast<double>(halo.total()) * values);
 }
 
-graph::Job full_graph_step(const Halo& halo, const GraphNetwork& network) {
+program::Program full_graph_step(const Halo& halo, const GraphNetwork& network) {
   REHEARSE_CHECK(network.widths.size() >= 2);
-  graph::Job job;
+  program::Program job;
   const Names names{.lend = job.names.intern("lend"),
                     .borrow = job.names.intern("borrow"),
                     .sum = job.names.intern("sum over neighbours"),

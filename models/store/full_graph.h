@@ -13,7 +13,7 @@
 
 #include "models/store/graph.h"
 #include "sim/base/units.h"
-#include "sim/graph/job.h"
+#include "sim/program/program.h"
 
 namespace rehearse::store {
 
@@ -27,6 +27,6 @@ Bytes exchanged(const Halo& halo, const GraphNetwork& network);
 
 /// A rank for each worker; lengths follow from work (models/job/roofline.h). REQUIRES: two widths
 /// at least.
-graph::Job full_graph_step(const Halo& halo, const GraphNetwork& network);
+program::Program full_graph_step(const Halo& halo, const GraphNetwork& network);
 
 }  // namespace rehearse::store

@@ -13,12 +13,12 @@
 namespace rehearse::ingest {
 namespace {
 
-using graph::Job;
-using graph::Program;
-using graph::ProgramOp;
-using graph::Task;
+using program::Program;
+using program::ProgramOp;
+using program::RankProgram;
+using program::Task;
 
-std::size_t hash_of(const Program& program) {
+std::size_t hash_of(const RankProgram& program) {
   std::size_t hash = program.ops.size();
   const auto mix = [&](std::size_t value) {
     hash = (hash ^ value) * 0x9E3779B97F4A7C15ULL;
@@ -36,7 +36,7 @@ std::size_t hash_of(const Program& program) {
 /// Gives the programs of files to ranks, whose groups say who takes part.
 class JobBuilder {
  public:
-  JobBuilder(Job& job, const CommGroups& groups, std::uint32_t ranks)
+  JobBuilder(Program& job, const CommGroups& groups, std::uint32_t ranks)
       : job_(job), groups_(groups), ranks_(ranks) {}
 
   /// REQUIRES: ranks in their order; `number` is that of the file.
@@ -61,7 +61,7 @@ class JobBuilder {
   /// The program with the bytes of each all_gather counted over its group; each once.
   std::uint32_t program(const ChakraProgram& read, const FileAndSizes& key) {
     if (last_ && last_key_ == key) return *last_;
-    Program program = read.program;
+    RankProgram program = read.program;
     for (ProgramOp& op : program.ops)
       if (op.task == Task::kCollective && op.collective == CollectiveKind::kAllGather)
         op.bytes = op.bytes * key.second[op.group];
@@ -115,7 +115,7 @@ class JobBuilder {
     const std::uint32_t largest = *std::max_element(sets[i].begin(), sets[i].end());
     if (largest >= ranks_)
       return fail(fmt::format("process group '{}' has rank {} of {} ranks", name, largest, ranks_));
-    Job::Group group{.name = name, .members = {}};
+    Program::Group group{.name = name, .members = {}};
     if (sets.size() > 1) group.name += fmt::format("[{}]", i);
     for (const std::uint32_t member : sets[i]) group.members.push_back(RankId(member));
     return add(std::move(group), {name, i});
@@ -124,19 +124,19 @@ class JobBuilder {
   Result<std::uint32_t> everyone() {
     const auto known = index_.find({"", 0});
     if (known != index_.end()) return known->second;
-    Job::Group group{.name = "all", .members = {}};
+    Program::Group group{.name = "all", .members = {}};
     for (std::uint32_t r = 0; r < ranks_; ++r) group.members.push_back(RankId(r));
     return add(std::move(group), {"", 0});
   }
 
-  std::uint32_t add(Job::Group group, std::pair<std::string, std::size_t> key) {
+  std::uint32_t add(Program::Group group, std::pair<std::string, std::size_t> key) {
     job_.groups.push_back(std::move(group));
     const auto index = static_cast<std::uint32_t>(job_.groups.size() - 1);
     index_.emplace(std::move(key), index);
     return index;
   }
 
-  Job& job_;
+  Program& job_;
   const CommGroups& groups_;
   std::uint32_t ranks_;
   std::map<std::pair<std::string, std::size_t>, std::uint32_t> index_;

@@ -10,7 +10,7 @@
 
 #include "profiler/ingest/comm_groups.h"
 #include "sim/base/progress.h"
-#include "sim/graph/job.h"
+#include "sim/program/program.h"
 
 namespace rehearse::ingest {
 
@@ -21,7 +21,7 @@ struct ChakraFiles {
 };
 
 struct ChakraJob {
-  graph::Job job;
+  program::Program job;
   std::vector<std::string> files;    ///< one, or one per rank
   std::uint64_t without_length = 0;  ///< over all files
 };

@@ -16,9 +16,9 @@
 namespace rehearse::ingest {
 namespace {
 
-using graph::Program;
-using graph::ProgramOp;
-using graph::Task;
+using program::ProgramOp;
+using program::RankProgram;
+using program::Task;
 
 constexpr double kLargest = 1e21;  // FLOP, bytes: beyond it a number is damage
 
@@ -241,7 +241,7 @@ class ProgramReader {
     ChakraProgram result{
         .program = {}, .groups = std::move(groups_), .peers = std::move(peers_), .ids = {}};
     result.without_length = without_length_;
-    Program& program = result.program;
+    RankProgram& program = result.program;
     for (const std::uint32_t i : order) {
       program.ops.push_back(rows_[i].op);
       result.ids.push_back(rows_[i].id);

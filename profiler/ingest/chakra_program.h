@@ -7,14 +7,14 @@
 
 #include "profiler/ingest/byte_source.h"
 #include "sim/base/progress.h"
-#include "sim/graph/job.h"
+#include "sim/program/program.h"
 
 namespace rehearse::ingest {
 
 /// The ops of one file. Groups go by the names in the file, peers by their first use, and bytes are
 /// as the file has them.
 struct ChakraProgram {
-  graph::Program program;
+  program::RankProgram program;
   std::vector<std::string> groups;   ///< names, by the number that the program uses
   std::vector<std::uint32_t> peers;  ///< ranks, by the number that the program uses
   std::vector<std::uint64_t> ids;    ///< of the ops, as in the file

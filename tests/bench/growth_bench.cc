@@ -61,7 +61,7 @@ void predict(benchmark::State& state, How how, const Size& size) {
       benchmark::DoNotOptimize(must(step::closed_step(layout, prices, {})));
       continue;
     }
-    const graph::Job job = must(strategies::job_of(layout, test::roofline_price, {}));
+    const program::Program job = must(strategies::job_of(layout, test::roofline_price, {}));
     const auto lowered = must(job::fold(job, cluster, rules, run_engine));
     REHEARSE_CHECK(lowered);
     benchmark::DoNotOptimize(must(engine::run(lowered->graph)));

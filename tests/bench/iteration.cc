@@ -8,10 +8,10 @@
 namespace rehearse::bench {
 namespace {
 
-using graph::Job;
-using graph::Program;
-using graph::ProgramOp;
-using graph::Task;
+using program::Program;
+using program::ProgramOp;
+using program::RankProgram;
+using program::Task;
 
 constexpr std::uint32_t kTensorGroup = 0, kDataGroup = 1;
 
@@ -42,7 +42,7 @@ class ProgramBuilder {
     program_.dependencies.push_back(before);
     ++program_.first_dependency.back();
   }
-  Program take() { return std::move(program_); }
+  RankProgram take() { return std::move(program_); }
 
  private:
   static constexpr std::uint32_t kNone = UINT32_MAX;
@@ -55,12 +55,12 @@ class ProgramBuilder {
   }
 
   NamePool& names_;
-  Program program_;
+  RankProgram program_;
   std::uint64_t state_;
   double jitter_;
 };
 
-Program make_program(const Iteration& it, NamePool& names, std::uint64_t seed) {
+RankProgram make_program(const Iteration& it, NamePool& names, std::uint64_t seed) {
   // Hidden size 4096, sequence 2048, one sequence, bf16: activations 16 MiB; the gradients of a
   // layer 12 · 4096² · 2 B over the tensor ranks.
   const Bytes activations = Bytes::mib(16);
@@ -109,16 +109,16 @@ Program make_program(const Iteration& it, NamePool& names, std::uint64_t seed) {
 
 }  // namespace
 
-Job make_job(const Iteration& it) {
+Program make_job(const Iteration& it) {
   const std::uint32_t ranks = it.tensor * it.data;
-  Job job;
+  Program job;
   for (std::uint32_t d = 0; d < it.data; ++d) {
-    Job::Group& group = job.groups.emplace_back(Job::Group{fmt::format("tp[{}]", d), {}});
+    Program::Group& group = job.groups.emplace_back(Program::Group{fmt::format("tp[{}]", d), {}});
     for (std::uint32_t t = 0; t < it.tensor; ++t)
       group.members.push_back(RankId(d * it.tensor + t));
   }
   for (std::uint32_t t = 0; t < it.tensor; ++t) {
-    Job::Group& group = job.groups.emplace_back(Job::Group{fmt::format("dp[{}]", t), {}});
+    Program::Group& group = job.groups.emplace_back(Program::Group{fmt::format("dp[{}]", t), {}});
     for (std::uint32_t d = 0; d < it.data; ++d) group.members.push_back(RankId(d * it.tensor + t));
   }
   for (std::uint32_t r = 0; r < ranks; ++r) {

@@ -5,7 +5,7 @@
 #include <cstdint>
 
 #include "sim/cluster/cluster.h"
-#include "sim/graph/job.h"
+#include "sim/program/program.h"
 
 namespace rehearse::bench {
 
@@ -19,7 +19,7 @@ struct Iteration {
 /// Per layer 7 compute ops and 2 all-reduces forward, 10 and 2 backward, and one all-reduce of its
 /// gradients that overlaps with the layers before it; 4 more ops around them. Ranks of a node are
 /// the group "tp", those of equal place on their nodes "dp".
-graph::Job make_job(const Iteration& iteration);
+program::Program make_job(const Iteration& iteration);
 
 /// Nodes of 8 devices behind an NVSwitch, each device with a NIC of 400 Gbit/s to one switch.
 cluster::Cluster make_iteration_cluster(const Iteration& iteration);

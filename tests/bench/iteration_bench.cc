@@ -10,7 +10,7 @@ namespace rehearse::bench {
 namespace {
 
 void simulate(benchmark::State& state, const Iteration& iteration, job::Fidelity fidelity) {
-  const graph::Job job = make_job(iteration);
+  const program::Program job = make_job(iteration);
   const cluster::Cluster cluster = make_iteration_cluster(iteration);
   const job::Rules rules{.fidelity = fidelity};
   std::uint64_t messages = 0;
@@ -42,7 +42,7 @@ BENCHMARK(closed_form)->Name("iteration/512_ranks/closed")->Unit(benchmark::kMil
 
 void folded(benchmark::State& state) {
   const Iteration iteration;
-  const graph::Job job = make_job(iteration);
+  const program::Program job = make_job(iteration);
   const cluster::Cluster cluster = make_iteration_cluster(iteration);
   std::size_t ops = 0;
   for (auto _ : state) {
@@ -58,7 +58,7 @@ BENCHMARK(folded)->Name("iteration/512_ranks/folded")->Unit(benchmark::kMillisec
 /// The parts of the message-level run.
 void lowering(benchmark::State& state) {
   const Iteration iteration;
-  const graph::Job job = make_job(iteration);
+  const program::Program job = make_job(iteration);
   const cluster::Cluster cluster = make_iteration_cluster(iteration);
   for (auto _ : state) benchmark::DoNotOptimize(job::lower(job, cluster, {}));
   state.SetItemsProcessed(state.iterations() * static_cast<std::int64_t>(job.ops()));

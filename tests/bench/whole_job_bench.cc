@@ -38,15 +38,15 @@ cluster::Cluster cluster_of(const Size& size) {
   return std::move(*cluster);
 }
 
-graph::Job job_of(const workload::Layout& layout) {
-  Result<graph::Job> job = strategies::job_of(layout, test::roofline_price, {});
+program::Program job_of(const workload::Layout& layout) {
+  Result<program::Program> job = strategies::job_of(layout, test::roofline_price, {});
   REHEARSE_CHECK(job, "{}", to_string(job.error()));
   return std::move(*job);
 }
 
 Result<graph::Timeline> run_engine(const graph::Graph& graph) { return engine::run(graph); }
 
-job::LoweredJob folded(const graph::Job& job, const cluster::Cluster& cluster,
+job::LoweredJob folded(const program::Program& job, const cluster::Cluster& cluster,
                        const job::Rules& rules) {
   Result<std::optional<job::LoweredJob>> lowered = job::fold(job, cluster, rules, run_engine);
   REHEARSE_CHECK(lowered, "{}", to_string(lowered.error()));
@@ -61,7 +61,7 @@ void whole(benchmark::State& state, const Size& size, job::Fidelity fidelity) {
   double step = 0;
   std::size_t ops = 0;
   for (auto _ : state) {
-    const graph::Job job = job_of(layout);
+    const program::Program job = job_of(layout);
     const job::LoweredJob lowered = folded(job, cluster, rules);
     const auto timeline = engine::run(lowered.graph);
     REHEARSE_CHECK(timeline);
@@ -77,17 +77,17 @@ void part_job(benchmark::State& state, const Size& size) {
   for (auto _ : state) benchmark::DoNotOptimize(job_of(layout));
 }
 void part_symmetry(benchmark::State& state, const Size& size) {
-  const graph::Job job = job_of(layout_of(size));
+  const program::Program job = job_of(layout_of(size));
   for (auto _ : state) benchmark::DoNotOptimize(job::symmetry_of(job, false));
 }
 void part_fold(benchmark::State& state, const Size& size, job::Fidelity fidelity) {
-  const graph::Job job = job_of(layout_of(size));
+  const program::Program job = job_of(layout_of(size));
   const cluster::Cluster cluster = cluster_of(size);
   const job::Rules rules{.fidelity = fidelity, .calibrated = fidelity == job::Fidelity::kClosed};
   for (auto _ : state) benchmark::DoNotOptimize(folded(job, cluster, rules));
 }
 void part_run(benchmark::State& state, const Size& size) {
-  const graph::Job job = job_of(layout_of(size));
+  const program::Program job = job_of(layout_of(size));
   const job::LoweredJob lowered =
       folded(job, cluster_of(size), {.fidelity = job::Fidelity::kClosed});
   for (auto _ : state) benchmark::DoNotOptimize(engine::run(lowered.graph));

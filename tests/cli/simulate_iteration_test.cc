@@ -28,7 +28,7 @@ std::string sets(std::uint32_t count, std::uint32_t size, std::uint32_t stride,
 
 TEST_CASE("48 layers on 512 ranks: folded, unfolded and message by message") {
   const bench::Iteration iteration;
-  const graph::Job job = bench::make_job(iteration);
+  const program::Program job = bench::make_job(iteration);
   const std::filesystem::path folder = test::scratch_folder();
   std::ofstream(folder / "job.et", std::ios::binary)
       << test::chakra_file(job.programs.front(), job.names, {"tp", "dp"});

@@ -206,13 +206,13 @@ void chakra_job(std::string_view bytes) {
   NamePool names;
   const auto read = ingest::read_chakra_program(*source, kName, names);
   if (!read) return check_error(read.error());
-  const graph::Program& program = read->program;
+  const program::RankProgram& program = read->program;
   REHEARSE_CHECK(!program.ops.empty() && read->ids.size() == program.ops.size());
   REHEARSE_CHECK(program.first_dependency.size() == program.ops.size() + 1);
   for (std::uint32_t i = 0; i < program.ops.size(); ++i) {
-    const graph::ProgramOp& op = program.ops[i];
+    const program::ProgramOp& op = program.ops[i];
     check_id(op.name, names.size());
-    if (op.task == graph::Task::kCollective) REHEARSE_CHECK(op.group < read->groups.size());
+    if (op.task == program::Task::kCollective) REHEARSE_CHECK(op.group < read->groups.size());
     if (op.duration) REHEARSE_CHECK(*op.duration >= Picoseconds(0));
     REHEARSE_CHECK(op.bytes >= Bytes::b(0) && op.flops >= Flops::flop(0));
     for (std::uint32_t d = program.first_dependency[i]; d < program.first_dependency[i + 1]; ++d) {

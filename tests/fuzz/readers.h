@@ -13,7 +13,7 @@ void calibration(std::string_view bytes);
 /// right, so that what the blocks hold is reached.
 void capture_file(std::string_view bytes);
 void chakra(std::string_view bytes);
-/// As the program of a rank, which must keep the invariants of graph::Job.
+/// As the program of a rank, which must keep the invariants of program::Program.
 void chakra_job(std::string_view bytes);
 void cluster_file(std::string_view bytes);
 void csv(std::string_view bytes);

@@ -8,31 +8,32 @@ BEGIN {
   # module: modules it may include besides itself
   may["sim/base"] = ""
   may["sim/graph"] = "sim/base"
+  may["sim/program"] = "sim/base sim/graph"
   may["sim/cluster"] = "sim/base"
   may["sim/engine"] = "sim/base sim/graph"
   may["sim/fleet"] = "sim/base"
   may["sim/work"] = "sim/base profiler/trace"
   may["models/comm"] = "sim/base sim/graph sim/cluster"
   may["cost"] = "sim/base sim/cluster"
-  may["models/job"] = "sim/base sim/graph sim/cluster models/comm"
+  may["models/job"] = "sim/base sim/graph sim/program sim/cluster models/comm"
   may["models/workload"] = "sim/base profiler/trace profiler/replay"
   may["models/compute"] = "sim/base sim/cluster models/workload"
   may["models/memory"] = "sim/base sim/cluster models/workload"
-  may["strategies"] = "sim/base sim/graph models/workload"
-  may["models/sharing"] = "sim/base sim/graph sim/cluster sim/engine sim/fleet"
-  may["models/store"] = "sim/base sim/graph"
-  may["models/input"] = "sim/base sim/graph sim/cluster sim/engine models/store"
-  may["models/step"] = "sim/base sim/graph sim/cluster sim/engine models/comm models/job models/workload" \
+  may["strategies"] = "sim/base sim/graph sim/program models/workload"
+  may["models/sharing"] = "sim/base sim/graph sim/program sim/cluster sim/engine sim/fleet"
+  may["models/store"] = "sim/base sim/graph sim/program"
+  may["models/input"] = "sim/base sim/graph sim/program sim/cluster sim/engine models/store"
+  may["models/step"] = "sim/base sim/graph sim/program sim/cluster sim/engine models/comm models/job models/workload" \
                        " models/compute models/memory strategies"
   may["profiler/trace"] = "sim/base"
-  may["profiler/ingest"] = "sim/base sim/graph profiler/trace profiler/capture"
-  may["profiler/replay"] = "sim/base sim/graph profiler/trace"
+  may["profiler/ingest"] = "sim/base sim/graph sim/program profiler/trace profiler/capture"
+  may["profiler/replay"] = "sim/base sim/graph sim/program profiler/trace"
   may["profiler/compare"] = "sim/base sim/graph profiler/trace profiler/replay"
   may["profiler/capture"] = ""
   may["profiler/launch"] = "sim/base profiler/capture"
   may["profiler/bench"] = "sim/base profiler/trace"
   may["profiler/loading"] = "sim/base"
-  may["cli"] = "sim/base sim/graph sim/cluster sim/engine models/comm models/job" \
+  may["cli"] = "sim/base sim/graph sim/program sim/cluster sim/engine models/comm models/job" \
                " models/workload models/compute models/memory models/sharing models/step strategies cost profiler/trace" \
                " profiler/ingest profiler/replay profiler/capture profiler/launch profiler/bench profiler/loading sim/fleet sim/work" \
                " profiler/compare models/input models/store"

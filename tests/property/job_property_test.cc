@@ -18,10 +18,10 @@
 namespace rehearse::job {
 namespace {
 
-using graph::Job;
-using graph::Program;
-using graph::ProgramOp;
-using graph::Task;
+using program::Program;
+using program::ProgramOp;
+using program::RankProgram;
+using program::Task;
 using test::between;
 using test::makespan;
 using test::Random;
@@ -32,9 +32,9 @@ constexpr CollectiveKind kKinds[] = {CollectiveKind::kAllReduce, CollectiveKind:
 
 /// Ranks that all do the same: compute, memory and host ops, and collectives of the ranks of a node
 /// and of those across nodes.
-Job random_job(Random& random, std::uint32_t per_node, std::uint32_t nodes, bool broadcasts) {
-  Job job;
-  Program program;
+Program random_job(Random& random, std::uint32_t per_node, std::uint32_t nodes, bool broadcasts) {
+  Program job;
+  RankProgram program;
   const NameId name = job.names.intern("op");
   for (std::uint32_t i = between(random, 1, 40); i > 0; --i) {
     ProgramOp op{.name = name, .task = Task::kCompute};
@@ -56,11 +56,12 @@ Job random_job(Random& random, std::uint32_t per_node, std::uint32_t nodes, bool
   }
   job.programs.push_back(std::move(program));
   for (std::uint32_t n = 0; n < nodes; ++n) {
-    Job::Group& group = job.groups.emplace_back(Job::Group{fmt::format("node[{}]", n), {}});
+    Program::Group& group = job.groups.emplace_back(Program::Group{fmt::format("node[{}]", n), {}});
     for (std::uint32_t d = 0; d < per_node; ++d) group.members.push_back(RankId(n * per_node + d));
   }
   for (std::uint32_t d = 0; d < per_node; ++d) {
-    Job::Group& group = job.groups.emplace_back(Job::Group{fmt::format("across[{}]", d), {}});
+    Program::Group& group =
+        job.groups.emplace_back(Program::Group{fmt::format("across[{}]", d), {}});
     for (std::uint32_t n = 0; n < nodes; ++n) group.members.push_back(RankId(n * per_node + d));
   }
   for (std::uint32_t r = 0; r < per_node * nodes; ++r) {
@@ -89,7 +90,7 @@ TEST_CASE(
     Random random(seed);
     const std::uint32_t per_node = between(random, 1, 4), nodes = between(random, 1, 4);
     const bool broadcasts = seed % 3 == 0;
-    const Job job = random_job(random, per_node, nodes, broadcasts);
+    const Program job = random_job(random, per_node, nodes, broadcasts);
     const cluster::Cluster cluster = cluster_of(per_node, nodes);
     Rules rules{.fidelity = Fidelity::kClosed, .parts = between(random, 1, 3)};
     if (between(random, 0, 1) == 1) rules.message_overhead = Seconds::us(1);
@@ -121,7 +122,7 @@ TEST_CASE("jobs: one rank for all, with interference and calibrated collectives"
     INFO("seed " << seed);
     Random random(seed);
     const std::uint32_t per_node = between(random, 1, 4), nodes = between(random, 1, 4);
-    const Job job = random_job(random, per_node, nodes, false);
+    const Program job = random_job(random, per_node, nodes, false);
     const cluster::Cluster cluster = cluster_of(per_node, nodes);
     Rules rules{.fidelity = Fidelity::kClosed,
                 .slowdown = 1 + 0.1 * between(random, 1, 9),
@@ -144,7 +145,7 @@ TEST_CASE("jobs: what is sent is received, over every transfer") {
     INFO("seed " << seed);
     Random random(seed);
     const std::uint32_t per_node = between(random, 2, 4), nodes = between(random, 1, 3);
-    const Job job = random_job(random, per_node, nodes, true);
+    const Program job = random_job(random, per_node, nodes, true);
     const auto lowered = lower(job, cluster_of(per_node, nodes), {});
     REQUIRE(lowered);
     double sent = 0, received = 0;
@@ -161,7 +162,7 @@ TEST_CASE("jobs: what is sent is received, over every transfer") {
 TEST_CASE(
     "jobs: a training iteration folds to what its ranks do, and a straggler makes it longer") {
   const bench::Iteration small{.layers = 3, .tensor = 4, .data = 3};
-  const Job job = bench::make_job(small);
+  const Program job = bench::make_job(small);
   const cluster::Cluster cluster = bench::make_iteration_cluster(small);
   const Rules rules{.fidelity = Fidelity::kClosed};
   const auto folded = fold(job, cluster, rules);
@@ -171,7 +172,7 @@ TEST_CASE(
   REQUIRE(all);
   CHECK(makespan(**folded) == makespan(*all));
   CHECK(makespan(*lower(job, cluster, {})) >= makespan(*all));
-  const Job uneven = bench::make_job({.layers = 3, .tensor = 4, .data = 3, .jitter = 0.1});
+  const Program uneven = bench::make_job({.layers = 3, .tensor = 4, .data = 3, .jitter = 0.1});
   CHECK(uneven.programs.size() == 12);
   CHECK_FALSE(*fold(uneven, cluster, rules));
   CHECK(makespan(*lower(uneven, cluster, rules)) > makespan(*all));
@@ -179,11 +180,11 @@ TEST_CASE(
 
 /// Programs of one collective or send each, many alike but for what they compute; ranks in groups
 /// and with peers at random. Never run: only who is alike and who meets counts.
-Job random_meetings(Random& random) {
-  Job job;
+Program random_meetings(Random& random) {
+  Program job;
   const NameId name = job.names.intern("op");
   for (std::uint32_t p = between(random, 2, 12); p > 0; --p) {
-    Program program;
+    RankProgram program;
     program.ops.push_back(
         {.name = name, .task = Task::kCompute, .duration = Picoseconds(between(random, 0, 9))});
     program.ops.push_back({.name = name,
@@ -208,22 +209,22 @@ Job random_meetings(Random& random) {
     }
   }
   for (std::uint32_t g = between(random, 0, 4); g > 0; --g) {
-    Job::Group& group = job.groups.emplace_back();
+    Program::Group& group = job.groups.emplace_back();
     for (std::uint32_t r = 0; r < ranks; ++r)
       if (between(random, 0, 4) == 0) group.members.push_back(RankId(r));
   }
   return job;
 }
 
-bool communicate_alike(const Program& a, const Program& b) {
+bool communicate_alike(const RankProgram& a, const RankProgram& b) {
   return a.ops[1] == b.ops[1] && a.dependencies == b.dependencies &&
          a.first_dependency == b.first_dependency;
 }
 
 /// Whether some third program meets both in groups, or exchanges with both by one number.
-bool meet_the_same(const Job& job, std::uint32_t p, std::uint32_t q) {
+bool meet_the_same(const Program& job, std::uint32_t p, std::uint32_t q) {
   const auto meets = [&](std::uint32_t a, std::uint32_t b) {
-    return std::any_of(job.groups.begin(), job.groups.end(), [&](const Job::Group& group) {
+    return std::any_of(job.groups.begin(), job.groups.end(), [&](const Program::Group& group) {
       const auto has = [&](std::uint32_t program) {
         return std::any_of(group.members.begin(), group.members.end(), [&](RankId member) {
           return job.program_of[member.index()] == program;
@@ -252,7 +253,7 @@ TEST_CASE("jobs: stages are who communicates alike and meets the same, pair by p
   for (std::uint64_t seed = 0; seed < 2000; ++seed) {
     INFO("seed " << seed);
     Random random(seed);
-    const Job job = random_meetings(random);
+    const Program job = random_meetings(random);
     const auto programs = static_cast<std::uint32_t>(job.programs.size());
     std::vector<std::uint32_t> stage(programs);
     std::iota(stage.begin(), stage.end(), 0U);

@@ -94,7 +94,7 @@ cluster::Cluster cluster_for(const Layout& layout, Net net, std::uint32_t per_no
   return *cluster;
 }
 
-graph::Job job_from(const Layout& layout) {
+program::Program job_from(const Layout& layout) {
   auto job = strategies::job_of(layout, test::seconds_price, {});
   INFO((job ? "" : to_string(job.error())));
   REQUIRE(job);
@@ -111,7 +111,7 @@ TEST_CASE(
     Random random(seed);
     const bool unequal = seed % 4 == 0;
     const Layout layout = random_layout(random, Overlap::kSome, unequal);
-    const graph::Job job = job_from(layout);
+    const program::Program job = job_from(layout);
     const cluster::Cluster cluster = cluster_for(layout, Net::kNicEach);
     Rules rules{.fidelity = Fidelity::kClosed, .calibrated = between(random, 0, 1) == 1};
     if (between(random, 0, 2) == 0) rules.slowdown = 1.2;
@@ -144,7 +144,7 @@ TEST_CASE(
     // One stage: nothing but the groups of one collective is on the links at any time.
     Layout layout = random_layout(random, Overlap::kNothing, false);
     layout.stages.resize(1);
-    const graph::Job job = job_from(layout);
+    const program::Program job = job_from(layout);
     const cluster::Cluster cluster =
         cluster_for(layout, between(random, 0, 1) == 1 ? Net::kNicForAll : Net::kNicEach);
     const auto all = lower(job, cluster, {});
@@ -166,7 +166,7 @@ TEST_CASE("layouts: as messages, long rings go on at the pace of their beginning
   layer.step = {test::collective_op(CollectiveKind::kAllReduce, Axis::kData, Bytes::mb(100))};
   const Layout layout =
       test::layout_of({.degrees = {.data = 512}, .layers = 1, .microbatches = 1}, layer);
-  const graph::Job job = job_from(layout);
+  const program::Program job = job_from(layout);
   for (const bool shared_nic : {false, true}) {
     const cluster::Cluster cluster =
         cluster_for(layout, shared_nic ? Net::kNicForAll : Net::kNicEach);
@@ -186,7 +186,7 @@ std::vector<double> folded_over_all(Net net, std::uint32_t layouts) {
     INFO("seed " << seed);
     Random random(seed);
     const Layout layout = random_layout(random, Overlap::kSome, false);
-    const graph::Job job = job_from(layout);
+    const program::Program job = job_from(layout);
     const cluster::Cluster cluster =
         cluster_for(layout, net, net == Net::kPcie && seed % 2 == 0 ? 8 : 4);
     const auto all = lower(job, cluster, {});

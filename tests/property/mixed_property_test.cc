@@ -105,7 +105,7 @@ std::optional<Case> random_case(Random& random) {
 
 const job::Rules kClosed{.fidelity = job::Fidelity::kClosed};
 
-graph::Job job_from(const Layout& layout, const Prices& prices) {
+program::Program job_from(const Layout& layout, const Prices& prices) {
   auto job = strategies::job_of(layout, prices, {});
   INFO((job ? "" : to_string(job.error())));
   REQUIRE(job);

@@ -218,12 +218,12 @@ TEST_CASE(
     REQUIRE(halo.cut == cut);
     REQUIRE(double(halo.edges) == graph.edges());
     const GraphNetwork network{.widths = {1 + random.below(9), 1 + random.below(9), 2}};
-    const graph::Job job = full_graph_step(halo, network);
+    const program::Program job = full_graph_step(halo, network);
     double sent = 0, received = 0;
-    for (const graph::Program& program : job.programs)
-      for (const graph::ProgramOp& op : program.ops) {
-        if (op.task == graph::Task::kSend) sent += op.bytes.b();
-        if (op.task == graph::Task::kReceive) received += op.bytes.b();
+    for (const program::RankProgram& program : job.programs)
+      for (const program::ProgramOp& op : program.ops) {
+        if (op.task == program::Task::kSend) sent += op.bytes.b();
+        if (op.task == program::Task::kReceive) received += op.bytes.b();
       }
     REQUIRE(sent == exchanged(halo, network).b());
     REQUIRE(received == sent);

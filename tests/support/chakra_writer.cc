@@ -12,7 +12,7 @@ namespace {
 
 namespace chakra = ingest::chakra;
 
-/// By graph::Task.
+/// By program::Task.
 constexpr int kTypes[] = {kCompute, kCompute, kLoad, kCollective, kSend, kReceive, 1};
 /// By CollectiveKind: CollectiveCommType of the schema.
 constexpr int kKinds[] = {0, 7, 2, 6, 5, 1, -1, 9};
@@ -54,12 +54,12 @@ std::string chakra_file(const std::vector<ChakraOp>& ops) {
   return file;
 }
 
-std::string chakra_file(const graph::Program& program, const NamePool& names,
+std::string chakra_file(const program::RankProgram& program, const NamePool& names,
                         const std::vector<std::string>& groups,
                         const std::vector<std::uint32_t>& peers) {
   std::vector<ChakraOp> ops;
   for (std::uint32_t i = 0; i < program.ops.size(); ++i) {
-    const graph::ProgramOp& op = program.ops[i];
+    const program::ProgramOp& op = program.ops[i];
     ChakraOp& row = ops.emplace_back(ChakraOp{.id = i,
                                               .name = std::string(names[op.name]),
                                               .type = kTypes[static_cast<std::size_t>(op.task)]});
@@ -68,14 +68,14 @@ std::string chakra_file(const graph::Program& program, const NamePool& names,
     for (std::uint32_t d = program.first_dependency[i]; d < program.first_dependency[i + 1]; ++d)
       row.after.push_back(program.dependencies[d]);
     const auto bytes = static_cast<std::int64_t>(op.bytes.b());
-    if (op.task == graph::Task::kHost) row.numbers.emplace_back("is_cpu_op", 1);
-    if (op.task == graph::Task::kCollective) {
+    if (op.task == program::Task::kHost) row.numbers.emplace_back("is_cpu_op", 1);
+    if (op.task == program::Task::kCollective) {
       row.numbers = {{"comm_type", kKinds[static_cast<std::size_t>(op.collective)]},
                      {"comm_size", bytes}};
       row.group = groups.at(op.group);
     }
-    if (op.task == graph::Task::kSend || op.task == graph::Task::kReceive)
-      row.numbers = {{op.task == graph::Task::kSend ? "comm_dst" : "comm_src", peers.at(op.peer)},
+    if (op.task == program::Task::kSend || op.task == program::Task::kReceive)
+      row.numbers = {{op.task == program::Task::kSend ? "comm_dst" : "comm_src", peers.at(op.peer)},
                      {"comm_tag", op.tag},
                      {"comm_size", bytes}};
   }

@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-#include "sim/graph/job.h"
+#include "sim/program/program.h"
 
 namespace google::protobuf {
 class MessageLite;
@@ -36,7 +36,7 @@ void append(std::string& file, const google::protobuf::MessageLite& message);
 std::string chakra_file(const std::vector<ChakraOp>& ops);
 
 /// The program as a file: durations rounded to whole microseconds, groups and peers as given.
-std::string chakra_file(const graph::Program& program, const NamePool& names,
+std::string chakra_file(const program::RankProgram& program, const NamePool& names,
                         const std::vector<std::string>& groups,
                         const std::vector<std::uint32_t>& peers = {});
 

@@ -15,7 +15,7 @@ namespace rehearse {
 namespace {
 
 TEST_CASE("examples/chakra holds an iteration of four layers on 8 tensor times 4 data ranks") {
-  const graph::Job job = bench::make_job({.layers = 4, .tensor = 8, .data = 4});
+  const program::Program job = bench::make_job({.layers = 4, .tensor = 8, .data = 4});
   const std::string file = test::chakra_file(job.programs.front(), job.names, {"tp", "dp"});
   const auto path = test::source_file("examples/chakra/transformer.et");
   if (std::getenv("REHEARSE_UPDATE_GOLDEN")) std::ofstream(path, std::ios::binary) << file;
@@ -31,7 +31,7 @@ TEST_CASE("examples/chakra holds an iteration of four layers on 8 tensor times 4
   INFO((read ? "" : to_string(read.error())));
   REQUIRE(read);
   REQUIRE(read->job.programs.size() == 1);
-  const graph::Program& program = read->job.programs.front();
+  const program::RankProgram& program = read->job.programs.front();
   REQUIRE(program.ops.size() == job.programs.front().ops.size());
   CHECK(program.dependencies == job.programs.front().dependencies);
   for (std::size_t i = 0; i < program.ops.size(); ++i) {

@@ -12,8 +12,8 @@
 namespace rehearse::ingest {
 namespace {
 
-using graph::ProgramOp;
-using graph::Task;
+using program::ProgramOp;
+using program::Task;
 using test::ChakraOp;
 using test::kCollective;
 using test::kCompute;
@@ -42,7 +42,7 @@ ChakraOp all_reduce(std::uint64_t id, std::int64_t bytes, std::vector<std::uint6
   return {id, "sum", kCollective, 0, std::move(after), {{"comm_type", 0}, {"comm_size", bytes}}};
 }
 
-std::vector<std::uint32_t> dependencies(const graph::Program& program, std::uint32_t op) {
+std::vector<std::uint32_t> dependencies(const program::RankProgram& program, std::uint32_t op) {
   return {program.dependencies.begin() + program.first_dependency[op],
           program.dependencies.begin() + program.first_dependency[op + 1]};
 }

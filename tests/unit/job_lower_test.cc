@@ -18,9 +18,9 @@
 namespace rehearse::job {
 namespace {
 
-using graph::Job;
-using graph::ProgramOp;
-using graph::Task;
+using program::Program;
+using program::ProgramOp;
+using program::Task;
 using test::ChakraOp;
 
 // Every device has a port of 100 GB/s in each direction; 2 us from end to end.
@@ -34,7 +34,7 @@ cluster::Cluster star(std::uint32_t devices) {
   return *cluster;
 }
 
-Job job_of(const std::vector<std::vector<ChakraOp>>& ranks, const char* groups = "{}") {
+Program job_of(const std::vector<std::vector<ChakraOp>>& ranks, const char* groups = "{}") {
   std::vector<std::string> files;
   for (const auto& ops : ranks) files.push_back(test::chakra_file(ops));
   auto job = ingest::read_chakra_job({.prefix = test::write_chakra(files),
@@ -53,7 +53,7 @@ struct Ran {
   }
 };
 
-Ran run(const Job& job, const cluster::Cluster& cluster, const Rules& rules = {}) {
+Ran run(const Program& job, const cluster::Cluster& cluster, const Rules& rules = {}) {
   Result<LoweredJob> lowered = lower(job, cluster, rules);
   INFO((lowered ? "" : to_string(lowered.error())));
   REQUIRE(lowered);
@@ -63,7 +63,7 @@ Ran run(const Job& job, const cluster::Cluster& cluster, const Rules& rules = {}
   return {std::move(*lowered), std::move(*timeline)};
 }
 
-std::string error_of(const Job& job, const cluster::Cluster& cluster) {
+std::string error_of(const Program& job, const cluster::Cluster& cluster) {
   const Result<LoweredJob> lowered = lower(job, cluster, {});
   return lowered ? "no error" : to_string(lowered.error());
 }
@@ -93,8 +93,9 @@ ChakraOp receive(std::uint64_t id, std::int64_t from, std::int64_t bytes,
 TEST_CASE("two ranks: the later one decides when their all-reduce begins") {
   // Rank 0 computes 30 us, rank 1 50 us; then 4 MB are summed: 2 steps of 2 us + 2 MB / 100 GB/s
   // = 22 us, so 44 us; then 10 us. 50 + 44 + 10 = 104 us.
-  const Job job = job_of({{compute(0, 30), collective(1, 0, 4'000'000, {0}), compute(2, 10, {1})},
-                          {compute(0, 50), collective(1, 0, 4'000'000, {0}), compute(2, 10, {1})}});
+  const Program job =
+      job_of({{compute(0, 30), collective(1, 0, 4'000'000, {0}), compute(2, 10, {1})},
+              {compute(0, 50), collective(1, 0, 4'000'000, {0}), compute(2, 10, {1})}});
   for (const Fidelity fidelity : {Fidelity::kClosed, Fidelity::kMessage}) {
     const Ran ran = run(job, star(2), {.fidelity = fidelity});
     CHECK(ran.us() == Approx(104));
@@ -117,7 +118,7 @@ TEST_CASE("four ranks: two groups side by side, one after the other within a gro
   const std::vector<ChakraOp> ops = {collective(0, 0, 2'000'000, {}, "pair"),
                                      collective(1, 0, 8'000'000, {}, "all"),
                                      collective(2, 0, 2'000'000, {}, "pair")};
-  const Job job =
+  const Program job =
       job_of({ops, ops, ops, ops}, R"({"pair": [[0, 1], [2, 3]], "all": [0, 1, 2, 3]})");
   const Ran closed = run(job, star(4), {.fidelity = Fidelity::kClosed});
   CHECK(closed.end_us(0, 0) == Approx(24));
@@ -136,7 +137,7 @@ TEST_CASE("four ranks: two groups side by side, one after the other within a gro
 TEST_CASE("parts and overhead: every part pays all latencies") {
   // 8 MB on 4 ranks in 4 parts: 4 · 6 messages of 2 us + 1 us + 0.5 MB / 100 GB/s = 8 us: 192 us.
   const std::vector<ChakraOp> ops = {collective(0, 0, 8'000'000)};
-  const Job job = job_of({ops, ops, ops, ops});
+  const Program job = job_of({ops, ops, ops, ops});
   const Rules rules{.one_stream = true, .parts = 4, .message_overhead = Seconds::us(1)};
   CHECK(run(job, star(4), rules).us() == Approx(192));
   Rules closed = rules;
@@ -151,8 +152,8 @@ TEST_CASE("parts and overhead: every part pays all latencies") {
 TEST_CASE("a send goes at once, a receive waits, streams of compute are one op at a time") {
   // Rank 0: 10 us, sends 5 MB: 2 + 50 us, at 62 us. Rank 1: receives it and computes 8 us beside an
   // op of 65 us that holds its compute until 65: 73 us.
-  const Job job = job_of({{compute(0, 10), send(1, 1, 5'000'000, {0})},
-                          {compute(0, 65), receive(1, 0, 5'000'000), compute(2, 8, {1})}});
+  const Program job = job_of({{compute(0, 10), send(1, 1, 5'000'000, {0})},
+                              {compute(0, 65), receive(1, 0, 5'000'000), compute(2, 8, {1})}});
   for (const Fidelity fidelity : {Fidelity::kClosed, Fidelity::kMessage}) {
     const Ran ran = run(job, star(2), {.fidelity = fidelity});
     CHECK(ran.end_us(1, 1) == Approx(62));
@@ -160,9 +161,9 @@ TEST_CASE("a send goes at once, a receive waits, streams of compute are one op a
     CHECK(ran.lowered.bytes_sent == 5e6);
   }
   // Two sends that go together share a port, by closed form too: 2 us + 2 · 50 us each.
-  const Job two = job_of({{send(0, 1, 5'000'000), send(1, 2, 5'000'000)},
-                          {receive(0, 0, 5'000'000)},
-                          {receive(0, 0, 5'000'000)}});
+  const Program two = job_of({{send(0, 1, 5'000'000), send(1, 2, 5'000'000)},
+                              {receive(0, 0, 5'000'000)},
+                              {receive(0, 0, 5'000'000)}});
   CHECK(run(two, star(3)).us() == Approx(102));
   CHECK(run(two, star(3), {.fidelity = Fidelity::kClosed}).us() == Approx(102));
   // Folded, the two receivers are one.
@@ -174,7 +175,7 @@ TEST_CASE("a send goes at once, a receive waits, streams of compute are one op a
 
 TEST_CASE("other algorithms, and kinds that they cannot do") {
   const std::vector<ChakraOp> ops = {collective(0, 0, 8'000'000), collective(1, 6, 4'000'000, {0})};
-  const Job job = job_of({ops, ops, ops, ops});
+  const Program job = job_of({ops, ops, ops, ops});
   // Halving and doubling: 4 messages of 2 us and 4, 2, 2, 4 MB: 8 + 120 us; then pairwise
   // all-to-all of 3 messages of 1 MB: 3 · 12 us.
   const Rules rules{.algorithm = comm::Algorithm::kHalvingDoubling};
@@ -186,7 +187,7 @@ TEST_CASE("other algorithms, and kinds that they cannot do") {
 }
 
 TEST_CASE("ops without a duration take the roofline of the device") {
-  Job job =
+  Program job =
       job_of({{{0, "flops", test::kCompute, 0, {}, {{"num_ops", 3'000'000'000}}},
                {1, "bytes", test::kCompute, 0, {}, {{"num_ops", 1000}, {"tensor_size", 8'000'000}}},
                {2, "load", test::kLoad, 0, {}, {{"tensor_size", 4'000'000}}},
@@ -211,7 +212,7 @@ TEST_CASE("computing beside a collective takes longer, in every form of it") {
   // other 54.8 us by 98.8 us.
   const std::vector<ChakraOp> ops = {collective(0, 0, 4'000'000), compute(1, 30),
                                      compute(2, 60, {1})};
-  const Job job = job_of({ops, ops});
+  const Program job = job_of({ops, ops});
   for (const Fidelity fidelity : {Fidelity::kClosed, Fidelity::kMessage}) {
     const Ran ran = run(job, star(2), {.fidelity = fidelity, .slowdown = 1.25});
     CHECK(ran.end_us(0, 0) == Approx(44));
@@ -228,7 +229,7 @@ TEST_CASE("division: two collectives on the same links") {
   // Long: 4 MB, short: 2 MB, two messages each of 2 us and 20 or 10 us, among the same two ranks.
   const std::vector<ChakraOp> ops = {collective(0, 0, 4'000'000, {}, "long"),
                                      collective(1, 0, 2'000'000, {}, "short")};
-  const Job job = job_of({ops, ops}, R"({"long": [0, 1], "short": [0, 1]})");
+  const Program job = job_of({ops, ops}, R"({"long": [0, 1], "short": [0, 1]})");
   const auto ends = [&](const LoweredJob& lowered, engine::Division division) {
     const auto timeline = engine::run(lowered.graph, {.division = division});
     REQUIRE(timeline);
@@ -256,8 +257,9 @@ TEST_CASE("division: two collectives on the same links") {
 TEST_CASE("first come: sends take their turn as messages do") {
   // A send of 5 MB at 0, an all-reduce of 2 MB at 1 us. On the way from 0 to 1: 0 to 50 us, then
   // the first message until 60; the second leaves when that has come, at 62, and takes 12 us.
-  const Job job = job_of({{send(0, 1, 5'000'000), collective(1, 0, 2'000'000, {2}), compute(2, 1)},
-                          {receive(0, 0, 5'000'000), collective(1, 0, 2'000'000)}});
+  const Program job =
+      job_of({{send(0, 1, 5'000'000), collective(1, 0, 2'000'000, {2}), compute(2, 1)},
+              {receive(0, 0, 5'000'000), collective(1, 0, 2'000'000)}});
   const auto lowered = lower(job, star(2), {});
   REQUIRE(lowered);
   const auto timeline = engine::run(lowered->graph, {.division = engine::Division::kFirstCome});
@@ -269,7 +271,7 @@ TEST_CASE("first come: sends take their turn as messages do") {
 TEST_CASE("closed form: calibrated where the cluster is what was measured, else its links") {
   // One all-reduce of 64 MiB; per rank, in pieces of the calibration of H100 with NVSwitch.
   const std::vector<ChakraOp> ops = {collective(0, 0, 64 << 20)};
-  const Job job = job_of(std::vector<std::vector<ChakraOp>>(8, ops));
+  const Program job = job_of(std::vector<std::vector<ChakraOp>>(8, ops));
   const auto calibrated = comm::calibration_for("h100_sxm5_80");
   REQUIRE(calibrated);
   const auto cost =
@@ -369,7 +371,7 @@ TEST_CASE("ranks that do not fit each other are one line") {
 }
 
 TEST_CASE("an all_to_all whose messages would fill the memory is refused") {
-  Job job = job_of({{collective(0, 6, 64)}});
+  Program job = job_of({{collective(0, 6, 64)}});
   job.program_of.assign(5120, 0);
   job.groups_of.assign(5120, {0});
   job.groups[0].members.clear();
@@ -389,7 +391,7 @@ TEST_CASE("a hand-made ring all-reduce of 8 ranks takes the time of the closed f
   SKIP_WITHOUT_DATA(first);
   // Ranks 0 to 4 are there. A ring looks alike from everywhere: all share the program of rank 0,
   // with peers moved on, and so do the ranks that are missing.
-  Job job;
+  Program job;
   const auto read = [&](const std::filesystem::path& path) {
     const auto source = ingest::open_bytes(path);
     REQUIRE(source);
@@ -398,7 +400,7 @@ TEST_CASE("a hand-made ring all-reduce of 8 ranks takes the time of the closed f
     return std::move(*program);
   };
   const ingest::ChakraProgram zero_read = read(*first);
-  const graph::Program& zero = zero_read.program;
+  const program::RankProgram& zero = zero_read.program;
   job.programs.push_back(zero);
   for (std::uint32_t r = 0; r < 8; ++r) {
     std::vector<std::uint32_t> peers;

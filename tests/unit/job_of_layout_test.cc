@@ -12,8 +12,8 @@
 namespace rehearse::strategies {
 namespace {
 
-using graph::Job;
-using graph::Task;
+using program::Program;
+using program::Task;
 using test::collective_op;
 using test::seconds_op;
 using test::seconds_price;
@@ -35,9 +35,9 @@ cluster::Cluster star(std::uint32_t devices) {
   return *cluster;
 }
 
-Job job_from(const Layout& layout, const JobOptions& options = {},
-             const Prices& prices = seconds_price) {
-  Result<Job> job = job_of(layout, prices, options);
+Program job_from(const Layout& layout, const JobOptions& options = {},
+                 const Prices& prices = seconds_price) {
+  Result<Program> job = job_of(layout, prices, options);
   INFO((job ? "" : to_string(job.error())));
   REQUIRE(job);
   return std::move(*job);
@@ -71,7 +71,7 @@ Layout two_ranks(const Layer& layer, std::uint32_t microbatches = 1, std::uint32
 
 TEST_CASE("runs of computing are one op") {
   const Layer layer{.name = "a", .forward = {work(10), work(20)}, .backward = {work(50)}};
-  const Job job = job_from(two_ranks(layer, 2));
+  const Program job = job_from(two_ranks(layer, 2));
   REQUIRE(job.programs.size() == 1);
   // Nothing communicates: all that a step does.
   CHECK(job.programs[0].ops.size() == 1);
@@ -209,7 +209,7 @@ TEST_CASE("a wider stage: each of its ranks has a share of a rank of the other")
   Layout layout =
       test::layout_of({.stages = 2, .degrees = {.data = 2}, .layers = 1, .microbatches = 1}, layer);
   layout.stages[1].degrees.data = 1;
-  const Job job = job_from(layout);
+  const Program job = job_from(layout);
   REQUIRE(job.ranks() == 3);
   CHECK(job.peers_of[0] == std::vector<RankId>{RankId(2)});
   CHECK(job.peers_of[2] == std::vector<RankId>{RankId(0), RankId(1)});
@@ -260,7 +260,7 @@ TEST_CASE("a parameter server: pushes, one update, answers") {
   CHECK(us(layout, {}, job::Fidelity::kMessage) == Approx(80 + 82 + 10 + 82));
   CHECK(us(layout, {.steps = 3}) == Approx(3 * 254));
   // One worker and the server for all.
-  const Job job = job_from(layout);
+  const Program job = job_from(layout);
   for (const job::Fidelity fidelity : {job::Fidelity::kClosed, job::Fidelity::kMessage}) {
     const auto folded = job::fold(job, star(3), {.fidelity = fidelity},
                                   [](const graph::Graph& graph) { return engine::run(graph); });
@@ -279,7 +279,7 @@ TEST_CASE("a parameter server: workers that do not wait, bounded staleness, back
   CHECK(us(with_server({}, 0)) == Approx(224));
   CHECK(us(with_server({}, 0), {.steps = 2}) == Approx(438));
   CHECK(us(with_server(1, 0), {.steps = 2}) == Approx(438));
-  const Job job = job_from(with_server(0, 1));
+  const Program job = job_from(with_server(0, 1));
   const auto& ops = job.programs.back().ops;
   const auto mark =
       std::find_if(ops.begin(), ops.end(), [](const auto& op) { return op.task == Task::kMark; });
@@ -299,7 +299,7 @@ TEST_CASE("groups: tensor runs fastest, then context, then data, experts on cons
       .forward = {on(Axis::kTensor, false), on(Axis::kContext, false), on(Axis::kExpert, false),
                   on(Axis::kData, false), on(Axis::kData, true)},
       .backward = {}};
-  const Job job = job_from(test::layout_of(
+  const Program job = job_from(test::layout_of(
       {.degrees = {.data = 4, .tensor = 2, .context = 2, .expert = 2}, .microbatches = 1}, layer));
   const auto members = [&](std::uint32_t rank, std::uint32_t local) {
     std::vector<std::uint32_t> ranks;

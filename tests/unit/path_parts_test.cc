@@ -14,13 +14,13 @@
 namespace rehearse::step {
 namespace {
 
-using graph::PartKind;
-using graph::PathPart;
-using graph::PathParts;
-using graph::PathShare;
+using program::PartKind;
+using program::PathPart;
+using program::PathParts;
+using program::PathShare;
 
 TEST_CASE("a stretch is divided to the picosecond, whatever the weights") {
-  graph::PathSum sum;
+  program::PathSum sum;
   const auto share = [](std::string op, double weight, Provenance provenance) {
     return PathShare{.kind = PartKind::kCompute,
                      .part = "norms",
@@ -103,7 +103,7 @@ TEST_CASE("parts of the path are the step exactly, and what each rests on is all
         CHECK(part.estimate.low <= part.estimate.value);
         CHECK(part.estimate.value <= part.estimate.high);
         Seconds ops = Seconds::s(0);
-        for (const graph::PathOp& op : part.ops) ops += op.time.value;
+        for (const program::PathOp& op : part.ops) ops += op.time.value;
         CHECK(ops.s() == Approx(part.time.seconds().s()).epsilon(1e-9));
       }
       // Without communication the step is no shorter than the rest of the path, where ranks do not

@@ -172,11 +172,11 @@ TEST_CASE("partition: sampled keys that others hold") {
 TEST_CASE("partition: a step with all keys, by hand") {
   const auto step_us = [](const std::vector<std::uint16_t>& holder, const GraphNetwork& network) {
     const Halo halo = halo_of(ring(), {.workers = 2, .holder = holder});
-    graph::Job job = full_graph_step(halo, network);
+    program::Program job = full_graph_step(halo, network);
     double sent = 0;
-    for (const graph::Program& program : job.programs)
-      for (const graph::ProgramOp& op : program.ops)
-        if (op.task == graph::Task::kSend) sent += op.bytes.b();
+    for (const program::RankProgram& program : job.programs)
+      for (const program::ProgramOp& op : program.ops)
+        if (op.task == program::Task::kSend) sent += op.bytes.b();
     CHECK(sent == exchanged(halo, network).b());
     const auto cluster = cluster::parse_cluster(
         "cluster: {device: h100_sxm5_80, devices_per_node: 2, nodes: 1, intra_node: "
@@ -206,10 +206,11 @@ TEST_CASE("partition: a step with all keys, by hand") {
 TEST_CASE("partition: one worker sends nothing") {
   const Halo halo = halo_of(ring(), partition(ring(), Partitioner::kFennel, 1));
   CHECK(halo.total() == 0);
-  const graph::Job job = full_graph_step(halo, {.widths = {3, 2, 1}});
+  const program::Program job = full_graph_step(halo, {.widths = {3, 2, 1}});
   REQUIRE(job.ranks() == 1);
   CHECK(job.groups.empty());
-  for (const graph::ProgramOp& op : job.programs[0].ops) CHECK(op.task == graph::Task::kCompute);
+  for (const program::ProgramOp& op : job.programs[0].ops)
+    CHECK(op.task == program::Task::kCompute);
 }
 
 TEST_CASE("partition: files of graphs, and what is wrong in them") {

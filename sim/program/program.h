@@ -1,8 +1,8 @@
-// Job: what each rank of a training job does, before it is known on what it runs.
+// Program: what each rank does, before it is known on which machines it runs.
 //
-// Ranks that do the same share one program. A program names process groups and the ranks that it
-// sends to or receives from by numbers of its own; which they are is said per rank, so that the
-// ranks of a pipeline stage with tensor and data parallelism share their program.
+// Ranks that do the same share one RankProgram. A RankProgram names process groups and the ranks
+// that it sends to or receives from by numbers of its own; the Program resolves them per rank, so
+// that the ranks of a pipeline stage with tensor and data parallelism share their RankProgram.
 //
 // Invariants (ingest::read_chakra_job establishes them, job::verify checks what is left):
 //  1. Ops stand in their order of issue; dependencies point to earlier ops, in ascending order,
@@ -22,7 +22,7 @@
 #include "sim/base/time.h"
 #include "sim/base/units.h"
 
-namespace rehearse::graph {
+namespace rehearse::program {
 
 enum class Task : std::uint8_t {
   kCompute,     ///< on the device
@@ -61,22 +61,22 @@ struct ProgramOp {
   friend bool operator==(const ProgramOp&, const ProgramOp&) = default;
 };
 
-struct Program {
+struct RankProgram {
   std::vector<ProgramOp> ops;
   std::vector<std::uint32_t> first_dependency = {0};  ///< ops.size() + 1 offsets
   std::vector<std::uint32_t> dependencies;            ///< indices of ops
 
-  friend bool operator==(const Program&, const Program&) = default;
+  friend bool operator==(const RankProgram&, const RankProgram&) = default;
 };
 
-struct Job {
+struct Program {
   struct Group {
     std::string name;
     std::vector<RankId> members;  ///< in their order around a ring
   };
 
   NamePool names;
-  std::vector<Program> programs;
+  std::vector<RankProgram> programs;
   std::vector<std::uint32_t> program_of;  ///< by rank
   std::vector<Group> groups;              ///< each with a stream of its own
   std::vector<std::vector<std::uint32_t>>
@@ -85,7 +85,7 @@ struct Job {
   std::vector<std::vector<RankId>> peers_of = {};
 
   std::uint32_t ranks() const { return static_cast<std::uint32_t>(program_of.size()); }
-  const Program& program(RankId rank) const { return programs[program_of[rank.index()]]; }
+  const RankProgram& program(RankId rank) const { return programs[program_of[rank.index()]]; }
   RankId peer(RankId rank, const ProgramOp& op) const { return peers_of[rank.index()][op.peer]; }
   std::size_t ops() const {
     std::size_t sum = 0;
@@ -94,4 +94,4 @@ struct Job {
   }
 };
 
-}  // namespace rehearse::graph
+}  // namespace rehearse::program

@@ -1,11 +1,11 @@
-#include "sim/graph/path_parts.h"
+#include "sim/program/path_parts.h"
 
 #include <algorithm>
 #include <cmath>
 
 #include "sim/base/check.h"
 
-namespace rehearse::graph {
+namespace rehearse::program {
 
 Picoseconds PathParts::total() const {
   Picoseconds sum(0);
@@ -77,4 +77,4 @@ std::vector<PathPart> PathSum::parts() const {
   return list;
 }
 
-}  // namespace rehearse::graph
+}  // namespace rehearse::program

@@ -12,7 +12,7 @@
 #include "sim/base/estimate.h"
 #include "sim/base/time.h"
 
-namespace rehearse::graph {
+namespace rehearse::program {
 
 /// What a part of a path is for. Documents name them by kPartKindNames.
 enum class PartKind : std::uint8_t {
@@ -30,8 +30,8 @@ enum class PartKind : std::uint8_t {
   kIdle,  ///< what no op stands for
 };
 inline constexpr std::array<std::string_view, 12> kPartKindNames = {
-    "compute", "recompute", "optimizer", "communication", "memory",   "bubble",
-    "input",   "launch",    "host",      "synchronization",       "profiler", "idle"};
+    "compute", "recompute", "optimizer", "communication",   "memory",   "bubble",
+    "input",   "launch",    "host",      "synchronization", "profiler", "idle"};
 constexpr std::string_view to_string(PartKind kind) {
   return kPartKindNames[static_cast<std::size_t>(kind)];
 }
@@ -95,4 +95,4 @@ class PathSum {
   std::map<std::pair<PartKind, std::string>, Part> parts_;
 };
 
-}  // namespace rehearse::graph
+}  // namespace rehearse::program
