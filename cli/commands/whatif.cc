@@ -50,7 +50,7 @@ bool is_inline_pipeline(std::string_view text) { return text.find('=') != std::s
 /// The edits in the order in which they are applied: as groups, not as typed. `pipeline`: of the
 /// file that --input-pipeline names; `fed` is set where there is one.
 Result<replay::ReplayGraph> apply(const WhatifOptions& options,
-                                  const std::optional<cluster::PointToPoint>& link,
+                                  const std::optional<comm::CollectiveTime>& network,
                                   const std::optional<input::Pipeline>& pipeline,
                                   const ReplayJob& job, const Globals& globals,
                                   std::optional<FedBy>& fed) {
@@ -87,9 +87,9 @@ Result<replay::ReplayGraph> apply(const WhatifOptions& options,
         !ok)
       return forward(ok);
   }
-  if (!link) return graph;
-  return options.data_parallel > 0 ? data_parallel(job, graph, options.data_parallel, *link)
-                                   : on_network(job, graph, *link, globals);
+  if (!network) return graph;
+  return options.data_parallel > 0 ? data_parallel(job, graph, options.data_parallel, *network)
+                                   : on_network(job, graph, *network, globals);
 }
 
 double change(const ReplayRun& before, const ReplayRun& after) {
@@ -209,11 +209,11 @@ Result<EditedRun> run_edited(const WhatifOptions& options, const ReplayJob& job,
 }
 
 Result<Exit> run(const WhatifOptions& options, const Globals& globals) {
-  std::optional<cluster::PointToPoint> link;
+  std::optional<comm::CollectiveTime> network;
   if (!options.network.empty()) {  // before long work: is it one?
-    const Result<cluster::PointToPoint> parsed = parse_network(options.network);
+    Result<comm::CollectiveTime> parsed = parse_network(options.network);
     if (!parsed) return forward(parsed);
-    link = *parsed;
+    network = std::move(*parsed);
   }
   std::optional<input::Pipeline> pipeline;
   if (!options.input_pipeline.empty() && !is_inline_pipeline(options.input_pipeline)) {
@@ -224,7 +224,7 @@ Result<Exit> run(const WhatifOptions& options, const Globals& globals) {
   const Result<ReplayJob> job = load_job(options.request, globals);
   if (!job) return forward(job);
   std::optional<FedBy> fed;
-  Result<replay::ReplayGraph> graph = apply(options, link, pipeline, *job, globals, fed);
+  Result<replay::ReplayGraph> graph = apply(options, network, pipeline, *job, globals, fed);
   if (!graph) return forward(graph);
   Result<EditedRun> edited = run_edited(options, *job, std::move(*graph));
   if (!edited) return forward(edited);
@@ -256,7 +256,7 @@ Result<Exit> run(const WhatifOptions& options, const Globals& globals) {
 /// Whether the parser can tell that this is no link; what a file holds is for later.
 Status check_network(const std::string& text) {
   if (!is_inline_link(text)) return {};
-  if (const Result<cluster::PointToPoint> link = parse_network(text); !link) return forward(link);
+  if (const auto network = parse_network(text); !network) return forward(network);
   return {};
 }
 
@@ -318,8 +318,8 @@ void add_whatif(CLI::App& app, Action& action) {
   CLI::Option* network =
       command
           ->add_option("--network", options->network,
-                       "link between ranks, for recorded collectives or --data-parallel: "
-                       "latency=5us,rate=100GB/s or a link file")
+                       "what recorded collectives and those of --data-parallel run on: "
+                       "latency=5us,rate=100GB/s between ranks, a link file or a cluster file")
           ->type_name("LINK")
           ->check(CLI::Validator(checked_by(check_network), "", ""));
   command

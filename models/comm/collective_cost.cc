@@ -205,10 +205,10 @@ void CollectiveCost::set_cube_mesh(const CubeMeshConstants& c, const Group& g,
   const double n = g.ranks, k = k_of(g.kind), steps = k * (n - 1);
   const double r = rings > 0 ? rings : 0.5;  // PCIe closes the ring; judgement, widened by half
   const auto form = [&](const LowLatency& l) {
-    Form form{l.call.s() + steps * l.step.s(), 0, k * (n - 1) / n * inverse(l.rate) / r};
-    form.launch = l.call.s();
-    form.wire = form.per_byte;
-    return form;
+    Form made{l.call.s() + steps * l.step.s(), 0, k * (n - 1) / n * inverse(l.rate) / r};
+    made.launch = l.call.s();
+    made.wire = made.per_byte;
+    return made;
   };
   forms_[0] = form(c.small);
   forms_[1] = form(c.large);
@@ -233,6 +233,36 @@ void CollectiveCost::widen(double factor) {
   for (double& w : widths_) w *= factor;
 }
 
+Result<CollectiveCost> CollectiveCost::of_levels(const Calibrated& calibrated, const Group& group,
+                                                 Algorithm algorithm) {
+  const std::uint32_t local = group.ranks / group.nodes;
+  Group within{.kind = group.kind, .ranks = local}, between = group;
+  between.ranks = group.nodes;
+  if (between.network) {
+    between.network->node_rate = between.network->node_rate / local;
+    between.network->nics = between.network->nics / local;
+  }
+  CollectiveCost cost;
+  cost.algorithm_ = algorithm;
+  const auto add = [&](CollectiveKind kind, bool across, double share) -> Status {
+    Group part = across ? between : within;
+    part.kind = kind;
+    if (part.ranks < 2) return {};
+    Result<CollectiveCost> one = resolve(calibrated, part);
+    if (!one) return forward(one);
+    cost.channels_ = one->channels_;
+    cost.steps_.push_back({std::make_shared<CollectiveCost>(std::move(*one)), share, across});
+    return {};
+  };
+  using Kind = CollectiveKind;
+  const bool pairs = group.kind == Kind::kAllToAll;
+  for (const Status& ok : {add(pairs ? Kind::kAllToAll : Kind::kReduceScatter, false, 1),
+                           add(group.kind, true, pairs ? 1 : 1.0 / local),
+                           pairs ? Status() : add(Kind::kAllGather, false, 1)})
+    if (!ok) return forward(ok);
+  return cost;
+}
+
 Result<CollectiveCost> CollectiveCost::resolve(const Calibrated& calibrated, const Group& group,
                                                const NcclOverrides& overrides) {
   const Calibration& c = calibrated.calibration;
@@ -242,6 +272,12 @@ Result<CollectiveCost> CollectiveCost::resolve(const Calibrated& calibrated, con
         "a number of ranks that the number of nodes divides");
   if (group.nodes > 1 && !group.network)
     return fail(fmt::format("{} nodes need a network between them", group.nodes));
+  const bool two_dimensional =
+      overrides.algorithm == Algorithm::kTwoDimensional && group.kind == CollectiveKind::kAllToAll;
+  const bool hierarchical =
+      overrides.algorithm == Algorithm::kHierarchical && group.kind == CollectiveKind::kAllReduce;
+  if ((two_dimensional || hierarchical) && !overrides.protocol)
+    return of_levels(calibrated, group, *overrides.algorithm);
   CollectiveCost cost;
   cost.provenance_ = calibrated.provenance;
   cost.from_ = c.fitted.envelope.from.b();
@@ -385,9 +421,29 @@ CollectiveCost::Answer CollectiveCost::answer(double bytes) const {
   return {0, Algorithm::kRing, Protocol::kSimple};
 }
 
-double CollectiveCost::seconds(double bytes) const { return answer(bytes).seconds; }
+double CollectiveCost::seconds(double bytes) const {
+  double sum = 0;
+  for (const Step& step : steps_) sum += step.cost->seconds(bytes * step.share);
+  return steps_.empty() ? answer(bytes).seconds : sum;
+}
 
 Price CollectiveCost::at(Bytes size) const {
+  if (!steps_.empty()) {
+    Price whole{LevelPrice{}.time, algorithm_, Protocol::kSimple, channels_};
+    for (const Step& step : steps_) {
+      const Price part = step.cost->at(size * step.share);
+      LevelPrice& level = whole.levels[step.across ? 1 : 0];
+      level.launch += part.levels[0].launch;
+      level.wire += part.levels[0].wire;
+      for (Estimate<Seconds>* sum : {&level.time, &whole.time}) {
+        sum->value += part.time.value;
+        sum->low += part.time.low;
+        sum->high += part.time.high;
+        sum->provenance = std::max(part.time.provenance, Provenance::kExtrapolated);
+      }
+    }
+    return whole;
+  }
   const Answer a = answer(size.b());
   double width = widths_[band_of(size.b())];
   Provenance provenance = provenance_;
@@ -396,17 +452,16 @@ Price CollectiveCost::at(Bytes size) const {
     provenance = std::max(provenance, Provenance::kExtrapolated);
     width = std::max(width * kBeyondSizes, beyond_sizes_);
   }
-  return {{Seconds::s(a.seconds), Seconds::s(a.seconds / (1 + width)),
-           Seconds::s(a.seconds * (1 + width)), provenance},
-          a.algorithm,
-          a.protocol,
-          channels_,
-          Seconds::s(a.form ? a.form->launch : 0),
-          Seconds::s(a.form ? a.form->wire * (fixed_bytes_ < 0 ? size.b() : 0) : 0)};
+  const Estimate<Seconds> time = {Seconds::s(a.seconds), Seconds::s(a.seconds / (1 + width)),
+                                  Seconds::s(a.seconds * (1 + width)), provenance};
+  const double wire = a.form && fixed_bytes_ < 0 ? a.form->wire * size.b() : 0;
+  const LevelPrice all{time, Seconds::s(a.form ? a.form->launch : 0), Seconds::s(wire)};
+  return {time, a.algorithm, a.protocol, channels_, {all, LevelPrice{}}};
 }
 
 std::vector<Algorithm> CollectiveCost::algorithms() const {
   std::vector<Algorithm> found;
+  if (!steps_.empty()) return {algorithm_};
   constexpr int kPerDoubling = 4, kDoublings = 40;  // to 1 TiB
   for (int i = 0; i <= kPerDoubling * kDoublings; ++i) {
     const Algorithm a = answer(std::exp2(1.0 * i / kPerDoubling)).algorithm;

@@ -15,6 +15,7 @@
 
 #include <array>
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <span>
 #include <vector>
@@ -57,14 +58,21 @@ struct Calibrated {
   std::string note = {};                              ///< how it was carried over; for people
 };
 
+/// A part of a price: of its time, the launch of the call and what the bytes take on the wire
+/// alone. The rest is start-ups of messages, flags and copies.
+struct LevelPrice {
+  Estimate<Seconds> time = {Seconds::s(0), Seconds::s(0), Seconds::s(0), Provenance::kRecorded};
+  Seconds launch = Seconds::s(0), wire = Seconds::s(0);
+};
+
 struct Price {
   Estimate<Seconds> time;
   Algorithm algorithm;
   Protocol protocol;
   std::uint32_t channels;
-  /// Of `time`: the launch of the call, and what the bytes take on the wire alone. The rest is
-  /// start-ups of messages, flags and copies. Wire is 0 where it was not told from these.
-  Seconds launch = Seconds::s(0), wire = Seconds::s(0);
+  /// What of it goes within nodes, and what between them; all is the first where the algorithm
+  /// knows no levels.
+  std::array<LevelPrice, 2> levels = {};
 };
 
 /// The ring that NCCL finds among so many ranks on one node.
@@ -80,8 +88,9 @@ std::vector<std::vector<std::uint32_t>> cube_mesh_cycles(std::span<const std::ui
 
 class CollectiveCost {
  public:
-  /// Fails, saying why, where nothing measured says what the time would be, and on overrides that
-  /// no algorithm satisfies.
+  /// An algorithm of two levels (two_dimensional, hierarchical) costs what the collectives cost
+  /// that it consists of, one after the other, as extrapolated. Fails, saying why, where nothing
+  /// measured says what the time would be, and on overrides that no algorithm satisfies.
   static Result<CollectiveCost> resolve(const Calibrated& calibrated, const Group& group,
                                         const NcclOverrides& overrides = {});
 
@@ -109,7 +118,16 @@ class CollectiveCost {
     const Form* form = nullptr;
   };
 
+  /// One of the collectives that an algorithm of two levels consists of.
+  struct Step {
+    std::shared_ptr<const CollectiveCost> cost;
+    double share;  ///< its size, of the whole
+    bool across;
+  };
+
   CollectiveCost() = default;
+  static Result<CollectiveCost> of_levels(const Calibrated& calibrated, const Group& group,
+                                          Algorithm algorithm);
   Answer answer(double bytes) const;
   void set_switched(const SwitchedConstants& c, const Group& g, const NcclSetup& setup,
                     const NcclOverrides& overrides);
@@ -118,6 +136,7 @@ class CollectiveCost {
   void set_curve(const Curve& curve, double k);
   void widen(double factor);
 
+  std::vector<Step> steps_;  // of an algorithm of two levels; empty: any other
   Shape shape_ = Shape::kNothing;
   // kChosen: ring, then tree, by protocol, NVLS, PAT. kLeast: the pieces, and behind them, where a
   // network takes part, what they cost with it. kKnee: below, above.

@@ -7,6 +7,7 @@
 // messages of the chain. Closed forms take the sum; runs send the messages.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -19,32 +20,45 @@
 
 namespace rehearse::comm {
 
+/// Of one level of a schedule.
+struct LevelPhase {
+  Seconds start = Seconds::s(0);  ///< of each message, before it flows
+  ByteRate cap = kUnlimited;      ///< of a message that has a port for itself
+
+  friend bool operator==(const LevelPhase&, const LevelPhase&) = default;
+};
+
 struct Phases {
-  Seconds launch;  ///< of each member, before it takes part
-  Seconds start;   ///< of each message, before it flows
-  ByteRate cap;    ///< of a message that has a port for itself
-  Seconds wire;    ///< while messages of the longest chain flow
-  Seconds time;    ///< of all of them, where nothing contends
+  Seconds launch = Seconds::s(0);    ///< of each member, before it takes part
+  std::array<LevelPhase, 2> levels;  ///< within nodes or everywhere; between nodes
+  Seconds wire = Seconds::s(0);      ///< while messages of the longest chain flow
+  Seconds time = Seconds::s(0);      ///< of all, where nothing contends
 
   friend bool operator==(const Phases&, const Phases&) = default;
 };
 
-/// `time` is what the price says, or an end of its interval. `links` is the rate of a port as the
-/// links of the cluster have it, infinite where there is none: no message moves faster, so that the
-/// phases take longer than the price where the price is quicker than the links.
-/// REQUIRES: a schedule of one level.
-Phases phases_of(const Price& price, Seconds time, const Schedule& schedule, std::uint32_t chunks,
-                 Bytes size, ByteRate links);
+/// What a schedule's messages take that cost that price, or an end of its interval. `links` is the
+/// rate of a port as the links of the cluster have it, by level: no message moves faster, so that
+/// the phases take longer than the price where the price is quicker than the links.
+Phases phases_of(const Price& price, Seconds Estimate<Seconds>::*end, const Schedule& schedule,
+                 std::uint32_t chunks, Bytes size, const std::array<ByteRate, 2>& links);
 
 /// The messages of a collective.
 struct Messages {
   std::shared_ptr<const graph::Lanes> lanes;
   std::shared_ptr<const std::vector<double>> parts = {};  ///< as Schedule has them
+  std::shared_ptr<const std::vector<char>> across = {};   ///< likewise
   /// What they take where they are calibrated; else what the links say.
   std::optional<Phases> phases = {};
 
-  /// Of a message on this lane, while it flows.
+  /// Of a message on this lane: before it flows, and while it does. The former REQUIRES phases.
+  Seconds start(std::size_t lane) const;
   ByteRate cap(std::size_t lane) const;
+
+ private:
+  const LevelPhase& phase(std::size_t lane) const {
+    return phases->levels[across && (*across)[lane] ? 1 : 0];
+  }
 };
 
 /// Into how many chunks a pipelined buffer is cut: of 256 KiB, about what moves while a message

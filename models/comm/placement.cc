@@ -61,7 +61,8 @@ std::shared_ptr<const std::vector<Way>> Placement::ways(const Messages& messages
     const DeviceId from = devices[lane.from], to = devices[lane.to];
     if (!plain) {
       ways->push_back(way(from, to, standing, messages.cap(ways->size())));
-      if (messages.phases) ways->back().latency = Picoseconds::from(messages.phases->start);
+      if (messages.phases)
+        ways->back().latency = Picoseconds::from(messages.start(ways->size() - 1));
       continue;
     }
     const std::uint64_t key = (std::uint64_t{from.index()} << 32) | to.index();

@@ -32,6 +32,7 @@ Schedule from_phases(std::uint32_t ranks, const std::vector<Phase>& phases) {
   using OfRank = std::vector<std::optional<std::uint32_t>>;
   OfRank sent_before(ranks), received_before(ranks);
   Schedule result{.lanes = nullptr, .local = {}, .across = {}};
+  std::vector<char> across;
   for (const Phase& phase : phases) {
     if (phase.count == 0) continue;
     OfRank sends(ranks), receives(ranks);
@@ -40,6 +41,7 @@ Schedule from_phases(std::uint32_t ranks, const std::vector<Phase>& phases) {
       const std::uint32_t to = phase.to(r);
       if (to == r) continue;
       sends[r] = receives[to] = static_cast<std::uint32_t>(lanes.size());
+      across.push_back(phase.across ? 1 : 0);
       lanes.push_back({r, to, phase.count, phase.share});
     }
     for (std::uint32_t lane = first; lane < lanes.size(); ++lane) {
@@ -62,6 +64,8 @@ Schedule from_phases(std::uint32_t ranks, const std::vector<Phase>& phases) {
     steps.share += phase.share * phase.count;
   }
   result.busy = result.local.share + result.across.share;
+  if (result.local.count > 0 && result.across.count > 0)
+    result.across_lanes = std::make_shared<std::vector<char>>(std::move(across));
   result.lanes = std::make_shared<Lanes>(ranks, std::move(lanes), std::move(waits));
   return result;
 }
@@ -234,7 +238,7 @@ Schedule double_tree(const Arrangement& group, bool up, bool down) {
   const double share = 0.5 / chunks;
   Rails rails(group,
               0.25);  // an inner rank's port carries four lanes, each with half of the buffer
-  using Lanes = std::vector<std::uint32_t>;
+  using Numbers = std::vector<std::uint32_t>;
   std::uint32_t height = 0;
   for (const bool second : {false, true}) {
     const auto head_of = [&](std::uint32_t place) {
@@ -244,11 +248,11 @@ Schedule double_tree(const Arrangement& group, bool up, bool down) {
       return node * local;
     };
     // By place in the tree: into the head of the node from below, out of it and into it from above.
-    std::vector<Lanes> from_below(nodes), up_lanes(nodes), down_lanes(nodes);
+    std::vector<Numbers> from_below(nodes), up_lanes(nodes), down_lanes(nodes);
     for (std::uint32_t x = 0; up && x < nodes; ++x) {
-      Lanes before;
+      Numbers before;
       for (std::uint32_t j = local - 1; j > 0; --j) {
-        const Lanes lanes = rails.add(head_of(x) + j, head_of(x) + j - 1, chunks, share);
+        const Numbers lanes = rails.add(head_of(x) + j, head_of(x) + j - 1, chunks, share);
         rails.wait(lanes, before, 1);
         before = lanes;
       }
@@ -267,9 +271,9 @@ Schedule double_tree(const Arrangement& group, bool up, bool down) {
       const std::uint32_t parent = x == 0 ? 0 : parent_in_tree(x, nodes);
       rails.wait(up_lanes[x], from_below[x], 1);
       rails.wait(down_lanes[x], parent == 0 ? from_below[0] : down_lanes[parent], 1);
-      Lanes before = x == 0 ? from_below[0] : down_lanes[x];
+      Numbers before = x == 0 ? from_below[0] : down_lanes[x];
       for (std::uint32_t j = 0; down && j + 1 < local; ++j) {
-        const Lanes lanes = rails.add(head_of(x) + j, head_of(x) + j + 1, chunks, share);
+        const Numbers lanes = rails.add(head_of(x) + j, head_of(x) + j + 1, chunks, share);
         rails.wait(lanes, before, 1);
         before = lanes;
       }
@@ -292,8 +296,7 @@ Schedule chain(const Arrangement& group, bool from_root) {
     rails.wait(lanes, before, 1);
     before = lanes;
   }
-  const double steps = n - 1 + chunks - 1;
-  return std::move(rails).schedule(n, {steps, steps / chunks}, n - 1, 1);
+  return std::move(rails).schedule(n, ring_steps(CollectiveKind::kBroadcast, n, chunks), n - 1, 1);
 }
 
 Schedule parameter_server(std::uint32_t ranks, std::uint32_t servers, bool push, bool pull) {
@@ -336,17 +339,18 @@ tl::unexpected<Error> cannot(CollectiveKind kind, Algorithm algorithm, std::stri
 
 Result<Schedule> by_ring(CollectiveKind kind, const Arrangement& group) {
   const std::uint32_t n = group.ranks;
+  const auto steps = static_cast<std::uint32_t>(ring_steps(kind, n).count);
   switch (kind) {
     case CollectiveKind::kAllReduce:
-      return whole_ring(group, 2 * (n - 1), 1.0 / n);
+      return whole_ring(group, steps, 1.0 / n);
     case CollectiveKind::kReduceScatter:
     case CollectiveKind::kAllGather:
-      return whole_ring(group, n - 1, 1.0 / n);
+      return whole_ring(group, steps, 1.0 / n);
     case CollectiveKind::kBroadcast:
     case CollectiveKind::kReduce:
       return chain(group, kind == CollectiveKind::kBroadcast);
     case CollectiveKind::kBarrier:
-      return whole_ring(group, 2 * (n - 1), 0);
+      return whole_ring(group, steps, 0);
     case CollectiveKind::kSendRecv:
       return one_message(n);
     case CollectiveKind::kAllToAll:
@@ -356,6 +360,26 @@ Result<Schedule> by_ring(CollectiveKind kind, const Arrangement& group) {
 }
 
 }  // namespace
+
+Steps ring_steps(CollectiveKind kind, std::uint32_t ranks, std::uint32_t chunks) {
+  const double n = ranks, pipelined = n - 1 + chunks - 1;
+  switch (kind) {
+    case CollectiveKind::kAllReduce:
+      return {2 * (n - 1), 2 * (n - 1) / n};
+    case CollectiveKind::kReduceScatter:
+    case CollectiveKind::kAllGather:
+    case CollectiveKind::kAllToAll:
+      return {n - 1, (n - 1) / n};
+    case CollectiveKind::kBroadcast:
+    case CollectiveKind::kReduce:
+      return {pipelined, pipelined / chunks};
+    case CollectiveKind::kBarrier:
+      return {2 * (n - 1), 0};
+    case CollectiveKind::kSendRecv:
+      break;
+  }
+  return {1, 1};
+}
 
 Steps steps_in(const Schedule& schedule, std::uint32_t chunks) {
   if (schedule.depth == 0)

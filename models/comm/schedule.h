@@ -48,10 +48,16 @@ struct Schedule {
   double busy = 0;
   /// By lane: which part of a port one of its messages uses while it flows; empty: all of it.
   std::shared_ptr<const std::vector<double>> parts = {};
+  /// By lane: it is between nodes; empty where only one level has steps.
+  std::shared_ptr<const std::vector<char>> across_lanes = {};
 };
 
 /// The steps of a schedule of one level when its buffer is cut into so many chunks.
 Steps steps_in(const Schedule& schedule, std::uint32_t chunks);
+
+/// Of a ring among two or more ranks, all_to_all pairwise; in so many chunks where it is pipelined.
+Steps ring_steps(CollectiveKind kind, std::uint32_t ranks,
+                 std::uint32_t chunks = Arrangement{}.chunks);
 
 /// Sizes are counted as docs/concepts/collectives.md says per kind. Fails where the algorithm does
 /// not do this kind, or the group does not suit it, with what would.

@@ -49,7 +49,9 @@ Families::Shape Families::shape_of(const Set& meetings) {
         static_cast<double>(reinterpret_cast<std::uintptr_t>(meeting->messages.lanes.get())));
     shape.push_back(meeting->size.b());
     if (const auto& phases = meeting->messages.phases)
-      shape.insert(shape.end(), {phases->launch.s(), phases->start.s(), phases->cap.bytes_per_s()});
+      shape.insert(shape.end(), {phases->launch.s(), phases->levels[0].start.s(),
+                                 phases->levels[0].cap.bytes_per_s(), phases->levels[1].start.s(),
+                                 phases->levels[1].cap.bytes_per_s()});
     for (const Lane& lane : meeting->lanes()) {
       const LinkPaths::Path& way =
           paths_.path(meeting->devices[lane.from], meeting->devices[lane.to]);
@@ -135,8 +137,9 @@ Result<Picoseconds> Families::run_all(const Set& meetings) {
                       .first;
         demand.capacities.push_back(known->second);
       }
-      ways.push_back({builder.add(std::move(demand)),
-                      phases ? Picoseconds::from(phases->start) : way.latency});
+      const Picoseconds start =
+          phases ? Picoseconds::from(meeting->messages.start(ways.size())) : way.latency;
+      ways.push_back({builder.add(std::move(demand)), start});
     }
     std::vector<OpId> members;
     for (std::uint32_t m = 0; m < meeting->messages.lanes->members(); ++m)

@@ -47,8 +47,9 @@ Algorithm algorithm_for(CollectiveKind kind, const Rules& rules) {
   return rules.algorithm && does(*rules.algorithm, kind) ? *rules.algorithm : usual_algorithm(kind);
 }
 
-Seconds at(const Estimate<Seconds>& time, Bound bound) {
-  return bound == Bound::kLow ? time.low : bound == Bound::kHigh ? time.high : time.value;
+Seconds Estimate<Seconds>::*end_of(Bound bound) {
+  using Times = Estimate<Seconds>;
+  return bound == Bound::kLow ? &Times::low : bound == Bound::kHigh ? &Times::high : &Times::value;
 }
 
 using Rate = ByteRate Estimate<ByteRate>::*;
@@ -116,6 +117,12 @@ Schedule in_parts(const Schedule& schedule, std::uint32_t parts) {
       ports.insert(ports.end(), schedule.parts->begin(), schedule.parts->end());
     result.parts = std::make_shared<std::vector<double>>(std::move(ports));
   }
+  if (schedule.across_lanes) {
+    std::vector<char> across;
+    for (std::uint32_t part = 0; part < parts; ++part)
+      across.insert(across.end(), schedule.across_lanes->begin(), schedule.across_lanes->end());
+    result.across_lanes = std::make_shared<std::vector<char>>(std::move(across));
+  }
   result.local.count *= parts;
   result.across.count *= parts;
   return result;
@@ -150,10 +157,11 @@ comm::Phases GroupSchedule::phases(Bytes size, Bound bound) const {
   const comm::Price price = calibrated->cost.at(part);
   const std::uint32_t chunks = comm::chunks_of(part);
   comm::Phases phases =
-      comm::phases_of(price, at(price.time, bound), links.schedule, chunks, part, links.rate);
+      comm::phases_of(price, end_of(bound), links.schedule, chunks, part, links.rates);
   const double count = comm::steps_in(links.schedule, chunks).count;
-  // Each further part launches with its first message.
-  phases.start += phases.launch * ((parts - 1) / (parts * count)) + message_overhead;
+  // Each further part launches with its messages.
+  for (comm::LevelPhase& phase : phases.levels)
+    phase.start += phases.launch * ((parts - 1) / (parts * count)) + message_overhead;
   phases.wire = phases.wire * parts;
   phases.time = (phases.time + count * message_overhead) * parts;
   return phases;
@@ -190,7 +198,7 @@ bool GroupSchedule::costs_as(const GroupSchedule& other) const {
     return calibrated == other.calibrated &&
            std::equal(on_links.begin(), on_links.end(), other.on_links.begin(),
                       other.on_links.end(), [](const OnLinks& a, const OnLinks& b) {
-                        return a.algorithm == b.algorithm && a.rate == b.rate;
+                        return a.algorithm == b.algorithm && a.rates == b.rates;
                       });
   return fullest_link == other.fullest_link && alike(local, other.local) &&
          alike(across, other.across) && local_paths == other.local_paths &&
@@ -239,6 +247,30 @@ Result<const Schedule*> Schedules::schedule(const ScheduleKey& key,
   return &known->second;
 }
 
+std::array<ByteRate, 2> Schedules::port_rates(const Schedule& schedule,
+                                              std::span<const DeviceId> devices) {
+  std::array<ByteRate, 2> rates = {comm::kUnlimited, comm::kUnlimited};
+  const auto& across = schedule.across_lanes;
+  for (const std::size_t level : {0U, 1U}) {
+    if (level > 0 && !across) break;
+    Meeting alone{{schedule.lanes}, {devices.begin(), devices.end()}, Bytes::b(1)};
+    if (across) {
+      std::vector<Lane> lanes;
+      for (std::size_t lane = 0; lane < across->size(); ++lane)
+        if (static_cast<std::size_t>((*across)[lane]) == level)
+          lanes.push_back(schedule.lanes->lanes()[lane]);
+      alone.messages.lanes =
+          std::make_shared<Lanes>(schedule.lanes->members(), std::move(lanes), std::vector<Wait>());
+    }
+    const double busy = !across      ? schedule.busy
+                        : level == 0 ? schedule.local.share
+                                     : schedule.across.share;
+    for (const SharedLinks::Loaded& link : paths_.load(std::span(&alone, 1), Bytes::b(1)))
+      rates[level] = std::min(rates[level], link.rate * (busy / link.messages));
+  }
+  return rates;
+}
+
 Status Schedules::put_on_links(GroupSchedule& group, CollectiveKind kind,
                                std::span<const DeviceId> devices) {
   std::vector<Algorithm> algorithms = group.calibrated->algorithms;
@@ -256,11 +288,7 @@ Status Schedules::put_on_links(GroupSchedule& group, CollectiveKind kind,
     if (!found && algorithm != usual_algorithm(kind))
       found = schedule(key = key_of(kind, usual_algorithm(kind), devices), devices);
     if (!found) return forward(found);
-    const Meeting alone{{(*found)->lanes}, {devices.begin(), devices.end()}, Bytes::b(1)};
-    ByteRate rate = comm::kUnlimited;
-    for (const SharedLinks::Loaded& link : paths_.load(std::span(&alone, 1), Bytes::b(1)))
-      rate = std::min(rate, link.rate * ((*found)->busy / link.messages));
-    group.on_links.push_back({algorithm, key, **found, rate});
+    group.on_links.push_back({algorithm, key, **found, port_rates(**found, devices)});
   }
   return {};
 }
@@ -286,7 +314,8 @@ Result<comm::Messages> Schedules::messages(const GroupSchedule& group,
   if (links.schedule.depth > 0) key.chunks = comm::chunks_of(size / rules_.parts);
   const Result<const Schedule*> found = schedule(key, devices);
   if (!found) return forward(found);
-  return comm::Messages{(*found)->lanes, (*found)->parts, group.phases(size, rules_.bound)};
+  return comm::Messages{(*found)->lanes, (*found)->parts, (*found)->across_lanes,
+                        group.phases(size, rules_.bound)};
 }
 
 Path Schedules::path(DeviceId from, DeviceId to) const {

@@ -1,6 +1,7 @@
 // GroupNetwork: the schedules of a process group's collectives and the ways between its devices.
 #pragma once
 
+#include <array>
 #include <map>
 #include <memory>
 #include <optional>
@@ -38,13 +39,13 @@ struct ScheduleKey {
   friend auto operator<=>(const ScheduleKey&, const ScheduleKey&) = default;
 };
 
-/// The schedule of an algorithm on the devices of a group, and the rate of a port on their links:
-/// that of the fullest, where each message flows alone.
+/// The schedule of an algorithm on the devices of a group, and the rate of a port on their links,
+/// by level: that of the fullest, where each message flows alone.
 struct OnLinks {
   comm::Algorithm algorithm;
   ScheduleKey key;
   comm::Schedule schedule;
-  ByteRate rate;
+  std::array<ByteRate, 2> rates;
 };
 
 /// A schedule with the distinct ways that its messages take; without them where it is calibrated.
@@ -95,6 +96,8 @@ class Schedules {
   ScheduleKey key_of(CollectiveKind kind, comm::Algorithm algorithm,
                      std::span<const DeviceId> devices) const;
   Result<const comm::Schedule*> schedule(const ScheduleKey& key, std::span<const DeviceId> devices);
+  std::array<ByteRate, 2> port_rates(const comm::Schedule& schedule,
+                                     std::span<const DeviceId> devices);
   Status put_on_links(GroupSchedule& group, CollectiveKind kind, std::span<const DeviceId> devices);
   std::vector<std::uint32_t> places_on_node(std::span<const DeviceId> devices) const;
 

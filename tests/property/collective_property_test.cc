@@ -146,12 +146,14 @@ TEST_CASE("messages take what the closed form says: 16 to 1,024 ranks on several
     compare(cluster, devices(nodes * 8), by, 600'000, compared);
     compare(cluster, devices(nodes, 8), by, 600'000, compared);
     if (nodes > 16) continue;
-    for (const Algorithm algorithm : {Algorithm::kRing, Algorithm::kTree})
+    for (const Algorithm algorithm :
+         {Algorithm::kRing, Algorithm::kTree, Algorithm::kHierarchical, Algorithm::kTwoDimensional})
       compare(cluster, devices(nodes * 8), 8, 600'000, compared, algorithm);
   }
   CHECK(compared.pairs > 200);
   for (const Algorithm algorithm :
-       {Algorithm::kRing, Algorithm::kTree, Algorithm::kPat, Algorithm::kPairwise})
+       {Algorithm::kRing, Algorithm::kTree, Algorithm::kPat, Algorithm::kPairwise,
+        Algorithm::kHierarchical, Algorithm::kTwoDimensional})
     CHECK(compared.algorithms.count(algorithm) == 1);
 }
 
