@@ -119,12 +119,13 @@ class FabricBuilder {
         blocks.emplace_back(ports.up, add_switch(fmt::format("leaf{}", blocks.size()), true));
       attach(nics[i], blocks.back().front());
     }
+    std::size_t number = 0;
     for (std::uint32_t level = 2; level <= f_.levels && blocks.size() > 1; ++level) {
       const std::size_t half = f_.radix / 2;
       const bool top = level == f_.levels || blocks.size() <= half;
       const std::size_t together = top ? blocks.size() : half;
       std::vector<Block> larger;
-      std::size_t number = 0;
+      if (top) number = 0;
       for (std::size_t first = 0; first < blocks.size(); first += together) {
         const std::size_t last = std::min(first + together, blocks.size());
         const std::size_t slots = blocks[first].size();

@@ -53,6 +53,7 @@ Router::Router(std::span<const Vertex> vertices, std::span<const Link> links,
   find_core(links);
   find_portals(vertices);
   number_destinations();
+  measure_heights();
   measure_nodes();
   to_core_ = std::make_unique<std::atomic<const Cost*>[]>(core_.size());
 }
@@ -133,6 +134,21 @@ void Router::number_destinations() {
   std::uint32_t next = 0;
   for (const std::uint32_t v : order)
     if (node_[v] || portal_[v]->up) number_[v] = next++;
+}
+
+void Router::measure_heights() {
+  height_.assign(core_.size(), UINT32_MAX);
+  std::vector<std::uint32_t> reached;
+  const auto reach = [&](std::uint32_t core, std::uint32_t height) {
+    if (height_[core] != UINT32_MAX) return;
+    height_[core] = height;
+    reached.push_back(core);
+  };
+  for (const Zone& zone : zones_)
+    for (const Portal& portal : zone.portals) reach(portal.core, 0);
+  for (std::size_t i = 0; i < reached.size(); ++i)
+    for (const Edge edge : fabric_.of(core_[reached[i]]))
+      reach(portal_[edge.to]->core, height_[reached[i]] + 1);
 }
 
 void Router::measure_nodes() {
@@ -271,32 +287,72 @@ void Router::take(std::uint32_t link, std::uint32_t from, std::vector<HopId>& ho
   hops.push_back(HopId(2 * link + (end_a_[link] == from ? 0 : 1)));
 }
 
+/// The links of `v` by which a way of least cost goes on to a place, of which these are the distances.
 template <class Distance>
-void Router::descend(const Adjacency& adjacency, std::uint32_t from, std::uint32_t to,
-                     std::uint32_t key, Distance distance, std::vector<HopId>& hops) const {
-  std::vector<Edge> tied;
-  for (std::uint32_t v = from; v != to;) {
-    tied.clear();
-    const Cost left = distance(v);
-    for (const Edge edge : adjacency.of(v)) {
-      if (!passable(edge.to, to) || cost_[edge.link] + distance(edge.to) != left) continue;
-      tied.push_back(edge);
-      if (!spread_[v]) break;
-    }
-    REHEARSE_CHECK(!tied.empty(), "from {} to {}", v, to);
-    // Each choice uses up its share of the number, so that the next level does not repeat it.
-    const Edge edge = tied[key % tied.size()];
-    key /= static_cast<std::uint32_t>(tied.size());
-    take(edge.link, v, hops);
-    v = edge.to;
-  }
+void Router::find_tied(const Adjacency& adjacency, std::uint32_t v, std::uint32_t to,
+                       Distance distance, std::vector<Edge>& tied) const {
+  tied.clear();
+  const Cost left = distance(v);
+  for (const Edge edge : adjacency.of(v))
+    if (passable(edge.to, to) && cost_[edge.link] + distance(edge.to) == left) tied.push_back(edge);
+  REHEARSE_CHECK(!tied.empty(), "from {} to {}", v, to);
 }
 
 void Router::descend_within(std::uint32_t from, std::uint32_t to, std::vector<HopId>& hops) const {
   if (from == to) return;
   const Zone& zone = zones_[*node_[from]];
-  descend(
-      inner_, from, to, local_[to], [&](std::uint32_t v) { return within(zone, to, v); }, hops);
+  const auto distance = [&](std::uint32_t v) { return within(zone, to, v); };
+  std::vector<Edge> tied;
+  std::uint32_t key = local_[to];
+  for (std::uint32_t v = from; v != to;) {
+    find_tied(inner_, v, to, distance, tied);
+    const Edge edge = choose_by(key, v, tied);
+    take(edge.link, v, hops);
+    v = edge.to;
+  }
+}
+
+Router::Edge Router::choose_by(std::uint32_t& key, std::uint32_t v,
+                               const std::vector<Edge>& tied) const {
+  if (!spread_[v]) return tied.front();
+  // Each choice uses up its share of the number, so that the next level does not repeat it.
+  const Edge chosen = tied[key % tied.size()];
+  key /= static_cast<std::uint32_t>(tied.size());
+  return chosen;
+}
+
+void Router::cross_fabric(std::uint32_t from, std::uint32_t to, std::uint32_t key,
+                          std::vector<HopId>& hops) const {
+  const auto distance_to = [&](std::uint32_t core) {
+    return [this, distances = to_core(core)](std::uint32_t v) {
+      return distances[portal_[v]->core];
+    };
+  };
+  const auto height = [&](std::uint32_t v) { return height_[portal_[v]->core]; };
+  const auto ahead = distance_to(to), back = distance_to(from);
+  std::vector<Edge> tied;
+  // Of each link taken upwards, its place at its upper end among the tied ones that lead back.
+  std::vector<std::uint32_t> places;
+  for (std::uint32_t v = core_[from]; v != core_[to];) {
+    find_tied(fabric_, v, core_[to], ahead, tied);
+    Edge edge = tied.front();
+    if (!places.empty() && height(edge.to) < height(v)) {
+      edge = tied[places.back() % tied.size()];
+      places.pop_back();
+    } else {
+      edge = choose_by(key, v, tied);
+      if (height(edge.to) > height(v)) {
+        std::uint32_t place = 0;
+        if (spread_[v]) {
+          find_tied(fabric_, edge.to, core_[from], back, tied);
+          while (place < tied.size() && tied[place].link != edge.link) ++place;
+        }
+        places.push_back(place);
+      }
+    }
+    take(edge.link, v, hops);
+    v = edge.to;
+  }
 }
 
 std::optional<std::vector<HopId>> Router::way(VertexId from_id, VertexId to_id) const {
@@ -313,10 +369,7 @@ std::optional<std::vector<HopId>> Router::way(VertexId from_id, VertexId to_id) 
   const auto& [first, last] = *portals;
   descend_within(from, first.vertex, hops);
   if (first.up) take(*first.up, first.vertex, hops);
-  const Cost* const distances = to_core(last.core);
-  descend(
-      fabric_, core_[first.core], core_[last.core], number_[last.vertex],
-      [&](std::uint32_t v) { return distances[portal_[v]->core]; }, hops);
+  cross_fabric(first.core, last.core, number_[last.vertex], hops);
   if (last.up) take(*last.up, core_[last.core], hops);
   descend_within(last.vertex, to, hops);
   return hops;

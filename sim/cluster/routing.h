@@ -4,7 +4,10 @@
 // both directions of a pair cost the same. Within a node, distances between all its vertices, kept
 // once for nodes that are alike. In the fabric, distances to each *core* vertex: a fabric vertex or
 // a portal that more than one fabric link meets (a NIC on one switch is an offset to that switch).
-// A way follows the distances downhill.
+// A way follows the distances downhill. Its links go up a tree of switches where they lead away from
+// the nearest portal, and down where they lead towards one. Where it comes down, a way takes of
+// tied links the one at the place that the link by which it went up has among those that lead back:
+// so each destination below a switch has a link of its own where there are enough.
 //
 // With c core vertices in use as destinations of n: 8 c n bytes, and one Dijkstra each.
 #pragma once
@@ -78,6 +81,7 @@ class Router {
   void find_core(std::span<const Link> links);
   void find_portals(std::span<const Vertex> vertices);
   void number_destinations();
+  void measure_heights();
   void measure_nodes();
   std::vector<Cost> measure(const Zone& zone) const;
 
@@ -90,8 +94,11 @@ class Router {
                                                           std::uint32_t to) const;
   void take(std::uint32_t link, std::uint32_t from, std::vector<HopId>& hops) const;
   template <class Distance>
-  void descend(const Adjacency& adjacency, std::uint32_t from, std::uint32_t to, std::uint32_t key,
-               Distance distance, std::vector<HopId>& hops) const;
+  void find_tied(const Adjacency& adjacency, std::uint32_t v, std::uint32_t to, Distance distance,
+                 std::vector<Edge>& tied) const;
+  Edge choose_by(std::uint32_t& key, std::uint32_t v, const std::vector<Edge>& tied) const;
+  void cross_fabric(std::uint32_t from, std::uint32_t to, std::uint32_t key,
+                    std::vector<HopId>& hops) const;
   void descend_within(std::uint32_t from, std::uint32_t to, std::vector<HopId>& hops) const;
   std::vector<std::uint32_t> islands_of(std::uint32_t v,
                                         const std::vector<std::uint32_t>& island) const;
@@ -105,6 +112,7 @@ class Router {
   std::vector<std::optional<Portal>> portal_;       // by vertex: as one of the fabric
   std::vector<std::uint32_t> number_;               // by vertex: as a destination
   std::vector<std::uint32_t> core_;                 // core index -> vertex
+  std::vector<std::uint32_t> height_;               // by core: links from the nearest portal
   std::vector<Zone> zones_;                         // by node
   std::vector<std::vector<Cost>> tables_;           // distances within nodes, n x n
   Adjacency inner_, fabric_;                        // links within nodes; between core vertices

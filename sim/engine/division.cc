@@ -17,105 +17,147 @@ struct Group {
 };
 
 /// In order of first appearance.
-std::vector<Group> groups_of(std::span<Share> shares) {
+std::vector<Group> groups_of(std::span<Share* const> shares) {
   std::vector<Group> groups;
   std::map<FlowGroupId, std::size_t> known;
-  for (Share& share : shares) {
+  for (Share* const share : shares) {
     std::size_t at = groups.size();
-    if (share.demand->group) at = known.emplace(*share.demand->group, at).first->second;
+    if (share->demand->group) at = known.emplace(*share->demand->group, at).first->second;
     if (at == groups.size()) groups.emplace_back();
-    groups[at].shares.push_back(&share);
+    groups[at].shares.push_back(share);
   }
   return groups;
 }
 
+/// How many levels are compared before the least of them is noted.
+constexpr std::size_t kBlock = 8;
+
 }  // namespace
 
-void Divider::divide(std::span<Share> shares, Division division) {
-  for (std::size_t first = 0; first < shares.size();) {
-    const std::int32_t priority = shares[first].demand->priority;
+Divider::Divider(const graph::Graph& graph, const std::vector<std::vector<std::uint32_t>>& users)
+    : users_(users),
+      left_(graph.capacities().size()),
+      use_(graph.capacities().size()),
+      load_(graph.capacities().size()) {
+  first_capacity_.push_back(0);
+  for (const graph::Demand& demand : graph.demands()) {
+    for (std::size_t k = 0; k < demand.capacities.size(); ++k) {
+      capacities_.push_back(demand.capacities[k]);
+      taken_.push_back(demand.taken(k));
+    }
+    first_capacity_.push_back(static_cast<std::uint32_t>(capacities_.size()));
+  }
+}
+
+void Divider::divide(std::vector<Share>& shares, std::span<const std::uint32_t> classes,
+                     Division division) {
+  for (std::size_t first = 0; first < classes.size();) {
+    const std::int32_t priority = shares[classes[first]].priority;
     std::size_t stop = first;
-    while (stop < shares.size() && shares[stop].demand->priority == priority) ++stop;
-    const auto equal = shares.subspan(first, stop - first);
-    if (division == Division::kCoflow || division == Division::kEchelon)
-      fill_groups(equal, division);
-    else
-      fill_fair(equal);
+    while (stop < classes.size() && shares[classes[stop]].priority == priority) ++stop;
+    const auto equal = classes.subspan(first, stop - first);
+    if (division == Division::kCoflow || division == Division::kEchelon) {
+      equal_.clear();
+      for (const std::uint32_t c : equal) equal_.push_back(&shares[c]);
+      fill_groups(equal_, division);
+    } else {
+      fill_fair(shares, equal);
+    }
     first = stop;
   }
 }
 
-void Divider::fill_fair(std::span<Share> shares) {
-  const auto weight_of = [](const Share& share) { return share.demand->weight * share.flows; };
-  // Which shares use each capacity, as rows of one table.
+void Divider::fill_fair(std::vector<Share>& shares, std::span<const std::uint32_t> classes) {
+  if (is_open_.size() < shares.size()) is_open_.resize(shares.size(), 0);
   used_.clear();
-  for (const Share& share : shares) {
-    const double weight = weight_of(share);
-    for (std::size_t k = 0; k < share.demand->capacities.size(); ++k) {
-      const std::uint32_t c = share.demand->capacities[k].index();
-      Use& use = use_[c];
+  level_.clear();
+  capped_.clear();
+  for (const std::uint32_t i : classes) {
+    const Share& share = shares[i];
+    const std::uint32_t demand = share.id.index();
+    is_open_[i] = 1;
+    const double weight = share.weight * share.flows;
+    for (std::uint32_t k = first_capacity_[demand]; k < first_capacity_[demand + 1]; ++k) {
+      Use& use = use_[capacities_[k].index()];
       if (use.open++ == 0) {
         use.weight = 0;
-        used_.push_back(c);
+        use.place = static_cast<std::uint32_t>(used_.size());
+        used_.push_back(capacities_[k].index());
       }
-      use.weight += weight * share.demand->taken(k);
+      use.weight += weight * taken_[k];
     }
+    if (share.demand->rate_cap < kInfinity) capped_.push_back(i);
   }
-  std::uint32_t rows = 0;
-  for (const std::uint32_t c : used_) {
-    use_[c].first = use_[c].end = rows;
-    rows += use_[c].open;
-  }
-  users_.resize(rows);
-  for (std::uint32_t i = 0; i < shares.size(); ++i)
-    for (const CapacityId c : shares[i].demand->capacities) users_[use_[c.index()].end++] = i;
+  // The level of a capacity is a rate per unit of weight. It is kept, since a share that is fixed
+  // changes the levels of its own capacities alone.
+  const auto level_of = [&](std::uint32_t c) { return std::max(0.0, left_[c]) / use_[c].weight; };
+  for (const std::uint32_t c : used_) level_.push_back(level_of(c));
+  level_.resize((used_.size() + kBlock - 1) / kBlock * kBlock, kInfinity);
 
   // Shares with a cap of their own, the tightest first.
-  capped_.clear();
-  for (std::uint32_t i = 0; i < shares.size(); ++i)
-    if (shares[i].demand->rate_cap < kInfinity) capped_.push_back(i);
   const auto own_level = [&](std::uint32_t i) {
-    return shares[i].demand->rate_cap / shares[i].demand->weight;
+    return shares[i].demand->rate_cap / shares[i].weight;
   };
   std::sort(capped_.begin(), capped_.end(),
             [&](std::uint32_t a, std::uint32_t b) { return own_level(a) < own_level(b); });
   std::size_t next_capped = 0;
 
-  is_fixed_.assign(shares.size(), 0);
-  std::size_t open = shares.size();
-  const auto fix = [&](std::uint32_t i, double level) {
-    if (is_fixed_[i]) return;
-    is_fixed_[i] = 1;
+  std::size_t open = classes.size();
+  /// Fixes a share at `level`. What it takes of capacity `own`, of which all shares are fixed at
+  /// once, comes off `left` alone.
+  const auto fix = [&](std::uint32_t i, double level, std::uint32_t own, double& left) {
+    if (!is_open_[i]) return;
+    is_open_[i] = 0;
     --open;
-    shares[i].rate = level * shares[i].demand->weight;
-    const double weight = weight_of(shares[i]);
-    for (std::size_t k = 0; k < shares[i].demand->capacities.size(); ++k) {
-      const std::uint32_t c = shares[i].demand->capacities[k].index();
-      const double taken = weight * shares[i].demand->taken(k);
+    Share& share = shares[i];
+    share.rate = level * share.weight;
+    const double weight = share.weight * share.flows;
+    const std::uint32_t demand = share.id.index();
+    for (std::uint32_t k = first_capacity_[demand]; k < first_capacity_[demand + 1]; ++k) {
+      const std::uint32_t c = capacities_[k].index();
+      const double taken = weight * taken_[k];
+      if (c == own) {
+        left -= level * taken;
+        continue;
+      }
+      Use& use = use_[c];
       left_[c] -= level * taken;
-      use_[c].weight -= taken;
-      --use_[c].open;
+      use.weight -= taken;
+      level_[use.place] = --use.open > 0 ? level_of(c) : kInfinity;
     }
   };
-  // The level is a rate per unit of weight.
-  const auto level_of = [&](std::uint32_t c) { return std::max(0.0, left_[c]) / use_[c].weight; };
   while (open > 0) {
     double level = kInfinity;
-    std::erase_if(used_, [&](std::uint32_t c) { return use_[c].open == 0; });
-    for (const std::uint32_t c : used_) level = std::min(level, level_of(c));
-    while (next_capped < capped_.size() && is_fixed_[capped_[next_capped]]) ++next_capped;
+    block_level_.clear();
+    for (std::size_t first = 0; first < level_.size(); first += kBlock) {
+      double lowest[kBlock / 2];
+      for (std::size_t i = 0; i < kBlock / 2; ++i)
+        lowest[i] = std::min(level_[first + i], level_[first + kBlock / 2 + i]);
+      block_level_.push_back(
+          std::min(std::min(lowest[0], lowest[1]), std::min(lowest[2], lowest[3])));
+      level = std::min(level, block_level_.back());
+    }
+    while (next_capped < capped_.size() && !is_open_[capped_[next_capped]]) ++next_capped;
     if (next_capped < capped_.size()) level = std::min(level, own_level(capped_[next_capped]));
     // Rounding must not leave a share of the same bottleneck for another turn.
     const double limit = level * (1 + 1e-12);
     tightest_.clear();
-    for (const std::uint32_t c : used_)
-      if (level_of(c) <= limit) tightest_.push_back(c);
+    for (std::size_t block = 0; block < block_level_.size(); ++block) {
+      if (block_level_[block] > limit) continue;
+      for (std::size_t place = block * kBlock; place < (block + 1) * kBlock; ++place)
+        if (level_[place] <= limit && place < used_.size()) tightest_.push_back(used_[place]);
+    }
+    double none = 0;
     for (; next_capped < capped_.size() && own_level(capped_[next_capped]) <= limit; ++next_capped)
-      fix(capped_[next_capped], level);
-    for (const std::uint32_t c : tightest_)
-      for (std::uint32_t row = use_[c].first; row < use_[c].end; ++row) fix(users_[row], level);
+      fix(capped_[next_capped], level, UINT32_MAX, none);
+    for (const std::uint32_t c : tightest_) {
+      double left = left_[c];
+      for (const std::uint32_t user : users_[c]) fix(user, level, c, left);
+      left_[c] = left;
+      use_[c].open = 0;
+      level_[use_[c].place] = kInfinity;
+    }
   }
-  for (const std::uint32_t c : used_) use_[c].open = 0;
 }
 
 double Divider::most_for(const Share& share) const {
@@ -133,7 +175,7 @@ void Divider::take(Share& share, double rate) {
     left_[capacities[k].index()] -= rate * share.demand->taken(k);
 }
 
-void Divider::fill_groups(std::span<Share> shares, Division division) {
+void Divider::fill_groups(std::span<Share* const> shares, Division division) {
   // How long the group needs with what is left; infinite where some capacity has nothing.
   std::vector<double>& load = load_;
   const auto time_alone = [&](const Group& group) {

@@ -1,6 +1,7 @@
 // Division: how capacities are divided among the flows that use them, at one instant.
 #pragma once
 
+#include <cstdint>
 #include <span>
 #include <vector>
 
@@ -12,21 +13,33 @@ namespace rehearse::engine {
 /// What one class of flows asks for, and what it gets.
 struct Share {
   const graph::Demand* demand;
-  double flows;      ///< how many, all alike
-  double remaining;  ///< work left of one (of the one, where flows stand alone)
-  double due;        ///< seconds from now until its group wants this flow to end; may be past
-  double rate = 0;   ///< of each flow: the result
+  // Of `demand`, kept here since division reads them for every share.
+  DemandId id;
+  std::int32_t priority;
+  double weight;
+  double flows = 0;      ///< how many, all alike
+  double remaining = 0;  ///< work left of one (of the one, where flows stand alone)
+  double due = 0;        ///< seconds from now until its group wants this flow to end; may be past
+  double rate = 0;       ///< of each flow: the result
 };
 
 class Divider {
  public:
-  explicit Divider(std::size_t capacities)
-      : left_(capacities), use_(capacities), load_(capacities) {}
+  /// `users`: the classes that use each capacity, in the order in which they began. REQUIRES: both
+  /// outlive this object.
+  Divider(const graph::Graph& graph, const std::vector<std::vector<std::uint32_t>>& users);
+
+  /// The capacities of a demand, close together: what every message reads.
+  std::span<const CapacityId> capacities_of(DemandId demand) const {
+    return {capacities_.data() + first_capacity_[demand.index()],
+            capacities_.data() + first_capacity_[demand.index() + 1]};
+  }
 
   /// Sets what the capacity offers. REQUIRES: set for every capacity of the shares, before divide.
   void offer(CapacityId capacity, double rate) { left_[capacity.index()] = rate; }
 
-  /// Sets the rate of every share. REQUIRES: shares stand by falling priority.
+  /// Sets the rates of these classes, whose shares are by number of the class. REQUIRES: `classes`
+  /// are in order of falling priority, and hold every class that uses their capacities and has work.
   ///
   /// kFair (and kFirstCome, for flows that are no messages): max-min fair with weights, by
   /// progressive filling (Bertsekas and Gallager, Data Networks, 2nd ed., section 6.5.2): the
@@ -43,26 +56,38 @@ class Divider {
   /// finish times: Pan et al., HotNets 2022.)
   ///
   /// Under every law a higher priority goes first and the others take what it leaves.
-  void divide(std::span<Share> shares, Division division);
+  void divide(std::vector<Share>& shares, std::span<const std::uint32_t> classes,
+              Division division);
 
  private:
-  void fill_fair(std::span<Share> shares);
-  void fill_groups(std::span<Share> shares, Division division);
+  void fill_fair(std::vector<Share>& shares, std::span<const std::uint32_t> classes);
+  void fill_groups(std::span<Share* const> shares, Division division);
   void take(Share& share, double rate);
   double most_for(const Share& share) const;
 
+  const std::vector<std::vector<std::uint32_t>>& users_;
+  // Of demands: their capacities, and what a unit of work takes of each.
+  std::vector<std::uint32_t> first_capacity_;
+  std::vector<CapacityId> capacities_;
+  std::vector<double> taken_;
+
   std::vector<double> left_;  // per capacity: what fixed shares leave
-  // While filling: per capacity the weight and number of shares not yet fixed, and where its users
-  // stand in users_.
+  // While filling: per capacity the weight and number of shares not yet fixed, and its place in
+  // used_.
   struct Use {
     double weight = 0;
-    std::uint32_t open = 0, first = 0, end = 0;
+    std::uint32_t open = 0;
+    std::uint32_t place = 0;
   };
   std::vector<Use> use_;
-  std::vector<double> load_;                    // per capacity, while groups are ranked
-  std::vector<std::uint32_t> used_, tightest_;  // capacities
-  std::vector<std::uint32_t> users_, capped_;   // shares
-  std::vector<char> is_fixed_;                  // per share
+  std::vector<std::uint32_t> used_;      // capacities
+  std::vector<double> level_;            // of each of these; infinite where all shares are fixed
+  std::vector<double> block_level_;      // the least of so many of these at a time
+  std::vector<std::uint32_t> tightest_;  // capacities
+  std::vector<std::uint32_t> capped_;    // classes
+  std::vector<char> is_open_;            // per class: not yet fixed
+  std::vector<Share*> equal_;            // of one priority
+  std::vector<double> load_;             // per capacity, while groups are ranked
 };
 
 }  // namespace rehearse::engine

@@ -18,27 +18,26 @@ Flows::Flows(const graph::Graph& graph, const RunOptions& options, EventQueue& e
       division_(options.division),
       on_failure_(options.on_failure),
       events_(events),
-      divider_(graph.capacities().size()),
+      divider_(graph, users_),
       ports_(graph.capacities().size()),
       class_of_demand_(graph.demands().size(), kNone),
       users_(graph.capacities().size()),
-      seen_capacity_(graph.capacities().size(), 0) {
+      seen_capacity_(graph.capacities().size(), 0),
+      reached_capacity_(graph.capacities().size(), 0),
+      wanted_(graph.capacities().size(), 0) {
   for (std::size_t i = 0; i < graph.capacities().size(); ++i) {
     if (!graph.capacities()[i].turns) continue;
     turns_.resize(graph.capacities().size());
     turns_[i].emplace(*graph.capacities()[i].turns);
   }
   const bool grouped = division_ == Division::kCoflow || division_ == Division::kEchelon;
-  first_capacity_.push_back(0);
   for (const Demand& demand : graph.demands()) {
     double rate = grouped ? 0 : demand.rate_cap;
     for (std::size_t k = 0; k < demand.capacities.size(); ++k) {
-      capacities_.push_back(demand.capacities[k]);
       const Capacity& capacity = graph.capacities()[demand.capacities[k].index()];
       const bool constant = capacity.changes.empty() && !capacity.turns;
       rate = constant ? std::min(rate, capacity.rate / demand.taken(k)) : 0;
     }
-    first_capacity_.push_back(static_cast<std::uint32_t>(capacities_.size()));
     rate_alone_.push_back(rate);
   }
   if (!grouped) return;
@@ -57,9 +56,12 @@ std::uint32_t Flows::class_for(DemandId demand) {
     free_classes_.pop_back();
   } else {
     classes_.emplace_back();
+    shares_.push_back({nullptr, demand, 0, 1});
     seen_class_.push_back(0);
   }
   classes_[c].demand = demand;
+  const Demand& asked = graph_.demands()[demand.index()];
+  shares_[c] = {&asked, demand, asked.priority, asked.weight};
   if (!own) class_of_demand_[demand.index()] = c;
   return c;
 }
@@ -68,8 +70,8 @@ void Flows::activate(std::uint32_t index, Picoseconds at) {
   Class& c = classes_[index];
   c.active = true;
   c.service = 0;
-  c.rate = 0;
   c.at = at;
+  shares_[index].rate = 0;
   c.since = ++sequence_;
   c.component = kNone;
   const Demand& demand = graph_.demands()[c.demand.index()];
@@ -86,9 +88,7 @@ void Flows::activate(std::uint32_t index, Picoseconds at) {
 void Flows::deactivate(std::uint32_t index) {
   Class& c = classes_[index];
   const auto remove = [index](std::vector<std::uint32_t>& users) {
-    const auto found = std::find(users.begin(), users.end(), index);
-    *found = users.back();
-    users.pop_back();
+    users.erase(std::find(users.begin(), users.end(), index));
   };
   const Demand& demand = graph_.demands()[c.demand.index()];
   for (const CapacityId capacity : demand.capacities) {
@@ -114,7 +114,7 @@ std::uint32_t Flows::new_component() {
   Component& component = components_[index];
   component.live = true;
   component.in_queue = false;
-  component.classes.clear();
+  component.changed = false;
   return index;
 }
 
@@ -122,7 +122,7 @@ void Flows::dissolve(std::uint32_t index) {
   Component& component = components_[index];
   if (!component.live) return;
   component.live = false;
-  if (!component.in_queue) free_components_.push_back(index);
+  if (!component.in_queue && !component.changed) free_components_.push_back(index);
 }
 
 bool Flows::begin_alone(std::uint32_t message, DemandId demand, double work, Picoseconds begin) {
@@ -179,9 +179,21 @@ void Flows::meet_those_alone(DemandId demand, Picoseconds now) {
     const std::uint32_t index = class_for(alone.demand);
     activate(index, alone.begin);
     Class& c = classes_[index];
-    c.rate = rate_alone_[alone.demand.index()];
-    c.flows.push_back({alone.work, alone.work, ++sequence_, {true, message}});
+    shares_[index].rate = rate_alone_[alone.demand.index()];
+    put(c, {alone.work, alone.work, ++sequence_, {true, message}});
   }
+}
+
+void Flows::put(Class& c, const Flow& flow) {
+  c.flows.push_back(flow);
+  std::push_heap(c.flows.begin(), c.flows.end());
+  c.leaves_at = c.flows.front().leaves_at;
+}
+
+void Flows::take_first(Class& c) {
+  std::pop_heap(c.flows.begin(), c.flows.end());
+  c.flows.pop_back();
+  if (!c.flows.empty()) c.leaves_at = c.flows.front().leaves_at;
 }
 
 void Flows::join(FlowTag tag, DemandId demand, double work, Picoseconds now) {
@@ -189,11 +201,10 @@ void Flows::join(FlowTag tag, DemandId demand, double work, Picoseconds now) {
   const std::uint32_t index = class_for(demand);
   if (!classes_[index].active) activate(index, now);
   Class& c = classes_[index];
-  advance(c, now);
-  c.flows.push_back({c.service + work, work, ++sequence_, tag});
-  std::push_heap(c.flows.begin(), c.flows.end());
+  advance(c, shares_[index].rate, now);
+  put(c, {c.service + work, work, ++sequence_, tag});
   ++flowing_;
-  changed_.push_back(index);
+  changed_.push_back({.class_index = index});
 }
 
 void Flows::withdraw(FlowTag tag, DemandId demand, Picoseconds now) {
@@ -202,23 +213,24 @@ void Flows::withdraw(FlowTag tag, DemandId demand, Picoseconds now) {
     const auto found = std::find_if(c.flows.begin(), c.flows.end(),
                                     [&](const Flow& flow) { return flow.tag == tag; });
     if (c.demand != demand || found == c.flows.end()) continue;
-    advance(c, now);
+    advance(c, shares_[index].rate, now);
     c.flows.erase(found);
     std::make_heap(c.flows.begin(), c.flows.end());
+    if (!c.flows.empty()) c.leaves_at = c.flows.front().leaves_at;
     --flowing_;
     if (c.component != kNone) {
       const std::uint32_t component = c.component;
       // None may keep the number: another component can have it before they are divided.
       for (const std::uint32_t other : components_[component].classes) {
         classes_[other].component = kNone;
-        if (other != index) changed_.push_back(other);
+        if (other != index) changed_.push_back({.class_index = other});
       }
       dissolve(component);
     }
     if (c.flows.empty())
       deactivate(index);
     else
-      changed_.push_back(index);
+      changed_.push_back({.class_index = index});
     return;
   }
   REHEARSE_CHECK(false, "the flow that is withdrawn does not flow");
@@ -227,32 +239,40 @@ void Flows::withdraw(FlowTag tag, DemandId demand, Picoseconds now) {
 void Flows::begin_anew(Class& c) {
   for (Flow& flow : c.flows) flow.leaves_at = c.service + flow.work;
   std::make_heap(c.flows.begin(), c.flows.end());
+  c.leaves_at = c.flows.front().leaves_at;
 }
 
-void Flows::advance(Class& c, Picoseconds now) {
-  c.service += c.rate * (now - c.at).seconds().s();
+void Flows::advance(Class& c, double rate, Picoseconds now) {
+  c.service += rate * (now - c.at).seconds().s();
   c.at = now;
 }
 
-void Flows::offer(CapacityId id, Picoseconds now) {
-  const Capacity& capacity = graph_.capacities()[id.index()];
-  double rate = capacity.rate;
-  for (const RateChange& change : capacity.changes) {
-    if (change.at <= now) {
-      rate = change.rate;
-      if (change.at == now && rate == 0) failing_.push_back(id);
-      continue;
+/// What each of these capacities that is in use has to offer, when that next changes, and which of
+/// them fail now.
+void Flows::offer(const std::vector<CapacityId>& capacities, Picoseconds now) {
+  next_change_.reset();
+  failing_.clear();
+  for (const CapacityId id : capacities) {
+    if (ports_[id.index()].users == 0) continue;
+    const Capacity& capacity = graph_.capacities()[id.index()];
+    double rate = capacity.rate;
+    for (const RateChange& change : capacity.changes) {
+      if (change.at <= now) {
+        rate = change.rate;
+        if (change.at == now && rate == 0) failing_.push_back(id);
+        continue;
+      }
+      if (!next_change_ || change.at < *next_change_) next_change_ = change.at;
+      break;
     }
-    if (!next_change_ || change.at < *next_change_) next_change_ = change.at;
-    break;
-  }
-  divider_.offer(id, rate);
-  if (Turn* turn = turn_of(id)) {
-    waiting_.clear();
-    for (const std::uint32_t user : users_[id.index()])
-      waiting_.push_back(*graph_.demands()[classes_[user].demand.index()].group);
-    const std::optional<Picoseconds> change = turn->at(now, waiting_);
-    if (change && (!next_change_ || *change < *next_change_)) next_change_ = change;
+    divider_.offer(id, rate);
+    if (Turn* turn = turn_of(id)) {
+      waiting_.clear();
+      for (const std::uint32_t user : users_[id.index()])
+        waiting_.push_back(*graph_.demands()[classes_[user].demand.index()].group);
+      const std::optional<Picoseconds> change = turn->at(now, waiting_);
+      if (change && (!next_change_ || *change < *next_change_)) next_change_ = change;
+    }
   }
 }
 
@@ -263,11 +283,11 @@ bool Flows::stands_still(const Demand& demand) {
   });
 }
 
-/// Into gathered_: the classes of the seed's component, by falling priority, then by age.
-void Flows::gather(std::uint32_t seed, Picoseconds now) {
+/// Into gathered_: the classes of the seed's component, by falling priority, then by age; and their
+/// capacities.
+void Flows::gather(std::uint32_t seed) {
   gathered_.clear();
-  next_change_.reset();
-  failing_.clear();
+  gathered_capacities_.clear();
   const auto see = [&](std::uint32_t index) {
     if (seen_class_[index] == gathering_) return;
     seen_class_[index] = gathering_;
@@ -279,112 +299,168 @@ void Flows::gather(std::uint32_t seed, Picoseconds now) {
     for (const CapacityId capacity : capacities_of(c.demand)) {
       if (seen_capacity_[capacity.index()] == gathering_) continue;
       seen_capacity_[capacity.index()] = gathering_;
-      offer(capacity, now);
+      gathered_capacities_.push_back(capacity);
       for (const std::uint32_t user : users_[capacity.index()]) see(user);
     }
-    const auto& group = graph_.demands()[c.demand.index()].group;
+    const auto& group = shares_[gathered_[i]].demand->group;
     if (!group_users_.empty() && group)
       for (const std::uint32_t user : group_users_[group->index()]) see(user);
     if (c.component != kNone) dissolve(c.component);
   }
-  const auto before = [&](std::uint32_t a, std::uint32_t b) {
-    const std::int32_t pa = graph_.demands()[classes_[a].demand.index()].priority;
-    const std::int32_t pb = graph_.demands()[classes_[b].demand.index()].priority;
+  std::sort(gathered_.begin(), gathered_.end(), [&](std::uint32_t a, std::uint32_t b) {
+    const std::int32_t pa = shares_[a].priority, pb = shares_[b].priority;
     return pa != pb ? pa > pb : classes_[a].since < classes_[b].since;
-  };
-  // After a leave, those that stay have changed, in order: no need to sort.
-  const bool all_changed =
-      seed == changed_.front() && changed_.size() == gathered_.size() &&
-      std::all_of(changed_.begin(), changed_.end(),
-                  [&](std::uint32_t c) { return seen_class_[c] == gathering_; }) &&
-      std::adjacent_find(changed_.begin(), changed_.end(), std::not_fn(before)) == changed_.end();
-  if (all_changed)
-    gathered_ = changed_;
-  else
-    std::sort(gathered_.begin(), gathered_.end(), before);
+  });
+}
+
+/// Whether the classes that have left the component were no bridges, as far as a short search from
+/// one of their capacities tells: it meets the others of their capacities that are in use.
+bool Flows::still_connected(const Component& component) {
+  if (!group_users_.empty()) return false;
+  ++searching_;
+  std::size_t to_meet = 0;
+  reached_.clear();
+  for (const CapacityId id : component.left_behind) {
+    if (ports_[id.index()].users == 0 || wanted_[id.index()] == searching_) continue;
+    wanted_[id.index()] = searching_;
+    ++to_meet;
+    if (reached_.empty()) reached_.push_back(id);
+  }
+  if (to_meet < 2) return true;
+  --to_meet;
+  reached_capacity_[reached_.front().index()] = searching_;
+  for (std::size_t budget = 64 + component.classes.size() / 8; !reached_.empty();) {
+    const CapacityId from = reached_.back();
+    reached_.pop_back();
+    for (const std::uint32_t user : users_[from.index()]) {
+      if (budget-- == 0) return false;
+      for (const CapacityId id : capacities_of(classes_[user].demand)) {
+        if (reached_capacity_[id.index()] == searching_) continue;
+        reached_capacity_[id.index()] = searching_;
+        if (wanted_[id.index()] == searching_ && --to_meet == 0) return true;
+        reached_.push_back(id);
+      }
+    }
+  }
+  return false;
 }
 
 void Flows::divide(Picoseconds now) {
   ++gathering_;
-  for (const std::uint32_t seed : changed_) {
-    if (!classes_[seed].active || seen_class_[seed] == gathering_) continue;
-    gather(seed, now);
-    divide_component(gathered_, now);
+  const auto divide_around = [&](std::uint32_t seed) {
+    if (!classes_[seed].active || seen_class_[seed] == gathering_) return;
+    gather(seed);
+    const std::uint32_t component = new_component();
+    components_[component].classes = gathered_;
+    components_[component].capacities = gathered_capacities_;
+    divide_component(component, now);
+  };
+  const bool only_left = std::all_of(changed_.begin(), changed_.end(), [](const Change& change) {
+    return change.component != kNone;
+  });
+  for (const Change& change : changed_) {
+    if (change.component == kNone) {
+      divide_around(change.class_index);
+      continue;
+    }
+    // Most components stay what they are when flows leave them.
+    if (only_left && components_[change.component].live &&
+        still_connected(components_[change.component])) {
+      components_[change.component].changed = false;
+      divide_component(change.component, now);
+      continue;
+    }
+    const std::vector<std::uint32_t> classes = std::move(components_[change.component].classes);
+    for (const std::uint32_t c : classes) divide_around(c);
+    // Only now may others have its number.
+    components_[change.component].live = components_[change.component].changed = false;
+    free_components_.push_back(change.component);
   }
   changed_.clear();
 }
 
-void Flows::divide_component(const std::vector<std::uint32_t>& classes, Picoseconds now) {
-  std::optional<Picoseconds> next = next_change_;
-  shares_.clear();
-  for (const std::uint32_t index : classes) {
-    Class& c = classes_[index];
-    advance(c, now);
-    const Demand& demand = graph_.demands()[c.demand.index()];
+void Flows::divide_component(std::uint32_t index, Picoseconds now) {
+  Component& component = components_[index];
+  offer(component.capacities, now);
+  sharing_.clear();
+  for (const std::uint32_t each : component.classes) {
+    Class& c = classes_[each];
+    Share& share = shares_[each];
+    c.component = index;
+    advance(c, share.rate, now);
     if (!failing_.empty() && on_failure_ != OnFailure::kStall)
-      for (const CapacityId capacity : demand.capacities) {
+      for (const CapacityId capacity : capacities_of(c.demand)) {
         if (std::find(failing_.begin(), failing_.end(), capacity) == failing_.end()) continue;
         if (on_failure_ == OnFailure::kRetry) begin_anew(c);
         if (on_failure_ == OnFailure::kFail && !failed_) failed_ = capacity;
       }
-    c.rate = 0;
-    if (!turns_.empty() && stands_still(demand)) continue;
-    double due = 0;
-    if (!group_users_.empty() && demand.group)
-      due = (*group_began_[demand.group->index()] + demand.due - now).seconds().s();
-    shares_.push_back({.demand = &demand,
-                       .flows = static_cast<double>(c.flows.size()),
-                       .remaining = std::max(0.0, c.flows.front().leaves_at - c.service),
-                       .due = due});
+    share.rate = 0;
+    if (!turns_.empty() && stands_still(*share.demand)) continue;
+    share.flows = static_cast<double>(c.flows.size());
+    share.remaining = std::max(0.0, c.leaves_at - c.service);
+    if (!group_users_.empty() && share.demand->group)
+      share.due =
+          (*group_began_[share.demand->group->index()] + share.demand->due - now).seconds().s();
+    sharing_.push_back(each);
   }
-  divider_.divide(shares_, division_);
-  const std::uint32_t component = new_component();
-  auto share = shares_.begin();
-  for (const std::uint32_t index : classes) {
-    Class& c = classes_[index];
-    c.component = component;
-    if (share == shares_.end() || share->demand != &graph_.demands()[c.demand.index()]) continue;
-    c.rate = share->rate;
-    const double wait = c.rate > 0 ? share->remaining / c.rate : kForever;
-    ++share;
-    if (!(wait < kForever)) continue;
+  divider_.divide(shares_, sharing_, division_);
+  double wait = kForever;
+  for (const std::uint32_t each : sharing_) {
+    const Share& share = shares_[each];
+    if (share.rate > 0) wait = std::min(wait, share.remaining / share.rate);
+  }
+  std::optional<Picoseconds> next = next_change_;
+  if (wait < kForever) {
     const Picoseconds end = now + Picoseconds::from(Seconds::s(wait));
     if (!next || end < *next) next = end;
   }
-  components_[component].classes = classes;
   if (!next) return;
-  components_[component].in_queue = true;
-  events_.push(*next, EventKind::kFlowEnds, component);
+  component.in_queue = true;
+  events_.push(*next, EventKind::kFlowEnds, index);
 }
 
 void Flows::leave(std::uint32_t index, Picoseconds now, std::vector<FlowTag>& done) {
   Component& component = components_[index];
   component.in_queue = false;
   if (!component.live) {
-    free_components_.push_back(index);
+    if (!component.changed) free_components_.push_back(index);
     return;
   }
+  component.left_behind.clear();
+  std::size_t kept = 0;
   for (const std::uint32_t each : component.classes) {
     Class& c = classes_[each];
-    advance(c, now);
-    while (!c.flows.empty()) {
-      // Within half a picosecond of its end, which is how far instants are rounded, or within the
-      // rounding of the service itself.
-      const double leaves_at = c.flows.front().leaves_at;
-      const double slack = std::max(c.rate * 0.51e-12, std::abs(leaves_at) * 1e-15);
-      if (std::isinf(leaves_at) || leaves_at - c.service > slack) break;
-      done.push_back(c.flows.front().tag);
-      std::pop_heap(c.flows.begin(), c.flows.end());
-      c.flows.pop_back();
-      --flowing_;
+    const double rate = shares_[each].rate;
+    advance(c, rate, now);
+    // Within half a picosecond of its end, which is how far instants are rounded, or within the
+    // rounding of the service itself.
+    const double slack = std::max(rate * 0.51e-12, std::abs(c.leaves_at) * 1e-15);
+    if (c.leaves_at - c.service <= slack && !leave_class(each, done)) {
+      const auto capacities = capacities_of(c.demand);
+      component.left_behind.insert(component.left_behind.end(), capacities.begin(),
+                                   capacities.end());
+      continue;
     }
-    c.component = kNone;
-    if (c.flows.empty())
-      deactivate(each);
-    else
-      changed_.push_back(each);
+    component.classes[kept++] = each;
   }
-  dissolve(index);
+  component.classes.resize(kept);
+  component.changed = true;
+  changed_.push_back({.component = index});
+}
+
+/// The flows of a class that have moved their work leave. False when none is left.
+bool Flows::leave_class(std::uint32_t index, std::vector<FlowTag>& done) {
+  Class& c = classes_[index];
+  while (!c.flows.empty()) {
+    const double slack = std::max(shares_[index].rate * 0.51e-12, std::abs(c.leaves_at) * 1e-15);
+    if (std::isinf(c.leaves_at) || c.leaves_at - c.service > slack) return true;
+    done.push_back(c.flows.front().tag);
+    take_first(c);
+    --flowing_;
+  }
+  c.component = kNone;
+  deactivate(index);
+  return false;
 }
 
 std::optional<CapacityId> Flows::stalled() const {
@@ -392,9 +468,9 @@ std::optional<CapacityId> Flows::stalled() const {
     const Capacity& capacity = graph_.capacities()[id.index()];
     return (capacity.changes.empty() ? capacity.rate : capacity.changes.back().rate) <= 0;
   };
-  for (const Class& c : classes_) {
-    if (!c.active || c.rate > 0) continue;
-    const auto& capacities = graph_.demands()[c.demand.index()].capacities;
+  for (std::size_t i = 0; i < classes_.size(); ++i) {
+    if (!classes_[i].active || shares_[i].rate > 0) continue;
+    const auto& capacities = shares_[i].demand->capacities;
     const auto down = std::find_if(capacities.begin(), capacities.end(), ends_at_zero);
     if (down != capacities.end()) return *down;
     if (!capacities.empty()) return capacities.front();

@@ -7,7 +7,9 @@
 //
 // Classes that share a capacity, directly or through others, form a *component*. A join or a leave
 // divides only its component anew. Every component with something to come has one event in the
-// queue: its next end, or the next change of a capacity.
+// queue: its next end, or the next change of a capacity. Where nothing but leaves happened and a
+// short search finds the capacities that were left still connected, the component is divided as it
+// is; else its classes are gathered anew, since it may have come apart.
 //
 // A message that shares nothing with anyone (most messages of most collectives) has no class: its
 // end is known when it begins, and costs one event and no division. It becomes a flow of a class
@@ -82,40 +84,51 @@ class Flows {
     }
   };
   struct Class {
+    double service = 0;    // work moved by each of its flows since the class began
+    Picoseconds at{0};     // of `service`
+    double leaves_at = 0;  // of the flow that leaves first
     DemandId demand{0};
-    bool active = false;
-    double service = 0;       // work moved by each of its flows since the class began
-    double rate = 0;          // of each of its flows
-    Picoseconds at{0};        // of `service`
-    std::uint64_t since = 0;  // when it began, as a sequence number
     std::uint32_t component = kNone;
+    std::uint64_t since = 0;  // when it began, as a sequence number
     std::vector<Flow> flows;  // a heap
+    bool active = false;
   };
   struct Component {
     bool live = false;
     bool in_queue = false;
-    std::vector<std::uint32_t> classes;
+    bool changed = false;                // flows have left since it was divided; see Change
+    std::vector<std::uint32_t> classes;  // by falling priority, then by age
+    std::vector<CapacityId> capacities;
+    std::vector<CapacityId> left_behind;  // by classes that have left since it was divided
+  };
+  /// What is to be divided: the component of a class, or a component that flows have left.
+  struct Change {
+    std::uint32_t class_index = kNone;
+    std::uint32_t component = kNone;
   };
 
   std::uint32_t class_for(DemandId demand);
   void activate(std::uint32_t c, Picoseconds at);
   void deactivate(std::uint32_t c);
   void meet_those_alone(DemandId demand, Picoseconds now);
-  void advance(Class& c, Picoseconds now);
+  static void advance(Class& c, double rate, Picoseconds now);
+  bool leave_class(std::uint32_t c, std::vector<FlowTag>& done);
   void begin_anew(Class& c);
-  void gather(std::uint32_t seed, Picoseconds now);
-  void divide_component(const std::vector<std::uint32_t>& classes, Picoseconds now);
+  void put(Class& c, const Flow& flow);
+  void take_first(Class& c);
+  void gather(std::uint32_t seed);
+  bool still_connected(const Component& component);
+  void divide_component(std::uint32_t component, Picoseconds now);
   std::uint32_t new_component();
   void dissolve(std::uint32_t component);
-  void offer(CapacityId capacity, Picoseconds now);
+  void offer(const std::vector<CapacityId>& capacities, Picoseconds now);
   Turn* turn_of(CapacityId capacity) {
     return turns_.empty() || !turns_[capacity.index()] ? nullptr : &*turns_[capacity.index()];
   }
   /// It is the turn of others.
   bool stands_still(const graph::Demand& demand);
   std::span<const CapacityId> capacities_of(DemandId demand) const {
-    return {capacities_.data() + first_capacity_[demand.index()],
-            capacities_.data() + first_capacity_[demand.index() + 1]};
+    return divider_.capacities_of(demand);
   }
 
   const graph::Graph& graph_;
@@ -123,9 +136,6 @@ class Flows {
   const OnFailure on_failure_;
   EventQueue& events_;
   Divider divider_;
-  // Of demands, close together: what every message reads.
-  std::vector<std::uint32_t> first_capacity_;
-  std::vector<CapacityId> capacities_;
   std::vector<double> rate_alone_;  // of one flow; 0 where no message may be taken as alone
 
   struct Alone {
@@ -147,21 +157,27 @@ class Flows {
   std::vector<FlowGroupId> waiting_;        // while a turn is asked for: who flows, or would
   std::vector<std::uint32_t> class_of_demand_;
   std::vector<Class> classes_;
+  std::vector<Share> shares_;  // by class
   std::vector<std::uint32_t> free_classes_;              // of flows that were classes of their own
-  std::vector<std::vector<std::uint32_t>> users_;        // per capacity: active classes
+  std::vector<std::vector<std::uint32_t>> users_;        // per capacity: active classes, by age
   std::vector<std::vector<std::uint32_t>> group_users_;  // per group, where groups are served
   std::vector<std::optional<Picoseconds>> group_began_;
   std::vector<Component> components_;
   std::vector<std::uint32_t> free_components_;
-  std::vector<std::uint32_t> changed_;  // classes whose components are to be divided
+  std::vector<Change> changed_;
   // While gathering: what was seen in this division.
   std::vector<std::uint32_t> seen_class_, seen_capacity_;
   std::uint32_t gathering_ = 0;
+  // The same of a search for what connects a component; `wanted_` is what it looks for.
+  std::vector<std::uint32_t> reached_capacity_, wanted_;
+  std::uint32_t searching_ = 0;
+  std::vector<CapacityId> reached_;
   std::vector<std::uint32_t> gathered_;
+  std::vector<CapacityId> gathered_capacities_;
+  std::vector<std::uint32_t> sharing_;  // the classes of a component whose turn it is
   std::optional<Picoseconds> next_change_;  // of the capacities that were seen
   std::vector<CapacityId> failing_;         // capacities that were seen and fail at this instant
   std::optional<CapacityId> failed_;
-  std::vector<Share> shares_;
   std::uint64_t sequence_ = 0;
   std::size_t flowing_ = 0;
 };

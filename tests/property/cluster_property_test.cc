@@ -207,5 +207,62 @@ TEST_CASE("in graphs of any shape routes cost what a naive search finds") {
   CHECK(refused > 200);
 }
 
+/// Every device sends to the one `shift` further on, all at the full rate of a NIC: the largest share
+/// of its rate that a link between nodes has to carry.
+double fullest_link(const Cluster& c, std::uint32_t shift) {
+  const auto devices = static_cast<std::uint32_t>(c.devices().size());
+  std::vector<double> load(c.hop_count(), 0);
+  for (std::uint32_t i = 0; i < devices; ++i) {
+    const Route route = c.route(DeviceId(i), DeviceId((i + shift) % devices));
+    for (const HopId hop : route.hops) load[hop.index()] += 20e9;
+  }
+  double fullest = 0;
+  for (std::size_t hop = 0; hop < load.size(); ++hop) {
+    const Link& link = c.links()[Cluster::link_of(HopId(hop)).index()];
+    if (c.vertices()[link.a.index()].node == c.vertices()[link.b.index()].node &&
+        c.vertices()[link.a.index()].node)
+      continue;
+    fullest = std::max(fullest, load[hop] / c.link_types()[link.type].rate.bytes_per_s());
+  }
+  return fullest;
+}
+
+TEST_CASE("without oversubscription shifts of ranks get the full rate of their NICs") {
+  // Switches have a port for each NIC; a fat tree has a link up for each link down at every switch,
+  // and by D-mod-k no two destinations of a shift take the same one.
+  const auto fabric = [](FabricKind kind) {
+    return FabricTemplate{.kind = kind, .link = test::link_type("net", 20, 1), .links = 8};
+  };
+  std::vector<std::pair<std::string, FabricTemplate>> fabrics;
+  fabrics.emplace_back("switch", fabric(FabricKind::kSwitch));
+  fabrics.emplace_back("rails", fabric(FabricKind::kRails));
+  fabrics.emplace_back("rails and spines", fabric(FabricKind::kRails)).second.spines = 4;
+  for (const std::uint32_t radix : {4, 8, 16, 64}) {
+    fabrics.emplace_back("fat tree of radix " + std::to_string(radix), fabric(FabricKind::kFatTree));
+    fabrics.back().second.levels = radix == 4 ? 4 : 3;
+    fabrics.back().second.radix = radix;
+  }
+  for (const auto& [name, shape] : fabrics)
+    for (const std::uint32_t nodes : {2U, 4U, 8U}) {
+      if (shape.levels == 4 && nodes > 4) continue;  // four levels of radix 4 have 32 ports
+      const Cluster c = test::built(make_cluster(
+          {.groups = {{.node = {.kind = NodeKind::kNvswitch,
+                                .device = "h100_sxm5_80",
+                                .devices = 8,
+                                .link = test::link_type("link", 400, 1),
+                                .pcie = test::link_type("pcie", 50, 1),
+                                .sockets = test::link_type("socket", 50, 0.5)},
+                       .nodes = nodes}},
+           .fabric = shape}));
+      // Rails are made for traffic between devices of one index. Other traffic changes to the rail of
+      // its destination where two devices share a PCIe switch, and meets that device's own there.
+      const bool same_rail = shape.kind == FabricKind::kRails;
+      for (std::uint32_t shift = 8; shift <= 8 * nodes - 8; shift += same_rail ? 8 : 1) {
+        INFO(name << ", " << nodes << " nodes, shift " << shift);
+        CHECK(fullest_link(c, shift) <= 1 + 1e-9);
+      }
+    }
+}
+
 }  // namespace
 }  // namespace rehearse::cluster

@@ -221,19 +221,24 @@ TEST_CASE("a fat tree of two levels: oversubscription is the loss of bisection")
 }
 
 TEST_CASE("a full fat tree has no shared link under a shift permutation") {
-  // D-mod-k routing is free of conflicts for shifts (Zahavi, 2010).
-  for (const std::uint32_t levels : {2U, 3U}) {
+  // D-mod-k routing is free of conflicts for shifts (Zahavi, 2010). Trees that are not full have
+  // several links between a spine and the switch below it, up and down.
+  struct Tree {
+    std::uint32_t levels, radix, nodes;
+  };
+  for (const Tree& tree : {Tree{2, 8, 32}, Tree{2, 8, 16}, Tree{2, 8, 8}, Tree{2, 64, 64},
+                           Tree{3, 4, 16}, Tree{3, 8, 128}, Tree{3, 8, 64}, Tree{3, 8, 32}}) {
     FabricTemplate fabric = fabric_of(FabricKind::kFatTree, 1);
-    fabric.radix = levels == 2 ? 8 : 4;  // 4 down, 4 up, 32 NICs; 2 down, 2 up, 16 NICs
-    fabric.levels = levels;
-    const std::uint32_t nodes = levels == 2 ? 32 : 16;
-    const Cluster c = cluster_of(node_of(NodeKind::kPcie, 1), nodes, fabric);
-    for (std::uint32_t shift = 1; shift < nodes; ++shift) {
-      INFO("levels " << levels << ", shift " << shift);
+    fabric.radix = tree.radix;
+    fabric.levels = tree.levels;
+    const Cluster c = cluster_of(node_of(NodeKind::kPcie, 1), tree.nodes, fabric);
+    for (std::uint32_t shift = 1; shift < tree.nodes; ++shift) {
+      INFO(tree.nodes << " nodes, radix " << tree.radix << ", levels " << tree.levels << ", shift "
+                      << shift);
       std::set<HopId> used;
       std::size_t hops = 0;
-      for (std::uint32_t i = 0; i < nodes; ++i)
-        for (const HopId hop : c.route(DeviceId(i), DeviceId((i + shift) % nodes)).hops) {
+      for (std::uint32_t i = 0; i < tree.nodes; ++i)
+        for (const HopId hop : c.route(DeviceId(i), DeviceId((i + shift) % tree.nodes)).hops) {
           used.insert(hop);
           ++hops;
         }
