@@ -13,8 +13,8 @@ std::uint32_t chunks_of(Bytes size) {
 Seconds Messages::start(std::size_t lane) const { return phase(lane).start; }
 
 ByteRate Messages::cap(std::size_t lane) const {
-  if (!phases) return kUnlimited;
-  return parts ? phase(lane).cap * (*parts)[lane] : phase(lane).cap;
+  const ByteRate port = phases ? phase(lane).cap : most;
+  return parts ? port * (*parts)[lane] : port;
 }
 
 Phases phases_of(const Price& price, Seconds Estimate<Seconds>::*end, const Schedule& schedule,

@@ -50,6 +50,8 @@ struct Messages {
   std::shared_ptr<const std::vector<char>> across = {};   ///< likewise
   /// What they take where they are calibrated; else what the links say.
   std::optional<Phases> phases = {};
+  /// Without phases: of a port, where what drives it is slower than its links (TCP).
+  ByteRate most = kUnlimited;
 
   /// Of a message on this lane: before it flows, and while it does. The former REQUIRES phases.
   Seconds start(std::size_t lane) const;

@@ -1,5 +1,7 @@
 #include "models/comm/placement.h"
 
+#include <cmath>
+
 #include <fmt/core.h>
 
 #include "sim/base/check.h"
@@ -53,8 +55,8 @@ std::shared_ptr<const std::vector<Way>> Placement::ways(const Messages& messages
   const graph::Lanes& lanes = *messages.lanes;
   REHEARSE_CHECK(devices.size() == lanes.members(), "{} devices for {} members", devices.size(),
                  lanes.members());
-  const bool plain =
-      standing.weight == 1 && standing.priority == 0 && !standing.group && !messages.phases;
+  const bool plain = standing.weight == 1 && standing.priority == 0 && !standing.group &&
+                     !messages.phases && !std::isfinite(messages.most.bytes_per_s());
   auto ways = std::make_shared<std::vector<Way>>();
   ways->reserve(lanes.lanes().size());
   for (const graph::Lane& lane : lanes.lanes()) {

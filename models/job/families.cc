@@ -48,6 +48,7 @@ Families::Shape Families::shape_of(const Set& meetings) {
     shape.push_back(
         static_cast<double>(reinterpret_cast<std::uintptr_t>(meeting->messages.lanes.get())));
     shape.push_back(meeting->size.b());
+    shape.push_back(meeting->messages.most.bytes_per_s());
     if (const auto& phases = meeting->messages.phases)
       shape.insert(shape.end(), {phases->launch.s(), phases->levels[0].start.s(),
                                  phases->levels[0].cap.bytes_per_s(), phases->levels[1].start.s(),

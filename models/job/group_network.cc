@@ -307,7 +307,7 @@ Result<comm::Messages> Schedules::messages(CollectiveKind kind, std::span<const 
 
 Result<comm::Messages> Schedules::messages(const GroupSchedule& group,
                                            std::span<const DeviceId> devices, Bytes size) {
-  if (!group.calibrated) return comm::Messages{group.lanes};
+  if (!group.calibrated) return comm::Messages{group.lanes, group.ports, {}, {}, group.most};
   const OnLinks& links = group.links_for(size);
   ScheduleKey key = links.key;
   key.parts = rules_.parts;
@@ -369,12 +369,21 @@ Result<GroupSchedule> Schedules::of(CollectiveKind kind, std::span<const DeviceI
     return result;
   }
   const bool two_levels = schedule.across.count > 0 && schedule.local.count > 0;
-  for (const Lane& lane : schedule.lanes->lanes()) {
+  result.ports = schedule.parts;
+  const double port =
+      schedule.parts ? *std::max_element(schedule.parts->begin(), schedule.parts->end()) : 1;
+  for (std::size_t i = 0; i < schedule.lanes->lanes().size(); ++i) {
+    const Lane& lane = schedule.lanes->lanes()[i];
     const DeviceId from = devices[lane.from], to = devices[lane.to];
+    Path way = path(from, to);
+    // Rails carry parts of a message each.
+    const double rails = schedule.parts ? port / (*schedule.parts)[i] : 1;
+    for (ByteRate* rate : {&way.rate.value, &way.rate.low, &way.rate.high}) *rate = *rate * rails;
+    if (way.rate.value < way.rate.high) result.most = std::min(result.most, way.rate.value);
     const bool crosses =
         cluster_.devices()[from.index()].node != cluster_.devices()[to.index()].node;
     const bool across = two_levels ? crosses : schedule.across.count > 0;
-    (across ? result.across_paths : result.local_paths).push_back(path(from, to));
+    (across ? result.across_paths : result.local_paths).push_back(way);
   }
   keep_distinct(result.local_paths);
   keep_distinct(result.across_paths);

@@ -53,6 +53,9 @@ struct GroupSchedule {
   std::shared_ptr<const graph::Lanes> lanes;
   comm::Steps local, across;
   std::vector<Path> local_paths, across_paths;
+  /// As comm::Messages has them, where it is not calibrated.
+  std::shared_ptr<const std::vector<double>> ports = {};
+  ByteRate most = comm::kUnlimited;
   /// Absent where Rules::calibrated does not ask for it, or for the reason in `why_not`.
   std::shared_ptr<const CalibratedCost> calibrated = {};
   std::string why_not = {};
