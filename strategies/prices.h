@@ -1,4 +1,4 @@
-// Prices: what ops take on the devices that ranks stand on.
+// Prices: the time of ops on the devices of the ranks.
 #pragma once
 
 #include <cstdint>
@@ -14,7 +14,7 @@
 
 namespace rehearse::strategies {
 
-/// The time of an op that does not communicate: what a cost model says.
+/// The time of an op that does not communicate, by a cost model.
 using Price = std::function<Seconds(const workload::Op&)>;
 
 /// On a kind of device.
@@ -26,7 +26,7 @@ struct KindPrice {
 
 class Prices {
  public:
-  /// All ranks stand on one kind.
+  /// For ranks that are all on one kind of device.
   template <class Function>
   requires std::is_invocable_r_v<Seconds, const Function&, const workload::Op&> Prices(
       Function op, std::optional<ByteRate> host_rate = {})  // NOLINT: a price is one for all
@@ -47,7 +47,7 @@ class Prices {
 std::vector<std::uint32_t> ranks_of(const workload::Stage& stage);
 std::vector<std::uint32_t> ranks_of(const workload::Servers& servers);
 
-/// The kinds that these ranks stand on, in the order of their first.
+/// The kinds of devices of these ranks, in the order of their first rank.
 std::vector<std::uint32_t> kinds_of(const Prices& prices, std::span<const std::uint32_t> ranks);
 
 }  // namespace rehearse::strategies

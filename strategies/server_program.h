@@ -1,4 +1,4 @@
-// The program of a parameter server: what it gets from workers, updates and gives back.
+// The program of a parameter server: receives from workers, updates, and sends back.
 #pragma once
 
 #include <cstdint>

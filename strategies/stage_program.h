@@ -1,4 +1,4 @@
-// The program of a stage: what its ranks do in a step, in their order of issue.
+// The program of a stage: the ops of its ranks in a step, in issue order.
 #pragma once
 
 #include <optional>
@@ -17,7 +17,7 @@ struct StageProgram {
   program::RankProgram program;
   Makeup makeup;                  ///< of its ops
   std::vector<GroupKind> groups;  ///< by the number that the program uses
-  /// That it exchanges with; their ranks are its peers, and behind them the servers.
+  /// The stages that it exchanges with; their ranks are its peers, followed by the servers.
   std::vector<std::uint32_t> stages;
 };
 

@@ -3,11 +3,11 @@
 #include <fmt/core.h>
 
 #include "cli/config/job_account.h"
-#include "models/step/devices.h"
-#include "models/step/path_parts.h"
 #include "sim/base/check.h"
 #include "strategies/lay_out.h"
 #include "strategies/memory_savers.h"
+#include "strategies/step/devices.h"
+#include "strategies/step/path_parts.h"
 
 namespace rehearse::cli {
 namespace {

@@ -148,6 +148,7 @@ Json breakdown_of(const replay::Breakdown& b, ToJson json) {
           {"memory", json(b.memory)},
           {"input", json(b.input)},
           {"host_bound", json(b.host_bound)},
+          {"unexplained_wait", json(b.unexplained_wait)},
           {"profiler", json(b.profiler)},
           {"idle", json(b.idle)}};
 }
@@ -188,6 +189,7 @@ std::string breakdown_text(const replay::Breakdown& b) {
       {"memory", b.memory, Category::kMemory},
       {"input", b.input, Category::kInput},
       {"host-bound", b.host_bound, Category::kHost},
+      {"unexplained wait", b.unexplained_wait, Category::kDelay},
       {"profiler", b.profiler, Category::kProfiler},
       {"idle", b.idle, Category::kDelay}};
   return waterfall_text(parts, b.total);

@@ -104,6 +104,7 @@ class ReplayPath {
       case Category::kProfiler:
         return is(PartKind::kProfiler, "profiler");
       case Category::kDelay:
+        if (origin.kind == Origin::Kind::kUnexplained) share.part = "unexplained waits";
         return;
     }
   }

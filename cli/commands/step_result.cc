@@ -9,6 +9,7 @@
 #include "cli/output/critical_path.h"
 #include "cli/output/warnings.h"
 #include "cli/output/waterfall.h"
+#include "cli/planning/plan_json.h"
 #include "cli/report/answer.h"
 #include "sim/base/text.h"
 #include "strategies/layer_split.h"
@@ -189,30 +190,6 @@ Json memory_json(const memory::StageMemory& most) {
                    {"transient", bytes(p.transient)}, {"context", bytes(p.context)},
                    {"reserve", bytes(p.reserve)}};
   return json;
-}
-
-Json plan_json(const step::Spec& spec) {
-  const strategies::Plan& plan = spec.plan;
-  const auto named = [](std::span<const std::string_view> names, auto value) {
-    return Json(names[static_cast<std::size_t>(value)]);
-  };
-  return {
-      {"data", plan.data},
-      {"tensor", plan.tensor},
-      {"pipeline", plan.pipeline},
-      {"context", plan.context},
-      {"expert", plan.expert},
-      {"expert_tensor", plan.expert_tensor.value_or(plan.tensor)},
-      {"interleave", plan.interleave},
-      {"split", named(strategies::kLayerSplitNames, strategies::split_for(spec.workload, plan))},
-      {"schedule", named(strategies::kScheduleNames, plan.schedule)},
-      {"zero", plan.zero},
-      {"sequence_parallel", plan.sequence_parallel},
-      {"synchronization", named(strategies::kSynchronizationNames, plan.synchronization)},
-      {"offload", named(strategies::kOffloadNames, plan.offload)},
-      {"placement", named(strategies::kPlacementNames, plan.placement)},
-      {"microbatch", spec.training.microbatch},
-      {"recompute", named(strategies::kRecomputeNames, spec.training.recompute)}};
 }
 
 namespace {

@@ -200,38 +200,6 @@ Result<cluster::Cluster> one_slice(const std::string& device, std::string_view p
       fmt::format("cluster: {{device: \"{}\", devices_per_node: 1, nodes: 1}}", name), name);
 }
 
-/// What a search must not choose.
-strategies::Axes fixed_axes(const YamlMap& root,
-                            const std::optional<strategies::Training>& training,
-                            const std::optional<strategies::Plan>& plan) {
-  strategies::Axes axes;
-  const auto fix = [](const std::optional<YamlMap>& map, std::string_view key, auto& values,
-                      const auto& value) {
-    if (map && map->has(key)) values = {value};
-  };
-  if (training) {
-    const std::optional<YamlMap> map = root.map("training");
-    fix(map, "microbatch", axes.microbatch, training->microbatch);
-    fix(map, "recompute", axes.recompute, training->recompute);
-  }
-  const std::optional<YamlMap> map = root.map("plan");
-  if (!map || !plan) return axes;
-  fix(map, "data", axes.data, plan->data);
-  fix(map, "tensor", axes.tensor, plan->tensor);
-  fix(map, "pipeline", axes.pipeline, plan->pipeline);
-  fix(map, "context", axes.context, plan->context);
-  fix(map, "expert", axes.expert, plan->expert);
-  fix(map, "interleave", axes.interleave, plan->interleave);
-  // Chunks run in the interleaved order under both of its names.
-  fix(map, "schedule", axes.schedule,
-      plan->interleave > 1 ? strategies::Schedule::kInterleaved : plan->schedule);
-  fix(map, "zero", axes.zero, plan->zero);
-  fix(map, "offload", axes.offload, plan->offload);
-  fix(map, "placement", axes.placement, plan->placement);
-  if (map->has("sequence_parallel")) axes.sequence_parallel = plan->sequence_parallel;
-  return axes;
-}
-
 /// Without shapes nothing divides what was recorded.
 void keep_as_recorded(strategies::Axes& axes, const strategies::Training& training) {
   if (axes.tensor.empty()) axes.tensor = {1};
@@ -311,7 +279,8 @@ Result<JobFile> read_sections(const YamlMap& root, const std::filesystem::path& 
   std::optional<strategies::Plan> plan = strategies::Plan{};
   if (const auto map = root.map("plan")) plan = read_plan(*map);
 
-  strategies::Axes axes = fixed_axes(root, training, plan);
+  strategies::Axes axes;
+  if (training && plan) keep_given(root, {*training, *plan}, axes);
   std::optional<strategies::Plan> assumed_plan = plan;
   if (use != JobUse::kOnePlan && plan && plan->stages.empty() && axes.tensor.empty())
     assumed_plan->tensor = 2;  // as any with tensor parallelism

@@ -5,7 +5,7 @@
 #include "cli/config/job_file.h"
 #include "cli/config/job_input.h"
 #include "models/job/usage.h"
-#include "models/step/predict.h"
+#include "strategies/step/predict.h"
 
 namespace rehearse::cli {
 

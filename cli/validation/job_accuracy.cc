@@ -9,9 +9,9 @@
 
 #include "cli/validation/job_tables/job_tables.h"
 #include "cli/validation/job_tables/job_workload.h"
-#include "models/step/predict.h"
 #include "sim/cluster/catalog.h"
 #include "sim/cluster/read_cluster.h"
+#include "strategies/step/predict.h"
 
 namespace rehearse::cli {
 namespace {

@@ -7,8 +7,8 @@
 #include <vector>
 
 #include "cli/validation/job_tables/job_row.h"
-#include "models/step/step.h"
 #include "sim/base/result.h"
+#include "strategies/step/step.h"
 
 namespace rehearse::cli {
 

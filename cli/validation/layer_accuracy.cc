@@ -6,8 +6,8 @@
 
 #include "cli/validation/convnet_times.h"
 #include "cli/validation/galvatron_times.h"
-#include "models/step/work.h"
 #include "sim/cluster/catalog.h"
+#include "strategies/step/work.h"
 
 namespace rehearse::cli {
 namespace {

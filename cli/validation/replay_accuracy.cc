@@ -106,7 +106,9 @@ Result<RecordingAccuracy> measure(const Job& job) {
   if (!residuals) return forward(residuals);
   a.with_residuals = residuals->comparison;
 
-  const auto device = [](OpId, const Origin& o) { return o.kind == Origin::Kind::kDevice; };
+  const auto device = [](OpId, const Origin& o) {
+    return o.kind == Origin::Kind::kDevice || o.kind == Origin::Kind::kUnexplained;
+  };
   const auto host = [](OpId, const Origin& o) { return is_host(o); };
   const auto collective = [&](OpId op, const Origin& o) {
     return o.kind == Origin::Kind::kDevice &&

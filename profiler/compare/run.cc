@@ -175,8 +175,7 @@ class RankOps {
       const auto inner = sequence.innermost[k];
       if (!inner) continue;
       const trace::HostOp& op = r_.host(*inner);
-      const bool is_call = op.kind == HostKind::kRuntime || op.kind == HostKind::kDriver;
-      if (is_call && replay::may_wait(replay::call_kind(r_.name(op)))) continue;
+      if (replay::may_wait(r_, *inner)) continue;
       const replay::HostEvent& event = sequence.events[k];
       const auto step = step_at(windows_, event.time);
       if (!step) continue;
@@ -329,7 +328,8 @@ Result<Run> measure_run(const std::vector<Recording>& recordings, std::string so
         run.compute[s] += share * b.compute.s();
         run.exposed_communication[s] += share * b.exposed_communication.s();
         run.copies[s] += share * b.memory.s();
-        run.launch_gaps[s] += share * (b.input + b.host_bound + b.profiler + b.idle).s();
+        run.launch_gaps[s] +=
+            share * (b.input + b.host_bound + b.unexplained_wait + b.profiler + b.idle).s();
       }
   }
   run.energy = step_energy(recordings, run.windows);

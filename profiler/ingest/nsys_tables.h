@@ -11,7 +11,7 @@
 #include <string>
 #include <string_view>
 
-#include "profiler/trace/sqlite.h"
+#include "sim/sqlite/sqlite.h"
 
 namespace rehearse::ingest::nsys {
 
@@ -61,12 +61,12 @@ class Tables {
 };
 
 // Any type of value may stand in any column; these take whole numbers only.
-std::optional<std::int64_t> number(const trace::Query& row, int column);
+std::optional<std::int64_t> number(const sqlite::Query& row, int column);
 template <class T>
-std::optional<T> unsigned_number(const trace::Query& row, int column) {
+std::optional<T> unsigned_number(const sqlite::Query& row, int column) {
   return row.is_integer(column) ? row.optional<T>(column) : std::nullopt;
 }
 /// Ids count from 1; 0 stands for none.
-std::optional<std::uint32_t> id_number(const trace::Query& row, int column);
+std::optional<std::uint32_t> id_number(const sqlite::Query& row, int column);
 
 }  // namespace rehearse::ingest::nsys

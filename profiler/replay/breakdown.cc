@@ -44,10 +44,15 @@ std::vector<Window> whole_windows(const RankGraph& rank, const Timeline& timelin
   return windows;
 }
 
-constexpr Seconds Breakdown::*kParts[] = {
-    &Breakdown::total,    &Breakdown::compute, &Breakdown::exposed_communication,
-    &Breakdown::memory,   &Breakdown::input,   &Breakdown::host_bound,
-    &Breakdown::profiler, &Breakdown::idle};
+constexpr Seconds Breakdown::*kParts[] = {&Breakdown::total,
+                                          &Breakdown::compute,
+                                          &Breakdown::exposed_communication,
+                                          &Breakdown::memory,
+                                          &Breakdown::input,
+                                          &Breakdown::host_bound,
+                                          &Breakdown::unexplained_wait,
+                                          &Breakdown::profiler,
+                                          &Breakdown::idle};
 
 /// One device op as the sweep sees it.
 struct Busy {
@@ -148,7 +153,7 @@ class RankSweep {
       const Picoseconds begin =
           std::max(from, before ? timeline_[*before].end : timeline_[*at].start);
       if (begin >= left) continue;
-      add_part((left - begin).seconds(), replay_.graph.category(*at), sum);
+      add_part((left - begin).seconds(), *at, sum);
       left = begin;
     }
     if (left > from) sum.idle += (left - from).seconds();
@@ -160,8 +165,8 @@ class RankSweep {
            replay_.origins[cause->index()].kind == Origin::Kind::kArrival;
   }
 
-  static void add_part(Seconds time, Category category, Breakdown& sum) {
-    switch (category) {
+  void add_part(Seconds time, OpId op, Breakdown& sum) const {
+    switch (replay_.graph.category(op)) {
       case Category::kInput:
         sum.input += time;
         return;
@@ -169,7 +174,8 @@ class RankSweep {
         sum.profiler += time;
         return;
       case Category::kDelay:
-        sum.idle += time;
+        (replay_.origins[op.index()].kind == Origin::Kind::kUnexplained ? sum.unexplained_wait
+                                                                        : sum.idle) += time;
         return;
       case Category::kCommunication:
         sum.exposed_communication += time;

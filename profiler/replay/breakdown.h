@@ -22,8 +22,10 @@ struct Breakdown {
   Seconds memory = Seconds::s(0);      ///< only copies and sets run
   Seconds input = Seconds::s(0);       ///< idle: the host loads samples
   Seconds host_bound = Seconds::s(0);  ///< idle: the host has not launched the next op
-  Seconds profiler = Seconds::s(0);    ///< idle: the host does the profiler's work
-  Seconds idle = Seconds::s(0);        ///< idle for another reason
+  Seconds unexplained_wait =
+      Seconds::s(0);                 ///< idle: a blocking call waits for nothing that was recorded
+  Seconds profiler = Seconds::s(0);  ///< idle: the host does the profiler's work
+  Seconds idle = Seconds::s(0);      ///< idle for another reason
 };
 
 /// Averages over ranks and whole steps: the partition of one step.

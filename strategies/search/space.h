@@ -35,11 +35,6 @@ struct Axes {
   std::optional<bool> sequence_parallel = {};
 };
 
-struct Candidate {
-  Training training;
-  Plan plan;
-};
-
 class Space {
  public:
   /// Plans that take all `ranks`, ranks that serve parameters included. What is no axis is as in

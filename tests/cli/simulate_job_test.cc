@@ -230,7 +230,8 @@ TEST_CASE("simulate a job file: mistakes, one line each") {
   refused(job("", "data: 8", "model: resnet50") + "target: {tokens: 1e9}\n",
           "job.yaml:8:18: target.tokens: samples of this workload have no tokens; samples or "
           "steps\n");
-  refused(job("", "data: 8, zero: 4"), "job.yaml:3:23: plan.zero: 4 is no stage of ZeRO; 0 to 3\n");
+  refused(job("", "data: 8, zero: 4"),
+          "job.yaml:3:23: plan.zero: 4 is out of range; a whole number from 0 to 3\n");
 }
 
 // --- Recordings ---------------------------------------------------------------------------------

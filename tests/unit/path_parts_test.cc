@@ -1,14 +1,14 @@
 // The critical path in parts: what sums, what counts as bubble, where times come from.
-#include "models/step/path_parts.h"
+#include "strategies/step/path_parts.h"
 
 #include <catch2/catch.hpp>
 
 #include "models/job/usage.h"
-#include "models/step/predict.h"
 #include "models/workload/zoo.h"
 #include "sim/base/yaml.h"
 #include "sim/cluster/catalog.h"
 #include "sim/cluster/read_cluster.h"
+#include "strategies/step/predict.h"
 #include "tests/support/a100_nodes.h"
 
 namespace rehearse::step {

@@ -5,9 +5,9 @@
 
 #include "models/comm/closed_form.h"
 #include "models/comm/collective_cost.h"
-#include "models/step/conditions.h"
 #include "sim/base/check.h"
 #include "strategies/data_parallel.h"
+#include "strategies/step/conditions.h"
 
 namespace rehearse::cli {
 namespace {

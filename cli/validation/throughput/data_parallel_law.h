@@ -7,7 +7,7 @@
 //
 // Backward is two thirds of the step alone. The sum runs beside it as gradients become ready,
 // bucket by bucket (`early`); what becomes ready last is summed behind it (`late`). Both are slowed
-// beside each other as in models/step (Conditions::beside).
+// beside each other as in strategies/step (Conditions::beside).
 #pragma once
 
 #include <cstdint>

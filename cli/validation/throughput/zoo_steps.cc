@@ -2,11 +2,11 @@
 
 #include <fmt/core.h>
 
-#include "models/step/fit_scale.h"
-#include "models/step/predict.h"
 #include "models/workload/zoo.h"
 #include "sim/cluster/catalog.h"
 #include "sim/cluster/read_cluster.h"
+#include "strategies/step/fit_scale.h"
+#include "strategies/step/predict.h"
 
 namespace rehearse::cli {
 namespace {

@@ -8,8 +8,8 @@
 #include <string_view>
 
 #include "cli/validation/throughput/step_tables.h"
-#include "models/step/conditions.h"
 #include "sim/base/estimate.h"
+#include "strategies/step/conditions.h"
 
 namespace rehearse::cli {
 
@@ -30,7 +30,7 @@ struct ClusterLinks {
 /// PyTorch's own kernels on that device.
 Result<step::Conditions> conditions_of(const ZooJob& job);
 
-/// Fails as models/step does. REQUIRES: as many devices on each node.
+/// Fails as strategies/step does. REQUIRES: as many devices on each node.
 Result<Estimate<Seconds>> zoo_step(const ZooJob& job, const PlacedStep& row,
                                    const ClusterLinks& links, const step::Conditions& conditions);
 
