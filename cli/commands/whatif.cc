@@ -154,7 +154,7 @@ Json to_json(const WhatifOptions& options, const ReplayJob& job, const EditedRun
       {"measured", json_measured(c.step_time.measured)},
       {"simulated", json_predicted(replay::estimate_step(c))},
       {"error", {{"median", c.median_error}, {"worst", c.worst_error}}},
-      {"breakdown", json_breakdown(replay::break_down(job.recorded.graph, job.recorded.timeline),
+      {"breakdown", json_breakdown(replay::occupancy(job.recorded.graph, job.recorded.timeline),
                                    replay::estimate_step(c))},
       {"path_parts", json_path_parts(path_parts(job, job.recorded, replay::estimate_step(c)))}};
   json["change"] = change(job.recorded, edited);
@@ -162,9 +162,8 @@ Json to_json(const WhatifOptions& options, const ReplayJob& job, const EditedRun
   json["error"] = json["baseline"]["error"];
   json["kernel_start_error"] = c.start_error;
   json["residual_share"] = c.residual_share;
-  json["breakdown"] = json_breakdown(replay::break_down(edited.graph, edited.timeline), step);
-  json["critical_path"] =
-      json_critical_path(replay::find_critical_path(edited.graph, edited.timeline, 200), step);
+  json["breakdown"] = json_breakdown(replay::occupancy(edited.graph, edited.timeline), step);
+  json["critical_path"] = json_critical_path(path_times(edited), step);
   if (with.fed) json["input_pipeline"] = fed_json(*with.fed);
   const program::PathParts path = path_parts(job, edited, step);
   json["path"] = json_path(path);
@@ -188,10 +187,10 @@ std::string to_text(const WhatifOptions& options, const ReplayJob& job, const Ed
                   to_string(before.value, 4), to_string(c.step_time.measured, 4),
                   to_string(after.value, 4), to_string(after.low, 4), to_string(after.high, 4),
                   signed_percent(change(job.recorded, edited)));
-  text += "\nWhere an average step goes, with the edit\n" +
-          breakdown_text(replay::break_down(edited.graph, edited.timeline));
-  text += "\nWhere it went\n" +
-          breakdown_text(replay::break_down(job.recorded.graph, job.recorded.timeline));
+  text += "\nRank occupancy in an average step, with the edit\n" +
+          breakdown_text(replay::occupancy(edited.graph, edited.timeline));
+  text += "\nRank occupancy in an average step, as recorded\n" +
+          breakdown_text(replay::occupancy(job.recorded.graph, job.recorded.timeline));
   text += "\n" + change_table(job, edited).text(60, kStepsShown);
   return text;
 }
