@@ -5,6 +5,14 @@
 
 namespace rehearse::comm {
 
+Steps steps_in(const Schedule& schedule, std::uint32_t chunks) {
+  if (schedule.depth == 0)
+    return {schedule.local.count + schedule.across.count,
+            schedule.local.share + schedule.across.share};
+  const double steps = schedule.depth + chunks - 1.0;
+  return {steps, schedule.busy * steps / chunks};
+}
+
 std::uint32_t chunks_of(Bytes size) {
   constexpr double kChunk = 256 * 1024.0, kLeast = 8, kMost = 512;
   return std::bit_ceil(static_cast<std::uint32_t>(std::clamp(size.b() / kChunk, kLeast, kMost)));

@@ -37,6 +37,9 @@ struct Phases {
   friend bool operator==(const Phases&, const Phases&) = default;
 };
 
+/// The steps of a schedule of one level when its buffer is cut into so many chunks.
+Steps steps_in(const Schedule& schedule, std::uint32_t chunks);
+
 /// What a schedule's messages take that cost that price, or an end of its interval. `links` is the
 /// rate of a port as the links of the cluster have it, by level: no message moves faster, so that
 /// the phases take longer than the price where the price is quicker than the links.

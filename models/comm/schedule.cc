@@ -342,15 +342,13 @@ Result<Schedule> by_ring(CollectiveKind kind, const Arrangement& group) {
   const auto steps = static_cast<std::uint32_t>(ring_steps(kind, n).count);
   switch (kind) {
     case CollectiveKind::kAllReduce:
-      return whole_ring(group, steps, 1.0 / n);
     case CollectiveKind::kReduceScatter:
     case CollectiveKind::kAllGather:
-      return whole_ring(group, steps, 1.0 / n);
+    case CollectiveKind::kBarrier:
+      return whole_ring(group, steps, kind == CollectiveKind::kBarrier ? 0 : 1.0 / n);
     case CollectiveKind::kBroadcast:
     case CollectiveKind::kReduce:
       return chain(group, kind == CollectiveKind::kBroadcast);
-    case CollectiveKind::kBarrier:
-      return whole_ring(group, steps, 0);
     case CollectiveKind::kSendRecv:
       return one_message(n);
     case CollectiveKind::kAllToAll:
@@ -379,14 +377,6 @@ Steps ring_steps(CollectiveKind kind, std::uint32_t ranks, std::uint32_t chunks)
       break;
   }
   return {1, 1};
-}
-
-Steps steps_in(const Schedule& schedule, std::uint32_t chunks) {
-  if (schedule.depth == 0)
-    return {schedule.local.count + schedule.across.count,
-            schedule.local.share + schedule.across.share};
-  const double steps = schedule.depth + chunks - 1.0;
-  return {steps, schedule.busy * steps / chunks};
 }
 
 Schedule uneven_all_to_all(const std::vector<std::vector<double>>& shares) {

@@ -52,9 +52,6 @@ struct Schedule {
   std::shared_ptr<const std::vector<char>> across_lanes = {};
 };
 
-/// The steps of a schedule of one level when its buffer is cut into so many chunks.
-Steps steps_in(const Schedule& schedule, std::uint32_t chunks);
-
 /// Of a ring among two or more ranks, all_to_all pairwise; in so many chunks where it is pipelined.
 Steps ring_steps(CollectiveKind kind, std::uint32_t ranks,
                  std::uint32_t chunks = Arrangement{}.chunks);

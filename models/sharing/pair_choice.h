@@ -5,7 +5,7 @@
 // Pairs are chosen one after another, each the one that reduces the total uncertainty the
 // most (A-optimal, greedy). The choice uses no measured values, so it can
 // be made before anything runs. With 20 of Gavel's V100 pairs chosen this way the error is 21 %,
-// and 24 % with 20 taken across the table (`rehearse validate pairs`).
+// and 24 % with 20 taken across the table (docs/accuracy.md).
 #pragma once
 
 #include <span>

@@ -13,7 +13,7 @@
 // few of them; the fit minimizes the sum of absolute errors.
 //
 // Validity: training jobs of one GPU each, on the GPU type of the pairs. Errors of pairs
-// left out: `rehearse validate pairs`. Pairs that share space (V100) can sum to 0.5 or 1.9, which
+// left out: docs/accuracy.md. Pairs that share space (V100) can sum to 0.5 or 1.9, which
 // the jobs alone do not show: measure some (pair_choice.h selects them), or use the shipped
 // measurements of the GPU (shipped_pairs.h).
 #pragma once

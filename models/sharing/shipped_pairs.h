@@ -3,7 +3,7 @@
 // two jobs on such a GPU.
 //
 // Source: Gavel's throughputs of pairs of training jobs (stanford-futuredata/gavel, MIT), each pair
-// once. Made again by `rehearse calibrate pairs --data DIR --into FOLDER`.
+// once. Made again by `accuracy make pairs --data DIR --into FOLDER` (docs/decisions/0040).
 #pragma once
 
 #include <string>

@@ -142,6 +142,10 @@ struct Implementation {
   /// for the host (DeepSeek-V3, Megatron-LM since the middle of 2026). Otherwise clamping, and
   /// adding router-weighted biases, are PyTorch's own kernels.
   bool fused_experts = false;
+  /// Held at once per logit, where a framework's loss holds more than `loss` says: torchtitan 22
+  /// under tensor parallelism, whose reductions over ranks are not fused (inferred from the peak of
+  /// one published run).
+  std::optional<double> logit_bytes = {};
 };
 
 /// Fails where dimensions are missing or do not divide each other.
