@@ -24,7 +24,7 @@ Summary summarize(std::span<const Seconds> samples);
 Seconds quantile(std::span<const Seconds> sorted, double share);
 
 /// How many standard errors lie to each side of a mean in its 95 % interval: Student's t with
-/// `samples` - 1 degrees of freedom, to 1 % from 3 degrees on. REQUIRES: samples >= 2.
+/// `samples` - 1 degrees of freedom, exact. REQUIRES: samples >= 2.
 double student_95(std::size_t samples);
 
 }  // namespace rehearse::bench

@@ -39,6 +39,7 @@ BEGIN {
                " profiler/compare models/input models/store"
   # third-party header: modules whose sources may include it; fmt and tl::expected are everywhere
   owner["yaml-cpp"] = "sim/base"
+  owner["boost"] = "sim/base"
   owner["sqlite3.h"] = "profiler/trace sim/work"
   owner["simdjson.h"] = "profiler/ingest sim/fleet"
   owner["zlib.h"] = "profiler/ingest"
