@@ -5,7 +5,9 @@
 
 #include <fmt/core.h>
 
+#include "sim/base/text.h"
 #include "strategies/layer_split.h"
+#include "strategies/plan_fields.h"
 
 namespace rehearse::strategies {
 namespace {
@@ -78,11 +80,15 @@ Status check_tensor(const Workload& w, const Plan& plan, std::uint32_t tensor) {
   return {};
 }
 
+/// A step has an op for each pass of a stage; more are orders of magnitude beyond what is trained.
+constexpr std::uint32_t kMostMicrobatches = 65'536;
+
 Status check_batch(const Training& training, std::uint32_t data) {
-  if (!(training.microbatch > 0 && std::isfinite(training.microbatch)))
-    return fail(fmt::format("microbatch is {}", training.microbatch), "above zero");
-  if (!(training.global_batch > 0 && std::isfinite(training.global_batch)))
-    return fail(fmt::format("global_batch is {}", training.global_batch), "above zero");
+  if (const double passes = training.global_batch / (data * training.microbatch);
+      passes > kMostMicrobatches)
+    return fail(fmt::format("{:.0f} microbatches per data-parallel rank and step", passes),
+                fmt::format("at most {}", grouped(kMostMicrobatches)),
+                "a smaller global_batch, a larger microbatch or a larger data degree");
   if (divides(data * training.microbatch, training.global_batch)) return {};
   std::string other = nearest("data", data, kMostDegree, [&](std::uint32_t d) {
     return divides(d * training.microbatch, training.global_batch);
@@ -172,8 +178,6 @@ Status check_stages(const Workload& w, const Training& training, const Plan& pla
   std::uint32_t left = w.layer_count();
   for (std::size_t s = 0; s < plan.stages.size(); ++s) {
     const StagePlan& stage = plan.stages[s];
-    if (stage.data == 0 || stage.tensor == 0)
-      return fail(fmt::format("stage '{}' has a degree of 0", stage.name), "1 or more");
     const std::uint32_t takes = stage.layers == 0 ? left : stage.layers;
     const bool last = s + 1 == plan.stages.size();
     if (takes > left || takes == 0 || (last && takes != left))
@@ -198,8 +202,6 @@ Status check_stages(const Workload& w, const Training& training, const Plan& pla
 }
 
 Status check_experts(const Workload& w, const Plan& plan) {
-  if (!(plan.capacity_factor > 0)) return fail("capacity_factor is not above zero");
-  if (!(plan.expert_imbalance >= 1)) return fail("expert_imbalance is below 1");
   const std::uint32_t e = plan.expert;
   if (plan.expert_tensor && w.experts_per_token == 0)
     return fail(fmt::format("expert_tensor {} for a model without a mixture", *plan.expert_tensor));
@@ -214,6 +216,18 @@ Status check_experts(const Workload& w, const Plan& plan) {
   return {};
 }
 
+/// The product of the degrees, which may be larger than a number of ranks can say.
+Status check_ranks(const Plan& plan) {
+  double ranks = 0;
+  for (const StagePlan& stage : plan.stages) ranks += 1.0 * stage.data * stage.tensor;
+  if (plan.stages.empty()) ranks = 1.0 * plan.data * plan.tensor * plan.pipeline;
+  ranks *= plan.context;
+  const double most = plan_field("data").range.most;
+  if (ranks <= most) return {};
+  return fail(fmt::format("{:.0f} ranks", ranks),
+              fmt::format("at most {}", grouped(static_cast<std::uint64_t>(most))));
+}
+
 Status check_placement(const Plan& plan) {
   if (plan.placement == Placement::kStagesApart || plan.stages.empty()) return {};
   return fail("placement stages_together with stages of their own degrees",
@@ -223,15 +237,12 @@ Status check_placement(const Plan& plan) {
 Status check_synchronization(const Plan& plan) {
   const bool servers = plan.synchronization == Synchronization::kParameterServer;
   const bool local = plan.synchronization == Synchronization::kLocalSgd;
-  if (plan.zero > 3) return fail(fmt::format("zero is {}", plan.zero), "0, 1, 2 or 3");
   if (plan.zero > 0 && servers)
     return fail(fmt::format("zero {} with synchronization parameter_server", plan.zero),
                 "servers hold the optimizer's states already", "nearest: zero 0");
   if (plan.zero > 0 && local)
     return fail(fmt::format("zero {} with synchronization local_sgd", plan.zero),
                 "between averages every rank has parameters of its own", "nearest: zero 0");
-  if (servers && plan.parameter_server.servers == 0)
-    return fail("a parameter server of 0 ranks", "1 or more");
   if (servers && plan.offload != Offload::kNone)
     return fail("offload with synchronization parameter_server",
                 "servers hold the optimizer's states already");
@@ -247,10 +258,6 @@ Status check_synchronization(const Plan& plan) {
     return fail(
         fmt::format("{} backup workers of data {}", plan.parameter_server.backup_workers, workers),
         "fewer than the workers");
-  if (plan.local_steps == 0) return fail("local_steps is 0", "1 or more");
-  if (!(plan.compression > 0 && plan.compression <= 1))
-    return fail(fmt::format("compression is {}", plan.compression), "above 0, at most 1");
-  if (plan.bucket.b() < 0) return fail("bucket is negative");
   return {};
 }
 
@@ -267,13 +274,8 @@ std::uint32_t microbatches_of(const Training& training, const Plan& plan) {
 }
 
 Status check_plan(const Workload& w, const Training& training, const Plan& plan) {
-  for (const auto& [what, degree] : {std::pair{"data", plan.data},
-                                     {"tensor", plan.tensor},
-                                     {"pipeline", plan.pipeline},
-                                     {"context", plan.context},
-                                     {"expert", plan.expert},
-                                     {"interleave", plan.interleave}})
-    if (degree == 0) return fail(fmt::format("{} is 0", what), "1 or more");
+  if (Status ok = check_ranges({training, plan}); !ok) return ok;
+  if (Status ok = check_ranks(plan); !ok) return ok;
   if (plan.stages.empty())
     if (Status ok = check_tensor(w, plan, plan.tensor); !ok) return forward(ok);
   if (plan.context > 1 && w.tokens_per_sample == 0)

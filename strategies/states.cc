@@ -19,23 +19,22 @@ double moments(Optimizer optimizer) {
   return 8;
 }
 
-double gradient_bytes(const Training& training) {
-  return workload::bytes_of(
-      training.gradients.value_or(training.dtype == Dtype::kFp16 ? Dtype::kFp16 : Dtype::kFp32));
-}
-
 }  // namespace
 
 workload::StateBytes state_bytes(const Training& training, const Plan& plan) {
   const double states = moments(training.optimizer);
   if (!is_mixed(training.dtype) || plan.zero == 3)
     return {.weights = 4, .gradient = 4, .optimizer = states};
-  return {.weights = 2, .gradient = gradient_bytes(training), .optimizer = 4 + states};
+  return {.weights = 2, .gradient = summed_bytes(training, plan), .optimizer = 4 + states};
+}
+
+Dtype gradient_dtype(const Training& training, const Plan& plan) {
+  const bool half = training.dtype == Dtype::kFp16 && plan.zero != 3;
+  return training.gradients.value_or(half ? Dtype::kFp16 : Dtype::kFp32);
 }
 
 double summed_bytes(const Training& training, const Plan& plan) {
-  if (training.gradients) return workload::bytes_of(*training.gradients);
-  return is_mixed(training.dtype) && plan.zero != 3 ? gradient_bytes(training) : 4;
+  return workload::bytes_of(gradient_dtype(training, plan));
 }
 
 double update_bytes(const Training& training, const Plan& plan) {

@@ -12,8 +12,8 @@
 
 #include "profiler/compare/effect.h"
 #include "profiler/replay/steps.h"
-#include "profiler/trace/sqlite.h"
 #include "sim/base/text.h"
+#include "sim/sqlite/sqlite.h"
 #include "sim/work/bytes.h"
 #include "sim/work/fingerprint.h"
 
@@ -24,7 +24,7 @@ namespace fs = std::filesystem;
 using compare::OpKind;
 using compare::OpSlot;
 using compare::Run;
-using trace::Query;
+using sqlite::Query;
 
 constexpr std::uint32_t kApplication = 0x52484843;  // "RHHC", in the header of the file
 constexpr int kVersion = 1;
@@ -92,7 +92,7 @@ tl::unexpected<Error> not_as_written(const fs::path& path, const KeptRun& kept) 
 }
 
 tl::unexpected<Error> refused(sqlite3* db, const fs::path& path) {
-  return trace::sqlite_error(db, path, "cannot be read as a history");
+  return sqlite::sqlite_error(db, path, "cannot be read as a history");
 }
 
 /// The only number that a query returns; nothing where it fails.
@@ -103,13 +103,13 @@ std::optional<std::int64_t> number_of(sqlite3* db, const std::string& sql) {
 }
 
 /// A store for reading or writing, in a transaction of its own that others wait for.
-Result<trace::SqlitePtr> begin(const fs::path& path, const char* how) {
-  Result<trace::SqlitePtr> db = trace::open_sqlite(path, trace::SqliteAccess::kCreate);
+Result<sqlite::SqlitePtr> begin(const fs::path& path, const char* how) {
+  Result<sqlite::SqlitePtr> db = sqlite::open_sqlite(path, sqlite::SqliteAccess::kCreate);
   if (!db) return db;
-  if (!trace::execute(db->get(), "PRAGMA busy_timeout = 30000"))
-    return trace::sqlite_error(db->get(), path, "cannot be opened");
-  if (!trace::execute(db->get(), how))
-    return trace::sqlite_error(db->get(), path, "cannot be used as a history");
+  if (!sqlite::execute(db->get(), "PRAGMA busy_timeout = 30000"))
+    return sqlite::sqlite_error(db->get(), path, "cannot be opened");
+  if (!sqlite::execute(db->get(), how))
+    return sqlite::sqlite_error(db->get(), path, "cannot be used as a history");
   return db;
 }
 
@@ -187,7 +187,7 @@ Status read_whole(sqlite3* db, const fs::path& path, std::int64_t id, const Kept
 }
 
 bool write_whole(sqlite3* db, std::int64_t id, const Run& run) {
-  trace::Insert step(db, "INSERT INTO step VALUES (?, ?, ?, ?, ?, ?, ?, ?)");
+  sqlite::Insert step(db, "INSERT INTO step VALUES (?, ?, ?, ?, ?, ?, ?, ?)");
   for (std::size_t s = 0; s < run.steps(); ++s) {
     step.add(id).add(static_cast<std::int64_t>(s));
     for (const auto series : kSeries)
@@ -197,7 +197,7 @@ bool write_whole(sqlite3* db, std::int64_t id, const Run& run) {
         step.add((run.*series)[s]);
     if (!step.run()) return false;
   }
-  trace::Insert op(db, "INSERT INTO op VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)");
+  sqlite::Insert op(db, "INSERT INTO op VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)");
   for (std::size_t i = 0; i < run.slots.size(); ++i) {
     const OpSlot& slot = run.slots[i];
     op.add(id).add(static_cast<std::int64_t>(i)).add(to_string(slot.kind));
@@ -251,7 +251,7 @@ KeptRun kept(Run run, std::string name, double allowed) {
 }
 
 Result<std::vector<KeptRun>> read_runs(const fs::path& path) {
-  const Result<trace::SqlitePtr> opened = begin(path, "BEGIN");
+  const Result<sqlite::SqlitePtr> opened = begin(path, "BEGIN");
   if (!opened) return forward(opened);
   sqlite3* db = opened->get();
   const Result<bool> filled = has_tables(db, path);
@@ -293,22 +293,22 @@ Result<std::vector<KeptRun>> read_runs(const fs::path& path) {
 }
 
 Result<bool> add_run(const fs::path& path, const KeptRun& kept) {
-  const Result<trace::SqlitePtr> opened = begin(path, "BEGIN IMMEDIATE");
+  const Result<sqlite::SqlitePtr> opened = begin(path, "BEGIN IMMEDIATE");
   if (!opened) return forward(opened);
   sqlite3* db = opened->get();
-  const auto wrong = [&] { return trace::sqlite_error(db, path, "cannot be written"); };
+  const auto wrong = [&] { return sqlite::sqlite_error(db, path, "cannot be written"); };
   const Result<bool> filled = has_tables(db, path);
   if (!filled) return forward(filled);
   if (!*filled &&
-      !trace::execute(db, fmt::format("PRAGMA application_id = {}; PRAGMA user_version = {};{}",
-                                      kApplication, kVersion, kSchema)))
+      !sqlite::execute(db, fmt::format("PRAGMA application_id = {}; PRAGMA user_version = {};{}",
+                                       kApplication, kVersion, kSchema)))
     return wrong();
   const auto sum = static_cast<std::int64_t>(kept.sum);
   const auto same = number_of(db, fmt::format("SELECT count(*) FROM run WHERE sum = {}", sum));
   if (!same) return refused(db, path);
   if (*same > 0) return false;
   const Run& run = *kept.run;
-  trace::Insert row(db, "INSERT INTO run VALUES (NULL, ?, ?, ?, ?, ?, ?, ?, ?, ?, 1)");
+  sqlite::Insert row(db, "INSERT INTO run VALUES (NULL, ?, ?, ?, ?, ?, ?, ?, ?, ?, 1)");
   row.add(kept.name).add(kept.date).add(kept.level).add(kept.allowed).add(sum);
   row.add(static_cast<std::int64_t>(run.ranks)).add(lines(run.devices)).add(run.steps_from);
   if (run.memory)
@@ -317,8 +317,8 @@ Result<bool> add_run(const fs::path& path, const KeptRun& kept) {
     row.add_null();
   if (!row.run()) return wrong();
   const auto id = number_of(db, "SELECT max(id) FROM run");
-  if (!id || !write_whole(db, *id, run) || !trace::execute(db, forget()) ||
-      !trace::execute(db, "COMMIT"))
+  if (!id || !write_whole(db, *id, run) || !sqlite::execute(db, forget()) ||
+      !sqlite::execute(db, "COMMIT"))
     return wrong();
   return true;
 }

@@ -5,10 +5,10 @@
 
 #include "cli/config/job_file.h"
 #include "cli/output/result.h"
-#include "models/step/fit_scale.h"
-#include "models/step/predict.h"
 #include "sim/base/file.h"
 #include "sim/base/text.h"
+#include "strategies/step/fit_scale.h"
+#include "strategies/step/predict.h"
 
 namespace rehearse::cli {
 namespace {

@@ -16,6 +16,7 @@
 #include "cli/output/job_events.h"
 #include "cli/output/result.h"
 #include "cli/planning/emit.h"
+#include "cli/planning/plan_json.h"
 #include "cli/planning/plan_words.h"
 #include "cli/planning/referee_plans.h"
 #include "cli/planning/robustness.h"

@@ -6,9 +6,11 @@
 #include <fmt/format.h>
 
 #include "cli/config/fidelity_names.h"
+#include "cli/planning/plan_json.h"
 #include "cli/planning/plan_words.h"
 #include "cli/planning/robustness.h"
 #include "sim/base/text.h"
+#include "strategies/plan_fields.h"
 
 namespace rehearse::cli {
 namespace {
@@ -18,42 +20,25 @@ using strategies::kFigures;
 
 constexpr std::string_view kFigureUnits[kFigures] = {"s", "B", "USD", "J", "gCO2e"};
 
-/// What tells plans apart, as columns.
-struct Trait {
-  const char* heading;
-  std::string (*of)(const strategies::Training&, const strategies::Plan&);
-};
-template <class E, std::size_t N>
-std::string name(const std::string_view (&names)[N], E value) {
-  return std::string(names[static_cast<std::size_t>(value)]);
-}
-using strategies::Plan;
-using strategies::Training;
-constexpr Trait kTraits[] = {
-    {"data", [](const Training&, const Plan& p) { return fmt::format("{}", p.data); }},
-    {"tensor", [](const Training&, const Plan& p) { return fmt::format("{}", p.tensor); }},
-    {"pipeline", [](const Training&, const Plan& p) { return fmt::format("{}", p.pipeline); }},
-    {"context", [](const Training&, const Plan& p) { return fmt::format("{}", p.context); }},
-    {"expert", [](const Training&, const Plan& p) { return fmt::format("{}", p.expert); }},
-    {"interleave", [](const Training&, const Plan& p) { return fmt::format("{}", p.interleave); }},
-    {"microbatch",
-     [](const Training& t, const Plan&) { return fmt::format("{:g}", t.microbatch); }},
-    {"schedule",
-     [](const Training&, const Plan& p) { return name(strategies::kScheduleNames, p.schedule); }},
-    {"zero", [](const Training&, const Plan& p) { return fmt::format("{}", p.zero); }},
-    {"recompute",
-     [](const Training& t, const Plan&) { return name(strategies::kRecomputeNames, t.recompute); }},
-    {"offload",
-     [](const Training&, const Plan& p) { return name(strategies::kOffloadNames, p.offload); }},
-    {"placement", [](const Training&, const Plan& p) {
-       return name(strategies::kPlacementNames, p.placement);
-     }}};
+using strategies::Candidate;
+using strategies::Field;
+using strategies::FieldValue;
+using Trait = Field<Candidate>;
 
-bool differs(const std::vector<FoundPlan>& plans, const Trait& trait) {
-  return std::any_of(plans.begin(), plans.end(), [&](const FoundPlan& plan) {
-    return trait.of(plan.training, plan.plan) !=
-           trait.of(plans.front().training, plans.front().plan);
-  });
+/// What tells plans apart, as columns: what a search moves, but for what follows from that.
+std::vector<const Trait*> traits_of(const std::vector<FoundPlan>& plans, bool every_trait) {
+  std::vector<const Trait*> traits;
+  for (const Trait& trait : strategies::plan_fields()) {
+    if (trait.axis.keep == nullptr || trait.said == strategies::Said::kNever) continue;
+    const auto value = [&](const FoundPlan& plan) {
+      return trait.at.get({plan.training, plan.plan});
+    };
+    if (every_trait || std::any_of(plans.begin(), plans.end(), [&](const FoundPlan& plan) {
+          return value(plan) != value(plans.front());
+        }))
+      traits.push_back(&trait);
+  }
+  return traits;
 }
 
 /// Beside step time and memory, which always stand there.
@@ -65,9 +50,7 @@ std::vector<Figure> further_figures(const Planned& planned) {
 }
 
 Table table_of(const Planned& planned, const std::vector<FoundPlan>& plans, bool every_trait) {
-  std::vector<const Trait*> traits;
-  for (const Trait& trait : kTraits)
-    if (every_trait || differs(plans, trait)) traits.push_back(&trait);
+  const std::vector<const Trait*> traits = traits_of(plans, every_trait);
   const bool ranked = &plans == &planned.found.best;
   std::vector<Column> columns;
   if (ranked) columns.push_back({"rank"});
@@ -77,7 +60,7 @@ Table table_of(const Planned& planned, const std::vector<FoundPlan>& plans, bool
     columns.push_back({figure == Figure::kCost     ? "cost (USD)"
                        : figure == Figure::kEnergy ? "energy (kJ)"
                                                    : "carbon (gCO2e)"});
-  for (const Trait* trait : traits) columns.push_back({trait->heading});
+  for (const Trait* trait : traits) columns.push_back({std::string(trait->name)});
   if (ranked) columns.push_back({"chance (%)"});
   Table table(std::move(columns));
   for (std::size_t i = 0; i < plans.size(); ++i) {
@@ -89,7 +72,8 @@ Table table_of(const Planned& planned, const std::vector<FoundPlan>& plans, bool
     for (const Figure figure : further_figures(planned))
       row.push_back(
           significant(of(plan.figures, figure) * (figure == Figure::kEnergy ? 1e-3 : 1), 4));
-    for (const Trait* trait : traits) row.push_back(trait->of(plan.training, plan.plan));
+    for (const Trait* trait : traits)
+      row.push_back(value_words(*trait, *trait->at.get({plan.training, plan.plan})));
     if (ranked) row.push_back(fmt::format("{:.0f}", planned.chance[i] * 100));
     table.add(std::move(row));
   }
@@ -121,24 +105,11 @@ std::string best_text(const Planned& planned) {
 }
 
 std::string fixed_text(const JobFile& file) {
-  const strategies::Axes& axes = file.axes;
   std::vector<std::string> fixed;
-  const auto add = [&](std::string_view what, const auto& values, const auto& words) {
-    if (values.size() == 1) fixed.push_back(fmt::format("{} {}", what, words(values.front())));
-  };
-  const auto number = [](auto value) { return fmt::format("{:g}", static_cast<double>(value)); };
-  add("data", axes.data, number);
-  add("tensor", axes.tensor, number);
-  add("pipeline", axes.pipeline, number);
-  add("context", axes.context, number);
-  add("expert", axes.expert, number);
-  add("interleave", axes.interleave, number);
-  add("microbatch", axes.microbatch, number);
-  add("schedule", axes.schedule, [](auto v) { return name(strategies::kScheduleNames, v); });
-  add("zero", axes.zero, number);
-  add("recompute", axes.recompute, [](auto v) { return name(strategies::kRecomputeNames, v); });
-  add("offload", axes.offload, [](auto v) { return name(strategies::kOffloadNames, v); });
-  add("placement", axes.placement, [](auto v) { return name(strategies::kPlacementNames, v); });
+  for (const Field<Candidate>& field : strategies::plan_fields()) {
+    const FieldValue value = field.axis.kept ? field.axis.kept(file.axes) : std::nullopt;
+    if (value) fixed.push_back(fmt::format("{} {}", field.name, value_words(field, *value)));
+  }
   if (fixed.empty()) return "";
   return fmt::format("kept as given: {}\n", fmt::join(fixed, ", "));
 }

@@ -7,6 +7,7 @@
 
 #include "cli/commands/step_result.h"
 #include "cli/output/warnings.h"
+#include "cli/planning/plan_json.h"
 #include "sim/base/text.h"
 
 namespace rehearse::cli {

@@ -9,9 +9,9 @@
 #include "cli/commands/share_result.h"
 #include "cli/config/job_file.h"
 #include "cli/output/job_events.h"
-#include "models/step/predict.h"
 #include "sim/base/file.h"
 #include "sim/cluster/catalog.h"
+#include "strategies/step/predict.h"
 
 namespace rehearse::cli {
 namespace {

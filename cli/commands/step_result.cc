@@ -9,6 +9,7 @@
 #include "cli/output/critical_path.h"
 #include "cli/output/warnings.h"
 #include "cli/output/waterfall.h"
+#include "cli/planning/plan_json.h"
 #include "cli/report/answer.h"
 #include "sim/base/text.h"
 #include "strategies/layer_split.h"
@@ -158,7 +159,7 @@ std::string breakdown_text(const step::Step& step) {
   parts.reserve(kParts.size());
   for (const Part& part : kParts)
     parts.push_back({part.name, step.breakdown.*part.time, part.category});
-  return "Where the step goes, mean over ranks\n" + waterfall_text(parts, step.time.value);
+  return "Rank occupancy, mean over ranks\n" + waterfall_text(parts, step.time.value);
 }
 
 std::string changes_text(const step::Step& step) {
@@ -189,30 +190,6 @@ Json memory_json(const memory::StageMemory& most) {
                    {"transient", bytes(p.transient)}, {"context", bytes(p.context)},
                    {"reserve", bytes(p.reserve)}};
   return json;
-}
-
-Json plan_json(const step::Spec& spec) {
-  const strategies::Plan& plan = spec.plan;
-  const auto named = [](std::span<const std::string_view> names, auto value) {
-    return Json(names[static_cast<std::size_t>(value)]);
-  };
-  return {
-      {"data", plan.data},
-      {"tensor", plan.tensor},
-      {"pipeline", plan.pipeline},
-      {"context", plan.context},
-      {"expert", plan.expert},
-      {"expert_tensor", plan.expert_tensor.value_or(plan.tensor)},
-      {"interleave", plan.interleave},
-      {"split", named(strategies::kLayerSplitNames, strategies::split_for(spec.workload, plan))},
-      {"schedule", named(strategies::kScheduleNames, plan.schedule)},
-      {"zero", plan.zero},
-      {"sequence_parallel", plan.sequence_parallel},
-      {"synchronization", named(strategies::kSynchronizationNames, plan.synchronization)},
-      {"offload", named(strategies::kOffloadNames, plan.offload)},
-      {"placement", named(strategies::kPlacementNames, plan.placement)},
-      {"microbatch", spec.training.microbatch},
-      {"recompute", named(strategies::kRecomputeNames, spec.training.recompute)}};
 }
 
 namespace {
@@ -333,7 +310,7 @@ Json step_json(const PredictedJob& job) {
       {"recompute", json_predicted(part_of(step.time, step.breakdown.recompute))},
       {"optimizer", json_predicted(part_of(step.time, step.breakdown.optimizer))}};
   json["critical_path"] = json_critical_path(
-      summed(step.lowered.graph, graph::critical_path(step.timeline)), step.time);
+      program::path_times(step.lowered.graph, graph::critical_path(step.timeline)), step.time);
   json["path"] = json_path(job.path);
   json["path_parts"] = json_path_parts(job.path);
   json["what_would_help"] = Json::array();

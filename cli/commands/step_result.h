@@ -7,8 +7,8 @@
 #include "cli/output/json.h"
 #include "cli/output/table.h"
 #include "cost/step_account.h"
-#include "models/step/predict.h"
 #include "sim/program/path_parts.h"
+#include "strategies/step/predict.h"
 
 namespace rehearse::cli {
 
@@ -23,8 +23,6 @@ struct PredictedJob {
   program::PathParts path = {};  ///< the critical path of the step
 };
 
-/// The plan with what of the training belongs to it.
-Json plan_json(const step::Spec& spec);
 std::string step_text(const PredictedJob& job);
 Json step_json(const PredictedJob& job);
 /// "memory_per_device" of the JSON contract, of the stage that fills its device most.

@@ -6,7 +6,7 @@
 
 #include "cli/config/job_file.h"
 #include "cost/step_account.h"
-#include "models/step/step.h"
+#include "strategies/step/step.h"
 
 namespace rehearse::cli {
 

@@ -11,6 +11,7 @@
 #include "cli/config/read_plan.h"
 #include "cli/config/recorded_workload.h"
 #include "models/workload/read_model.h"
+#include "models/workload/selective.h"
 #include "sim/base/text.h"
 #include "sim/base/yaml.h"
 #include "sim/cluster/catalog.h"
@@ -200,38 +201,6 @@ Result<cluster::Cluster> one_slice(const std::string& device, std::string_view p
       fmt::format("cluster: {{device: \"{}\", devices_per_node: 1, nodes: 1}}", name), name);
 }
 
-/// What a search must not choose.
-strategies::Axes fixed_axes(const YamlMap& root,
-                            const std::optional<strategies::Training>& training,
-                            const std::optional<strategies::Plan>& plan) {
-  strategies::Axes axes;
-  const auto fix = [](const std::optional<YamlMap>& map, std::string_view key, auto& values,
-                      const auto& value) {
-    if (map && map->has(key)) values = {value};
-  };
-  if (training) {
-    const std::optional<YamlMap> map = root.map("training");
-    fix(map, "microbatch", axes.microbatch, training->microbatch);
-    fix(map, "recompute", axes.recompute, training->recompute);
-  }
-  const std::optional<YamlMap> map = root.map("plan");
-  if (!map || !plan) return axes;
-  fix(map, "data", axes.data, plan->data);
-  fix(map, "tensor", axes.tensor, plan->tensor);
-  fix(map, "pipeline", axes.pipeline, plan->pipeline);
-  fix(map, "context", axes.context, plan->context);
-  fix(map, "expert", axes.expert, plan->expert);
-  fix(map, "interleave", axes.interleave, plan->interleave);
-  // Chunks run in the interleaved order under both of its names.
-  fix(map, "schedule", axes.schedule,
-      plan->interleave > 1 ? strategies::Schedule::kInterleaved : plan->schedule);
-  fix(map, "zero", axes.zero, plan->zero);
-  fix(map, "offload", axes.offload, plan->offload);
-  fix(map, "placement", axes.placement, plan->placement);
-  if (map->has("sequence_parallel")) axes.sequence_parallel = plan->sequence_parallel;
-  return axes;
-}
-
 /// Without shapes nothing divides what was recorded.
 void keep_as_recorded(strategies::Axes& axes, const strategies::Training& training) {
   if (axes.tensor.empty()) axes.tensor = {1};
@@ -311,7 +280,8 @@ Result<JobFile> read_sections(const YamlMap& root, const std::filesystem::path& 
   std::optional<strategies::Plan> plan = strategies::Plan{};
   if (const auto map = root.map("plan")) plan = read_plan(*map);
 
-  strategies::Axes axes = fixed_axes(root, training, plan);
+  strategies::Axes axes;
+  if (training && plan) keep_given(root, {*training, *plan}, axes);
   std::optional<strategies::Plan> assumed_plan = plan;
   if (use != JobUse::kOnePlan && plan && plan->stages.empty() && axes.tensor.empty())
     assumed_plan->tensor = 2;  // as any with tensor parallelism
@@ -344,6 +314,11 @@ Result<JobFile> read_sections(const YamlMap& root, const std::filesystem::path& 
       for (step::Conditions& each : conditions.all)
         each.scale = step::mixture_scale(
             model->optional<bool>("fused_experts").value_or(implementation.fused_experts));
+    const std::optional<std::size_t> saved = model->choice("saved", workload::kSavedNames);
+    if (workload && saved && training && training->recompute == strategies::Recompute::kSelective)
+      workload::save_selectively(*workload, static_cast<workload::Saved>(*saved));
+    const std::vector<std::string> again = model->list<std::string>("recompute_ops");
+    if (workload) workload::run_again(*workload, again);
     model->no_other_keys();
     assumed = assumed_of(*model, implementation, mixture);
   }

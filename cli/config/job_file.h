@@ -8,10 +8,10 @@
 #include "cli/config/job_costs.h"
 #include "cost/whole_job.h"
 #include "models/input/pipeline.h"
-#include "models/step/step.h"
 #include "sim/base/yaml.h"
 #include "sim/cluster/cluster.h"
 #include "strategies/search/space.h"
+#include "strategies/step/step.h"
 
 namespace rehearse::cli {
 

@@ -7,8 +7,8 @@
 
 #include "cost/step_account.h"
 #include "models/input/feed.h"
-#include "models/step/step.h"
 #include "sim/base/yaml.h"
+#include "strategies/step/step.h"
 
 namespace rehearse::cli {
 

@@ -4,8 +4,8 @@
 
 #include <filesystem>
 
-#include "models/step/step.h"
 #include "sim/base/result.h"
+#include "strategies/step/step.h"
 
 namespace rehearse::cli {
 

@@ -1,10 +1,12 @@
-// The sections `training` and `plan` of a job file (docs/formats/job.md).
+// The sections `training` and `plan` of a job file (docs/formats/job.md), by the tables of
+// strategies/plan_fields.h.
 #pragma once
 
 #include <optional>
 
 #include "sim/base/yaml.h"
 #include "strategies/plan.h"
+#include "strategies/search/space.h"
 
 namespace rehearse::cli {
 
@@ -13,5 +15,9 @@ namespace rehearse::cli {
 std::optional<strategies::Training> read_training(const YamlMap& map,
                                                   strategies::Training training = {});
 std::optional<strategies::Plan> read_plan(const YamlMap& map);
+
+/// A search keeps what both sections of the file give: `candidate` is what was read of them.
+void keep_given(const YamlMap& root, const strategies::Candidate& candidate,
+                strategies::Axes& axes);
 
 }  // namespace rehearse::cli

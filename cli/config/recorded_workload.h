@@ -7,11 +7,11 @@
 #include <string>
 #include <vector>
 
-#include "models/step/conditions.h"
 #include "models/workload/workload.h"
 #include "profiler/trace/op_timing.h"
 #include "sim/base/yaml.h"
 #include "strategies/plan.h"
+#include "strategies/step/conditions.h"
 
 namespace rehearse::cli {
 

@@ -1,6 +1,11 @@
 #include "cli/planning/emit.h"
 
+#include <cmath>
+#include <utility>
+
 #include <fmt/core.h>
+
+#include "strategies/states.h"
 
 namespace rehearse::cli {
 
@@ -10,6 +15,11 @@ using strategies::Placement;
 using strategies::Schedule;
 
 namespace {
+
+std::string_view name_of(Framework framework) {
+  constexpr std::string_view kNames[] = {"Megatron-LM", "DeepSpeed's JSON", "torchtitan"};
+  return kNames[static_cast<std::size_t>(framework)];
+}
 
 template <class T>
 void keep(std::vector<T>& values, std::vector<T> runs) {
@@ -45,24 +55,33 @@ void keep_to(Framework framework, Axes& axes) {
   }
 }
 
-tl::unexpected<Error> no_key_for(std::string_view framework, std::string_view what,
+tl::unexpected<Error> no_key_for(Framework framework, std::string_view what,
                                  std::string_view nearest) {
-  return fail(fmt::format("{} has no key for {}", framework, what), {}, std::string(nearest));
+  return fail(fmt::format("{} has no key for {}", name_of(framework), what), {},
+              std::string(nearest));
 }
 
-Status check_common(std::string_view framework, const Launch& launch) {
-  const strategies::Plan& plan = launch.spec.plan;
-  if (!plan.stages.empty()) return no_key_for(framework, "stages with degrees of their own");
-  if (plan.synchronization != strategies::Synchronization::kAllReduce)
-    return no_key_for(
-        framework,
-        fmt::format("synchronization {}",
-                    strategies::kSynchronizationNames[static_cast<int>(plan.synchronization)]),
-        "nearest: all_reduce");
-  if (plan.compression < 1) return no_key_for(framework, "compressed gradients");
-  if (launch.spec.training.microbatch !=
-      static_cast<double>(static_cast<std::uint64_t>(launch.spec.training.microbatch)))
+Status check_keys(Framework framework, const Launch& launch) {
+  const step::Spec& spec = launch.spec;
+  if (!spec.plan.stages.empty()) return no_key_for(framework, "stages with degrees of their own");
+  if (std::floor(spec.training.microbatch) != spec.training.microbatch)
     return no_key_for(framework, "a microbatch that is no whole number of samples");
+  strategies::Candidate candidate{spec.training, spec.plan}, usual;
+  // What is given as it would be anyway needs no key.
+  std::optional<workload::Dtype>& gradients = candidate.training.gradients;
+  const std::optional<workload::Dtype> given = std::exchange(gradients, std::nullopt);
+  if (given && *given != strategies::gradient_dtype(candidate.training, candidate.plan))
+    gradients = given;
+  for (const strategies::Field<strategies::Candidate>& field : strategies::plan_fields()) {
+    if (!field.launch[static_cast<std::size_t>(framework)].empty() || !is_unusual(field, candidate))
+      continue;
+    const strategies::FieldValue value = field.at.get(candidate), nearest = field.at.get(usual);
+    return fail(fmt::format("the launch file for {} cannot say {} {}", name_of(framework),
+                            field.name, value ? value_words(field, *value) : "without bound"),
+                {},
+                nearest ? fmt::format("nearest: {} {}", field.name, value_words(field, *nearest))
+                        : fmt::format("leave {} out", field.name));
+  }
   return {};
 }
 

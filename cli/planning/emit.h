@@ -8,11 +8,12 @@
 
 #include "cli/planning/find_plans.h"
 #include "models/workload/transformer.h"
+#include "strategies/plan_fields.h"
 
 namespace rehearse::cli {
 
-enum class Framework : std::uint8_t { kMegatron, kDeepspeed, kTorchtitan };
-inline constexpr std::string_view kFrameworkNames[] = {"megatron", "deepspeed", "torchtitan"};
+using strategies::Framework;
+using strategies::kFrameworkNames;
 
 struct Launch {
   const step::Spec& spec;  ///< with the plan to launch
@@ -39,9 +40,9 @@ Result<Emitted> emit_deepspeed(const Launch& launch);
 Result<Emitted> emit_torchtitan(const Launch& launch);
 
 /// "Megatron-LM has no key for …".
-tl::unexpected<Error> no_key_for(std::string_view framework, std::string_view what,
+tl::unexpected<Error> no_key_for(Framework framework, std::string_view what,
                                  std::string_view nearest = {});
-/// What none of them has a key for.
-Status check_common(std::string_view framework, const Launch& launch);
+/// Fails for the first field that matters, is not as usual and has no key (plan_fields.h).
+Status check_keys(Framework framework, const Launch& launch);
 
 }  // namespace rehearse::cli

@@ -14,15 +14,23 @@ using strategies::Offload;
 using strategies::Plan;
 using workload::Dtype;
 
-constexpr std::string_view kName = "DeepSpeed's JSON";
+constexpr Framework kName = Framework::kDeepspeed;
+
+/// The value at the key that DeepSpeed has for a field, mapping by mapping.
+void put(Json& json, std::string_view field, Json value) {
+  Json* at = &json;
+  std::string_view path = strategies::launch_key(kName, field);
+  for (std::size_t dot; (dot = path.find('.')) != std::string_view::npos;
+       path.remove_prefix(dot + 1))
+    at = &(*at)[path.substr(0, dot)];
+  (*at)[path] = std::move(value);
+}
 
 Status check(const step::Spec& spec) {
   const Plan& plan = spec.plan;
   if (plan.pipeline > 1)
     return no_key_for(kName, fmt::format("pipeline {}", plan.pipeline),
                       "nearest: pipeline 1; stages are a PipelineModule in the model's code");
-  if (plan.context > 1)
-    return no_key_for(kName, fmt::format("context {}", plan.context), "nearest: context 1");
   if (plan.expert > 1)
     return no_key_for(kName, fmt::format("expert {}", plan.expert),
                       "nearest: expert 1; ep_size is set in the model's code");
@@ -42,30 +50,31 @@ Status check(const step::Spec& spec) {
 Result<Emitted> emit_deepspeed(const Launch& launch) {
   const step::Spec& spec = launch.spec;
   const Plan& plan = spec.plan;
-  if (Status ok = check_common(kName, launch); !ok) return forward(ok);
   if (Status ok = check(spec); !ok) return forward(ok);
+  if (Status ok = check_keys(kName, launch); !ok) return forward(ok);
   const auto whole = [](double value) { return static_cast<std::uint64_t>(value); };
-  Json zero = {{"stage", plan.zero}};
+  Json json = Json::object();
+  put(json, "global_batch", whole(spec.training.global_batch));
+  put(json, "microbatch", whole(spec.training.microbatch));
+  json["gradient_accumulation_steps"] = strategies::microbatches_of(spec.training, plan);
+  put(json, "zero", plan.zero);
+  Json& zero = json["zero_optimization"];
   if (plan.zero > 0) {
-    zero["overlap_comm"] = plan.overlap_gradients;
-    // Elements, where a plan counts bytes.
-    zero["reduce_bucket_size"] = whole(plan.bucket.b() / 4);
+    put(json, "overlap_gradients", plan.overlap_gradients);
+    put(json, "bucket", whole(plan.bucket.b() / 4));  // elements, where a plan counts bytes
     zero["contiguous_gradients"] = true;
   }
-  if (plan.offload != Offload::kNone)
-    zero["offload_optimizer"] = {{"device", "cpu"}, {"pin_memory", true}};
+  if (plan.offload != Offload::kNone) {
+    put(json, "offload", "cpu");
+    zero["offload_optimizer"]["pin_memory"] = true;
+  }
   if (plan.offload == Offload::kWeights)
     zero["offload_param"] = {{"device", "cpu"}, {"pin_memory", true}};
-  Json json = {{"train_batch_size", whole(spec.training.global_batch)},
-               {"train_micro_batch_size_per_gpu", whole(spec.training.microbatch)},
-               {"gradient_accumulation_steps", strategies::microbatches_of(spec.training, plan)},
-               {"zero_optimization", std::move(zero)}};
   if (spec.training.dtype == Dtype::kBf16) json["bf16"] = {{"enabled", true}};
   if (spec.training.dtype == Dtype::kFp16) json["fp16"] = {{"enabled", true}};
-  if (plan.tensor > 1) json["tensor_parallel"] = {{"autotp_size", plan.tensor}};
-  json["optimizer"] = {
-      {"type", spec.training.optimizer == strategies::Optimizer::kAdam ? "AdamW" : "SGD"},
-      {"params", {{"lr", 1e-4}}}};
+  if (plan.tensor > 1) put(json, "tensor", plan.tensor);
+  put(json, "optimizer", spec.training.optimizer == strategies::Optimizer::kAdam ? "AdamW" : "SGD");
+  json["optimizer"]["params"] = {{"lr", 1e-4}};
   if (spec.training.optimizer == strategies::Optimizer::kMomentum)
     json["optimizer"]["params"]["momentum"] = 0.9;
   // ZeRO knows Adam alone; others run when they are asked for by name, not on the CPU's own Adam.

@@ -1,10 +1,13 @@
 // Megatron-LM: a shell script that launches pretrain_gpt.py. Flags, their types and what they
 // demand of each other as megatron/training/arguments.py has them (docs/concepts/planning.md says
 // of which commit).
+#include <cmath>
+
 #include <fmt/format.h>
 
 #include "cli/planning/emit.h"
 #include "strategies/layer_split.h"
+#include "strategies/states.h"
 
 namespace rehearse::cli {
 namespace {
@@ -16,7 +19,9 @@ using strategies::Schedule;
 using strategies::Training;
 using workload::Dtype;
 
-constexpr std::string_view kName = "Megatron-LM";
+constexpr Framework kName = Framework::kMegatron;
+
+std::string_view key(std::string_view field) { return strategies::launch_key(kName, field); }
 
 class Flags {
  public:
@@ -90,24 +95,24 @@ Status check(const step::Spec& spec) {
 
 void add_parallelism(Flags& flags, const step::Spec& spec) {
   const Plan& plan = spec.plan;
-  flags.add("--tensor-model-parallel-size", plan.tensor);
-  flags.add("--pipeline-model-parallel-size", plan.pipeline);
-  if (plan.interleave > 1) flags.add("--num-virtual-stages-per-pipeline-rank", plan.interleave);
+  flags.add(key("tensor"), plan.tensor);
+  flags.add(key("pipeline"), plan.pipeline);
+  if (plan.interleave > 1) flags.add(key("interleave"), plan.interleave);
   if (plan.pipeline > 1 &&
       strategies::split_for(spec.workload, plan) == strategies::LayerSplit::kLayers) {
-    flags.add("--account-for-embedding-in-pipeline-split");
+    flags.add(key("split"));
     flags.add("--account-for-loss-in-pipeline-split");
   }
   if (plan.context > 1) {
-    flags.add("--context-parallel-size", plan.context);
-    flags.add("--cp-comm-type",
+    flags.add(key("context"), plan.context);
+    flags.add(key("context_exchange"),
               plan.context_exchange == strategies::ContextExchange::kRing ? "p2p" : "a2a");
   }
-  if (plan.expert > 1) flags.add("--expert-model-parallel-size", plan.expert);
-  if (plan.expert_tensor) flags.add("--expert-tensor-parallel-size", *plan.expert_tensor);
-  flags.add_if(plan.sequence_parallel && plan.tensor > 1, "--sequence-parallel");
-  flags.add_if(plan.asynchronous_tensor && plan.tensor > 1, "--tp-comm-overlap");
-  flags.add_if(plan.placement == strategies::Placement::kStagesTogether, "--use-tp-pp-dp-mapping");
+  if (plan.expert > 1) flags.add(key("expert"), plan.expert);
+  if (plan.expert_tensor) flags.add(key("expert_tensor"), *plan.expert_tensor);
+  flags.add_if(plan.sequence_parallel && plan.tensor > 1, key("sequence_parallel"));
+  flags.add_if(plan.asynchronous_tensor && plan.tensor > 1, key("asynchronous_tensor"));
+  flags.add_if(plan.placement == strategies::Placement::kStagesTogether, key("placement"));
   if (plan.zero >= 2) {
     flags.add("--use-megatron-fsdp");
     flags.add("--data-parallel-sharding-strategy",
@@ -115,30 +120,37 @@ void add_parallelism(Flags& flags, const step::Spec& spec) {
     flags.add("--no-gradient-accumulation-fusion");
     flags.add("--ckpt-format fsdp_dtensor");
   }
-  flags.add_if(plan.zero >= 1, "--use-distributed-optimizer");
-  flags.add_if(plan.overlap_gradients, "--overlap-grad-reduce");
+  flags.add_if(plan.zero >= 1, key("zero"));
+  flags.add_if(plan.overlap_gradients, key("overlap_gradients"));
   flags.add_if(plan.overlap_gradients && plan.zero >= 1, "--overlap-param-gather");
+  if (is_unusual(strategies::plan_field("bucket"), {spec.training, plan}))  // counts parameters
+    flags.add(key("bucket"),
+              std::llround(plan.bucket.b() / strategies::summed_bytes(spec.training, plan)));
+  if (plan.capacity_factor != 1) {
+    flags.add(key("capacity_factor"), plan.capacity_factor);
+    flags.add("--moe-pad-expert-input-to-capacity");
+  }
   if (plan.offload == Offload::kOptimizer) {
-    flags.add("--optimizer-cpu-offload");
+    flags.add(key("offload"));
     flags.add("--use-precision-aware-optimizer");
   }
 }
 
 void add_training(Flags& flags, const Training& training) {
-  flags.add("--micro-batch-size", training.microbatch);
-  flags.add("--global-batch-size", training.global_batch);
+  flags.add(key("microbatch"), training.microbatch);
+  flags.add(key("global_batch"), training.global_batch);
   if (training.recompute == Recompute::kFull) {
-    flags.add("--recompute-granularity full");
+    flags.add(key("recompute"), "full");
     flags.add("--recompute-method uniform");
     flags.add("--recompute-num-layers 1");
   } else if (training.recompute == Recompute::kSelective) {
-    flags.add("--recompute-granularity selective");
+    flags.add(key("recompute"), "selective");
   }
   flags.add_if(training.dtype == Dtype::kBf16 || training.dtype == Dtype::kFp8, "--bf16");
   flags.add_if(training.dtype == Dtype::kFp16, "--fp16");
   flags.add_if(training.dtype == Dtype::kFp8, "--fp8-format hybrid");
   const bool adam = training.optimizer == strategies::Optimizer::kAdam;
-  flags.add("--optimizer", adam ? "adam" : "sgd");
+  flags.add(key("optimizer"), adam ? "adam" : "sgd");
   if (!adam)
     flags.add("--sgd-momentum", training.optimizer == strategies::Optimizer::kMomentum ? 0.9 : 0.0);
 }
@@ -199,7 +211,7 @@ void add_model(Flags& flags, const workload::Transformer& m, Dtype dtype) {
 
 Result<Emitted> emit_megatron(const Launch& launch) {
   const step::Spec& spec = launch.spec;
-  if (Status ok = check_common(kName, launch); !ok) return forward(ok);
+  if (Status ok = check_keys(kName, launch); !ok) return forward(ok);
   if (Status ok = check(spec); !ok) return forward(ok);
   if (!launch.model || !launch.model->causal || launch.model->image ||
       launch.model->decoder_layers > 0 || launch.model->latent)

@@ -9,12 +9,18 @@
 namespace rehearse::cli {
 namespace {
 
-using strategies::Offload;
 using strategies::Plan;
 using strategies::Schedule;
 using workload::Dtype;
 
-constexpr std::string_view kName = "torchtitan";
+constexpr Framework kName = Framework::kTorchtitan;
+
+/// The line of the key that torchtitan has for a field, in the section that is open.
+template <class T>
+void add(std::string& text, std::string_view field, const T& value) {
+  const std::string_view path = strategies::launch_key(kName, field);
+  text += fmt::format("{} = {}\n", path.substr(path.find('.') + 1), value);
+}
 
 /// Sizes that torchtitan has by name.
 struct Flavor {
@@ -47,20 +53,9 @@ Status check(const step::Spec& spec) {
         kName,
         fmt::format("schedule {}", strategies::kScheduleNames[static_cast<int>(plan.schedule)]),
         "nearest: 1f1b, interleaved or gpipe");
-  if (plan.offload != Offload::kNone)
-    return no_key_for(
-        kName,
-        fmt::format("offload {} alone", strategies::kOffloadNames[static_cast<int>(plan.offload)]),
-        "nearest: none");
-  if (plan.context > 1 && plan.context_exchange != strategies::ContextExchange::kRing)
-    return no_key_for(kName, "context_exchange all_to_all", "nearest: ring");
-  if (plan.placement != strategies::Placement::kStagesApart)
-    return no_key_for(kName, "placement stages_together", "nearest: stages_apart");
   if (plan.tensor > 1 && !plan.sequence_parallel)
     return no_key_for(kName, "tensor parallelism without sequence parallelism",
                       "nearest: sequence_parallel true");
-  if (spec.training.optimizer != strategies::Optimizer::kAdam)
-    return no_key_for(kName, "an optimizer other than Adam", "nearest: adam");
   if (spec.training.dtype == Dtype::kFp16) return no_key_for(kName, "dtype fp16", "nearest: bf16");
   if (strategies::split_for(spec.workload, plan) == strategies::LayerSplit::kFlops)
     return no_key_for(kName, "split flops");
@@ -107,7 +102,7 @@ Result<Emitted> emit_torchtitan(const Launch& launch) {
   const step::Spec& spec = launch.spec;
   const Plan& plan = spec.plan;
   const strategies::Training& training = spec.training;
-  if (Status ok = check_common(kName, launch); !ok) return forward(ok);
+  if (Status ok = check_keys(kName, launch); !ok) return forward(ok);
   if (Status ok = check(spec); !ok) return forward(ok);
   if (Status ok = check_degrees(spec, launch.model); !ok) return forward(ok);
   Emitted emitted;
@@ -126,42 +121,40 @@ Result<Emitted> emit_torchtitan(const Launch& launch) {
     text +=
         fmt::format("\n[model]\nname = \"{}\"\nflavor = \"{}\"\n", flavor->model, flavor->flavor);
   const double local = plan.pipeline > 1 ? training.global_batch / plan.data : training.microbatch;
-  text += fmt::format("\n[training]\nlocal_batch_size = {:.0f}\nglobal_batch_size = {:.0f}\n",
-                      local, training.global_batch);
+  text += "\n[training]\n";
+  add(text, "microbatch", fmt::format("{:.0f}", local));
+  add(text, "global_batch", fmt::format("{:.0f}", training.global_batch));
   if (launch.model) text += fmt::format("seq_len = {}\n", launch.model->sequence);
-  text += fmt::format(
-      "steps = 20\nmixed_precision_param = \"{}\"\n",
-      training.dtype == Dtype::kFp32 || training.dtype == Dtype::kTf32 ? "float32" : "bfloat16");
+  text += "steps = 20\n";
+  const bool single = training.dtype == Dtype::kFp32 || training.dtype == Dtype::kTf32;
+  add(text, "dtype", single ? "\"float32\"" : "\"bfloat16\"");
   if (training.dtype == Dtype::kFp8)
     emitted.notes.push_back("8-bit products are a converter: [model] converters = [\"float8\"]");
   text += "\n[parallelism]\ndata_parallel_replicate_degree = 1\n";
-  text += fmt::format("data_parallel_shard_degree = {}\n", plan.data);
-  text += fmt::format("tensor_parallel_degree = {}\n", plan.tensor);
-  text += fmt::format("context_parallel_degree = {}\n", plan.context);
+  add(text, "data", plan.data);
+  add(text, "tensor", plan.tensor);
+  add(text, "context", plan.context);
   // Keys and values go around; its other way gathers all of them at once.
   if (plan.context > 1) text += "context_parallel_rotate_method = \"alltoall\"\n";
-  text += fmt::format("pipeline_parallel_degree = {}\n", plan.pipeline);
+  add(text, "pipeline", plan.pipeline);
   if (plan.pipeline > 1) {
     const bool layers =
         strategies::split_for(spec.workload, plan) == strategies::LayerSplit::kLayers;
-    text += fmt::format("pipeline_parallel_schedule = \"{}\"\n", schedule_of(plan));
+    add(text, "schedule", fmt::format("\"{}\"", schedule_of(plan)));
     text += fmt::format("pipeline_parallel_microbatch_size = {:.0f}\n", training.microbatch);
-    text += fmt::format("pipeline_parallel_layers_per_stage = {}\n", layers_per_chunk(spec));
+    add(text, "interleave", layers_per_chunk(spec));
     // Layers that embedding and head stand for.
-    text += fmt::format(
-        "pipeline_parallel_first_stage_less_layers = {0}\n"
-        "pipeline_parallel_last_stage_less_layers = {0}\n",
-        layers ? 1 : 0);
+    add(text, "split", layers ? 1 : 0);
+    text += fmt::format("pipeline_parallel_last_stage_less_layers = {}\n", layers ? 1 : 0);
   }
   if (plan.expert > 1) {
-    text += fmt::format("expert_parallel_degree = {}\n", plan.expert);
-    if (plan.tensor > 1)
-      text += fmt::format("expert_tensor_parallel_degree = {}\n",
-                          plan.expert_tensor.value_or(plan.tensor));
+    add(text, "expert", plan.expert);
+    if (plan.tensor > 1) add(text, "expert_tensor", plan.expert_tensor.value_or(plan.tensor));
   }
-  if (plan.asynchronous_tensor) text += "enable_async_tensor_parallel = true\n";
-  text += fmt::format("\n[activation_checkpoint]\nmode = \"{}\"\n",
-                      strategies::kRecomputeNames[static_cast<int>(training.recompute)]);
+  if (plan.asynchronous_tensor) add(text, "asynchronous_tensor", "true");
+  text += "\n[activation_checkpoint]\n";
+  add(text, "recompute",
+      fmt::format("\"{}\"", strategies::kRecomputeNames[static_cast<int>(training.recompute)]));
   if (training.recompute == strategies::Recompute::kSelective)
     text += "selective_ac_option = \"op\"\n";
   // Tensor parallelism in pieces is the compiler's work.

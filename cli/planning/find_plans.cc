@@ -12,12 +12,12 @@
 #include "cli/planning/plan_feed.h"
 #include "cli/planning/plan_words.h"
 #include "cli/planning/step_bill.h"
-#include "models/step/devices.h"
 #include "sim/engine/simgrid.h"
 #include "sim/work/bytes.h"
 #include "sim/work/queue.h"
 #include "strategies/check_plan.h"
 #include "strategies/lay_out.h"
+#include "strategies/step/devices.h"
 
 namespace rehearse::cli {
 

@@ -1,7 +1,7 @@
 // find_plans: the best plans of a job on a cluster, under limits.
 //
-// Plans are searched by closed forms (models/step/plan_costs.h); the best of them may then be run
-// as `simulate` runs them, which changes their order.
+// Plans are searched by closed forms (strategies/step/plan_costs.h); the best of them may then be
+// run as `simulate` runs them, which changes their order.
 #pragma once
 
 #include <cstdint>
@@ -11,10 +11,10 @@
 
 #include "cost/step_account.h"
 #include "models/input/feed.h"
-#include "models/step/predict.h"
-#include "models/step/referee.h"
 #include "sim/cluster/cluster.h"
 #include "strategies/search/search.h"
+#include "strategies/step/predict.h"
+#include "strategies/step/referee.h"
 
 namespace rehearse::cli {
 

@@ -6,8 +6,8 @@
 #include <fmt/core.h>
 
 #include "cli/planning/plan_words.h"
-#include "models/step/devices.h"
 #include "strategies/lay_out.h"
+#include "strategies/step/devices.h"
 
 namespace rehearse::cli {
 namespace {

@@ -3,8 +3,8 @@
 
 #include <functional>
 
-#include "models/step/plan_costs.h"
 #include "strategies/search/search.h"
+#include "strategies/step/plan_costs.h"
 
 namespace rehearse::cli {
 

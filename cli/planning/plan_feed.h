@@ -6,8 +6,8 @@
 #include <tuple>
 
 #include "models/input/pipeline.h"
-#include "models/step/step.h"
 #include "strategies/search/space.h"
+#include "strategies/step/step.h"
 
 namespace rehearse::cli {
 

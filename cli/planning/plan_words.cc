@@ -1,44 +1,47 @@
 #include "cli/planning/plan_words.h"
 
-#include <fmt/core.h>
+#include <fmt/format.h>
 
 #include "sim/base/text.h"
 #include "sim/base/units.h"
+#include "strategies/plan_fields.h"
 
 namespace rehearse::cli {
 
+using strategies::Candidate;
+using strategies::Field;
+using strategies::FieldValue;
 using strategies::Figure;
 using strategies::Plan;
+using strategies::Said;
 using strategies::Training;
 
+namespace {
+
+/// "tensor 8", "ZeRO-3", "full recomputation".
+std::string field_words(const Field<Candidate>& field, const FieldValue& value) {
+  const std::string words = value ? value_words(field, *value) : "without bound";
+  if (field.words.empty()) return fmt::format("{} {}", field.name, words);
+  return fmt::format(fmt::runtime(field.words), words);
+}
+
+}  // namespace
+
 std::string plan_words(const Training& training, const Plan& plan) {
+  const Candidate candidate{training, plan};
   std::string text;
-  const auto degree = [&](std::string_view name, std::uint32_t value) {
-    if (value > 1) text += fmt::format("{}{} {}", text.empty() ? "" : " × ", name, value);
-  };
-  if (plan.stages.empty()) {
-    degree("data", plan.data);
-    degree("tensor", plan.tensor);
-    degree("pipeline", plan.pipeline);
-  } else {
-    text = fmt::format("{} stages of their own", plan.stages.size());
+  if (!plan.stages.empty()) text = fmt::format("{} stages of their own", plan.stages.size());
+  bool degrees = true;  // these come first
+  for (const Field<Candidate>& field : strategies::plan_fields()) {
+    if (field.said == Said::kNever) continue;
+    if (field.said != Said::kAlways && !is_unusual(field, candidate)) continue;
+    if (degrees && field.said != Said::kDegree) {
+      if (text.empty()) text = "one rank";
+      degrees = false;
+    }
+    if (!text.empty()) text += degrees ? " × " : ", ";
+    text += field_words(field, field.at.get(candidate));
   }
-  degree("context", plan.context);
-  if (text.empty()) text = "one rank";
-  if (plan.expert > 1) text += fmt::format(", expert {}", plan.expert);
-  text += fmt::format(", microbatch {:g}", training.microbatch);
-  if (plan.interleave > 1)
-    text += fmt::format(", interleave {}", plan.interleave);
-  else if (plan.pipeline > 1 && plan.schedule != strategies::Schedule::k1f1b)
-    text += fmt::format(", {}", strategies::kScheduleNames[static_cast<int>(plan.schedule)]);
-  if (plan.zero > 0) text += fmt::format(", ZeRO-{}", plan.zero);
-  if (training.recompute != strategies::Recompute::kNone)
-    text += fmt::format(", {} recomputation",
-                        strategies::kRecomputeNames[static_cast<int>(training.recompute)]);
-  if (plan.offload != strategies::Offload::kNone)
-    text +=
-        fmt::format(", {} offloaded", strategies::kOffloadNames[static_cast<int>(plan.offload)]);
-  if (plan.placement != strategies::Placement::kStagesApart) text += ", stages together";
   return text;
 }
 

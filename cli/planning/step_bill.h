@@ -7,8 +7,8 @@
 #include <vector>
 
 #include "cost/step_account.h"
-#include "models/step/plan_costs.h"
 #include "strategies/search/search.h"
+#include "strategies/step/plan_costs.h"
 
 namespace rehearse::cli {
 

@@ -11,11 +11,11 @@
 #include "cli/planning/plan_words.h"
 #include "cli/recommending/stalls.h"
 #include "models/compute/device_facts.h"
-#include "models/step/devices.h"
 #include "sim/base/file.h"
 #include "sim/cluster/instance_shape.h"
 #include "sim/cluster/read_cluster.h"
 #include "strategies/lay_out.h"
+#include "strategies/step/devices.h"
 
 namespace rehearse::cli {
 namespace {

@@ -19,7 +19,7 @@
 
 #include "cost/recommend.h"
 #include "models/input/feed.h"
-#include "models/step/predict.h"
+#include "strategies/step/predict.h"
 
 namespace rehearse::cli {
 

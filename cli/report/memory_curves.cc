@@ -4,8 +4,8 @@
 #include <array>
 #include <cmath>
 
-#include "models/step/devices.h"
 #include "strategies/layer_run.h"
+#include "strategies/step/devices.h"
 
 namespace rehearse::cli {
 namespace {

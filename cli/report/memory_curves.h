@@ -2,8 +2,8 @@
 #pragma once
 
 #include "cli/output/json_value.h"
-#include "models/step/step.h"
 #include "sim/cluster/cluster.h"
+#include "strategies/step/step.h"
 
 namespace rehearse::cli {
 

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <map>
 
-#include "models/step/devices.h"
+#include "strategies/step/devices.h"
 
 namespace rehearse::cli {
 namespace {

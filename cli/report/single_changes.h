@@ -7,8 +7,8 @@
 #include "cli/output/json_value.h"
 #include "models/input/pipeline.h"
 #include "models/memory/memory.h"
-#include "models/step/predict.h"
 #include "sim/base/progress.h"
+#include "strategies/step/predict.h"
 
 namespace rehearse::cli {
 

@@ -6,10 +6,10 @@
 #include <string_view>
 
 #include "cli/study/expression.h"
-#include "models/step/predict.h"
 #include "models/store/full_graph.h"
 #include "sim/base/yaml.h"
 #include "sim/cluster/cluster.h"
+#include "strategies/step/predict.h"
 
 namespace rehearse::cli {
 

@@ -13,8 +13,8 @@
 #include "cli/study/expression.h"
 #include "cli/study/feeds.h"
 #include "models/sharing/crossover.h"
-#include "models/step/predict.h"
 #include "sim/base/yaml.h"
+#include "strategies/step/predict.h"
 
 namespace rehearse::cli {
 

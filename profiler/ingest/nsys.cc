@@ -10,11 +10,12 @@
 #include "profiler/ingest/nsys_rows.h"
 #include "profiler/ingest/nsys_tables.h"
 #include "profiler/ingest/rank_number.h"
-#include "profiler/trace/sqlite.h"
+#include "sim/sqlite/sqlite.h"
 
 namespace rehearse::ingest {
 namespace {
 
+using namespace sqlite;
 using namespace trace;
 using namespace nsys;
 

@@ -12,6 +12,7 @@
 namespace rehearse::ingest::nsys {
 namespace {
 
+using namespace sqlite;
 using namespace trace;
 
 // Values of ENUM_NSYS_EVENT_TYPE, ENUM_CUDA_MEMCPY_OPER, ENUM_CUDA_MEM_KIND, ENUM_CUPTI_SYNC_TYPE.

@@ -20,17 +20,17 @@ class ProcessRows {
   void read_domains();
 
   // Each takes a row of the table, with the columns, that table_readers() names for it.
-  void read_call(const trace::Query& row);
-  void read_range(const trace::Query& row);
-  void read_overhead(const trace::Query& row);
-  void read_kernel(const trace::Query& row);
-  void read_copy(const trace::Query& row);
-  void read_set(const trace::Query& row);
-  void read_graph(const trace::Query& row);
-  void read_event(const trace::Query& row);
-  void read_sync(const trace::Query& row);
+  void read_call(const sqlite::Query& row);
+  void read_range(const sqlite::Query& row);
+  void read_overhead(const sqlite::Query& row);
+  void read_kernel(const sqlite::Query& row);
+  void read_copy(const sqlite::Query& row);
+  void read_set(const sqlite::Query& row);
+  void read_graph(const sqlite::Query& row);
+  void read_event(const sqlite::Query& row);
+  void read_sync(const sqlite::Query& row);
 
-  /// Text of the export, with what is no UTF-8 replaced and counted.
+  /// Text of the export with invalid UTF-8 replaced and counted.
   std::string sound(std::string_view text);
 
  private:
@@ -48,8 +48,8 @@ class ProcessRows {
     Nanoseconds duration;
   };
 
-  void add_device_op(const trace::Query& row, trace::GpuOp op);
-  std::optional<Times> times(const trace::Query& row);
+  void add_device_op(const sqlite::Query& row, trace::GpuOp op);
+  std::optional<Times> times(const sqlite::Query& row);
   std::optional<trace::ThreadId> thread(std::optional<std::int64_t> global_id);
   std::optional<std::string> string_at(std::int64_t id);
   std::optional<NameId> name(std::optional<std::int64_t> id);
@@ -70,10 +70,10 @@ class ProcessRows {
 struct TableReader {
   std::string_view table;
   Columns columns;
-  void (ProcessRows::*read)(const trace::Query& row);
+  void (ProcessRows::*read)(const sqlite::Query& row);
 };
 
-/// What is read of a process, in this order: a synchronisation needs the records of events.
+/// The readers of a process, in order: a synchronisation needs the records of events.
 std::span<const TableReader> table_readers();
 
 }  // namespace rehearse::ingest::nsys

@@ -4,7 +4,7 @@
 
 namespace rehearse::ingest::nsys {
 
-using trace::Query;
+using sqlite::Query;
 
 Tables::Tables(sqlite3* db) {
   // Real tables only: a view or a virtual table could run code of the file's own.

@@ -6,12 +6,14 @@
 #include <fmt/core.h>
 #include <sqlite3.h>
 
-#include "profiler/trace/sqlite.h"
 #include "profiler/trace/store.h"
 #include "profiler/trace/store_schema.h"
+#include "sim/sqlite/sqlite.h"
 
 namespace rehearse::trace {
 namespace {
+
+using namespace sqlite;
 
 /// Reads the tables of a store; refuses indices that point nowhere, so that a damaged file cannot
 /// make later code read outside its tables.

@@ -4,14 +4,15 @@
 #include <fmt/core.h>
 #include <sqlite3.h>
 
-#include "profiler/trace/sqlite.h"
 #include "profiler/trace/store.h"
 #include "profiler/trace/store_schema.h"
 #include "sim/base/file.h"
+#include "sim/sqlite/sqlite.h"
 
 namespace rehearse::trace {
 namespace {
 
+using namespace sqlite;
 using Cell = std::optional<std::int64_t>;
 
 /// No implicit conversion: whole numbers are cells.

@@ -1,4 +1,4 @@
-// EventQueue: what happens next in simulated time.
+// EventQueue: the future events in simulated time.
 //
 // Few events are one heap. Many are spread over *buckets* of equal spans of time, three to six to a
 // bucket, so that an event costs the same however many there are: it is put into its bucket, sorted
@@ -99,7 +99,7 @@ class EventQueue {
     std::uint64_t time;
     std::uint64_t order;  // sequence number, then kind and index
   };
-  // A wide, shallow heap of 16-byte entries: the four children of one are in one cache line.
+  // A wide, shallow heap of 16-byte entries: the four children of an entry share a cache line.
   static constexpr std::size_t kArity = 4;
   static constexpr std::size_t kMany = 40;        // events that are spread over buckets
   static constexpr std::uint64_t kPerBucket = 3;  // events

@@ -3,7 +3,7 @@
 #include <fmt/core.h>
 #include <sqlite3.h>
 
-#include "profiler/trace/sqlite.h"
+#include "sim/sqlite/sqlite.h"
 #include "sim/work/fingerprint.h"
 
 namespace rehearse::work {
@@ -42,7 +42,7 @@ tl::unexpected<Error> refused(sqlite3* db, const fs::path& path) {
                              .problem = fmt::format("is damaged: {}", sqlite3_errmsg(db)),
                              .nearest = kAnew});
     default:
-      return trace::sqlite_error(db, path, "cannot be used as a journal");
+      return sqlite::sqlite_error(db, path, "cannot be used as a journal");
   }
 }
 
@@ -53,7 +53,7 @@ tl::unexpected<Error> damaged(const fs::path& path, const std::string& what) {
 
 /// The only number that a query returns; nothing where it fails.
 std::optional<std::int64_t> number_of(sqlite3* db, const char* sql) {
-  trace::Query query(db, sql);
+  sqlite::Query query(db, sql);
   if (!query.next()) return std::nullopt;
   return query.integer(0);
 }
@@ -61,8 +61,8 @@ std::optional<std::int64_t> number_of(sqlite3* db, const char* sql) {
 }  // namespace
 
 struct Journal::State {
-  trace::SqlitePtr db;
-  trace::StatementPtr insert = {};
+  sqlite::SqlitePtr db;
+  sqlite::StatementPtr insert = {};
   std::map<std::string, std::map<std::size_t, std::string>> held = {};
   std::size_t size = 0;
 
@@ -77,7 +77,7 @@ struct Journal::State {
       return false;
     sqlite3_stmt* raw = nullptr;
     sqlite3_prepare_v2(db.get(), "INSERT INTO work VALUES (?, ?)", -1, &raw, nullptr);
-    const trace::StatementPtr row(raw);
+    const sqlite::StatementPtr row(raw);
     if (!row) return false;
     sqlite3_bind_text(raw, 1, key.c_str(), -1, SQLITE_TRANSIENT);
     sqlite3_bind_text(raw, 2, about.c_str(), -1, SQLITE_TRANSIENT);
@@ -85,7 +85,7 @@ struct Journal::State {
   }
 
   Status check_key(const fs::path& path, const std::string& key) {
-    trace::Query work(db.get(), "SELECT key, about FROM work");
+    sqlite::Query work(db.get(), "SELECT key, about FROM work");
     if (!work.next())
       return work.ok() ? damaged(path, "it does not say whose it is") : refused(db.get(), path);
     if (work.text(0) == key) return {};
@@ -99,7 +99,7 @@ struct Journal::State {
   }
 
   Status read(const fs::path& path) {
-    trace::Query rows(db.get(), "SELECT part, item, value, sum FROM result");
+    sqlite::Query rows(db.get(), "SELECT part, item, value, sum FROM result");
     while (rows.next()) {
       const std::string part(rows.text(0));
       const auto item = static_cast<std::size_t>(rows.integer(1));
@@ -121,7 +121,7 @@ Journal::~Journal() = default;
 
 Result<Journal> Journal::open(const fs::path& path, const std::string& key,
                               const std::string& about) {
-  Result<trace::SqlitePtr> opened = trace::open_sqlite(path, trace::SqliteAccess::kCreate);
+  Result<sqlite::SqlitePtr> opened = sqlite::open_sqlite(path, sqlite::SqliteAccess::kCreate);
   if (!opened) return forward(opened);
   auto state = std::make_unique<State>(State{.db = std::move(*opened)});
   sqlite3* db = state->db.get();
@@ -171,7 +171,7 @@ Status Journal::keep(const std::string& part, std::span<const Finished> finished
     ok = sqlite3_step(insert) == SQLITE_DONE;
     sqlite3_reset(insert);
   }
-  if (!ok || !run(db, "COMMIT")) return trace::sqlite_error(db, path_, "cannot be written");
+  if (!ok || !run(db, "COMMIT")) return sqlite::sqlite_error(db, path_, "cannot be written");
   for (const Finished& one : finished) state_->size += one.result ? 1 : 0;
   return {};
 }

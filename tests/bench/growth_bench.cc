@@ -5,13 +5,13 @@
 #include <fmt/core.h>
 
 #include "models/job/fold.h"
-#include "models/step/closed_step.h"
-#include "models/step/collective_prices.h"
 #include "sim/base/check.h"
 #include "sim/cluster/read_cluster.h"
 #include "sim/engine/engine.h"
 #include "strategies/job_of_layout.h"
 #include "strategies/lay_out.h"
+#include "strategies/step/closed_step.h"
+#include "strategies/step/collective_prices.h"
 #include "tests/support/layouts.h"
 #include "tests/support/tiny_models.h"
 

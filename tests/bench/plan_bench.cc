@@ -3,11 +3,11 @@
 #include <benchmark/benchmark.h>
 #include <fmt/core.h>
 
-#include "models/step/plan_costs.h"
 #include "sim/base/check.h"
 #include "sim/cluster/catalog.h"
 #include "sim/cluster/read_cluster.h"
 #include "strategies/search/search.h"
+#include "strategies/step/plan_costs.h"
 #include "tests/support/tiny_models.h"
 
 namespace rehearse {

@@ -5,12 +5,12 @@
 
 #include "models/job/fold.h"
 #include "models/job/lower.h"
-#include "models/step/closed_step.h"
-#include "models/step/collective_prices.h"
 #include "sim/base/check.h"
 #include "sim/cluster/read_cluster.h"
 #include "sim/engine/engine.h"
 #include "strategies/job_of_layout.h"
+#include "strategies/step/closed_step.h"
+#include "strategies/step/collective_prices.h"
 #include "tests/support/layouts.h"
 
 namespace rehearse::bench {

@@ -98,7 +98,7 @@ TEST_CASE("simulate a job file: in each format, and closed near message by messa
   CHECK(table.code == 0);
   for (const char* text :
        {"step time    ", "throughput   ", "utilisation  MFU ", "memory       ",
-        "Where the step goes", "What would help most", "data-parallel communication free"})
+        "Rank occupancy", "What would help most", "data-parallel communication free"})
     CHECK(table.out.find(text) != std::string::npos);
   const Ran csv = simulate(job("", "data: 2, pipeline: 4"), {"--format", "csv"});
   CHECK(csv.out.starts_with("stage,ranks,layers,parameters (M),peak memory (GiB),device,fits\n"));
@@ -230,7 +230,8 @@ TEST_CASE("simulate a job file: mistakes, one line each") {
   refused(job("", "data: 8", "model: resnet50") + "target: {tokens: 1e9}\n",
           "job.yaml:8:18: target.tokens: samples of this workload have no tokens; samples or "
           "steps\n");
-  refused(job("", "data: 8, zero: 4"), "job.yaml:3:23: plan.zero: 4 is no stage of ZeRO; 0 to 3\n");
+  refused(job("", "data: 8, zero: 4"),
+          "job.yaml:3:23: plan.zero: 4 is out of range; a whole number from 0 to 3\n");
 }
 
 // --- Recordings ---------------------------------------------------------------------------------

@@ -17,10 +17,9 @@ struct Outcome {
   std::string text;
 };
 
-Outcome check(const fs::path& root) {
-  const std::string command =
-      fmt::format("'{}' '{}' 2>&1", test::source_file("tests/layering/check_layers.sh").string(),
-                  root.string());
+Outcome check(const fs::path& root,
+              const fs::path& script = test::source_file("tests/layering/check_layers.sh")) {
+  const std::string command = fmt::format("sh '{}' '{}' 2>&1", script.string(), root.string());
   std::FILE* pipe = ::popen(command.c_str(), "r");
   REQUIRE(pipe);
   std::string text;
@@ -55,6 +54,10 @@ TEST_CASE("a forbidden include is found") {
         Case{"strategies/x.cc", "#include \"sim/engine/engine.h\"",
              "strategies may not include sim/engine"},
         Case{"sim/engine/x.cc", "  #  include \"cli/globals.h\"", "sim/engine may not include cli"},
+        Case{"sim/work/x.cc", "#include \"profiler/trace/trace.h\"",
+             "sim/work may not include profiler/trace"},
+        Case{"models/memory/x.h", "#include \"strategies/plan.h\"",
+             "models/memory may not include strategies"},
         Case{"sim/graph/x.cc", "#include <yaml-cpp/yaml.h>",
              "sim/graph may not include yaml-cpp/yaml.h"},
         Case{"profiler/ingest/x.h", "#include <simdjson.h>", "a header may not include simdjson.h"},
@@ -64,6 +67,20 @@ TEST_CASE("a forbidden include is found") {
     CHECK(outcome.code != 0);
     CHECK(outcome.text.find(std::string(c.file) + ":1: " + c.message) != std::string::npos);
   }
+}
+
+TEST_CASE("a table that lets a folder include one above it is refused") {
+  std::ifstream file(test::source_file("tests/layering/check_layers.sh"));
+  std::string script{std::istreambuf_iterator<char>(file), {}};
+  const std::string row = "may[\"sim/work\"] = \"";
+  const std::size_t at = script.find(row);
+  REQUIRE(at != std::string::npos);
+  script.insert(at + row.size(), "models/job ");
+  const fs::path changed = test::scratch_folder() / "check_layers.sh";
+  std::ofstream(changed) << script;
+  const Outcome outcome = check(planted("sim/base/x.h", "int x;"), changed);
+  CHECK(outcome.code != 0);
+  CHECK(outcome.text.find("the table lets sim/work include models/job") != std::string::npos);
 }
 
 TEST_CASE("an allowed include passes") {

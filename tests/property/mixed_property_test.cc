@@ -4,11 +4,11 @@
 #include <fmt/core.h>
 
 #include "models/job/lower.h"
-#include "models/step/closed_step.h"
-#include "models/step/collective_prices.h"
 #include "sim/cluster/read_cluster.h"
 #include "sim/engine/engine.h"
 #include "strategies/lay_out.h"
+#include "strategies/step/closed_step.h"
+#include "strategies/step/collective_prices.h"
 #include "tests/support/layouts.h"
 #include "tests/support/random.h"
 #include "tests/support/tiny_models.h"

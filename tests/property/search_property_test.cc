@@ -3,11 +3,11 @@
 
 #include <catch2/catch.hpp>
 
-#include "models/step/closed_step.h"
-#include "models/step/collective_prices.h"
-#include "models/step/devices.h"
 #include "sim/base/estimate.h"
 #include "strategies/lay_out.h"
+#include "strategies/step/closed_step.h"
+#include "strategies/step/collective_prices.h"
+#include "strategies/step/devices.h"
 #include "tests/support/plan_spaces.h"
 
 namespace rehearse {

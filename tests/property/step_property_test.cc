@@ -4,13 +4,13 @@
 #include <fmt/core.h>
 
 #include "models/job/lower.h"
-#include "models/step/closed_step.h"
-#include "models/step/collective_prices.h"
-#include "models/step/order_times.h"
 #include "sim/cluster/read_cluster.h"
 #include "sim/engine/engine.h"
 #include "strategies/lay_out.h"
 #include "strategies/schedule.h"
+#include "strategies/step/closed_step.h"
+#include "strategies/step/collective_prices.h"
+#include "strategies/step/order_times.h"
 #include "tests/support/layouts.h"
 #include "tests/support/pipeline_run.h"
 #include "tests/support/random.h"

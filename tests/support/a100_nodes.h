@@ -4,10 +4,10 @@
 #include <catch2/catch.hpp>
 #include <fmt/core.h>
 
-#include "models/step/predict.h"
 #include "models/workload/zoo.h"
 #include "sim/cluster/catalog.h"
 #include "sim/cluster/read_cluster.h"
+#include "strategies/step/predict.h"
 
 namespace rehearse::test {
 

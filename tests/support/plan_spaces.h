@@ -3,9 +3,9 @@
 
 #include <random>
 
-#include "models/step/plan_costs.h"
 #include "sim/cluster/cluster.h"
 #include "strategies/search/search.h"
+#include "strategies/step/plan_costs.h"
 
 namespace rehearse::test {
 

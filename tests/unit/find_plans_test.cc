@@ -6,8 +6,8 @@
 #include "cli/planning/emit.h"
 #include "cli/planning/plan_words.h"
 #include "cli/planning/robustness.h"
-#include "models/step/predict.h"
 #include "sim/cluster/read_cluster.h"
+#include "strategies/step/predict.h"
 #include "tests/support/tiny_models.h"
 
 namespace rehearse::cli {

@@ -34,6 +34,7 @@ const Keys kMegatron = {
     {"--context-parallel-size", kWhole},
     {"--cp-comm-type", "p2p|a2a|allgather"},
     {"--data-parallel-sharding-strategy", "no_shard|optim|optim_grads|optim_grads_params"},
+    {"--ddp-bucket-size", kWhole},
     {"--disable-bias-linear", ""},
     {"--eval-iters", kWhole},
     {"--expert-model-parallel-size", kWhole},
@@ -51,9 +52,11 @@ const Keys kMegatron = {
     {"--max-position-embeddings", kWhole},
     {"--micro-batch-size", kWhole},
     {"--mock-data", ""},
+    {"--moe-expert-capacity-factor", kNumber},
     {"--moe-ffn-hidden-size", kWhole},
     {"--moe-grouped-gemm", ""},
     {"--moe-layer-freq", "'[\\[\\]0-9()+*]+'"},
+    {"--moe-pad-expert-input-to-capacity", ""},
     {"--moe-router-topk", kWhole},
     {"--moe-shared-expert-intermediate-size", kWhole},
     {"--moe-token-dispatcher-type", "allgather|alltoall|flex"},
@@ -285,7 +288,9 @@ TEST_CASE("Megatron-LM has every flag that is written for it, and takes its valu
                            .context = 2,
                            .expert = 2,
                            .expert_tensor = 1,
-                           .sequence_parallel = true}));
+                           .sequence_parallel = true,
+                           .bucket = Bytes::mib(100),
+                           .capacity_factor = 1.25}));
   specs.push_back(spec_of({.data = 4, .pipeline = 2, .split = strategies::LayerSplit::kLayers}));
   specs.push_back(spec_of({.data = 8, .zero = 1, .offload = strategies::Offload::kOptimizer}));
   for (std::size_t i = 0; i < specs.size(); ++i) {
@@ -455,11 +460,71 @@ TEST_CASE("What torchtitan's checks refuse is refused before") {
                              .zero = 3,
                              .context_exchange = strategies::ContextExchange::kAllToAll}),
                     llama()),
-            "no key for context_exchange all_to_all"));
+            "the launch file for torchtitan cannot say context_exchange all_to_all"));
   // 34 layers, embedding and head counted, in parts of five are seven parts.
   step::Spec uneven = spec_of({.data = 1, .pipeline = 8, .zero = 3});
   uneven.plan.split = strategies::LayerSplit::kLayers;
   CHECK(has(refused(uneven, llama()), "no key for 34 layers on 8 chunks"));
+}
+
+TEST_CASE("No launch file leaves a field out in silence") {
+  using strategies::FieldKind;
+  const cluster::Cluster cluster = cluster_of_eight();
+  for (const Framework framework :
+       {Framework::kMegatron, Framework::kDeepspeed, Framework::kTorchtitan})
+    for (const strategies::Field<strategies::Candidate>& field : strategies::plan_fields()) {
+      // A plan in which the field matters.
+      step::Spec spec = spec_of({.data = 2,
+                                 .zero = framework == Framework::kTorchtitan ? 3U : 1U,
+                                 .sequence_parallel = framework == Framework::kTorchtitan});
+      const std::string name(field.name);
+      if (name == "interleave" || name == "split" || name == "schedule" || name == "placement")
+        spec.plan.pipeline = 2;
+      if (name.find("tensor") != std::string::npos || name == "sequence_parallel") {
+        spec.plan.tensor = 2;
+        spec.plan.sequence_parallel = name != "sequence_parallel";
+      }
+      if (name.starts_with("context_")) spec.plan.context = 2;
+      const bool experts = name.find("expert") != std::string::npos || name == "capacity_factor";
+      if (experts && name != "expert") spec.plan.expert = 2;
+      const workload::Transformer model = experts ? mixture() : llama();
+      const Result<Emitted> before = emit(framework, {spec, cluster, model});
+      if (!before) continue;  // the plan in which it matters is refused
+      const std::size_t values = field.at.kind == FieldKind::kChoice ? field.at.choices.size()
+                                 : field.at.kind == FieldKind::kFlag ? 2
+                                                                     : 1;
+      for (std::size_t v = 0; v < values; ++v) {
+        strategies::Candidate candidate{spec.training, spec.plan};
+        const strategies::FieldValue usual = field.at.get(candidate);
+        const bool number =
+            field.at.kind != FieldKind::kChoice && field.at.kind != FieldKind::kFlag;
+        const double value = !number ? static_cast<double>(v)
+                             : is_within(field.range, usual.value_or(1) * 2)
+                                 ? std::max(usual.value_or(1) * 2, 1.0)
+                                 : field.range.most / 2;
+        field.at.set(candidate, value);
+        if (!strategies::is_unusual(field, candidate)) continue;
+        // As it would be anyway; one chunk runs in one order under both names.
+        const auto used = [&](const strategies::Candidate& c) {
+          return field.at.get(strategies::resolved(spec.workload, c));
+        };
+        if (used(candidate) == used({spec.training, spec.plan})) continue;
+        if (name == "schedule" && candidate.plan.schedule == strategies::Schedule::kInterleaved)
+          continue;
+        step::Spec changed = spec;
+        changed.training = candidate.training;
+        changed.plan = candidate.plan;
+        INFO(kFrameworkNames[static_cast<std::size_t>(framework)] << ": " << name << " "
+                                                                  << value_words(field, value));
+        const Result<Emitted> after = emit(framework, {changed, cluster, model});
+        const bool unwritten =
+            field.launch[static_cast<std::size_t>(framework)] == strategies::kUnwritten;
+        // A note is for what the file cannot hold.
+        if (after && !unwritten)
+          CHECK((after->text != before->text || after->notes != before->notes));
+        if (field.launch[static_cast<std::size_t>(framework)].empty()) CHECK_FALSE(after);
+      }
+    }
 }
 
 }  // namespace rehearse::cli

@@ -3,12 +3,12 @@
 #include <fmt/core.h>
 
 #include "cost/step_account.h"
-#include "models/step/closed_step.h"
-#include "models/step/devices.h"
-#include "models/step/predict.h"
 #include "sim/cluster/catalog.h"
 #include "sim/cluster/read_cluster.h"
 #include "strategies/lay_out.h"
+#include "strategies/step/closed_step.h"
+#include "strategies/step/devices.h"
+#include "strategies/step/predict.h"
 #include "tests/support/a100_nodes.h"
 #include "tests/support/layouts.h"
 #include "tests/support/tiny_models.h"

@@ -5,9 +5,9 @@
 
 #include "cli/config/job_input.h"
 #include "cli/planning/find_plans.h"
-#include "models/step/predict.h"
 #include "sim/cluster/read_cluster.h"
 #include "strategies/lay_out.h"
+#include "strategies/step/predict.h"
 #include "tests/support/tiny_models.h"
 
 namespace rehearse::cli {

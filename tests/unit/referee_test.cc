@@ -1,13 +1,13 @@
 // SimGrid's opinion of steps: how large a run is, what contention adds, and when it is left out.
-#include "models/step/referee.h"
+#include "strategies/step/referee.h"
 
 #include <catch2/catch.hpp>
 
 #include "cli/planning/referee_plans.h"
 #include "models/job/lower.h"
-#include "models/step/predict.h"
 #include "sim/cluster/read_cluster.h"
 #include "sim/engine/simgrid.h"
+#include "strategies/step/predict.h"
 #include "tests/support/tiny_models.h"
 
 namespace rehearse {

@@ -2,10 +2,10 @@
 #include <catch2/catch.hpp>
 #include <fmt/core.h>
 
-#include "models/step/collective_prices.h"
-#include "models/step/plan_costs.h"
-#include "models/step/predict.h"
 #include "sim/cluster/read_cluster.h"
+#include "strategies/step/collective_prices.h"
+#include "strategies/step/plan_costs.h"
+#include "strategies/step/predict.h"
 #include "tests/support/layouts.h"
 #include "tests/support/tiny_models.h"
 

@@ -3,7 +3,7 @@
 
 #include <catch2/catch.hpp>
 
-#include "models/step/fit_scale.h"
+#include "strategies/step/fit_scale.h"
 
 namespace rehearse::step {
 namespace {

@@ -1,12 +1,12 @@
 // Steps of models of the zoo: parts, intervals, counterfactuals, conditions.
 #include <catch2/catch.hpp>
 
-#include "models/step/predict.h"
-#include "models/step/work.h"
 #include "models/workload/zoo.h"
 #include "sim/base/yaml.h"
 #include "sim/cluster/catalog.h"
 #include "sim/cluster/read_cluster.h"
+#include "strategies/step/predict.h"
+#include "strategies/step/work.h"
 #include "tests/support/a100_nodes.h"
 
 namespace rehearse::step {

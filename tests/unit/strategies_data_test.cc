@@ -303,8 +303,8 @@ TEST_CASE("batches and synchronizations that do not fit are told") {
                   .synchronization = Synchronization::kParameterServer,
                   .parameter_server = {.backup_workers = 2}}) ==
         "2 backup workers of data 2; fewer than the workers");
-  CHECK(error_of(w, {}, {.zero = 4}) == "zero is 4; 0, 1, 2 or 3");
-  CHECK(error_of(w, {}, {.compression = 0}) == "compression is 0; above 0, at most 1");
+  CHECK(error_of(w, {}, {.zero = 4}) == "zero is 4; a whole number from 0 to 3");
+  CHECK(error_of(w, {}, {.compression = 0}) == "compression is 0; a number above 0 and at most 1");
 }
 
 }  // namespace

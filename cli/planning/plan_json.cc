@@ -1,0 +1,55 @@
+#include "cli/planning/plan_json.h"
+
+#include "cli/output/json_value.h"
+#include "strategies/plan_fields.h"
+
+namespace rehearse::cli {
+namespace {
+
+using strategies::Candidate;
+using strategies::Field;
+using strategies::FieldKind;
+using strategies::FieldValue;
+using strategies::Section;
+
+template <class Record>
+Json value_json(const Field<Record>& field, const Record& record) {
+  const FieldValue value = field.at.get(record);
+  if (!value) return Json();
+  switch (field.at.kind) {
+    case FieldKind::kFlag:
+      return Json(*value != 0);
+    case FieldKind::kCount:
+      return Json(static_cast<std::uint64_t>(*value));
+    case FieldKind::kNumber:
+      return Json(*value);
+    case FieldKind::kSize:
+      return {{"value", *value}, {"unit", "B"}};
+    case FieldKind::kChoice:
+      return Json(field.at.choices[static_cast<std::size_t>(*value)]);
+  }
+  return Json();
+}
+
+Json stage_json(const strategies::StagePlan& stage) {
+  Json json = {{"name", stage.name}};
+  for (const auto& field : strategies::stage_fields()) json[field.name] = value_json(field, stage);
+  return json;
+}
+
+}  // namespace
+
+Json plan_json(const step::Spec& spec) {
+  const Candidate candidate = strategies::resolved(spec.workload, {spec.training, spec.plan});
+  Json json = Json::object(), servers = Json::object();
+  for (const Field<Candidate>& field : strategies::plan_fields())
+    (field.section == Section::kParameterServer ? servers : json)[field.name] =
+        value_json(field, candidate);
+  json["parameter_server"] = std::move(servers);
+  json["stages"] = Json::array();
+  for (const strategies::StagePlan& stage : spec.plan.stages)
+    json["stages"].push_back(stage_json(stage));
+  return json;
+}
+
+}  // namespace rehearse::cli

@@ -1,0 +1,142 @@
+#include "sim/sqlite/sqlite.h"
+
+#include <fmt/core.h>
+#include <sqlite3.h>
+
+namespace rehearse::sqlite {
+namespace {
+
+constexpr std::size_t kRowsPerStatement = 64;
+
+StatementPtr prepare(sqlite3* db, const std::string& sql) {
+  sqlite3_stmt* statement = nullptr;
+  sqlite3_prepare_v2(db, sql.c_str(), static_cast<int>(sql.size()), &statement, nullptr);
+  return StatementPtr(statement);
+}
+
+std::string insert_sql(const std::string& table, std::size_t columns, std::size_t rows) {
+  std::string row = "(?";
+  for (std::size_t i = 1; i < columns; ++i) row += ",?";
+  row += ")";
+  std::string sql = fmt::format("INSERT INTO {} VALUES {}", table, row);
+  for (std::size_t i = 1; i < rows; ++i) sql += "," + row;
+  return sql;
+}
+
+}  // namespace
+
+void CloseSqlite::operator()(sqlite3* db) const { sqlite3_close_v2(db); }
+void CloseSqlite::operator()(sqlite3_stmt* statement) const { sqlite3_finalize(statement); }
+
+Result<SqlitePtr> open_sqlite(const std::filesystem::path& path, SqliteAccess access) {
+  const int flags = access == SqliteAccess::kRead ? SQLITE_OPEN_READONLY
+                                                  : SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE;
+  sqlite3* raw = nullptr;
+  const int code = sqlite3_open_v2(path.c_str(), &raw, flags | SQLITE_OPEN_NOMUTEX, nullptr);
+  SqlitePtr db(raw);
+  if (code != SQLITE_OK) return sqlite_error(raw, path, "cannot be opened");
+  return db;
+}
+
+tl::unexpected<Error> sqlite_error(sqlite3* db, const std::filesystem::path& path,
+                                   std::string_view what) {
+  return fail(Diagnostic{
+      .file = path.string(),
+      .problem = fmt::format("{}: {}", what, db ? sqlite3_errmsg(db) : "out of memory")});
+}
+
+Query::Query(sqlite3* db, const std::string& sql)
+    : statement_(prepare(db, sql)), ok_(statement_ != nullptr) {}
+
+bool Query::next() {
+  if (!ok_) return false;
+  const int code = sqlite3_step(statement_.get());
+  if (code != SQLITE_ROW && code != SQLITE_DONE) ok_ = false;
+  return code == SQLITE_ROW;
+}
+
+std::int64_t Query::integer(int column) const {
+  return sqlite3_column_int64(statement_.get(), column);
+}
+double Query::real(int column) const { return sqlite3_column_double(statement_.get(), column); }
+bool Query::is_null(int column) const {
+  return sqlite3_column_type(statement_.get(), column) == SQLITE_NULL;
+}
+bool Query::is_integer(int column) const {
+  return sqlite3_column_type(statement_.get(), column) == SQLITE_INTEGER;
+}
+
+std::string_view Query::text(int column) const {
+  const auto* text = reinterpret_cast<const char*>(sqlite3_column_text(statement_.get(), column));
+  if (!text) return {};
+  return {text, static_cast<std::size_t>(sqlite3_column_bytes(statement_.get(), column))};
+}
+
+bool execute(sqlite3* db, const std::string& sql) {
+  return sqlite3_exec(db, sql.c_str(), nullptr, nullptr, nullptr) == SQLITE_OK;
+}
+
+Insert::Insert(sqlite3* db, const std::string& sql)
+    : statement_(prepare(db, sql)), ok_(statement_ != nullptr) {}
+
+Insert& Insert::add(std::int64_t value) {
+  ok_ = ok_ && sqlite3_bind_int64(statement_.get(), next_++, value) == SQLITE_OK;
+  return *this;
+}
+Insert& Insert::add(double value) {
+  ok_ = ok_ && sqlite3_bind_double(statement_.get(), next_++, value) == SQLITE_OK;
+  return *this;
+}
+Insert& Insert::add(std::string_view text) {
+  ok_ = ok_ && sqlite3_bind_text64(statement_.get(), next_++, text.data(), text.size(),
+                                   SQLITE_TRANSIENT, SQLITE_UTF8) == SQLITE_OK;
+  return *this;
+}
+Insert& Insert::add_bytes(std::string_view bytes) {
+  ok_ = ok_ && sqlite3_bind_blob64(statement_.get(), next_++, bytes.data(), bytes.size(),
+                                   SQLITE_TRANSIENT) == SQLITE_OK;
+  return *this;
+}
+Insert& Insert::add_null() {
+  ok_ = ok_ && sqlite3_bind_null(statement_.get(), next_++) == SQLITE_OK;
+  return *this;
+}
+
+bool Insert::run() {
+  ok_ = ok_ && sqlite3_step(statement_.get()) == SQLITE_DONE;
+  sqlite3_reset(statement_.get());
+  next_ = 1;
+  return ok_;
+}
+
+IntegerInserter::IntegerInserter(sqlite3* db, const std::string& table, std::size_t columns)
+    : columns_(columns),
+      one_(prepare(db, insert_sql(table, columns, 1))),
+      many_(prepare(db, insert_sql(table, columns, kRowsPerStatement))),
+      ok_(one_ && many_) {
+  buffer_.reserve(columns * kRowsPerStatement);
+}
+
+void IntegerInserter::add(std::span<const std::optional<std::int64_t>> row) {
+  buffer_.insert(buffer_.end(), row.begin(), row.end());
+  if (buffer_.size() < columns_ * kRowsPerStatement) return;
+  write(many_.get(), 0, kRowsPerStatement);
+  buffer_.clear();
+}
+
+void IntegerInserter::flush() {
+  for (std::size_t i = 0; i * columns_ < buffer_.size(); ++i) write(one_.get(), i, 1);
+  buffer_.clear();
+}
+
+void IntegerInserter::write(sqlite3_stmt* statement, std::size_t first, std::size_t rows) {
+  if (!ok_) return;
+  sqlite3_clear_bindings(statement);  // to NULL
+  for (std::size_t i = 0; i < rows * columns_; ++i)
+    if (const std::optional<std::int64_t>& value = buffer_[first * columns_ + i])
+      sqlite3_bind_int64(statement, static_cast<int>(i + 1), *value);
+  ok_ = sqlite3_step(statement) == SQLITE_DONE;
+  sqlite3_reset(statement);
+}
+
+}  // namespace rehearse::sqlite

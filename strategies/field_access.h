@@ -1,0 +1,99 @@
+// From a member of Plan, Training, ParameterServer or StagePlan to the functions of its row in the
+// table of fields (plan_fields.cc).
+#pragma once
+
+#include <optional>
+#include <type_traits>
+
+#include "sim/base/units.h"
+#include "strategies/plan_fields.h"
+#include "strategies/search/space.h"
+
+namespace rehearse::strategies {
+
+/// The member, wherever in the record its structure is.
+template <auto kMember, class Record>
+auto& member_of(Record& r) {
+  if constexpr (requires { r.training.*kMember; })
+    return r.training.*kMember;
+  else if constexpr (requires { r.plan.*kMember; })
+    return r.plan.*kMember;
+  else if constexpr (requires { r.plan.parameter_server.*kMember; })
+    return r.plan.parameter_server.*kMember;
+  else
+    return r.*kMember;
+}
+
+template <class T>
+struct Plain {
+  using type = T;
+};
+template <class T>
+struct Plain<std::optional<T>> {
+  using type = T;
+};
+
+template <class T>
+constexpr FieldKind kKindOf = std::is_same_v<T, bool>     ? FieldKind::kFlag
+                              : std::is_same_v<T, Bytes>  ? FieldKind::kSize
+                              : std::is_same_v<T, double> ? FieldKind::kNumber
+                              : std::is_enum_v<T>         ? FieldKind::kChoice
+                                                          : FieldKind::kCount;
+
+template <class T>
+double number_of(const T& value) {
+  if constexpr (std::is_same_v<T, Bytes>)
+    return value.b();
+  else
+    return static_cast<double>(value);
+}
+template <class T>
+T value_of(double number) {
+  if constexpr (std::is_same_v<T, Bytes>)
+    return Bytes::b(number);
+  else if constexpr (std::is_same_v<T, bool>)
+    return number != 0;
+  else
+    return static_cast<T>(number);
+}
+
+template <class Record, auto kMember>
+constexpr Access<Record> at(std::span<const std::string_view> choices = {}) {
+  using Member = std::remove_cvref_t<decltype(member_of<kMember>(std::declval<Record&>()))>;
+  using Value = typename Plain<Member>::type;
+  return {.kind = kKindOf<Value>,
+          .choices = choices,
+          .get = [](const Record& record) -> FieldValue {
+            const Member& value = member_of<kMember>(record);
+            if constexpr (std::is_same_v<Member, Value>)
+              return number_of(value);
+            else
+              return value ? FieldValue(number_of(*value)) : std::nullopt;
+          },
+          .set = [](Record& record,
+                    double number) { member_of<kMember>(record) = value_of<Value>(number); }};
+}
+template <auto kMember>
+constexpr auto in(std::span<const std::string_view> choices = {}) {
+  return at<Candidate, kMember>(choices);
+}
+template <auto kMember>
+constexpr auto in_stage(std::span<const std::string_view> choices = {}) {
+  return at<StagePlan, kMember>(choices);
+}
+
+template <auto kAxis>
+constexpr AxisAccess axis() {
+  using Values = std::remove_cvref_t<decltype(std::declval<Axes&>().*kAxis)>;
+  using Value = typename Values::value_type;
+  return {.keep = [](Axes& axes, double number) { axes.*kAxis = {value_of<Value>(number)}; },
+          .kept = [](const Axes& axes) -> FieldValue {
+            const Values& values = axes.*kAxis;
+            if constexpr (std::is_same_v<Values, std::optional<Value>>)
+              return values ? FieldValue(number_of(*values)) : std::nullopt;
+            else
+              return values.size() == 1 ? FieldValue(number_of(values.front())) : std::nullopt;
+          }};
+}
+
+}  // namespace rehearse::strategies

@@ -1,0 +1,456 @@
+#include "strategies/plan_fields.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include <fmt/core.h>
+
+#include "sim/base/check.h"
+#include "sim/base/text.h"
+#include "strategies/field_access.h"
+#include "strategies/layer_split.h"
+#include "strategies/states.h"
+
+namespace rehearse::strategies {
+namespace {
+
+// Where a field changes something.
+
+bool even_stages(const Candidate& c) { return c.plan.stages.empty(); }
+bool divides_tensors(const Candidate& c) { return c.plan.tensor > 1 || !c.plan.stages.empty(); }
+bool divides_context(const Candidate& c) { return c.plan.context > 1; }
+bool divides_experts(const Candidate& c) { return c.plan.expert > 1; }
+bool is_pipeline(const Candidate& c) { return c.plan.pipeline > 1; }
+bool averages(const Candidate& c) { return c.plan.synchronization == Synchronization::kLocalSgd; }
+bool has_servers(const Candidate& c) {
+  return c.plan.synchronization == Synchronization::kParameterServer;
+}
+
+/// As many as a cluster has devices at most.
+constexpr ValueRange kDegree = {1, 131'072};
+/// Of a step; larger ones than any that was published, by a factor of a thousand.
+constexpr ValueRange kSamples = {0, 1e9, true};
+
+// Frameworks in the order of Framework.
+constexpr Field<Candidate> kPlanFields[] = {
+    {.name = "global_batch",
+     .section = Section::kTraining,
+     .at = in<&Training::global_batch>(),
+     .range = kSamples,
+     .usual = "required",
+     .meaning = "samples (sequences, images) per optimizer step",
+     .launch = {"--global-batch-size", "train_batch_size", "training.global_batch_size"}},
+    {.name = "dtype",
+     .section = Section::kTraining,
+     .at = in<&Training::dtype>(workload::kDtypeNames),
+     .meaning = "number format of matrix operands",
+     .launch = {"--bf16, --fp16, --fp8-format", "bf16.enabled, fp16.enabled",
+                "training.mixed_precision_param"}},
+    {.name = "optimizer",
+     .section = Section::kTraining,
+     .at = in<&Training::optimizer>(kOptimizerNames),
+     .meaning = "`momentum` is SGD with momentum",
+     .launch = {"--optimizer", "optimizer.type", ""}},
+    {.name = "gradients",
+     .section = Section::kTraining,
+     .at = in<&Training::gradients>(workload::kDtypeNames),
+     .usual = "fp32; fp16 where training is in fp16 without ZeRO-3",
+     .meaning = "number format of accumulated gradients and of their sums over ranks"},
+
+    {.name = "data",
+     .section = Section::kPlan,
+     .at = in<&Plan::data>(),
+     .range = kDegree,
+     .meaning = "data-parallel degree",
+     .said = Said::kDegree,
+     .axis = axis<&Axes::data>(),
+     .launch = {kUnwritten, kUnwritten, "parallelism.data_parallel_shard_degree"},
+     .matters = even_stages},
+    {.name = "tensor",
+     .section = Section::kPlan,
+     .at = in<&Plan::tensor>(),
+     .range = kDegree,
+     .meaning = "tensor-parallel degree",
+     .said = Said::kDegree,
+     .axis = axis<&Axes::tensor>(),
+     .launch = {"--tensor-model-parallel-size", "tensor_parallel.autotp_size",
+                "parallelism.tensor_parallel_degree"},
+     .matters = even_stages},
+    {.name = "pipeline",
+     .section = Section::kPlan,
+     .at = in<&Plan::pipeline>(),
+     .range = kDegree,
+     .meaning = "pipeline stages",
+     .said = Said::kDegree,
+     .axis = axis<&Axes::pipeline>(),
+     .launch = {"--pipeline-model-parallel-size", "", "parallelism.pipeline_parallel_degree"},
+     .matters = even_stages},
+    {.name = "context",
+     .section = Section::kPlan,
+     .at = in<&Plan::context>(),
+     .range = kDegree,
+     .meaning = "context-parallel degree: each sequence is divided over so many ranks",
+     .said = Said::kDegree,
+     .axis = axis<&Axes::context>(),
+     .launch = {"--context-parallel-size", "", "parallelism.context_parallel_degree"}},
+    {.name = "expert",
+     .section = Section::kPlan,
+     .at = in<&Plan::expert>(),
+     .range = kDegree,
+     .meaning = "expert-parallel degree; divides `data`, or as `expert_tensor` says",
+     .said = Said::kIfUnusual,
+     .axis = axis<&Axes::expert>(),
+     .launch = {"--expert-model-parallel-size", "", "parallelism.expert_parallel_degree"}},
+    {.name = "expert_tensor",
+     .section = Section::kPlan,
+     .at = in<&Plan::expert_tensor>(),
+     .range = kDegree,
+     .usual = "as `tensor`",
+     .meaning = "tensor-parallel degree within experts, 1 or `tensor`; with 1 each rank has whole "
+                "experts, and `expert` divides data × context × tensor",
+     .launch = {"--expert-tensor-parallel-size", "", "parallelism.expert_tensor_parallel_degree"},
+     .matters = divides_experts},
+    {.name = "microbatch",
+     .section = Section::kTraining,
+     .at = in<&Training::microbatch>(),
+     .range = kSamples,
+     .meaning = "samples per data-parallel rank and pass",
+     .said = Said::kAlways,
+     .axis = axis<&Axes::microbatch>(),
+     .launch = {"--micro-batch-size", "train_micro_batch_size_per_gpu",
+                "training.local_batch_size"}},
+    {.name = "interleave",
+     .section = Section::kPlan,
+     .at = in<&Plan::interleave>(),
+     .range = {1, 4'096},
+     .meaning = "model chunks per stage",
+     .said = Said::kIfUnusual,
+     .axis = axis<&Axes::interleave>(),
+     .launch = {"--num-virtual-stages-per-pipeline-rank", "",
+                "parallelism.pipeline_parallel_layers_per_stage"},
+     .matters = is_pipeline},
+    {.name = "split",
+     .section = Section::kPlan,
+     .at = in<&Plan::split>(kLayerSplitNames),
+     .usual = "what makes chunks even, else `blocks`",
+     .meaning = "chunks get equally many layers without embedding and head (`blocks`) or with them "
+                "(`layers`), or equal matrix operations (`flops`)",
+     .launch = {"--account-for-embedding-in-pipeline-split", "",
+                "parallelism.pipeline_parallel_first_stage_less_layers"},
+     .matters = is_pipeline},
+    {.name = "schedule",
+     .section = Section::kPlan,
+     .at = in<&Plan::schedule>(kScheduleNames),
+     .usual = "`1f1b`; `interleaved` with chunks",
+     .meaning = "order of the passes of a stage",
+     .said = Said::kIfUnusual,
+     .words = "{}",
+     .axis = axis<&Axes::schedule>(),
+     .launch = {kUnwritten, "", "parallelism.pipeline_parallel_schedule"},
+     // Chunks run in the interleaved order under both of its names.
+     .matters = [](const Candidate& c) { return c.plan.pipeline > 1 && c.plan.interleave == 1; }},
+    {.name = "zero",
+     .section = Section::kPlan,
+     .at = in<&Plan::zero>(),
+     .range = {0, 3},
+     .meaning = "stage of ZeRO; 3 is FSDP",
+     .said = Said::kIfUnusual,
+     .words = "ZeRO-{}",
+     .axis = axis<&Axes::zero>(),
+     .launch = {"--use-distributed-optimizer", "zero_optimization.stage", kUnwritten}},
+    {.name = "recompute",
+     .section = Section::kTraining,
+     .at = in<&Training::recompute>(kRecomputeNames),
+     .meaning = "activations computed again in backward: of attention scores (`selective`), or all",
+     .said = Said::kIfUnusual,
+     .words = "{} recomputation",
+     .axis = axis<&Axes::recompute>(),
+     .launch = {"--recompute-granularity", kUnwritten, "activation_checkpoint.mode"}},
+    {.name = "offload",
+     .section = Section::kPlan,
+     .at = in<&Plan::offload>(kOffloadNames),
+     .meaning = "what is kept in the memory of the host",
+     .said = Said::kIfUnusual,
+     .words = "{} offloaded",
+     .axis = axis<&Axes::offload>(),
+     .launch = {"--optimizer-cpu-offload", "zero_optimization.offload_optimizer.device", ""}},
+    {.name = "placement",
+     .section = Section::kPlan,
+     .at = in<&Plan::placement>(kPlacementNames),
+     .meaning = "ranks that are neighbours: those of one stage (`stages_apart`), or the stages of "
+                "one data rank (`stages_together`)",
+     .said = Said::kIfUnusual,
+     .words = "stages together",
+     .axis = axis<&Axes::placement>(),
+     .launch = {"--use-tp-pp-dp-mapping", "", ""},
+     .matters = is_pipeline},
+    {.name = "sequence_parallel",
+     .section = Section::kPlan,
+     .at = in<&Plan::sequence_parallel>(),
+     .meaning = "norms and dropout are divided by the tensor degree too",
+     .axis = axis<&Axes::sequence_parallel>(),
+     .launch = {"--sequence-parallel", "", kUnwritten},
+     .matters = divides_tensors},
+    {.name = "asynchronous_tensor",
+     .section = Section::kPlan,
+     .at = in<&Plan::asynchronous_tensor>(),
+     .meaning = "tensor-parallel collectives run in pieces during their matrix operations",
+     .said = Said::kIfUnusual,
+     .words = "asynchronous tensor parallelism",
+     .launch = {"--tp-comm-overlap", "", "parallelism.enable_async_tensor_parallel"},
+     .matters = divides_tensors},
+    {.name = "quantised_gathers",
+     .section = Section::kPlan,
+     .at = in<&Plan::quantised_gathers>(),
+     .meaning = "tensor parallelism gathers operands of FP8 products as 8-bit numbers; false where "
+                "each row has a scale",
+     .matters =
+         [](const Candidate& c) {
+           return divides_tensors(c) && c.training.dtype == workload::Dtype::kFp8;
+         }},
+    {.name = "overlap_gradients",
+     .section = Section::kPlan,
+     .at = in<&Plan::overlap_gradients>(),
+     .meaning = "gradients are summed during backward, in buckets; else after it",
+     .said = Said::kIfUnusual,
+     .words = "gradients summed after backward",
+     .launch = {"--overlap-grad-reduce", "zero_optimization.overlap_comm", ""}},
+    {.name = "bucket",
+     .section = Section::kPlan,
+     .at = in<&Plan::bucket>(),
+     .range = {1, 0x1p40},
+     .meaning = "size of a bucket of gradients",
+     .launch = {"--ddp-bucket-size", "zero_optimization.reduce_bucket_size", ""},
+     .matters = [](const Candidate& c) { return c.plan.overlap_gradients; }},
+    {.name = "compression",
+     .section = Section::kPlan,
+     .at = in<&Plan::compression>(),
+     .range = {0, 1, true},
+     .meaning = "share of the gradients that is sent; 0.01 keeps one in a hundred",
+     .said = Said::kIfUnusual},
+    {.name = "context_exchange",
+     .section = Section::kPlan,
+     .at = in<&Plan::context_exchange>(kContextExchangeNames),
+     .meaning = "how attention to a divided sequence gets its keys and values",
+     .said = Said::kIfUnusual,
+     .launch = {"--cp-comm-type", "", ""},
+     .matters = divides_context},
+    {.name = "context_balanced",
+     .section = Section::kPlan,
+     .at = in<&Plan::context_balanced>(),
+     .meaning = "ranks of a ring have equally much of causal attention; else the last has most",
+     .matters = divides_context},
+    {.name = "expert_exchange",
+     .section = Section::kPlan,
+     .at = in<&Plan::expert_exchange>(kExpertExchangeNames),
+     .meaning = "what mixture layers exchange: "
+                "[expert parallel](../concepts/expert-parallel.md)",
+     .said = Said::kIfUnusual,
+     .matters = divides_experts},
+    {.name = "overlap_experts",
+     .section = Section::kPlan,
+     .at = in<&Plan::overlap_experts>(),
+     .meaning = "exchanges of tokens run while other microbatches compute",
+     .said = Said::kIfUnusual,
+     .words = "expert exchanges overlapped",
+     .matters = divides_experts},
+    {.name = "capacity_factor",
+     .section = Section::kPlan,
+     .at = in<&Plan::capacity_factor>(),
+     .range = {0, 1'000, true},
+     .meaning = "tokens that each expert has room for, ÷ an even share: missing ones are padded, "
+                "further ones dropped; 1: as many as come",
+     .said = Said::kIfUnusual,
+     .launch = {"--moe-expert-capacity-factor", "", ""}},
+    {.name = "expert_imbalance",
+     .section = Section::kPlan,
+     .at = in<&Plan::expert_imbalance>(),
+     .range = {1, 10'000},
+     .meaning = "load of the busiest rank's experts ÷ the mean, where there is no capacity",
+     .launch = {kUnwritten, kUnwritten, kUnwritten}},
+    {.name = "synchronization",
+     .section = Section::kPlan,
+     .at = in<&Plan::synchronization>(kSynchronizationNames),
+     .meaning = "how data-parallel ranks agree on parameters",
+     .said = Said::kIfUnusual,
+     .words = "{}"},
+    {.name = "local_steps",
+     .section = Section::kPlan,
+     .at = in<&Plan::local_steps>(),
+     .range = {1, 1'000'000},
+     .meaning = "steps between two averages of the parameters, with `local_sgd`",
+     .said = Said::kIfUnusual,
+     .matters = averages},
+
+    {.name = "servers",
+     .section = Section::kParameterServer,
+     .at = in<&ParameterServer::servers>(),
+     .range = kDegree,
+     .meaning = "ranks that hold parameters, after all workers",
+     .said = Said::kIfUnusual,
+     .matters = has_servers},
+    {.name = "asynchronous",
+     .section = Section::kParameterServer,
+     .at = {
+         .kind = FieldKind::kFlag,
+         .choices = {},
+         .get = [](const Candidate& c) -> FieldValue {
+           return c.plan.parameter_server.staleness ? 0.0 : 1.0;
+         },
+         .set =
+             [](Candidate& c, double value) {
+               std::optional<std::uint32_t>& staleness = c.plan.parameter_server.staleness;
+               if (value != 0)
+                 staleness.reset();
+               else
+                 staleness = staleness.value_or(0);
+             }},
+     .meaning = "workers never wait for each other, unless `staleness` says so",
+     .said = Said::kIfUnusual,
+     .words = "asynchronous",
+     .matters = has_servers},
+    {.name = "staleness",
+     .section = Section::kParameterServer,
+     .at = in<&ParameterServer::staleness>(),
+     .range = {0, 1'000'000},
+     .usual = "0; without bound where `asynchronous`",
+     .meaning = "steps that a worker may be ahead of the slowest",
+     .said = Said::kIfUnusual,
+     .matters = has_servers},
+    {.name = "backup_workers",
+     .section = Section::kParameterServer,
+     .at = in<&ParameterServer::backup_workers>(),
+     .range = {0, 131'072},
+     .meaning = "so many gradients of a step are not waited for",
+     .said = Said::kIfUnusual,
+     .matters = has_servers},
+};
+
+constexpr Field<StagePlan> kStageFields[] = {
+    {.name = "layers",
+     .section = Section::kStage,
+     .at = in_stage<&StagePlan::layers>(),
+     .range = {0, 1'000'000},
+     .usual = "all that are left",
+     .meaning = "layers of the stage, embedding and head counted too"},
+    {.name = "data",
+     .section = Section::kStage,
+     .at = in_stage<&StagePlan::data>(),
+     .range = kDegree,
+     .meaning = "data-parallel degree of the stage"},
+    {.name = "tensor",
+     .section = Section::kStage,
+     .at = in_stage<&StagePlan::tensor>(),
+     .range = kDegree,
+     .meaning = "tensor-parallel degree of the stage"},
+    {.name = "recompute",
+     .section = Section::kStage,
+     .at = in_stage<&StagePlan::recompute>(kRecomputeNames),
+     .usual = "as `training` says",
+     .meaning = "activations of the stage computed again in backward"},
+};
+
+template <class Record>
+Status check_ranges(std::span<const Field<Record>> fields, const Record& record,
+                    const std::string& where) {
+  for (const Field<Record>& field : fields) {
+    if (field.at.kind == FieldKind::kFlag || field.at.kind == FieldKind::kChoice) continue;
+    const FieldValue value = field.at.get(record);
+    if (value && !is_within(field.range, *value))
+      return fail(fmt::format("{} is {}{}", field.name, value_words(field, *value), where),
+                  expected_words(field));
+  }
+  return {};
+}
+
+}  // namespace
+
+std::span<const Field<Candidate>> plan_fields() { return kPlanFields; }
+std::span<const Field<StagePlan>> stage_fields() { return kStageFields; }
+
+const Field<Candidate>& plan_field(std::string_view name) {
+  const auto* found = std::find_if(std::begin(kPlanFields), std::end(kPlanFields),
+                                   [&](const auto& field) { return field.name == name; });
+  REHEARSE_CHECK(found != std::end(kPlanFields), "no field '{}'", name);
+  return *found;
+}
+
+bool is_unusual(const Field<Candidate>& field, const Candidate& candidate) {
+  static const Candidate usual;
+  return (field.matters == nullptr || field.matters(candidate)) &&
+         field.at.get(candidate) != field.at.get(usual);
+}
+
+std::string_view launch_key(Framework framework, std::string_view field) {
+  const std::string_view key = plan_field(field).launch[static_cast<std::size_t>(framework)];
+  REHEARSE_CHECK(!key.empty() && key != kUnwritten && key.find(',') == std::string_view::npos,
+                 "'{}' has not one key", field);
+  return key;
+}
+
+bool is_within(const ValueRange& range, double value) {
+  return std::isfinite(value) && value <= range.most &&
+         (range.above ? value > range.least : value >= range.least);
+}
+
+std::string value_words(FieldKind kind, std::span<const std::string_view> choices, double value) {
+  switch (kind) {
+    case FieldKind::kFlag:
+      return value != 0 ? "true" : "false";
+    case FieldKind::kCount:
+      return fmt::format("{:.0f}", value);
+    case FieldKind::kNumber:
+      return fmt::format("{:g}", value);
+    case FieldKind::kSize:
+      return to_string(Bytes::b(value));
+    case FieldKind::kChoice:
+      return std::string(choices[static_cast<std::size_t>(value)]);
+  }
+  return "";
+}
+
+std::string expected_words(FieldKind kind, std::span<const std::string_view> choices,
+                           const ValueRange& range) {
+  switch (kind) {
+    case FieldKind::kFlag:
+      return "true or false";
+    case FieldKind::kCount:
+      return fmt::format("a whole number from {} to {}",
+                         grouped(static_cast<std::uint64_t>(range.least)),
+                         grouped(static_cast<std::uint64_t>(range.most)));
+    case FieldKind::kNumber:
+      return fmt::format("a number {} {:g} and at most {:g}", range.above ? "above" : "from",
+                         range.least, range.most);
+    case FieldKind::kSize:
+      return fmt::format("a size from {} to {}", to_string(Bytes::b(range.least)),
+                         to_string(Bytes::b(range.most)));
+    case FieldKind::kChoice:
+      break;
+  }
+  std::string names;
+  for (const std::string_view name : choices) {
+    if (!names.empty()) names += ", ";
+    names += name;
+  }
+  return names;
+}
+
+Status check_ranges(const Candidate& candidate) {
+  if (Status ok = check_ranges<Candidate>(kPlanFields, candidate, ""); !ok) return ok;
+  for (const StagePlan& stage : candidate.plan.stages)
+    if (Status ok =
+            check_ranges<StagePlan>(kStageFields, stage, fmt::format(" in stage '{}'", stage.name));
+        !ok)
+      return ok;
+  return {};
+}
+
+Candidate resolved(const workload::Workload& workload, Candidate candidate) {
+  auto& [training, plan] = candidate;
+  training.gradients = gradient_dtype(training, plan);
+  plan.expert_tensor = plan.expert_tensor.value_or(plan.tensor);
+  plan.split = split_for(workload, plan);
+  return candidate;
+}
+
+}  // namespace rehearse::strategies

@@ -1,0 +1,118 @@
+// The fields of a training and of its plan, each described once.
+//
+// Job files are read by these tables, and JSON, words, the axes of the search, the keys of launch
+// files and the tables of docs/formats/job.md and docs/concepts/planning.md come from them or are
+// held to them by a test. A new field is a member of Plan, a row here, and what reads the member.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "models/workload/workload.h"
+#include "sim/base/result.h"
+#include "strategies/plan.h"
+
+namespace rehearse::strategies {
+
+struct Axes;
+
+/// What a launch configuration is written for.
+enum class Framework : std::uint8_t { kMegatron, kDeepspeed, kTorchtitan };
+inline constexpr std::string_view kFrameworkNames[] = {"megatron", "deepspeed", "torchtitan"};
+
+/// The mapping of a job file in which a field is a key.
+enum class Section : std::uint8_t { kTraining, kPlan, kParameterServer, kStage };
+
+enum class FieldKind : std::uint8_t { kFlag, kCount, kNumber, kSize, kChoice };
+
+/// A value as a number: 0 or 1 of a flag, the count or number itself, bytes of a size, the index of
+/// a choice. Nothing where the record leaves it open.
+using FieldValue = std::optional<double>;
+
+/// From `least` to `most`, without `least` itself where `above`. Flags and choices have none.
+struct ValueRange {
+  double least = 0;
+  double most = 0;
+  bool above = false;
+};
+
+/// When people are told of a field.
+enum class Said : std::uint8_t {
+  kNever,   ///< follows from others, or changes little
+  kDegree,  ///< a factor of the number of ranks, where it is not 1
+  kAlways,
+  kIfUnusual,  ///< where it is not as usual
+};
+
+/// One member of a Record: Candidate or StagePlan.
+template <class Record>
+struct Access {
+  FieldKind kind;
+  std::span<const std::string_view> choices;
+  FieldValue (*get)(const Record&);
+  void (*set)(Record&, double);  ///< REQUIRES: within the range
+};
+
+/// What a search does with a field; null pointers where it does not move it.
+struct AxisAccess {
+  void (*keep)(Axes&, double value) = nullptr;  ///< that value alone is searched
+  FieldValue (*kept)(const Axes&) = nullptr;    ///< the value, where it is the only one
+};
+
+template <class Record>
+struct Field {
+  std::string_view name;  ///< the key in YAML and JSON
+  Section section;
+  Access<Record> at;
+  ValueRange range = {};
+  std::string_view usual = {};  ///< in words, where the default is not that of the structure
+  std::string_view meaning;
+  Said said = Said::kNever;
+  std::string_view words = {};  ///< with {} for the value; empty: "name value"
+  AxisAccess axis = {};
+  /// What each framework calls it. kUnwritten: there is nothing to write. Empty: it has no key.
+  std::array<std::string_view, std::size(kFrameworkNames)> launch = {};
+  /// Whether the value changes anything; null: always.
+  bool (*matters)(const Record&) = nullptr;
+};
+inline constexpr std::string_view kUnwritten = "-";
+
+/// In the order in which people read them.
+std::span<const Field<Candidate>> plan_fields();
+std::span<const Field<StagePlan>> stage_fields();
+
+/// REQUIRES: there is such a field.
+const Field<Candidate>& plan_field(std::string_view name);
+
+/// Whether it matters and is not as a default Candidate has it.
+bool is_unusual(const Field<Candidate>& field, const Candidate& candidate);
+
+/// The only key that a framework has for a field. REQUIRES: it has one.
+std::string_view launch_key(Framework framework, std::string_view field);
+
+bool is_within(const ValueRange& range, double value);
+/// "8", "true", "25.0 MiB", "zero_bubble".
+std::string value_words(FieldKind kind, std::span<const std::string_view> choices, double value);
+template <class Record>
+std::string value_words(const Field<Record>& field, double value) {
+  return value_words(field.at.kind, field.at.choices, value);
+}
+/// "a whole number from 1 to 131,072"; for a choice its names.
+std::string expected_words(FieldKind kind, std::span<const std::string_view> choices,
+                           const ValueRange& range);
+template <class Record>
+std::string expected_words(const Field<Record>& field) {
+  return expected_words(field.at.kind, field.at.choices, field.range);
+}
+
+/// The first value out of its range, in one line.
+Status check_ranges(const Candidate& candidate);
+
+/// With every field that is left open as it will be for this workload.
+Candidate resolved(const workload::Workload& workload, Candidate candidate);
+
+}  // namespace rehearse::strategies

@@ -1,0 +1,146 @@
+#include "strategies/step/collective_prices.h"
+
+#include <algorithm>
+#include <utility>
+
+#include <fmt/core.h>
+
+#include "models/job/interval.h"
+#include "strategies/boundaries.h"
+
+namespace rehearse::step {
+
+using job::GroupSchedule;
+using workload::Op;
+using workload::Stage;
+
+Status CollectivePrices::has_devices(std::size_t ranks) const {
+  if (ranks > cluster_.devices().size())
+    return fail(
+        fmt::format("{} ranks on a cluster of {} devices", ranks, cluster_.devices().size()),
+        "a device for each rank");
+  return {};
+}
+
+Result<Estimate<Seconds>> CollectivePrices::of(const Op& op, const Stage& stage) {
+  if (workload::group_size(op, stage.degrees) < 2)
+    return Estimate<Seconds>{Seconds::s(0), Seconds::s(0), Seconds::s(0), Provenance::kRecorded};
+  const Result<std::uint32_t> which = likeness(op, stage);
+  if (!which) return forward(which);
+  Distinct& distinct = distinct_[*which];
+  auto price = distinct.prices.find(op.bytes.b());
+  if (price == distinct.prices.end())
+    price = distinct.prices.emplace(op.bytes.b(), distinct.schedule.price(op.bytes)).first;
+  return price->second;
+}
+
+Result<std::uint32_t> CollectivePrices::likeness(const Op& op, const Stage& stage) {
+  const workload::Degrees& d = stage.degrees;
+  const strategies::GroupKind kind = strategies::group_kind(op);
+  const Key key{{static_cast<std::uint32_t>(op.collective) * 8 + static_cast<std::uint32_t>(kind),
+                 stage.first_rank, d.tensor, d.context, d.data, d.expert, d.whole_experts,
+                 stage.together}};
+  if (const auto known = known_.find(key); known != known_.end()) return known->second;
+  if (Status ok = has_devices(stage); !ok) return forward(ok);
+  std::vector<DeviceId> devices;
+  for (const RankId rank : strategies::group_from(stage, kind, 0))
+    devices.push_back(DeviceId(rank.index()));
+  Result<GroupSchedule> schedule = schedules_.of(op.collective, devices);
+  if (!schedule) return forward(schedule);
+  if (!schedule->calibrated) {
+    const Result<Seconds> fullest = fullest_link(op.collective, kind, stage);
+    if (!fullest) return forward(fullest);
+    schedule->fullest_link = *fullest;
+  }
+  job::Pricing pricing{op.collective, schedule->lanes->members(), schedule->calibrated != nullptr,
+                       schedule->calibrated ? schedule->calibrated->source : schedule->why_not};
+  if (std::find(pricings_.begin(), pricings_.end(), pricing) == pricings_.end())
+    pricings_.push_back(std::move(pricing));
+  const auto like = std::find_if(distinct_.begin(), distinct_.end(), [&](const Distinct& other) {
+    return other.kind == op.collective && other.schedule.costs_as(*schedule);
+  });
+  const auto which = static_cast<std::uint32_t>(like - distinct_.begin());
+  if (like == distinct_.end()) distinct_.push_back({op.collective, std::move(*schedule), {}});
+  known_.emplace(key, which);
+  return which;
+}
+
+Result<Seconds> CollectivePrices::fullest_link(CollectiveKind collective,
+                                               strategies::GroupKind kind, const Stage& stage) {
+  std::vector<job::Meeting> family;
+  for (std::uint32_t first = 0; first < stage.degrees.ranks(); ++first) {
+    std::vector<DeviceId> devices;
+    for (const RankId rank : strategies::group_from(stage, kind, first))
+      devices.push_back(DeviceId(rank.index()));
+    if (devices.size() < 2) continue;
+    const auto lanes = schedules_.lanes(collective, devices);
+    if (!lanes) return forward(lanes);
+    family.push_back({*lanes, std::move(devices), Bytes::b(1)});
+  }
+  return paths_.fullest(family);
+}
+
+Result<Estimate<Seconds>> CollectivePrices::message(const Stage& from, const Stage& to,
+                                                    Bytes bytes) {
+  const workload::Degrees &a = from.degrees, &b = to.degrees;
+  const std::array<std::uint32_t, 10> key = {from.first_rank, a.data,        a.tensor, a.context,
+                                             from.together,   to.first_rank, b.data,   b.tensor,
+                                             b.context,       to.together};
+  auto known = between_.find(key);
+  if (known == between_.end()) {
+    for (const Stage* stage : {&from, &to})
+      if (Status ok = has_devices(*stage); !ok) return forward(ok);
+    std::vector<job::Meeting> family;
+    for (std::uint32_t rank = 0; rank < a.ranks(); ++rank)
+      for (const std::uint32_t there : strategies::partners(a, rank, b))
+        family.push_back({job::one_message(),
+                          {DeviceId(from.rank(rank)), DeviceId(to.rank(there))},
+                          Bytes::b(1)});
+    const std::vector<DeviceId>& first = family.front().devices;
+    const Seconds latency = paths_.path(first[0], first[1]).latency.seconds();
+    known = between_.emplace(key, Between{latency, paths_.fullest(family)}).first;
+  }
+  return job::on_datasheet_links(known->second.latency + known->second.fullest_link * bytes.b());
+}
+
+Result<Estimate<Seconds>> CollectivePrices::to_servers(const Stage& from,
+                                                       const workload::Servers& servers,
+                                                       Bytes bytes) {
+  const workload::Degrees& d = from.degrees;
+  const std::array<std::uint32_t, 7> key = {from.first_rank, d.data,        d.tensor,
+                                            d.context,       from.together, servers.first_rank,
+                                            servers.count};
+  auto known = to_servers_.find(key);
+  if (known == to_servers_.end()) {
+    if (Status ok = has_devices(from); !ok) return forward(ok);
+    if (Status ok = has_devices(servers.first_rank + std::size_t{servers.count}); !ok)
+      return forward(ok);
+    std::vector<job::Meeting> family;
+    Picoseconds latency(0);
+    for (std::uint32_t rank = 0; rank < d.ranks(); ++rank)
+      for (std::uint32_t server = 0; server < servers.count; ++server) {
+        const DeviceId worker(from.rank(rank)), there(servers.first_rank + server);
+        latency = std::max(latency, paths_.path(worker, there).latency);
+        family.push_back({job::one_message(), {worker, there}, Bytes::b(1) / servers.count});
+      }
+    known = to_servers_.emplace(key, Between{latency.seconds(), paths_.fullest(family)}).first;
+  }
+  return job::on_datasheet_links(known->second.latency + known->second.fullest_link * bytes.b());
+}
+
+StepPrices CollectivePrices::step_prices(strategies::Prices ops) {
+  const auto value = [](const Result<Estimate<Seconds>>& time) -> Result<Seconds> {
+    if (!time) return forward(time);
+    return time->value;
+  };
+  return {
+      .op = std::move(ops),
+      .collective = [this, value](const Op& op,
+                                  const Stage& stage) { return value(of(op, stage)); },
+      .message = [this, value](const Stage& from, const Stage& to,
+                               Bytes bytes) { return value(message(from, to, bytes)); },
+      .to_servers = [this, value](const Stage& from, const workload::Servers& servers,
+                                  Bytes bytes) { return value(to_servers(from, servers, bytes)); }};
+}
+
+}  // namespace rehearse::step

@@ -1,0 +1,98 @@
+// Collective prices: what communications of a layout cost on a cluster, without a graph.
+//
+// Rank r runs on device r. A collective costs what it costs the group of the first rank of the
+// stage, by closed form: calibrated where a shipped calibration covers the group and the rules ask
+// for it, else on the links of the cluster, which all groups of the stage share. So it is at closed
+// fidelity (models/job/lower.h), whose prices these are. Groups are looked up once per place and
+// shape, which plans of a search share.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <map>
+#include <unordered_map>
+#include <vector>
+
+#include "models/job/group_network.h"
+#include "models/job/link_paths.h"
+#include "models/workload/layout.h"
+#include "sim/base/estimate.h"
+#include "strategies/stage_groups.h"
+#include "strategies/step/closed_step.h"
+
+namespace rehearse::step {
+
+class CollectivePrices {
+ public:
+  /// REQUIRES: both outlive this object; closed fidelity.
+  CollectivePrices(const cluster::Cluster& cluster, const job::Rules& rules)
+      : cluster_(cluster),
+        rules_(rules),
+        schedules_(cluster, rules),
+        paths_(cluster, rules.message_overhead) {}
+
+  /// Fails where the stage has ranks that the cluster has no devices for, and where the algorithm
+  /// cannot do it. A group of one takes no time.
+  Result<Estimate<Seconds>> of(const workload::Op& op, const workload::Stage& stage);
+  /// A number that is the same for groups to which every such collective costs the same. Fails as
+  /// of() does. REQUIRES: a group of two or more.
+  Result<std::uint32_t> likeness(const workload::Op& op, const workload::Stage& stage);
+  /// From the first rank of a stage to the first of its partners on another, while all others send
+  /// to theirs.
+  Result<Estimate<Seconds>> message(const workload::Stage& from, const workload::Stage& to,
+                                    Bytes bytes);
+  /// All ranks of a stage send `bytes` each, in equal parts to all servers, until the last has
+  /// come.
+  Result<Estimate<Seconds>> to_servers(const workload::Stage& from,
+                                       const workload::Servers& servers, Bytes bytes);
+
+  /// The values of all these. REQUIRES: this object outlives them.
+  StepPrices step_prices(strategies::Prices ops);
+
+  /// What the prices of kinds and numbers of ranks rest on, in the order of their first use.
+  const std::vector<job::Pricing>& pricings() const { return pricings_; }
+
+ private:
+  /// What decides which ranks a group holds.
+  struct Key {
+    std::array<std::uint32_t, 8> parts;
+    friend bool operator==(const Key&, const Key&) = default;
+  };
+  struct HashOfKey {
+    std::size_t operator()(const Key& key) const {
+      std::uint64_t hash = 0;
+      for (const std::uint32_t part : key.parts) {
+        hash = (hash ^ part) * 0x9e3779b97f4a7c15ULL;
+        hash ^= hash >> 32;
+      }
+      return hash;
+    }
+  };
+
+  Status has_devices(std::size_t ranks) const;
+  Status has_devices(const workload::Stage& stage) const {
+    return has_devices(stage.rank(stage.degrees.ranks() - 1) + std::size_t{1});
+  }
+  Result<Seconds> fullest_link(CollectiveKind collective, strategies::GroupKind kind,
+                               const workload::Stage& stage);
+
+  const cluster::Cluster& cluster_;
+  const job::Rules& rules_;
+  job::Schedules schedules_;
+  std::unordered_map<Key, std::uint32_t, HashOfKey> known_;  ///< which of distinct_
+  struct Distinct {
+    CollectiveKind kind;
+    job::GroupSchedule schedule;
+    std::unordered_map<double, Estimate<Seconds>> prices;  ///< by bytes
+  };
+  std::vector<Distinct> distinct_;
+  job::LinkPaths paths_;
+  struct Between {
+    Seconds latency, fullest_link;  ///< the latter for a byte
+  };
+  std::map<std::array<std::uint32_t, 10>, Between> between_;
+  std::map<std::array<std::uint32_t, 7>, Between> to_servers_;  ///< for a byte of a rank's
+  std::vector<job::Pricing> pricings_;
+};
+
+}  // namespace rehearse::step

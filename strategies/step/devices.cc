@@ -1,0 +1,141 @@
+#include "strategies/step/devices.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include <fmt/core.h>
+
+#include "sim/cluster/catalog.h"
+
+namespace rehearse::step {
+namespace {
+
+/// Of pinned copies between device and host: 0.8 of the lanes' rate, as links.csv has of PCIe.
+std::optional<ByteRate> host_rate_of(const cluster::Gpu* gpu) {
+  if (gpu == nullptr || !gpu->pcie) return std::nullopt;
+  constexpr double kLaneGbPerS = 0.985;  // of generation 3; each next one doubles it
+  return ByteRate::gb_per_s(0.8 * kLaneGbPerS *
+                            std::exp2(static_cast<double>(gpu->pcie->generation) - 3) *
+                            gpu->pcie->lanes);
+}
+
+Status has_devices(const cluster::Cluster& cluster, std::uint32_t ranks) {
+  if (ranks <= cluster.devices().size()) return {};
+  return fail(fmt::format("the plan takes {} ranks, and the cluster has {} devices", ranks,
+                          cluster.devices().size()),
+              "data × tensor × pipeline × context of at most the devices");
+}
+
+bool has_measured_op(const workload::Layout& layout) {
+  return any_op(layout, [](const workload::Op& op, const workload::Stage&) {
+    return op.measured.has_value();
+  });
+}
+
+tl::unexpected<Error> on_a_host(const workload::Stage& stage) {
+  return fail(fmt::format("{} stands on a '{}'", stage.name, cluster::kCpu),
+              "a GPU; servers of parameters alone may stand on hosts");
+}
+
+Result<DeviceKind> kind_named(const std::string& name, const Spec& spec,
+                              std::span<const compute::Calibration> calibrations) {
+  const auto own = spec.conditions_on.find(name);
+  Conditions conditions = own == spec.conditions_on.end() ? spec.conditions : own->second;
+  conditions.host_per_kernel = spec.conditions.host_per_kernel;
+  if (name == cluster::kCpu)
+    return DeviceKind{name, nullptr, conditions, OpPrice(std::nullopt, conditions)};
+  Result<compute::OpCost> cost = compute::OpCost::on(name, conditions.sustained, calibrations);
+  if (!cost) return forward(cost);
+  if (const auto alone = spec.measured_ops.find(name); alone != spec.measured_ops.end())
+    cost = cost->with(alone->second);
+  const Result<const cluster::Gpu*> gpu = cluster::find_gpu(name);
+  if (!gpu) return forward(gpu);
+  std::optional<CarriedOver> measured;
+  if (!spec.measured_on.empty() && spec.measured_on != name) {
+    Result<compute::OpCost> from = compute::OpCost::on(spec.measured_on, {}, calibrations),
+                            to = compute::OpCost::on(name, {}, calibrations);
+    if (!from) return forward(from);
+    if (!to) return forward(to);
+    measured = CarriedOver{std::move(*from), std::move(*to)};
+  }
+  return DeviceKind{name, *gpu, conditions,
+                    OpPrice(std::move(*cost), conditions, std::move(measured))};
+}
+
+}  // namespace
+
+Result<Devices> Devices::of(const workload::Layout& layout, const cluster::Cluster& cluster,
+                            const Spec& spec, std::span<const compute::Calibration> calibrations) {
+  const std::uint32_t ranks = layout.ranks();
+  if (Status ok = has_devices(cluster, ranks); !ok) return forward(ok);
+  Devices devices;
+  for (std::uint32_t rank = 0; rank < ranks; ++rank) {
+    const std::string& name = cluster.devices()[rank].model;
+    auto kind = std::find_if(devices.kinds_.begin(), devices.kinds_.end(),
+                             [&](const DeviceKind& k) { return k.name == name; });
+    if (kind == devices.kinds_.end()) {
+      Result<DeviceKind> found = kind_named(name, spec, calibrations);
+      if (!found) return forward(found);
+      kind = devices.kinds_.insert(kind, std::move(*found));
+    }
+    ++kind->ranks;
+    devices.kind_of_.push_back(static_cast<std::uint32_t>(kind - devices.kinds_.begin()));
+  }
+  const DeviceKind* first = nullptr;
+  for (const workload::Stage& stage : layout.stages)
+    for (const Share& share : devices.under(stage)) {
+      const DeviceKind& kind = devices.kinds_[share.kind];
+      if (kind.gpu == nullptr) return on_a_host(stage);
+      if (first == nullptr) first = &kind;
+      if (&kind != first && spec.measured_on.empty() && has_measured_op(layout))
+        return fail(fmt::format("operations measured on one device, and ranks on {} and {}",
+                                first->name, kind.name),
+                    "one kind of device, or a model whose operations are known by their extents");
+    }
+  return devices;
+}
+
+std::vector<Devices::Share> Devices::under(const workload::Stage& stage) const {
+  std::vector<Share> shares;
+  for (std::uint32_t r = 0; r < stage.degrees.ranks(); ++r) {
+    const std::uint32_t kind = kind_of_[stage.rank(r)];
+    const auto known = std::find_if(shares.begin(), shares.end(),
+                                    [&](const Share& share) { return share.kind == kind; });
+    if (known == shares.end())
+      shares.push_back({kind, 1});
+    else
+      ++known->ranks;
+  }
+  return shares;
+}
+
+strategies::Prices Devices::prices() const {
+  std::vector<strategies::KindPrice> prices;
+  for (const DeviceKind& kind : kinds_)
+    prices.push_back({[&kind](const workload::Op& op) { return kind.price.timed(op); },
+                      host_rate_of(kind.gpu), kind.conditions.provenance});
+  return {std::move(prices), kind_of_};
+}
+
+Result<std::vector<memory::StageMemory>> memory_on(const workload::Layout& layout,
+                                                   const cluster::Cluster& cluster) {
+  if (Status ok = has_devices(cluster, layout.ranks()); !ok) return forward(ok);
+  std::vector<memory::StageMemory> memory;
+  for (const workload::Stage& stage : layout.stages) {
+    std::vector<std::string_view> names;
+    std::vector<memory::StageMemory> of_kind;
+    for (std::uint32_t r = 0; r < stage.degrees.ranks(); ++r) {
+      const std::string& name = cluster.devices()[stage.rank(r)].model;
+      if (std::find(names.begin(), names.end(), name) != names.end()) continue;
+      names.push_back(name);
+      if (name == cluster::kCpu) return on_a_host(stage);
+      const Result<const cluster::Gpu*> gpu = cluster::find_gpu(name);
+      if (!gpu) return forward(gpu);
+      of_kind.push_back(memory::memory_of(layout, stage, memory::device_of(**gpu)));
+    }
+    memory.push_back(memory::fullest(of_kind));
+  }
+  return memory;
+}
+
+}  // namespace rehearse::step

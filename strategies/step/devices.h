@@ -1,0 +1,55 @@
+// Devices: what the ranks of a layout stand on, and what ops take there. Rank r stands on device r
+// of the cluster; stages, and ranks of one stage, may stand on several kinds.
+#pragma once
+
+#include <span>
+#include <string>
+#include <vector>
+
+#include "models/memory/memory.h"
+#include "strategies/prices.h"
+#include "strategies/step/op_price.h"
+#include "strategies/step/step.h"
+
+namespace rehearse::step {
+
+struct DeviceKind {
+  std::string name;         ///< in the catalog, or cluster::kCpu
+  const cluster::Gpu* gpu;  ///< null for cluster::kCpu
+  Conditions conditions;
+  OpPrice price;
+  std::uint32_t ranks = 0;
+};
+
+class Devices {
+ public:
+  /// Fails with one line: more ranks than devices, a device that is not in the catalog, a stage on
+  /// processors of hosts (servers of parameters may be), measured operations on several kinds where
+  /// nothing says on which they were measured.
+  static Result<Devices> of(
+      const workload::Layout& layout, const cluster::Cluster& cluster, const Spec& spec,
+      std::span<const compute::Calibration> calibrations = compute::shipped_calibrations());
+
+  const std::vector<DeviceKind>& kinds() const { return kinds_; }
+
+  struct Share {
+    std::uint32_t kind;
+    std::uint32_t ranks;
+  };
+  /// Of the ranks of a stage, in the order of their first.
+  std::vector<Share> under(const workload::Stage& stage) const;
+
+  /// REQUIRES: this object outlives the result.
+  strategies::Prices prices() const;
+
+ private:
+  std::vector<DeviceKind> kinds_;
+  std::vector<std::uint32_t> kind_of_;  // by rank
+};
+
+/// By stage: of a rank on that of its kinds of devices which it fills most. Fails as Devices::of
+/// does for the cluster.
+Result<std::vector<memory::StageMemory>> memory_on(const workload::Layout& layout,
+                                                   const cluster::Cluster& cluster);
+
+}  // namespace rehearse::step

@@ -1,0 +1,38 @@
+// OpPrice: the time of ops on a device under conditions, which a job is priced with.
+#pragma once
+
+#include <optional>
+
+#include "models/compute/op_cost.h"
+#include "strategies/prices.h"
+#include "strategies/step/conditions.h"
+
+namespace rehearse::step {
+
+/// From the device that operations were measured on to another, neither of them sustained: the
+/// ratio of what the laws say of both.
+struct CarriedOver {
+  compute::OpCost from, to;
+};
+
+class OpPrice {
+ public:
+  /// Without a cost every op runs on the processor of a host.
+  OpPrice(std::optional<compute::OpCost> cost, const Conditions& conditions,
+          std::optional<CarriedOver> measured = {})
+      : cost_(std::move(cost)), conditions_(conditions), measured_(std::move(measured)) {}
+
+  strategies::OpTime timed(const workload::Op& op) const { return {estimate(op), idle(op)}; }
+  Seconds operator()(const workload::Op& op) const { return timed(op).total(); }
+  /// Busy. The interval of what was measured is its own, that of the rest the conditions', for
+  /// convolutions not narrower than that of the laws.
+  Estimate<Seconds> estimate(const workload::Op& op) const;
+  Seconds idle(const workload::Op& op) const;
+
+ private:
+  std::optional<compute::OpCost> cost_;
+  Conditions conditions_;
+  std::optional<CarriedOver> measured_;
+};
+
+}  // namespace rehearse::step

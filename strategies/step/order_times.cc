@@ -1,0 +1,208 @@
+#include "strategies/step/order_times.h"
+
+#include <algorithm>
+#include <optional>
+
+#include <fmt/core.h>
+
+namespace rehearse::step {
+namespace {
+
+using strategies::ChunkPlace;
+using workload::Layout;
+using workload::Pass;
+using workload::Slot;
+
+constexpr std::int64_t kNotYet = -1;
+
+/// The part of an order in which each slot is that `period` slots before, `later` microbatches on.
+struct Repeat {
+  std::size_t first = 0, end = 0;  ///< slots that have one such behind them
+  std::size_t period = 0;
+  std::uint32_t later = 0;
+};
+
+bool repeats(const Slot& a, const Slot& b, std::uint32_t later) {
+  return a.pass == b.pass && a.chunk == b.chunk && a.microbatch + later == b.microbatch;
+}
+
+/// Around the middle of the order; nothing where it is too short to be worth it.
+std::optional<Repeat> repeat_of(const std::vector<Slot>& order) {
+  const std::size_t n = order.size(), middle = n / 2;
+  constexpr std::size_t kWorthIt = 64;
+  if (n < kWorthIt) return std::nullopt;
+  for (std::size_t period = 1; period <= n / 8; ++period) {
+    const Slot &a = order[middle], &b = order[middle + period];
+    if (a.pass != b.pass || a.chunk != b.chunk || b.microbatch <= a.microbatch) continue;
+    const std::uint32_t later = b.microbatch - a.microbatch;
+    std::size_t end = middle;
+    while (end + period < n && repeats(order[end], order[end + period], later)) ++end;
+    if (end < middle + period) continue;
+    std::size_t first = middle;
+    while (first > 0 && repeats(order[first - 1], order[first - 1 + period], later)) --first;
+    return Repeat{first, end, period, later};
+  }
+  return std::nullopt;
+}
+
+class Evaluation {
+ public:
+  Evaluation(const Layout& layout, std::span<const ChunkPlace> chain, const OrderCosts& costs)
+      : layout_(layout), chain_(chain), costs_(costs), m_(layout.microbatches) {
+    const std::size_t stages = layout.stages.size();
+    place_.resize(stages);
+    for (std::size_t s = 0; s < stages; ++s) place_[s].resize(layout.stages[s].chunks.size());
+    for (std::uint32_t i = 0; i < chain.size(); ++i) place_[chain[i].stage][chain[i].chunk] = i;
+    forward_.assign(chain.size() * m_, kNotYet);
+    backward_.assign(chain.size() * m_, kNotYet);
+    next_.assign(stages, 0);
+    now_.assign(stages, 0);
+    last_begin_.assign(chain.size(), 0);
+    ends_.resize(stages);
+    for (std::size_t s = 0; s < stages; ++s) ends_[s].resize(layout.stages[s].order.size());
+  }
+
+  Result<OrderTimes> run(bool skip) {
+    if (skip) find_repeats();
+    for (bool all = false; !all;) {
+      all = true;
+      bool progress = false;
+      for (std::uint32_t s = 0; s < layout_.stages.size(); ++s) {
+        progress = advance(s) || progress;
+        all = all && next_[s] == layout_.stages[s].order.size();
+      }
+      if (!all && !progress) return stuck();
+      if (!repeat_.empty()) skip_ahead();
+    }
+    OrderTimes times;
+    for (const std::int64_t now : now_) times.end.push_back(Picoseconds(now));
+    for (const std::int64_t begin : last_begin_) times.last_begin.push_back(Picoseconds(begin));
+    times.slots = evaluated_;
+    return times;
+  }
+
+ private:
+  /// Runs the slots of a stage that can go, at most as many as keep stages together.
+  bool advance(std::uint32_t s) {
+    const std::vector<Slot>& order = layout_.stages[s].order;
+    const std::size_t begin = next_[s];
+    // A first stage must not run to its end before it is seen that all of them repeat themselves.
+    const std::size_t most =
+        repeat_.empty() ? order.size() : std::min(order.size(), begin + 2 * repeat_[s].period);
+    while (next_[s] < most && run_slot(s, order[next_[s]])) ++next_[s];
+    return next_[s] > begin;
+  }
+
+  bool run_slot(std::uint32_t s, const Slot& slot) {
+    const std::uint32_t place = place_[s][slot.chunk];
+    std::int64_t begin = now_[s];
+    if (slot.pass == Pass::kForward && place > 0) {
+      const std::int64_t before = forward_[(place - 1) * m_ + slot.microbatch];
+      if (before == kNotYet) return false;
+      begin = std::max(begin, before + costs_.transfers[place - 1].count());
+    }
+    if (slot.pass == Pass::kBackward) {
+      const bool last = place + 1 == chain_.size();
+      const std::int64_t before = last ? forward_[place * m_ + slot.microbatch]
+                                       : backward_[(place + 1) * m_ + slot.microbatch];
+      if (before == kNotYet) return false;
+      begin = std::max(begin, last ? before : before + costs_.returns[place].count());
+    }
+    last_begin_[place] = begin;
+    now_[s] = begin + costs_.passes[place][static_cast<std::size_t>(slot.pass)].count();
+    if (slot.pass == Pass::kForward) forward_[place * m_ + slot.microbatch] = now_[s];
+    if (slot.pass == Pass::kBackward) backward_[place * m_ + slot.microbatch] = now_[s];
+    ends_[s][next_[s]] = now_[s];
+    ++evaluated_;
+    return true;
+  }
+
+  tl::unexpected<Error> stuck() const {
+    std::uint32_t s = 0;
+    while (next_[s] == layout_.stages[s].order.size()) ++s;
+    const Slot& slot = layout_.stages[s].order[next_[s]];
+    return fail(
+        fmt::format("the orders of stages wait for each other: slot {} of {}, microbatch {}",
+                    next_[s], layout_.stages[s].name, slot.microbatch),
+        "orders in which every pass comes after those it depends on");
+  }
+
+  void find_repeats() {
+    for (const workload::Stage& stage : layout_.stages) {
+      const auto repeat = repeat_of(stage.order);
+      if (!repeat || repeat->period != repeat_.front_or(*repeat).period ||
+          repeat->later != repeat_.front_or(*repeat).later) {
+        repeat_.clear();
+        return;
+      }
+      repeat_.push_back(*repeat);
+      warmup_ = std::max(warmup_, repeat->first);
+    }
+  }
+
+  /// Once every stage has done `window` slots, each a constant after the one a period before, so
+  /// will all until the first stage leaves its repeating part.
+  void skip_ahead() {
+    const std::size_t period = repeat_.front().period;
+    const std::size_t window = 2 * warmup_ + 2 * period;  // what is under way lies within
+    std::optional<std::int64_t> shift;
+    std::size_t periods = SIZE_MAX;
+    for (std::size_t s = 0; s < repeat_.size(); ++s) {
+      const std::size_t next = next_[s];
+      // `end` and a period more are the slots that repeat.
+      if (next < repeat_[s].first + window + period || next >= repeat_[s].end) return;
+      if (!shift) shift = ends_[s][next - 1] - ends_[s][next - 1 - period];
+      for (std::size_t i = next - window; i < next; ++i)
+        if (ends_[s][i] - ends_[s][i - period] != *shift) return;
+      periods = std::min(periods, (repeat_[s].end - next) / period);
+    }
+    if (periods == 0) return;
+    for (std::size_t s = 0; s < repeat_.size(); ++s) skip(s, periods, window, *shift);
+    repeat_.clear();  // once
+  }
+
+  void skip(std::size_t s, std::size_t periods, std::size_t window, std::int64_t shift) {
+    const auto later = static_cast<std::uint32_t>(periods) * repeat_[s].later;
+    const auto by = static_cast<std::int64_t>(periods) * shift;
+    for (std::size_t i = next_[s]; i-- > next_[s] - window;) {
+      const Slot& slot = layout_.stages[s].order[i];
+      const std::uint32_t place = place_[s][slot.chunk];
+      if (slot.pass == Pass::kForward)
+        forward_[place * m_ + slot.microbatch + later] =
+            forward_[place * m_ + slot.microbatch] + by;
+      if (slot.pass == Pass::kBackward)
+        backward_[place * m_ + slot.microbatch + later] =
+            backward_[place * m_ + slot.microbatch] + by;
+    }
+    next_[s] += periods * repeat_[s].period;
+    now_[s] += by;
+  }
+
+  /// Of all stages, with the same period; empty where they do not repeat alike.
+  struct Repeats : std::vector<Repeat> {
+    const Repeat& front_or(const Repeat& other) const { return empty() ? other : front(); }
+  };
+
+  const Layout& layout_;
+  std::span<const ChunkPlace> chain_;
+  const OrderCosts& costs_;
+  const std::uint32_t m_;
+  std::vector<std::vector<std::uint32_t>> place_;  // by stage and chunk
+  std::vector<std::int64_t> forward_, backward_;   // ends, by place and microbatch
+  std::vector<std::size_t> next_;                  // by stage
+  std::vector<std::int64_t> now_;                  // by stage
+  std::vector<std::int64_t> last_begin_;           // by place
+  std::vector<std::vector<std::int64_t>> ends_;    // by stage and slot
+  Repeats repeat_;
+  std::size_t warmup_ = 0;
+  std::uint64_t evaluated_ = 0;
+};
+
+}  // namespace
+
+Result<OrderTimes> order_times(const Layout& layout, std::span<const ChunkPlace> chain,
+                               const OrderCosts& costs, bool skip) {
+  return Evaluation(layout, chain, costs).run(skip);
+}
+
+}  // namespace rehearse::step

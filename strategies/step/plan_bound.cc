@@ -1,0 +1,428 @@
+#include "strategies/step/plan_bound.h"
+
+#include <algorithm>
+
+#include "strategies/check_plan.h"
+#include "strategies/lay_out.h"
+#include "strategies/layer_split.h"
+#include "strategies/layout_transform.h"
+
+namespace rehearse::step {
+
+using strategies::Offload;
+using strategies::Parameters;
+using strategies::Plan;
+using strategies::Recompute;
+using strategies::Schedule;
+using strategies::Split;
+using strategies::Synchronization;
+using strategies::Training;
+using workload::Layer;
+using workload::Op;
+using workload::Pass;
+using workload::Stage;
+
+namespace {
+
+/// Pieces of a layout are rounded to picoseconds, wherever something cuts them.
+constexpr double kRounding = 1 - 1e-5;
+
+bool is_waited_for(const Op& op) {
+  return op.kind == workload::OpKind::kCollective && op.issue == workload::Issue::kInline;
+}
+
+std::size_t index(Pass pass) { return static_cast<std::size_t>(pass); }
+
+}  // namespace
+
+/// A plan on its way through the sums.
+class PlanBound::Plans {
+ public:
+  Plans(PlanBound& bound, const Training& training, const Plan& plan)
+      : b_(bound),
+        training_(training),
+        plan_(plan),
+        m_(strategies::microbatches_of(training, plan)),
+        shared_(plan.synchronization == Synchronization::kAllReduce),
+        chunks_(bound.chunks_of(plan)) {}
+
+  Result<PlanCost> run() {
+    const std::uint32_t p = plan_.pipeline;
+    places_.resize(chunks_.size());
+    PlanCost cost{Seconds::s(0), Bytes::b(0), std::vector(b_.rooms_.size(), Seconds::s(0))};
+    std::vector<const OrderProfile*> orders;
+    std::vector<double> rest;
+    for (std::uint32_t s = 0; s < p; ++s) {
+      if (Status ok = enter(s); !ok) return forward(ok);
+      orders.push_back(order_);
+      rest.push_back(update());
+      const double computing = busy_ * m_ + rest.back();
+      const std::uint32_t kind = b_.prices_.kind_of(stage_.first_rank);
+      cost.busy[kind] += Seconds::s(computing * stage_.degrees.ranks() * kRounding);
+      cost.memory = std::max(cost.memory, memory(kind));
+    }
+    // What a microbatch takes through the places before one, forward and back.
+    std::vector<double> ahead = {0}, behind = {0};
+    for (const Place& place : places_) {
+      ahead.push_back(ahead.back() + place.passes[index(Pass::kForward)]);
+      behind.push_back(behind.back() + place.passes[index(Pass::kBackward)]);
+    }
+    const double fixed = b_.spec_.conditions.fixed.s();
+    double longest = 0;
+    for (std::uint32_t s = 0; s < p; ++s) {
+      const OrderProfile& order = *orders[s];
+      double end = ahead[order.first_chunk * p + s];
+      std::array<double, 2> sums = {}, gathers = {};
+      for (std::uint32_t c = 0; c * p < places_.size(); ++c) {
+        const Place& place = places_[c * p + s];
+        end += m_ * place.busy();
+        for (std::size_t k = 0; k < 2; ++k) {
+          sums[k] += place.sums.sum[k];
+          gathers[k] += place.sums.gather[k];
+        }
+      }
+      const std::uint32_t last = order.last_chunk * p + s;
+      const double tail =
+          behind[last] - order.weights_behind * places_[last].passes[index(Pass::kBackwardWeights)];
+      // Sums begin with the last pass of their chunk; the optimizer waits for all of them.
+      double ready = end;
+      if (sums_behind_) {
+        const double all = std::max(sums[0], sums[1]);
+        const LayerSums& own = places_[order.last_through.chunk * p + s].sums;
+        ready = std::max({end, end - work_of(order.first_through, s) + all,
+                          end - work_of(order.last_through, s) + std::max(own.sum[0], own.sum[1])});
+      }
+      longest = std::max({longest, ready + rest[s] + fixed, end + tail + rest[0] + fixed,
+                          ready + std::max(gathers[0], gathers[1])});
+    }
+    cost.step = Seconds::s(longest * kRounding);
+    return cost;
+  }
+
+ private:
+  /// Of a stage, what is left of its order.
+  double work_of(const OrderProfile::Rest& rest, std::uint32_t s) const {
+    double sum = 0;
+    for (std::uint32_t c = 0; c < rest.passes.size(); ++c)
+      for (std::size_t pass = 0; pass < strategies::kPasses; ++pass)
+        sum += rest.passes[c][pass] * places_[c * plan_.pipeline + s].passes[pass];
+    return sum;
+  }
+
+  /// Times and facts of a stage.
+  Status enter(std::uint32_t s) {
+    const std::uint32_t p = plan_.pipeline;
+    const bool together = plan_.placement == strategies::Placement::kStagesTogether;
+    stage_.degrees = {.data = plan_.data,
+                      .tensor = plan_.tensor,
+                      .context = plan_.context,
+                      .expert = plan_.expert,
+                      .whole_experts = plan_.expert_tensor == 1U && plan_.tensor > 1};
+    stage_.together = together ? p : 1;
+    stage_.first_rank = s * (together ? plan_.context * plan_.tensor : stage_.degrees.ranks());
+    Training training = training_;
+    if (plan_.schedule == Schedule::kShifted && p > 1 && s + 1 == p)
+      training.recompute = Recompute::kNone;
+    const Result<Rank*> rank = b_.rank_of(training, plan_);
+    if (!rank) return forward(rank);
+    rank_ = *rank;
+    const std::uint32_t v = static_cast<std::uint32_t>(chunks_.size()) / p;
+    own_.clear();
+    bool recomputes = false;
+    for (std::uint32_t c = 0; c < v; ++c) {
+      own_.push_back(&chunks_[c * p + s]);
+      for (const Part& part : *own_.back()) recomputes |= rank_->layers[part.layer].recomputes;
+    }
+    order_ = &b_.orders_.of(plan_.schedule, {.stages = p, .microbatches = m_, .chunks = v}, s,
+                            recomputes);
+    const auto times = b_.times_of(
+        *rank_, stage_, {.weights = order_->splits_weights, .recompute = order_->splits_recompute});
+    if (!times) return forward(times);
+    const auto sums = b_.sums_of(*rank_, stage_, training_, plan_);
+    if (!sums) return forward(sums);
+    const bool by_layer = plan_.zero == 3 && p == 1 && !order_->splits_recompute;
+    const bool by_pass = plan_.zero == 2 && m_ > 1;
+    sums_behind_ = !by_pass && !(plan_.zero == 3 && p == 1);
+    busy_ = 0;
+    for (std::uint32_t c = 0; c < v; ++c) {
+      Place& place = places_[c * p + s];
+      for (const Part& part : *own_[c]) {
+        const LayerTimes& t = (**times)[part.layer];
+        const LayerSums& own = (**sums)[part.layer];
+        for (std::size_t pass = 0; pass < strategies::kPasses; ++pass) {
+          double beside = 0;
+          for (std::size_t k = 0; k < 2; ++k) {
+            double one = 0;
+            if (by_layer && pass == index(Pass::kForward)) one = own.gather[k];
+            if (by_layer && pass == index(Pass::kBackward))
+              one = own.sum[k] + (rank_->layers[part.layer].has_backward ? own.gather[k] : 0);
+            if (by_pass && pass == index(Pass::kBackward)) one = own.sum[k];
+            beside = std::max(beside, one);
+          }
+          // As closed_step takes what runs beside a layer.
+          place.passes[pass] +=
+              part.count * (std::max(t.all[pass], beside) +
+                            b_.spec_.conditions.beside * std::min(t.all[pass], beside));
+          busy_ += part.count * t.computing[pass];
+        }
+        for (std::size_t k = 0; k < 2; ++k) {
+          place.sums.sum[k] += part.count * own.sum[k];
+          if (!(plan_.zero == 3 && p == 1)) place.sums.gather[k] += part.count * own.gather[k];
+        }
+      }
+    }
+    return {};
+  }
+
+  /// The optimizer, layer by layer.
+  double update() const {
+    if (!shared_ || plan_.offload == Offload::kOptimizer || plan_.offload == Offload::kWeights)
+      return 0;
+    const double bytes = strategies::update_bytes(training_, plan_);
+    const strategies::Price& price = b_.prices_.of_kind(b_.prices_.kind_of(stage_.first_rank)).op;
+    double sum = 0;
+    for (const auto* chunk : own_)
+      for (const Part& part : *chunk) {
+        const LayerFacts& facts = rank_->layers[part.layer];
+        const double held = plan_.zero >= 1 ? strategies::shard_of(facts.parameters, stage_.degrees)
+                                            : facts.parameters.summed();
+        if (facts.updates && held > 0)
+          sum += part.count * price(strategies::traffic(strategies::kUpdateName, held * bytes)).s();
+      }
+    return sum;
+  }
+
+  Bytes memory(std::uint32_t kind) const {
+    Parameters held;
+    for (const auto* chunk : own_)
+      for (const Part& part : *chunk) {
+        const Parameters& one = rank_->layers[part.layer].parameters;
+        held.dense += part.count * one.dense;
+        held.expert += part.count * one.expert;
+        held.sparse += part.count * one.sparse;
+      }
+    const workload::StateBytes each = strategies::state_bytes(training_, plan_);
+    const double shard = strategies::shard_of(held, stage_.degrees);
+    const std::uint32_t zero = shared_ ? plan_.zero : 0;
+    const bool gathers = plan_.zero == 3 && plan_.pipeline > 1 && stage_.degrees.sharers(false) > 1;
+    double weights = each.weights * (zero == 3 ? shard + held.sparse : held.summed() + held.sparse);
+    if (plan_.offload == Offload::kWeights) weights = 0;
+    const double gradients = shared_ ? each.gradient * (zero >= 2 ? shard : held.summed()) : 0;
+    double states = weights + gradients;
+    if (shared_ && plan_.offload != Offload::kOptimizer && plan_.offload != Offload::kWeights)
+      states += each.optimizer * (zero >= 1 ? shard + held.sparse : held.summed() + held.sparse);
+    // Weights gathered once a step, and gradients whole.
+    const double gathered = gathers ? held.summed() * (strategies::stored_bytes(training_.dtype) +
+                                                       strategies::summed_bytes(training_, plan_))
+                                    : 0;
+    const double most = states + std::max(gradients, gathered + activations());
+    const Room& room = b_.rooms_[kind];
+    // As on the smallest device.
+    return (Bytes::b(most * memory::Assumptions{}.reserve) + room.context) *
+           (b_.least_usable() / room.usable) * kRounding;
+  }
+
+  double activations() const {
+    if (plan_.offload == Offload::kActivations) return 0;
+    std::vector<double> kept;
+    for (const auto* chunk : own_) {
+      kept.push_back(0);
+      for (const Part& part : *chunk) kept.back() += part.count * rank_->layers[part.layer].kept;
+    }
+    double most = 0;
+    for (const OrderProfile::Moment& moment : order_->fullest) {
+      double sum = 0;
+      for (std::size_t c = 0; c < kept.size(); ++c) sum += moment.held[c] * kept[c];
+      // The last layer of a chunk is the first to go back, and all others are still kept.
+      if (moment.backward && !own_[moment.chunk]->empty())
+        sum += rank_->layers[own_[moment.chunk]->back().layer].transient;
+      most = std::max(most, sum);
+    }
+    return most;
+  }
+
+  PlanBound& b_;
+  const Training& training_;
+  const Plan& plan_;
+  const std::uint32_t m_;
+  const bool shared_;
+  const std::vector<std::vector<Part>>& chunks_;
+  std::vector<Place> places_ = {};
+  // Of the stage at hand.
+  Stage stage_{.name = {}, .degrees = {}, .first_rank = 0, .chunks = {}, .order = {}, .states = {}};
+  Rank* rank_ = nullptr;
+  std::vector<const std::vector<Part>*> own_ = {};
+  const OrderProfile* order_ = nullptr;
+  double busy_ = 0;           // computing, of one microbatch through all chunks
+  bool sums_behind_ = false;  // gradients are summed behind the last backward
+};
+
+Bytes PlanBound::least_usable() const {
+  Bytes least = rooms_.front().usable;
+  for (const Room& room : rooms_) least = std::min(least, room.usable);
+  return least;
+}
+
+Result<PlanBound::Rank*> PlanBound::rank_of(const Training& training, const Plan& plan) {
+  const RankKey key{training.microbatch,    plan.tensor,       plan.context, plan.expert,
+                    plan.sequence_parallel, training.recompute};
+  auto known = ranks_.find(key);
+  if (known == ranks_.end()) {
+    Plan alone = plan;  // as the workload of every stage is rewritten
+    alone.pipeline = alone.interleave = 1;
+    alone.schedule = Schedule::k1f1b;
+    Result<workload::Workload> rewritten =
+        strategies::workload_of_rank(spec_.workload, training, alone);
+    if (!rewritten)
+      known = ranks_.emplace(key, forward(rewritten)).first;
+    else
+      known = ranks_.emplace(key, facts_of(std::move(*rewritten))).first;
+  }
+  if (!known->second) return forward(known->second);
+  return &*known->second;
+}
+
+PlanBound::Rank PlanBound::facts_of(workload::Workload workload) {
+  Rank rank{std::move(workload)};
+  for (const Layer& layer : rank.workload.layers) {
+    LayerFacts facts{.parameters = strategies::parameters_of(layer),
+                     .kept = layer.kept_bytes().b(),
+                     .updates = layer.step.empty(),
+                     .recomputes = !layer.recompute.empty(),
+                     .has_backward = !layer.backward.empty()};
+    facts.transient = memory::backward_transient(layer).b();
+    rank.layers.push_back(facts);
+    for (const std::vector<Op>* ops : {&layer.forward, &layer.backward, &layer.recompute})
+      for (const Op& op : *ops)
+        if (is_waited_for(op) &&
+            std::none_of(rank.collectives.begin(), rank.collectives.end(), [&](const Op& other) {
+              return other.collective == op.collective &&
+                     strategies::group_kind(other) == strategies::group_kind(op);
+            }))
+          rank.collectives.push_back(op);
+  }
+  return rank;
+}
+
+Result<const std::vector<PlanBound::LayerTimes>*> PlanBound::times_of(Rank& rank,
+                                                                      const Stage& stage,
+                                                                      Split split) {
+  const unsigned splits = split.weights * 2U + split.recompute;
+  const std::uint32_t kind = prices_.kind_of(stage.first_rank);
+  const auto place = std::tuple(stage.first_rank, stage.together, stage.degrees.data, splits);
+  if (const auto at = rank.at.find(place); at != rank.at.end()) return at->second;
+  std::vector<std::uint32_t> likeness = {splits, kind};
+  for (const Op& op : rank.collectives) {
+    if (workload::group_size(op, stage.degrees) < 2) {
+      likeness.push_back(~0U);
+      continue;
+    }
+    const Result<std::uint32_t> one = collectives_.likeness(op, stage);
+    if (!one) return forward(one);
+    likeness.push_back(*one);
+  }
+  auto known = rank.times.find(likeness);
+  if (known == rank.times.end()) {
+    Result<std::vector<LayerTimes>> times = priced(rank, stage, split);
+    if (!times) return forward(times);
+    known = rank.times.emplace(std::move(likeness), std::move(*times)).first;
+  }
+  rank.at.emplace(place, &known->second);
+  return &known->second;
+}
+
+Result<const std::vector<PlanBound::LayerSums>*> PlanBound::sums_of(Rank& rank, const Stage& stage,
+                                                                    const Training& training,
+                                                                    const Plan& plan) {
+  const auto key = std::tuple(stage.first_rank, stage.together, stage.degrees.data, plan.zero);
+  const auto known = rank.sums.find(key);
+  if (known != rank.sums.end()) return &known->second;
+  std::vector<LayerSums> sums(rank.layers.size());
+  const double each = strategies::summed_bytes(training, plan) * plan.compression;
+  bool known_pieces = plan.synchronization == Synchronization::kAllReduce && plan.overlap_gradients;
+  // Below that, layers share buckets. Embedding and head may share a matrix besides.
+  for (const LayerFacts& facts : rank.layers)
+    known_pieces = known_pieces && (plan.zero == 3 || facts.parameters.summed() == 0 ||
+                                    facts.parameters.summed() * each >= plan.bucket.b());
+  const double weights = plan.zero == 3 ? strategies::stored_bytes(training.dtype)
+                                        : strategies::state_bytes(training, plan).weights;
+  for (std::size_t l = 0; known_pieces && l < sums.size(); ++l) {
+    const Parameters& parameters = rank.layers[l].parameters;
+    if (spec_.workload.tied_embedding && l + 1 == sums.size()) continue;
+    for (const bool expert : {false, true}) {
+      const double count = expert ? parameters.expert : parameters.dense;
+      if (count == 0 || stage.degrees.sharers(expert) <= 1) continue;
+      const auto price = [&](CollectiveKind kind, double bytes, double& to) -> Status {
+        Op op = strategies::collective("", kind, workload::Axis::kData, count * bytes);
+        op.expert = expert;
+        const Result<Estimate<Seconds>> time = collectives_.of(op, stage);
+        if (!time) return forward(time);
+        to = time->value.s();
+        return {};
+      };
+      if (Status ok =
+              price(plan.zero == 0 ? CollectiveKind::kAllReduce : CollectiveKind::kReduceScatter,
+                    each, sums[l].sum[expert]);
+          !ok)
+        return forward(ok);
+      if (plan.zero == 0) continue;
+      if (Status ok = price(CollectiveKind::kAllGather, weights, sums[l].gather[expert]); !ok)
+        return forward(ok);
+    }
+  }
+  return &rank.sums.emplace(key, std::move(sums)).first->second;
+}
+
+Result<std::vector<PlanBound::LayerTimes>> PlanBound::priced(const Rank& rank, const Stage& stage,
+                                                             Split split) {
+  const strategies::Price& price = prices_.of_kind(prices_.kind_of(stage.first_rank)).op;
+  std::vector<LayerTimes> all;
+  for (const Layer& layer : rank.workload.layers) {
+    LayerTimes& times = all.emplace_back();
+    for (std::size_t pass = 0; pass < strategies::kPasses; ++pass) {
+      if (pass == index(Pass::kBackwardWeights) && !split.weights) continue;
+      if (pass == index(Pass::kRecompute) && !split.recompute) continue;
+      const strategies::LayerRun run = strategies::layer_run(
+          layer, static_cast<Pass>(pass), split, price, spec_.conditions.host_per_kernel);
+      for (const strategies::LayerPiece& piece : run.pieces) {
+        if (piece.communication == nullptr) {
+          times.computing[pass] += piece.time.seconds().s();
+        } else if (is_waited_for(*piece.communication)) {
+          const Result<Estimate<Seconds>> time = collectives_.of(*piece.communication, stage);
+          if (!time) return forward(time);
+          times.all[pass] += time->value.s();
+        }
+      }
+      times.all[pass] += times.computing[pass];
+    }
+  }
+  return all;
+}
+
+const std::vector<std::vector<PlanBound::Part>>& PlanBound::chunks_of(const Plan& plan) {
+  const auto key = std::pair(plan.pipeline, plan.interleave);
+  const auto known = chunks_.find(key);
+  if (known != chunks_.end()) return known->second;
+  std::vector<std::vector<Part>> chunks;
+  std::uint32_t layer = 0, taken = 0;  // of that layer's count
+  for (std::uint32_t left : strategies::layers_of_chunks(spec_.workload, plan)) {
+    std::vector<Part>& parts = chunks.emplace_back();
+    while (left > 0) {
+      const std::uint32_t count = std::min(left, spec_.workload.layers[layer].count - taken);
+      if (count > 0) parts.push_back({layer, count});
+      left -= count;
+      taken += count;
+      if (taken == spec_.workload.layers[layer].count) {
+        ++layer;
+        taken = 0;
+      }
+    }
+  }
+  return chunks_.emplace(key, std::move(chunks)).first->second;
+}
+
+Result<PlanCost> PlanBound::of(const Training& training, const Plan& plan) {
+  return Plans(*this, training, plan).run();
+}
+
+}  // namespace rehearse::step

@@ -1,0 +1,110 @@
+// PlanBound: what a plan costs at least, without laying it out.
+//
+// Time: no stage can begin before the first microbatch has come through those before it, nor end
+// before the last one's gradients have gone back through them; in between it computes all its
+// passes, each with the collectives that it waits for. Gradients that are summed behind backward
+// are summed one after the other, and weights gathered behind the update likewise. Memory: the
+// states, and what the stage keeps at the fullest moment of its order. Transfers between stages,
+// most of what runs beside computing, and buffers count nothing. (Property test: never above
+// closed_step and memory_on.)
+#pragma once
+
+#include <map>
+#include <optional>
+#include <unordered_map>
+#include <vector>
+
+#include "strategies/layer_run.h"
+#include "strategies/states.h"
+#include "strategies/step/collective_prices.h"
+#include "strategies/step/order_profile.h"
+#include "strategies/step/plan_costs.h"
+
+namespace rehearse::step {
+
+class PlanBound {
+ public:
+  /// What is usable of a device and what its context takes, by kind of PlanCosts.
+  struct Room {
+    Bytes usable, context;
+  };
+  /// REQUIRES: all outlive this object.
+  PlanBound(const Spec& spec, const strategies::Prices& prices, std::vector<Room> rooms,
+            CollectivePrices& collectives)
+      : spec_(spec), prices_(prices), rooms_(std::move(rooms)), collectives_(collectives) {}
+
+  /// Nothing where a rank's workload cannot be rewritten or its collectives priced. REQUIRES:
+  /// check_plan() holds; a plan without stages of its own.
+  Result<PlanCost> of(const strategies::Training& training, const strategies::Plan& plan);
+
+ private:
+  /// Passes of a layer, in seconds: all that its rank waits for, and what of it computes.
+  struct LayerTimes {
+    std::array<double, strategies::kPasses> all = {}, computing = {};
+  };
+  /// Collectives of a layer among those that hold the same parameters: dense ones, and experts,
+  /// which have a stream of their own.
+  struct LayerSums {
+    std::array<double, 2> sum = {}, gather = {};
+  };
+  /// Of a workload rewritten for a rank.
+  struct LayerFacts {
+    strategies::Parameters parameters;
+    double kept = 0;       ///< bytes of a microbatch
+    double transient = 0;  ///< of its backward
+    bool updates = false;  ///< the optimizer's pass is the usual one
+    bool recomputes = false;
+    bool has_backward = false;
+  };
+  struct Rank {
+    workload::Workload workload;
+    std::vector<LayerFacts> layers = {};
+    std::vector<workload::Op> collectives = {};  ///< one for each kind and group
+    /// By split of backward and likeness of its groups.
+    std::map<std::vector<std::uint32_t>, std::vector<LayerTimes>> times = {};
+    /// Which of them, by place.
+    std::map<std::tuple<std::uint32_t, std::uint32_t, std::uint32_t, unsigned>,
+             const std::vector<LayerTimes>*>
+        at = {};
+    /// By place and stage of ZeRO.
+    std::map<std::tuple<std::uint32_t, std::uint32_t, std::uint32_t, std::uint32_t>,
+             std::vector<LayerSums>>
+        sums = {};
+  };
+  /// A run of alike layers within a chunk.
+  struct Part {
+    std::uint32_t layer, count;
+  };
+  /// A chunk: its passes, and its collectives of parameters.
+  struct Place {
+    std::array<double, strategies::kPasses> passes = {};
+    LayerSums sums = {};
+    double busy() const { return passes[0] + passes[1] + passes[2] + passes[3]; }
+  };
+  class Plans;
+
+  Bytes least_usable() const;
+  static Rank facts_of(workload::Workload workload);
+  Result<Rank*> rank_of(const strategies::Training& training, const strategies::Plan& plan);
+  Result<const std::vector<LayerTimes>*> times_of(Rank& rank, const workload::Stage& stage,
+                                                  strategies::Split split);
+  /// All zero where it is not known in which pieces gradients are summed.
+  Result<const std::vector<LayerSums>*> sums_of(Rank& rank, const workload::Stage& stage,
+                                                const strategies::Training& training,
+                                                const strategies::Plan& plan);
+  Result<std::vector<LayerTimes>> priced(const Rank& rank, const workload::Stage& stage,
+                                         strategies::Split split);
+  const std::vector<std::vector<Part>>& chunks_of(const strategies::Plan& plan);
+
+  const Spec& spec_;
+  const strategies::Prices& prices_;
+  const std::vector<Room> rooms_;
+  CollectivePrices& collectives_;
+  OrderProfiles orders_ = {};
+  using RankKey =
+      std::tuple<double, std::uint32_t, std::uint32_t, std::uint32_t, bool, strategies::Recompute>;
+  std::map<RankKey, Result<Rank>> ranks_ = {};
+  std::map<std::pair<std::uint32_t, std::uint32_t>, std::vector<std::vector<Part>>> chunks_ = {};
+};
+
+}  // namespace rehearse::step

@@ -1,0 +1,173 @@
+#include "strategies/step/plan_costs.h"
+
+#include <algorithm>
+#include <map>
+
+#include "sim/cluster/catalog.h"
+#include "strategies/lay_out.h"
+#include "strategies/step/closed_step.h"
+#include "strategies/step/collective_prices.h"
+#include "strategies/step/devices.h"
+#include "strategies/step/known_prices.h"
+#include "strategies/step/plan_bound.h"
+
+namespace rehearse::step {
+
+using strategies::Plan;
+using strategies::Training;
+using workload::Layout;
+using workload::Stage;
+
+class PlanCosts::State {
+ public:
+  State(const Spec& spec, const cluster::Cluster& cluster)
+      : spec_(spec), cluster_(cluster), rules_(rules()), collectives_(cluster, rules_) {
+    for (const cluster::Device& device : cluster.devices()) {
+      auto kind = std::find_if(kinds_.begin(), kinds_.end(),
+                               [&](const Kind& k) { return k.name == device.model; });
+      if (kind == kinds_.end()) {
+        const Result<const cluster::Gpu*> gpu = cluster::find_gpu(device.model);
+        kind = kinds_.insert(kind, {device.model, gpu ? *gpu : nullptr, 0});
+        if (kind->gpu != nullptr) usable_ = std::min(usable_, memory::device_of(*kind->gpu).usable);
+      }
+      kind->count += 1;
+    }
+  }
+
+  std::optional<PlanCost> of(const Training& training, const Plan& plan, Bytes most) {
+    const Result<Layout> layout = strategies::lay_out(spec_.workload, training, plan);
+    if (!layout) return wrong(layout);
+    if (!find_devices(*layout)) return std::nullopt;
+    const Result<std::vector<memory::StageMemory>> memory = memory_on(*layout, cluster_);
+    if (!memory) return wrong(memory);
+    PlanCost cost{Seconds::s(0), usable_ * memory::fullest(*memory).share(), {}};
+    cost.busy.assign(kinds_.size(), Seconds::s(0));
+    if (cost.memory > most) return cost;
+    const Result<StepTime> time = closed_step(*layout, *prices_, options());
+    if (!time) return wrong(time);
+    cost.step = time->step;
+    for (std::size_t s = 0; s < layout->stages.size(); ++s) {
+      const Stage& stage = layout->stages[s];
+      cost.busy[kind_of(stage)] += time->computing[s] * stage.degrees.ranks();
+    }
+    return cost;
+  }
+
+  std::optional<PlanCost> at_least(const Training& training, const Plan& plan) {
+    if (!plan.stages.empty())  // each has degrees of its own
+      return PlanCost{Seconds::s(0), Bytes::b(0), std::vector(kinds_.size(), Seconds::s(0))};
+    if (!devices_ || ranks_ != strategies::ranks_of(plan)) {
+      const Result<Layout> layout = strategies::lay_out(spec_.workload, training, plan);
+      if (!layout) return wrong(layout);
+      if (!find_devices(*layout)) return std::nullopt;
+    }
+    const Result<PlanCost> least = bound_->of(training, plan);
+    if (!least) return wrong(least);
+    return *least;
+  }
+
+  const Error& why() const { return why_; }
+  Bytes usable() const { return usable_; }
+  const std::vector<Kind>& kinds() const { return kinds_; }
+
+ private:
+  static job::Rules rules() {
+    job::Rules rules;
+    rules.calibrated = true;
+    rules.fidelity = job::Fidelity::kClosed;
+    return rules;
+  }
+
+  StepOptions options() const {
+    return {.job = {.host_per_kernel = spec_.conditions.host_per_kernel,
+                    .fixed = spec_.conditions.fixed},
+            .overlap_loss = spec_.conditions.beside};
+  }
+
+  template <class T>
+  std::nullopt_t wrong(const Result<T>& result) {
+    why_ = result.error();
+    return std::nullopt;
+  }
+
+  std::vector<PlanBound::Room> rooms(bool communicates) const {
+    std::vector<PlanBound::Room> rooms;
+    for (const Kind& kind : kinds_) {
+      if (kind.gpu == nullptr) {
+        rooms.push_back({Bytes::gib(1e9), Bytes::b(0)});
+        continue;
+      }
+      const memory::Device device = memory::device_of(*kind.gpu);
+      rooms.push_back({device.usable, memory::context_of(device, communicates)});
+    }
+    return rooms;
+  }
+
+  /// The devices of all ranks are those of the first plan that takes as many.
+  bool find_devices(const Layout& layout) {
+    if (devices_ && ranks_ == layout.ranks()) return true;
+    Result<Devices> devices = Devices::of(layout, cluster_, spec_);
+    if (!devices) {
+      wrong(devices);
+      return false;
+    }
+    devices_ = std::make_unique<Devices>(std::move(*devices));
+    ranks_ = layout.ranks();
+    prices_.emplace(collectives_.step_prices(known_prices()));
+    bound_.emplace(spec_, prices_->op, rooms(ranks_ > 1), collectives_);
+    return true;
+  }
+
+  /// Those of the devices, each op once.
+  strategies::Prices known_prices() {
+    const strategies::Prices prices = devices_->prices();
+    std::vector<strategies::KindPrice> known;
+    known_.clear();
+    for (std::uint32_t kind = 0; kind < devices_->kinds().size(); ++kind) {
+      const strategies::KindPrice& price = prices.of_kind(kind);
+      known_.push_back(std::make_unique<KnownPrices>(price.op));
+      known.push_back({[memo = known_.back().get()](const workload::Op& op) { return (*memo)(op); },
+                       price.host_rate});
+    }
+    std::vector<std::uint32_t> kind_of(ranks_);
+    for (std::uint32_t rank = 0; rank < ranks_; ++rank) kind_of[rank] = prices.kind_of(rank);
+    return {std::move(known), std::move(kind_of)};
+  }
+
+  std::size_t kind_of(const Stage& stage) const {
+    const std::string& name = cluster_.devices()[stage.first_rank].model;
+    const auto kind =
+        std::find_if(kinds_.begin(), kinds_.end(), [&](const Kind& k) { return k.name == name; });
+    return static_cast<std::size_t>(kind - kinds_.begin());
+  }
+
+  const Spec& spec_;
+  const cluster::Cluster& cluster_;
+  const job::Rules rules_;
+  CollectivePrices collectives_;
+  std::vector<Kind> kinds_ = {};
+  Bytes usable_ = Bytes::gib(1e9);
+  std::unique_ptr<Devices> devices_ = {};
+  std::uint32_t ranks_ = 0;
+  std::vector<std::unique_ptr<KnownPrices>> known_ = {};  // by kind
+  std::optional<StepPrices> prices_ = {};
+  std::optional<PlanBound> bound_ = {};
+  Error why_ = {};
+};
+
+PlanCosts::PlanCosts(const Spec& spec, const cluster::Cluster& cluster)
+    : state_(std::make_unique<State>(spec, cluster)) {}
+PlanCosts::PlanCosts(PlanCosts&&) noexcept = default;
+PlanCosts::~PlanCosts() = default;
+
+std::optional<PlanCost> PlanCosts::of(const Training& training, const Plan& plan, Bytes most) {
+  return state_->of(training, plan, most);
+}
+std::optional<PlanCost> PlanCosts::at_least(const Training& training, const Plan& plan) {
+  return state_->at_least(training, plan);
+}
+const Error& PlanCosts::why() const { return state_->why(); }
+Bytes PlanCosts::usable() const { return state_->usable(); }
+const std::vector<PlanCosts::Kind>& PlanCosts::kinds() const { return state_->kinds(); }
+
+}  // namespace rehearse::step

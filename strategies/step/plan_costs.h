@@ -1,0 +1,58 @@
+// PlanCosts: what plans of one job on one cluster cost, by closed forms: for searches over
+// thousands of them.
+//
+// A plan costs what closed_step (closed_step.h) and memory_on (devices.h) say of its layout,
+// exactly; only what plans share is computed once: layers rewritten for a rank, prices of their ops
+// and collectives, orders. at_least() says the same from below without a layout.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "strategies/step/step.h"
+
+namespace rehearse::step {
+
+struct PlanCost {
+  Seconds step;
+  /// Peak of the device that is the fullest, by its share of what is usable there; as on the
+  /// smallest device of the cluster.
+  Bytes memory;
+  /// Computing, all ranks together, by kind of device in the order of the cluster.
+  std::vector<Seconds> busy;
+};
+
+class PlanCosts {
+ public:
+  /// REQUIRES: both outlive this object. Not for two threads at a time.
+  PlanCosts(const Spec& spec, const cluster::Cluster& cluster);
+  PlanCosts(PlanCosts&&) noexcept;
+  ~PlanCosts();
+
+  /// Nothing for a plan that cannot be laid out on the cluster or priced: why() says. Where more
+  /// than `most` memory is needed, `step` and `busy` are 0.
+  std::optional<PlanCost> of(const strategies::Training& training, const strategies::Plan& plan,
+                             Bytes most);
+  /// No part of it is above that of of().
+  std::optional<PlanCost> at_least(const strategies::Training& training,
+                                   const strategies::Plan& plan);
+  /// Of the last plan that has no cost.
+  const Error& why() const;
+
+  /// What is usable of the smallest device.
+  Bytes usable() const;
+  /// By kind, how many devices the cluster has. The kinds are those of PlanCost::busy.
+  struct Kind {
+    std::string name;
+    const cluster::Gpu* gpu;  ///< null for cluster::kCpu
+    double count;
+  };
+  const std::vector<Kind>& kinds() const;
+
+ private:
+  class State;
+  std::unique_ptr<State> state_;
+};
+
+}  // namespace rehearse::step

@@ -1,0 +1,310 @@
+#include "strategies/step/predict.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include <fmt/core.h>
+
+#include "sim/engine/engine.h"
+#include "sim/engine/simgrid.h"
+#include "strategies/job_of_layout.h"
+#include "strategies/lay_out.h"
+#include "strategies/step/devices.h"
+#include "strategies/step/work.h"
+
+namespace rehearse::step {
+namespace {
+
+using workload::Axis;
+
+/// How far off communication is that nothing measured covers, and that something does.
+constexpr double kFastestLinks = 0.8, kSlowestLinks = 1.5;
+constexpr double kFastestCalibrated = 0.9, kSlowestCalibrated = 1.25;
+
+struct Run {
+  job::LoweredJob lowered;
+  graph::Timeline timeline;
+  Seconds step = Seconds::s(0);
+};
+
+Result<Run> carry(const program::Program& job, const cluster::Cluster& cluster, double beside,
+                  const PredictOptions& options, job::Bound bound = job::Bound::kValue) {
+  job::Rules rules;
+  rules.calibrated = true;
+  rules.bound = bound;
+  // SimGrid shares no device.
+  if (options.fidelity != Fidelity::kSimgrid) rules.slowdown = 1 + beside;
+  rules.fidelity =
+      options.fidelity == Fidelity::kClosed ? job::Fidelity::kClosed : job::Fidelity::kMessage;
+  std::optional<job::LoweredJob> lowered;
+  if (!options.unfold && options.fidelity != Fidelity::kSimgrid) {
+    const auto run = [](const graph::Graph& graph) { return engine::run(graph); };
+    Result<std::optional<job::LoweredJob>> folded = job::fold(job, cluster, rules, run);
+    if (!folded) return forward(folded);
+    lowered = std::move(*folded);
+  }
+  if (!lowered) {
+    Result<job::LoweredJob> all = job::lower(job, cluster, rules);
+    if (!all) return forward(all);
+    lowered = std::move(*all);
+  }
+  Result<graph::Timeline> timeline = options.fidelity == Fidelity::kSimgrid
+                                         ? engine::run_on_simgrid(lowered->graph)
+                                         : engine::run(lowered->graph);
+  if (!timeline) return forward(timeline);
+  const Seconds step = timeline->makespan().seconds();
+  return Run{std::move(*lowered), std::move(*timeline), step};
+}
+
+/// What takes no time in a run.
+struct Free {
+  std::vector<Axis> axes = {};  ///< collectives along these
+  bool sends = false;           ///< between stages
+  bool copies = false;          ///< between device and host
+};
+
+workload::Layout without(workload::Layout layout, const Free& free) {
+  const auto goes = [&](const workload::Op& op) {
+    if (op.kind == workload::OpKind::kCopy) return free.copies;
+    return op.kind == workload::OpKind::kCollective &&
+           std::find(free.axes.begin(), free.axes.end(), op.axis) != free.axes.end();
+  };
+  for (workload::Stage& stage : layout.stages)
+    for (workload::Chunk& chunk : stage.chunks)
+      for (workload::Layer& layer : chunk.layers) {
+        for (std::vector<workload::Op>* ops :
+             {&layer.forward, &layer.backward, &layer.recompute, &layer.step})
+          std::erase_if(*ops, goes);
+        if (free.sends) layer.output = Bytes::b(0);
+      }
+  if (free.sends) layout.tied_gradient = Bytes::b(0);
+  return layout;
+}
+
+/// Factors on the interval of conditions for what is less well known.
+struct Spread {
+  double fastest = 1, slowest = 1;
+};
+
+/// FP8 recipes differ in what they cast and scale. Mixtures of experts differ with their software:
+/// one published job took from 0.6 to 1.8 times as long with another release of it.
+Spread spread_of(const Spec& spec) {
+  Spread spread;
+  if (spec.training.dtype == workload::Dtype::kFp8) spread = {0.9, 1.1};
+  if (spec.workload.experts_per_token > 0) {
+    spread.fastest *= 0.8;
+    spread.slowest *= 1.25;
+  }
+  return spread;
+}
+
+/// How much shorter and longer a step may be by one cause.
+struct Reach {
+  Seconds down = Seconds::s(0), up = Seconds::s(0);
+};
+
+/// Errors of compute, of communication and of what a step has once are taken as independent. That
+/// once may run beside communication, where it is the host's or the input's.
+Estimate<Seconds> interval(const Step& step, bool calibrated, const Reach& network,
+                           const Conditions& conditions, Provenance provenance) {
+  const Seconds exposed = step.breakdown.exposed_communication;
+  const Seconds fixed = step.breakdown.fixed;
+  const Seconds rest = step.time.value - exposed;
+  const double down = std::hypot(rest.s() * (1 - step.computing.low),
+                                 std::max(exposed * (1 - step.links.low), network.down).s(),
+                                 std::min(fixed, exposed).s());
+  const double up = std::hypot(rest.s() * (step.computing.high - 1),
+                               std::max(exposed * (step.links.high - 1), network.up).s(),
+                               std::max(Seconds::s(0), conditions.most_fixed - fixed).s());
+  // As for ops: what a hundredth of the time rests on does not mark the whole.
+  if (exposed > step.time.value * 0.01)
+    provenance =
+        std::max(provenance, calibrated ? Provenance::kInterpolated : Provenance::kExtrapolated);
+  const double value = step.time.value.s();
+  return {step.time.value, Seconds::s(std::max(0.0, value - down)), Seconds::s(value + up),
+          provenance};
+}
+
+/// How a layout is run: once as it is, and again without one thing.
+class Runner {
+ public:
+  Runner(const Spec& spec, const cluster::Cluster& cluster, const Devices& devices,
+         const PredictOptions& options)
+      : spec_(spec), cluster_(cluster), prices_(devices.prices()), options_(options) {}
+
+  Result<program::Program> job(const workload::Layout& layout) const {
+    return strategies::job_of(
+        layout, prices_,
+        {.host_per_kernel = spec_.conditions.host_per_kernel, .fixed = spec_.conditions.fixed});
+  }
+  Result<Run> run(const program::Program& job) const {
+    return carry(job, cluster_, spec_.conditions.beside, options_);
+  }
+  /// The closed form with every price of communication at that end.
+  Result<Seconds> time_at(const program::Program& job, job::Bound bound) const {
+    PredictOptions closed = options_;
+    closed.fidelity = Fidelity::kClosed;
+    const Result<Run> run = carry(job, cluster_, spec_.conditions.beside, closed, bound);
+    if (!run) return forward(run);
+    return run->step;
+  }
+  Result<Seconds> time_without(const workload::Layout& layout, const Free& free) const {
+    const Result<program::Program> other = job(without(layout, free));
+    if (!other) return forward(other);
+    const Result<Run> run = this->run(*other);
+    if (!run) return forward(run);
+    return run->step;
+  }
+
+ private:
+  const Spec& spec_;
+  const cluster::Cluster& cluster_;
+  const strategies::Prices prices_;
+  const PredictOptions& options_;
+};
+
+/// What each kind of communication is worth: the step without it.
+Status compare(Step& step, const Runner& runner) {
+  const auto add = [&](std::string change, const Free& free) -> Status {
+    const Result<Seconds> time = runner.time_without(step.layout, free);
+    if (!time) return forward(time);
+    step.counterfactuals.push_back({std::move(change), *time});
+    return {};
+  };
+  for (const Axis axis : {Axis::kTensor, Axis::kContext, Axis::kExpert, Axis::kData})
+    if (any_op(step.layout, [&](const workload::Op& op, const workload::Stage& stage) {
+          return op.kind == workload::OpKind::kCollective && op.axis == axis &&
+                 group_size(op, stage.degrees) > 1;
+        }))
+      if (Status ok =
+              add(fmt::format("{}-parallel communication free", to_string(axis)), {.axes = {axis}});
+          !ok)
+        return ok;
+  if (step.layout.stages.size() > 1)
+    if (Status ok = add("sends between stages free", {.sends = true}); !ok) return ok;
+  if (any_op(step.layout, [](const workload::Op& op, const workload::Stage&) {
+        return op.kind == workload::OpKind::kCopy;
+      }))
+    if (Status ok = add("copies to and from the host free", {.copies = true}); !ok) return ok;
+  std::stable_sort(
+      step.counterfactuals.begin(), step.counterfactuals.end(),
+      [](const Counterfactual& a, const Counterfactual& b) { return a.step < b.step; });
+  return {};
+}
+
+}  // namespace
+
+Estimate<double> Step::samples_per_s() const {
+  const double samples = layout.samples_per_step;
+  return {samples / time.value.s(), samples / time.high.s(),
+          samples / std::max(time.low.s(), 1e-12), time.provenance};
+}
+
+double Step::model_utilization() const { return model_flops / (peak * time.value); }
+
+double Step::hardware_utilization() const { return hardware_flops / (peak * time.value); }
+
+Result<Step> predict(const Spec& spec, const cluster::Cluster& cluster,
+                     const PredictOptions& options) {
+  Result<workload::Layout> layout = strategies::lay_out(spec.workload, spec.training, spec.plan);
+  if (!layout) return forward(layout);
+  const std::uint32_t ranks = layout->ranks();
+  const Result<Devices> devices = Devices::of(*layout, cluster, spec, options.calibrations);
+  if (!devices) return forward(devices);
+  // Pushes of one layer wait for those of others at the servers' ports, which folding does not see.
+  PredictOptions carried = options;
+  carried.unfold |= layout->servers.has_value();
+  const Runner runner(spec, cluster, *devices, carried);
+  Result<program::Program> job = runner.job(*layout);
+  if (!job) return forward(job);
+  Result<Run> whole = runner.run(*job);
+  if (!whole) return forward(whole);
+
+  const Work work = work_of(*layout, *devices);
+  const double replicas = ranks;
+  Step step{.layout = std::move(*layout),
+            .job = std::move(*job),
+            .lowered = std::move(whole->lowered),
+            .timeline = std::move(whole->timeline),
+            .time = {whole->step, whole->step, whole->step, Provenance::kExtrapolated},
+            .breakdown = {},
+            .counterfactuals = {},
+            .memory = {},
+            .devices = {},
+            .warnings = {}};
+  const Result<Seconds> free = runner.time_without(
+      step.layout, {.axes = {Axis::kTensor, Axis::kContext, Axis::kExpert, Axis::kData},
+                    .sends = true,
+                    .copies = true});
+  if (!free) return forward(free);
+  Breakdown& parts = step.breakdown;
+  parts = {.compute = work.compute,
+           .recompute = work.recompute,
+           .optimizer = work.optimizer,
+           .launch = work.launch,
+           .fixed = spec.conditions.fixed};
+  const Seconds least = std::min(*free, whole->step);
+  parts.exposed_communication = whole->step - least;
+  const Seconds busy = work.compute + work.recompute + work.optimizer + work.launch + parts.fixed;
+  parts.bubble = std::max(Seconds::s(0), least - busy);
+  if (options.counterfactuals)
+    if (Status ok = compare(step, runner); !ok) return forward(ok);
+  // Messages know the links of the cluster alone, not what was measured of collectives.
+  const bool calibrated = options.fidelity == Fidelity::kClosed && !step.lowered.pricings.empty() &&
+                          std::all_of(step.lowered.pricings.begin(), step.lowered.pricings.end(),
+                                      [](const job::Pricing& p) { return p.calibrated; });
+  Provenance conditions = Provenance::kRecorded;
+  for (const DeviceKind& kind : devices->kinds())
+    conditions = std::max(conditions, kind.conditions.provenance);
+  const Spread spread = spread_of(spec);
+  step.computing = {work.fastest * spread.fastest, work.slowest * spread.slowest};
+  step.links = calibrated ? program::Interval{kFastestCalibrated, kSlowestCalibrated}
+                          : program::Interval{kFastestLinks, kSlowestLinks};
+  Reach network;
+  // A price that something measured covers has its error in `links`; any other has ends of its own.
+  if (!step.lowered.collectives.empty() &&
+      (!calibrated || step.lowered.provenance >= Provenance::kExtrapolated)) {
+    const Result<Seconds> slow = runner.time_at(step.job, job::Bound::kHigh);
+    if (!slow) return forward(slow);
+    network.up = *slow - step.time.value;
+    // Messages may be slower than any closed form where they contend, which is no error.
+    if (options.fidelity == Fidelity::kClosed) {
+      const Result<Seconds> quick = runner.time_at(step.job, job::Bound::kLow);
+      if (!quick) return forward(quick);
+      network.down = step.time.value - *quick;
+    }
+  }
+  step.time =
+      interval(step, calibrated, network, spec.conditions, std::max(work.provenance, conditions));
+  if (spec.workload.experts_per_token > 0)
+    step.warnings.push_back(
+        {"mixture of experts: how fast it is depends on the release of its software; published "
+         "jobs took from 0.8 to 1.4 times as long as predicted, four of 51 about twice",
+         "measure a few steps of the job, on as few devices as hold it, and fit the prediction to "
+         "them: rehearse calibrate job"});
+  Result<std::vector<memory::StageMemory>> memory = memory_on(step.layout, cluster);
+  if (!memory) return forward(memory);
+  step.memory = std::move(*memory);
+  if (const memory::StageMemory& most = memory::fullest(step.memory);
+      most.fit != memory::Fit::kFits)
+    step.warnings.push_back(
+        {fmt::format("memory: {} of {} on {}: {}", to_string(most.peak.value),
+                     to_string(most.device.usable), most.device.name,
+                     memory::kFitNames[static_cast<int>(most.fit)]),
+         most.fit == memory::Fit::kDoesNotFit
+             ? "change the plan as `remedies` says, or search one that fits: rehearse plan"
+             : "read the peak of a step on the device, which its allocator counts"});
+  step.model_flops = work.model * replicas;
+  step.hardware_flops = (work.model + work.recomputed) * replicas;
+  for (std::size_t k = 0; k < devices->kinds().size(); ++k) {
+    const DeviceKind& kind = devices->kinds()[k];
+    step.devices.push_back({kind.name, kind.ranks, work.busy[k]});
+    if (kind.gpu == nullptr) continue;
+    const compute::DeviceFacts facts = compute::facts_of(*kind.gpu);
+    step.peak += facts.peak(compute::arithmetic_of(facts, spec.training.dtype)) * kind.ranks;
+  }
+  step.share_by_provenance = work.share_by_provenance;
+  return step;
+}
+
+}  // namespace rehearse::step

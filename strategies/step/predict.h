@@ -1,0 +1,27 @@
+// The prediction of a step at a fidelity.
+#pragma once
+
+#include <span>
+
+#include "models/compute/calibration.h"
+#include "strategies/step/step.h"
+
+namespace rehearse::step {
+
+enum class Fidelity : std::uint8_t { kClosed, kMessage, kSimgrid };
+
+struct PredictOptions {
+  Fidelity fidelity = Fidelity::kMessage;
+  bool unfold = false;  ///< every rank is run, even where ranks do the same; with servers always
+  bool counterfactuals = true;  ///< the runs that `Step::counterfactuals` takes
+  /// What ops cost; all that ships, unless a validation withholds some.
+  std::span<const compute::Calibration> calibrations = compute::shipped_calibrations();
+};
+
+/// Stages, and ranks of one stage, may stand on several kinds of devices (devices.h). Fails with
+/// one line: a plan that does not suit the workload or the cluster, a device that is not in the
+/// catalog.
+Result<Step> predict(const Spec& spec, const cluster::Cluster& cluster,
+                     const PredictOptions& options);
+
+}  // namespace rehearse::step

@@ -1,0 +1,38 @@
+// A second opinion on a step: SimGrid with every rank and every message, beside our own messages
+// under the same rules. SimGrid shares no device, so that neither slows computing down beside
+// collectives: both are below what predict() says.
+#pragma once
+
+#include <cstdint>
+
+#include "sim/base/result.h"
+#include "strategies/step/step.h"
+
+namespace rehearse::step {
+
+/// How much there is to carry where every rank runs. What that costs is a count turned into time of
+/// one core of the machine of docs/performance.md: the same everywhere.
+struct RunSize {
+  double ops = 0;
+  double messages = 0;
+  std::uint32_t ranks = 0;
+
+  Seconds by_messages() const;  ///< predict() with all ranks
+  Seconds on_simgrid() const;   ///< referee()
+};
+
+/// Without building any of it. REQUIRES: the job suits the cluster.
+Result<RunSize> run_size(const program::Program& job, const cluster::Cluster& cluster);
+
+struct Refereed {
+  Seconds simgrid;
+  Seconds messages;  ///< of all ranks, by our own engine
+};
+
+/// Of a step as predict() has it. Fails where engine::run_on_simgrid does.
+Result<Refereed> referee(const Step& step, const cluster::Cluster& cluster);
+
+/// Of Refereed the second alone.
+Result<Seconds> time_by_messages(const Step& step, const cluster::Cluster& cluster);
+
+}  // namespace rehearse::step

@@ -1,0 +1,32 @@
+// What the ranks of a layout compute in a step, apart from when: times and FLOPs by what they are
+// for.
+#pragma once
+
+#include <array>
+#include <vector>
+
+#include "models/workload/layout.h"
+#include "strategies/step/devices.h"
+
+namespace rehearse::step {
+
+/// Of one rank and step, as a mean over all ranks of the layout.
+struct Work {
+  Seconds compute = Seconds::s(0);    ///< forward and backward
+  Seconds recompute = Seconds::s(0);  ///< of what forward had computed
+  Seconds optimizer = Seconds::s(0);
+  Seconds launch = Seconds::s(0);  ///< what launching kernels takes longer than running them
+  Flops model = Flops::flop(0);    ///< of matrix operations
+  Flops recomputed = Flops::flop(0);
+  /// The interval of compute, recompute and optimizer together, as factors.
+  double fastest = 1, slowest = 1;
+  Provenance provenance = Provenance::kRecorded;
+  /// Of the time, by provenance.
+  std::array<double, 4> share_by_provenance = {};
+  /// By kind of device: compute, recompute and optimizer of all its ranks together.
+  std::vector<Seconds> busy = {};
+};
+
+Work work_of(const workload::Layout& layout, const Devices& devices);
+
+}  // namespace rehearse::step
