@@ -109,7 +109,7 @@ struct Findings {
   std::vector<OpSum> ops;
   std::optional<replay::ReplayGraph> graph;  ///< for steps; nothing without times
   std::optional<replay::Energy> energy;      ///< nothing where no power was recorded
-  replay::Breakdown breakdown;
+  program::Occupancy breakdown;
 };
 
 /// Of a step of a rank, where it is known.
@@ -171,7 +171,7 @@ Document document_of(const Findings& found, std::size_t top) {
   if (found.graph)
     d.show("", fmt::format("Steps (from {})", to_string(found.graph->ranks.front().step_source)),
            std::move(steps), {}, first(kStepsShown));
-  d.show("breakdown", found.graph ? "Where an average step goes, measured" : "",
+  d.show("breakdown", found.graph ? "Rank occupancy in an average step, as measured" : "",
          breakdown_fields(found.breakdown), {}, found.graph ? kBars : kInTables);
   if (found.energy) d.show("energy", "", energy_fields(*found.energy));
   Value ops = Value::array();
@@ -221,7 +221,7 @@ Result<Exit> run(const InspectOptions& options, const Globals& globals) {
     if (!lowered) return forward(lowered);
     found.graph = std::move(*lowered);
     found.breakdown =
-        replay::break_down(*found.graph, replay::recorded_timeline(recordings, *found.graph));
+        replay::occupancy(*found.graph, replay::recorded_timeline(recordings, *found.graph));
     std::vector<std::vector<replay::StepSpan>> steps;
     for (const replay::RankGraph& rank : found.graph->ranks) {
       auto& spans = steps.emplace_back();

@@ -86,7 +86,7 @@ Value option_fields(const Recommended& r, std::size_t index) {
       if (time)
         stalls[name] = {{"value", time->s()},
                         {"unit", "s"},
-                        {"share", label, cli::share(share(o, *time)), in::kPercent}};
+                        {"share", label, cli::share(share(o, *time)), in::kPercent, kInTables}};
     };
     for (const NamedStall& stall : stalls_of(o)) add(stall.name, stall.name, stall.time);
     add("node_sharing", "node sharing", o.evaluation->stalls.node_sharing);

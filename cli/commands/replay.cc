@@ -66,7 +66,7 @@ Document document_of(const ReplayJob& job, const Findings& findings) {
       {"step time " + range_words(c.step_time.measured) + " measured",
        range_words(step, findings.sliced ? " simulated on " + findings.sliced->name : " simulated"),
        fmt::format("median error {:.2f} %", c.median_error * 100),
-       largest_part(breakdown_fields(replay::break_down(run.graph, run.timeline)))});
+       largest_part(breakdown_fields(replay::occupancy(run.graph, run.timeline)))});
   d.line(describe_input(job));
   d["step_time"] = {{"measured", "step time, measured", c.step_time.measured},
                     {"simulated", "step time, simulated", step}};

@@ -147,39 +147,39 @@ namespace {
 
 /// One that `shown` makes of each part.
 template <class Shown>
-Value fields_of(const replay::Breakdown& b, Shown shown) {
+Value fields_of(const program::Occupancy& b, Shown shown) {
   return {{"total", shown(b.total)},
           {"compute", "compute", shown(b.compute)},
           {"exposed_communication", "exposed communication", shown(b.exposed_communication)},
           {"memory", "memory", shown(b.memory)},
           {"input", "input", shown(b.input)},
-          {"host_bound", "host-bound", shown(b.host_bound)},
+          {"host_bound", "host-bound", shown(b.host)},
           {"unexplained_wait", "unexplained wait", shown(b.unexplained_wait)},
           {"profiler", "profiler", shown(b.profiler)},
           {"idle", "idle", shown(b.idle)}};
 }
 
-Value path_rows(const replay::CriticalPath& path) {
-  Seconds total = Seconds::s(0);
-  for (const Seconds time : path.by_category) total += time;
-  std::vector<std::size_t> order(path.by_category.size());
-  for (std::size_t c = 0; c < order.size(); ++c) order[c] = c;
-  std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
-    return path.by_category[a] > path.by_category[b];
-  });
+/// The parts of a path, the longest first, each with its longest op.
+Value path_rows(const program::PathParts& path) {
+  std::vector<const program::PathPart*> parts;
+  for (const program::PathPart& part : path.parts) parts.push_back(&part);
+  std::stable_sort(parts.begin(), parts.end(),
+                   [](const auto* a, const auto* b) { return a->time > b->time; });
+  const Picoseconds total = path.total();
   Value rows = Value::array();
-  for (const std::size_t c : order) {
-    const double part = total > Seconds::s(0) ? path.by_category[c] / total : 0;
-    if (part < 0.005) continue;
-    std::string top;
-    for (const replay::PathShare& s : path.top)
-      if (static_cast<std::size_t>(s.category) == c && top.empty()) top = s.name;
-    rows.push_back({{"", "kind", graph::kCategoryNames[c]},
-                    {"", "time", path.by_category[c]},
-                    {"", "share", share(part)},
-                    {"", "largest", top}});
-  }
+  for (const program::PathPart* part : parts)
+    if (const double of_path = part->time / total; of_path >= 0.005)
+      rows.push_back({{"", "part", part->name},
+                      {"", "time", part->time.seconds() * (1.0 / path.steps)},
+                      {"", "share", share(of_path)},
+                      {"", "longest op", part->ops.front().name}});
   return rows;
+}
+
+program::PathTimes path_times(const ReplayRun& run) {
+  const replay::CriticalSteps critical = replay::find_critical_steps(run.graph, run.timeline);
+  return program::path_times(run.graph.graph, critical.path,
+                             std::max<std::size_t>(1, critical.steps));
 }
 
 std::pair<std::size_t, std::size_t> whole_and_partial(const ReplayJob& job) {
@@ -191,11 +191,11 @@ std::pair<std::size_t, std::size_t> whole_and_partial(const ReplayJob& job) {
 
 }  // namespace
 
-Value breakdown_fields(const replay::Breakdown& b) {
+Value breakdown_fields(const program::Occupancy& b) {
   return fields_of(b, [](Seconds part) { return part; });
 }
 
-Value breakdown_fields(const replay::Breakdown& b, const Estimate<Seconds>& step) {
+Value breakdown_fields(const program::Occupancy& b, const Estimate<Seconds>& step) {
   return fields_of(b, [&](Seconds part) { return part_of(step, part); });
 }
 
@@ -208,12 +208,12 @@ void add_findings(const ReplayJob& job, const ReplayRun& run, const Estimate<Sec
                                   [](const replay::Recording& r) { return !r.streams().empty(); });
   document.show("kernel_start_error", device ? "GPU start error" : "", share(c.start_error));
   document.show("residual_share", device ? "unexplained" : "", share(c.residual_share));
-  document.show("breakdown", "Where an average step goes",
-                breakdown_fields(replay::break_down(run.graph, run.timeline), step), {}, kBars);
-  const replay::CriticalPath critical = replay::find_critical_path(run.graph, run.timeline, 200);
-  document["critical_path"] = json_critical_path(critical, step);
-  document.show("", "Critical path, with the largest of each kind", path_rows(critical));
+  document.show("breakdown", "Rank occupancy in an average step",
+                breakdown_fields(replay::occupancy(run.graph, run.timeline), step), {}, kBars);
+  document["critical_path"] = json_critical_path(path_times(run), step);
   const program::PathParts path = path_parts(job, run, step);
+  document.show("", "Critical path of an average step, with the longest op of each part",
+                path_rows(path));
   document["path"] = json_path(path);
   document["path_parts"] = json_path_parts(path);
   document["step_from"] = json_provenance(path.shares_by_provenance());

@@ -11,7 +11,7 @@
 #include "cli/output/critical_path.h"
 #include "cli/output/document.h"
 #include "profiler/replay/advice.h"
-#include "profiler/replay/breakdown.h"
+#include "profiler/replay/attribution.h"
 #include "profiler/replay/compare.h"
 #include "profiler/replay/lower.h"
 #include "sim/graph/timeline.h"
@@ -77,9 +77,9 @@ using StepColumns = std::function<void(std::size_t step, Value& row)>;
 /// "ranks" of the JSON contract: a row per step and rank, as measured and as simulated.
 Value rank_rows(const ReplayJob& job, const ReplayRun& run, const StepColumns& add = {});
 /// Where a recorded step goes, as it was measured.
-Value breakdown_fields(const replay::Breakdown& breakdown);
+Value breakdown_fields(const program::Occupancy& breakdown);
 /// Of a simulated step. The parts share its interval, in proportion.
-Value breakdown_fields(const replay::Breakdown& breakdown, const Estimate<Seconds>& step);
+Value breakdown_fields(const program::Occupancy& breakdown, const Estimate<Seconds>& step);
 /// How well the replay explains the recording, and what a step of `run` hangs on.
 void add_findings(const ReplayJob& job, const ReplayRun& run, const Estimate<Seconds>& step,
                   Document& document);

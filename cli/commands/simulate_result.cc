@@ -6,32 +6,32 @@
 
 #include <fmt/format.h>
 
-#include "cli/commands/simulate_path.h"
 #include "cli/output/critical_path.h"
+#include "models/job/program_ops.h"
 #include "sim/base/text.h"
 
 namespace rehearse::cli {
 namespace {
 
-using job::Usage;
+using program::Occupancy;
 
 struct Part {
   const char* name;  ///< for people
   const char* key;
-  Seconds Usage::*time;
+  Seconds Occupancy::*time;
 };
 constexpr std::array<Part, 5> kParts = {
-    {{"compute", "compute", &Usage::compute},
-     {"exposed communication", "exposed_communication", &Usage::exposed_communication},
-     {"memory", "memory", &Usage::memory},
-     {"host", "host", &Usage::host},
-     {"idle", "idle", &Usage::idle}}};
+    {{"compute", "compute", &Occupancy::compute},
+     {"exposed communication", "exposed_communication", &Occupancy::exposed_communication},
+     {"memory", "memory", &Occupancy::memory},
+     {"host", "host", &Occupancy::host},
+     {"idle", "idle", &Occupancy::idle}}};
 
-/// Consecutive ranks of equal usage.
+/// Consecutive ranks of equal occupancy.
 struct RankRange {
   std::size_t first;
   std::size_t count;
-  Usage usage;
+  Occupancy occupancy;
 };
 
 std::vector<RankRange> ranges_of(const Simulation& s) {
@@ -40,8 +40,10 @@ std::vector<RankRange> ranges_of(const Simulation& s) {
     run_of_program[s.job.program_of[s.lowered.ranks[i].index()]] = i;
   std::vector<RankRange> ranges;
   for (std::size_t r = 0; r < s.job.ranks(); ++r) {
-    const Usage& usage = s.usage[s.lowered.folded ? run_of_program[s.job.program_of[r]] : r];
-    if (ranges.empty() || !(ranges.back().usage == usage)) ranges.push_back({r, 0, usage});
+    const Occupancy& occupancy =
+        s.occupancy[s.lowered.folded ? run_of_program[s.job.program_of[r]] : r];
+    if (ranges.empty() || !(ranges.back().occupancy == occupancy))
+      ranges.push_back({r, 0, occupancy});
     ++ranges.back().count;
   }
   return ranges;
@@ -53,12 +55,12 @@ std::string ranks_text(const RankRange& range) {
 }
 
 /// By ranges, so that ranks that are alike give exactly what each of them has.
-Usage mean_of(const Simulation& s) {
-  Usage mean;
+Occupancy mean_of(const Simulation& s) {
+  Occupancy mean;
   for (const RankRange& range : ranges_of(s))
     for (const Part& part : kParts)
       mean.*part.time +=
-          range.usage.*part.time * (static_cast<double>(range.count) / s.job.ranks());
+          range.occupancy.*part.time * (static_cast<double>(range.count) / s.job.ranks());
   return mean;
 }
 
@@ -133,7 +135,7 @@ std::vector<std::string> pricing_lines(const Simulation& s) {
   return lines;
 }
 
-Value usage_fields(const Simulation& s, const Usage& usage, Scale scale = {}) {
+Value usage_fields(const Simulation& s, const Occupancy& usage, Scale scale = {}) {
   Value parts;
   for (const Part& part : kParts)
     parts.show(part.key, part.name, part_of(s.step, usage.*part.time), scale);
@@ -166,15 +168,19 @@ Document simulation_document(const Simulation& s) {
                                unit::kRate);
   Value parts = {{"total", s.step}};
   parts.add(breakdown);
-  d.show("breakdown", "Where the step goes, mean over ranks", std::move(parts), {}, kBars);
-  const program::PathParts path = path_parts(s);
+  d.show("breakdown", "Rank occupancy, mean over ranks", std::move(parts), {}, kBars);
+  const program::Interval interval =
+      s.step.value > Seconds::s(0)
+          ? program::Interval{s.step.low / s.step.value, s.step.high / s.step.value}
+          : program::Interval{};
+  const program::PathParts path = job::path_parts(s.job, s.lowered, s.timeline, interval, interval);
   d["path"] = json_path(path);
   d["path_parts"] = json_path_parts(path);
   d["step_from"] = json_provenance(path.shares_by_provenance());
   Value ranks = Value::array();
   for (const RankRange& range : ranges_of(s)) {
     Value row = {{"", "ranks", ranks_text(range)}, {"rank", range.first}, {"count", range.count}};
-    row.add(usage_fields(s, range.usage, in::kUs));
+    row.add(usage_fields(s, range.occupancy, in::kUs));
     ranks.push_back(std::move(row));
   }
   d.show("ranks", "Ranks", std::move(ranks), {}, first(20));

@@ -248,12 +248,12 @@ Document step_document(const PredictedJob& job) {
   if (job.steps_to_target) d["to_target"] = target_fields(job);
   d.show("", "based on",
          provenance_text(job.path.shares_by_provenance()) + "; " + conditions_text(job.file.spec));
-  d.show("breakdown", "Where the step goes, mean over ranks", breakdown_fields(step), {}, kBars);
+  d.show("breakdown", "Breakdown of the step, mean over ranks", breakdown_fields(step), {}, kBars);
   d["compute_parts"] = {{"forward_backward", part(step.breakdown.compute)},
                         {"recompute", part(step.breakdown.recompute)},
                         {"optimizer", part(step.breakdown.optimizer)}};
   d["critical_path"] = json_critical_path(
-      summed(step.lowered.graph, graph::critical_path(step.timeline)), step.time);
+      program::path_times(step.lowered.graph, graph::critical_path(step.timeline)), step.time);
   d["path"] = json_path(job.path);
   d["path_parts"] = json_path_parts(job.path);
   d.show("single_changes", "What would help most (each change alone, simulated)",

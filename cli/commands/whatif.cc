@@ -43,31 +43,14 @@ struct EditedRun {
 /// Workers in the recorded loop, or the file of a pipeline in front of it.
 bool is_inline_pipeline(std::string_view text) { return text.find('=') != std::string_view::npos; }
 
-/// The edits in the order in which they are applied: as groups, not as typed. `pipeline`: of the
-/// file that --input-pipeline names; `fed` is set where there is one.
-Result<replay::ReplayGraph> apply(const WhatifOptions& options,
-                                  const std::optional<cluster::PointToPoint>& link,
-                                  const std::optional<input::Pipeline>& pipeline,
-                                  const ReplayJob& job, const Globals& globals,
-                                  std::optional<FedBy>& fed) {
-  replay::ReplayGraph graph = job.recorded.graph;
-  const auto take = [&](Result<replay::ReplayGraph> edited) -> Status {
-    if (!edited) return forward(edited);
-    graph = std::move(*edited);
-    return {};
-  };
-  for (const std::string& text : options.remove)
-    if (Status ok = take(replay::remove(job.recordings, graph, *replay::parse_selector(text))); !ok)
-      return forward(ok);
-  for (const std::string& text : options.scale)
-    if (Status ok = take(replay::scale(job.recordings, graph, *replay::parse_scale(text))); !ok)
-      return forward(ok);
-  for (const std::string& text : options.insert)
-    if (Status ok = take(replay::insert(job.recordings, graph, *replay::parse_insert(text))); !ok)
-      return forward(ok);
-  if (pipeline) {
+using Edit = std::function<Result<replay::ReplayGraph>(const replay::ReplayGraph& graph)>;
+
+/// Replaces loading by the pipeline of a file. `fed` is set when it is applied.
+Edit feeding(const WhatifOptions& options, const input::Pipeline& pipeline, const ReplayJob& job,
+             std::optional<FedBy>& fed) {
+  return [&](const replay::ReplayGraph& graph) -> Result<replay::ReplayGraph> {
     Result<FedGraph> in_front =
-        feed_recording(job.recordings, graph, *pipeline,
+        feed_recording(job.recordings, graph, pipeline,
                        options.batch > 0 ? std::optional(options.batch) : std::nullopt);
     if (!in_front) {
       Error error = std::move(in_front.error());
@@ -75,17 +58,48 @@ Result<replay::ReplayGraph> apply(const WhatifOptions& options,
         if (d.file.empty()) d.file = options.input_pipeline;
       return tl::unexpected(std::move(error));
     }
-    graph = std::move(in_front->graph);
     fed = std::move(in_front->by);
-  } else if (!options.input_pipeline.empty()) {
-    if (Status ok = take(replay::overlap_input(
-            job.recordings, graph, *replay::parse_input_pipeline(options.input_pipeline)));
-        !ok)
-      return forward(ok);
-  }
-  if (!link) return graph;
-  return options.data_parallel > 0 ? data_parallel(job, graph, options.data_parallel, *link)
-                                   : on_network(job, graph, *link, globals);
+    return std::move(in_front->graph);
+  };
+}
+
+/// All edits of a recording in the order in which they are applied: by kind, not as typed. A slice
+/// comes after them (run_edited), since it is run at both ends of its interval too. `pipeline`: of
+/// the file that --input-pipeline names. REQUIRES: the arguments outlive the edits.
+std::vector<Edit> edits_of(const WhatifOptions& options,
+                           const std::optional<comm::CollectiveTime>& network,
+                           const std::optional<input::Pipeline>& pipeline, const ReplayJob& job,
+                           const Globals& globals, std::optional<FedBy>& fed) {
+  using replay::ReplayGraph;
+  std::vector<Edit> edits;
+  const auto& recordings = job.recordings;
+  for (const std::string& text : options.remove)
+    edits.emplace_back([&](const ReplayGraph& graph) {
+      return replay::remove(recordings, graph, *replay::parse_selector(text));
+    });
+  for (const std::string& text : options.scale)
+    edits.emplace_back([&](const ReplayGraph& graph) {
+      return replay::scale(recordings, graph, *replay::parse_scale(text));
+    });
+  for (const std::string& text : options.insert)
+    edits.emplace_back([&](const ReplayGraph& graph) {
+      return replay::insert(recordings, graph, *replay::parse_insert(text));
+    });
+  if (pipeline)
+    edits.push_back(feeding(options, *pipeline, job, fed));
+  else if (!options.input_pipeline.empty())
+    edits.emplace_back([&](const ReplayGraph& graph) {
+      return replay::overlap_input(recordings, graph,
+                                   *replay::parse_input_pipeline(options.input_pipeline));
+    });
+  if (network && options.data_parallel > 0)
+    edits.emplace_back([&](const ReplayGraph& graph) {
+      return data_parallel(job, graph, options.data_parallel, *network);
+    });
+  else if (network)
+    edits.emplace_back(
+        [&](const ReplayGraph& graph) { return on_network(job, graph, *network, globals); });
+  return edits;
 }
 
 double change_of(Seconds before, Seconds after) {
@@ -120,15 +134,15 @@ Document document_of(const WhatifOptions& options, const ReplayJob& job, const E
   d.answer = sentence_of(
       fmt::format("Step time {}", signed_percent(changed)),
       {range_words(before) + " before the edit", range_words(after, " after it"),
-       largest_part(breakdown_fields(replay::break_down(edited.graph, edited.timeline)))});
+       largest_part(breakdown_fields(replay::occupancy(edited.graph, edited.timeline)))});
   d.line(describe_input(job));
   if (with.fed) d.line(fed_text(*with.fed));
   d["baseline"] = {{"measured", "recorded, measured", c.step_time.measured},
                    {"simulated", "recorded, simulated", before},
                    {"error", {{"median", c.median_error}, {"worst", c.worst_error}}},
                    {"breakdown",
-                    "Where it went before the edit",
-                    breakdown_fields(replay::break_down(recorded.graph, recorded.timeline), before),
+                    "Rank occupancy in an average step, as recorded",
+                    breakdown_fields(replay::occupancy(recorded.graph, recorded.timeline), before),
                     {},
                     kBars},
                    {"path_parts", json_path_parts(path_parts(job, recorded, before))}};
@@ -159,11 +173,11 @@ Result<EditedRun> run_edited(const WhatifOptions& options, const ReplayJob& job,
 }
 
 Result<Exit> run(const WhatifOptions& options, const Globals& globals) {
-  std::optional<cluster::PointToPoint> link;
+  std::optional<comm::CollectiveTime> network;
   if (!options.network.empty()) {  // before long work: is it one?
-    const Result<cluster::PointToPoint> parsed = parse_network(options.network);
+    Result<comm::CollectiveTime> parsed = parse_network(options.network);
     if (!parsed) return forward(parsed);
-    link = *parsed;
+    network = std::move(*parsed);
   }
   std::optional<input::Pipeline> pipeline;
   if (!options.input_pipeline.empty() && !is_inline_pipeline(options.input_pipeline)) {
@@ -174,9 +188,13 @@ Result<Exit> run(const WhatifOptions& options, const Globals& globals) {
   const Result<ReplayJob> job = load_job(options.request, globals);
   if (!job) return forward(job);
   std::optional<FedBy> fed;
-  Result<replay::ReplayGraph> graph = apply(options, link, pipeline, *job, globals, fed);
-  if (!graph) return forward(graph);
-  Result<EditedRun> edited = run_edited(options, *job, std::move(*graph));
+  replay::ReplayGraph graph = job->recorded.graph;
+  for (const Edit& edit : edits_of(options, network, pipeline, *job, globals, fed)) {
+    Result<replay::ReplayGraph> next = edit(graph);
+    if (!next) return forward(next);
+    graph = std::move(*next);
+  }
+  Result<EditedRun> edited = run_edited(options, *job, std::move(graph));
   if (!edited) return forward(edited);
   edited->fed = std::move(fed);
   if (options.sharing.asked()) {
@@ -196,7 +214,7 @@ Result<Exit> run(const WhatifOptions& options, const Globals& globals) {
 /// Whether the parser can tell that this is no link; what a file holds is for later.
 Status check_network(const std::string& text) {
   if (!is_inline_link(text)) return {};
-  if (const Result<cluster::PointToPoint> link = parse_network(text); !link) return forward(link);
+  if (const auto network = parse_network(text); !network) return forward(network);
   return {};
 }
 
@@ -258,8 +276,8 @@ void add_whatif(CLI::App& app, Action& action) {
   CLI::Option* network =
       command
           ->add_option("--network", options->network,
-                       "link between ranks, for recorded collectives or --data-parallel: "
-                       "latency=5us,rate=100GB/s or a link file")
+                       "what recorded collectives and those of --data-parallel run on: "
+                       "latency=5us,rate=100GB/s between ranks, a link file or a cluster file")
           ->type_name("LINK")
           ->check(CLI::Validator(checked_by(check_network), "", ""));
   command

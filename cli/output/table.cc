@@ -142,7 +142,11 @@ std::vector<std::size_t> Table::widths(std::size_t shorten_to, std::size_t rows)
     texts[c] = columns_[c].align == Align::kLeft ? std::max(kLeast, word) : headings[c];
   }
   narrow(headings);  // headings in several lines
-  narrow(texts);     // cells too, or cut
+  std::vector<std::size_t> prose = width;
+  for (std::size_t c = 0; c < columns_.size(); ++c)
+    if (columns_[c].prose) prose[c] = texts[c];
+  narrow(prose);  // sentences in several lines
+  narrow(texts);  // names cut
   for (std::size_t c = columns_.size(); c-- > 1 && excess() > 0;) width[c] = 0;
   return width;
 }
