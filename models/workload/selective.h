@@ -1,5 +1,5 @@
-// Recomputation that depends on the framework: the operations that selective recomputation saves of a
-// block, and operations that always run again in backward.
+// Recomputation that depends on the framework: the operations of a block that selective
+// recomputation saves, and operations that always run again in backward.
 #pragma once
 
 #include <span>
@@ -19,11 +19,11 @@ enum class Saved : std::uint8_t {
 inline constexpr std::string_view kSavedNames[] = {"all_but_scores", "products",
                                                    "products_and_sums"};
 
-/// Marks the operations and activations of blocks that selective recomputation drops. torchtitan counts the matrix products of a
-/// block and saves the first, third, fifth and seventh: queries, values, the first half of a gated
-/// input and the block's output; with attention that is 8.5 + 2 feed_forward / hidden bytes per
-/// element of a hidden state. With the sums over ranks saved, nothing needs the product before
-/// attention's output.
+/// Marks the operations and activations of blocks that selective recomputation drops. torchtitan
+/// counts the matrix products of a block and saves the first, third, fifth and seventh: queries,
+/// values, the first half of a gated input and the block's output; with attention that is
+/// 8.5 + 2 feed_forward / hidden bytes per element of a hidden state. With the sums over ranks
+/// saved, nothing needs the product before attention's output.
 void save_selectively(Workload& workload, Saved saved);
 
 /// Runs the operations of these names again before backward of their layers, under every kind of

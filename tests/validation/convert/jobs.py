@@ -1,5 +1,5 @@
-"""Published tables of training jobs as files of kind jobs and memory: columns with a dot are keys of
-job files (docs/formats/job.md). A table is known by its columns. Comments name assumptions that a
+"""Published tables of training jobs as files of kind jobs and memory: columns with a dot are keys
+of job files (docs/formats/job.md). A table is known by its columns. Comments name assumptions that a
 table does not state."""
 
 import math
@@ -10,7 +10,7 @@ from convert import shapes
 from convert.schema import columns_of, number, rows_of, write
 
 # Share of the peak that attention kernels of a generation get: FlashAttention-2 on Hopper (Shah et
-# al., FlashAttention-3, 2024); the third one and cuDNN's, in a recorded step of DeepSeek-V3 on H800.
+# al., FlashAttention-3, 2024); FlashAttention-3 and cuDNN, in a recorded step of DeepSeek-V3.
 FLASH_2_ON_HOPPER, CUDNN = 0.35, 0.50
 # That of MPT's Triton kernels, which were made for A100: 0.35 there (fitted); on H100 as much time
 # per multiprocessor and clock, which is a smaller share of a higher peak.
