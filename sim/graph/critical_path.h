@@ -23,11 +23,6 @@ std::vector<PathStep> critical_path(const Timeline& timeline, OpId last);
 /// The chain that leads to the op that ends last (the first such op). Empty for an empty graph.
 std::vector<PathStep> critical_path(const Timeline& timeline);
 
-/// Time on the path within [from, to], indexed by Category. Sums to the part of [from, to] that the
-/// path covers.
-std::vector<Picoseconds> by_category(const Graph& graph, const std::vector<PathStep>& path,
-                                     Picoseconds from, Picoseconds to);
-
 /// Per op, the delay that does not move the end of the run, with the order on every
 /// server and the rate of every op unchanged.
 std::vector<Picoseconds> slack(const Graph& graph, const Timeline& timeline);
