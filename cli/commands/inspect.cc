@@ -124,7 +124,7 @@ struct Findings {
   std::vector<OpSum> ops;
   std::optional<replay::ReplayGraph> graph;  ///< for steps; nothing without times
   std::optional<replay::Energy> energy;      ///< nothing where no power was recorded
-  replay::Breakdown breakdown;
+  program::Occupancy breakdown;
 };
 
 /// Of a step of a rank, where it is known.
@@ -219,7 +219,7 @@ std::string to_text(const Findings& found, std::size_t top) {
   if (found.graph) {
     text += fmt::format("\nSteps (from {})\n", to_string(found.graph->ranks.front().step_source));
     text += measured_steps(found).text(60, kStepsShown);
-    text += "\nWhere an average step goes, measured\n" + breakdown_text(found.breakdown);
+    text += "\nRank occupancy in an average step, as measured\n" + breakdown_text(found.breakdown);
   }
   if (found.energy) text += "\nWhat the boards drew\n" + energy_text(*found.energy);
   return text +
@@ -264,7 +264,7 @@ Result<Exit> run(const InspectOptions& options, const Globals& globals) {
     if (!lowered) return forward(lowered);
     found.graph = std::move(*lowered);
     found.breakdown =
-        replay::break_down(*found.graph, replay::recorded_timeline(recordings, *found.graph));
+        replay::occupancy(*found.graph, replay::recorded_timeline(recordings, *found.graph));
     std::vector<std::vector<replay::StepSpan>> steps;
     for (const replay::RankGraph& rank : found.graph->ranks) {
       auto& spans = steps.emplace_back();

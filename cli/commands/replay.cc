@@ -79,9 +79,8 @@ Json to_json(const ReplayJob& job, const Findings& findings) {
   json["residual_share"] = c.residual_share;
   json["matched_collectives"] = job.recorded.graph.collectives.matched.size();
   json["unmatched_collectives"] = job.recorded.graph.collectives.unmatched;
-  json["breakdown"] = json_breakdown(replay::break_down(run.graph, run.timeline), step);
-  json["critical_path"] =
-      json_critical_path(replay::find_critical_path(run.graph, run.timeline, 200), step);
+  json["breakdown"] = json_breakdown(replay::occupancy(run.graph, run.timeline), step);
+  json["critical_path"] = json_critical_path(path_times(run), step);
   const program::PathParts path = path_parts(job, run, step);
   json["path"] = json_path(path);
   json["path_parts"] = json_path_parts(path);
@@ -134,10 +133,10 @@ std::string to_text(const ReplayJob& job, const Findings& findings) {
         fmt::format("            {} of memory there; a recording does not say how much it holds\n",
                     to_string(findings.sliced->memory));
   }
-  text += "\nWhere an average step goes\n" +
-          breakdown_text(replay::break_down(run.graph, run.timeline));
-  text += "\nWhat decides its length (critical path, with the largest of each kind)\n" +
-          critical_path_text(replay::find_critical_path(run.graph, run.timeline, 200));
+  text += "\nRank occupancy in an average step\n" +
+          breakdown_text(replay::occupancy(run.graph, run.timeline));
+  text += "\nCritical path of an average step, with the longest op of each part\n" +
+          path_parts_text(path_parts(job, run, step));
   text += "\nWhat would help most (each change alone, simulated)\n" + advice_text(findings.advice);
   text += "\n" + step_table(job, run).text(60, kStepsShown);
   return text;

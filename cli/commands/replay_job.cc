@@ -141,13 +141,14 @@ namespace {
 
 /// One that `json` makes of each part.
 template <class ToJson>
-Json breakdown_of(const replay::Breakdown& b, ToJson json) {
+Json breakdown_of(const program::Occupancy& b, ToJson json) {
   return {{"total", json(b.total)},
           {"compute", json(b.compute)},
           {"exposed_communication", json(b.exposed_communication)},
           {"memory", json(b.memory)},
           {"input", json(b.input)},
-          {"host_bound", json(b.host_bound)},
+          {"host_bound", json(b.host)},
+          {"unexplained_wait", json(b.unexplained_wait)},
           {"profiler", json(b.profiler)},
           {"idle", json(b.idle)}};
 }
@@ -159,11 +160,11 @@ Estimate<Seconds> part_of(const Estimate<Seconds>& step, Seconds part) {
 
 }  // namespace
 
-Json json_breakdown(const replay::Breakdown& b) {
+Json json_breakdown(const program::Occupancy& b) {
   return breakdown_of(b, [](Seconds part) { return json_measured(part); });
 }
 
-Json json_breakdown(const replay::Breakdown& b, const Estimate<Seconds>& step) {
+Json json_breakdown(const program::Occupancy& b, const Estimate<Seconds>& step) {
   return breakdown_of(b, [&](Seconds part) { return json_predicted(part_of(step, part)); });
 }
 
@@ -180,37 +181,38 @@ std::string describe_input(const ReplayJob& job) {
   return text + fmt::format("; {} ops", grouped(job.recorded.graph.graph.size()));
 }
 
-std::string breakdown_text(const replay::Breakdown& b) {
+std::string breakdown_text(const program::Occupancy& b) {
   using graph::Category;
   const WaterfallPart parts[] = {
       {"compute", b.compute, Category::kCompute},
       {"exposed communication", b.exposed_communication, Category::kCommunication},
       {"memory", b.memory, Category::kMemory},
       {"input", b.input, Category::kInput},
-      {"host-bound", b.host_bound, Category::kHost},
+      {"host-bound", b.host, Category::kHost},
+      {"unexplained wait", b.unexplained_wait, Category::kDelay},
       {"profiler", b.profiler, Category::kProfiler},
       {"idle", b.idle, Category::kDelay}};
   return waterfall_text(parts, b.total);
 }
 
-std::string critical_path_text(const replay::CriticalPath& path) {
-  Seconds total = Seconds::s(0);
-  for (const Seconds time : path.by_category) total += time;
-  std::vector<std::size_t> order(path.by_category.size());
-  for (std::size_t c = 0; c < order.size(); ++c) order[c] = c;
-  std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
-    return path.by_category[a] > path.by_category[b];
-  });
+program::PathTimes path_times(const ReplayRun& run) {
+  const replay::CriticalSteps critical = replay::find_critical_steps(run.graph, run.timeline);
+  return program::path_times(run.graph.graph, critical.path,
+                             std::max<std::size_t>(1, critical.steps));
+}
+
+std::string path_parts_text(const program::PathParts& path) {
+  std::vector<const program::PathPart*> parts;
+  for (const program::PathPart& part : path.parts) parts.push_back(&part);
+  std::stable_sort(parts.begin(), parts.end(),
+                   [](const auto* a, const auto* b) { return a->time > b->time; });
+  const Picoseconds total = path.total();
   std::string text;
-  for (const std::size_t c : order) {
-    const double share = total > Seconds::s(0) ? path.by_category[c] / total : 0;
-    if (share < 0.005) continue;
-    std::string top;
-    for (const replay::PathShare& s : path.top)
-      if (static_cast<std::size_t>(s.category) == c && top.empty()) top = shortened(s.name, 40);
-    text += fmt::format("  {:<22} {:>10} {:>5.1f} %  {}\n", graph::kCategoryNames[c],
-                        to_string(path.by_category[c]), share * 100, top);
-  }
+  for (const program::PathPart* part : parts)
+    if (const double share = part->time / total; share >= 0.005)
+      text += fmt::format("  {:<26} {:>10} {:>5.1f} %  {}\n", part->name,
+                          to_string(part->time.seconds() * (1.0 / path.steps)), share * 100,
+                          shortened(part->ops.front().name, 40));
   return text;
 }
 

@@ -11,7 +11,7 @@
 #include "cli/output/json.h"
 #include "cli/output/table.h"
 #include "profiler/replay/advice.h"
-#include "profiler/replay/breakdown.h"
+#include "profiler/replay/attribution.h"
 #include "profiler/replay/compare.h"
 #include "profiler/replay/lower.h"
 #include "sim/graph/timeline.h"
@@ -75,15 +75,18 @@ Result<ReplayRun> run_graph(const ReplayJob& job, replay::ReplayGraph graph);
 /// "ranks" of the JSON contract.
 Json json_ranks(const ReplayJob& job, const ReplayRun& run);
 /// Of a recording as it was measured.
-Json json_breakdown(const replay::Breakdown& breakdown);
+Json json_breakdown(const program::Occupancy& breakdown);
 /// Of a simulated step. The parts share its interval, in proportion.
-Json json_breakdown(const replay::Breakdown& breakdown, const Estimate<Seconds>& step);
+Json json_breakdown(const program::Occupancy& breakdown, const Estimate<Seconds>& step);
 
 /// "2 ranks, 6 steps (step marks), …": what was read, in one line.
 std::string describe_input(const ReplayJob& job);
 /// The breakdown as a block of lines with bars.
-std::string breakdown_text(const replay::Breakdown& breakdown);
-std::string critical_path_text(const replay::CriticalPath& path);
+std::string breakdown_text(const program::Occupancy& breakdown);
+/// The critical path of the whole steps of a run, of an average step.
+program::PathTimes path_times(const ReplayRun& run);
+/// The parts of a path, the longest first, each with its longest op.
+std::string path_parts_text(const program::PathParts& path);
 std::string advice_text(const std::vector<replay::Advice>& advice);
 /// The number of a rank, as recorded.
 std::string rank_name(const InputTrace& input, std::size_t index);

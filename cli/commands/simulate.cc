@@ -15,6 +15,7 @@
 #include "cli/report/report.h"
 #include "cli/report/timeline_sheet.h"
 #include "models/job/interval.h"
+#include "models/job/program_ops.h"
 #include "models/job/roofline.h"
 #include "profiler/ingest/astra_system.h"
 #include "profiler/ingest/chakra_job.h"
@@ -147,7 +148,7 @@ Result<Simulation> read_job(const SimulateOptions& options, const ChakraNetwork&
                .rules = rules_of(options),
                .lowered = {},
                .timeline = {},
-               .usage = {},
+               .occupancy = {},
                .step = {Seconds::s(0), Seconds::s(0), Seconds::s(0), Provenance::kExtrapolated},
                .warnings = {}};
   if (read->files.size() > 1) s.input += " … " + read->files.back();
@@ -202,9 +203,9 @@ Result<Simulation> simulate(const SimulateOptions& options, const Globals& globa
   Result<graph::Timeline> timeline = run_graph(s.lowered.graph, options);
   if (!timeline) return forward(timeline);
   s.timeline = std::move(*timeline);
-  s.usage = job::usage(s.job, s.lowered, s.timeline);
+  s.occupancy = job::occupancy(s.job, s.lowered, s.timeline);
   s.by_roofline = *by_roofline;
-  const job::Usage& last = s.usage[rank_that_ends_last(s)];
+  const program::Occupancy& last = s.occupancy[rank_that_ends_last(s)];
   const Seconds step = s.timeline.makespan().seconds();
   const Result<Estimate<Seconds>> network =
       closed ? between_bounds(s, *cluster, step, options.unfold)

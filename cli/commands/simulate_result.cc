@@ -6,36 +6,36 @@
 
 #include <fmt/format.h>
 
-#include "cli/commands/simulate_path.h"
 #include "cli/output/critical_path.h"
 #include "cli/output/warnings.h"
 #include "cli/output/waterfall.h"
+#include "models/job/program_ops.h"
 #include "sim/base/text.h"
 
 namespace rehearse::cli {
 namespace {
 
-using job::Usage;
+using program::Occupancy;
 
 struct Part {
   const char* name;  ///< for people
   const char* key;
   graph::Category category;
-  Seconds Usage::*time;
+  Seconds Occupancy::*time;
 };
 constexpr std::array<Part, 5> kParts = {
-    {{"compute", "compute", graph::Category::kCompute, &Usage::compute},
+    {{"compute", "compute", graph::Category::kCompute, &Occupancy::compute},
      {"exposed communication", "exposed_communication", graph::Category::kCommunication,
-      &Usage::exposed_communication},
-     {"memory", "memory", graph::Category::kMemory, &Usage::memory},
-     {"host", "host", graph::Category::kHost, &Usage::host},
-     {"idle", "idle", graph::Category::kDelay, &Usage::idle}}};
+      &Occupancy::exposed_communication},
+     {"memory", "memory", graph::Category::kMemory, &Occupancy::memory},
+     {"host", "host", graph::Category::kHost, &Occupancy::host},
+     {"idle", "idle", graph::Category::kDelay, &Occupancy::idle}}};
 
-/// Consecutive ranks of equal usage.
+/// Consecutive ranks of equal occupancy.
 struct RankRange {
   std::size_t first;
   std::size_t count;
-  Usage usage;
+  Occupancy occupancy;
 };
 
 std::vector<RankRange> ranges_of(const Simulation& s) {
@@ -44,8 +44,10 @@ std::vector<RankRange> ranges_of(const Simulation& s) {
     run_of_program[s.job.program_of[s.lowered.ranks[i].index()]] = i;
   std::vector<RankRange> ranges;
   for (std::size_t r = 0; r < s.job.ranks(); ++r) {
-    const Usage& usage = s.usage[s.lowered.folded ? run_of_program[s.job.program_of[r]] : r];
-    if (ranges.empty() || !(ranges.back().usage == usage)) ranges.push_back({r, 0, usage});
+    const Occupancy& occupancy =
+        s.occupancy[s.lowered.folded ? run_of_program[s.job.program_of[r]] : r];
+    if (ranges.empty() || !(ranges.back().occupancy == occupancy))
+      ranges.push_back({r, 0, occupancy});
     ++ranges.back().count;
   }
   return ranges;
@@ -57,12 +59,12 @@ std::string ranks_text(const RankRange& range) {
 }
 
 /// By ranges, so that ranks that are alike give exactly what each of them has.
-Usage mean_of(const Simulation& s) {
-  Usage mean;
+Occupancy mean_of(const Simulation& s) {
+  Occupancy mean;
   for (const RankRange& range : ranges_of(s))
     for (const Part& part : kParts)
       mean.*part.time +=
-          range.usage.*part.time * (static_cast<double>(range.count) / s.job.ranks());
+          range.occupancy.*part.time * (static_cast<double>(range.count) / s.job.ranks());
   return mean;
 }
 
@@ -154,7 +156,7 @@ Table rank_table(const Simulation& s) {
   for (const RankRange& range : ranges_of(s)) {
     std::vector<std::string> row = {ranks_text(range)};
     for (const Part& part : kParts)
-      row.push_back(fmt::format("{:.1f}", (range.usage.*part.time).us()));
+      row.push_back(fmt::format("{:.1f}", (range.occupancy.*part.time).us()));
     table.add(std::move(row));
   }
   return table;
@@ -174,8 +176,8 @@ std::string simulation_text(const Simulation& s) {
   text += fmt::format("step time   {} ({} – {}, {})\n", to_string(s.step.value, 4),
                       to_string(s.step.low, 4), to_string(s.step.high, 4),
                       to_string(s.step.provenance));
-  text += "\nWhere the step goes, mean over ranks\n";
-  const Usage mean = mean_of(s);
+  text += "\nRank occupancy, mean over ranks\n";
+  const Occupancy mean = mean_of(s);
   std::vector<WaterfallPart> parts;
   parts.reserve(kParts.size());
   for (const Part& part : kParts) parts.push_back({part.name, mean.*part.time, part.category});
@@ -201,11 +203,15 @@ Json simulation_json(const Simulation& s) {
                           {"high", 1 / s.step.low.s()},
                           {"unit", "1/s"},
                           {"provenance", to_string(s.step.provenance)}};
-  const Usage mean = mean_of(s);
+  const Occupancy mean = mean_of(s);
   json["breakdown"] = {{"total", json_predicted(s.step)}};
   for (const Part& part : kParts)
     json["breakdown"][part.key] = json_predicted(part_of(s.step, mean.*part.time));
-  const program::PathParts path = path_parts(s);
+  const program::Interval interval =
+      s.step.value > Seconds::s(0)
+          ? program::Interval{s.step.low / s.step.value, s.step.high / s.step.value}
+          : program::Interval{};
+  const program::PathParts path = job::path_parts(s.job, s.lowered, s.timeline, interval, interval);
   json["path"] = json_path(path);
   json["path_parts"] = json_path_parts(path);
   json["step_from"] = json_provenance(path.shares_by_provenance());
@@ -213,7 +219,7 @@ Json simulation_json(const Simulation& s) {
   for (const RankRange& range : ranges_of(s)) {
     Json row = {{"rank", range.first}, {"count", range.count}};
     for (const Part& part : kParts)
-      row[part.key] = json_predicted(part_of(s.step, range.usage.*part.time));
+      row[part.key] = json_predicted(part_of(s.step, range.occupancy.*part.time));
     json["ranks"].push_back(std::move(row));
   }
   json["collectives"] = Json::array();

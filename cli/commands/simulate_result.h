@@ -8,10 +8,10 @@
 #include "cli/output/json.h"
 #include "cli/output/table.h"
 #include "models/job/lower.h"
-#include "models/job/usage.h"
 #include "sim/base/estimate.h"
 #include "sim/base/warning.h"
 #include "sim/graph/timeline.h"
+#include "sim/program/occupancy.h"
 
 namespace rehearse::cli {
 
@@ -24,7 +24,7 @@ struct Simulation {
   job::Rules rules;
   job::LoweredJob lowered;
   graph::Timeline timeline;
-  std::vector<job::Usage> usage;  ///< by rank that was run
+  std::vector<program::Occupancy> occupancy;  ///< by rank that was run
   Estimate<Seconds> step;
   std::vector<Warning> warnings;
   double by_roofline = 0;  ///< share of the times of ops that a roofline gives

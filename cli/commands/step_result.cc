@@ -159,7 +159,7 @@ std::string breakdown_text(const step::Step& step) {
   parts.reserve(kParts.size());
   for (const Part& part : kParts)
     parts.push_back({part.name, step.breakdown.*part.time, part.category});
-  return "Where the step goes, mean over ranks\n" + waterfall_text(parts, step.time.value);
+  return "Rank occupancy, mean over ranks\n" + waterfall_text(parts, step.time.value);
 }
 
 std::string changes_text(const step::Step& step) {
@@ -310,7 +310,7 @@ Json step_json(const PredictedJob& job) {
       {"recompute", json_predicted(part_of(step.time, step.breakdown.recompute))},
       {"optimizer", json_predicted(part_of(step.time, step.breakdown.optimizer))}};
   json["critical_path"] = json_critical_path(
-      summed(step.lowered.graph, graph::critical_path(step.timeline)), step.time);
+      program::path_times(step.lowered.graph, graph::critical_path(step.timeline)), step.time);
   json["path"] = json_path(job.path);
   json["path_parts"] = json_path_parts(job.path);
   json["what_would_help"] = Json::array();

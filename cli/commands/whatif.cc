@@ -47,31 +47,14 @@ struct EditedRun {
 /// Workers in the recorded loop, or the file of a pipeline in front of it.
 bool is_inline_pipeline(std::string_view text) { return text.find('=') != std::string_view::npos; }
 
-/// The edits in the order in which they are applied: as groups, not as typed. `pipeline`: of the
-/// file that --input-pipeline names; `fed` is set where there is one.
-Result<replay::ReplayGraph> apply(const WhatifOptions& options,
-                                  const std::optional<cluster::PointToPoint>& link,
-                                  const std::optional<input::Pipeline>& pipeline,
-                                  const ReplayJob& job, const Globals& globals,
-                                  std::optional<FedBy>& fed) {
-  replay::ReplayGraph graph = job.recorded.graph;
-  const auto take = [&](Result<replay::ReplayGraph> edited) -> Status {
-    if (!edited) return forward(edited);
-    graph = std::move(*edited);
-    return {};
-  };
-  for (const std::string& text : options.remove)
-    if (Status ok = take(replay::remove(job.recordings, graph, *replay::parse_selector(text))); !ok)
-      return forward(ok);
-  for (const std::string& text : options.scale)
-    if (Status ok = take(replay::scale(job.recordings, graph, *replay::parse_scale(text))); !ok)
-      return forward(ok);
-  for (const std::string& text : options.insert)
-    if (Status ok = take(replay::insert(job.recordings, graph, *replay::parse_insert(text))); !ok)
-      return forward(ok);
-  if (pipeline) {
+using Edit = std::function<Result<replay::ReplayGraph>(const replay::ReplayGraph& graph)>;
+
+/// Replaces loading by the pipeline of a file. `fed` is set when it is applied.
+Edit feeding(const WhatifOptions& options, const input::Pipeline& pipeline, const ReplayJob& job,
+             std::optional<FedBy>& fed) {
+  return [&](const replay::ReplayGraph& graph) -> Result<replay::ReplayGraph> {
     Result<FedGraph> in_front =
-        feed_recording(job.recordings, graph, *pipeline,
+        feed_recording(job.recordings, graph, pipeline,
                        options.batch > 0 ? std::optional(options.batch) : std::nullopt);
     if (!in_front) {
       Error error = std::move(in_front.error());
@@ -79,17 +62,48 @@ Result<replay::ReplayGraph> apply(const WhatifOptions& options,
         if (d.file.empty()) d.file = options.input_pipeline;
       return tl::unexpected(std::move(error));
     }
-    graph = std::move(in_front->graph);
     fed = std::move(in_front->by);
-  } else if (!options.input_pipeline.empty()) {
-    if (Status ok = take(replay::overlap_input(
-            job.recordings, graph, *replay::parse_input_pipeline(options.input_pipeline)));
-        !ok)
-      return forward(ok);
-  }
-  if (!link) return graph;
-  return options.data_parallel > 0 ? data_parallel(job, graph, options.data_parallel, *link)
-                                   : on_network(job, graph, *link, globals);
+    return std::move(in_front->graph);
+  };
+}
+
+/// All edits of a recording in the order in which they are applied: by kind, not as typed. A slice
+/// comes after them (run_edited), since it is run at both ends of its interval too. `pipeline`: of
+/// the file that --input-pipeline names. REQUIRES: the arguments outlive the edits.
+std::vector<Edit> edits_of(const WhatifOptions& options,
+                           const std::optional<cluster::PointToPoint>& link,
+                           const std::optional<input::Pipeline>& pipeline, const ReplayJob& job,
+                           const Globals& globals, std::optional<FedBy>& fed) {
+  using replay::ReplayGraph;
+  std::vector<Edit> edits;
+  const auto& recordings = job.recordings;
+  for (const std::string& text : options.remove)
+    edits.emplace_back([&](const ReplayGraph& graph) {
+      return replay::remove(recordings, graph, *replay::parse_selector(text));
+    });
+  for (const std::string& text : options.scale)
+    edits.emplace_back([&](const ReplayGraph& graph) {
+      return replay::scale(recordings, graph, *replay::parse_scale(text));
+    });
+  for (const std::string& text : options.insert)
+    edits.emplace_back([&](const ReplayGraph& graph) {
+      return replay::insert(recordings, graph, *replay::parse_insert(text));
+    });
+  if (pipeline)
+    edits.push_back(feeding(options, *pipeline, job, fed));
+  else if (!options.input_pipeline.empty())
+    edits.emplace_back([&](const ReplayGraph& graph) {
+      return replay::overlap_input(recordings, graph,
+                                   *replay::parse_input_pipeline(options.input_pipeline));
+    });
+  if (link && options.data_parallel > 0)
+    edits.emplace_back([&](const ReplayGraph& graph) {
+      return data_parallel(job, graph, options.data_parallel, *link);
+    });
+  else if (link)
+    edits.emplace_back(
+        [&](const ReplayGraph& graph) { return on_network(job, graph, *link, globals); });
+  return edits;
 }
 
 double change(const ReplayRun& before, const ReplayRun& after) {
@@ -154,7 +168,7 @@ Json to_json(const WhatifOptions& options, const ReplayJob& job, const EditedRun
       {"measured", json_measured(c.step_time.measured)},
       {"simulated", json_predicted(replay::estimate_step(c))},
       {"error", {{"median", c.median_error}, {"worst", c.worst_error}}},
-      {"breakdown", json_breakdown(replay::break_down(job.recorded.graph, job.recorded.timeline),
+      {"breakdown", json_breakdown(replay::occupancy(job.recorded.graph, job.recorded.timeline),
                                    replay::estimate_step(c))},
       {"path_parts", json_path_parts(path_parts(job, job.recorded, replay::estimate_step(c)))}};
   json["change"] = change(job.recorded, edited);
@@ -162,9 +176,8 @@ Json to_json(const WhatifOptions& options, const ReplayJob& job, const EditedRun
   json["error"] = json["baseline"]["error"];
   json["kernel_start_error"] = c.start_error;
   json["residual_share"] = c.residual_share;
-  json["breakdown"] = json_breakdown(replay::break_down(edited.graph, edited.timeline), step);
-  json["critical_path"] =
-      json_critical_path(replay::find_critical_path(edited.graph, edited.timeline, 200), step);
+  json["breakdown"] = json_breakdown(replay::occupancy(edited.graph, edited.timeline), step);
+  json["critical_path"] = json_critical_path(path_times(edited), step);
   if (with.fed) json["input_pipeline"] = fed_json(*with.fed);
   const program::PathParts path = path_parts(job, edited, step);
   json["path"] = json_path(path);
@@ -188,10 +201,10 @@ std::string to_text(const WhatifOptions& options, const ReplayJob& job, const Ed
                   to_string(before.value, 4), to_string(c.step_time.measured, 4),
                   to_string(after.value, 4), to_string(after.low, 4), to_string(after.high, 4),
                   signed_percent(change(job.recorded, edited)));
-  text += "\nWhere an average step goes, with the edit\n" +
-          breakdown_text(replay::break_down(edited.graph, edited.timeline));
-  text += "\nWhere it went\n" +
-          breakdown_text(replay::break_down(job.recorded.graph, job.recorded.timeline));
+  text += "\nRank occupancy in an average step, with the edit\n" +
+          breakdown_text(replay::occupancy(edited.graph, edited.timeline));
+  text += "\nRank occupancy in an average step, as recorded\n" +
+          breakdown_text(replay::occupancy(job.recorded.graph, job.recorded.timeline));
   text += "\n" + change_table(job, edited).text(60, kStepsShown);
   return text;
 }
@@ -224,9 +237,13 @@ Result<Exit> run(const WhatifOptions& options, const Globals& globals) {
   const Result<ReplayJob> job = load_job(options.request, globals);
   if (!job) return forward(job);
   std::optional<FedBy> fed;
-  Result<replay::ReplayGraph> graph = apply(options, link, pipeline, *job, globals, fed);
-  if (!graph) return forward(graph);
-  Result<EditedRun> edited = run_edited(options, *job, std::move(*graph));
+  replay::ReplayGraph graph = job->recorded.graph;
+  for (const Edit& edit : edits_of(options, link, pipeline, *job, globals, fed)) {
+    Result<replay::ReplayGraph> next = edit(graph);
+    if (!next) return forward(next);
+    graph = std::move(*next);
+  }
+  Result<EditedRun> edited = run_edited(options, *job, std::move(graph));
   if (!edited) return forward(edited);
   edited->fed = std::move(fed);
   if (options.sharing.asked()) {

@@ -1,7 +1,6 @@
 #include "cli/output/critical_path.h"
 
 #include <algorithm>
-#include <map>
 
 #include "cli/output/json.h"
 #include "cli/output/table.h"
@@ -16,25 +15,7 @@ Estimate<Seconds> part_of(const Estimate<Seconds>& step, Seconds part) {
 
 }  // namespace
 
-replay::CriticalPath summed(const graph::Graph& graph, const std::vector<graph::PathStep>& path) {
-  replay::CriticalPath sum;
-  sum.by_category.assign(graph::kCategoryNames.size(), Seconds::s(0));
-  std::map<std::pair<graph::Category, std::string_view>, Seconds> by_name;
-  for (const graph::PathStep& step : path) {
-    const graph::Category category = graph.category(step.op);
-    const Seconds time = (step.end - step.begin).seconds();
-    sum.by_category[static_cast<std::size_t>(category)] += time;
-    by_name.try_emplace({category, graph.name(step.op)}, Seconds::s(0)).first->second += time;
-  }
-  for (const auto& [key, time] : by_name)
-    sum.top.push_back({key.first, std::string(key.second), time});
-  std::stable_sort(
-      sum.top.begin(), sum.top.end(),
-      [](const replay::PathShare& a, const replay::PathShare& b) { return a.time > b.time; });
-  return sum;
-}
-
-Json json_critical_path(const replay::CriticalPath& path, const Estimate<Seconds>& step) {
+Json json_critical_path(const program::PathTimes& path, const Estimate<Seconds>& step) {
   Json list = Json::array();
   Seconds total = Seconds::s(0);
   for (const Seconds time : path.by_category) total += time;
@@ -42,7 +23,7 @@ Json json_critical_path(const replay::CriticalPath& path, const Estimate<Seconds
     if (path.by_category[c] == Seconds::s(0)) continue;
     Json top = Json::array();
     std::size_t listed = 0;
-    for (const replay::PathShare& share : path.top)
+    for (const program::PathTimes::Named& share : path.by_name)
       if (static_cast<std::size_t>(share.category) == c && listed++ < 5)
         top.push_back({{"name", share.name}, {"time", json_predicted(part_of(step, share.time))}});
     list.push_back({{"category", graph::kCategoryNames[c]},

@@ -22,14 +22,14 @@ struct DeviceRows {
   std::vector<MeasuredOp> rows;
 };
 
-/// What may be adjusted beside shape, factor and batched factor.
+/// Adjustable constants besides shape, factor and batched factor.
 struct MatrixFreedom {
   bool overhead = false;  ///< the rows were timed call by call
   bool reread = false;
 };
 
 struct MatrixFit {
-  std::vector<MatrixConstants> devices;  ///< of one shape
+  std::vector<MatrixConstants> devices;  ///< sharing one shape
   Timing timing;
   double residual;  ///< mean |predicted / measured - 1|
 };
@@ -49,7 +49,7 @@ struct MemoryFit {
   double residual;
 };
 
-/// REQUIRES: rows of elementwise ops, norms and softmax alone, at least one. Of a kind without rows
+/// REQUIRES: only rows of elementwise ops, norms and softmax, at least one. For a kind without rows
 /// the constants are those of `start`.
 MemoryFit fit_memory(const DeviceRows& device, const MemoryConstants& start);
 

@@ -1,20 +1,20 @@
-// The throughput of a whole job on another device, where nothing is known of its operations.
+// The throughput of a whole job on another device, without knowledge of its operations.
 //
 // A sample takes
 //
 //   w1 / peak + w2 / memory rate + w3 / (multiprocessors · clock)
 //
-// w1 for what arithmetic bounds, w2 for what memory bounds, w3 for what the issue of instructions
-// bounds: small and elementwise kernels, which gain neither from matrix units nor from faster
-// memory. Each known throughput of the job says something of its three weights, which are not
-// negative; where that is not enough, they are drawn to the shares of a typical job. With one
-// device known they are those shares; with several, the job's own.
+// w1 is bound by arithmetic, w2 by memory, w3 by the issue of instructions:
+// small and elementwise kernels, which gain neither from matrix units nor from faster
+// memory. Each known throughput of the job constrains its three non-negative weights.
+// If that is not enough, they are drawn towards the shares of a typical job. With one
+// known device they are those shares; with several, the job's own.
 //
 // Fitted to eight models (convolutional, BERT, recurrent, Transformer-XL, WaveGlow) that Lambda's
 // benchmark trained on nine NVIDIA GPUs from Turing to Blackwell, alone, in half precision and in
-// FP32 (TF32 where a device has that), the batch as large as memory allows. Errors of devices left
-// out: docs/accuracy.md. It does not hold for jobs that the host or the input pipeline bounds, nor
-// where batches leave a device idle.
+// FP32 (TF32 on devices that have it), with the largest batch that fits in memory. Errors of
+// devices left out: docs/accuracy.md. Not valid for jobs bound by the host or the input pipeline,
+// or for batches that leave a device idle.
 #pragma once
 
 #include <span>
@@ -28,15 +28,15 @@
 
 namespace rehearse::compute {
 
-/// Of a device: how long it takes over what A100 SXM 80 GB does in 1, by what bounds it.
+/// A device's time for the work that A100 SXM 80 GB does in 1, by bottleneck.
 struct Pace {
   double arithmetic, memory, issue;
   std::string vendor;
   bool fitted = true;  ///< of a generation that the law was fitted to
 };
 
-/// `dtype` is the format in which the job multiplies; FP32 is TF32 where a device has that, and
-/// what a device lacks is done in the next wider format. Fails where the catalog has no clock.
+/// `dtype` is the format of the job's products; FP32 is TF32 on devices that have it, and
+/// a missing format is replaced by the next wider one. Fails if the catalog has no clock.
 Result<Pace> pace_of(const cluster::Gpu& gpu, workload::Dtype dtype);
 
 /// Parts of a job's time on A100; they add up to 1.
@@ -49,9 +49,10 @@ struct KnownThroughput {
   double throughput;  ///< in any unit, above zero
 };
 
-/// In the unit of what is known, as extrapolated: an interval of a factor 1.4 from one device, 1.3
-/// from several, 2 where no known device has the vendor of `to` and where a device is of a
-/// generation that the law was not fitted to. REQUIRES: one known at least.
+/// In the unit of the known values, as extrapolated. The interval is a factor of 1.4 from one
+/// device,
+/// 1.3 from several, and 2 if no known device has the vendor of `to` or if a device is of a
+/// generation that the law was not fitted to. REQUIRES: at least one known.
 Estimate<double> throughput_on(const Pace& to, std::span<const KnownThroughput> known,
                                const TimeShares& typical = {});
 

@@ -1,5 +1,5 @@
-// Which constants a device gets: those of its own calibration, else those of a device of the same
-// chip, else those that all devices share, with what it sustains from its power limit.
+// The constants of a device: those of its own calibration, else those of a device of the same
+// chip, else the shared ones, with its sustained rate by the power limit.
 #pragma once
 
 #include <optional>
@@ -22,10 +22,10 @@ Transferred constants_for(const DeviceFacts& facts, std::span<const Calibration>
 /// Whether elementwise kernels get the share of the memory rate that HBM gives since Volta.
 bool fast_memory(const DeviceFacts& facts);
 
-/// The power rule: what share of its peak a device sustains in matrix products, where power is all
-/// that limits it: power limit ÷ (peak · energy of an operation), not above 1. The energy of a
-/// process was read from T4 (18 pJ per FP32 FLOP at 12 nm) and bounded by devices that are not
-/// limited (A100 at 7 nm, H100 at 4 nm); in matrix units it is a seventh. 1 without a power limit.
+/// The power rule: the share of its peak that a device sustains in matrix products if power is the
+/// only limit: power limit ÷ (peak · energy of an operation), at most 1. The energy of a
+/// process was derived from T4 (18 pJ per FP32 FLOP at 12 nm) and bounded by devices without the
+/// limit (A100 at 7 nm, H100 at 4 nm); in matrix units it is a seventh. 1 without a power limit.
 double power_share(const DeviceFacts& facts, Arithmetic arithmetic);
 
 /// The share of the half-precision peak that the kernels get on `to` which get `share` of it on

@@ -18,6 +18,7 @@
 #include "sim/cluster/cluster.h"
 #include "sim/graph/graph.h"
 #include "sim/graph/timeline.h"
+#include "sim/program/lowered.h"
 #include "sim/program/program.h"
 
 namespace rehearse::job {
@@ -68,11 +69,7 @@ struct Pricing {
   friend bool operator==(const Pricing&, const Pricing&) = default;
 };
 
-struct LoweredJob {
-  graph::Graph graph;
-  std::vector<RankId> ranks;  ///< that are run, in their order
-  /// By rank that is run, and one more: its ops in the order of its program.
-  std::vector<std::uint32_t> first_op;
+struct LoweredJob : program::Lowered {
   std::vector<Collective> collectives;
   std::vector<Pricing> pricings;  ///< under the closed form, in the order of their first use
   /// The worst of what closed forms rest on.

@@ -1,5 +1,5 @@
-// The law of a slice of a job of which nothing was measured: from what its layers compute and read,
-// how many kernels it launches, and the GPU's published peaks.
+// The law of a slice for a job without measurements: from the FLOPs and bytes of its layers,
+// its number of kernels, and the GPU's published peaks.
 //
 //   w = (FLOPs ÷ peak + bytes ÷ bandwidth) ÷ η      three times that in training
 //   A = launches · launch + training: passes · 4 B · parameters ÷ bandwidth
@@ -23,7 +23,7 @@ struct DescribedJob {
   Flops flops;
   Bytes bytes;        ///< that its kernels read and write
   double launches;    ///< kernels, whatever the batch
-  double parameters;  ///< of training: that the optimizer updates
+  double parameters;  ///< in training: parameters that the optimizer updates
   double parameter_tensors;
 };
 
@@ -34,7 +34,7 @@ DescribedJob encoder_job(WorkKind kind, double layers, double width, double sequ
 
 struct UnmeasuredConstants {
   std::array<double, kWorkKinds> efficiency = {};  ///< η
-  Seconds launch = Seconds::s(0);                  ///< of the GPU, per kernel
+  Seconds launch = Seconds::s(0);                  ///< GPU time per kernel
   double optimizer_passes = 0;                     ///< over 4 bytes of every parameter
   double updates_per_tensor = 0;                   ///< kernels of the optimizer
   Seconds host = Seconds::s(0);                    ///< per kernel; differs by host

@@ -8,7 +8,7 @@
 
 #include <fmt/core.h>
 
-#include "profiler/replay/breakdown.h"
+#include "profiler/replay/attribution.h"
 #include "profiler/replay/compare.h"
 #include "profiler/replay/energy.h"
 #include "profiler/replay/host_events.h"
@@ -175,8 +175,7 @@ class RankOps {
       const auto inner = sequence.innermost[k];
       if (!inner) continue;
       const trace::HostOp& op = r_.host(*inner);
-      const bool is_call = op.kind == HostKind::kRuntime || op.kind == HostKind::kDriver;
-      if (is_call && replay::may_wait(replay::call_kind(r_.name(op)))) continue;
+      if (replay::may_wait(r_, *inner)) continue;
       const replay::HostEvent& event = sequence.events[k];
       const auto step = step_at(windows_, event.time);
       if (!step) continue;
@@ -323,13 +322,14 @@ Result<Run> measure_run(const std::vector<Recording>& recordings, std::string so
   if (on_devices) {
     for (auto* part : {&run.compute, &run.exposed_communication, &run.copies, &run.launch_gaps})
       part->resize(steps);
-    for (const auto& of_rank : replay::break_down_steps(*graph, recorded))
+    for (const auto& of_rank : replay::occupancy_of_steps(*graph, recorded))
       for (std::size_t s = 0; s < steps; ++s) {
-        const replay::Breakdown& b = of_rank[s];
+        const program::Occupancy& b = of_rank[s];
         run.compute[s] += share * b.compute.s();
         run.exposed_communication[s] += share * b.exposed_communication.s();
         run.copies[s] += share * b.memory.s();
-        run.launch_gaps[s] += share * (b.input + b.host_bound + b.profiler + b.idle).s();
+        run.launch_gaps[s] +=
+            share * (b.input + b.host + b.unexplained_wait + b.profiler + b.idle).s();
       }
   }
   run.energy = step_energy(recordings, run.windows);

@@ -1,4 +1,4 @@
-// Reader of one Chakra execution trace (.et) as a program: what a rank does, in its order of issue.
+// Reader of one Chakra execution trace (.et) as a program: the ops of a rank in issue order.
 #pragma once
 
 #include <cstdint>

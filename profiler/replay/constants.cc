@@ -31,6 +31,15 @@ std::map<std::uint32_t, std::vector<Nanoseconds>> told_to_wait(const Recording& 
   return times;
 }
 
+bool copies(CallKind kind) { return kind == CallKind::kCopy || kind == CallKind::kBlockingCopy; }
+
+/// When the last of what a call waits for ended.
+Nanoseconds end_of(const Recording& r, const HostWait& wait) {
+  Nanoseconds end(INT64_MIN);
+  for (const GpuIndex op : wait.ops) end = std::max(end, r.gpu(op).end());
+  return end;
+}
+
 Fitted median(std::vector<Nanoseconds> samples, Nanoseconds otherwise) {
   if (samples.empty()) return {otherwise, 0};
   const auto middle = samples.begin() + static_cast<std::ptrdiff_t>(samples.size() / 2);
@@ -79,17 +88,18 @@ Constants fit_constants(const Recording& r, const std::vector<HostWait>& waits) 
   std::vector<char> waits_for_copy(r.rank().host_ops.size(), 0);
   for (const HostWait& wait : waits) {
     const HostOp& call = r.host(wait.call);
-    const CallKind kind = call_kind(r.name(call));
-    const bool copies = kind == CallKind::kCopy || kind == CallKind::kBlockingCopy;
-    if (copies) waits_for_copy[wait.call] = 1;
-    Nanoseconds end(INT64_MIN);
-    for (const GpuIndex op : wait.ops) end = std::max(end, r.gpu(op).end());
+    const CallKind kind = call_kind(r, wait.call);
+    if (kind == CallKind::kQueueFull) continue;
+    if (copies(kind)) waits_for_copy[wait.call] = 1;
+    const Nanoseconds end = end_of(r, wait);
     if (wait.before_end) {
       if (wait.waited && call.end() > r.gpu(wait.ops.front()).start)
         lead.push_back(end - call.end());
     } else if (wait.waited) {
-      (copies ? copy_wake : wake).push_back(std::max(call.end() - end, Nanoseconds(0)));
-    } else if (!copies) {
+      // A call that took longer than any wake-up waited for something else.
+      if (call.end() - end <= kLongestWake)
+        (copies(kind) ? copy_wake : wake).push_back(std::max(call.end() - end, Nanoseconds(0)));
+    } else if (!copies(kind) && call.duration <= kLongestWake) {
       sync_cost.push_back(call.duration);
     }
   }
@@ -110,6 +120,27 @@ Constants fit_constants(const Recording& r, const std::vector<HostWait>& waits) 
               .copy_cost = median(copy_cost, kDefaultCopyCost)};
   if (c.copy_launch.samples < kEnough && c.launch.samples >= kEnough) c.copy_launch = c.launch;
   return c;
+}
+
+Nanoseconds Constants::own(CallKind kind) const {
+  if (kind == CallKind::kQueueFull) return Nanoseconds(0);
+  return (copies(kind) ? copy_cost : sync_cost).value;
+}
+
+Nanoseconds Constants::wake_of(CallKind kind) const {
+  if (kind == CallKind::kQueueFull) return Nanoseconds(0);
+  return (copies(kind) ? copy_wake : wake).value;
+}
+
+Nanoseconds unexplained(const Recording& r, const HostWait& wait, const Constants& constants) {
+  const HostOp& call = r.host(wait.call);
+  const CallKind kind = call_kind(r, wait.call);
+  const Nanoseconds ready = call.start + std::min(call.duration, constants.own(kind));
+  if (wait.ops.empty()) return call.end() - ready;
+  const Nanoseconds caused =
+      end_of(r, wait) + (wait.before_end ? -constants.copy_lead.value : constants.wake_of(kind));
+  const Nanoseconds rest = call.end() - std::max(ready, caused);
+  return rest > kLongestWake ? rest : Nanoseconds(0);
 }
 
 }  // namespace rehearse::replay

@@ -30,7 +30,17 @@ struct Constants {
   Fitted copy_lead;  ///< how long before the end of a pageable copy to the device its call returns
   Fitted sync_cost;  ///< a synchronising call that finds nothing to wait for
   Fitted copy_cost;  ///< a copying call, without any waiting
+
+  /// What a blocking call of this kind takes of its thread when it need not wait.
+  Nanoseconds own(CallKind kind) const;
+  /// From the end of what it waits for to its return.
+  Nanoseconds wake_of(CallKind kind) const;
 };
+
+/// How much of a blocking call neither its own cost nor what it waits for accounts for: all of the
+/// rest where nothing recorded says what it waited for, else what lies beyond the longest wake-up.
+Nanoseconds unexplained(const Recording& recording, const HostWait& wait,
+                        const Constants& constants);
 
 Constants fit_constants(const Recording& recording, const std::vector<HostWait>& waits);
 

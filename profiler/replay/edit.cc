@@ -175,7 +175,7 @@ std::vector<OpId> select(const std::vector<Recording>& recordings, const ReplayG
     bool matches = false;
     switch (selector.target) {
       case Target::kGpu:
-        matches = device;
+        matches = device || origin.kind == Kind::kUnexplained;
         break;
       case Target::kKernel:
         matches = device && category == Category::kCompute && named(replay.graph.name(op));
@@ -260,7 +260,8 @@ Result<ReplayGraph> insert(const std::vector<Recording>& recordings, const Repla
   // What runs behind an op, on the same resource and before all that waits for it, is more of it.
   GraphBuilder builder(replay.graph);
   for (const OpId op : *ops)
-    builder.set_duration(op, replay.graph.duration(op) + Picoseconds::from(edit.length));
+    if (replay.origins[op.index()].kind != Kind::kUnexplained)
+      builder.set_duration(op, replay.graph.duration(op) + Picoseconds::from(edit.length));
   return built(replay, std::move(builder), replay.origins);
 }
 

@@ -16,9 +16,9 @@ namespace rehearse::replay {
 /// any characters: "kernel=*gemm*", "host=enumerate(DataLoader)*", "collective", "gpu".
 struct Selector {
   enum class Target {
-    kGpu,         ///< all device work: kernels, copies, sets, collectives
-    kKernel,      ///< kernels other than collectives, by their name
-    kCopy,        ///< copies and sets, by their name
+    kGpu,     ///< all device work (kernels, copies, sets, collectives) and unexplained waits for it
+    kKernel,  ///< kernels other than collectives, by their name
+    kCopy,    ///< copies and sets, by their name
     kCollective,  ///< collectives, by their kind ("all_reduce") or kernel name
     kHost,        ///< work of host threads, by the name of any range it lies in
     kLaunch,      ///< the way from a launching call to the device

@@ -1,6 +1,7 @@
 #include "profiler/replay/hand_offs.h"
 
 #include <algorithm>
+#include <set>
 
 namespace rehearse::replay {
 namespace {
@@ -60,22 +61,33 @@ std::vector<HandOff> find_hand_offs(const Recording& r, const std::vector<EventS
   std::vector<HandOff> found;
   for (std::size_t w = 0; w < events.size(); ++w) {
     const std::vector<HostEvent>& work = events[w].events;
-    std::vector<Block> pending;
+    const std::vector<Block> blocks = top_level_blocks(r, events[w]);
     std::optional<HandOff> current;
     bool backward = false;
+    std::set<std::pair<std::size_t, std::size_t>> known;  // owners and their gaps
+    std::size_t from = 0, next = 0;  // the blocks of `current`: the first, and that behind the last
     const auto close = [&] {
       if (!current) return;
-      const HandOff& h = *current;
+      HandOff h = *current;
       const std::vector<HostEvent>& owner = events[h.owner].events;
-      const Nanoseconds silence = owner[h.gap + 1].time - owner[h.gap].time;
+      const Nanoseconds begin = owner[h.gap].time, end = owner[h.gap + 1].time;
       const Nanoseconds busy = work[h.last].time - work[h.first].time;
       // A thread that happens to act while another is silent was not waited for: the owner must
       // have been silent for little else, unless the work is a backward pass.
-      if (backward || busy * 2 > silence) found.push_back(h);
+      if ((backward || busy * 2 > end - begin) && known.emplace(h.owner, h.gap).second) {
+        // All that the worker does within the silence belongs to it: what remains before and
+        // behind is waiting, and neither work of the worker nor a call that blocks it.
+        while (from > 0 && work[blocks[from - 1].first].time > begin) --from;
+        while (next < blocks.size() && work[blocks[next].last].time < end) ++next;
+        h.first = blocks[from].first;
+        h.last = blocks[next - 1].last;
+        found.push_back(h);
+      }
       current.reset();
       backward = false;
     };
-    for (const Block& block : top_level_blocks(r, events[w])) {
+    for (std::size_t b = 0; b < blocks.size(); ++b) {
+      const Block& block = blocks[b];
       const Nanoseconds start = work[block.first].time, end = work[block.last].time;
       std::optional<HandOff> best;
       Nanoseconds best_silence(INT64_MAX);
@@ -94,11 +106,14 @@ std::vector<HandOff> find_hand_offs(const Recording& r, const std::vector<EventS
       if (best && current && best->owner == current->owner && best->gap == current->gap) {
         current->last = block.last;
         backward = backward || block.backward;
+        next = b + 1;
         continue;
       }
       close();
       current = best;
       backward = block.backward;
+      from = b;
+      next = b + 1;
     }
     close();
   }

@@ -4,13 +4,14 @@
 
 namespace rehearse::replay {
 
-bool may_wait(CallKind kind) {
-  switch (kind) {
+bool may_wait(const Recording& recording, HostIndex op) {
+  switch (call_kind(recording, op)) {
     case CallKind::kSyncDevice:
     case CallKind::kSyncStream:
     case CallKind::kSyncEvent:
     case CallKind::kCopy:
     case CallKind::kBlockingCopy:
+    case CallKind::kQueueFull:
       return true;
     default:
       return false;
@@ -41,10 +42,8 @@ EventSequence host_events(const Recording& recording, const HostThread& thread) 
     const trace::HostOp& op = recording.host(i);
     close_until(op.start);
     if (!open.empty() && open.back().waits) continue;
-    const bool is_call =
-        op.kind == trace::HostKind::kRuntime || op.kind == trace::HostKind::kDriver;
     const Nanoseconds end = open.empty() ? op.end() : std::min(op.end(), open.back().end);
-    open.push_back({i, end, is_call && may_wait(call_kind(recording.name(op)))});
+    open.push_back({i, end, may_wait(recording, i)});
     emit(op.start, i, true);
   }
   close_until(Nanoseconds(INT64_MAX));

@@ -26,7 +26,8 @@ struct EventSequence {
 /// call as a whole is what a replay decides anew.
 EventSequence host_events(const Recording& recording, const HostThread& thread);
 
-/// Whether a call of this kind may wait for the device, so that its recorded duration is no cost.
-bool may_wait(CallKind kind);
+/// Whether the op may wait for the device, so that its recorded duration is no cost: a call that
+/// synchronises or copies, or a launch held up by a full queue.
+bool may_wait(const Recording& recording, HostIndex op);
 
 }  // namespace rehearse::replay

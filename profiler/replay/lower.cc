@@ -178,15 +178,18 @@ void Lowering::add_thread(std::size_t rank, std::size_t t) {
     const Nanoseconds length = next.time - event.time;
     const auto wait = event.is_start ? wait_of.find(event.op) : wait_of.end();
     if (wait != wait_of.end()) {
-      const CallKind kind = call_kind(r.name(r.host(event.op)));
-      const bool copies = kind == CallKind::kCopy || kind == CallKind::kBlockingCopy;
-      const Fitted& own = copies ? constants.copy_cost : constants.sync_cost;
+      const Nanoseconds own = std::min(length, constants.own(call_kind(r, event.op)));
+      const Nanoseconds rest = std::min(length - own, unexplained(r, *wait->second, constants));
       const std::string_view name = r.name(r.host(event.op));
-      follow(add(Kind::kCall, rank, event.op, name, host_category(r, event.op),
-                 std::min(length, own.value), demand));
+      follow(add(Kind::kCall, rank, event.op, name, host_category(r, event.op), own, demand));
       follow(add(Kind::kReturn, rank, event.op, name, Category::kSynchronization, Nanoseconds(0),
                  demand));
       returns_[rank].emplace(event.op, last);
+      if (rest > Nanoseconds(0)) {
+        follow(add(Kind::kUnexplained, rank, event.op, "unexplained wait", Category::kDelay, rest,
+                   demand));
+        result_.ranks[rank].unexplained_waits += rest;
+      }
     } else if (length > Nanoseconds(0) && !silent[k]) {
       const auto innermost = sequence.innermost[k];
       // Half of what recording an op cost fell behind its start, half behind its end.
@@ -324,8 +327,9 @@ void Lowering::add_device_edges(std::size_t rank) {
         }
         if (k == 0 && op.start - bound > kUnseenBacklog) {
           out.unseen_backlog = std::max(out.unseen_backlog, op.start - bound);
-          need(delay(Kind::kInitial, "unseen backlog", Category::kDelay, op.start, std::nullopt),
-               op.start);
+          need(
+              delay(Kind::kUnexplained, "unseen backlog", Category::kDelay, op.start, std::nullopt),
+              op.start);
         }
       }
 
@@ -354,10 +358,9 @@ void Lowering::add_host_waits(std::size_t rank) {
       edge(heads_[rank].at(wait.ops.front()), found->second);
       continue;
     }
-    const CallKind kind = call_kind(r.name(r.host(wait.call)));
-    const bool copies = kind == CallKind::kCopy || kind == CallKind::kBlockingCopy;
+    if (wait.ops.empty()) continue;
     const OpId wake = add(Kind::kWake, rank, wait.call, "wake", Category::kSynchronization,
-                          (copies ? out.constants.copy_wake : out.constants.wake).value);
+                          out.constants.wake_of(call_kind(r, wait.call)));
     for (const GpuIndex op : wait.ops) edge(out.device_last[op], wake);
     edge(wake, found->second);
   }

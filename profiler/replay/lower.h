@@ -35,18 +35,19 @@ struct LowerOptions {
 /// What in the recording an op of the graph stands for.
 struct Origin {
   enum class Kind : std::uint8_t {
-    kHost,      ///< a thread at work: row is the innermost host op, if any was open
-    kCall,      ///< the own cost of a call that may wait: row is the call
-    kReturn,    ///< the return of such a call
-    kLaunch,    ///< from a launching call to the stream: row is the device op
-    kDevice,    ///< a device op, or the part of one that moves or computes
-    kArrival,   ///< a rank ready for a collective: row is the device op
-    kHandOff,   ///< between threads
-    kWake,      ///< from the end of device work to the return of the call: row is the call
-    kInitial,   ///< state before the recording began
-    kResidual,  ///< unexplained delay before a device op
-    kAdded,     ///< communication that an edit added
-    kFeed,      ///< an input pipeline that an edit put in front, and the waiting for it
+    kHost,         ///< a thread at work: row is the innermost host op, if any was open
+    kCall,         ///< the own cost of a call that may wait: row is the call
+    kReturn,       ///< the return of such a call
+    kUnexplained,  ///< what such a call waited for something that the recording does not show
+    kLaunch,       ///< from a launching call to the stream: row is the device op
+    kDevice,       ///< a device op, or the part of one that moves or computes
+    kArrival,      ///< a rank ready for a collective: row is the device op
+    kHandOff,      ///< between threads
+    kWake,         ///< from the end of device work to the return of the call: row is the call
+    kInitial,      ///< state before the recording began
+    kResidual,     ///< unexplained delay before a device op
+    kAdded,        ///< communication that an edit added
+    kFeed,         ///< an input pipeline that an edit put in front, and the waiting for it
   };
   Kind kind;
   std::uint32_t rank;                ///< index into Trace::ranks
@@ -72,9 +73,10 @@ struct RankGraph {
   /// By HostIndex: the op whose end is that of the host op; nothing where no thread was replayed.
   std::vector<std::optional<OpId>> host_last;
   std::vector<CommunicationOp> communication;
-  Nanoseconds residual{0};        ///< sum of the delays that no rule explains
-  Nanoseconds span{0};            ///< of the recording
-  Nanoseconds unseen_backlog{0};  ///< longest wait of a stream for work that left no record
+  Nanoseconds residual{0};           ///< sum of the delays that no rule explains
+  Nanoseconds span{0};               ///< of the recording
+  Nanoseconds unseen_backlog{0};     ///< longest wait of a stream for work that left no record
+  Nanoseconds unexplained_waits{0};  ///< sum of what blocking calls waited for no recorded cause
   std::size_t host_waits = 0, hand_offs = 0, backward_links = 0;
   std::size_t stream_waits[3] = {0, 0, 0};  ///< by Evidence
 };

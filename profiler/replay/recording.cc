@@ -17,7 +17,9 @@ CallKind call_kind(std::string_view name) {
   if (has("EventSynchronize")) return CallKind::kSyncEvent;
   if (has("StreamWaitEvent")) return CallKind::kStreamWaitEvent;
   if (has("EventRecord")) return CallKind::kEventRecord;
-  if (has("EventQuery") || has("StreamQuery")) return CallKind::kPoll;
+  // Watchdogs and progress threads of communication libraries make no other calls.
+  if (has("Query") || has("Get") || has("IsCapturing") || has("ThreadExchangeStreamCaptureMode"))
+    return CallKind::kPoll;
   // hipMemcpyWithStream copies and waits; so do the calls without "Async".
   if (has("MemcpyWithStream")) return CallKind::kBlockingCopy;
   if (has("Memcpy")) return has("Async") ? CallKind::kCopy : CallKind::kBlockingCopy;
@@ -36,6 +38,14 @@ bool nests_before(const HostOp& a, const HostOp& b) {
 }
 
 }  // namespace
+
+CallKind call_kind(const Recording& recording, HostIndex op) {
+  const HostOp& host = recording.host(op);
+  if (is_call(host)) return call_kind(recording.name(host));
+  return host.kind == HostKind::kOverhead && recording.name(host) == "Command Buffer Full"
+             ? CallKind::kQueueFull
+             : CallKind::kOther;
+}
 
 Recording::Recording(const trace::Trace& trace, std::size_t rank)
     : trace_(&trace), rank_(&trace.ranks[rank]), rank_index_(rank) {

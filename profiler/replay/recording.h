@@ -95,10 +95,14 @@ enum class CallKind {
   kBlockingCopy,     ///< waits for its own copy, whatever the memory
   kStreamWaitEvent,  ///< makes a stream wait; does not wait itself
   kEventRecord,
-  kPoll,  ///< asks whether work has ended; never waits
+  kPoll,       ///< asks whether work has ended, or for another state; never waits
+  kQueueFull,  ///< within a launching call: waits until the device has taken earlier work
 };
 
 /// By the names of the CUDA and HIP runtimes and drivers.
 CallKind call_kind(std::string_view name);
+
+/// The same for any host op: kOther where it is no call. CUPTI records a full queue as overhead.
+CallKind call_kind(const Recording& recording, HostIndex op);
 
 }  // namespace rehearse::replay

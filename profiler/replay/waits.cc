@@ -16,8 +16,6 @@ using trace::Sync;
 
 // Host and device clocks agree to a few microseconds, and some files know only whole ones.
 constexpr Nanoseconds kClockSlack{3000};
-// From the end of what a call waits for to its return, on any machine seen, 3 to 20 us.
-constexpr Nanoseconds kLongestWake{40000};
 
 class WaitFinder {
  public:
@@ -67,13 +65,12 @@ class WaitFinder {
     const bool waited = std::any_of(ops.begin(), ops.end(), [&](GpuIndex op) {
       return r_.gpu(op).end() > c.start + kClockSlack;
     });
-    if (!ops.empty()) waits_.push_back({call, std::move(ops), before_end, waited});
+    waits_.push_back({call, std::move(ops), before_end, waited});
   }
 
   void visit(HostIndex i) {
     const HostOp& op = r_.host(i);
-    if (op.kind != trace::HostKind::kRuntime && op.kind != trace::HostKind::kDriver) return;
-    switch (call_kind(r_.name(op))) {
+    switch (call_kind(r_, i)) {
       case CallKind::kSyncDevice:
         return wait_device(i);
       case CallKind::kSyncStream:
@@ -86,6 +83,8 @@ class WaitFinder {
       case CallKind::kBlockingCopy:
         wait_copy(i, true);
         break;
+      case CallKind::kQueueFull:
+        return add(i, last_ended_in(i));
       case CallKind::kEventRecord:
         last_recorded_ = last_stream_ ? last_launched(*last_stream_, op.start) : std::nullopt;
         return;
@@ -110,8 +109,7 @@ class WaitFinder {
     std::optional<std::size_t> stream = last_stream_;
     if (const Sync* sync = sync_record(call); sync && sync->stream)
       if (const auto recorded = stream_numbered(*sync->stream)) stream = recorded;
-    if (!stream) return;
-    const auto last = last_launched(*stream, call.start);
+    const auto last = stream ? last_launched(*stream, call.start) : std::nullopt;
     if (last && ended_by(*last, call) && explains(*last, call)) return add(i, {*last});
     // The guess contradicts the times, or does not account for them: then it was the stream whose
     // work ended last within the call.
@@ -121,7 +119,7 @@ class WaitFinder {
           other && ended_by(*other, call) && r_.gpu(*other).end() > call.start)
         if (!best || r_.gpu(*other).end() > r_.gpu(*best).end()) best = other;
     if (!best && last && ended_by(*last, call)) best = last;
-    if (best) add(i, {*best});
+    add(i, best ? std::vector{*best} : std::vector<GpuIndex>());
   }
 
   /// Whether waiting for `op` accounts for how long the call took, but for a wake-up.
@@ -134,13 +132,22 @@ class WaitFinder {
     if (const Sync* sync = sync_record(call); sync && sync->source_stream) {
       const auto stream = stream_numbered(*sync->source_stream);
       const auto recorded = recorded_at(sync->event_correlation).value_or(call.start);
-      if (stream)
-        if (const auto last = last_launched(*stream, recorded); last && ended_by(*last, call))
-          return add(i, {*last});
-      return;
+      if (stream) {
+        const auto last = last_launched(*stream, recorded);
+        if (!last) return add(i, {});
+        if (ended_by(*last, call)) return add(i, {*last});
+      }
     }
     // Which event it was is not recorded: the latest work that ended inside the call, else the work
     // before the event that this thread recorded last.
+    std::vector<GpuIndex> ops = last_ended_in(i);
+    if (ops.empty() && last_recorded_ && ended_by(*last_recorded_, call)) ops = {*last_recorded_};
+    add(i, std::move(ops));
+  }
+
+  /// Of all device work the op that ended last while the call lasted.
+  std::vector<GpuIndex> last_ended_in(HostIndex i) const {
+    const HostOp& call = r_.host(i);
     std::optional<GpuIndex> best;
     for (std::size_t s = 0; s < r_.streams().size(); ++s) {
       const auto& ops = r_.streams()[s].ops;
@@ -153,13 +160,13 @@ class WaitFinder {
           (!best || r_.gpu(candidate).end() > r_.gpu(*best).end()))
         best = candidate;
     }
-    if (!best && last_recorded_ && ended_by(*last_recorded_, call)) best = last_recorded_;
-    if (best) add(i, {*best});
+    return best ? std::vector{*best} : std::vector<GpuIndex>();
   }
 
   void wait_copy(HostIndex i, bool blocking) {
     const HostOp& call = r_.host(i);
     const auto launched = r_.launched(i);
+    if (launched.empty() && blocking) add(i, {});
     if (launched.empty()) return;
     const GpuIndex copy = launched.back();
     const GpuOp& op = r_.gpu(copy);
@@ -175,7 +182,7 @@ class WaitFinder {
     bool waits = blocking || (to_host && op.host_memory == HostMemory::kPageable);
     // ROCm does not say where the host side lies: then the times decide.
     if (!waits && op.host_memory == HostMemory::kUnknown) waits = call.end() >= op.end();
-    if (waits && ended_by(copy, call)) add(i, {copy});
+    if (waits) add(i, ended_by(copy, call) ? std::vector{copy} : std::vector<GpuIndex>());
   }
 
   const Sync* sync_record(const HostOp& call) const {

@@ -17,8 +17,8 @@ std::optional<std::string_view> nearest(std::string_view word,
 /// "did you mean 'x'?" when a candidate is near, else "one of a, b, c".
 std::string suggest(std::string_view word, std::span<const std::string_view> candidates);
 
-/// Whether `text` matches `pattern`, in which `*` stands for any run of characters and everything
-/// else for itself. Linear in the product of the lengths at worst; never recursive.
+/// Whether `text` matches `pattern`, in which `*` matches any text and every other character
+/// itself. Linear in the product of the lengths at worst; never recursive.
 bool matches_wildcard(std::string_view pattern, std::string_view text);
 
 /// So many significant digits, without an exponent: "0.00123", "12.3", "1234" (three).

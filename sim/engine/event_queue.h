@@ -1,4 +1,4 @@
-// EventQueue: what happens next in simulated time.
+// EventQueue: the future events in simulated time.
 //
 // Invariant: events leave in order of time, and at one time in the order in which they were added.
 #pragma once
@@ -74,7 +74,7 @@ class EventQueue {
   }
 
  private:
-  // A wide, shallow heap of 16-byte entries: the four children of one stand in one cache line.
+  // A wide, shallow heap of 16-byte entries: the four children of an entry share a cache line.
   static constexpr std::size_t kArity = 4;
   struct Entry {
     std::uint64_t time;

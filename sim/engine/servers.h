@@ -1,4 +1,4 @@
-// Servers: where each op of a run has to ask to be served, and who holds what.
+// Servers: where each op of a run requests service, and which op holds each slot.
 #pragma once
 
 #include <cstdint>

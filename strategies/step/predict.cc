@@ -258,8 +258,8 @@ Result<Step> predict(const Spec& spec, const cluster::Cluster& cluster,
     conditions = std::max(conditions, kind.conditions.provenance);
   const Spread spread = spread_of(spec);
   step.computing = {work.fastest * spread.fastest, work.slowest * spread.slowest};
-  step.links = calibrated ? Factors{kFastestCalibrated, kSlowestCalibrated}
-                          : Factors{kFastestLinks, kSlowestLinks};
+  step.links = calibrated ? program::Interval{kFastestCalibrated, kSlowestCalibrated}
+                          : program::Interval{kFastestLinks, kSlowestLinks};
   Reach network;
   // A price that something measured covers has its error in `links`; any other has ends of its own.
   if (!step.lowered.collectives.empty() &&

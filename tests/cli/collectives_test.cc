@@ -227,8 +227,6 @@ TEST_CASE("network and calibrate: wrong use in one line") {
   fails({"network", "--calibration", log_file(wrong, "c.yaml")}, 1,
         "c.yaml:3:9: fabric: unknown value 'nvswich'; did you mean 'nvswitch'?");
   fails({"calibrate"}, 2, "subcommand");
-  fails({"calibrate", "shipped", "--data", "docs", "--into", "docs"}, 1,
-        "has no nccl_measured.csv");
 }
 
 TEST_CASE("network: timing inside a framework adds a call to every size") {
@@ -249,36 +247,6 @@ TEST_CASE("network: timing inside a framework adds a call to every size") {
   const Ran wrong = test::rehearse({"network", "--device", "b300", "--timing", "frame"});
   CHECK(wrong.code == 2);
   CHECK(wrong.errors.find("unknown timing 'frame'") != std::string::npos);
-}
-
-TEST_CASE("validate: a table without the rows of a device is one line") {
-  const auto tables = test::shared_data("aiconfigurator-kernels");
-  SKIP_WITHOUT_DATA(tables);
-  const std::filesystem::path data = tables->parent_path(), folder = test::scratch_folder();
-  for (const auto& entry : std::filesystem::directory_iterator(data))
-    if (entry.is_directory())
-      std::filesystem::create_directory_symlink(entry.path(), folder / entry.path().filename());
-  std::string kept;
-  const std::string text = test::text_of(data / ".." / "facts" / "nccl_measured.csv");
-  for (const std::string_view line : split(text, '\n'))
-    if (!line.starts_with("b300")) kept += std::string(line) + "\n";
-  std::ofstream(folder / "nccl_measured.csv") << kept;
-  test::check_failed(test::rehearse({"validate", "collectives", "--data", folder}), 1,
-                     "nccl_measured.csv: has no rows of b300");
-}
-
-TEST_CASE("the shipped calibrations are what the command makes of the tables") {
-  const auto data = test::shared_data("aiconfigurator-kernels");
-  SKIP_WITHOUT_DATA(data);
-  const std::filesystem::path folder = test::scratch_folder();
-  const Ran ran = test::rehearse(
-      {"calibrate", "shipped", "--data", data->parent_path().string(), "--into", folder.string()});
-  INFO(ran.errors);
-  REQUIRE(ran.code == 0);
-  for (const std::string& name : test::names_in(folder))
-    if (name.ends_with(".yaml"))
-      CHECK(test::text_of(folder / name) ==
-            test::text_of(test::source_file("models/comm/calibrations") / name));
 }
 
 // 2 p4d.24xlarge, 1 GiB: 57.2 GB/s (NVIDIA/nccl issue 527, 2022), over four cards of 100 Gbit/s.

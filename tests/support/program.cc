@@ -6,7 +6,7 @@
 
 namespace rehearse::test {
 
-Program random_program(std::uint64_t seed) {
+Program random_program(std::uint64_t seed, bool unknown_waits) {
   std::mt19937_64 rng(seed);
   const auto pick = [&](int low, int high) {
     return std::uniform_int_distribution<int>(low, high)(rng);
@@ -33,6 +33,9 @@ Program random_program(std::uint64_t seed) {
       }
     }
     if (pick(0, 1)) step.push_back({Action::Kind::kSyncDevice, 0});
+    if (unknown_waits)
+      step.insert(step.begin() + pick(0, static_cast<int>(step.size())),
+                  {Action::Kind::kUnknownWait, static_cast<double>(pick(500, 3000))});
   }
   return program;
 }
@@ -100,6 +103,19 @@ Recorded execute(const Program& program, const Machine& m) {
                                          .correlation = correlation + 1,
                                          .stream = 7 + static_cast<std::uint32_t>(a.stream)});
           wait_until("cudaStreamSynchronize", used[stream] ? free[stream] : 0);
+          break;
+        }
+        case Action::Kind::kUnknownWait: {
+          constexpr std::uint32_t kUnseenStream = 99;
+          if (m.records_syncs)
+            rank.rank().syncs.push_back({.kind = trace::SyncKind::kStream,
+                                         .start = RankBuilder::ns(now),
+                                         .duration = Nanoseconds(0),
+                                         .correlation = correlation + 1,
+                                         .stream = kUnseenStream});
+          const double length = std::max(m.sync_cost * m.host_factor, a.length * m.device_factor);
+          rank.call("cudaStreamSynchronize", now, length, ++correlation);
+          now += length;
           break;
         }
         case Action::Kind::kStreamWait: {

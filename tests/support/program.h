@@ -22,15 +22,24 @@ struct Machine {
 };
 
 struct Action {
-  enum class Kind { kWork, kKernel, kSyncDevice, kSyncStream, kCopyBack, kStreamWait } kind;
-  double length;   // of host work or of the device op, us
+  enum class Kind {
+    kWork,
+    kKernel,
+    kSyncDevice,
+    kSyncStream,
+    kCopyBack,
+    kStreamWait,
+    kUnknownWait
+  } kind;
+  double length;   // of host work, of the device op, or of the wait, us
   int stream = 0;  // that the op runs on, or that waits
   int other = 0;   // that is waited for
 };
 
 using Program = std::vector<std::vector<Action>>;  // by step
 
-Program random_program(std::uint64_t seed);
+/// With `unknown_waits` each step blocks once for something that no recorded op explains.
+Program random_program(std::uint64_t seed, bool unknown_waits = false);
 
 struct Recorded {
   trace::Trace trace;

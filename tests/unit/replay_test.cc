@@ -2,7 +2,7 @@
 // telling, an edit moves what it should and nothing else.
 #include <catch2/catch.hpp>
 
-#include "profiler/replay/breakdown.h"
+#include "profiler/replay/attribution.h"
 #include "tests/support/replayed.h"
 #include "tests/support/trace_builder.h"
 
@@ -47,7 +47,7 @@ TEST_CASE("what recording cost the host, where it was measured, can be left out"
   Replayed r(std::move(trace));
   // As recorded it is what was recorded.
   CHECK(r.host_us(0) == Approx(2000));
-  const Breakdown parts = break_down(r.graph, r.timeline);
+  const program::Occupancy parts = occupancy(r.graph, r.timeline);
   CHECK(parts.profiler > Seconds::s(0));
   const Result<ReplayGraph> without = remove(r.recordings, r.graph, *parse_selector("profiler"));
   REQUIRE(without);
@@ -107,6 +107,82 @@ TEST_CASE("a synchronising call lasts as long as what it waits for") {
     r.scale("gpu:0");  // nothing to wait for: the call costs its own 4 us
     CHECK(r.host_us(0) == Approx(700 - 494 + 4));
   }
+}
+
+TEST_CASE("a synchronising call without a cause costs its own, and waits for the device") {
+  // Nothing runs on a device while this call lasts 5 ms: the wait is recorded, its cause is not.
+  Trace trace = host_bound(3);
+  trace.ranks[0].host_ops.push_back({.name = trace.names.intern("cudaStreamSynchronize"),
+                                     .thread = trace::ThreadId(0),
+                                     .kind = HostKind::kRuntime,
+                                     .start = RankBuilder::ns(600),
+                                     .duration = RankBuilder::ns(5000)});
+  trace.ranks[0].host_ops[0].duration = RankBuilder::ns(6000);  // the step
+  Replayed r(std::move(trace));
+  CHECK(r.host_us(0) == Approx(6000));
+  CHECK(r.graph.ranks[0].unexplained_waits == Nanoseconds(4'996'000));
+  CHECK(occupancy(r.graph, r.timeline).unexplained_wait.us() == Approx(4996));
+  r.scale("host:2");  // the wait is no work of the host
+  CHECK(r.host_us(0) == Approx(2 * (6000 - 4996) + 4996));
+  r.scale("gpu:0");  // nothing to wait for: the call costs its own 4 us
+  CHECK(r.host_us(0) == Approx(6000 - 4996));
+}
+
+TEST_CASE("a launch that a full queue held up waits for the device") {
+  // The queue is full from 30 to 520; the kernel that frees it ends at 518.
+  Trace trace;
+  RankBuilder rank(trace);
+  rank.step(1, 0, 700);
+  rank.call("cudaLaunchKernel", 10, 5, 1);
+  rank.kernel("gemm", 18, 500, 1);
+  rank.call("cudaLaunchKernel", 28, 495, 2);
+  rank.host("Command Buffer Full", 30, 490, HostKind::kOverhead);
+  rank.kernel("relu", 519, 100, 2);
+  Replayed r(std::move(trace));
+  CHECK(r.host_us(0) == Approx(700).margin(3));
+  r.scale("kernel=gemm:2");
+  CHECK(r.host_us(0) == Approx(1200).margin(3));
+  r.scale("gpu:0");
+  CHECK(r.host_us(0) == Approx(700 - 490).margin(20));
+}
+
+TEST_CASE("threads that only ask for states are no part of a replay") {
+  Trace trace = host_bound(3);
+  RankBuilder other(trace);
+  other.call("cudaEventQuery", 5, 1, 90);
+  other.call("cudaPointerGetAttributes", 300, 1, 91);
+  other.call("cudaThreadExchangeStreamCaptureMode", 500, 1, 92);
+  Recording recording(trace, 1);
+  CHECK(recording.threads().empty());
+}
+
+TEST_CASE("what the worker does before and behind a backward pass is no part of its waiting") {
+  // The autograd thread is silent from 400 to 1000. Meanwhile the main thread waits 300 us for a
+  // copy, then computes forward; only then is the backward pass of the next step handed over.
+  Trace trace;
+  RankBuilder rank(trace);
+  const auto backward = [&](double start) {
+    trace::HostOp& op = rank.host("autograd::engine::evaluate_function: MmBackward", start, 100,
+                                  HostKind::kOperator, 2);
+    op.sequence = 1;
+    op.forward_thread = 1;
+  };
+  rank.host("aten::zero_", 0, 100);
+  backward(300);
+  rank.call("cudaMemcpyAsync", 450, 300, 1);
+  rank.copy(CopyDirection::kDeviceToHost, HostMemory::kPageable, 600, 140, 1 << 20, 1);
+  trace::HostOp& forward = rank.host("aten::mm", 760, 100);
+  forward.sequence = 2;
+  forward.forward_thread = 0;
+  backward(1000);
+  rank.host("aten::add_", 1150, 50);
+  Replayed r(std::move(trace));
+  const auto end_us = [&](std::size_t host) {
+    return r.timeline[*r.graph.ranks[0].host_last[host]].end.seconds().us();
+  };
+  CHECK(end_us(3) == Approx(860).margin(1));
+  r.scale("gpu:0");  // the copy and what held it up are gone: only its call and the launch remain
+  CHECK(end_us(3) < 860 - 100);
 }
 
 TEST_CASE("without the rule for waits a slower device goes unnoticed") {
