@@ -92,25 +92,32 @@ Result<graph::Timeline> run_graph(const graph::Graph& graph, const SimulateOptio
                              .on_failure = options.on_failure.value_or(engine::OnFailure::kStall)});
 }
 
-/// The step with every collective and send as cheap, and as dear, as its interval says.
+/// The step with every collective and send as cheap, and as dear, as its interval says: as far from
+/// the value as those of the closed forms are, however messages contend.
 Result<Estimate<Seconds>> between_bounds(const Simulation& s, const cluster::Cluster& cluster,
                                          Seconds step, bool unfold) {
   Estimate<Seconds> estimate{step, step, step,
                              std::max(Provenance::kExtrapolated, s.lowered.provenance)};
   if (s.lowered.pricings.empty() && s.lowered.messages == 0) return estimate;
-  for (const job::Bound bound : {job::Bound::kLow, job::Bound::kHigh}) {
-    job::Rules rules = s.rules;
+  job::Rules rules = s.rules;
+  rules.fidelity = job::Fidelity::kClosed;
+  const auto end_at = [&](job::Bound bound) -> Result<Seconds> {
     rules.bound = bound;
     const Result<job::LoweredJob> lowered = lower(s.job, cluster, rules, unfold);
     if (!lowered) return forward(lowered);
+    estimate.provenance = std::max(estimate.provenance, lowered->provenance);
     const Result<graph::Timeline> timeline = engine::run(lowered->graph);
     if (!timeline) return forward(timeline);
-    const Seconds end = timeline->makespan().seconds();
-    if (bound == job::Bound::kLow)
-      estimate.low = std::min(step, end);
-    else
-      estimate.high = std::max(step, end);
-  }
+    return timeline->makespan().seconds();
+  };
+  const Result<Seconds> low = end_at(job::Bound::kLow), high = end_at(job::Bound::kHigh),
+                        usual = s.fidelity == SimulateFidelity::kClosed
+                                    ? Result<Seconds>(step)
+                                    : end_at(job::Bound::kValue);
+  for (const Result<Seconds>* end : {&low, &high, &usual})
+    if (!*end) return forward(*end);
+  estimate.low = step - std::max(Seconds::s(0), *usual - *low);
+  estimate.high = step + std::max(Seconds::s(0), *high - *usual);
   return estimate;
 }
 
@@ -207,9 +214,7 @@ Result<Simulation> simulate(const SimulateOptions& options, const Globals& globa
   s.by_roofline = *by_roofline;
   const program::Occupancy& last = s.occupancy[rank_that_ends_last(s)];
   const Seconds step = s.timeline.makespan().seconds();
-  const Result<Estimate<Seconds>> network =
-      closed ? between_bounds(s, *cluster, step, options.unfold)
-             : Result<Estimate<Seconds>>(job::on_datasheet_links(step, last));
+  const Result<Estimate<Seconds>> network = between_bounds(s, *cluster, step, options.unfold);
   if (!network) return forward(network);
   s.step = job::with_slow_kernels(*network, last, *by_roofline);
   return read;

@@ -205,7 +205,7 @@ job::Rules rules_of(const SimulateOptions& options) {
   job::Rules rules{.fidelity = closed ? job::Fidelity::kClosed : job::Fidelity::kMessage,
                    .grouped = options.division == engine::Division::kCoflow,
                    .slowdown = options.slowdown,
-                   .calibrated = closed && options.algorithm.empty() && !options.astra_sim};
+                   .calibrated = !options.astra_sim};
   if (!options.algorithm.empty()) rules.algorithm = algorithm_from(options.algorithm);
   if (!options.astra_sim) return rules;
   rules.one_stream = true;
