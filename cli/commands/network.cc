@@ -288,8 +288,8 @@ Result<std::vector<comm::MeasuredRow>> measured_rows(const NetworkOptions& optio
   return rows;
 }
 
-Result<PriceOfSize> prices_of(const Scope& scope, CollectiveKind kind,
-                              const NetworkOptions& options, Fidelity fidelity) {
+Result<PriceOfSize> prices_as_asked(const Scope& scope, CollectiveKind kind,
+                                    const NetworkOptions& options, Fidelity fidelity) {
   comm::NcclOverrides overrides;
   if (!options.algorithm.empty())
     overrides.algorithm =
@@ -297,11 +297,10 @@ Result<PriceOfSize> prices_of(const Scope& scope, CollectiveKind kind,
   if (!options.protocol.empty())
     overrides.protocol =
         static_cast<comm::Protocol>(index_of(comm::kProtocolNames, options.protocol));
-  if (fidelity == Fidelity::kClosed)
-    return closed_prices(scope, kind, overrides, options.timing == "framework");
-  if (overrides.protocol)
-    return fail("messages have no protocol", "--protocol at --fidelity closed");
-  return message_prices(scope, kind, overrides.algorithm, fidelity);
+  return prices_of(scope, {.kind = kind,
+                           .overrides = overrides,
+                           .fidelity = fidelity,
+                           .in_framework = options.timing == "framework"});
 }
 
 Result<Findings> find(const NetworkOptions& options, const Progress& progress) {
@@ -322,7 +321,7 @@ Result<Findings> find(const NetworkOptions& options, const Progress& progress) {
                  .points = {}};
   double done = 0;
   for (const CollectiveKind kind : kinds) {
-    const Result<PriceOfSize> price = prices_of(found.scope, kind, options, fidelity);
+    const Result<PriceOfSize> price = prices_as_asked(found.scope, kind, options, fidelity);
     if (!price) return forward(price);
     std::vector<std::pair<Bytes, std::optional<Seconds>>> asked;
     if (kind == CollectiveKind::kBarrier) {

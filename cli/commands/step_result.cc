@@ -159,7 +159,7 @@ std::string breakdown_text(const step::Step& step) {
   parts.reserve(kParts.size());
   for (const Part& part : kParts)
     parts.push_back({part.name, step.breakdown.*part.time, part.category});
-  return "Rank occupancy, mean over ranks\n" + waterfall_text(parts, step.time.value);
+  return "Breakdown of the step, mean over ranks\n" + waterfall_text(parts, step.time.value);
 }
 
 std::string changes_text(const step::Step& step) {

@@ -71,7 +71,7 @@ Edit feeding(const WhatifOptions& options, const input::Pipeline& pipeline, cons
 /// comes after them (run_edited), since it is run at both ends of its interval too. `pipeline`: of
 /// the file that --input-pipeline names. REQUIRES: the arguments outlive the edits.
 std::vector<Edit> edits_of(const WhatifOptions& options,
-                           const std::optional<cluster::PointToPoint>& link,
+                           const std::optional<comm::CollectiveTime>& network,
                            const std::optional<input::Pipeline>& pipeline, const ReplayJob& job,
                            const Globals& globals, std::optional<FedBy>& fed) {
   using replay::ReplayGraph;
@@ -96,13 +96,13 @@ std::vector<Edit> edits_of(const WhatifOptions& options,
       return replay::overlap_input(recordings, graph,
                                    *replay::parse_input_pipeline(options.input_pipeline));
     });
-  if (link && options.data_parallel > 0)
+  if (network && options.data_parallel > 0)
     edits.emplace_back([&](const ReplayGraph& graph) {
-      return data_parallel(job, graph, options.data_parallel, *link);
+      return data_parallel(job, graph, options.data_parallel, *network);
     });
-  else if (link)
+  else if (network)
     edits.emplace_back(
-        [&](const ReplayGraph& graph) { return on_network(job, graph, *link, globals); });
+        [&](const ReplayGraph& graph) { return on_network(job, graph, *network, globals); });
   return edits;
 }
 
@@ -222,11 +222,11 @@ Result<EditedRun> run_edited(const WhatifOptions& options, const ReplayJob& job,
 }
 
 Result<Exit> run(const WhatifOptions& options, const Globals& globals) {
-  std::optional<cluster::PointToPoint> link;
+  std::optional<comm::CollectiveTime> network;
   if (!options.network.empty()) {  // before long work: is it one?
-    const Result<cluster::PointToPoint> parsed = parse_network(options.network);
+    Result<comm::CollectiveTime> parsed = parse_network(options.network);
     if (!parsed) return forward(parsed);
-    link = *parsed;
+    network = std::move(*parsed);
   }
   std::optional<input::Pipeline> pipeline;
   if (!options.input_pipeline.empty() && !is_inline_pipeline(options.input_pipeline)) {
@@ -238,7 +238,7 @@ Result<Exit> run(const WhatifOptions& options, const Globals& globals) {
   if (!job) return forward(job);
   std::optional<FedBy> fed;
   replay::ReplayGraph graph = job->recorded.graph;
-  for (const Edit& edit : edits_of(options, link, pipeline, *job, globals, fed)) {
+  for (const Edit& edit : edits_of(options, network, pipeline, *job, globals, fed)) {
     Result<replay::ReplayGraph> next = edit(graph);
     if (!next) return forward(next);
     graph = std::move(*next);
@@ -273,7 +273,7 @@ Result<Exit> run(const WhatifOptions& options, const Globals& globals) {
 /// Whether the parser can tell that this is no link; what a file holds is for later.
 Status check_network(const std::string& text) {
   if (!is_inline_link(text)) return {};
-  if (const Result<cluster::PointToPoint> link = parse_network(text); !link) return forward(link);
+  if (const auto network = parse_network(text); !network) return forward(network);
   return {};
 }
 
@@ -335,8 +335,8 @@ void add_whatif(CLI::App& app, Action& action) {
   CLI::Option* network =
       command
           ->add_option("--network", options->network,
-                       "link between ranks, for recorded collectives or --data-parallel: "
-                       "latency=5us,rate=100GB/s or a link file")
+                       "what recorded collectives and those of --data-parallel run on: "
+                       "latency=5us,rate=100GB/s between ranks, a link file or a cluster file")
           ->type_name("LINK")
           ->check(CLI::Validator(checked_by(check_network), "", ""));
   command

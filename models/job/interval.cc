@@ -10,12 +10,6 @@ Estimate<Seconds> on_datasheet_links(Seconds time) {
   return {time, time * kFastestNetwork, time * kSlowestNetwork, Provenance::kDatasheet};
 }
 
-Estimate<Seconds> on_datasheet_links(Seconds step, const program::Occupancy& last) {
-  const Seconds network = last.exposed_communication;
-  return {step, step - network * (1 - kFastestNetwork), step + network * (kSlowestNetwork - 1),
-          network > Seconds::s(0) ? Provenance::kDatasheet : Provenance::kExtrapolated};
-}
-
 Estimate<Seconds> with_slow_kernels(Estimate<Seconds> step, const program::Occupancy& last,
                                     double by_roofline) {
   step.high = step.high + (last.compute + last.memory) * (by_roofline * (1 / kLeastOfPeak - 1));

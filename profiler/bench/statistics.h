@@ -24,7 +24,7 @@ Summary summarize(std::span<const Seconds> samples);
 Seconds quantile(std::span<const Seconds> sorted, double share);
 
 /// Half-width of the 95 % interval of a mean, in standard errors: Student's t with
-/// `samples` - 1 degrees of freedom, to 1 % from 3 degrees on. REQUIRES: samples >= 2.
+/// `samples` - 1 degrees of freedom. REQUIRES: samples >= 2.
 double student_95(std::size_t samples);
 
 }  // namespace rehearse::bench

@@ -13,7 +13,8 @@
 // The fabric is all vertices outside of nodes, and all portals. Routes pass only through vertices
 // that forward, and of a third node only through portals (a torus of devices). Among equally fast
 // links, a vertex marked `spread` selects by the destination (as static D-mod-k routing does), any
-// other the link added first (on a torus: the first dimension first). Given routes take precedence.
+// other the link added first (on a torus: the first dimension first). On its way down a tree of
+// switches, a route takes the link that matches the one it took up. Given routes take precedence.
 //
 // Invariants of a Cluster (ClusterBuilder::build checks them):
 //  1. Ids are dense; devices are numbered node by node, in the order in which they were added.

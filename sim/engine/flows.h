@@ -157,7 +157,7 @@ class Flows {
   std::vector<FlowGroupId> waiting_;        // while a turn is requested: groups that flow, or would
   std::vector<std::uint32_t> class_of_demand_;
   std::vector<Class> classes_;
-  std::vector<Share> shares_;  // by class
+  std::vector<Share> shares_;                            // by class
   std::vector<std::uint32_t> free_classes_;              // of flows that were classes of their own
   std::vector<std::vector<std::uint32_t>> users_;        // per capacity: active classes, by age
   std::vector<std::vector<std::uint32_t>> group_users_;  // per group, where groups are served
@@ -174,7 +174,7 @@ class Flows {
   std::vector<CapacityId> reached_;
   std::vector<std::uint32_t> gathered_;
   std::vector<CapacityId> gathered_capacities_;
-  std::vector<std::uint32_t> sharing_;  // the classes of a component whose turn it is
+  std::vector<std::uint32_t> sharing_;      // the classes of a component whose turn it is
   std::optional<Picoseconds> next_change_;  // of the capacities that were seen
   std::vector<CapacityId> failing_;         // capacities that were seen and fail at this instant
   std::optional<CapacityId> failed_;

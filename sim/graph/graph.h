@@ -19,7 +19,8 @@
 //  5. An op that waits for the first m of its predecessors has at least m of them, and m >= 1.
 //
 // A Graph is an immutable value, which can be copied and compared as text (text_form.h). Rewrites
-// take a builder on it. Ops are stored by column; see docs/performance.md for bytes per op.
+// take a builder on it. What a run reads of an op is one row, because a run reads on at as many
+// places as there are streams; see docs/performance.md for bytes per op.
 #pragma once
 
 #include <cstdint>
@@ -135,21 +136,26 @@ struct Transfer {
 
 class Graph {
  public:
-  std::size_t size() const { return duration_.size(); }
+  std::size_t size() const { return category_.size(); }
   std::size_t edge_count() const { return successor_.size(); }
 
   Op op(OpId id) const;
-  std::string_view name(OpId id) const { return names_[name_[id.index()]]; }
+  std::string_view name(OpId id) const { return names_[rows_[id.index()].name]; }
   Category category(OpId id) const { return category_[id.index()]; }
-  Picoseconds duration(OpId id) const { return duration_[id.index()]; }
+  Picoseconds duration(OpId id) const { return rows_[id.index()].duration; }
   double work(OpId id) const { return work_.empty() ? 0 : work_[id.index()]; }
-  DemandId demand_id(OpId id) const { return demand_[id.index()]; }
-  const Demand& demand(OpId id) const { return demands_[demand_[id.index()].index()]; }
+  DemandId demand_id(OpId id) const { return rows_[id.index()].demand; }
+  const Demand& demand(OpId id) const { return demands_[demand_id(id).index()]; }
   /// How many predecessors must end before the op may start.
-  std::uint32_t need(OpId id) const { return need_[id.index()]; }
+  std::uint32_t need(OpId id) const { return rows_[id.index()].need; }
   std::span<const OpId> successors(OpId id) const {
-    return {successor_.data() + first_successor_[id.index()],
-            successor_.data() + first_successor_[id.index() + 1]};
+    return {successor_.data() + rows_[id.index()].first_successor,
+            successor_.data() + rows_[id.index() + 1].first_successor};
+  }
+  /// Asks the processor for what the functions above read of this op and the next.
+  void prefetch(OpId id) const {
+    __builtin_prefetch(rows_.data() + id.index());
+    __builtin_prefetch(rows_.data() + id.index() + 2);
   }
   /// True when no op carries work, so that capacities play no part for it.
   bool without_work() const { return work_.empty(); }
@@ -172,13 +178,16 @@ class Graph {
   std::vector<Demand> demands_;
   std::vector<Transfer> transfers_;
 
-  std::vector<Picoseconds> duration_;
-  std::vector<double> work_;  // empty when no op has any
-  std::vector<NameId> name_;
-  std::vector<DemandId> demand_;
-  std::vector<std::uint32_t> need_;
+  struct Row {
+    Picoseconds duration{0};
+    NameId name{0};
+    DemandId demand{0};
+    std::uint32_t need = 0;
+    std::uint32_t first_successor = 0;  // in successor_
+  };
+  std::vector<Row> rows_;  // of each op, and one at the end where successors end
   std::vector<Category> category_;
-  std::vector<std::uint32_t> first_successor_;  // size() + 1 offsets into successor_
+  std::vector<double> work_;  // empty when no op has any
   std::vector<OpId> successor_;
 };
 
@@ -208,7 +217,7 @@ class GraphBuilder {
   const Graph& so_far() const { return graph_; }  ///< its edges are those of the graph started from
   void set_duration(OpId op, Picoseconds duration);
   void set_work(OpId op, double work);
-  void set_demand(OpId op, DemandId demand) { graph_.demand_[op.index()] = demand; }
+  void set_demand(OpId op, DemandId demand) { graph_.rows_[op.index()].demand = demand; }
   void set_turnaround(ServerId server, Picoseconds turnaround);
   void reserve(std::size_t ops, std::size_t edges);
 

@@ -98,7 +98,7 @@ TEST_CASE("simulate a job file: in each format, and closed near message by messa
   CHECK(table.code == 0);
   for (const char* text :
        {"step time    ", "throughput   ", "utilisation  MFU ", "memory       ",
-        "Rank occupancy", "What would help most", "data-parallel communication free"})
+        "Breakdown of the step", "What would help most", "data-parallel communication free"})
     CHECK(table.out.find(text) != std::string::npos);
   const Ran csv = simulate(job("", "data: 2, pipeline: 4"), {"--format", "csv"});
   CHECK(csv.out.starts_with("stage,ranks,layers,parameters (M),peak memory (GiB),device,fits\n"));

@@ -8,7 +8,7 @@
 #include "profiler/compare/effect.h"
 #include "profiler/compare/judge.h"
 #include "profiler/compare/random.h"
-#include "profiler/compare/student.h"
+#include "sim/base/statistics.h"
 
 namespace rehearse::compare {
 namespace {

@@ -328,18 +328,16 @@ TEST_CASE("closed form: a group has the share of its node's NICs that its ranks 
   CHECK(priced_ms < wire_ms * 1.05);
 }
 
-TEST_CASE("the interval widens with what came from datasheets") {
+TEST_CASE("the interval widens with kernels that came from datasheets") {
   const program::Occupancy usage{.compute = Seconds::us(60),
                                  .exposed_communication = Seconds::us(40)};
-  const auto measured = on_datasheet_links(Seconds::us(100), usage);
-  CHECK(measured.low.us() == Approx(92));    // the network a fifth quicker
-  CHECK(measured.high.us() == Approx(120));  // or half as slow again
-  CHECK(measured.provenance == Provenance::kDatasheet);
-  const auto modelled = with_slow_kernels(measured, usage, 1);
+  const Estimate<Seconds> step{Seconds::us(100), Seconds::us(92), Seconds::us(120),
+                               Provenance::kExtrapolated};
+  const auto modelled = with_slow_kernels(step, usage, 1);
   CHECK(modelled.low.us() == Approx(92));
   CHECK(modelled.high.us() == Approx(120 + 60 * (1 / 0.3 - 1)));
-  const auto given = on_datasheet_links(Seconds::us(60), {.compute = Seconds::us(60)});
-  CHECK(given.provenance == Provenance::kExtrapolated);
+  CHECK(modelled.provenance == Provenance::kDatasheet);
+  CHECK(with_slow_kernels(step, usage, 0).provenance == Provenance::kExtrapolated);
 }
 
 TEST_CASE("ranks that do not fit each other are one line") {

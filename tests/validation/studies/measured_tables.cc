@@ -9,6 +9,7 @@
 #include "profiler/ingest/byte_source.h"
 #include "sim/base/csv.h"
 #include "sim/base/file.h"
+#include "sim/base/statistics.h"
 
 namespace rehearse::cli {
 namespace {
@@ -31,11 +32,6 @@ Result<double> number(const CsvTable& table, std::size_t row, std::string_view c
   if (!cell) return forward(cell);
   if (!*cell) return fail(table.problem(row, column, "is empty", "a number"));
   return **cell;
-}
-
-double median(std::vector<double> values) {
-  std::sort(values.begin(), values.end());
-  return values[values.size() / 2];
 }
 
 }  // namespace
@@ -160,7 +156,8 @@ Result<MeasuredTable> read_worker_csv(const fs::path& path, CollectiveKind kind,
                                              path.filename().string(), to_string(kind)),
                        .date = std::string(kGatheredBy)};
   for (const auto& [key, values] : times)
-    result.rows.push_back({kind, key.first, Bytes::b(key.second), Seconds::ms(median(values))});
+    result.rows.push_back(
+        {kind, key.first, Bytes::b(key.second), Seconds::ms(upper_median(values))});
   return result;
 }
 
@@ -220,7 +217,7 @@ Result<MeasuredTable> read_call_log(const fs::path& path, const std::string& dev
   for (const auto& [key, values] : times)
     if (values.size() >= 3)  // the first call sets up
       result.rows.push_back({std::get<0>(key), std::get<1>(key), Bytes::b(std::get<2>(key)),
-                             Seconds::ms(median(values))});
+                             Seconds::ms(upper_median(values))});
   return result;
 }
 

@@ -10,6 +10,7 @@
 #include <fmt/core.h>
 
 #include "models/compute/transfer.h"
+#include "sim/base/statistics.h"
 
 namespace rehearse::cli {
 namespace {
@@ -36,11 +37,6 @@ bool is_product(const OperationTable& t) {
 }
 bool is_deepbench(const OperationTable& t) { return t.kind == "gemm"; }
 bool is_convolution(const OperationTable& t) { return t.kind.starts_with("convolution"); }
-
-double median(std::vector<double> values) {
-  std::sort(values.begin(), values.end());
-  return values[values.size() / 2];
-}
 
 /// Every so many rows that `most` remain.
 std::vector<MeasuredOp> thinned(const std::vector<MeasuredOp>& rows, std::size_t most) {
@@ -191,8 +187,8 @@ class Fitter {
     }
     common = together.devices.front();
     common.reread = {};
-    common.factor = factors.empty() ? 0.9 : median(factors);
-    common.batched = batched.empty() ? 1 : median(batched);
+    common.factor = factors.empty() ? 0.9 : upper_median(factors);
+    common.batched = batched.empty() ? 1 : upper_median(batched);
     common.from = common.to = 0;
     common.provenance = Provenance::kDatasheet;
     typical.matrix.push_back({a, common, fitted_to(tables, "", rows, together.residual)});
@@ -259,7 +255,7 @@ class Fitter {
     const auto middle = [&](double compute::MemoryConstants::*member) {
       std::vector<double> values;
       for (const compute::MemoryConstants& m : all) values.push_back(m.*member);
-      return median(values);
+      return upper_median(values);
     };
     using M = compute::MemoryConstants;
     M common;
@@ -267,13 +263,13 @@ class Fitter {
       for (double M::*member : {&M::elementwise, &M::norm, &M::softmax, &M::norm_cache,
                                 &M::softmax_cache, &M::norm_sweep, &M::softmax_sweep})
         common.*member = middle(member);
-      if (!fast.empty()) common.elementwise = median(fast);
-      fits_.timings.set("", "elementwise", {.overhead = median(elementwise)});
-      fits_.timings.set("", "norm", {.overhead = median(norm)});
-      fits_.timings.set("", "softmax", {.overhead = median(softmax)});
+      if (!fast.empty()) common.elementwise = upper_median(fast);
+      fits_.timings.set("", "elementwise", {.overhead = upper_median(elementwise)});
+      fits_.timings.set("", "norm", {.overhead = upper_median(norm)});
+      fits_.timings.set("", "softmax", {.overhead = upper_median(softmax)});
     }
     fits_.calibrations.front().memory = {
-        common, slow.empty() ? 0.0 : median(slow),
+        common, slow.empty() ? 0.0 : upper_median(slow),
         fitted_to(tables, "", rows, rows ? residual / static_cast<double>(rows) : 0)};
   }
 
