@@ -5,6 +5,7 @@
 #include <CLI/CLI.hpp>
 #include <fmt/core.h>
 
+#include "cli/commands/chakra_network.h"
 #include "cli/commands/commands.h"
 #include "cli/commands/simulate_job_file.h"
 #include "cli/commands/simulate_result.h"
@@ -14,11 +15,12 @@
 #include "models/job/interval.h"
 #include "models/job/program_ops.h"
 #include "models/job/roofline.h"
+#include "profiler/ingest/astra_system.h"
 #include "profiler/ingest/chakra_job.h"
 #include "sim/base/file.h"
 #include "sim/base/text.h"
+#include "sim/cluster/astra_network.h"
 #include "sim/cluster/catalog.h"
-#include "sim/cluster/read_cluster.h"
 #include "sim/engine/engine.h"
 #include "sim/engine/simgrid.h"
 
@@ -38,8 +40,14 @@ Result<std::string> model_of(const cluster::Cluster& cluster, std::uint32_t rank
 
 /// Lengths for ops that come with their work. Returns the share of compute time that these are.
 Result<double> price_compute(program::Program& job, const cluster::Cluster& cluster,
+                             const std::optional<ingest::AstraSystem>& system,
                              std::vector<Warning>& warnings) {
   if (!job::lacks_durations(job)) return 0.0;
+  if (system && system->peak)
+    return job::set_durations(job, job::Device{.peak = *system->peak, .memory = *system->memory});
+  if (cluster.devices().front().model == cluster::kNpu)
+    return fail("ops without a duration on a network that does not say what computes",
+                "--astra-system FILE with roofline-enabled 1, peak-perf and local-mem-bw");
   const Result<std::string> model = model_of(cluster, job.ranks());
   if (!model) return forward(model);
   const Result<const cluster::Gpu*> gpu = cluster::find_gpu(*model);
@@ -123,9 +131,14 @@ std::size_t rank_that_ends_last(const Simulation& s) {
   return last;
 }
 
-Result<Simulation> read_job(const SimulateOptions& options, const Globals& globals) {
-  ingest::ChakraFiles files{.prefix = options.chakra};
+Result<Simulation> read_job(const SimulateOptions& options, const ChakraNetwork& network,
+                            const std::optional<ingest::AstraSystem>& system,
+                            const Globals& globals) {
+  ingest::ChakraFiles files{.prefix = options.chakra, .dimensions = network.dimensions};
   if (options.ranks > 0) files.ranks = options.ranks;
+  if (!options.astra_network.empty() && !files.ranks)
+    files.ranks = static_cast<std::uint32_t>(network.cluster.devices().size());
+  if (system) files.astra = system->collectives;
   if (!options.groups.empty()) {
     Result<ingest::CommGroups> groups = ingest::load_comm_groups(options.groups);
     if (!groups) return forward(groups);
@@ -144,6 +157,9 @@ Result<Simulation> read_job(const SimulateOptions& options, const Globals& globa
                .step = {Seconds::s(0), Seconds::s(0), Seconds::s(0), Provenance::kExtrapolated},
                .warnings = {}};
   if (read->files.size() > 1) s.input += " … " + read->files.back();
+  if (system)
+    if (Status ok = set_astra_rules(*system, network.dimensions.size(), s.rules, s.warnings); !ok)
+      return forward(ok);
   if (read->without_length > 0)
     s.warnings.push_back(
         {fmt::format("{} with neither duration_micros nor num_ops: taken as 0",
@@ -160,9 +176,16 @@ Result<Simulation> read_job(const SimulateOptions& options, const Globals& globa
 Result<Simulation> simulate(const SimulateOptions& options, const Globals& globals) {
   if (options.fidelity == SimulateFidelity::kSimgrid)
     if (Status ok = engine::check_simgrid(); !ok) return forward(ok);
-  const Result<cluster::Cluster> cluster = cluster::load_cluster(options.cluster);
-  if (!cluster) return forward(cluster);
-  Result<Simulation> read = read_job(options, globals);
+  const Result<ChakraNetwork> runs_on = load_network(options.cluster, options.astra_network);
+  if (!runs_on) return forward(runs_on);
+  const cluster::Cluster* cluster = &runs_on->cluster;
+  std::optional<ingest::AstraSystem> system;
+  if (!options.astra_system.empty()) {
+    Result<ingest::AstraSystem> file = ingest::load_astra_system(options.astra_system);
+    if (!file) return forward(file);
+    system = std::move(*file);
+  }
+  Result<Simulation> read = read_job(options, *runs_on, system, globals);
   if (!read) return forward(read);
   Simulation& s = *read;
   s.cluster = describe(*cluster);
@@ -172,7 +195,7 @@ Result<Simulation> simulate(const SimulateOptions& options, const Globals& globa
     s.warnings.push_back(
         {"closed forms take links as they are at first: `changes` of the cluster play no part",
          "run with --fidelity message"});
-  const Result<double> by_roofline = price_compute(s.job, *cluster, s.warnings);
+  const Result<double> by_roofline = price_compute(s.job, *cluster, system, s.warnings);
   if (!by_roofline) return forward(by_roofline);
   Result<job::LoweredJob> lowered = lower(s.job, *cluster, s.rules, options.unfold);
   if (!lowered) return forward(lowered);
@@ -198,7 +221,7 @@ Result<Simulation> simulate(const SimulateOptions& options, const Globals& globa
 ReportDetails details_of(const SimulateOptions& options, const Simulation& s) {
   TimelineSheet sheet;
   show_job(s.job, s.lowered, s.timeline, sheet);
-  return {.inputs = {options.cluster},
+  return {.inputs = {options.astra_network.empty() ? options.cluster : options.astra_network},
           .suites = {"collectives/several nodes", "collectives/one node"},
           .timeline = sheet.json(s.timeline, graph::critical_path(s.timeline))};
 }
@@ -232,7 +255,8 @@ void add_simulate(CLI::App& app, Action& action) {
   command->footer(
       "Examples:\n"
       "  rehearse simulate job.yaml --fidelity closed --report step.html\n"
-      "  rehearse simulate --chakra job --cluster cluster.yaml --ranks 16");
+      "  rehearse simulate --chakra job --cluster cluster.yaml --ranks 16\n"
+      "  rehearse simulate --chakra job --astra-network network.yml --astra-system system.json");
   command->callback([options, &action] {
     check_simulate_options(*options);
     action = [options](const Globals& globals) { return run(*options, globals); };

@@ -244,6 +244,53 @@ TEST_CASE("simulate: lengths from the roofline of the device, with a warning and
   CHECK(json["warnings"].size() == 1);
 }
 
+TEST_CASE("simulate: ASTRA-sim's files are read as they are") {
+  const std::vector<std::string> files = {"--chakra", "examples/astra-sim/all_reduce",
+                                          "--astra-network", "examples/astra-sim/network.yml"};
+  const auto with = [&](std::vector<std::string> more) {
+    more.insert(more.begin(), files.begin(), files.end());
+    return simulate_chakra(more);
+  };
+  const Json json = test::document(
+      with({"--astra-system", "examples/astra-sim/system.json", "--format", "json"}));
+  CHECK(json["job"]["ranks"] == 8);
+  // By hand on docs/formats/astra-sim.md.
+  CHECK(json["step_time"]["value"].get<double>() == Approx(46.14e-6).epsilon(1e-3));
+  // Without a system file it is one ring over all NPUs, at each fidelity.
+  for (const char* fidelity : {"message", "closed"})
+    CHECK(with({"--fidelity", fidelity}).code == 0);
+
+  test::check_failed(with({"--cluster", kCluster}), 2, "--cluster or --astra-network, not both");
+  test::check_failed(
+      with({"--astra-system", "examples/astra-sim/system.json", "--algorithm", "ring"}), 2,
+      "--astra-system says itself");
+  test::check_failed(with({"--astra-system", "absent.json"}), 1, "absent.json");
+  test::check_failed(with({"--ranks", "4", "--astra-system", "examples/astra-sim/system.json"}), 1,
+                     "4 ranks on a network of 8 places");
+}
+
+TEST_CASE("simulate: involved_dim goes along the levels of a cluster") {
+  // All_reduces within the nodes, and then between them.
+  const auto sum = [](std::uint64_t id, std::vector<bool> involved) {
+    return test::ChakraOp{
+        .id = id,
+        .name = "sum",
+        .type = test::kCollective,
+        .after = id > 0 ? std::vector<std::uint64_t>{id - 1} : std::vector<std::uint64_t>{},
+        .numbers = {{"comm_type", 0}, {"comm_size", 1 << 20}},
+        .involved = std::move(involved)};
+  };
+  const std::string file = test::chakra_file({sum(0, {true, false}), sum(1, {false, true})});
+  const auto prefix = test::write_chakra(std::vector<std::string>(32, file));
+  const Json json = test::document(
+      simulate_chakra({"--chakra", prefix.string(), "--cluster", kCluster, "--format", "json"}));
+  CHECK(json["job"]["ranks"] == 32);
+  CHECK(json["step_time"]["value"].get<double>() > 0);
+  const auto three =
+      test::write_chakra(std::vector<std::string>(32, test::chakra_file({sum(0, {true})})));
+  CHECK(simulate_chakra({"--chakra", three.string(), "--cluster", kCluster}).code == 0);  // all
+}
+
 TEST_CASE("simulate: wrong usage is exit code 2") {
   using test::check_failed;
   const std::string needs = "simulate needs a job file, or --chakra PREFIX and --cluster FILE";
