@@ -17,7 +17,7 @@ struct ValidateOptions {
 };
 
 Result<Exit> run(const ValidateOptions& options, const Globals& globals) {
-  // Before what takes minutes.
+  // Read first, since predictions may take minutes.
   const std::string file = options.baseline.string();
   std::vector<SuiteSummary> before;
   if (!file.empty()) {

@@ -52,7 +52,7 @@ Result<PriceOfSize> price_of(Cells& cells) {
       named<comm::Protocol>(cells, "protocol", comm::kProtocolNames)};
   const bool in_framework = cells.choice("timing", kTimings, 0) == 1;
   if (Status ok = cells.status(); !ok) return forward(ok);
-  return closed_prices(scope, kind, overrides, in_framework);
+  return prices_of(scope, {.kind = kind, .overrides = overrides, .in_framework = in_framework});
 }
 
 PredictRow collectives_predictor(const CsvTable&, std::vector<std::string>&) {

@@ -1,8 +1,7 @@
 // Files of measurements, predicted row by row: docs/formats/measurements.md.
 //
-// What a file holds is found from its columns. A row whose GPU, model or number is not known, and a
-// column that the kind of file does not have, are skipped and counted with their reason: they never
-// end the run.
+// The columns of a file determine its kind. A row with an unknown GPU, model or number is skipped
+// and counted with the reason, and so is an unknown column. Neither ends the run.
 #pragma once
 
 #include <filesystem>
@@ -24,7 +23,7 @@ namespace rehearse::cli {
 /// a path that is not there, and where nothing could be predicted.
 Result<Judgement> judge(std::span<const std::filesystem::path> paths, const Progress& progress);
 
-/// The cells of a row, for kinds whose columns may be absent. What is wrong is kept for `status`.
+/// The cells of a row whose columns may be absent. Errors are collected for `status`.
 class Cells {
  public:
   Cells(const CsvTable& table, std::size_t row) : table_(table), row_(row) {}
@@ -62,7 +61,7 @@ Estimate<double> in_unit(const Estimate<Q>& estimate, double (Q::*unit)() const)
 /// Predicts a row; fails with why it cannot.
 using PredictRow = std::function<Result<Verdict>(Cells& cells)>;
 
-/// What is judged of a file with certain columns.
+/// A kind of file: its columns, and the prediction of its rows.
 struct MeasurementKind {
   std::string_view name;  ///< of its suite: "jobs"
   std::string_view unit;

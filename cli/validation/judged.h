@@ -1,4 +1,4 @@
-// Predictions next to measurements: what `rehearse validate` shows, whatever was measured.
+// Predictions next to measurements: the result of `rehearse validate`.
 #pragma once
 
 #include <cstdint>
@@ -37,7 +37,7 @@ struct JudgedCase {
   std::vector<JudgedRow> rows = {};
 };
 
-/// What was not predicted, with one reason.
+/// Rows, columns or files that were not predicted, for one reason.
 struct Skipped {
   std::string_view what;  ///< "row", "column" or "file"
   std::string reason;

@@ -1,4 +1,4 @@
-// Measured peaks of device memory: what the framework's allocator reserved on the fullest rank.
+// Measured peaks of device memory: reserved by the framework's allocator on the fullest rank.
 #include "models/memory/memory.h"
 
 #include "cli/validation/job_rows.h"

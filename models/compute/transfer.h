@@ -28,12 +28,4 @@ bool fast_memory(const DeviceFacts& facts);
 /// limit (A100 at 7 nm, H100 at 4 nm); in matrix units it is a seventh. 1 without a power limit.
 double power_share(const DeviceFacts& facts, Arithmetic arithmetic);
 
-/// The share of the half-precision peak that the kernels get on `to` which get `share` of it on
-/// `from`, the same code on both: it does as much per multiprocessor and clock, and gains nothing
-/// from matrix units that it was not written for. MPT's Triton attention of 2023: 0.35 on A100,
-/// from which 0.19 follows on H100; a fit to its jobs there gives 0.19. Nothing across vendors, and
-/// where a clock or the peak is not known.
-std::optional<double> same_kernels_share(double share, const DeviceFacts& from,
-                                         const DeviceFacts& to);
-
 }  // namespace rehearse::compute

@@ -6,6 +6,7 @@
 #include <catch2/catch.hpp>
 
 #include "sim/base/text.h"
+#include "sim/cluster/catalog.h"
 #include "tests/support/data.h"
 #include "tests/support/rehearse.h"
 #include "tests/validation/studies/carried_accuracy.h"
@@ -73,6 +74,21 @@ TEST_CASE("jobs on a GPU known by its datasheet and a table of products") {
     CHECK(cases.at(device).median_error < 0.1);
     CHECK(cases.at(device).interval_coverage.value() > 0.9);
   }
+}
+
+TEST_CASE("the same kernels do as much per multiprocessor and clock on another device") {
+  const auto facts = [](const char* device) {
+    return compute::facts_of(**cluster::find_gpu(device));
+  };
+  // 0.35 · 312 TFLOP/s · (132 · 1980) / (108 · 1410) / 989.4 TFLOP/s.
+  const auto share = same_kernels_share(0.35, facts("a100_sxm4_80"), facts("h100_sxm5_80"));
+  REQUIRE(share);
+  CHECK(*share == Approx(0.189).epsilon(0.01));
+  CHECK(*same_kernels_share(*share, facts("h100_sxm5_80"), facts("a100_sxm4_80")) == Approx(0.35));
+  CHECK_FALSE(same_kernels_share(0.35, facts("a100_sxm4_80"), facts("mi300x")));
+  compute::DeviceFacts unclocked = facts("h100_sxm5_80");
+  unclocked.boost_hz.reset();
+  CHECK_FALSE(same_kernels_share(0.35, facts("a100_sxm4_80"), unclocked));
 }
 
 TEST_CASE("tables of layers that cannot be read are one line") {

@@ -1,4 +1,4 @@
-// accuracy: what the published measurements say of the program. Writes docs/accuracy.md, and fits
+// accuracy: compares the program with published measurements. Writes docs/accuracy.md, and fits
 // the calibrations again that the program ships.
 #include <algorithm>
 #include <array>
@@ -138,7 +138,7 @@ Result<std::optional<Finding>> gates(const std::filesystem::path&) {
 struct Suite {
   std::string_view name;
   Measure measure;
-  std::string_view data;  ///< what it takes, for people; empty: nothing
+  std::string_view data;  ///< that it needs, for people; may be empty
 };
 
 /// All suites, in the order in which they are shown. The first two are measured in one go.
@@ -181,7 +181,7 @@ Result<std::vector<Finding>> measure(const Options& options) {
                              .expected = "such as docs/accuracy.md names"});
     findings.push_back(std::move(**found));
   }
-  // Recordings give two suites, of which one may be asked for.
+  // Recordings give two suites; one of them may be asked for.
   for (Finding& finding : findings)
     std::erase_if(finding.suites, [&](const SuiteSummary& found) {
       return std::any_of(kSuites.begin(), kSuites.end(), [&](const Suite& suite) {
@@ -233,7 +233,7 @@ Status make(const Options& options,
 }
 
 int main(int argc, char** argv) {
-  CLI::App app("What published measurements say of Rehearse.", "accuracy");
+  CLI::App app("Compares Rehearse with published measurements.", "accuracy");
   app.require_subcommand(1);
   Options options;
   std::function<Status()> action;

@@ -126,7 +126,7 @@ def same_run(rows, others):
 
 
 def shipped(data, by_device):
-    """What the shipped calibrations were fitted to, and what was left out of the fits."""
+    """Rows that the shipped calibrations were fitted to, and rows left out of the fits."""
     vidur, vtrain = data / "vidur-profiles" / "network", data / "vtrain-megatron-a100"
     dealt = []
     for device in SHIPPED:
@@ -163,8 +163,8 @@ def other_runs(data, by_device):
 
 
 def frameworks(data):
-    """Calls timed inside a framework: as nccl-tests would time them, and, of every second row, with
-    what other rows say that a call adds."""
+    """Calls timed inside a framework: all rows as nccl-tests would time them, and every second row
+    with the overhead of a call, which the other rows give."""
     a100 = "a100_sxm4_80"
     sources = (
         ("a100, Vidur", workers(data / "vidur-profiles/network/a100_dgx/all_reduce.csv.gz",
@@ -180,7 +180,7 @@ def frameworks(data):
                     for row, curve, place in curves(rows) if (place + curve) % 2)
 
 
-# What a report's words say of the network: kind, Gbit/s of a node, latency of a message.
+# Networks by words of a report: kind, Gbit/s of a node, latency of a message.
 NETWORKS = {"p4d": ("efa", 400, 20), "p3dn": ("efa", 100, 20), "p6-b200": ("efa", 3200, 12),
             "4xHDR200": ("infiniband", 800, 2), "8x100G RoCE": ("roce", 800, 4)}
 

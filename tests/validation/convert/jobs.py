@@ -1,6 +1,6 @@
-"""Published tables of training jobs as files of kind jobs and memory: columns with a dot are keys of
-job files (docs/formats/job.md). A table is known by its columns. What a table does not say and was
-assumed stands in the comments here."""
+"""Published tables of training jobs as files of kind jobs and memory: columns with a dot are keys
+of job files (docs/formats/job.md). A table is known by its columns. Comments name assumptions that a
+table does not state."""
 
 import math
 import re
@@ -10,7 +10,7 @@ from convert import shapes
 from convert.schema import columns_of, number, rows_of, write
 
 # Share of the peak that attention kernels of a generation get: FlashAttention-2 on Hopper (Shah et
-# al., FlashAttention-3, 2024); the third one and cuDNN's, in a recorded step of DeepSeek-V3 on H800.
+# al., FlashAttention-3, 2024); FlashAttention-3 and cuDNN, in a recorded step of DeepSeek-V3.
 FLASH_2_ON_HOPPER, CUDNN = 0.35, 0.50
 # That of MPT's Triton kernels, which were made for A100: 0.35 there (fitted); on H100 as much time
 # per multiprocessor and clock, which is a smaller share of a higher peak.
@@ -144,7 +144,7 @@ def divided(total, by):
 
 
 def open_choices(job, microbatch):
-    """Microbatches and chunks that divide what they have to, where the table lacks them."""
+    """Legal microbatches and chunks, for tables that do not state them."""
     pipeline = job.plan["pipeline"]
     sizes = [job.training["microbatch"]]
     if microbatch:
@@ -353,7 +353,8 @@ def degree_of(cell):
 
 
 def follow_recipe(job, release, model, system):
-    """What no column says: as the recipes of Megatron-Bridge have it (scripts/performance/configs),
+    """Settings that no column states: as the recipes of Megatron-Bridge have them
+    (scripts/performance/configs),
     and its release notes (0.5.1: fused products of experts came with container 26.06; in 26.06.01
     those of GPT-OSS did not work)."""
     gpt_oss, h100, gb200 = model.startswith("GPT OSS"), system == "DGX-H100", system == "DGX-GB200"

@@ -1,4 +1,4 @@
-"""What the converters share: reading published tables, and writing the files of measurements that
+"""Shared by the converters: reads published tables, and writes the files of measurements that
 `rehearse validate` reads (docs/formats/measurements.md)."""
 
 import csv

@@ -3,7 +3,7 @@ configuration files, as far as tables of measured jobs name them."""
 
 
 def gpt(hidden, layers, heads, sequence=0, vocabulary=51200):
-    """GPT as Megatron builds it: feed-forward 4 hidden, learned positions, tied embedding, biases."""
+    """GPT as Megatron builds it: feed-forward 4 hidden, learned positions, biases."""
     return {
         "hidden": hidden, "layers": layers, "heads": heads, "kv_heads": heads,
         "head_size": hidden // heads, "feed_forward": 4 * hidden, "vocabulary": vocabulary,

@@ -9,12 +9,12 @@
 
 namespace rehearse::cli {
 
-/// models/comm/calibrations: what collectives cost, and a call inside a framework.
+/// models/comm/calibrations: costs of collectives, and of a call inside a framework.
 Result<Table> make_collectives(const std::filesystem::path& data,
                                const std::filesystem::path& into);
-/// models/compute/calibrations: what operations cost.
+/// models/compute/calibrations: costs of operations.
 Result<Table> make_operations(const std::filesystem::path& data, const std::filesystem::path& into);
-/// models/sharing/pairs: what pairs of jobs on one GPU keep of their speed.
+/// models/sharing/pairs: speeds of pairs of jobs on one GPU.
 Result<Table> make_pairs(const std::filesystem::path& data, const std::filesystem::path& into);
 
 }  // namespace rehearse::cli

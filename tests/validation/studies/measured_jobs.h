@@ -1,5 +1,5 @@
 // Published training jobs as the converters leave them (tests/validation/convert/jobs.py): the job
-// files of their rows, with what was measured.
+// files of their rows, with the measurements.
 #pragma once
 
 #include <filesystem>

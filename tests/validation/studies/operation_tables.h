@@ -8,8 +8,8 @@
 #include <string_view>
 #include <vector>
 
-#include "models/compute/fit.h"
 #include "sim/base/result.h"
+#include "tests/validation/studies/fit.h"
 
 namespace rehearse::cli {
 

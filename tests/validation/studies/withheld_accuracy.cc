@@ -91,8 +91,8 @@ Result<Withheld> withheld_for(const MeasuredJob& row) {
     sustained.memory = elementwise == workload::Elementwise::kUnfused ? others.eager : others.fused;
     const Result<const cluster::Gpu*> from = cluster::find_gpu(others.kernels_of);
     if (!from) return forward(from);
-    sustained.attention = compute::same_kernels_share(triton ? others.triton : others.flash,
-                                                      compute::facts_of(**from), facts);
+    sustained.attention =
+        same_kernels_share(triton ? others.triton : others.flash, compute::facts_of(**from), facts);
     w.conditions.fp8 = fp8_of(facts, w.calibrations, w.conditions.fp8);
     // The interval is that of architectures without jobs of their own.
     w.conditions.fastest = 0.8;
@@ -111,6 +111,16 @@ std::string reason_of(const std::string& name) {
 }
 
 }  // namespace
+
+std::optional<double> same_kernels_share(double share, const DeviceFacts& from,
+                                         const DeviceFacts& to) {
+  const auto half = static_cast<std::size_t>(compute::Arithmetic::kHalf);
+  if (from.vendor != to.vendor || !from.boost_hz || !to.boost_hz || !from.peaks[half] ||
+      !to.peaks[half])
+    return std::nullopt;
+  const double faster = to.multiprocessors * *to.boost_hz / (from.multiprocessors * *from.boost_hz);
+  return share * faster * (*from.peaks[half] / *to.peaks[half]);
+}
 
 Result<TimedAccuracy> measure_withheld_accuracy(const std::filesystem::path& data) {
   const Result<std::filesystem::path> folder = converted(data);

@@ -7,10 +7,10 @@
 #include <string>
 #include <vector>
 
-#include "models/sharing/slice_fit.h"
-#include "models/sharing/unmeasured.h"
 #include "sim/base/result.h"
 #include "sim/cluster/partition.h"
+#include "tests/validation/studies/sharing/slice_fit.h"
+#include "tests/validation/studies/sharing/unmeasured.h"
 
 namespace rehearse::cli {
 

@@ -5,9 +5,9 @@
 #include <string>
 #include <vector>
 
-#include "models/sharing/unmeasured_fit.h"
 #include "sim/base/estimate.h"
 #include "tests/validation/studies/sharing/mig_tables.h"
+#include "tests/validation/studies/sharing/unmeasured_fit.h"
 
 namespace rehearse::cli {
 

@@ -5,11 +5,11 @@
 
 #include <fmt/core.h>
 
-#include "models/compute/throughput_scaling.h"
 #include "sim/cluster/catalog.h"
 #include "tests/validation/studies/throughput/data_parallel_law.h"
 #include "tests/validation/studies/throughput/step_tables.h"
 #include "tests/validation/studies/throughput/throughput_accuracy.h"
+#include "tests/validation/studies/throughput_scaling.h"
 
 namespace rehearse::cli {
 namespace {

@@ -8,9 +8,9 @@
 #include <fmt/core.h>
 
 #include "cli/calibrate/device_names.h"
-#include "models/compute/throughput_scaling.h"
 #include "tests/validation/studies/throughput/step_tables.h"
 #include "tests/validation/studies/throughput/throughput_accuracy.h"
+#include "tests/validation/studies/throughput_scaling.h"
 
 namespace rehearse::cli {
 namespace {

@@ -7,9 +7,9 @@
 #include <string>
 #include <vector>
 
-#include "models/compute/throughput_scaling.h"
 #include "sim/base/estimate.h"
 #include "sim/base/result.h"
+#include "tests/validation/studies/throughput_scaling.h"
 
 namespace rehearse::cli {
 
@@ -30,7 +30,7 @@ struct ThroughputCase {
 struct ThroughputAccuracy {
   std::vector<ThroughputCase> cases;
   std::vector<std::string> left_out;  ///< what was not predicted, and why
-  /// Fitted to all of Lambda's rows: the shipped ones (models/compute/throughput_scaling.h).
+  /// Fitted to all of Lambda's rows: the shipped ones (tests/validation/studies/throughput_scaling.h).
   std::optional<compute::TimeShares> shares;
 
   /// The case, made where it is not there yet.

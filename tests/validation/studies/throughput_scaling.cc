@@ -1,4 +1,4 @@
-#include "models/compute/throughput_scaling.h"
+#include "tests/validation/studies/throughput_scaling.h"
 
 #include <algorithm>
 #include <array>

@@ -3,7 +3,7 @@
 
 #include <vector>
 
-#include "models/sharing/unmeasured.h"
+#include "tests/validation/studies/sharing/unmeasured.h"
 
 namespace rehearse::sharing {
 

@@ -1,4 +1,4 @@
-#include "models/sharing/slice_fit.h"
+#include "tests/validation/studies/sharing/slice_fit.h"
 
 #include <algorithm>
 #include <cmath>

@@ -1,4 +1,4 @@
-#include "models/compute/search.h"
+#include "tests/validation/studies/search.h"
 
 #include <algorithm>
 #include <cmath>

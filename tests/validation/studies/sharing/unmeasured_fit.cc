@@ -1,4 +1,4 @@
-#include "models/sharing/unmeasured_fit.h"
+#include "tests/validation/studies/sharing/unmeasured_fit.h"
 
 #include <algorithm>
 #include <cmath>

@@ -1,10 +1,10 @@
-#include "models/compute/fit.h"
+#include "tests/validation/studies/fit.h"
 
 #include <algorithm>
 #include <cmath>
 
-#include "models/compute/search.h"
 #include "sim/base/check.h"
+#include "tests/validation/studies/search.h"
 
 namespace rehearse::compute {
 namespace {

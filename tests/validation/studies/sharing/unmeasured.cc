@@ -1,4 +1,4 @@
-#include "models/sharing/unmeasured.h"
+#include "tests/validation/studies/sharing/unmeasured.h"
 
 namespace rehearse::sharing {
 
