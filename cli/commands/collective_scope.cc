@@ -5,6 +5,7 @@
 #include <CLI/CLI.hpp>
 #include <fmt/core.h>
 
+#include "cli/commands/name_option.h"
 #include "models/comm/scope_of_cluster.h"
 #include "models/comm/transfer.h"
 #include "sim/base/text.h"
@@ -13,17 +14,6 @@
 namespace rehearse::cli {
 
 namespace {
-
-/// What `read` makes a value of; else why not.
-template <class Read>
-CLI::Validator reads_as(Read read) {
-  return CLI::Validator(
-      [read](const std::string& text) {
-        const auto value = read(text);
-        return value ? std::string() : to_string(value.error());
-      },
-      "", "");
-}
 
 }  // namespace
 
