@@ -13,10 +13,6 @@
 
 namespace rehearse::cli {
 
-namespace {
-
-}  // namespace
-
 void add_scope_options(CLI::App& command, ScopeRequest& request) {
   CLI::Option* cluster =
       command.add_option("--cluster", request.cluster, "what it runs on: a file with `cluster:`")
