@@ -27,9 +27,9 @@ class CarbonHours {
   const std::string& name() const { return name_; }
   bool has(std::string_view region) const { return by_region_.contains(region); }
 
-  /// The mean of what a job meets that begins with the region's first time and runs for `lasts`:
-  /// its energy times this is ∫ power × intensity dt for constant power, to rounding. For no time,
-  /// the first intensity. REQUIRES: has(region); lasts is finite and not negative.
+  /// The mean intensity over a job that begins at the region's first time and runs for `lasts`:
+  /// its energy times this is ∫ power × intensity dt for constant power, to rounding. For zero
+  /// time, the first intensity. REQUIRES: has(region); lasts is finite and not negative.
   CarbonIntensity mean(std::string_view region, Seconds lasts) const;
   /// Over all that is given.
   CarbonIntensity mean(std::string_view region) const;

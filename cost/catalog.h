@@ -1,9 +1,9 @@
-// The catalog of prices, carbon and power: published facts, each with where it comes from. Its
-// files are cost/catalog/*.csv, compiled into the program; docs/concepts/catalog.md says what they
-// hold.
+// The catalog of prices, carbon and power: published facts, each with its source. Its
+// files are cost/catalog/*.csv, compiled into the program; docs/concepts/catalog.md describes
+// them.
 //
 // Invariants of the shipped tables (checked when they are read, and by tests/unit/catalog_test.cc):
-//  1. What is not known is absent, never zero. A price of zero is free by definition.
+//  1. An unknown value is absent, never zero. A price of zero is free by definition.
 //  2. Every row names sources that are in sim/cluster/catalog/sources.csv, and a date.
 // They are read once, at first use, and kept for the life of the program; safe from any thread.
 #pragma once
@@ -22,17 +22,17 @@
 
 namespace rehearse::cost {
 
-/// A region of this name stands for all of the provider that have no row of their own.
+/// The region name for all regions of a provider without their own row.
 inline constexpr std::string_view kAnyRegion = "any";
 
-/// What an instance costs in a region, from one source. At least one of the prices is there.
+/// The price of an instance in a region, from one source. At least one of the prices is present.
 struct InstancePrice {
   std::string provider;
   /// A name in cluster::instances(), or "gpu:t4": one GPU added to an instance, without the
   /// instance.
   std::string instance;
   std::string region;
-  std::string zone;  ///< of the spot price; empty: of the whole region
+  std::string zone;  ///< zone of the spot price; empty: the whole region
   std::optional<UsdRate> on_demand;
   std::optional<UsdRate> spot;
   cluster::Origin origin;
@@ -44,7 +44,7 @@ struct InstancePrice {
 };
 
 enum class CarbonBasis {
-  kLocationBased,  ///< of the grid
+  kLocationBased,  ///< carbon of the grid
   kCfeAdjusted,    ///< less the provider's share of carbon-free energy
 };
 std::string_view to_string(CarbonBasis);
@@ -53,11 +53,11 @@ std::string_view to_string(CarbonBasis);
 /// several sources for one place: use one source throughout.
 struct GridCarbon {
   std::string provider;  ///< empty: a country, state or zone
-  std::string region;    ///< of the provider, or the code of the country; may be empty
+  std::string region;    ///< region of the provider, or country code; may be empty
   std::string location;  ///< in words; may be empty
   CarbonIntensity intensity;
   CarbonBasis basis;
-  std::string data_year;  ///< of the measurement, where known
+  std::string data_year;  ///< year of the measurement, if known
   cluster::Origin origin;
 };
 
@@ -76,7 +76,7 @@ struct PowerCoefficient {
   std::string item;       ///< "Cascade Lake", "a100", …
   std::optional<double> min;
   double max;
-  std::string unit;  ///< of both
+  std::string unit;  ///< unit of both
   cluster::Origin origin;
 };
 
@@ -98,7 +98,7 @@ struct FunctionPrice {
   std::string item;
   double value;
   std::string unit;
-  std::string scope;  ///< what it holds for; empty: always
+  std::string scope;  ///< condition of the price; empty: always
   cluster::Origin origin;
 };
 
@@ -109,8 +109,8 @@ const std::vector<PowerCoefficient>& power_coefficients();
 const std::vector<StoragePrice>& storage_prices();
 const std::vector<FunctionPrice>& function_prices();
 
-/// The table from text of the form of the shipped file; `name` stands for the file in messages.
-/// Prices name any source, and columns confidence and notes may be absent.
+/// The table from text in the format of the shipped file; `name` is the file name in messages.
+/// Prices may have any source, and the columns confidence and notes are optional.
 Result<std::vector<InstancePrice>> parse_instance_prices(std::string_view text, std::string name);
 Result<std::vector<GridCarbon>> parse_grid_carbon(std::string_view text, std::string name);
 

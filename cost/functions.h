@@ -25,28 +25,28 @@
 
 namespace rehearse::cost {
 
-/// What the catalog says of a service, as this model takes it.
+/// A service of the catalog with the values that the model uses.
 struct FunctionService {
   std::string name;  ///< "aws_lambda"
   Bytes memory;      ///< at most, of one function
   double vcpus;      ///< at that memory
-  Seconds limit;     ///< of one call
+  Seconds limit;     ///< time limit of a call
   Seconds cold;      ///< from a call until its code runs
-  ByteRate rate;     ///< of one function's connection
+  ByteRate rate;     ///< rate of a function's connection
   double concurrent;
   double usd_per_byte_second;
   double usd_per_call;
-  std::string as_of;  ///< of the price
+  std::string as_of;  ///< date of the price
 };
 
 /// Services of which the catalog has all of it.
 std::vector<FunctionService> function_services();
 
 struct FunctionJob {
-  Flops step;             ///< of all samples of a step
-  std::uint32_t samples;  ///< of a step: no more functions than these
+  Flops step;             ///< all samples of a step
+  std::uint32_t samples;  ///< samples per step; an upper limit for the number of functions
   Bytes parameters;       ///< as sent: gradients are as many
-  Bytes memory;           ///< of one function that has one sample at a time
+  Bytes memory;           ///< memory of a function with one sample at a time
   double steps;
 };
 

@@ -1,9 +1,9 @@
-// Jobs on machines that are taken away: how often to write checkpoints, and what is lost.
+// Jobs on machines that may be interrupted: intervals of checkpoints, and lost time.
 //
-// Interruptions of an instance come at random, without memory, at a mean time M between them (an
-// exponential distribution), and each ends the whole job until it has been started anew: of n
-// instances M is that of one ÷ n. What is not in it: warnings ahead of an interruption, and
-// capacity that is not given back at once.
+// Interruptions of an instance are memoryless, with a mean time M between them (an
+// exponential distribution), and each stops the whole job until it is restarted: for n
+// instances M is that of one ÷ n. Not modelled are warnings before an interruption, and
+// capacity that stays away.
 #pragma once
 
 #include <cstdint>
@@ -18,8 +18,8 @@
 namespace rehearse::cost {
 
 struct Checkpointing {
-  Seconds write;    ///< the job stands still while it writes one
-  Seconds restart;  ///< from an interruption until it goes on: a machine, its start, reading back
+  Seconds write;    ///< the job stops while it writes a checkpoint
+  Seconds restart;  ///< from an interruption until the job resumes: machine, start, reading
 };
 
 /// √(2 C M): J. W. Young, Communications of the ACM 17(9), 1974. For C well below M.
@@ -30,22 +30,23 @@ Seconds young_interval(Seconds write, Seconds between);
 /// C < 2 M, else M. REQUIRES: both above zero.
 Seconds daly_interval(Seconds write, Seconds between);
 
-/// Wall-clock time ÷ time of the work, expected: M e^(R/M) (e^((t+C)/M) − 1) / t with a checkpoint
-/// behind each `every` of work (Daly, 2006, for whole intervals). Exact for such interruptions; an
-/// interruption may meet writing and starting anew as well. Infinite where no interval gets done.
+/// Expected wall-clock time ÷ time of the work: M e^(R/M) (e^((t+C)/M) − 1) / t with a checkpoint
+/// after each `every` of work (Daly, 2006, for whole intervals). Exact for memoryless
+/// interruptions, which may also occur during writing and restart. Infinite if no interval
+/// completes.
 double slowdown(Seconds every, const Checkpointing& checkpointing, Seconds between);
 
 /// How long instances of one kind were held, from a log.
 struct Lifetime {
-  double instances;  ///< so many for `held` each
+  double instances;  ///< number of instances, each held for `held`
   Seconds held;
   bool interrupted;  ///< else it was given back, or still runs
 };
 
-/// Mean time between interruptions of one instance: all that was held ÷ the number of
-/// interruptions. The 90 % interval is that of so many events of a Poisson process (Wilson and
-/// Hilferty's approximation of the χ² quantiles). Fails without an interruption: then only a least
-/// time is known, which the message says.
+/// Mean time between interruptions of one instance: total time held ÷ number of
+/// interruptions. The 90 % interval is that of a Poisson count (Wilson and
+/// Hilferty's approximation of the χ² quantiles). Fails without an interruption: then only a lower
+/// bound is known, which the message states.
 Result<Estimate<Seconds>> mean_time_between(std::span<const Lifetime> lifetimes);
 
 /// From a file with columns instances, held_h and interrupted (0 or 1).

@@ -1,12 +1,12 @@
-// What machines draw: their devices between idle and the power limit, their hosts, their ports of
-// the network. What was measured of a recorded job is profiler/replay/energy.h; this is for jobs
+// Power of machines: devices between idle and the power limit, hosts, and network ports.
+// profiler/replay/energy.h has the measured energy of recorded jobs; this is for jobs
 // that have not run.
 //
-// Devices: idle + busy × (limit − idle), linear in the share of time in which they compute, which
-// is how the Cloud Carbon Footprint coefficients are meant to be used (methodology, 2024).
-// Hosts: processors at half load (the default there), from those of the provider whose figures are
-// known, as a mean; memory by its size. Network: adapter and switch port by the rate of the
-// instance's NICs, always on. Fans and losses of power supplies are outside; cooling is the PUE's.
+// Devices: idle + busy × (limit − idle), linear in the share of time in which they compute, the
+// intended use of the Cloud Carbon Footprint coefficients (methodology, 2024).
+// Hosts: processors at half load (the default there), as a mean over those of the provider with
+// known values; memory by its size. Network: adapter and switch port by the rate of the
+// instance's NICs, always on. Fans and power supply losses are excluded; cooling is in the PUE.
 #pragma once
 
 #include <optional>
@@ -31,8 +31,8 @@ std::optional<Estimate<Watts>> host_power(const cluster::Instance& instance);
 /// Of one instance's share of the network; nothing where the catalog has no rate of it.
 std::optional<Estimate<Watts>> network_power(const cluster::Instance& instance);
 
-/// Energy of what leaves the region, per byte (0.001 kWh/GB: CCF). Not of traffic within a data
-/// centre, which is network_power's.
+/// Energy of data that leaves the region, per byte (0.001 kWh/GB: CCF). Not for traffic within a
+/// data centre, which is in network_power.
 Joules transfer_energy(Bytes bytes);
 
 /// Of the region, else the provider's own; nothing where it is not known.

@@ -1,4 +1,4 @@
-// What instances cost: the catalog's prices with their dates, and a user's own over them.
+// Prices of instances: the catalog's with their dates, overridden by a user's own.
 #pragma once
 
 #include <chrono>
@@ -28,7 +28,7 @@ struct Quote {
   bool recalled;  ///< Origin::recalled
 };
 
-/// What is older is said to be stale.
+/// Older prices are reported as stale.
 inline constexpr std::chrono::days kStaleAfter{180};
 
 /// The last day of the date or, of a range, of its first date: "2026-07" is 31 July. Nothing where

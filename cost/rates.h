@@ -31,7 +31,7 @@ class CarbonIntensity : public Quantity<CarbonIntensity> {
 
 namespace rehearse {
 
-/// What an hour of an instance costs, times how long it runs, is money.
+/// Price per hour of an instance × its run time gives a cost.
 template <>
 struct AmountOf<cost::UsdRate, Seconds> {
   using Amount = Usd;

@@ -1,13 +1,13 @@
-// Which instances to rent, how many, for a job with a target: every one of the catalog that the
-// wish allows, by time and money to the target.
+// Recommends instances for a job with a target: every offer of the catalog that the
+// constraints allow, by time and cost to the target.
 //
-// What a job takes on so many instances is the caller's to say (`Evaluator`); here stand the
-// offers, bounds that keep most from being evaluated, what all of it costs, and the choice.
+// The caller predicts the job on a number of instances (`Evaluator`). This module has the
+// offers, bounds that avoid most evaluations, the total cost, and the choice.
 //
-// An offer is left out unevaluated only where its bounds show that it does not fit, or that an
-// evaluated option that meets every wish is both sooner done and cheaper. Both bounds hold for any
-// plan, so the answer and the Pareto front are those of evaluating everything (a test compares). As
-// the order of evaluation is fixed, so is the result, with any number of threads.
+// An offer is skipped only if its bounds show that it does not fit, or that an
+// evaluated option that meets every constraint is both faster and cheaper. Both bounds hold for any
+// plan, so the answer and the Pareto front equal those of evaluating everything (tested). The order
+// of evaluation is fixed, and so is the result, with any number of threads.
 #pragma once
 
 #include <cstdint>
@@ -29,21 +29,21 @@ struct Offer {
   Market market = Market::kOnDemand;
 };
 
-/// Of a step, on top of what it would take without; absent: the job says nothing of it.
+/// Parts of a step's time; an absent part does not apply to the job.
 struct Stalls {
   std::optional<Seconds> interconnect = {};  ///< links within nodes
   std::optional<Seconds> network = {};       ///< links between nodes
   std::optional<Seconds> input = {};         ///< waiting for samples, reads included
-  std::optional<Seconds> fetch = {};         ///< of that, what reading from storage causes
-  /// On top of what it would take with each device on a node of its own; below zero they gain by
-  /// sharing nodes. Absent where no node has two, or what would join such nodes is not known.
+  std::optional<Seconds> fetch = {};         ///< part of input that reading from storage causes
+  /// Difference to a step with each device on its own node; negative if devices gain by sharing
+  /// nodes. Absent if no node has two devices, or the network of such nodes is unknown.
   std::optional<Seconds> node_sharing = {};
 };
 
 struct Evaluation {
   JobTime job;
   std::string plan;                     ///< the best that was found; for people
-  std::vector<PoweredDevices> devices;  ///< of all instances
+  std::vector<PoweredDevices> devices;  ///< on all instances together
   Stalls stalls = {};
   std::size_t detail = 0;  ///< the caller's own
 };
@@ -59,8 +59,8 @@ struct Wish {
   std::vector<std::string> providers = {};  ///< empty: any
   std::vector<std::string> regions = {};    ///< empty: of each instance where it is cheapest
   std::vector<Market> markets = {Market::kOnDemand};
-  std::vector<std::uint32_t> counts;  ///< of instances, ascending
-  Place place = {};                   ///< without what is rented, where and how
+  std::vector<std::uint32_t> counts;  ///< numbers of instances, ascending
+  Place place = {};                   ///< without instance, region and market
   Keeping keeping = {};
   std::optional<Usd> budget = {};
   std::optional<Seconds> deadline = {};
@@ -80,20 +80,20 @@ struct Option {
 
 struct Recommendation {
   std::vector<Option> options;      ///< those that meet every wish first; each part best first
-  std::vector<std::size_t> pareto;  ///< of those that meet, by time and money; the sooner first
-  std::size_t offers = 0;           ///< of the catalog, as wished
+  std::vector<std::size_t> pareto;  ///< options that meet all constraints, by time and cost
+  std::size_t offers = 0;           ///< offers of the catalog under the constraints
   std::size_t bounded = 0;          ///< left out by bounds
   std::size_t impossible = 0;       ///< no plan for them
-  std::string why_impossible;       ///< of the first
+  std::string why_impossible;       ///< reason for the first of them
 };
 
-/// Those of the catalog that the wish allows: whole devices, of the providers, in each of the
-/// regions that the provider has, there without a price too. Of several markets those in which it
-/// has a price there, or the first. Fails with one line on a provider or region that does not
-/// exist, or does not go with the others; `key` of the diagnostic is then "provider" or "region".
+/// Offers of the catalog under the constraints: whole devices, of the providers, in each of the
+/// given regions of a provider, also without a price. Of several markets, those with a price
+/// there, or the first. Fails with one line on a provider or region that does not
+/// exist or does not match the others; `key` of the diagnostic is then "provider" or "region".
 Result<std::vector<Offer>> offers_of(const Wish& wish);
 
-/// What the options are ordered by, in words.
+/// The criterion that orders the options.
 enum class Aim : std::uint8_t { kCheapest, kFastest };
 /// The cheapest, but with a budget and no deadline the fastest.
 Aim aim_of(const Wish& wish);

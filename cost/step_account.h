@@ -1,9 +1,9 @@
-// What a step costs, or any other time that a job runs: energy, money, carbon.
+// Energy, cost and carbon of a step, or of any other run time.
 //
-// Energy is that of the devices (power.h) and, where they are rented by the instance, of their
-// hosts, their share of the network and the data centre's cooling (its PUE). Money is the price of
+// Energy is that of the devices (power.h) and, if they are rented by the instance, of their
+// hosts, their share of the network and the data centre's cooling (its PUE). Cost is the price of
 // whole instances over the time. Carbon is energy times the intensity of the grid: of the region,
-// or hour by hour where a file gives the hours.
+// or hour by hour if a file gives the hours.
 #pragma once
 
 #include <memory>
@@ -27,7 +27,7 @@ struct Rented {
 /// Where a job runs, as far as it is known.
 struct Place {
   std::vector<Rented> rented;  ///< empty: not rented by the instance
-  std::string region;          ///< of their provider; empty: the cheapest that has a price
+  std::string region;          ///< region of their provider; empty: the cheapest with a price
   Market market = Market::kOnDemand;
   std::shared_ptr<const PriceBook> prices = {};   ///< absent: those that ship
   std::shared_ptr<const CarbonHours> hours = {};  ///< absent: the region's yearly mean
@@ -44,7 +44,7 @@ struct PoweredDevices {
   double busy;  ///< share of the step in which one computes, as a mean, 0 to 1
 };
 
-/// What energy is made of; they add up to its value.
+/// The parts of energy; they add up to its value.
 struct EnergyParts {
   Joules devices = Joules::j(0);
   Joules hosts = Joules::j(0);
@@ -55,11 +55,11 @@ struct EnergyParts {
 struct StepAccount {
   /// Absent where the catalog has no power limit of a device.
   std::optional<Estimate<Joules>> energy;
-  EnergyParts energy_parts;            ///< of `energy`, where it is there
+  EnergyParts energy_parts;            ///< parts of `energy`, if present
   std::optional<Estimate<Usd>> money;  ///< absent where there is no price
   /// Grams of CO2 equivalent; needs a region.
   std::optional<Estimate<double>> carbon;
-  /// Why something is absent, and what prices and intensities hold for, one line each.
+  /// Reasons for absent values, and the scope of prices and intensities, one line each.
   std::vector<std::string> notes;
 };
 
@@ -68,12 +68,12 @@ struct StepAccount {
 StepAccount account_of(const Estimate<Seconds>& step, std::span<const PoweredDevices> devices,
                        const Place& place);
 
-/// Of all that is rented, where every price is known. Appends to `notes`, one line for each of what
-/// is rented: its price, or that there is none.
+/// Cost of everything rented, if every price is known. Appends one line to `notes` for each
+/// rented instance: its price, or that there is none.
 std::optional<Estimate<Usd>> money_of(const Estimate<Seconds>& step, const Place& place,
                                       std::vector<std::string>& notes);
 
-/// The provider of what is rented; empty where nothing is, or the catalog does not know it.
+/// The provider of the rented instances; empty if there are none, or it is not in the catalog.
 std::string_view provider_of(const Place& place);
 
 }  // namespace rehearse::cost

@@ -1,4 +1,4 @@
-// What is kept and what is fetched out: checkpoints and data in a cloud's object store, and
+// Stored and downloaded data: checkpoints and data sets in a cloud's object store, and
 // transfer out of it.
 #pragma once
 
@@ -11,9 +11,9 @@
 
 namespace rehearse::cost {
 
-/// In the catalog, with what it is the price of, for people.
+/// A catalog price with a label.
 struct UnitPrice {
-  double usd_per_byte;  ///< of storage: per month, which is 730 h
+  double usd_per_byte;  ///< for storage: per month of 730 h
   std::string text;     ///< "s3_standard in us-east-1, 0.023 USD/GB-month, of 2023..2025"
 };
 

@@ -1,4 +1,4 @@
-// What a job costs from its first step to its target: steps, checkpoints, interruptions, storage,
+// The cost of a job from its first step to its target: steps, checkpoints, interruptions, storage,
 // transfer.
 #pragma once
 
@@ -11,12 +11,12 @@
 
 namespace rehearse::cost {
 
-/// What of a job is kept, and how often it is lost; of a job file, sections `storage` and `spot`.
+/// Stored data of a job and its interruptions: the sections `storage` and `spot` of a job file.
 struct Keeping {
   std::optional<Bytes> checkpoint = {};  ///< absent: as the caller has it of the model
   std::optional<Seconds> every = {};   ///< work between checkpoints; absent: daly_interval on spot
   double keep = 2;                     ///< checkpoints at a time
-  std::optional<ByteRate> write = {};  ///< of all instances together; absent: of their links
+  std::optional<ByteRate> write = {};  ///< total of all instances; absent: by their links
   Seconds restart = Seconds::s(300);
   std::optional<Bytes> dataset = {};  ///< kept as long as the job runs
   std::optional<Bytes> fetched = {};  ///< out of the cloud, at the end
@@ -33,13 +33,13 @@ struct JobTime {
 
 struct Checkpoints {
   Seconds every, write;
-  double slowdown;  ///< of the whole: writing, and what interruptions cost
+  double slowdown;  ///< of the whole job, by writing checkpoints and by interruptions
 };
 
 struct JobAccount {
   Estimate<Seconds> time;                             ///< to the target, by the clock
-  std::optional<Estimate<Usd>> money;                 ///< of machines, storage and transfer
-  Usd storage = Usd::usd(0), transfer = Usd::usd(0);  ///< of that; requests to it are storage
+  std::optional<Estimate<Usd>> money;                 ///< machines, storage and transfer
+  Usd storage = Usd::usd(0), transfer = Usd::usd(0);  ///< parts of money; storage includes requests
   std::optional<Estimate<Joules>> energy;
   std::optional<Estimate<double>> carbon;  ///< grams
   std::optional<Checkpoints> checkpoints;  ///< where any are written

@@ -1,4 +1,4 @@
-// Boundaries: what passes between chunks on different stages, and between which ranks.
+// Boundaries: data between chunks on different stages, and the ranks that exchange it.
 #pragma once
 
 #include <cstdint>
@@ -16,12 +16,12 @@ struct Crossing {
   Bytes message;  ///< that a pair of ranks exchanges per microbatch, forward as well as back
 };
 
-/// Of all neighbours in the chain that stand on different stages. Fails where their degrees do not
+/// All adjacent chunks on different stages. Fails if their degrees do not
 /// divide each other.
 Result<std::vector<Crossing>> crossings_of(const workload::Layout& layout);
 
-/// The stage that holds the same matrix as this one (Layout::tied_gradient), and what a pair of
-/// their ranks exchanges each way: the ranks of the other side get all of it together.
+/// The stage that holds the same matrix as this one (Layout::tied_gradient), and the data that a
+/// pair of their ranks exchanges each way: the ranks of the other side together get all of it.
 std::optional<std::uint32_t> tied_with(const workload::Layout& layout, std::uint32_t stage);
 Bytes tied_message(const workload::Layout& layout, std::uint32_t stage, std::uint32_t other);
 

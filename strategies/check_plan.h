@@ -7,8 +7,8 @@
 
 namespace rehearse::strategies {
 
-/// The first thing that does not fit, and the nearest valid value where there is one. `workload`
-/// stands for one sample.
+/// The first constraint that fails, with the nearest valid value if there is one. `workload`
+/// is that of one sample.
 Status check_plan(const workload::Workload& workload, const Training& training, const Plan& plan);
 
 /// Per data-parallel rank of the first stage. REQUIRES: check_plan() holds.

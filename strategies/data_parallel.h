@@ -16,8 +16,8 @@ struct DataParallelPlan {
   /// Gradients are sent in buckets of at least this size, as PyTorch's DistributedDataParallel does
   /// (its default, from its documentation: 25 MiB).
   Bytes bucket = Bytes::mib(25);
-  /// True: an all-reduce runs beside the backward pass, on a stream of its own. False: the thread
-  /// that computed the gradient runs it at once, gradient by gradient, as blocking MPI code does.
+  /// True: an all-reduce overlaps the backward pass, on its own stream. False: the thread
+  /// that computed a gradient runs its all-reduce at once, as blocking MPI code does.
   bool overlap = true;
   /// By position in the step: how much later the slowest rank has a gradient than this one
   /// (stragglers.h). Empty: all have it at once.
@@ -30,9 +30,9 @@ struct DataParallelGraph {
   std::vector<graph::CollectiveOp> collectives;
 };
 
-/// The graph of one of the ranks, which all do the same. Ops keep their ids; the all-reduces stand
-/// behind them. With one rank the graph stays as it is.
-/// Fails without gradients and on gradients whose users do not come after them.
+/// The graph of one of the ranks, which are all equal. Ops keep their ids; the all-reduces follow
+/// them. With one rank the graph is unchanged.
+/// Fails without gradients, and on gradients that are used before they are computed.
 Result<DataParallelGraph> data_parallel(const graph::Graph& graph,
                                         const std::vector<graph::GradientStep>& steps,
                                         const DataParallelPlan& plan);

@@ -1,4 +1,4 @@
-// Expert parallelism (Lepikhin et al., GShard, 2020): a mixture's experts stand on different
+// Expert parallelism (Lepikhin et al., GShard, 2020): the experts of a mixture are divided over
 // data-parallel ranks.
 #pragma once
 
@@ -6,21 +6,21 @@
 
 namespace rehearse::strategies {
 
-/// Divides the experts of a rank by the degree; each gets the tokens of so many more ranks. Around
-/// the expert ops of a phase (with what stands between them) an all-to-all takes tokens there and
-/// back: bytes of the first one's input and the last one's output.
+/// Divides the experts of a rank by the degree; each expert gets the tokens of that many more
+/// ranks. An all-to-all precedes and follows the expert ops of a phase and the ops between them.
+/// Their bytes are the first op's input and the last op's output.
 ///
-/// capacity_factor other than 1: every expert computes so many even shares, padded or cut, and so
-/// many are sent. Else expert_imbalance says what the busiest rank has to do.
+/// capacity_factor other than 1: every expert computes that many even shares, padded or cut, and
+/// the same number is sent. Otherwise expert_imbalance is the relative load of the busiest rank.
 ///
-/// ExpertExchange::kWeights leaves tokens where they are and gathers all experts of a layer before
-/// each phase; their gradients are scattered behind backward (Liu et al., Janus, 2023). kCheaper
-/// compares what a rank sends in a microbatch: four times its tokens, or three times the weights.
+/// ExpertExchange::kWeights leaves tokens in place and gathers all experts of a layer before
+/// each phase; their gradients are scattered after backward (Liu et al., Janus, 2023). kCheaper
+/// compares the data of a rank per microbatch: four times its tokens, or three times the weights.
 ///
-/// Degrees::whole_experts: tensor parallelism, which comes later, leaves expert ops and weights as
-/// they are but for its share of the tokens (Megatron-Core's parallel folding).
+/// Degrees::whole_experts: tensor parallelism, which is applied later, does not divide expert ops
+/// and weights, except by its share of the tokens (Megatron-Core's parallel folding).
 ///
-/// Tables of rows count as experts that nobody routes to: indices, rows and their gradients travel.
+/// Tables of rows are experts without routing: indices, rows and their gradients are sent.
 Result<workload::Workload> expert_parallel(workload::Workload workload, const RankSetting& setting);
 
 }  // namespace rehearse::strategies

@@ -57,8 +57,8 @@ void add_servers(Program& job, const Layout& layout, const Prices& prices,
   const workload::Servers& servers = *layout.servers;
   const std::vector<std::uint32_t> ranks = ranks_of(servers);
   for (const std::uint32_t kind : kinds_of(prices, ranks))
-    add_program(job, server_program(layout, prices.of_kind(kind).op, options.steps, job.names),
-                prices, kind, ranks);
+    add_program(job, server_program(layout, prices.of_kind(kind).op, options.steps, job), prices,
+                kind, ranks);
   for (std::uint32_t i = 0; i < servers.count; ++i) {
     const std::uint32_t rank = servers.first_rank + i;
     for (std::uint32_t worker = 0; worker < servers.first_rank; ++worker)
@@ -69,17 +69,9 @@ void add_servers(Program& job, const Layout& layout, const Prices& prices,
 }  // namespace
 
 Result<Program> job_of(const Layout& layout, const Prices& prices, const JobOptions& options) {
-  Result<ExplainedJob> explained = explained_job_of(layout, prices, options);
-  if (!explained) return forward(explained);
-  return std::move(explained->job);
-}
-
-Result<ExplainedJob> explained_job_of(const Layout& layout, const Prices& prices,
-                                      const JobOptions& options) {
   const Result<std::vector<Crossing>> crossings = crossings_of(layout);
   if (!crossings) return forward(crossings);
-  ExplainedJob explained;
-  Program& job = explained.job;
+  Program job;
   const std::uint32_t ranks = layout.ranks();
   job.program_of.resize(ranks);
   job.groups_of.resize(ranks);
@@ -91,17 +83,16 @@ Result<ExplainedJob> explained_job_of(const Layout& layout, const Prices& prices
     const std::vector<std::uint32_t> own = ranks_of(stage);
     for (const std::uint32_t kind : kinds_of(prices, own)) {
       Result<StageProgram> one =
-          stage_program(layout, s, *crossings, prices.of_kind(kind), options, job.names);
+          stage_program(layout, s, *crossings, prices.of_kind(kind), options, job);
       if (!one) return forward(one);
       add_program(job, std::move(one->program), prices, kind, own);
-      explained.origins.push_back({s, kind, std::move(one->makeup), one->groups});
       program = std::move(*one);
     }
     for (const GroupKind kind : program->groups) add_groups(job, stage, kind);
     add_peers(job, layout, stage, program->stages);
   }
   if (layout.servers) add_servers(job, layout, prices, options);
-  return explained;
+  return job;
 }
 
 }  // namespace rehearse::strategies

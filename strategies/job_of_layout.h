@@ -20,7 +20,7 @@
 #include "models/workload/layout.h"
 #include "sim/base/result.h"
 #include "sim/program/program.h"
-#include "strategies/makeup.h"
+#include "strategies/prices.h"
 #include "strategies/stage_groups.h"
 
 namespace rehearse::strategies {
@@ -36,24 +36,10 @@ struct JobOptions {
   std::uint32_t steps = 1;
 };
 
-/// What a program of the job stands for.
-struct ProgramOrigin {
-  std::uint32_t stage, kind;  ///< of the layout; of devices, in Prices
-  Makeup makeup;
-  std::vector<GroupKind> groups;  ///< by the number that the program uses
-};
-struct ExplainedJob {
-  program::Program job;
-  std::vector<ProgramOrigin> origins;  ///< by program; none of servers, which stand behind
-};
-
-/// Fails where degrees of neighbouring stages do not divide each other, orders do not have every
-/// pass of every microbatch once, and on copies without a host rate.
-/// REQUIRES: `prices` of all ranks of the layout.
+/// Ops say what their time is for (Program::origins). Fails where degrees of neighbouring stages do
+/// not divide each other, orders do not have every pass of every microbatch once, and on copies
+/// without a host rate. REQUIRES: `prices` of all ranks of the layout.
 Result<program::Program> job_of(const workload::Layout& layout, const Prices& prices,
                                 const JobOptions& options);
-/// The same job, with what its programs stand for.
-Result<ExplainedJob> explained_job_of(const workload::Layout& layout, const Prices& prices,
-                                      const JobOptions& options);
 
 }  // namespace rehearse::strategies

@@ -10,13 +10,13 @@
 
 namespace rehearse::strategies {
 
-/// Fails with one line, and the nearest valid plan where there is one: degrees that do not divide
-/// what they have to, more stages than layers, a batch that does not divide, transforms that do not
-/// go together. `workload` stands for one sample.
+/// Fails with one line, and the nearest valid plan if there is one: degrees that do not divide
+/// their extents, more stages than layers, a batch that does not divide, incompatible
+/// transforms. `workload` is that of one sample.
 Result<workload::Layout> lay_out(const workload::Workload& workload, const Training& training,
                                  const Plan& plan);
 
-/// What a rank of the first stage computes, all layers still: the plan up to its pipeline.
+/// The workload of a rank of the first stage with all layers: the plan before its pipeline.
 /// REQUIRES: check_plan() holds.
 Result<workload::Workload> workload_of_rank(const workload::Workload& workload,
                                             const Training& training, const Plan& plan);

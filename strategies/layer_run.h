@@ -1,5 +1,5 @@
-// LayerRun: a pass of a microbatch through a layer, priced: runs of computing, cut where
-// communications stand.
+// LayerRun: the priced pass of a microbatch through a layer, as pieces of computing divided by
+// communications.
 #pragma once
 
 #include <compare>
@@ -14,7 +14,7 @@
 
 namespace rehearse::strategies {
 
-/// What ops of a layer are for.
+/// The phase that ops of a layer belong to.
 enum class LayerPhase : std::uint8_t { kForward, kBackward, kRecompute, kOptimizer };
 inline constexpr std::string_view kLayerPhaseNames[] = {"forward", "backward", "recompute",
                                                         "optimizer"};
@@ -39,17 +39,17 @@ struct LayerPiece {
   bool host = false;  ///< computing on the processor of the host
   Picoseconds time{0};
   program::DeviceWork device = {};
-  PieceOps ops = {};  ///< of computing
+  PieceOps ops = {};  ///< the computing ops
 };
 
-/// The first op, and one behind a communication that others run beside, are pieces of their own;
-/// else ops between communications are one.
+/// The first op, and an op after a communication that others overlap, are separate pieces;
+/// otherwise the ops between communications form one piece.
 struct LayerRun {
   std::vector<LayerPiece> pieces;
   bool prefetches = false;  ///< some piece is Issue::kPrefetched
 };
 
-/// What a layer does in a step of the optimizer.
+/// Work of a layer in a step of the optimizer.
 struct LayerStep {
   LayerRun deferred;  ///< communications that begin as soon as the layer's last backward has ended
   LayerRun rest;

@@ -1,4 +1,4 @@
-// What a transform of a whole layout may look at, and what several of them do alike.
+// The inputs of a transform of a whole layout, and helpers that several of them share.
 #pragma once
 
 #include <vector>
@@ -15,8 +15,8 @@ struct JobSetting {
 
 inline constexpr std::string_view kUpdateName = "update parameters";
 
-/// The optimizer, behind what is in Layer::step: `held` of the layer's parameters, and the rows of
-/// its tables that were looked up. A recorded one stays in its place, for `held` parameters.
+/// Appends the optimizer to Layer::step: `held` of the layer's parameters, and the rows of
+/// its tables that were looked up. A recorded optimizer keeps its place, for `held` parameters.
 void add_update(workload::Layer& layer, double held, std::uint32_t microbatches,
                 const JobSetting& setting);
 

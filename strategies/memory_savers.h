@@ -1,4 +1,4 @@
-// Changes of a training and its plan that need less memory per rank: what to try where one does not
+// Changes of a training and its plan that reduce the memory per rank, for jobs that do not
 // fit.
 #pragma once
 
@@ -15,9 +15,9 @@ struct MemorySaver {
   Plan plan;
 };
 
-/// One change each, of the same number of ranks and the same global batch. Whether it can be laid
-/// out, and what it saves, is for lay_out and a memory model to say. Plans with stages of their own
-/// are changed in what all stages share alone.
+/// Single changes with the same number of ranks and the same global batch. lay_out and a memory
+/// model decide whether it can be laid out, and its effect. In plans with stages of their own
+/// only settings shared by all stages are changed.
 std::vector<MemorySaver> memory_savers(const Training& training, const Plan& plan);
 
 }  // namespace rehearse::strategies

@@ -14,12 +14,12 @@ struct StageSource {
   std::string name;
 };
 
-/// Cuts layers into stages, one per source (layer_split.h).
+/// Divides layers into stages, one per source (layer_split.h).
 ///
 /// A stage border with tensor parallelism carries each element once: a rank sends its share, and an
 /// all-gather among the receivers follows, unless tokens are divided anyway (Narayanan et al.,
-/// SC21, "scatter/gather"). A tied embedding stands on the first and the last stage.
-/// Sets states of parameters before shards; leaves orders empty.
+/// SC21, "scatter/gather"). A tied embedding is on the first and the last stage.
+/// Sets states of parameters before sharding; leaves orders empty.
 Result<workload::Layout> cut_stages(std::span<const StageSource> sources,
                                     const workload::Workload& sample);
 

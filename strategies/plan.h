@@ -19,7 +19,7 @@ inline constexpr std::string_view kRecomputeNames[] = {"none", "selective", "ful
 enum class Optimizer : std::uint8_t { kSgd, kMomentum, kAdam };
 inline constexpr std::string_view kOptimizerNames[] = {"sgd", "momentum", "adam"};
 
-/// What is trained, and with which numbers.
+/// Batch, number formats and optimizer of the training.
 struct Training {
   double global_batch = 1;  ///< samples per optimizer step
   double microbatch = 1;    ///< samples per data-parallel rank and pipeline slot
@@ -35,11 +35,11 @@ enum class Schedule : std::uint8_t { kGpipe, k1f1b, kInterleaved, kZeroBubble, k
 inline constexpr std::string_view kScheduleNames[] = {"gpipe", "1f1b", "interleaved", "zero_bubble",
                                                       "shifted_critical_path"};
 
-/// What the chunks of a pipeline get equally much of.
+/// The quantity that the chunks of a pipeline divide evenly.
 enum class LayerSplit : std::uint8_t {
   kBlocks,  ///< layers; embedding and head on top of the first and the last chunk
   kLayers,  ///< layers, embedding and head counted too
-  kFlops,   ///< of matrix operations
+  kFlops,   ///< matrix FLOPs
 };
 inline constexpr std::string_view kLayerSplitNames[] = {"blocks", "layers", "flops"};
 
@@ -53,17 +53,17 @@ inline constexpr std::string_view kSynchronizationNames[] = {"all_reduce", "para
 
 /// Workers and servers (Li et al., OSDI 2014).
 struct ParameterServer {
-  std::uint32_t servers = 1;  ///< ranks of their own, behind all workers
+  std::uint32_t servers = 1;  ///< separate ranks that follow all workers
   /// Steps that a worker may be ahead of the slowest; 0 is synchronous; absent: without bound.
   std::optional<std::uint32_t> staleness = 0;
-  std::uint32_t backup_workers = 0;  ///< so many gradients of a step are not waited for
+  std::uint32_t backup_workers = 0;  ///< number of gradients per step that are not waited for
 };
 
 /// How attention to a sequence that is cut over ranks gets its keys and values.
 enum class ContextExchange : std::uint8_t { kRing, kAllToAll };
 inline constexpr std::string_view kContextExchangeNames[] = {"ring", "all_to_all"};
 
-/// What mixture layers with expert parallelism exchange.
+/// The data that mixture layers with expert parallelism exchange.
 enum class ExpertExchange : std::uint8_t {
   kTokens,      ///< a copy of a token goes to each of its experts
   kWeights,     ///< experts are gathered where the tokens are
@@ -88,7 +88,7 @@ inline constexpr std::string_view kPlacementNames[] = {"stages_apart", "stages_t
 /// separation, heterogeneous devices.
 struct StagePlan {
   std::string name = {};
-  std::uint32_t layers = 0;  ///< so many of those not yet taken; 0: all that are left
+  std::uint32_t layers = 0;  ///< number of the next layers; 0: all remaining ones
   std::uint32_t data = 1;
   std::uint32_t tensor = 1;
   std::optional<Recompute> recompute = {};  ///< absent: as the training says
@@ -112,12 +112,12 @@ struct Plan {
   Synchronization synchronization = Synchronization::kAllReduce;
   ParameterServer parameter_server = {};
   std::uint32_t local_steps = 1;
-  /// Gradients are summed beside backward, in buckets; else after it.
+  /// Sums of gradients overlap backward, in buckets; otherwise they follow it.
   bool overlap_gradients = true;
   Bytes bucket = Bytes::mib(25);
   /// Of gradients on the wire: 1 none; 0.01 keeps one in a hundred.
   double compression = 1;
-  /// Tensor-parallel collectives run beside the matrix operations they belong to, in pieces.
+  /// Tensor-parallel collectives overlap the matrix operations they belong to, in pieces.
   bool asynchronous_tensor = false;
   /// Operands of FP8 products are gathered as 8-bit numbers. Not where each row has a scale of its
   /// own: the rows that ranks hold are not those that are multiplied.
@@ -127,8 +127,8 @@ struct Plan {
   /// that causal attention is equally much work. Else the last rank sees all keys.
   bool context_balanced = true;
   ExpertExchange expert_exchange = ExpertExchange::kTokens;
-  /// Exchanges of tokens run while other microbatches compute: beside everything, and only the step
-  /// waits for them.
+  /// Exchanges of tokens overlap the computing of other microbatches: they run alongside
+  /// everything, and only the step waits for them.
   bool overlap_experts = false;
   /// Tokens that every expert is given room for, as a multiple of an even share: missing ones are
   /// padded, further ones dropped. 1: as many as come.

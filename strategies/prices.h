@@ -1,4 +1,4 @@
-// Prices: what ops take on the devices that ranks stand on.
+// Prices: the time of ops on the devices of the ranks.
 #pragma once
 
 #include <cstdint>
@@ -10,23 +10,50 @@
 #include <vector>
 
 #include "models/workload/layout.h"
+#include "sim/base/estimate.h"
 #include "sim/base/units.h"
 
 namespace rehearse::strategies {
 
-/// The time of an op that does not communicate: what a cost model says.
-using Price = std::function<Seconds(const workload::Op&)>;
+/// What a cost model says of an op that does not communicate.
+struct OpTime {
+  Estimate<Seconds> busy;
+  Seconds idle = Seconds::s(0);  ///< of the device, around the op
+
+  Seconds total() const { return busy.value + idle; }
+};
+
+class Price {
+ public:
+  /// Of a function that returns an OpTime, or Seconds where nothing is known of their interval.
+  template <class Function>
+  requires(!std::is_same_v<Function, Price> &&
+           std::is_invocable_v<const Function&, const workload::Op&>)
+      Price(Function of)  // NOLINT: a function is a price
+      : of_([of = std::move(of)](const workload::Op& op) { return op_time(of(op)); }) {}
+
+  Seconds operator()(const workload::Op& op) const { return of_(op).total(); }
+  OpTime timed(const workload::Op& op) const { return of_(op); }
+
+ private:
+  static OpTime op_time(const OpTime& time) { return time; }
+  static OpTime op_time(Seconds time) { return {{time, time, time, Provenance::kRecorded}}; }
+
+  std::function<OpTime(const workload::Op&)> of_;
+};
 
 /// On a kind of device.
 struct KindPrice {
   Price op;
   /// Between device and host, for copies. Needed where the layout has some.
   std::optional<ByteRate> host_rate = {};
+  /// Where launches, and what a step has once, come from.
+  Provenance conditions = Provenance::kExtrapolated;
 };
 
 class Prices {
  public:
-  /// All ranks stand on one kind.
+  /// For ranks that are all on one kind of device.
   template <class Function>
   requires std::is_invocable_r_v<Seconds, const Function&, const workload::Op&> Prices(
       Function op, std::optional<ByteRate> host_rate = {})  // NOLINT: a price is one for all
@@ -47,7 +74,7 @@ class Prices {
 std::vector<std::uint32_t> ranks_of(const workload::Stage& stage);
 std::vector<std::uint32_t> ranks_of(const workload::Servers& servers);
 
-/// The kinds that these ranks stand on, in the order of their first.
+/// The kinds of devices of these ranks, in the order of their first rank.
 std::vector<std::uint32_t> kinds_of(const Prices& prices, std::span<const std::uint32_t> ranks);
 
 }  // namespace rehearse::strategies

@@ -6,10 +6,10 @@
 
 namespace rehearse::strategies {
 
-/// Full: a layer that says what its input is keeps that alone and runs all of forward again, its
-/// collectives included; embedding and head (transform.h) keep everything. Selective: where scores
-/// are kept, they are dropped, and the ops marked as core run again.
-/// Transient activations stay as they are.
+/// Full: a layer with a declared input saves only that and runs all of forward again, including its
+/// collectives; embedding and head (transform.h) save everything. Selective: saved scores are
+/// dropped, and the ops marked as core run again.
+/// Transient activations are unchanged.
 Result<workload::Workload> recompute(workload::Workload workload, const RankSetting& setting);
 
 }  // namespace rehearse::strategies

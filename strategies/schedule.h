@@ -16,17 +16,17 @@ struct PipelineShape {
   std::uint32_t chunks = 1;  ///< per stage; REQUIRES, above 1: microbatches a multiple of stages
 };
 
-/// Of the stage `stage`, counted from 0:
+/// The order of stage `stage`, counted from 0:
 ///  - gpipe: all forwards, then all backwards (Huang et al., NeurIPS 2019);
-///  - 1f1b: as many forwards ahead as stages come behind, then one backward for each forward
+///  - 1f1b: as many forwards ahead as there are later stages, then one backward for each forward
 ///    (Narayanan et al., SOSP 2019); with chunks, interleaved as Megatron-LM does (SC21): groups of
 ///    `stages` microbatches pass chunk by chunk, (stages − stage − 1)·2 + (chunks − 1)·stages
 ///    forwards ahead;
-///  - zero_bubble: ZB-H1 (Qi et al., ICLR 2024): 1f1b, the gradients of weights of a microbatch
+///  - zero_bubble: ZB-H1 (Qi et al., ICLR 2024): 1f1b with the gradients of weights of a microbatch
 ///    `stage` backwards later, so that no stage holds more activations than the first of 1f1b;
-///  - shifted_critical_path: 1f1b; what a backward needs is recomputed ahead of it, while its
-///    gradient may still be on the way (Lai et al., Merak, TPDS 2023); `recomputes` says that this
-///    stage has something to recompute.
+///  - shifted_critical_path: 1f1b; the activations of a backward are recomputed before it, while
+///    its gradient may still be in transit (Lai et al., Merak, TPDS 2023); `recomputes` states that
+///    this stage recomputes.
 std::vector<workload::Slot> order_of(Schedule schedule, const PipelineShape& shape,
                                      std::uint32_t stage, bool recomputes = false);
 

@@ -69,14 +69,19 @@ std::vector<Exchange> exchanges_of(const Layout& layout) {
 
 class Writer {
  public:
-  Writer(const Layout& layout, const Price& price, NamePool& names)
+  Writer(const Layout& layout, const Price& price, program::Program& whole)
       : layout_(layout),
         exchanges_(exchanges_of(layout)),
         update_(price(layout.servers->update)),
-        push_(names.intern("gradients from workers")),
-        update_name_(names.intern(layout.servers->update.name)),
-        came_(names.intern("gradients that are waited for")),
-        fetch_(names.intern("parameters to workers")) {
+        push_(whole.names.intern("gradients from workers")),
+        update_name_(whole.names.intern(layout.servers->update.name)),
+        came_(whole.names.intern("gradients that are waited for")),
+        fetch_(whole.names.intern("parameters to workers")),
+        origin_(static_cast<std::uint32_t>(whole.origins.size())) {
+    whole.origins.push_back({{.kind = program::PartKind::kOptimizer,
+                              .part = whole.names.intern("optimizer"),
+                              .detail = whole.names.intern("on a server"),
+                              .provenance = Provenance::kDatasheet}});
     for (const Exchange& e : exchanges_)
       all_ += e.pushed * (e.stage->degrees.tensor * e.stage->degrees.context);
   }
@@ -124,7 +129,8 @@ class Writer {
   }
   std::uint32_t update(double share, const Ops& after) {
     ProgramOp op{.name = update_name_,
-                 .task = layout_.servers->update.host ? Task::kHost : Task::kCompute};
+                 .task = layout_.servers->update.host ? Task::kHost : Task::kCompute,
+                 .origin = origin_};
     op.duration = Picoseconds::from(update_ * share);
     return add(op, after);
   }
@@ -167,6 +173,7 @@ class Writer {
   const Seconds update_;
   Bytes all_ = Bytes::b(0);  // of the gradients of one worker
   NameId push_, update_name_, came_, fetch_;
+  std::uint32_t origin_;           // of updates
   std::vector<Ops> came_by_step_;  // by exchange: when all have come
   program::RankProgram program_;
 };
@@ -174,8 +181,8 @@ class Writer {
 }  // namespace
 
 program::RankProgram server_program(const Layout& layout, const Price& price, std::uint32_t steps,
-                                    NamePool& names) {
-  return Writer(layout, price, names).run(steps);
+                                    program::Program& whole) {
+  return Writer(layout, price, whole).run(steps);
 }
 
 }  // namespace rehearse::strategies

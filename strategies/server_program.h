@@ -1,4 +1,4 @@
-// The program of a parameter server: what it gets from workers, updates and gives back.
+// The program of a parameter server: receives from workers, updates, and sends back.
 #pragma once
 
 #include <cstdint>
@@ -23,9 +23,9 @@ inline std::uint32_t server_tag(std::uint32_t step, std::uint32_t exchange) {
 ///  - staleness 0: one update when all have come but those of `backup_workers` data ranks;
 ///  - else an update for each, and its answer, which waits for all gradients of the layer that are
 ///    `staleness` steps older.
-/// An update takes the layer's share of Servers::update. REQUIRES: Layout::servers; workers push
-/// and fetch in turn.
+/// Names and origins of the ops go to `whole`. An update takes the layer's share of
+/// Servers::update. REQUIRES: Layout::servers; workers push and fetch in turn.
 program::RankProgram server_program(const workload::Layout& layout, const Price& price,
-                                    std::uint32_t steps, NamePool& names);
+                                    std::uint32_t steps, program::Program& whole);
 
 }  // namespace rehearse::strategies

@@ -6,15 +6,15 @@
 
 namespace rehearse::strategies {
 
-/// Each layer gathers its weights before forward and again before backward (or before what
-/// backward recomputes), and scatters the sums of its gradients behind it, in every microbatch.
-/// Overlapped, weights come while the layer before runs, and nothing but the optimizer waits for
+/// Each layer gathers its weights before forward and again before backward (or before its
+/// recomputation), and scatters the sums of its gradients afterwards, in every microbatch.
+/// With overlap, weights arrive while the previous layer runs, and only the optimizer waits for
 /// gradients.
 ///
-/// Stage::gathering: the weights of the layer that runs and of the next, the gradients of one.
+/// Stage::gathering: the weights of the running layer and of the next, the gradients of one.
 ///
-/// In a pipeline weights stay gathered for the step and gradients whole, as PyTorch has it there:
-/// both travel once a step, and Stage::gathered is all of them.
+/// In a pipeline weights stay gathered for the step and gradients whole, as in PyTorch:
+/// both are sent once per step, and Stage::gathered is all of them.
 Result<workload::Layout> shard_parameters(workload::Layout layout, const JobSetting& setting);
 
 }  // namespace rehearse::strategies

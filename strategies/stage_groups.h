@@ -16,7 +16,7 @@ enum class GroupKind : std::uint8_t {
   kContext,
   kExpert,
   kData,
-  kExpertData,  ///< of those with the same experts
+  kExpertData,  ///< ranks with the same experts
 };
 inline constexpr std::size_t kGroupKinds = 5;
 inline constexpr std::string_view kGroupKindNames[kGroupKinds] = {"tensor", "context", "expert",

@@ -5,6 +5,7 @@
 
 #include <fmt/core.h>
 
+#include "strategies/origin_writer.h"
 #include "strategies/server_program.h"
 
 namespace rehearse::strategies {
@@ -32,14 +33,15 @@ struct Block {
 class Writer {
  public:
   Writer(const Layout& layout, std::uint32_t stage, std::span<const Crossing> crossings,
-         const KindPrice& price, const JobOptions& options, NamePool& names)
+         const KindPrice& price, const JobOptions& options, program::Program& whole)
       : layout_(layout),
         stage_(layout.stages[stage]),
         number_(stage),
         crossings_(crossings),
         price_(price),
         options_(options),
-        names_(names),
+        names_(whole.names),
+        origins_(layout.stages[stage], price, whole),
         split_(split_of(stage_)) {
     local_group_.fill(kNone);
   }
@@ -54,7 +56,6 @@ class Writer {
       step();
     }
     if (wrong_) return tl::unexpected(std::move(*wrong_));
-    result_.makeup = makeup_.take(result_.program.ops.size());
     return std::move(result_);
   }
 
@@ -111,6 +112,7 @@ class Writer {
   }
 
   void price_layers() {
+    const Price price([this](const Op& op) { return origins_.timed(op); });
     chunks_.resize(stage_.chunks.size());
     for (std::size_t c = 0; c < chunks_.size(); ++c) {
       const std::vector<Layer>& layers = stage_.chunks[c].layers;
@@ -119,8 +121,8 @@ class Writer {
         for (const Pass pass :
              {Pass::kForward, Pass::kBackward, Pass::kBackwardWeights, Pass::kRecompute})
           runs_[c][kPasses * l + static_cast<std::size_t>(pass)] =
-              layer_run(layers[l], pass, split_, price_.op, options_.host_per_kernel);
-        chunks_[c].steps.push_back(layer_step(layers[l], price_.op, options_.host_per_kernel));
+              layer_run(layers[l], pass, split_, price, options_.host_per_kernel);
+        chunks_[c].steps.push_back(layer_step(layers[l], price, options_.host_per_kernel));
       }
       const auto add = [&](std::size_t l, Pass pass, std::string_view what) {
         std::vector<Block>& blocks = chunks_[c].of_pass[static_cast<std::size_t>(pass)];
@@ -244,16 +246,16 @@ class Writer {
     pending_->device.kernels += piece.device.kernels;
     pending_->device.matrix += piece.device.matrix;
     pending_->device.bytes += piece.device.bytes;
-    makeup_.add(block.chunk, block.layer, piece.ops);
+    origins_.add(block.chunk, block.layer, piece.ops);
     if (!late_.empty()) flush();  // what comes next waits for the communication beside it too
   }
 
   /// Ends the run of computing. From here on `ready_` is what the next op waits for.
   void flush() {
     if (!pending_) return;
+    pending_->origin = origins_.end(pending_->name, *pending_->duration);
     const std::uint32_t op = add(*pending_, ready_);
     pending_.reset();
-    makeup_.end(op);
     became_ready({op});
   }
   void became_ready(const Ops& ops) {
@@ -320,7 +322,8 @@ class Writer {
         wrong_ = fail(fmt::format("'{}' copies between device and host", op.name),
                       "the rate of the link to the host")
                      .value();
-      ProgramOp copy{.name = name, .task = Task::kMemory, .bytes = op.bytes};
+      ProgramOp copy{
+          .name = name, .task = Task::kMemory, .bytes = op.bytes, .origin = origins_.of_copies()};
       copy.duration =
           Picoseconds::from(price_.host_rate ? op.bytes / *price_.host_rate : Seconds::s(0));
       return add(copy, after);
@@ -329,7 +332,8 @@ class Writer {
                          .task = Task::kCollective,
                          .bytes = op.bytes,
                          .collective = op.collective,
-                         .group = group_of(group_kind(op))},
+                         .group = group_of(group_kind(op)),
+                         .origin = origins_.of_collective(group_kind(op), op.collective)},
                after);
   }
 
@@ -442,6 +446,7 @@ class Writer {
     if (options_.fixed > Seconds::s(0)) {
       ProgramOp fixed{.name = names_.intern("fixed"), .task = Task::kHost};
       fixed.duration = Picoseconds::from(options_.fixed);
+      fixed.origin = origins_.of_fixed();
       add(fixed, ready_);
     }
   }
@@ -468,6 +473,7 @@ class Writer {
   const KindPrice& price_;
   const JobOptions& options_;
   NamePool& names_;
+  OriginWriter origins_;
   const Split split_;
   StageProgram result_;
   std::vector<Peers> peers_;  // by place in result_.stages
@@ -477,7 +483,6 @@ class Writer {
   std::optional<Error> wrong_;
 
   std::optional<ProgramOp> pending_;  // a run of computing
-  MakeupWriter makeup_;               // what they consist of
   Ops ready_;                         // what the next op waits for
   Ops late_;                          // what the one after that waits for, too
   Ops fetched_;                       // of the next block
@@ -492,8 +497,8 @@ class Writer {
 
 Result<StageProgram> stage_program(const Layout& layout, std::uint32_t stage,
                                    std::span<const Crossing> crossings, const KindPrice& price,
-                                   const JobOptions& options, NamePool& names) {
-  return Writer(layout, stage, crossings, price, options, names).run();
+                                   const JobOptions& options, program::Program& whole) {
+  return Writer(layout, stage, crossings, price, options, whole).run();
 }
 
 }  // namespace rehearse::strategies

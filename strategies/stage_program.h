@@ -1,4 +1,4 @@
-// The program of a stage: what its ranks do in a step, in their order of issue.
+// The program of a stage: the ops of its ranks in a step, in issue order.
 #pragma once
 
 #include <optional>
@@ -8,23 +8,21 @@
 #include "sim/program/program.h"
 #include "strategies/boundaries.h"
 #include "strategies/job_of_layout.h"
-#include "strategies/makeup.h"
 #include "strategies/stage_groups.h"
 
 namespace rehearse::strategies {
 
 struct StageProgram {
   program::RankProgram program;
-  Makeup makeup;                  ///< of its ops
   std::vector<GroupKind> groups;  ///< by the number that the program uses
-  /// That it exchanges with; their ranks are its peers, and behind them the servers.
+  /// The stages that it exchanges with; their ranks are its peers, followed by the servers.
   std::vector<std::uint32_t> stages;
 };
 
-/// Crossings of the layout that begin or end on the stage are those that count. Fails as job_of
-/// does.
+/// Names and origins of its ops go to `whole`. Crossings of the layout that begin or end on the
+/// stage are those that count. Fails as job_of does.
 Result<StageProgram> stage_program(const workload::Layout& layout, std::uint32_t stage,
                                    std::span<const Crossing> crossings, const KindPrice& price,
-                                   const JobOptions& options, NamePool& names);
+                                   const JobOptions& options, program::Program& whole);
 
 }  // namespace rehearse::strategies

@@ -1,4 +1,4 @@
-// What a parameter takes in memory and moves in a step, by number format, optimizer and sharding.
+// Memory and traffic of a parameter in a step, by number format, optimizer and sharding.
 #pragma once
 
 #include "strategies/transform.h"
@@ -19,10 +19,10 @@ workload::Dtype gradient_dtype(const Training& training, const Plan& plan);
 /// Of one gradient as it is summed over ranks, without compression.
 double summed_bytes(const Training& training, const Plan& plan);
 
-/// That the optimizer reads and writes per parameter of this rank's shard. Adam with fp32 states
-/// moves 28 (4 read and 3 written), momentum 20, plain SGD 12. Mixed precision adds the norm of the
-/// gradients (4), their scaling (8) and, where weights have 16 bits, writing them (6): Adam 46,
-/// what Megatron-LM's published steps show.
+/// Bytes that the optimizer reads and writes per parameter of this rank's shard. Adam with fp32
+/// states moves 28 (4 reads and 3 writes), momentum 20, plain SGD 12. Mixed precision adds the norm
+/// of the gradients (4), their scaling (8) and, for 16-bit weights, writing them (6): Adam 46,
+/// which agrees with Megatron-LM's published steps.
 double update_bytes(const Training& training, const Plan& plan);
 
 /// On one rank, by how shards divide them.
@@ -32,15 +32,15 @@ struct Parameters {
   double sparse = 0;  ///< rows of tables: no shards, no gradient of the whole
   double summed() const { return dense + expert; }
 };
-Parameters parameters_of(const workload::Layer& layer);  ///< of one of its count
+Parameters parameters_of(const workload::Layer& layer);  ///< of a single layer of its count
 Parameters parameters_of(const workload::Stage& stage);
 
-/// What is left on a rank of the parameters whose gradients are summed, where these are sharded.
+/// The share of the summed parameters on a rank, if these are sharded.
 double shard_of(const Parameters& parameters, const workload::Degrees& degrees);
 
 /// Shares of a stage's parameters that its states count for, once they are sharded.
 struct Sharded {
-  double gradients;  ///< of those whose gradients are summed
+  double gradients;  ///< of parameters whose gradients are summed
   double all;
 };
 Sharded sharded(const workload::Stage& stage);

@@ -7,12 +7,13 @@
 namespace rehearse::strategies {
 
 /// Without ZeRO: an all-reduce. ZeRO-1 and 2 (Rajbhandari et al., SC20): a reduce-scatter, the
-/// update of the rank's shard, an all-gather of the weights; ZeRO-2 keeps no more than shards of
-/// gradients and so scatters them in every microbatch.
+/// update of the rank's shard, an all-gather of the weights. ZeRO-2 stores only shards of
+/// gradients and therefore scatters them in every microbatch.
 ///
-/// Overlapped, gradients travel in buckets: the layers whose gradients come to at least
-/// Plan::bucket, in the order of backward; a larger layer goes alone. Else all of a stage travel
-/// together behind backward, as in Megatron-LM. Compressed gradients are read and written twice.
+/// With overlap, gradients are sent in buckets: layers whose gradients add up to at least
+/// Plan::bucket, in the order of backward; a larger layer is sent alone. Otherwise all of a stage
+/// are sent together after backward, as in Megatron-LM. Compressed gradients are read and written
+/// twice.
 Result<workload::Layout> sum_gradients(workload::Layout layout, const JobSetting& setting);
 
 /// Local SGD (Stich, ICLR 2019): every rank updates its own parameters; all average them every

@@ -1,5 +1,5 @@
-// Transforms: what lay_out.cc makes a list of. Each is a pure function that rewrites the workload
-// of one rank, or the layout of the whole job.
+// Transforms: the entries of the list in lay_out.cc. Each is a pure function that rewrites the
+// workload of one rank, or the layout of the whole job.
 #pragma once
 
 #include "models/workload/layout.h"
@@ -8,7 +8,7 @@
 
 namespace rehearse::strategies {
 
-/// What a rank of a stage has to know of the plan to rewrite its workload.
+/// The part of the plan that a rank of a stage needs to rewrite its workload.
 struct RankSetting {
   const Training* training;
   const Plan* plan;
@@ -17,7 +17,7 @@ struct RankSetting {
   double microbatch;  ///< samples per rank and pipeline slot
 };
 
-/// Activations and weights: what is stored of 8-bit operands has 16.
+/// Activations and weights: 8-bit operands are stored with 16 bits.
 constexpr double stored_bytes(workload::Dtype dtype) {
   return dtype == workload::Dtype::kFp8 ? 2 : workload::bytes_of(dtype);
 }
@@ -46,16 +46,16 @@ inline workload::Op traffic(std::string_view name, double bytes) {
   return {.name = name, .kind = workload::OpKind::kElementwise, .bytes = Bytes::b(bytes)};
 }
 
-/// What a recorded layer does once a step follows its parameters: `before` of them were left from
-/// what was recorded.
+/// Scales recorded per-step work by the parameters left after sharding; `before` is their
+/// number in the recording.
 inline void follow_parameters(workload::Layer& layer, double before) {
   const double now = layer.parameters();
   if (now == before || now == 0) return;
   for (workload::Op& op : layer.step) workload::divide(op, workload::Extent::kBytes, before / now);
 }
 
-/// Embedding and head: where layers repeat, a first and a last one that stand alone. They are on
-/// top of what pipeline stages share evenly, and are not recomputed.
+/// Embedding and head: if layers repeat, a separate first and last layer. They are
+/// additional to the layers that pipeline stages share evenly, and are not recomputed.
 inline bool is_extra(const workload::Workload& w, std::size_t layer) {
   if (layer != 0 && layer + 1 != w.layers.size()) return false;
   if (w.layers.size() < 2 || w.layers[layer].count != 1) return false;

@@ -4,15 +4,10 @@
 #include <CLI/CLI.hpp>
 #include <fmt/core.h>
 
-#include "cli/calibrate/framework_calls.h"
 #include "cli/calibrate/nccl_log.h"
-#include "cli/calibrate/operation_fits.h"
-#include "cli/calibrate/shipped.h"
 #include "cli/commands/calibrate_job.h"
 #include "cli/commands/commands.h"
-#include "cli/output/result.h"
-#include "cli/validation/pair_accuracy.h"
-#include "models/comm/transfer.h"
+#include "cli/output/document.h"
 #include "sim/base/file.h"
 #include "sim/base/text.h"
 #include "sim/cluster/catalog.h"
@@ -24,8 +19,6 @@ struct CalibrateOptions {
   std::vector<std::string> logs;
   std::string device;
   std::string fabric;
-  std::filesystem::path file;
-  std::filesystem::path data;
 };
 
 /// Generation and NVLinks of a device of the catalog.
@@ -63,38 +56,25 @@ std::string envelope_text(const comm::Envelope& e) {
   return fmt::format("{} to {}; {} ranks; {}", to_string(e.from), to_string(e.to), ranks, kinds);
 }
 
-Table summary(const std::vector<comm::Calibration>& calibrations) {
-  Table table({{"device", Align::kLeft},
-               {"fabric", Align::kLeft},
-               {"rows"},
-               {"residual (%)"},
-               {"interval (%)", Align::kLeft},
-               {"measured", Align::kLeft}});
-  for (const comm::Calibration& c : calibrations) {
-    std::string widths;
-    for (const double w : c.ring_widths)
-      widths += fmt::format("{}{:.0f}", widths.empty() ? "" : " / ", w * 100);
-    table.add({c.device, std::string(to_string(c.fabric)), grouped(c.fitted.rows),
-               fmt::format("{:.1f}", c.fitted.residual * 100), widths,
-               envelope_text(c.fitted.envelope)});
-  }
-  return table;
-}
-
-void describe(const comm::Calibration& c, Json& json) {
-  Json ranks = Json::array(), kinds = Json::array();
+Value calibration_fields(const comm::Calibration& c) {
+  Value ranks = Value::array(), kinds = Value::array();
   for (const std::uint32_t n : c.fitted.envelope.ranks) ranks.push_back(n);
   for (const CollectiveKind k : c.fitted.envelope.kinds) kinds.push_back(to_string(k));
-  const auto bytes = [](Bytes b) { return Json{{"value", b.b()}, {"unit", "B"}}; };
-  json["device"] = c.device;
-  json["fabric"] = to_string(c.fabric);
-  json["rows"] = c.fitted.rows;
-  json["residual"] = c.fitted.residual;
-  json["envelope"] = {{"from", bytes(c.fitted.envelope.from)},
-                      {"to", bytes(c.fitted.envelope.to)},
-                      {"ranks", std::move(ranks)},
-                      {"kinds", std::move(kinds)}};
-  json["widths"] = c.ring_widths;
+  std::string widths;
+  for (const double w : c.ring_widths)
+    widths += fmt::format("{}{:.0f}", widths.empty() ? "" : " / ", w * 100);
+  return {{"device", "device", c.device},
+          {"fabric", "fabric", to_string(c.fabric)},
+          {"rows", "rows", c.fitted.rows},
+          {"residual", "residual", share(c.fitted.residual), in::kPercent},
+          {"", "interval (%)", widths},
+          {"", "measured", envelope_text(c.fitted.envelope), {}, kProse},
+          {"envelope",
+           {{"from", c.fitted.envelope.from},
+            {"to", c.fitted.envelope.to},
+            {"ranks", std::move(ranks)},
+            {"kinds", std::move(kinds)}}},
+          {"widths", c.ring_widths}};
 }
 
 Status save(const std::filesystem::path& path, const std::string& text) {
@@ -105,34 +85,17 @@ Status save(const std::filesystem::path& path, const std::string& text) {
 }
 
 /// -o names the calibration; the summary goes to stdout.
-Result<Exit> report(const std::vector<comm::Calibration>& calibrations, const Globals& globals) {
+Result<Exit> report(const comm::Calibration& calibration, const Globals& globals) {
   Globals to_stdout = globals;
   to_stdout.output.clear();
-  const Formats formats = {.text =
-                               [&] {
-                                 std::string text = summary(calibrations).text(80);
-                                 return globals.output.empty()
-                                            ? text + "\n" + comm::to_yaml(calibrations.front())
-                                            : text + fmt::format("written to {}\n",
-                                                                 globals.output.string());
-                               },
-                           .json =
-                               [&] {
-                                 Json json = json_root("calibrate");
-                                 if (calibrations.size() == 1) {
-                                   describe(calibrations.front(), json);
-                                 } else {
-                                   json["calibrations"] = Json::array();
-                                   for (const auto& c : calibrations) {
-                                     Json each;
-                                     describe(c, each);
-                                     json["calibrations"].push_back(std::move(each));
-                                   }
-                                 }
-                                 return json;
-                               },
-                           .table = [&] { return summary(calibrations); }};
-  if (Status ok = write_result(to_stdout, formats); !ok) return forward(ok);
+  Document document{.command = "calibrate"};
+  document.show("", "", Value::array({calibration_fields(calibration)}));
+  const Value fields = calibration_fields(calibration);
+  for (const Entry& field : fields.fields())
+    document.show(field.key, field.label, field.value, field.scale, kInTables);
+  document.line(globals.output.empty() ? comm::to_yaml(calibration)
+                                       : "written to " + globals.output.string());
+  if (Status ok = write_document(to_stdout, document); !ok) return forward(ok);
   return Exit::kSuccess;
 }
 
@@ -171,75 +134,7 @@ Result<Exit> run_nccl(const CalibrateOptions& options, const Globals& globals) {
   }
   if (!globals.output.empty())
     if (Status ok = save(globals.output, comm::to_yaml(*fitted)); !ok) return forward(ok);
-  return report({*fitted}, globals);
-}
-
-Result<Exit> run_shipped(const CalibrateOptions& options, const Globals& globals) {
-  const Result<std::vector<Dealt>> dealt = deal_shipped(options.data);
-  if (!dealt) return forward(dealt);
-  std::vector<comm::Calibration> all;
-  for (const Dealt& d : *dealt) {
-    Result<comm::Calibration> fitted = comm::fit(d.request, d.fitted);
-    if (!fitted) return forward(fitted);
-    if (Status ok = save(options.file / (fitted->device + ".yaml"), comm::to_yaml(*fitted)); !ok)
-      return forward(ok);
-    all.push_back(std::move(*fitted));
-  }
-  const Result<std::vector<FrameworkCalls>> calls = read_framework_calls(options.data);
-  if (!calls) return forward(calls);
-  const auto a100 = std::find_if(all.begin(), all.end(), [](const comm::Calibration& c) {
-    return c.device == "a100_sxm4_80";
-  });
-  if (a100 == all.end()) return fail("nccl_measured.csv has no rows of a100_sxm4_80");
-  const Result<comm::FrameworkTiming> timing = fit_framework_calls(*calls, *a100);
-  if (!timing) return forward(timing);
-  if (Status ok = save(options.file / "framework_timing.yaml", comm::to_yaml(*timing)); !ok)
-    return forward(ok);
-  return report(all, globals);
-}
-
-/// What was fitted, where the result is the files.
-Result<Exit> report_files(const Table& table, const Globals& globals) {
-  const Formats formats = {.text = [&] { return table.text(); },
-                           .json = [] { return json_root("calibrate"); },
-                           .table = [&] { return table; }};
-  if (Status ok = write_result(globals, formats); !ok) return forward(ok);
-  return Exit::kSuccess;
-}
-
-/// What pairs of jobs keep of their speed, one file per device.
-Result<Exit> run_pairs(const CalibrateOptions& options, const Globals& globals) {
-  const Result<std::vector<sharing::ShippedPairs>> fitted = fit_shipped_pairs(options.data);
-  if (!fitted) return forward(fitted);
-  Table table({{"device", Align::kLeft}, {"rows"}, {"residual (%)"}, {"left out (%)"}});
-  for (const sharing::ShippedPairs& pairs : *fitted) {
-    if (Status ok = save(options.file / (pairs.device + ".yaml"), sharing::to_yaml(pairs)); !ok)
-      return forward(ok);
-    table.add({pairs.device, grouped(pairs.rows),
-               fmt::format("{:.1f}", pairs.law->residual() * 100),
-               fmt::format("{:.1f}", pairs.left_out * 100)});
-  }
-  return report_files(table, globals);
-}
-
-/// Calibrations of operations, one file per device.
-Result<Exit> run_operations(const CalibrateOptions& options, const Globals& globals) {
-  const Result<std::vector<DealtOperations>> dealt = deal_operations(options.data);
-  if (!dealt) return forward(dealt);
-  OperationFits fits = fit_operations(*dealt);
-  set_widths(fits, *dealt);
-  Table table({{"device", Align::kLeft}, {"what", Align::kLeft}, {"rows"}, {"residual (%)"}});
-  for (const compute::Calibration& c : fits.calibrations) {
-    if (Status ok = save(options.file / (c.device + ".yaml"), compute::to_yaml(c)); !ok)
-      return forward(ok);
-    const auto add = [&](std::string_view what, const compute::FittedTo& f) {
-      table.add(
-          {c.device, std::string(what), grouped(f.rows), fmt::format("{:.1f}", f.residual * 100)});
-    };
-    for (const auto& m : c.matrix) add(compute::to_string(m.arithmetic), m.fitted);
-    if (c.memory) add("memory", c.memory->fitted);
-  }
-  return report_files(table, globals);
+  return report(*fitted, globals);
 }
 
 }  // namespace
@@ -278,51 +173,6 @@ void add_calibrate(CLI::App& app, Action& action) {
   });
 
   add_calibrate_job(*command, action);
-
-  CLI::App* shipped = command->add_subcommand(
-      "shipped", "Fit the calibrations of this program again, from the published tables");
-  shipped->add_option("--data", options->data, "folder of the published tables")
-      ->type_name("FOLDER")
-      ->required();
-  shipped->add_option("--into", options->file, "folder for the files")
-      ->type_name("FOLDER")
-      ->required();
-  shipped->footer(
-      "Example: rehearse calibrate shipped --data data --into models/comm/calibrations");
-  shipped->callback([options, &action] {
-    action = [options](const Globals& globals) { return run_shipped(*options, globals); };
-  });
-
-  CLI::App* operations = command->add_subcommand(
-      "operations",
-      "What operations cost on a device: fit the shipped calibrations again, from the published "
-      "tables");
-  operations->add_option("--data", options->data, "folder of the published tables")
-      ->type_name("FOLDER")
-      ->required();
-  operations->add_option("--into", options->file, "folder for the files")
-      ->type_name("FOLDER")
-      ->required();
-  operations->footer(
-      "Example: rehearse calibrate operations --data data --into models/compute/calibrations");
-  operations->callback([options, &action] {
-    action = [options](const Globals& globals) { return run_operations(*options, globals); };
-  });
-
-  CLI::App* pairs = command->add_subcommand(
-      "pairs",
-      "What two jobs on one GPU keep of their speed: fit the shipped laws again, from the "
-      "published tables");
-  pairs->add_option("--data", options->data, "folder of the published tables")
-      ->type_name("FOLDER")
-      ->required();
-  pairs->add_option("--into", options->file, "folder for the files")
-      ->type_name("FOLDER")
-      ->required();
-  pairs->footer("Example: rehearse calibrate pairs --data data --into models/sharing/pairs");
-  pairs->callback([options, &action] {
-    action = [options](const Globals& globals) { return run_pairs(*options, globals); };
-  });
 }
 
 }  // namespace rehearse::cli

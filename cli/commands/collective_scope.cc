@@ -178,12 +178,16 @@ Result<comm::Calibrated> calibration_of(const ScopeRequest& request, const Scope
 
 }  // namespace
 
-Result<Scope> resolve_scope(const ScopeRequest& request, bool calibrated) {
+Result<Scope> resolve_scope(const ScopeRequest& request, bool must_be_calibrated) {
   Result<Scope> scope =
       request.cluster.empty() ? scope_on_device(request) : scope_on_cluster(request);
-  if (!scope || !calibrated) return scope;
+  if (!scope) return scope;
   Result<comm::Calibrated> found = calibration_of(request, *scope);
-  if (!found) return forward(found);
+  if (!found && (must_be_calibrated || !request.calibration.empty())) return forward(found);
+  if (!found) {
+    scope->notes.push_back(found.error().diagnostics.front().problem);
+    return scope;
+  }
   if (!found->note.empty()) scope->notes.push_back(found->note);
   scope->calibrated = std::move(*found);
   scope->device = scope->calibrated->calibration.device;

@@ -29,7 +29,7 @@ struct ScopeRequest {
 
 struct Scope {
   std::string device;
-  /// Absent where none was asked for.
+  /// Absent where none covers it.
   std::optional<comm::Calibrated> calibrated;
   std::uint32_t ranks;
   std::uint32_t nodes;
@@ -44,9 +44,9 @@ void add_scope_options(CLI::App& command, ScopeRequest& request);
 /// Throws CLI::ValidationError where nothing says what the collective runs on.
 void check_scope_options(const ScopeRequest& request);
 
-/// REQUIRES: the options were checked. Without a calibration where `calibrated` is false: messages
-/// on links need none.
-Result<Scope> resolve_scope(const ScopeRequest& request, bool calibrated = true);
+/// REQUIRES: the options were checked. Where no calibration covers it: fails if
+/// `must_be_calibrated` or a calibration was named, else without one, with a note that says why.
+Result<Scope> resolve_scope(const ScopeRequest& request, bool must_be_calibrated = true);
 
 /// "infiniband,rate=200GB/s,latency=5us": kind, nominal rate of all NICs of a node, latency one
 /// way.

@@ -4,63 +4,129 @@
 
 #include "models/comm/framework_timing.h"
 #include "models/comm/placement.h"
-#include "models/comm/schedule.h"
-#include "models/job/interval.h"
+#include "models/job/group_network.h"
 #include "sim/engine/engine.h"
 #include "sim/engine/simgrid.h"
 
 namespace rehearse::cli {
+namespace {
 
-Result<PriceOfSize> closed_prices(const Scope& scope, CollectiveKind kind,
-                                  const comm::NcclOverrides& overrides, bool in_framework) {
-  const Result<comm::CollectiveCost> cost = comm::CollectiveCost::resolve(
-      *scope.calibrated,
-      {.kind = kind, .ranks = scope.ranks, .nodes = scope.nodes, .network = scope.network},
-      overrides);
-  if (!cost) return forward(cost);
-  return [cost = *cost, in_framework](Bytes size) -> Result<CollectivePrice> {
-    comm::Price price = cost.at(size);
-    if (in_framework) price = comm::in_framework(price, comm::framework_timing());
-    return CollectivePrice{.time = price.time,
-                           .algorithm = std::string(to_string(price.algorithm)),
-                           .protocol = std::string(to_string(price.protocol)),
-                           .channels = price.channels};
-  };
-}
+using job::CalibratedCost;
 
-Result<PriceOfSize> message_prices(const Scope& scope, CollectiveKind kind,
-                                   std::optional<comm::Algorithm> algorithm, Fidelity fidelity) {
-  if (!scope.cluster)
+/// A collective on the devices of a cluster.
+class OnCluster {
+ public:
+  static Result<std::shared_ptr<OnCluster>> make(const Scope& scope, const PriceRequest& request,
+                                                 std::shared_ptr<const CalibratedCost> cost) {
+    auto made = std::shared_ptr<OnCluster>(new OnCluster(scope, request));
+    Result<job::GroupSchedule> group =
+        made->schedules_.of(request.kind, made->devices_, std::move(cost));
+    if (!group) return forward(group);
+    made->group_ = std::move(*group);
+    return made;
+  }
+
+  Result<Estimate<Seconds>> time(Bytes size) {
+    Estimate<Seconds> closed = group_.price(size);
+    if (request_.fidelity == Fidelity::kClosed) return closed;
+    const Result<Seconds> time = run(size);
+    if (!time) return forward(time);
+    const double longer = *time / closed.value;
+    return Estimate<Seconds>{*time, closed.low * longer, closed.high * longer, closed.provenance};
+  }
+
+ private:
+  OnCluster(const Scope& scope, const PriceRequest& request)
+      : cluster_(*scope.cluster),
+        devices_(scope.devices),
+        request_(request),
+        rules_{.algorithm = request.overrides.algorithm},
+        schedules_(cluster_, rules_) {}
+
+  Result<Seconds> run(Bytes size) {
+    const Result<comm::Messages> messages = schedules_.messages(group_, devices_, size);
+    if (!messages) return forward(messages);
+    graph::GraphBuilder builder;
+    comm::Placement placement(cluster_, builder);
+    const auto ways = placement.ways(*messages, devices_);
+    std::vector<OpId> members;
+    for (std::size_t r = 0; r < devices_.size(); ++r)
+      members.push_back(builder.add(
+          graph::Op{.name = builder.intern(to_string(request_.kind)),
+                    .category = graph::Category::kCommunication,
+                    .duration = messages->phases ? Picoseconds::from(messages->phases->launch)
+                                                 : Picoseconds(0)}));
+    builder.add(graph::Transfer{messages->lanes, ways, members, size.b()});
+    const Result<graph::Graph> whole = std::move(builder).build();
+    if (!whole) return forward(whole);
+    const Result<graph::Timeline> timeline = request_.fidelity == Fidelity::kSimgrid
+                                                 ? engine::run_on_simgrid(*whole)
+                                                 : engine::run(*whole);
+    if (!timeline) return forward(timeline);
+    return timeline->makespan().seconds();
+  }
+
+  const cluster::Cluster cluster_;
+  const std::vector<DeviceId> devices_;
+  const PriceRequest request_;
+  const job::Rules rules_;
+  job::Schedules schedules_;
+  job::GroupSchedule group_;
+};
+
+}  // namespace
+
+Result<PriceOfSize> prices_of(const Scope& scope, const PriceRequest& request) {
+  if (request.fidelity != Fidelity::kClosed && !scope.cluster)
     return fail("messages need links to travel on", "--cluster FILE",
                 "--fidelity closed prices a device by its calibration");
-  const bool to_all = kind == CollectiveKind::kAllToAll;
-  const comm::Algorithm chosen =
-      algorithm.value_or(to_all ? comm::Algorithm::kPairwise : comm::Algorithm::kRing);
-  Result<comm::Schedule> schedule =
-      comm::schedule(kind, chosen, {.ranks = scope.ranks, .per_node = scope.ranks / scope.nodes});
-  if (!schedule) return forward(schedule);
-
-  graph::GraphBuilder builder;
-  comm::Placement placement(*scope.cluster, builder);
-  const auto ways = placement.ways(*schedule->lanes, scope.devices);
-  std::vector<OpId> members;
-  for (std::uint32_t r = 0; r < scope.ranks; ++r)
-    members.push_back(builder.add(graph::Op{.name = builder.intern(to_string(kind)),
-                                            .category = graph::Category::kCommunication,
-                                            .duration = Picoseconds(0)}));
-  return [builder, lanes = schedule->lanes, ways, members, chosen,
-          fidelity](Bytes size) -> Result<CollectivePrice> {
-    graph::GraphBuilder sized = builder;
-    sized.add(graph::Transfer{lanes, ways, members, size.b()});
-    const Result<graph::Graph> whole = std::move(sized).build();
-    if (!whole) return forward(whole);
-    const Result<graph::Timeline> timeline =
-        fidelity == Fidelity::kSimgrid ? engine::run_on_simgrid(*whole) : engine::run(*whole);
-    if (!timeline) return forward(timeline);
-    return CollectivePrice{.time = job::on_datasheet_links(timeline->makespan().seconds()),
-                           .algorithm = std::string(to_string(chosen)),
-                           .protocol = "",
-                           .channels = {}};
+  std::shared_ptr<const CalibratedCost> cost;
+  if (scope.calibrated) {
+    Result<comm::CollectiveCost> resolved =
+        comm::CollectiveCost::resolve(*scope.calibrated,
+                                      {.kind = request.kind,
+                                       .ranks = scope.ranks,
+                                       .nodes = scope.nodes,
+                                       .network = scope.network},
+                                      request.overrides);
+    if (!resolved && (request.fidelity == Fidelity::kClosed || request.overrides.protocol))
+      return forward(resolved);
+    if (resolved)
+      cost = std::make_shared<CalibratedCost>(
+          CalibratedCost{*resolved, "", resolved->algorithms(),
+                         scope.calibrated->calibration.fabric == comm::Fabric::kCubeMesh});
+  }
+  if (!cost && request.overrides.protocol)
+    return fail("messages on links that no calibration covers have no protocol",
+                "a device and links that were measured", "leave --protocol out");
+  std::shared_ptr<OnCluster> on_cluster;
+  if (scope.cluster) {
+    auto made = OnCluster::make(scope, request, cost);
+    if (!made) return forward(made);
+    on_cluster = std::move(*made);
+  }
+  const bool to_all = request.kind == CollectiveKind::kAllToAll;
+  const comm::Algorithm usual = request.overrides.algorithm.value_or(
+      to_all ? comm::Algorithm::kPairwise : comm::Algorithm::kRing);
+  return [on_cluster, cost, usual,
+          in_framework = request.in_framework](Bytes size) -> Result<CollectivePrice> {
+    std::optional<comm::Price> price;
+    if (cost) price = cost->cost.at(size);
+    if (on_cluster) {
+      const Result<Estimate<Seconds>> time = on_cluster->time(size);
+      if (!time) return forward(time);
+      if (!price)
+        return CollectivePrice{.time = *time,
+                               .algorithm = std::string(to_string(usual)),
+                               .protocol = "",
+                               .channels = {}};
+      price->time = *time;
+    }
+    if (in_framework) price = comm::in_framework(*price, comm::framework_timing());
+    return CollectivePrice{.time = price->time,
+                           .algorithm = std::string(to_string(price->algorithm)),
+                           .protocol = std::string(to_string(price->protocol)),
+                           .channels = price->channels};
   };
 }
 

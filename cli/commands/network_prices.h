@@ -18,20 +18,24 @@ enum class Fidelity : std::uint8_t { kClosed, kMessage, kSimgrid };
 struct CollectivePrice {
   Estimate<Seconds> time;
   std::string algorithm;
-  std::string protocol;                   ///< empty where there is none: messages
+  std::string protocol;                   ///< empty where there is none: messages on links alone
   std::optional<std::uint32_t> channels;  ///< likewise
 };
 
 using PriceOfSize = std::function<Result<CollectivePrice>(Bytes)>;
 
-/// By calibration, as nccl-tests times it or inside a framework. REQUIRES: the scope has one.
-Result<PriceOfSize> closed_prices(const Scope& scope, CollectiveKind kind,
-                                  const comm::NcclOverrides& overrides, bool in_framework);
+/// How a collective is priced.
+struct PriceRequest {
+  CollectiveKind kind;
+  comm::NcclOverrides overrides = {};
+  Fidelity fidelity = Fidelity::kClosed;
+  bool in_framework = false;  ///< as timed there, not as nccl-tests does
+};
 
-/// As messages on the links of the cluster, which nothing else uses; run by our own engine or by
-/// SimGrid. The interval is that of times on datasheet links (models/job/interval.h). Without an
-/// algorithm: ring, or pairwise for all_to_all. Fails without a cluster.
-Result<PriceOfSize> message_prices(const Scope& scope, CollectiveKind kind,
-                                   std::optional<comm::Algorithm> algorithm, Fidelity fidelity);
+/// By calibration where the scope has one that covers it, the messages on the links of the cluster
+/// where there is a cluster; run by our own engine or by SimGrid at these fidelities. Messages on
+/// links that no calibration covers have the interval of datasheets (models/job/interval.h). Fails
+/// where there is neither.
+Result<PriceOfSize> prices_of(const Scope& scope, const PriceRequest& request);
 
 }  // namespace rehearse::cli

@@ -1,11 +1,16 @@
 #include "cli/commands/networking.h"
 
+#include <map>
+#include <memory>
+
 #include <fmt/core.h>
 
-#include "models/comm/closed_form.h"
+#include "models/job/group_network.h"
 #include "profiler/replay/edit.h"
 #include "profiler/replay/gradients.h"
 #include "profiler/replay/transfers.h"
+#include "sim/base/yaml.h"
+#include "sim/cluster/read_cluster.h"
 #include "sim/engine/engine.h"
 #include "strategies/data_parallel.h"
 #include "strategies/stragglers.h"
@@ -14,13 +19,60 @@ namespace rehearse::cli {
 
 bool is_inline_link(std::string_view text) { return text.find('=') != std::string_view::npos; }
 
-Result<cluster::PointToPoint> parse_network(const std::string& text) {
-  if (is_inline_link(text)) return cluster::parse_link(text);
-  return cluster::load_link(text);
+namespace {
+
+/// Collectives on the first devices of a cluster.
+class OnFirstDevices {
+ public:
+  explicit OnFirstDevices(cluster::Cluster cluster)
+      : cluster_(std::move(cluster)), schedules_(cluster_, rules_) {}
+
+  Result<Seconds> time(CollectiveKind kind, std::uint32_t ranks, Bytes size) {
+    if (ranks < 2) return Seconds::s(0);
+    if (ranks > cluster_.devices().size())
+      return fail(fmt::format("a collective of {} ranks on a cluster of {} devices", ranks,
+                              cluster_.devices().size()),
+                  "a device for each rank");
+    auto known = groups_.find({kind, ranks});
+    if (known == groups_.end()) {
+      std::vector<DeviceId> devices;
+      for (std::uint32_t i = 0; i < ranks; ++i) devices.emplace_back(i);
+      Result<job::GroupSchedule> group = schedules_.of(kind, devices);
+      if (!group) return forward(group);
+      known = groups_.emplace(std::pair(kind, ranks), std::move(*group)).first;
+    }
+    return known->second.price(size).value;
+  }
+
+ private:
+  const cluster::Cluster cluster_;
+  const job::Rules rules_{.calibrated = true};
+  job::Schedules schedules_;
+  std::map<std::pair<CollectiveKind, std::uint32_t>, job::GroupSchedule> groups_;
+};
+
+}  // namespace
+
+Result<comm::CollectiveTime> parse_network(const std::string& text) {
+  const auto on_link =
+      [](const Result<cluster::PointToPoint>& link) -> Result<comm::CollectiveTime> {
+    if (!link) return forward(link);
+    return comm::on_link(*link);
+  };
+  if (is_inline_link(text)) return on_link(cluster::parse_link(text));
+  const Result<YamlFile> file = YamlFile::load(text);
+  if (!file || !file->root().has("cluster")) return on_link(cluster::load_link(text));
+  Result<cluster::Cluster> cluster = cluster::load_cluster(text);
+  if (!cluster) return forward(cluster);
+  return [on = std::make_shared<OnFirstDevices>(std::move(*cluster))](
+             CollectiveKind kind, std::uint32_t ranks, Bytes size) {
+    return on->time(kind, ranks, size);
+  };
 }
 
 Result<replay::ReplayGraph> data_parallel(const ReplayJob& job, const replay::ReplayGraph& replay,
-                                          std::uint32_t ranks, const cluster::PointToPoint& link) {
+                                          std::uint32_t ranks,
+                                          const comm::CollectiveTime& network) {
   const std::string& source = job.recordings.front().rank().info.source;
   if (job.recordings.size() != 1)
     return fail(Diagnostic{.file = source,
@@ -47,13 +99,14 @@ Result<replay::ReplayGraph> data_parallel(const ReplayJob& job, const replay::Re
        .lateness = strategies::lateness(gradients->steps, *alone, ranks, overlap)});
   if (!parallel) return forward(parallel);
   Result<graph::Graph> priced =
-      comm::price(std::move(parallel->graph), parallel->collectives, link);
+      comm::price(std::move(parallel->graph), parallel->collectives, network);
   if (!priced) return forward(priced);
   return replay::with_graph(replay, std::move(*priced));
 }
 
 Result<replay::ReplayGraph> on_network(const ReplayJob& job, const replay::ReplayGraph& replay,
-                                       const cluster::PointToPoint& link, const Globals& globals) {
+                                       const comm::CollectiveTime& network,
+                                       const Globals& globals) {
   const replay::Transfers transfers = replay::find_transfers(job.recordings, replay);
   if (transfers.known.empty())
     return fail(Diagnostic{
@@ -67,7 +120,7 @@ Result<replay::ReplayGraph> on_network(const ReplayJob& job, const replay::Repla
     globals.warn(
         fmt::format("{} collectives keep their recorded time: their size or ranks are not recorded",
                     transfers.unknown));
-  Result<graph::Graph> priced = comm::price(replay.graph, transfers.known, link);
+  Result<graph::Graph> priced = comm::price(replay.graph, transfers.known, network);
   if (!priced) return forward(priced);
   return replay::with_graph(replay, std::move(*priced));
 }

@@ -36,11 +36,9 @@ PredictedJob predicted_job(JobFile file, step::Step step, step::Fidelity fidelit
   cost::StepAccount account = account_of_step(file, step);
   std::vector<std::string> remedies = remedies_of(file.spec, step, file.cluster);
   const std::optional<double> steps = steps_to(file.target, step.layout);
-  // What was predicted has devices and programs.
-  Result<program::PathParts> path = step::path_parts(file.spec, file.cluster, step);
-  REHEARSE_CHECK(path.has_value(), "the path of a predicted step has parts");
+  program::PathParts path = step::path_parts(step);
   return PredictedJob{std::move(file),     std::move(step), std::move(account), fidelity,
-                      std::move(remedies), steps,           std::move(*path)};
+                      std::move(remedies), steps,           std::move(path)};
 }
 
 }  // namespace rehearse::cli

@@ -1,6 +1,5 @@
 #include "cli/commands/replay_path.h"
 
-#include <set>
 #include <unordered_map>
 
 #include "models/workload/lift_operands.h"
@@ -47,7 +46,7 @@ std::string_view kind_of_kernel(const replay::Recording& recording, std::uint32_
   return "other kernels";
 }
 
-class ReplayPath {
+class ReplayPath : public program::Explanations {
  public:
   ReplayPath(const ReplayJob& job, const ReplayRun& run, const Estimate<Seconds>& step)
       : job_(job), run_(run) {
@@ -62,7 +61,7 @@ class ReplayPath {
     }
   }
 
-  program::PathShare share(OpId op) const {
+  std::vector<program::PathShare> shares(OpId op) const override {
     const Origin& origin = run_.graph.origins[op.index()];
     program::PathShare share{.kind = PartKind::kIdle,
                              .part = "not explained by any rule",
@@ -71,7 +70,7 @@ class ReplayPath {
                              .high = high_,
                              .provenance = provenance_of(op, origin)};
     name_part(share, run_.graph.graph.category(op), origin);
-    return share;
+    return {share};
   }
 
  private:
@@ -142,21 +141,12 @@ class ReplayPath {
 
 program::PathParts path_parts(const ReplayJob& job, const ReplayRun& run,
                               const Estimate<Seconds>& step) {
-  program::PathParts result;
   const replay::CriticalSteps critical = replay::find_critical_steps(run.graph, run.timeline);
-  if (critical.path.empty()) return result;
-  const ReplayPath path(job, run, step);
-  std::set<std::uint32_t> ranks;
-  program::PathSum sum;
-  for (const graph::PathStep& stretch : critical.path) {
-    const replay::Origin& origin = run.graph.origins[stretch.op.index()];
-    if (origin.kind != replay::Origin::Kind::kFeed) ranks.insert(origin.rank);
-    sum.add(stretch.end - stretch.begin, path.share(stretch.op));
-  }
-  const std::uint32_t last = run.graph.origins[critical.path.back().op.index()].rank;
-  result.parts = sum.parts();
-  result.ends_on = job.recordings[last].rank().info.rank.value_or(last);
-  result.ranks = static_cast<std::uint32_t>(ranks.size());
+  program::PathParts result =
+      program::path_parts(critical.path, run.timeline, replay::ReplayOps(run.graph, run.timeline),
+                          ReplayPath(job, run, step));
+  if (result.parts.empty()) return result;
+  result.ends_on = job.recordings[result.ends_on].rank().info.rank.value_or(result.ends_on);
   result.steps = static_cast<std::uint32_t>(critical.steps);
   return result;
 }

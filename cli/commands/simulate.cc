@@ -5,21 +5,22 @@
 #include <CLI/CLI.hpp>
 #include <fmt/core.h>
 
+#include "cli/commands/chakra_network.h"
 #include "cli/commands/commands.h"
 #include "cli/commands/simulate_job_file.h"
 #include "cli/commands/simulate_result.h"
 #include "cli/output/job_events.h"
-#include "cli/output/result.h"
-#include "cli/report/markdown.h"
 #include "cli/report/report.h"
 #include "cli/report/timeline_sheet.h"
 #include "models/job/interval.h"
+#include "models/job/program_ops.h"
 #include "models/job/roofline.h"
+#include "profiler/ingest/astra_system.h"
 #include "profiler/ingest/chakra_job.h"
 #include "sim/base/file.h"
 #include "sim/base/text.h"
+#include "sim/cluster/astra_network.h"
 #include "sim/cluster/catalog.h"
-#include "sim/cluster/read_cluster.h"
 #include "sim/engine/engine.h"
 #include "sim/engine/simgrid.h"
 
@@ -39,8 +40,14 @@ Result<std::string> model_of(const cluster::Cluster& cluster, std::uint32_t rank
 
 /// Lengths for ops that come with their work. Returns the share of compute time that these are.
 Result<double> price_compute(program::Program& job, const cluster::Cluster& cluster,
+                             const std::optional<ingest::AstraSystem>& system,
                              std::vector<Warning>& warnings) {
   if (!job::lacks_durations(job)) return 0.0;
+  if (system && system->peak)
+    return job::set_durations(job, job::Device{.peak = *system->peak, .memory = *system->memory});
+  if (cluster.devices().front().model == cluster::kNpu)
+    return fail("ops without a duration on a network that does not say what computes",
+                "--astra-system FILE with roofline-enabled 1, peak-perf and local-mem-bw");
   const Result<std::string> model = model_of(cluster, job.ranks());
   if (!model) return forward(model);
   const Result<const cluster::Gpu*> gpu = cluster::find_gpu(*model);
@@ -83,25 +90,32 @@ Result<graph::Timeline> run_graph(const graph::Graph& graph, const SimulateOptio
                              .on_failure = options.on_failure.value_or(engine::OnFailure::kStall)});
 }
 
-/// The step with every collective and send as cheap, and as dear, as its interval says.
+/// The step with every collective and send as cheap, and as dear, as its interval says: as far from
+/// the value as those of the closed forms are, however messages contend.
 Result<Estimate<Seconds>> between_bounds(const Simulation& s, const cluster::Cluster& cluster,
                                          Seconds step, bool unfold) {
   Estimate<Seconds> estimate{step, step, step,
                              std::max(Provenance::kExtrapolated, s.lowered.provenance)};
   if (s.lowered.pricings.empty() && s.lowered.messages == 0) return estimate;
-  for (const job::Bound bound : {job::Bound::kLow, job::Bound::kHigh}) {
-    job::Rules rules = s.rules;
+  job::Rules rules = s.rules;
+  rules.fidelity = job::Fidelity::kClosed;
+  const auto end_at = [&](job::Bound bound) -> Result<Seconds> {
     rules.bound = bound;
     const Result<job::LoweredJob> lowered = lower(s.job, cluster, rules, unfold);
     if (!lowered) return forward(lowered);
+    estimate.provenance = std::max(estimate.provenance, lowered->provenance);
     const Result<graph::Timeline> timeline = engine::run(lowered->graph);
     if (!timeline) return forward(timeline);
-    const Seconds end = timeline->makespan().seconds();
-    if (bound == job::Bound::kLow)
-      estimate.low = std::min(step, end);
-    else
-      estimate.high = std::max(step, end);
-  }
+    return timeline->makespan().seconds();
+  };
+  const Result<Seconds> low = end_at(job::Bound::kLow), high = end_at(job::Bound::kHigh),
+                        usual = s.fidelity == SimulateFidelity::kClosed
+                                    ? Result<Seconds>(step)
+                                    : end_at(job::Bound::kValue);
+  for (const Result<Seconds>* end : {&low, &high, &usual})
+    if (!*end) return forward(*end);
+  estimate.low = step - std::max(Seconds::s(0), *usual - *low);
+  estimate.high = step + std::max(Seconds::s(0), *high - *usual);
   return estimate;
 }
 
@@ -117,9 +131,14 @@ std::size_t rank_that_ends_last(const Simulation& s) {
   return last;
 }
 
-Result<Simulation> read_job(const SimulateOptions& options, const Globals& globals) {
-  ingest::ChakraFiles files{.prefix = options.chakra};
+Result<Simulation> read_job(const SimulateOptions& options, const ChakraNetwork& network,
+                            const std::optional<ingest::AstraSystem>& system,
+                            const Globals& globals) {
+  ingest::ChakraFiles files{.prefix = options.chakra, .dimensions = network.dimensions};
   if (options.ranks > 0) files.ranks = options.ranks;
+  if (!options.astra_network.empty() && !files.ranks)
+    files.ranks = static_cast<std::uint32_t>(network.cluster.devices().size());
+  if (system) files.astra = system->collectives;
   if (!options.groups.empty()) {
     Result<ingest::CommGroups> groups = ingest::load_comm_groups(options.groups);
     if (!groups) return forward(groups);
@@ -134,10 +153,13 @@ Result<Simulation> read_job(const SimulateOptions& options, const Globals& globa
                .rules = rules_of(options),
                .lowered = {},
                .timeline = {},
-               .usage = {},
+               .occupancy = {},
                .step = {Seconds::s(0), Seconds::s(0), Seconds::s(0), Provenance::kExtrapolated},
                .warnings = {}};
   if (read->files.size() > 1) s.input += " … " + read->files.back();
+  if (system)
+    if (Status ok = set_astra_rules(*system, network.dimensions.size(), s.rules, s.warnings); !ok)
+      return forward(ok);
   if (read->without_length > 0)
     s.warnings.push_back(
         {fmt::format("{} with neither duration_micros nor num_ops: taken as 0",
@@ -154,9 +176,16 @@ Result<Simulation> read_job(const SimulateOptions& options, const Globals& globa
 Result<Simulation> simulate(const SimulateOptions& options, const Globals& globals) {
   if (options.fidelity == SimulateFidelity::kSimgrid)
     if (Status ok = engine::check_simgrid(); !ok) return forward(ok);
-  const Result<cluster::Cluster> cluster = cluster::load_cluster(options.cluster);
-  if (!cluster) return forward(cluster);
-  Result<Simulation> read = read_job(options, globals);
+  const Result<ChakraNetwork> runs_on = load_network(options.cluster, options.astra_network);
+  if (!runs_on) return forward(runs_on);
+  const cluster::Cluster* cluster = &runs_on->cluster;
+  std::optional<ingest::AstraSystem> system;
+  if (!options.astra_system.empty()) {
+    Result<ingest::AstraSystem> file = ingest::load_astra_system(options.astra_system);
+    if (!file) return forward(file);
+    system = std::move(*file);
+  }
+  Result<Simulation> read = read_job(options, *runs_on, system, globals);
   if (!read) return forward(read);
   Simulation& s = *read;
   s.cluster = describe(*cluster);
@@ -166,7 +195,7 @@ Result<Simulation> simulate(const SimulateOptions& options, const Globals& globa
     s.warnings.push_back(
         {"closed forms take links as they are at first: `changes` of the cluster play no part",
          "run with --fidelity message"});
-  const Result<double> by_roofline = price_compute(s.job, *cluster, s.warnings);
+  const Result<double> by_roofline = price_compute(s.job, *cluster, system, s.warnings);
   if (!by_roofline) return forward(by_roofline);
   Result<job::LoweredJob> lowered = lower(s.job, *cluster, s.rules, options.unfold);
   if (!lowered) return forward(lowered);
@@ -179,13 +208,11 @@ Result<Simulation> simulate(const SimulateOptions& options, const Globals& globa
   Result<graph::Timeline> timeline = run_graph(s.lowered.graph, options);
   if (!timeline) return forward(timeline);
   s.timeline = std::move(*timeline);
-  s.usage = job::usage(s.job, s.lowered, s.timeline);
+  s.occupancy = job::occupancy(s.job, s.lowered, s.timeline);
   s.by_roofline = *by_roofline;
-  const job::Usage& last = s.usage[rank_that_ends_last(s)];
+  const program::Occupancy& last = s.occupancy[rank_that_ends_last(s)];
   const Seconds step = s.timeline.makespan().seconds();
-  const Result<Estimate<Seconds>> network =
-      closed ? between_bounds(s, *cluster, step, options.unfold)
-             : Result<Estimate<Seconds>>(job::on_datasheet_links(step, last));
+  const Result<Estimate<Seconds>> network = between_bounds(s, *cluster, step, options.unfold);
   if (!network) return forward(network);
   s.step = job::with_slow_kernels(*network, last, *by_roofline);
   return read;
@@ -194,7 +221,7 @@ Result<Simulation> simulate(const SimulateOptions& options, const Globals& globa
 ReportDetails details_of(const SimulateOptions& options, const Simulation& s) {
   TimelineSheet sheet;
   show_job(s.job, s.lowered, s.timeline, sheet);
-  return {.inputs = {options.cluster},
+  return {.inputs = {options.astra_network.empty() ? options.cluster : options.astra_network},
           .suites = {"collectives/several nodes", "collectives/one node"},
           .timeline = sheet.json(s.timeline, graph::critical_path(s.timeline))};
 }
@@ -210,20 +237,11 @@ Result<Exit> run(const SimulateOptions& options, const Globals& globals) {
             draw_job(options.perfetto, simulation->job, simulation->lowered, simulation->timeline);
         !ok)
       return forward(ok);
+  const Document document = simulation_document(*simulation);
   if (!options.report.empty())
-    if (Status ok = write_report(options.report, simulation_json(*simulation),
-                                 details_of(options, *simulation));
-        !ok)
+    if (Status ok = write_report(options.report, document, details_of(options, *simulation)); !ok)
       return forward(ok);
-  const Formats formats = {.text = [&] { return simulation_text(*simulation); },
-                           .json = [&] { return simulation_json(*simulation); },
-                           .table = [&] { return rank_table(*simulation); },
-                           .markdown =
-                               [&] {
-                                 return markdown_of(simulation_json(*simulation),
-                                                    rank_table(*simulation), "Ranks");
-                               }};
-  if (Status ok = write_result(globals, formats); !ok) return forward(ok);
+  if (Status ok = write_document(globals, document); !ok) return forward(ok);
   return Exit::kSuccess;
 }
 
@@ -237,7 +255,8 @@ void add_simulate(CLI::App& app, Action& action) {
   command->footer(
       "Examples:\n"
       "  rehearse simulate job.yaml --fidelity closed --report step.html\n"
-      "  rehearse simulate --chakra job --cluster cluster.yaml --ranks 16");
+      "  rehearse simulate --chakra job --cluster cluster.yaml --ranks 16\n"
+      "  rehearse simulate --chakra job --astra-network network.yml --astra-system system.json");
   command->callback([options, &action] {
     check_simulate_options(*options);
     action = [options](const Globals& globals) { return run(*options, globals); };

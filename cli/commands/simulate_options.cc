@@ -81,6 +81,14 @@ void add_network_options(CLI::App& command, SimulateOptions& options) {
 }
 
 void add_astra_options(CLI::App& command, SimulateOptions& options) {
+  command
+      .add_option("--astra-network", options.astra_network,
+                  "ASTRA-sim's network file (YAML) in place of --cluster, one rank per NPU")
+      ->type_name("FILE");
+  command
+      .add_option("--astra-system", options.astra_system,
+                  "ASTRA-sim's system file (JSON): algorithms, splits, delays, roofline")
+      ->type_name("FILE");
   const std::map<std::string, bool> semantics = {{"nccl", false}, {"astra-sim", true}};
   command
       .add_option("--semantics", options.astra_sim,
@@ -162,17 +170,24 @@ void check_simulate_options(const SimulateOptions& options) {
   if (!options.job_file.empty()) {
     if (!options.chakra.empty()) refuse("a job file or --chakra, not both");
     if (options.ranks > 0 || !options.groups.empty() || !options.algorithm.empty() ||
-        options.astra_sim || options.division || options.on_failure || options.slowdown > 1)
+        !options.astra_network.empty() || !options.astra_system.empty() || options.astra_sim ||
+        options.division || options.on_failure || options.slowdown > 1)
       refuse(
-          "--ranks, --comm-groups, --algorithm, --semantics, --division, --on-link-failure and "
-          "--interference need --chakra");
+          "--ranks, --comm-groups, --algorithm, --astra-network, --astra-system, --semantics, "
+          "--division, --on-link-failure and --interference need --chakra");
   } else if (!options.slice.empty()) {
     refuse("--slice needs a job file");
   } else if (options.sharing.asked()) {
     refuse("--beside needs a job file");
-  } else if (options.chakra.empty() || options.cluster.empty()) {
-    refuse("simulate needs a job file, or --chakra PREFIX and --cluster FILE");
+  } else if (options.chakra.empty() || (options.cluster.empty() && options.astra_network.empty())) {
+    refuse(
+        "simulate needs a job file, or --chakra PREFIX and --cluster FILE (or --astra-network "
+        "FILE)");
   }
+  if (!options.cluster.empty() && !options.astra_network.empty())
+    refuse("--cluster or --astra-network, not both");
+  if (!options.astra_system.empty() && (options.astra_sim || !options.algorithm.empty()))
+    refuse("--astra-system says itself what --semantics and --algorithm would");
   if (!options.astra_sim && (options.splits || !options.endpoint_delay.empty()))
     refuse("--splits and --endpoint-delay need --semantics astra-sim");
   if ((options.division || options.on_failure) && options.fidelity != SimulateFidelity::kMessage)
@@ -190,7 +205,7 @@ job::Rules rules_of(const SimulateOptions& options) {
   job::Rules rules{.fidelity = closed ? job::Fidelity::kClosed : job::Fidelity::kMessage,
                    .grouped = options.division == engine::Division::kCoflow,
                    .slowdown = options.slowdown,
-                   .calibrated = closed && options.algorithm.empty() && !options.astra_sim};
+                   .calibrated = !options.astra_sim};
   if (!options.algorithm.empty()) rules.algorithm = algorithm_from(options.algorithm);
   if (!options.astra_sim) return rules;
   rules.one_stream = true;

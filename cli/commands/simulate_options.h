@@ -34,6 +34,7 @@ struct SimulateOptions {
   std::filesystem::path groups;
   SimulateFidelity fidelity = SimulateFidelity::kMessage;
   std::string algorithm;
+  std::filesystem::path astra_network, astra_system;
   bool astra_sim = false;
   std::optional<std::uint32_t> splits;
   std::string endpoint_delay;

@@ -10,10 +10,6 @@
 #include "cli/commands/replay_job.h"
 #include "cli/commands/replay_path.h"
 #include "cli/commands/share_options.h"
-#include "cli/output/color.h"
-#include "cli/output/result.h"
-#include "cli/report/answer.h"
-#include "cli/report/markdown.h"
 #include "models/input/read_pipeline.h"
 #include "profiler/replay/edit.h"
 #include "profiler/replay/interval.h"
@@ -47,31 +43,14 @@ struct EditedRun {
 /// Workers in the recorded loop, or the file of a pipeline in front of it.
 bool is_inline_pipeline(std::string_view text) { return text.find('=') != std::string_view::npos; }
 
-/// The edits in the order in which they are applied: as groups, not as typed. `pipeline`: of the
-/// file that --input-pipeline names; `fed` is set where there is one.
-Result<replay::ReplayGraph> apply(const WhatifOptions& options,
-                                  const std::optional<cluster::PointToPoint>& link,
-                                  const std::optional<input::Pipeline>& pipeline,
-                                  const ReplayJob& job, const Globals& globals,
-                                  std::optional<FedBy>& fed) {
-  replay::ReplayGraph graph = job.recorded.graph;
-  const auto take = [&](Result<replay::ReplayGraph> edited) -> Status {
-    if (!edited) return forward(edited);
-    graph = std::move(*edited);
-    return {};
-  };
-  for (const std::string& text : options.remove)
-    if (Status ok = take(replay::remove(job.recordings, graph, *replay::parse_selector(text))); !ok)
-      return forward(ok);
-  for (const std::string& text : options.scale)
-    if (Status ok = take(replay::scale(job.recordings, graph, *replay::parse_scale(text))); !ok)
-      return forward(ok);
-  for (const std::string& text : options.insert)
-    if (Status ok = take(replay::insert(job.recordings, graph, *replay::parse_insert(text))); !ok)
-      return forward(ok);
-  if (pipeline) {
+using Edit = std::function<Result<replay::ReplayGraph>(const replay::ReplayGraph& graph)>;
+
+/// Replaces loading by the pipeline of a file. `fed` is set when it is applied.
+Edit feeding(const WhatifOptions& options, const input::Pipeline& pipeline, const ReplayJob& job,
+             std::optional<FedBy>& fed) {
+  return [&](const replay::ReplayGraph& graph) -> Result<replay::ReplayGraph> {
     Result<FedGraph> in_front =
-        feed_recording(job.recordings, graph, *pipeline,
+        feed_recording(job.recordings, graph, pipeline,
                        options.batch > 0 ? std::optional(options.batch) : std::nullopt);
     if (!in_front) {
       Error error = std::move(in_front.error());
@@ -79,60 +58,52 @@ Result<replay::ReplayGraph> apply(const WhatifOptions& options,
         if (d.file.empty()) d.file = options.input_pipeline;
       return tl::unexpected(std::move(error));
     }
-    graph = std::move(in_front->graph);
     fed = std::move(in_front->by);
-  } else if (!options.input_pipeline.empty()) {
-    if (Status ok = take(replay::overlap_input(
-            job.recordings, graph, *replay::parse_input_pipeline(options.input_pipeline)));
-        !ok)
-      return forward(ok);
-  }
-  if (!link) return graph;
-  return options.data_parallel > 0 ? data_parallel(job, graph, options.data_parallel, *link)
-                                   : on_network(job, graph, *link, globals);
-}
-
-double change(const ReplayRun& before, const ReplayRun& after) {
-  const Seconds was = before.comparison.step_time.simulated;
-  return was > Seconds::s(0) ? after.comparison.step_time.simulated / was - 1 : 0;
-}
-
-/// One line per step and rank: as recorded, and with the edit.
-Table change_table(const ReplayJob& job, const ReplayRun& edited) {
-  Table table({{"rank"},
-               {"step", Align::kLeft},
-               {"measured (ms)"},
-               {"as recorded (ms)"},
-               {"with the edit (ms)"},
-               {"change"},
-               {"GPU measured (ms)"},
-               {"GPU as recorded (ms)"},
-               {"GPU with the edit (ms)"},
-               {"GPU change"},
-               {"note", Align::kLeft}});
-  const auto ms = [](Seconds s) { return fmt::format("{:.3f}", s.ms()); };
-  const auto change_of = [](Seconds before, Seconds after) {
-    return before > Seconds::s(0) ? signed_percent(after / before - 1) : "";
+    return std::move(in_front->graph);
   };
-  for (std::size_t i = 0; i < edited.comparison.steps.size(); ++i) {
-    const replay::StepComparison& before = job.recorded.comparison.steps[i];
-    const replay::StepComparison& after = edited.comparison.steps[i];
-    std::vector<std::string> row = {
-        rank_name(job, before.rank), before.name,
-        ms(before.host.measured),    ms(before.host.simulated),
-        ms(after.host.simulated),    change_of(before.host.simulated, after.host.simulated)};
-    if (before.device && after.device) {
-      for (const Seconds s :
-           {before.device->measured, before.device->simulated, after.device->simulated})
-        row.push_back(ms(s));
-      row.push_back(change_of(before.device->simulated, after.device->simulated));
-    } else {
-      row.insert(row.end(), 4, "");
-    }
-    row.push_back(before.partial ? "partial" : "");
-    table.add(std::move(row));
-  }
-  return table;
+}
+
+/// All edits of a recording in the order in which they are applied: by kind, not as typed. A slice
+/// comes after them (run_edited), since it is run at both ends of its interval too. `pipeline`: of
+/// the file that --input-pipeline names. REQUIRES: the arguments outlive the edits.
+std::vector<Edit> edits_of(const WhatifOptions& options,
+                           const std::optional<comm::CollectiveTime>& network,
+                           const std::optional<input::Pipeline>& pipeline, const ReplayJob& job,
+                           const Globals& globals, std::optional<FedBy>& fed) {
+  using replay::ReplayGraph;
+  std::vector<Edit> edits;
+  const auto& recordings = job.recordings;
+  for (const std::string& text : options.remove)
+    edits.emplace_back([&](const ReplayGraph& graph) {
+      return replay::remove(recordings, graph, *replay::parse_selector(text));
+    });
+  for (const std::string& text : options.scale)
+    edits.emplace_back([&](const ReplayGraph& graph) {
+      return replay::scale(recordings, graph, *replay::parse_scale(text));
+    });
+  for (const std::string& text : options.insert)
+    edits.emplace_back([&](const ReplayGraph& graph) {
+      return replay::insert(recordings, graph, *replay::parse_insert(text));
+    });
+  if (pipeline)
+    edits.push_back(feeding(options, *pipeline, job, fed));
+  else if (!options.input_pipeline.empty())
+    edits.emplace_back([&](const ReplayGraph& graph) {
+      return replay::overlap_input(recordings, graph,
+                                   *replay::parse_input_pipeline(options.input_pipeline));
+    });
+  if (network && options.data_parallel > 0)
+    edits.emplace_back([&](const ReplayGraph& graph) {
+      return data_parallel(job, graph, options.data_parallel, *network);
+    });
+  else if (network)
+    edits.emplace_back(
+        [&](const ReplayGraph& graph) { return on_network(job, graph, *network, globals); });
+  return edits;
+}
+
+double change_of(Seconds before, Seconds after) {
+  return before > Seconds::s(0) ? after / before - 1 : 0;
 }
 
 Estimate<Seconds> estimate(const WhatifOptions& options, const ReplayJob& job,
@@ -143,57 +114,50 @@ Estimate<Seconds> estimate(const WhatifOptions& options, const ReplayJob& job,
   return edited.sliced ? edited.sliced->widened(step) : step;
 }
 
-Json to_json(const WhatifOptions& options, const ReplayJob& job, const EditedRun& with) {
-  const ReplayRun& edited = with.run();
-  const replay::Comparison& c = job.recorded.comparison;
-  Json json = json_root("whatif");
-  json["ranks"] = json_ranks(job, edited);
-  const Estimate<Seconds> step = estimate(options, job, with);
-  json["step_time"] = json_predicted(step);
-  json["baseline"] = {
-      {"measured", json_measured(c.step_time.measured)},
-      {"simulated", json_predicted(replay::estimate_step(c))},
-      {"error", {{"median", c.median_error}, {"worst", c.worst_error}}},
-      {"breakdown", json_breakdown(replay::break_down(job.recorded.graph, job.recorded.timeline),
-                                   replay::estimate_step(c))},
-      {"path_parts", json_path_parts(path_parts(job, job.recorded, replay::estimate_step(c)))}};
-  json["change"] = change(job.recorded, edited);
-  // How well the replay that the edit starts from explains the recording.
-  json["error"] = json["baseline"]["error"];
-  json["kernel_start_error"] = c.start_error;
-  json["residual_share"] = c.residual_share;
-  json["breakdown"] = json_breakdown(replay::break_down(edited.graph, edited.timeline), step);
-  json["critical_path"] =
-      json_critical_path(replay::find_critical_path(edited.graph, edited.timeline, 200), step);
-  if (with.fed) json["input_pipeline"] = fed_json(*with.fed);
-  const program::PathParts path = path_parts(job, edited, step);
-  json["path"] = json_path(path);
-  json["path_parts"] = json_path_parts(path);
-  json["step_from"] = json_provenance(path.shares_by_provenance());
-  json["problems"] = json_problems(job.trace->problems);
-  return json;
+/// What the table of steps has of one as it was recorded.
+void add_recorded(const replay::StepComparison& before, const replay::StepComparison& after,
+                  Value& row) {
+  row.show("", "as recorded", before.host.simulated, in::kMs);
+  row.show("", "change", change(change_of(before.host.simulated, after.host.simulated)));
+  if (!before.device || !after.device) return;
+  row.show("", "GPU as recorded", before.device->simulated, in::kMs);
+  row.show("", "GPU change", change(change_of(before.device->simulated, after.device->simulated)));
 }
 
-std::string to_text(const WhatifOptions& options, const ReplayJob& job, const EditedRun& with) {
+Document document_of(const WhatifOptions& options, const ReplayJob& job, const EditedRun& with) {
   const ReplayRun& edited = with.run();
-  const replay::Comparison& c = job.recorded.comparison;
-  const Estimate<Seconds> before = replay::estimate_step(c);
-  const Estimate<Seconds> after = estimate(options, job, with);
-  std::string text = painted(answer_of(to_json(options, job, with)), Paint::kStrong) + "\n" +
-                     describe_input(job) + "\n";
-  if (with.fed) text += fed_text(*with.fed) + "\n";
-  text += "\n";
-  text +=
-      fmt::format("step time   as recorded {} ({} measured)   with the edit {} ({} – {})   {}\n",
-                  to_string(before.value, 4), to_string(c.step_time.measured, 4),
-                  to_string(after.value, 4), to_string(after.low, 4), to_string(after.high, 4),
-                  signed_percent(change(job.recorded, edited)));
-  text += "\nWhere an average step goes, with the edit\n" +
-          breakdown_text(replay::break_down(edited.graph, edited.timeline));
-  text += "\nWhere it went\n" +
-          breakdown_text(replay::break_down(job.recorded.graph, job.recorded.timeline));
-  text += "\n" + change_table(job, edited).text(60, kStepsShown);
-  return text;
+  const ReplayRun& recorded = job.recorded;
+  const replay::Comparison& c = recorded.comparison;
+  const Estimate<Seconds> before = replay::estimate_step(c), after = estimate(options, job, with);
+  const double changed = change_of(c.step_time.simulated, edited.comparison.step_time.simulated);
+  Document d{.command = "whatif", .rows = "ranks.steps", .rows_title = "Steps"};
+  d.answer = sentence_of(
+      fmt::format("Step time {}", signed_percent(changed)),
+      {range_words(before) + " before the edit", range_words(after, " after it"),
+       largest_part(breakdown_fields(replay::occupancy(edited.graph, edited.timeline)))});
+  d.line(describe_input(job));
+  if (with.fed) d.line(fed_text(*with.fed));
+  d["baseline"] = {{"measured", "recorded, measured", c.step_time.measured},
+                   {"simulated", "recorded, simulated", before},
+                   {"error", {{"median", c.median_error}, {"worst", c.worst_error}}},
+                   {"breakdown",
+                    "Rank occupancy in an average step, as recorded",
+                    breakdown_fields(replay::occupancy(recorded.graph, recorded.timeline), before),
+                    {},
+                    kBars},
+                   {"path_parts", json_path_parts(path_parts(job, recorded, before))}};
+  d.show("step_time", "with the edit", after);
+  d.show("change", "change", change(changed));
+  add_findings(job, edited, after, d);
+  if (with.fed) d["input_pipeline"] = fed_json(*with.fed);
+  d.show("ranks", "Steps",
+         rank_rows(job, edited,
+                   [&](std::size_t step, Value& row) {
+                     add_recorded(c.steps[step], edited.comparison.steps[step], row);
+                   }),
+         {}, first(kStepsShown));
+  d.add_problems(job.trace->problems);
+  return d;
 }
 
 Result<EditedRun> run_edited(const WhatifOptions& options, const ReplayJob& job,
@@ -209,11 +173,11 @@ Result<EditedRun> run_edited(const WhatifOptions& options, const ReplayJob& job,
 }
 
 Result<Exit> run(const WhatifOptions& options, const Globals& globals) {
-  std::optional<cluster::PointToPoint> link;
+  std::optional<comm::CollectiveTime> network;
   if (!options.network.empty()) {  // before long work: is it one?
-    const Result<cluster::PointToPoint> parsed = parse_network(options.network);
+    Result<comm::CollectiveTime> parsed = parse_network(options.network);
     if (!parsed) return forward(parsed);
-    link = *parsed;
+    network = std::move(*parsed);
   }
   std::optional<input::Pipeline> pipeline;
   if (!options.input_pipeline.empty() && !is_inline_pipeline(options.input_pipeline)) {
@@ -224,9 +188,13 @@ Result<Exit> run(const WhatifOptions& options, const Globals& globals) {
   const Result<ReplayJob> job = load_job(options.request, globals);
   if (!job) return forward(job);
   std::optional<FedBy> fed;
-  Result<replay::ReplayGraph> graph = apply(options, link, pipeline, *job, globals, fed);
-  if (!graph) return forward(graph);
-  Result<EditedRun> edited = run_edited(options, *job, std::move(*graph));
+  replay::ReplayGraph graph = job->recorded.graph;
+  for (const Edit& edit : edits_of(options, network, pipeline, *job, globals, fed)) {
+    Result<replay::ReplayGraph> next = edit(graph);
+    if (!next) return forward(next);
+    graph = std::move(*next);
+  }
+  Result<EditedRun> edited = run_edited(options, *job, std::move(graph));
   if (!edited) return forward(edited);
   edited->fed = std::move(fed);
   if (options.sharing.asked()) {
@@ -236,27 +204,17 @@ Result<Exit> run(const WhatifOptions& options, const Globals& globals) {
     return Exit::kSuccess;
   }
   if (Status ok = draw(options.request, *job, edited->run()); !ok) return forward(ok);
-  if (!options.request.report.empty())
-    if (Status ok =
-            report_on(options.request, *job, edited->run(), to_json(options, *job, *edited));
-        !ok)
-      return forward(ok);
-  const Formats formats = {.text = [&] { return to_text(options, *job, *edited); },
-                           .json = [&] { return to_json(options, *job, *edited); },
-                           .table = [&] { return change_table(*job, edited->run()); },
-                           .markdown =
-                               [&] {
-                                 return markdown_of(to_json(options, *job, *edited),
-                                                    change_table(*job, edited->run()), "Steps");
-                               }};
-  if (Status ok = write_result(globals, formats); !ok) return forward(ok);
+  const Document document = document_of(options, *job, *edited);
+  if (Status ok = report_on(options.request, *job, edited->run(), document); !ok)
+    return forward(ok);
+  if (Status ok = write_document(globals, document); !ok) return forward(ok);
   return Exit::kSuccess;
 }
 
 /// Whether the parser can tell that this is no link; what a file holds is for later.
 Status check_network(const std::string& text) {
   if (!is_inline_link(text)) return {};
-  if (const Result<cluster::PointToPoint> link = parse_network(text); !link) return forward(link);
+  if (const auto network = parse_network(text); !network) return forward(network);
   return {};
 }
 
@@ -318,8 +276,8 @@ void add_whatif(CLI::App& app, Action& action) {
   CLI::Option* network =
       command
           ->add_option("--network", options->network,
-                       "link between ranks, for recorded collectives or --data-parallel: "
-                       "latency=5us,rate=100GB/s or a link file")
+                       "what recorded collectives and those of --data-parallel run on: "
+                       "latency=5us,rate=100GB/s between ranks, a link file or a cluster file")
           ->type_name("LINK")
           ->check(CLI::Validator(checked_by(check_network), "", ""));
   command

@@ -11,6 +11,7 @@
 #include "cli/config/read_plan.h"
 #include "cli/config/recorded_workload.h"
 #include "models/workload/read_model.h"
+#include "models/workload/selective.h"
 #include "sim/base/text.h"
 #include "sim/base/yaml.h"
 #include "sim/cluster/catalog.h"
@@ -313,6 +314,11 @@ Result<JobFile> read_sections(const YamlMap& root, const std::filesystem::path& 
       for (step::Conditions& each : conditions.all)
         each.scale = step::mixture_scale(
             model->optional<bool>("fused_experts").value_or(implementation.fused_experts));
+    const std::optional<std::size_t> saved = model->choice("saved", workload::kSavedNames);
+    if (workload && saved && training && training->recompute == strategies::Recompute::kSelective)
+      workload::save_selectively(*workload, static_cast<workload::Saved>(*saved));
+    const std::vector<std::string> again = model->list<std::string>("recompute_ops");
+    if (workload) workload::run_again(*workload, again);
     model->no_other_keys();
     assumed = assumed_of(*model, implementation, mixture);
   }

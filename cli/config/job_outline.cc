@@ -4,7 +4,7 @@
 
 #include "cli/config/job_file.h"
 #include "cli/config/job_input.h"
-#include "models/job/usage.h"
+#include "models/job/program_ops.h"
 #include "strategies/step/predict.h"
 
 namespace rehearse::cli {

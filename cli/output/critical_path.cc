@@ -1,40 +1,12 @@
 #include "cli/output/critical_path.h"
 
 #include <algorithm>
-#include <map>
 
-#include "cli/output/json.h"
 #include "cli/output/table.h"
 
 namespace rehearse::cli {
-namespace {
 
-Estimate<Seconds> part_of(const Estimate<Seconds>& step, Seconds part) {
-  if (!(step.value > Seconds::s(0))) return {part, part, part, step.provenance};
-  return {part, part * (step.low / step.value), part * (step.high / step.value), step.provenance};
-}
-
-}  // namespace
-
-replay::CriticalPath summed(const graph::Graph& graph, const std::vector<graph::PathStep>& path) {
-  replay::CriticalPath sum;
-  sum.by_category.assign(graph::kCategoryNames.size(), Seconds::s(0));
-  std::map<std::pair<graph::Category, std::string_view>, Seconds> by_name;
-  for (const graph::PathStep& step : path) {
-    const graph::Category category = graph.category(step.op);
-    const Seconds time = (step.end - step.begin).seconds();
-    sum.by_category[static_cast<std::size_t>(category)] += time;
-    by_name.try_emplace({category, graph.name(step.op)}, Seconds::s(0)).first->second += time;
-  }
-  for (const auto& [key, time] : by_name)
-    sum.top.push_back({key.first, std::string(key.second), time});
-  std::stable_sort(
-      sum.top.begin(), sum.top.end(),
-      [](const replay::PathShare& a, const replay::PathShare& b) { return a.time > b.time; });
-  return sum;
-}
-
-Json json_critical_path(const replay::CriticalPath& path, const Estimate<Seconds>& step) {
+Json json_critical_path(const program::PathTimes& path, const Estimate<Seconds>& step) {
   Json list = Json::array();
   Seconds total = Seconds::s(0);
   for (const Seconds time : path.by_category) total += time;
@@ -42,11 +14,11 @@ Json json_critical_path(const replay::CriticalPath& path, const Estimate<Seconds
     if (path.by_category[c] == Seconds::s(0)) continue;
     Json top = Json::array();
     std::size_t listed = 0;
-    for (const replay::PathShare& share : path.top)
+    for (const program::PathTimes::Named& share : path.by_name)
       if (static_cast<std::size_t>(share.category) == c && listed++ < 5)
-        top.push_back({{"name", share.name}, {"time", json_predicted(part_of(step, share.time))}});
+        top.push_back({{"name", share.name}, {"time", part_of(step, share.time)}});
     list.push_back({{"category", graph::kCategoryNames[c]},
-                    {"time", json_predicted(part_of(step, path.by_category[c]))},
+                    {"time", part_of(step, path.by_category[c])},
                     {"share", path.by_category[c] / total},
                     {"top", std::move(top)}});
   }
@@ -58,7 +30,8 @@ Json json_path_parts(const program::PathParts& path) {
   constexpr std::size_t kLongestName = 160;
   const auto of_a_step = [&](const Estimate<Seconds>& e) {
     const double share = 1.0 / path.steps;
-    return json_predicted({e.value * share, e.low * share, e.high * share, e.provenance});
+    return Quantity(
+        Estimate<Seconds>{e.value * share, e.low * share, e.high * share, e.provenance});
   };
   const Picoseconds total = path.total();
   Json list = Json::array();

@@ -33,7 +33,7 @@ class Normal {
 };
 
 /// A factor with this interval, for a number of standard deviations.
-double factor(const step::Factors& interval, double z) {
+double factor(const program::Interval& interval, double z) {
   const double width = z > 0 ? interval.high - 1 : 1 - interval.low;
   return std::max(0.05, 1 + z / kNinety * width);
 }
@@ -61,7 +61,7 @@ std::pair<std::vector<std::size_t>, std::size_t> numbered(const std::vector<Foun
   return {which, known.size()};
 }
 
-step::Factors memory_factors(const step::Step& step) {
+program::Interval memory_factors(const step::Step& step) {
   const Estimate<Bytes>& peak = memory::fullest(step.memory).peak;
   return {peak.low / peak.value, peak.high / peak.value};
 }

@@ -1,38 +1,31 @@
 #include "models/comm/closed_form.h"
 
+#include "models/comm/schedule.h"
+
 namespace rehearse::comm {
 
 Seconds ring_time(CollectiveKind kind, std::uint32_t ranks, Bytes size,
                   const cluster::PointToPoint& link) {
   if (ranks <= 1) return Seconds::s(0);
-  const double n = ranks;
-  const Seconds part = link.latency + size / n / link.rate;  // one step of a ring over n parts
-  switch (kind) {
-    case CollectiveKind::kAllReduce:
-      return 2 * (n - 1) * part;
-    case CollectiveKind::kReduceScatter:
-    case CollectiveKind::kAllGather:
-    case CollectiveKind::kAllToAll:
-      return (n - 1) * part;
-    case CollectiveKind::kBroadcast:
-    case CollectiveKind::kReduce:
-      return (n - 1) * link.latency + size / link.rate;
-    case CollectiveKind::kSendRecv:
-      return link.latency + size / link.rate;
-    case CollectiveKind::kBarrier:
-      return 2 * (n - 1) * link.latency;
-  }
-  return Seconds::s(0);
+  const Steps steps = ring_steps(kind, ranks);
+  return steps.count * link.latency + size * steps.share / link.rate;
+}
+
+CollectiveTime on_link(const cluster::PointToPoint& link) {
+  return [link](CollectiveKind kind, std::uint32_t ranks, Bytes size) -> Result<Seconds> {
+    return ring_time(kind, ranks, size, link);
+  };
 }
 
 Result<graph::Graph> price(graph::Graph graph, const std::vector<graph::CollectiveOp>& collectives,
-                           const cluster::PointToPoint& link) {
+                           const CollectiveTime& time_of) {
   graph::GraphBuilder builder(std::move(graph));
   for (const graph::CollectiveOp& c : collectives) {
-    const Seconds time = ring_time(c.kind, c.ranks, c.size, link);
+    const Result<Seconds> time = time_of(c.kind, c.ranks, c.size);
+    if (!time) return forward(time);
     constexpr double kLongest = 86400;  // a collective of more than a day is wrong input
-    if (!(time.s() < kLongest)) return fail("a collective would last " + to_string(time));
-    builder.set_duration(c.op, Picoseconds::from(time));
+    if (!(time->s() < kLongest)) return fail("a collective would last " + to_string(*time));
+    builder.set_duration(c.op, Picoseconds::from(*time));
   }
   return std::move(builder).build();
 }

@@ -1,6 +1,8 @@
-// Closed forms: what a collective costs on links that nothing else uses.
+// What a collective costs on a link between ranks that nothing else uses, and the prices of the
+// collectives of a graph.
 #pragma once
 
+#include <functional>
 #include <vector>
 
 #include "sim/base/collective.h"
@@ -10,25 +12,22 @@
 
 namespace rehearse::comm {
 
-/// The time of one collective among `ranks` ranks in a ring of equal links, each step a message of
-/// latency a and rate b (Hockney's model; ring algorithms as in Patarasuk and Yuan, J. Parallel
-/// Distrib. Comput. 69, 2009, and Thakur, Rabenseifner and Gropp, IJHPCA 19, 2005). With n ranks
-/// and a size of S bytes:
-///
-///   all_reduce                    2 (n-1) (a + S / (n b))   S in the buffer of each rank
-///   reduce_scatter, all_gather    (n-1) (a + S / (n b))     S over all ranks
-///   all_to_all                    (n-1) (a + S / (n b))     S from each rank to all of them
-///   broadcast, reduce             (n-1) a + S / b           S in the buffer; pipelined
-///   send_recv                     a + S / b                 S in the message
-///   barrier                       2 (n-1) a
-///
-/// One rank alone needs no time. Valid where links are alike and a message's rate does not depend
-/// on its size; protocols that switch with size need a calibration.
+/// The time of one collective among `ranks` ranks in a ring of equal links: its steps (ring_steps
+/// of schedule.h), each a message of latency a and rate b (Hockney's model; ring algorithms as in
+/// Patarasuk and Yuan, J. Parallel Distrib. Comput. 69, 2009, and Thakur, Rabenseifner and Gropp,
+/// IJHPCA 19, 2005). One rank alone needs no time. Valid where links are alike and a message's rate
+/// does not depend on its size; protocols that switch with size need a calibration.
 Seconds ring_time(CollectiveKind kind, std::uint32_t ranks, Bytes size,
                   const cluster::PointToPoint& link);
 
-/// The graph with the durations of its collectives set by `ring_time`.
+/// The time of a collective of a kind among so many ranks.
+using CollectiveTime = std::function<Result<Seconds>(CollectiveKind, std::uint32_t, Bytes)>;
+
+/// ring_time() of that link.
+CollectiveTime on_link(const cluster::PointToPoint& link);
+
+/// The graph with the durations of its collectives set. Fails where a time cannot be had.
 Result<graph::Graph> price(graph::Graph graph, const std::vector<graph::CollectiveOp>& collectives,
-                           const cluster::PointToPoint& link);
+                           const CollectiveTime& time_of);
 
 }  // namespace rehearse::comm

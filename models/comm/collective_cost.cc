@@ -140,10 +140,13 @@ void CollectiveCost::set_switched(const SwitchedConstants& c, const Group& g,
   const LowLatency* low[2] = {&c.ll, &c.ll128};
   for (std::size_t p = 0; p < 2; ++p) {
     const LowLatency& l = *low[p];
-    forms_[p] = {ring(p, l.call, l.step), l.ramp.s(),
-                 wire * std::max(inverse(l.rate), network) + inverse(l.copy) / n};
-    forms_[kTreeForms + p] = {tree(p, l.call, l.step), l.ramp.s(),
-                              std::max(2 * inverse(l.rate), tree_network)};
+    const double around = wire * std::max(inverse(l.rate), network),
+                 up_and_down = std::max(2 * inverse(l.rate), tree_network);
+    forms_[p] = {ring(p, l.call, l.step), l.ramp.s(), around + inverse(l.copy) / n};
+    forms_[kTreeForms + p] = {tree(p, l.call, l.step), l.ramp.s(), up_and_down};
+    forms_[p].wire = around;
+    forms_[kTreeForms + p].wire = up_and_down;
+    forms_[p].launch = forms_[kTreeForms + p].launch = l.call.s();
   }
   const Simple& s = c.simple;
   const double rate =
@@ -154,10 +157,16 @@ void CollectiveCost::set_switched(const SwitchedConstants& c, const Group& g,
   forms_[2] = {ring(2, s.call, s.step), 0, wire * std::max(rate, network) + copy, s.q, root, to_};
   forms_[kTreeForms + 2] = {
       tree(2, s.call, s.step), 0, std::max(2 * rate, tree_network) + copy, s.q, root, to_};
+  forms_[2].wire = wire * std::max(rate, network);
+  forms_[kTreeForms + 2].wire = std::max(2 * rate, tree_network);
+  forms_[2].launch = forms_[kTreeForms + 2].launch = s.call.s();
   // PAT gathers over a tree with one device per node: log2 steps, the bytes of a ring.
   forms_[kPatForm] = forms_[2];
   forms_[kPatForm].fixed = s.call.s() + std::log2(nodes) * network_step(Algorithm::kPat, 2);
-  if (c.nvls) forms_[kNvlsForm] = {c.nvls->call.s(), 0, wire * inverse(c.nvls->rate)};
+  if (!c.nvls) return;
+  forms_[kNvlsForm] = {c.nvls->call.s(), 0, wire * inverse(c.nvls->rate)};
+  forms_[kNvlsForm].wire = forms_[kNvlsForm].per_byte;
+  forms_[kNvlsForm].launch = forms_[kNvlsForm].fixed;
 }
 
 void CollectiveCost::set_pairwise(const Pairwise& c, const Group& g) {
@@ -171,6 +180,11 @@ void CollectiveCost::set_pairwise(const Pairwise& c, const Group& g) {
                c.large.q,
                std::sqrt(c.large.fill.s() * wire * inverse(c.large.rate)),
                to_};
+  const Seconds calls[3] = {c.small.call, c.middle.call, c.large.call};
+  for (std::size_t p = 0; p < 3; ++p) {
+    forms_[p].launch = calls[p].s();
+    forms_[p].wire = p == 2 ? wire * inverse(c.large.rate) : forms_[p].per_byte;
+  }
   pieces_ = 3;
   if (g.nodes == 1) return;
   // Everything for other nodes leaves through the NICs.
@@ -181,6 +195,7 @@ void CollectiveCost::set_pairwise(const Pairwise& c, const Group& g) {
     forms_[3 + p] = forms_[p];
     forms_[3 + p].fixed += g.network->latency.s() + nccl::kNetworkLatency[0][p] * 1e-6;
     forms_[3 + p].per_byte = std::max(forms_[p].per_byte, leaving);
+    forms_[3 + p].wire = std::max(forms_[p].wire, leaving);
   }
 }
 
@@ -190,7 +205,10 @@ void CollectiveCost::set_cube_mesh(const CubeMeshConstants& c, const Group& g,
   const double n = g.ranks, k = k_of(g.kind), steps = k * (n - 1);
   const double r = rings > 0 ? rings : 0.5;  // PCIe closes the ring; judgement, widened by half
   const auto form = [&](const LowLatency& l) {
-    return Form{l.call.s() + steps * l.step.s(), 0, k * (n - 1) / n * inverse(l.rate) / r};
+    Form made{l.call.s() + steps * l.step.s(), 0, k * (n - 1) / n * inverse(l.rate) / r};
+    made.launch = l.call.s();
+    made.wire = made.per_byte;
+    return made;
   };
   forms_[0] = form(c.small);
   forms_[1] = form(c.large);
@@ -204,11 +222,45 @@ void CollectiveCost::set_curve(const Curve& curve, double k) {
   const double n = curve.ranks, wire = k * (n - 1) / n;
   forms_[0] = {curve.below.call.s(), 0, wire * inverse(curve.below.rate)};
   forms_[1] = {curve.above.call.s(), 0, wire * inverse(curve.above.rate)};
+  for (Form& form : forms_) {
+    form.launch = form.fixed;
+    form.wire = form.per_byte;
+  }
   knee_ = curve.knee.b();
 }
 
 void CollectiveCost::widen(double factor) {
   for (double& w : widths_) w *= factor;
+}
+
+Result<CollectiveCost> CollectiveCost::of_levels(const Calibrated& calibrated, const Group& group,
+                                                 Algorithm algorithm) {
+  const std::uint32_t local = group.ranks / group.nodes;
+  Group within{.kind = group.kind, .ranks = local}, between = group;
+  between.ranks = group.nodes;
+  if (between.network) {
+    between.network->node_rate = between.network->node_rate / local;
+    between.network->nics = between.network->nics / local;
+  }
+  CollectiveCost cost;
+  cost.algorithm_ = algorithm;
+  const auto add = [&](CollectiveKind kind, bool across, double share) -> Status {
+    Group part = across ? between : within;
+    part.kind = kind;
+    if (part.ranks < 2) return {};
+    Result<CollectiveCost> one = resolve(calibrated, part);
+    if (!one) return forward(one);
+    cost.channels_ = one->channels_;
+    cost.steps_.push_back({std::make_shared<CollectiveCost>(std::move(*one)), share, across});
+    return {};
+  };
+  using Kind = CollectiveKind;
+  const bool pairs = group.kind == Kind::kAllToAll;
+  for (const Status& ok : {add(pairs ? Kind::kAllToAll : Kind::kReduceScatter, false, 1),
+                           add(group.kind, true, pairs ? 1 : 1.0 / local),
+                           pairs ? Status() : add(Kind::kAllGather, false, 1)})
+    if (!ok) return forward(ok);
+  return cost;
 }
 
 Result<CollectiveCost> CollectiveCost::resolve(const Calibrated& calibrated, const Group& group,
@@ -220,6 +272,12 @@ Result<CollectiveCost> CollectiveCost::resolve(const Calibrated& calibrated, con
         "a number of ranks that the number of nodes divides");
   if (group.nodes > 1 && !group.network)
     return fail(fmt::format("{} nodes need a network between them", group.nodes));
+  const bool two_dimensional =
+      overrides.algorithm == Algorithm::kTwoDimensional && group.kind == CollectiveKind::kAllToAll;
+  const bool hierarchical =
+      overrides.algorithm == Algorithm::kHierarchical && group.kind == CollectiveKind::kAllReduce;
+  if ((two_dimensional || hierarchical) && !overrides.protocol)
+    return of_levels(calibrated, group, *overrides.algorithm);
   CollectiveCost cost;
   cost.provenance_ = calibrated.provenance;
   cost.from_ = c.fitted.envelope.from.b();
@@ -247,6 +305,7 @@ Result<CollectiveCost> CollectiveCost::resolve(const Calibrated& calibrated, con
       if (group.nodes == 1) break;
       form.fixed += group.network->latency.s() + nccl::kNetworkLatency[0][2] * 1e-6;
       form.per_byte = std::max(form.per_byte, inverse(ring_rate(*group.network)));
+      form.wire = form.per_byte;
     }
     if (!contains(c.fitted.envelope.kinds, CollectiveKind::kSendRecv)) extrapolate(1);
   } else if (c.switched && pairs) {
@@ -339,7 +398,7 @@ CollectiveCost::Answer CollectiveCost::answer(double bytes) const {
           : a == Algorithm::kPat
               ? kPatForm
               : static_cast<std::size_t>(p) + (a == Algorithm::kTree ? kTreeForms : 0);
-      return {forms_[form].at(bytes), a, p};
+      return {forms_[form].at(bytes), a, p, &forms_[form]};
     }
     case Shape::kLeast: {
       std::size_t best = 0;
@@ -349,21 +408,42 @@ CollectiveCost::Answer CollectiveCost::answer(double bytes) const {
           least = time;
           best = i;
         }
-      return {priced_ == 0 ? least : forms_[priced_ + best].at(bytes), algorithm_,
-              best == 0 && pieces_ > 1 ? Protocol::kLl : Protocol::kSimple};
+      const Form& form = forms_[priced_ + best];
+      return {priced_ == 0 ? least : form.at(bytes), algorithm_,
+              best == 0 && pieces_ > 1 ? Protocol::kLl : Protocol::kSimple, &form};
     }
     case Shape::kKnee: {
       const bool above = bytes >= knee_;
-      return {forms_[above ? 1 : 0].at(bytes), algorithm_,
-              above ? Protocol::kSimple : Protocol::kLl};
+      const Form& form = forms_[above ? 1 : 0];
+      return {form.at(bytes), algorithm_, above ? Protocol::kSimple : Protocol::kLl, &form};
     }
   }
   return {0, Algorithm::kRing, Protocol::kSimple};
 }
 
-double CollectiveCost::seconds(double bytes) const { return answer(bytes).seconds; }
+double CollectiveCost::seconds(double bytes) const {
+  double sum = 0;
+  for (const Step& step : steps_) sum += step.cost->seconds(bytes * step.share);
+  return steps_.empty() ? answer(bytes).seconds : sum;
+}
 
 Price CollectiveCost::at(Bytes size) const {
+  if (!steps_.empty()) {
+    Price whole{LevelPrice{}.time, algorithm_, Protocol::kSimple, channels_};
+    for (const Step& step : steps_) {
+      const Price part = step.cost->at(size * step.share);
+      LevelPrice& level = whole.levels[step.across ? 1 : 0];
+      level.launch += part.levels[0].launch;
+      level.wire += part.levels[0].wire;
+      for (Estimate<Seconds>* sum : {&level.time, &whole.time}) {
+        sum->value += part.time.value;
+        sum->low += part.time.low;
+        sum->high += part.time.high;
+        sum->provenance = std::max(part.time.provenance, Provenance::kExtrapolated);
+      }
+    }
+    return whole;
+  }
   const Answer a = answer(size.b());
   double width = widths_[band_of(size.b())];
   Provenance provenance = provenance_;
@@ -372,11 +452,23 @@ Price CollectiveCost::at(Bytes size) const {
     provenance = std::max(provenance, Provenance::kExtrapolated);
     width = std::max(width * kBeyondSizes, beyond_sizes_);
   }
-  return {{Seconds::s(a.seconds), Seconds::s(a.seconds / (1 + width)),
-           Seconds::s(a.seconds * (1 + width)), provenance},
-          a.algorithm,
-          a.protocol,
-          channels_};
+  const Estimate<Seconds> time = {Seconds::s(a.seconds), Seconds::s(a.seconds / (1 + width)),
+                                  Seconds::s(a.seconds * (1 + width)), provenance};
+  const double wire = a.form && fixed_bytes_ < 0 ? a.form->wire * size.b() : 0;
+  const LevelPrice all{time, Seconds::s(a.form ? a.form->launch : 0), Seconds::s(wire)};
+  return {time, a.algorithm, a.protocol, channels_, {all, LevelPrice{}}};
+}
+
+std::vector<Algorithm> CollectiveCost::algorithms() const {
+  std::vector<Algorithm> found;
+  if (!steps_.empty()) return {algorithm_};
+  constexpr int kPerDoubling = 4, kDoublings = 40;  // to 1 TiB
+  for (int i = 0; i <= kPerDoubling * kDoublings; ++i) {
+    const Algorithm a = answer(std::exp2(1.0 * i / kPerDoubling)).algorithm;
+    if (std::find(found.begin(), found.end(), a) == found.end()) found.push_back(a);
+    if (shape_ != Shape::kChosen) break;
+  }
+  return found;
 }
 
 }  // namespace rehearse::comm

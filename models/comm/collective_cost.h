@@ -15,7 +15,10 @@
 
 #include <array>
 #include <cstdint>
+#include <memory>
 #include <optional>
+#include <span>
+#include <vector>
 
 #include "models/comm/calibration.h"
 #include "models/comm/nccl_choice.h"
@@ -55,11 +58,21 @@ struct Calibrated {
   std::string note = {};                              ///< how it was carried over; for people
 };
 
+/// A part of a price: of its time, the launch of the call and what the bytes take on the wire
+/// alone. The rest is start-ups of messages, flags and copies.
+struct LevelPrice {
+  Estimate<Seconds> time = {Seconds::s(0), Seconds::s(0), Seconds::s(0), Provenance::kRecorded};
+  Seconds launch = Seconds::s(0), wire = Seconds::s(0);
+};
+
 struct Price {
   Estimate<Seconds> time;
   Algorithm algorithm;
   Protocol protocol;
   std::uint32_t channels;
+  /// What of it goes within nodes, and what between them; all is the first where the algorithm
+  /// knows no levels.
+  std::array<LevelPrice, 2> levels = {};
 };
 
 /// The ring that NCCL finds among so many ranks on one node.
@@ -69,15 +82,21 @@ NcclSetup nccl_setup(const Calibration& calibration, const Group& group);
 /// mesh (DGX-1V, p3.16xlarge): what a V100's bus bandwidth is a multiple of. Zero where the links
 /// alone make none. REQUIRES: 2 to 8 ranks.
 std::uint32_t cube_mesh_rings(std::uint32_t ranks);
+/// The rings themselves, among the devices in these places of the mesh: each an order of them, as
+/// numbers in `places`.
+std::vector<std::vector<std::uint32_t>> cube_mesh_cycles(std::span<const std::uint32_t> places);
 
 class CollectiveCost {
  public:
-  /// Fails, saying why, where nothing measured says what the time would be, and on overrides that
-  /// no algorithm satisfies.
+  /// An algorithm of two levels (two_dimensional, hierarchical) costs what the collectives cost
+  /// that it consists of, one after the other, as extrapolated. Fails, saying why, where nothing
+  /// measured says what the time would be, and on overrides that no algorithm satisfies.
   static Result<CollectiveCost> resolve(const Calibrated& calibrated, const Group& group,
                                         const NcclOverrides& overrides = {});
 
   Price at(Bytes size) const;
+  /// All that some size leads to.
+  std::vector<Algorithm> algorithms() const;
   /// The value alone, in seconds.
   double seconds(double bytes) const;
 
@@ -87,6 +106,8 @@ class CollectiveCost {
   struct Form {
     double fixed = 0, ramp = 0, per_byte = 0, q = 1, per_root = 0;
     double largest = 0;  ///< from here on the root grows as the bytes: the rate stays
+    double launch = 0;   ///< of `fixed`
+    double wire = 0;     ///< of `per_byte`
     double at(double bytes) const;
   };
   enum class Shape : std::uint8_t { kNothing, kChosen, kLeast, kKnee };
@@ -94,9 +115,19 @@ class CollectiveCost {
     double seconds;
     Algorithm algorithm;
     Protocol protocol;
+    const Form* form = nullptr;
+  };
+
+  /// One of the collectives that an algorithm of two levels consists of.
+  struct Step {
+    std::shared_ptr<const CollectiveCost> cost;
+    double share;  ///< its size, of the whole
+    bool across;
   };
 
   CollectiveCost() = default;
+  static Result<CollectiveCost> of_levels(const Calibrated& calibrated, const Group& group,
+                                          Algorithm algorithm);
   Answer answer(double bytes) const;
   void set_switched(const SwitchedConstants& c, const Group& g, const NcclSetup& setup,
                     const NcclOverrides& overrides);
@@ -105,6 +136,7 @@ class CollectiveCost {
   void set_curve(const Curve& curve, double k);
   void widen(double factor);
 
+  std::vector<Step> steps_;  // of an algorithm of two levels; empty: any other
   Shape shape_ = Shape::kNothing;
   // kChosen: ring, then tree, by protocol, NVLS, PAT. kLeast: the pieces, and behind them, where a
   // network takes part, what they cost with it. kKnee: below, above.

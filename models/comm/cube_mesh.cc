@@ -9,25 +9,25 @@
 namespace rehearse::comm {
 namespace {
 
-using cluster::kV100Cube;
 using Links = cluster::CubeLinks;
+using Cycle = std::vector<std::uint32_t>;
 
-void collect(std::uint32_t ranks, std::vector<std::uint8_t>& path, std::uint32_t seen,
-             std::vector<std::vector<std::uint8_t>>& cycles) {
-  const std::uint8_t last = path.back();
+void collect(const Links& links, std::uint32_t ranks, Cycle& path, std::uint32_t seen,
+             std::vector<Cycle>& cycles) {
+  const std::uint32_t last = path.back();
   if (path.size() == ranks) {
-    if (kV100Cube[last][0]) cycles.push_back(path);
+    if (links[last][0]) cycles.push_back(path);
     return;
   }
-  for (std::uint8_t next = 1; next < ranks; ++next)
-    if (!(seen >> next & 1U) && kV100Cube[last][next]) {
+  for (std::uint32_t next = 1; next < ranks; ++next)
+    if (!(seen >> next & 1U) && links[last][next]) {
       path.push_back(next);
-      collect(ranks, path, seen | 1U << next, cycles);
+      collect(links, ranks, path, seen | 1U << next, cycles);
       path.pop_back();
     }
 }
 
-bool take(const std::vector<std::uint8_t>& cycle, Links& free, int by) {
+bool take(const Cycle& cycle, Links& free, int by) {
   for (std::size_t i = 0; i < cycle.size(); ++i) {
     std::uint8_t& left = free[cycle[i]][cycle[(i + 1) % cycle.size()]];
     if (by > 0 && left == 0) {
@@ -41,38 +41,50 @@ bool take(const std::vector<std::uint8_t>& cycle, Links& free, int by) {
 
 /// The most cycles from `from` on that fit beside each other; stops at `bound`, which none can
 /// beat.
-std::uint32_t most(const std::vector<std::vector<std::uint8_t>>& cycles, std::size_t from,
-                   Links& free, std::uint32_t bound) {
-  std::uint32_t best = 0;
-  for (std::size_t c = from; c < cycles.size() && best < bound; ++c) {
+std::vector<std::size_t> most(const std::vector<Cycle>& cycles, std::size_t from, Links& free,
+                              std::size_t bound) {
+  std::vector<std::size_t> best;
+  for (std::size_t c = from; c < cycles.size() && best.size() < bound; ++c) {
     if (!take(cycles[c], free, 1)) continue;
-    best = std::max(best, 1 + most(cycles, c, free, bound - 1));
+    std::vector<std::size_t> others = most(cycles, c, free, bound - 1);
+    if (others.size() + 1 > best.size()) {
+      others.push_back(c);
+      best = std::move(others);
+    }
     take(cycles[c], free, -1);
   }
   return best;
 }
 
-std::uint32_t count_rings(std::uint32_t ranks) {
-  std::vector<std::vector<std::uint8_t>> cycles;
-  std::vector<std::uint8_t> path = {0};
-  collect(ranks, path, 1, cycles);
-  Links free = kV100Cube;
-  std::uint32_t bound = 6;  // links into a GPU
-  for (std::uint32_t gpu = 0; gpu < ranks; ++gpu) {
-    std::uint32_t into = 0;
-    for (std::uint32_t other = 0; other < ranks; ++other) into += kV100Cube[gpu][other];
+}  // namespace
+
+std::vector<Cycle> cube_mesh_cycles(std::span<const std::uint32_t> places) {
+  REHEARSE_CHECK(places.size() >= 2 && places.size() <= 8, "{} ranks", places.size());
+  const auto ranks = static_cast<std::uint32_t>(places.size());
+  Links links{};
+  std::size_t bound = 6;  // links into a GPU
+  for (std::uint32_t a = 0; a < ranks; ++a) {
+    std::size_t into = 0;
+    for (std::uint32_t b = 0; b < ranks; ++b) {
+      links[a][b] = cluster::kV100Cube[places[a]][places[b]];
+      into += links[a][b];
+    }
     bound = std::min(bound, into);
   }
-  return most(cycles, 0, free, bound);
+  std::vector<Cycle> cycles, chosen;
+  Cycle path = {0};
+  collect(links, ranks, path, 1, cycles);
+  for (const std::size_t c : most(cycles, 0, links, bound)) chosen.push_back(cycles[c]);
+  return chosen;
 }
-
-}  // namespace
 
 std::uint32_t cube_mesh_rings(std::uint32_t ranks) {
   REHEARSE_CHECK(ranks >= 2 && ranks <= 8, "{} ranks", ranks);
   static const auto kRings = [] {
+    constexpr std::array kAll = {0U, 1U, 2U, 3U, 4U, 5U, 6U, 7U};
     std::array<std::uint32_t, 9> rings{};
-    for (std::uint32_t n = 2; n <= 8; ++n) rings[n] = count_rings(n);
+    for (std::uint32_t n = 2; n <= 8; ++n)
+      rings[n] = static_cast<std::uint32_t>(cube_mesh_cycles(std::span(kAll).first(n)).size());
     return rings;
   }();
   return kRings[ranks];

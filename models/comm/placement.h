@@ -7,6 +7,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "models/comm/phases.h"
 #include "sim/cluster/cluster.h"
 #include "sim/graph/graph.h"
 
@@ -26,14 +27,15 @@ class Placement {
   /// REQUIRES: both outlive this object.
   Placement(const cluster::Cluster& cluster, graph::GraphBuilder& builder);
 
-  /// A way for every lane, between the devices of its members. REQUIRES: one device per member.
-  /// Messages between members on one device take no time.
-  std::shared_ptr<const std::vector<graph::Way>> ways(const graph::Lanes& lanes,
+  /// A way for every lane, between the devices of its members, with the start and the rate of its
+  /// phase where messages have phases, else with the latency of the links. REQUIRES: one device per
+  /// member. Messages between members on one device take no time.
+  std::shared_ptr<const std::vector<graph::Way>> ways(const Messages& messages,
                                                       std::span<const DeviceId> devices,
                                                       const Standing& standing = {});
 
  private:
-  graph::Way way(DeviceId from, DeviceId to, const Standing& standing);
+  graph::Way way(DeviceId from, DeviceId to, const Standing& standing, ByteRate cap);
   CapacityId capacity_of(HopId hop);
 
   const cluster::Cluster& cluster_;

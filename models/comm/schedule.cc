@@ -32,6 +32,7 @@ Schedule from_phases(std::uint32_t ranks, const std::vector<Phase>& phases) {
   using OfRank = std::vector<std::optional<std::uint32_t>>;
   OfRank sent_before(ranks), received_before(ranks);
   Schedule result{.lanes = nullptr, .local = {}, .across = {}};
+  std::vector<char> across;
   for (const Phase& phase : phases) {
     if (phase.count == 0) continue;
     OfRank sends(ranks), receives(ranks);
@@ -40,6 +41,7 @@ Schedule from_phases(std::uint32_t ranks, const std::vector<Phase>& phases) {
       const std::uint32_t to = phase.to(r);
       if (to == r) continue;
       sends[r] = receives[to] = static_cast<std::uint32_t>(lanes.size());
+      across.push_back(phase.across ? 1 : 0);
       lanes.push_back({r, to, phase.count, phase.share});
     }
     for (std::uint32_t lane = first; lane < lanes.size(); ++lane) {
@@ -61,8 +63,83 @@ Schedule from_phases(std::uint32_t ranks, const std::vector<Phase>& phases) {
     steps.count += phase.count;
     steps.share += phase.share * phase.count;
   }
+  result.busy = result.local.share + result.across.share;
+  if (result.local.count > 0 && result.across.count > 0)
+    result.across_lanes = std::make_shared<std::vector<char>>(std::move(across));
   result.lanes = std::make_shared<Lanes>(ranks, std::move(lanes), std::move(waits));
   return result;
+}
+
+/// The lanes of messages that leave a node, from rank `from` to rank `to` of another: one for each
+/// rail, between ranks of equal place. Within a node one.
+class Rails {
+ public:
+  Rails(const Arrangement& group, double part)
+      : per_node_(group.per_node),
+        rails_(std::clamp(group.rails, 1U, group.per_node)),
+        part_(part) {}
+
+  /// Their numbers.
+  std::vector<std::uint32_t> add(std::uint32_t from, std::uint32_t to, std::uint32_t count,
+                                 double share) {
+    const std::uint32_t node = from / per_node_ * per_node_, other = to / per_node_ * per_node_;
+    const std::uint32_t rails = node == other ? 1 : rails_;
+    std::vector<std::uint32_t> added;
+    for (std::uint32_t i = 0; i < rails; ++i) {
+      const std::uint32_t place = i * per_node_ / rails;
+      added.push_back(static_cast<std::uint32_t>(lanes_.size()));
+      lanes_.push_back({rails == 1 ? from : node + place, rails == 1 ? to : other + place, count,
+                        share / rails});
+      parts_.push_back(part_ / rails);
+    }
+    return added;
+  }
+
+  void wait(const std::vector<std::uint32_t>& lanes, const std::vector<std::uint32_t>& on,
+            std::uint32_t after) {
+    for (const std::uint32_t lane : lanes)
+      for (const std::uint32_t other : on) waits_.push_back({lane, other, after, true});
+  }
+
+  Schedule schedule(std::uint32_t ranks, Steps steps, std::uint32_t depth, double busy) && {
+    std::sort(waits_.begin(), waits_.end(), [](const Wait& a, const Wait& b) {
+      return a.lane != b.lane ? a.lane < b.lane : a.on < b.on;
+    });
+    const bool whole = std::all_of(parts_.begin(), parts_.end(), [](double p) { return p == 1; });
+    return {.lanes = std::make_shared<Lanes>(ranks, std::move(lanes_), std::move(waits_)),
+            .local = steps,
+            .across = {},
+            .depth = depth,
+            .busy = busy,
+            .parts = whole ? nullptr : std::make_shared<std::vector<double>>(std::move(parts_))};
+  }
+
+ private:
+  std::uint32_t per_node_, rails_;
+  double part_;
+  std::vector<Lane> lanes_;
+  std::vector<double> parts_;
+  std::vector<Wait> waits_;
+};
+
+/// All around the rings; each message follows what its rank has received before.
+Schedule whole_ring(const Arrangement& group, std::uint32_t count, double share) {
+  const std::uint32_t n = group.ranks;
+  std::vector<std::vector<std::uint32_t>> orders = group.rings;
+  if (orders.empty()) {
+    orders.emplace_back(n);
+    std::iota(orders.front().begin(), orders.front().end(), 0U);
+  }
+  const double part = 1.0 / static_cast<double>(orders.size());
+  Rails rails(group, part);
+  for (const std::vector<std::uint32_t>& order : orders) {
+    std::vector<std::vector<std::uint32_t>> hops;
+    for (std::uint32_t i = 0; i < n; ++i)
+      hops.push_back(rails.add(order[i], order[(i + 1) % n], count, share * part));
+    if (count > 1)
+      for (std::uint32_t i = 0; i < n; ++i) rails.wait(hops[i], hops[(i + n - 1) % n], 0);
+  }
+  return std::move(rails).schedule(n, {1.0 * count, share * count}, 0, share * count);
 }
 
 /// A ring through the ranks that differ in one coordinate only: of `extent` ranks, `stride` apart.
@@ -85,6 +162,28 @@ std::vector<Phase> pairwise(std::uint32_t stride, std::uint32_t extent, double s
                       },
                       1, share, across});
   return phases;
+}
+
+/// Pairwise over nodes: what stays in the node beside what leaves it, which takes longer. In each
+/// phase every rank sends to the one so many nodes and places further on.
+Schedule pairwise_over_nodes(std::uint32_t local, std::uint32_t nodes) {
+  const std::uint32_t n = local * nodes;
+  std::vector<Phase> leaving;
+  for (std::uint32_t k = 1; k < nodes; ++k)
+    for (std::uint32_t place = 0; place < local; ++place)
+      leaving.push_back(
+          {[=](std::uint32_t r) { return (r / local + k) % nodes * local + (r + place) % local; },
+           1, 1.0 / n, true});
+  const Schedule within = from_phases(n, pairwise(1, local, 1.0 / n, false));
+  Schedule result = from_phases(n, leaving);
+  std::vector<Lane> lanes(result.lanes->lanes().begin(), result.lanes->lanes().end());
+  std::vector<Wait> waits(result.lanes->waits().begin(), result.lanes->waits().end());
+  const auto first = static_cast<std::uint32_t>(lanes.size());
+  lanes.insert(lanes.end(), within.lanes->lanes().begin(), within.lanes->lanes().end());
+  for (const Wait& wait : within.lanes->waits())
+    waits.push_back({first + wait.lane, first + wait.on, wait.after, wait.each});
+  result.lanes = std::make_shared<Lanes>(n, std::move(lanes), std::move(waits));
+  return result;
 }
 
 std::vector<Phase> pat_all_gather(std::uint32_t n) {
@@ -131,72 +230,73 @@ std::uint32_t parent_in_tree(std::uint32_t r, std::uint32_t n) {
   return up < n ? up : r ^ low;
 }
 
-/// Double binary tree: half of the buffer on each of two trees, in which few ranks are inner nodes
-/// of both (the second is the mirror image, or for odd n the first moved on by one). Up, down, or
-/// both.
-Schedule double_tree(std::uint32_t n, std::uint32_t chunks, bool up, bool down) {
-  std::vector<Lane> lanes;
-  std::vector<Wait> waits;
+/// Double binary tree over nodes, with a chain through the ranks of each: half of the buffer on
+/// each of two trees, in which few nodes are inner nodes of both (the second is the mirror image,
+/// or for an odd number the first moved on by one). Up, down, or both.
+Schedule double_tree(const Arrangement& group, bool up, bool down) {
+  const std::uint32_t local = group.per_node, nodes = group.ranks / local, chunks = group.chunks;
   const double share = 0.5 / chunks;
+  Rails rails(group,
+              0.25);  // an inner rank's port carries four lanes, each with half of the buffer
+  using Numbers = std::vector<std::uint32_t>;
   std::uint32_t height = 0;
   for (const bool second : {false, true}) {
-    const auto rank_of = [&](std::uint32_t place) {
-      if (!second) return place;
-      return n % 2 == 0 ? n - 1 - place : (place + 1) % n;
+    const auto head_of = [&](std::uint32_t place) {
+      const std::uint32_t node = !second          ? place
+                                 : nodes % 2 == 0 ? nodes - 1 - place
+                                                  : (place + 1) % nodes;
+      return node * local;
     };
-    std::vector<std::vector<std::uint32_t>> children(n);
-    std::vector<std::uint32_t> up_lane(n), down_lane(n);
-    const auto lane_at = [&](std::uint32_t from, std::uint32_t to) {
-      lanes.push_back({rank_of(from), rank_of(to), chunks, share});
-      return static_cast<std::uint32_t>(lanes.size() - 1);
-    };
-    for (std::uint32_t r = 1; r < n; ++r) {
-      const std::uint32_t parent = parent_in_tree(r, n);
-      children[parent].push_back(r);
-      std::uint32_t depth = 1;
-      for (std::uint32_t at = parent; at != 0; at = parent_in_tree(at, n)) ++depth;
-      height = std::max(height, depth);
-      if (up) up_lane[r] = lane_at(r, parent);
-      if (down) down_lane[r] = lane_at(parent, r);
+    // By place in the tree: into the head of the node from below, out of it and into it from above.
+    std::vector<Numbers> from_below(nodes), up_lanes(nodes), down_lanes(nodes);
+    for (std::uint32_t x = 0; up && x < nodes; ++x) {
+      Numbers before;
+      for (std::uint32_t j = local - 1; j > 0; --j) {
+        const Numbers lanes = rails.add(head_of(x) + j, head_of(x) + j - 1, chunks, share);
+        rails.wait(lanes, before, 1);
+        before = lanes;
+      }
+      from_below[x] = before;
     }
-    for (std::uint32_t r = 1; r < n; ++r) {
-      const std::uint32_t parent = parent_in_tree(r, n);
-      if (up)
-        for (const std::uint32_t child : children[r])
-          waits.push_back({up_lane[r], up_lane[child], 1, true});
-      if (!down) continue;
-      if (parent != 0) {
-        waits.push_back({down_lane[r], down_lane[parent], 1, true});
-      } else if (up) {
-        for (const std::uint32_t child : children[0])
-          waits.push_back({down_lane[r], up_lane[child], 1, true});
+    for (std::uint32_t x = 1; x < nodes; ++x) {
+      const std::uint32_t parent = parent_in_tree(x, nodes);
+      std::uint32_t depth = 1;
+      for (std::uint32_t at = parent; at != 0; at = parent_in_tree(at, nodes)) ++depth;
+      height = std::max(height, depth);
+      if (up) up_lanes[x] = rails.add(head_of(x), head_of(parent), chunks, share);
+      if (down) down_lanes[x] = rails.add(head_of(parent), head_of(x), chunks, share);
+      from_below[parent].insert(from_below[parent].end(), up_lanes[x].begin(), up_lanes[x].end());
+    }
+    for (std::uint32_t x = 0; x < nodes; ++x) {
+      const std::uint32_t parent = x == 0 ? 0 : parent_in_tree(x, nodes);
+      rails.wait(up_lanes[x], from_below[x], 1);
+      rails.wait(down_lanes[x], parent == 0 ? from_below[0] : down_lanes[parent], 1);
+      Numbers before = x == 0 ? from_below[0] : down_lanes[x];
+      for (std::uint32_t j = 0; down && j + 1 < local; ++j) {
+        const Numbers lanes = rails.add(head_of(x) + j, head_of(x) + j + 1, chunks, share);
+        rails.wait(lanes, before, 1);
+        before = lanes;
       }
     }
   }
-  std::sort(waits.begin(), waits.end(), [](const Wait& a, const Wait& b) {
-    return a.lane != b.lane ? a.lane < b.lane : a.on < b.on;
-  });
-  const double steps = (up ? height : 0) + (down ? height : 0) + chunks - 1;
-  // An inner node's port carries four lanes, each with half of the buffer.
-  return {.lanes = std::make_shared<Lanes>(n, std::move(lanes), std::move(waits)),
-          .local = {steps, steps * share * 4},
-          .across = {}};
+  const std::uint32_t one_way = height + local - 1;
+  const std::uint32_t depth = (up ? one_way : 0) + (down ? one_way : 0);
+  const double steps = depth + chunks - 1;
+  return std::move(rails).schedule(group.ranks, {steps, steps * share * 4}, depth, 2);
 }
 
 /// Along the ring from rank 0 (broadcast) or to it (reduce), in chunks.
-Schedule chain(std::uint32_t n, std::uint32_t chunks, bool from_root) {
-  std::vector<Lane> lanes;
-  std::vector<Wait> waits;
+Schedule chain(const Arrangement& group, bool from_root) {
+  const std::uint32_t n = group.ranks, chunks = group.chunks;
+  Rails rails(group, 1);
+  std::vector<std::uint32_t> before;
   for (std::uint32_t i = 0; i + 1 < n; ++i) {
     const std::uint32_t from = from_root ? i : i + 1;
-    const std::uint32_t to = from_root ? i + 1 : (i + 2) % n;
-    lanes.push_back({from, to, chunks, 1.0 / chunks});
-    if (i > 0) waits.push_back({i, i - 1, 1, true});
+    const std::vector<std::uint32_t> lanes = rails.add(from, (from + 1) % n, chunks, 1.0 / chunks);
+    rails.wait(lanes, before, 1);
+    before = lanes;
   }
-  const double steps = n - 1 + chunks - 1;
-  return {.lanes = std::make_shared<Lanes>(n, std::move(lanes), std::move(waits)),
-          .local = {steps, steps / chunks},
-          .across = {}};
+  return std::move(rails).schedule(n, ring_steps(CollectiveKind::kBroadcast, n, chunks), n - 1, 1);
 }
 
 Schedule parameter_server(std::uint32_t ranks, std::uint32_t servers, bool push, bool pull) {
@@ -220,14 +320,16 @@ Schedule parameter_server(std::uint32_t ranks, std::uint32_t servers, bool push,
   const double busiest = std::max(1.0, static_cast<double>(workers) / servers);
   return {.lanes = std::make_shared<Lanes>(ranks, std::move(lanes), std::move(waits)),
           .local = {turns, turns * busiest},
-          .across = {}};
+          .across = {},
+          .busy = turns * busiest};
 }
 
 Schedule one_message(std::uint32_t ranks) {
   return {.lanes = std::make_shared<Lanes>(ranks, std::vector<Lane>{{0, 1, 1, 1.0}},
                                            std::vector<Wait>{}),
           .local = {1, 1},
-          .across = {}};
+          .across = {},
+          .busy = 1};
 }
 
 tl::unexpected<Error> cannot(CollectiveKind kind, Algorithm algorithm, std::string_view what) {
@@ -237,17 +339,16 @@ tl::unexpected<Error> cannot(CollectiveKind kind, Algorithm algorithm, std::stri
 
 Result<Schedule> by_ring(CollectiveKind kind, const Arrangement& group) {
   const std::uint32_t n = group.ranks;
+  const auto steps = static_cast<std::uint32_t>(ring_steps(kind, n).count);
   switch (kind) {
     case CollectiveKind::kAllReduce:
-      return from_phases(n, {ring(1, n, 2 * (n - 1), 1.0 / n)});
     case CollectiveKind::kReduceScatter:
     case CollectiveKind::kAllGather:
-      return from_phases(n, {ring(1, n, n - 1, 1.0 / n)});
+    case CollectiveKind::kBarrier:
+      return whole_ring(group, steps, kind == CollectiveKind::kBarrier ? 0 : 1.0 / n);
     case CollectiveKind::kBroadcast:
     case CollectiveKind::kReduce:
-      return chain(n, group.chunks, kind == CollectiveKind::kBroadcast);
-    case CollectiveKind::kBarrier:
-      return from_phases(n, {ring(1, n, 2 * (n - 1), 0)});
+      return chain(group, kind == CollectiveKind::kBroadcast);
     case CollectiveKind::kSendRecv:
       return one_message(n);
     case CollectiveKind::kAllToAll:
@@ -257,6 +358,26 @@ Result<Schedule> by_ring(CollectiveKind kind, const Arrangement& group) {
 }
 
 }  // namespace
+
+Steps ring_steps(CollectiveKind kind, std::uint32_t ranks, std::uint32_t chunks) {
+  const double n = ranks, pipelined = n - 1 + chunks - 1;
+  switch (kind) {
+    case CollectiveKind::kAllReduce:
+      return {2 * (n - 1), 2 * (n - 1) / n};
+    case CollectiveKind::kReduceScatter:
+    case CollectiveKind::kAllGather:
+    case CollectiveKind::kAllToAll:
+      return {n - 1, (n - 1) / n};
+    case CollectiveKind::kBroadcast:
+    case CollectiveKind::kReduce:
+      return {pipelined, pipelined / chunks};
+    case CollectiveKind::kBarrier:
+      return {2 * (n - 1), 0};
+    case CollectiveKind::kSendRecv:
+      break;
+  }
+  return {1, 1};
+}
 
 Schedule uneven_all_to_all(const std::vector<std::vector<double>>& shares) {
   const auto n = static_cast<std::uint32_t>(shares.size());
@@ -279,7 +400,8 @@ Schedule uneven_all_to_all(const std::vector<std::vector<double>>& shares) {
   const double steps = lanes.empty() ? 0 : 1;
   return {.lanes = std::make_shared<Lanes>(n, std::move(lanes), std::vector<Wait>{}),
           .local = {steps, busiest},
-          .across = {}};
+          .across = {},
+          .busy = busiest};
 }
 
 Result<Schedule> schedule(CollectiveKind kind, Algorithm algorithm, const Arrangement& group) {
@@ -294,9 +416,9 @@ Result<Schedule> schedule(CollectiveKind kind, Algorithm algorithm, const Arrang
     case Algorithm::kRing:
       return by_ring(kind, group);
     case Algorithm::kTree:
-      if (all_reduce) return double_tree(n, group.chunks, true, true);
-      if (kind == CollectiveKind::kReduce) return double_tree(n, group.chunks, true, false);
-      if (kind == CollectiveKind::kBroadcast) return double_tree(n, group.chunks, false, true);
+      if (all_reduce) return double_tree(group, true, true);
+      if (kind == CollectiveKind::kReduce) return double_tree(group, true, false);
+      if (kind == CollectiveKind::kBroadcast) return double_tree(group, false, true);
       return cannot(kind, algorithm, "all_reduce, reduce or broadcast");
     case Algorithm::kNvls:
       if (nodes > 1) return fail("algorithm 'nvls' stays within a node", "ranks of one node");
@@ -332,7 +454,9 @@ Result<Schedule> schedule(CollectiveKind kind, Algorithm algorithm, const Arrang
     case Algorithm::kLinear:
     case Algorithm::kTwoDimensional: {
       if (kind != CollectiveKind::kAllToAll) return cannot(kind, algorithm, "all_to_all");
-      if (algorithm == Algorithm::kPairwise) return from_phases(n, pairwise(1, n, 1.0 / n, false));
+      if (algorithm == Algorithm::kPairwise)
+        return nodes > 1 && local > 1 ? pairwise_over_nodes(local, nodes)
+                                      : from_phases(n, pairwise(1, n, 1.0 / n, false));
       if (algorithm == Algorithm::kLinear)
         return uneven_all_to_all(
             std::vector<std::vector<double>>(n, std::vector<double>(n, 1.0 / n)));

@@ -25,6 +25,11 @@ struct Arrangement {
   std::uint32_t per_node;     ///< ranks of a node stand together; divides `ranks`
   std::uint32_t servers = 0;  ///< kParameterServer: the last ones of the ranks
   std::uint32_t chunks = 8;   ///< parts of a pipelined buffer (tree; ring broadcast and reduce)
+  /// NICs of a node: messages of a ring or tree that leave a node are divided among so many of its
+  /// ranks, each with its own, as NCCL divides them among channels. At most `per_node`.
+  std::uint32_t rails = 1;
+  /// Of ranks of one node: the orders of rings that share a buffer; none: one in order of rank.
+  std::vector<std::vector<std::uint32_t>> rings = {};
 };
 
 /// On the longest chain of messages: how many there are, and their shares of the size together.
@@ -37,7 +42,19 @@ struct Schedule {
   std::shared_ptr<const graph::Lanes> lanes;
   Steps local;   ///< within a node, or everywhere where the algorithm knows no levels
   Steps across;  ///< between nodes
+  /// Of a pipelined buffer: how many messages the longest way has; else 0.
+  std::uint32_t depth = 0;
+  /// What the busiest port carries, of the size. A pipeline's steps have more: it fills and drains.
+  double busy = 0;
+  /// By lane: which part of a port one of its messages uses while it flows; empty: all of it.
+  std::shared_ptr<const std::vector<double>> parts = {};
+  /// By lane: it is between nodes; empty where only one level has steps.
+  std::shared_ptr<const std::vector<char>> across_lanes = {};
 };
+
+/// Of a ring among two or more ranks, all_to_all pairwise; in so many chunks where it is pipelined.
+Steps ring_steps(CollectiveKind kind, std::uint32_t ranks,
+                 std::uint32_t chunks = Arrangement{}.chunks);
 
 /// Sizes are counted as docs/concepts/collectives.md says per kind. Fails where the algorithm does
 /// not do this kind, or the group does not suit it, with what would.

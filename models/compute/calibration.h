@@ -1,8 +1,8 @@
-// A calibration: the constants of a device as fitted to its measured rows, with where they come
-// from and how far they hold. docs/concepts/op-cost.md describes the file.
+// A calibration: the fitted constants of a device, with their source and range of validity.
+// docs/concepts/op-cost.md describes the file.
 //
-// The calibration of the device "typical" holds what all devices share: shapes, the factors of a
-// device of which nothing is known, and the widths of predictions from other devices' rows.
+// The calibration of the device "typical" has the values that all devices share: shapes, the
+// factors of an unknown device, and the widths of predictions from other devices' rows.
 //
 // A Calibration is a value.
 #pragma once
@@ -22,9 +22,9 @@ namespace rehearse::compute {
 inline constexpr std::string_view kTypical = "typical";
 
 struct FittedTo {
-  std::string source = {};     ///< of the rows
+  std::string source = {};     ///< source of the rows
   std::string rows_used = {};  ///< which of them, in words
-  std::string date = {};       ///< of the rows
+  std::string date = {};       ///< date of the rows
   std::uint64_t rows = 0;
   double residual = 0;  ///< mean |predicted / measured - 1| over those rows
 };

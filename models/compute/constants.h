@@ -42,7 +42,7 @@ struct MatrixConstants {
   double factor = 1;   ///< sustained ÷ peak, on all rates of the law
   double batched = 1;  ///< rate of a batch of products ÷ that of one
   Reread reread = {};
-  /// FP8 alone: what quantising an element of the left operand costs, as bytes moved.
+  /// FP8 alone: the cost of quantising an element of the left operand, as bytes moved.
   double quantise = 0;
   double from = 0, to = 0;                         ///< FLOPs of the rows it was fitted to; 0: none
   Provenance provenance = Provenance::kDatasheet;  ///< inside those bounds
@@ -58,7 +58,7 @@ struct Constants {
   Widths other{};  ///< where those of other devices did
 };
 
-/// What an op takes alone in a stream, s, and what its errors are like.
+/// Time of an op alone in a stream, s, and its error class.
 struct Predicted {
   double seconds;
   OpClass kind;

@@ -1,4 +1,4 @@
-// What the laws of this module know of a device: published peaks by kind of arithmetic.
+// Facts of a device for the laws of this module: published peaks by kind of arithmetic.
 #pragma once
 
 #include <array>
@@ -12,8 +12,8 @@
 
 namespace rehearse::compute {
 
-/// The arithmetic in which a matrix operation runs. What a device lacks is done in the next wider
-/// one it has (arithmetic_of).
+/// The arithmetic of a matrix operation. A format that a device lacks is replaced by the next wider
+/// one (arithmetic_of).
 enum class Arithmetic : std::uint8_t { kFp32, kTf32, kHalf, kFp8 };
 inline constexpr std::size_t kArithmetics = 4;
 inline constexpr std::array<std::string_view, kArithmetics> kArithmeticNames = {"fp32", "tf32",

@@ -5,6 +5,8 @@
 
 #include <fmt/core.h>
 
+#include "sim/base/statistics.h"
+
 namespace rehearse::compute {
 namespace {
 
@@ -54,12 +56,6 @@ bool is_backward(const Op& op) {
 /// Whether operands are in the cache when a job comes to the operation.
 bool finds_operands(const Op& op, const std::optional<Bytes>& l2) {
   return !is_matrix(op.kind) && l2 && bytes_of(op) <= *l2;
-}
-
-double median(std::vector<double> values) {
-  std::sort(values.begin(), values.end());
-  const std::size_t half = values.size() / 2;
-  return values.size() % 2 ? values[half] : (values[half - 1] + values[half]) / 2;
 }
 
 }  // namespace

@@ -1,8 +1,8 @@
-// MeasuredOps: what operations take on one device, as somebody measured them one by one. Where an
-// op has exactly such extents, its time comes from here and not from the laws.
+// MeasuredOps: measured times of single operations on one device. An op with exactly the same
+// extents takes its time from here instead of the laws.
 //
-// A benchmark runs cool and alone; a recorded step does not. Where both know the same operation,
-// the median of their ratio, by kind, carries the others over (learn).
+// A benchmark runs cool and alone; a recorded step does not. If both have the same operation,
+// the median of their ratio, by kind, is applied to the others (learn).
 #pragma once
 
 #include <array>
@@ -18,7 +18,7 @@
 
 namespace rehearse::compute {
 
-/// One measurement: median, with what 10 and 90 % of the samples stayed below.
+/// One measurement: median, 10 % and 90 % quantiles.
 struct OpSample {
   Seconds median, p10, p90;
   bool cold;  ///< with operands that were not in the cache
@@ -33,19 +33,19 @@ class MeasuredOps {
   void add(const workload::Op& op, const OpSample& sample);
   std::size_t size() const { return count_; }
 
-  /// For the extents that the op has now, whatever it carries as recorded. Of several measurements
-  /// (layouts, library versions) the median; the interval spans them. Matrix operations take cold
-  /// ones, as weights were last touched a step ago; the rest hot ones where their operands fit in
-  /// the cache. Nothing where no measurement is of these extents.
+  /// For the op's current extents, regardless of its recorded time. Of several measurements
+  /// (layouts, library versions) the median; the interval spans them. Matrix operations use cold
+  /// measurements, because weights were last touched a step ago; others use hot ones if their
+  /// operands fit in the cache. Nothing without a measurement of these extents.
   std::optional<Estimate<Seconds>> find(const workload::Op& op) const;
 
   struct Learnt {
     std::size_t both = 0;                       ///< operations that both know
     std::vector<workload::OpKind> unlike = {};  ///< kinds that were given up
   };
-  /// Takes, for each kind of operation that both know, the median ratio of the recorded to the
-  /// measured time for what a job makes of a benchmark. A kind in which that is beyond 3, or below
-  /// 1/3, was not the same operation: all of it is forgotten.
+  /// For each kind of operation in both, takes the median ratio of the recorded to the
+  /// measured time as the efficiency of a job. A kind with a ratio beyond 3, or below
+  /// 1/3, was not the same operation: all of it is dropped.
   Learnt learn(const workload::Workload& recorded);
   /// Job ÷ benchmark, where `learn` found it.
   std::optional<double> in_job(workload::OpKind kind) const {

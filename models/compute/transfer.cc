@@ -86,16 +86,6 @@ double power_share(const DeviceFacts& facts, Arithmetic arithmetic) {
   return std::min(1.0, facts.power_limit->w() / (peak->flop_per_s() * energy));
 }
 
-std::optional<double> same_kernels_share(double share, const DeviceFacts& from,
-                                         const DeviceFacts& to) {
-  const auto half = static_cast<std::size_t>(Arithmetic::kHalf);
-  if (from.vendor != to.vendor || !from.boost_hz || !to.boost_hz || !from.peaks[half] ||
-      !to.peaks[half])
-    return std::nullopt;
-  const double faster = to.multiprocessors * *to.boost_hz / (from.multiprocessors * *from.boost_hz);
-  return share * faster * (*from.peaks[half] / *to.peaks[half]);
-}
-
 Transferred constants_for(const DeviceFacts& facts, std::span<const Calibration> calibrations) {
   REHEARSE_CHECK(!calibrations.empty() && calibrations.front().device == kTypical);
   const Calibration& typical = calibrations.front();

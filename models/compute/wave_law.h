@@ -20,24 +20,24 @@ namespace rehearse::compute {
 
 struct Tile {
   double rows, columns;
-  double share;  ///< of the sustained rate; above 1 where few tiles run faster than all sustain
+  double share;  ///< of the sustained rate; above 1 if few tiles run faster
   double fixed;  ///< s, of a wave
 };
 
 inline constexpr std::size_t kTiles = 6;
 
 struct WaveShape {
-  std::array<Tile, kTiles> tiles;  ///< a tile that is not square also stands on its side
-  std::size_t count;               ///< of them in use
+  std::array<Tile, kTiles> tiles;  ///< a tile that is not square is used in both orientations
+  std::size_t count;               ///< number of tiles in use
   double cap;                      ///< of the sustained rate
   double memory;                   ///< of the peak memory rate
   double launch;                   ///< s
   double smooth;                   ///< q
 };
 
-/// What long rows of the operands cost, of which a tile reads pieces that lie far apart: with
-/// x = k / from, the rate falls by 1 + extra x⁴ / (1 + x⁴). Pascal shows it in FP32 from some
-/// 10,000 summed over, Volta hardly; absent where no table does.
+/// The cost of long operand rows, which a tile reads in distant pieces: with
+/// x = k / from, the rate falls by 1 + extra x⁴ / (1 + x⁴). Pascal shows it in FP32 from about
+/// 10,000 summed over, Volta hardly; absent if no table shows it.
 struct Reread {
   double from = 0;  ///< elements of a row; 0: never
   double extra = 0;

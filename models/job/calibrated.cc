@@ -12,13 +12,15 @@ using comm::Calibrated;
 using comm::ClusterScope;
 using comm::CollectiveCost;
 
-Result<CalibratedCost> resolve(const ClusterScope& scope, CollectiveKind kind) {
+Result<CalibratedCost> resolve(const ClusterScope& scope, CollectiveKind kind,
+                               std::optional<comm::Algorithm> algorithm) {
   const Result<Calibrated> calibrated = comm::calibration_for(scope.device);
   if (!calibrated) return forward(calibrated);
   if (Status ok = comm::suits(calibrated->calibration, scope); !ok) return forward(ok);
   Result<CollectiveCost> cost = CollectiveCost::resolve(
       *calibrated,
-      {.kind = kind, .ranks = scope.ranks, .nodes = scope.nodes, .network = scope.network});
+      {.kind = kind, .ranks = scope.ranks, .nodes = scope.nodes, .network = scope.network},
+      {.algorithm = algorithm});
   if (!cost) return forward(cost);
   const comm::Fitted& fitted = calibrated->calibration.fitted;
   std::string source =
@@ -29,23 +31,25 @@ Result<CalibratedCost> resolve(const ClusterScope& scope, CollectiveKind kind) {
     source += fmt::format("; {} nodes over {} of {}", scope.nodes, to_string(scope.network->kind),
                           to_string(scope.network->node_rate));
   for (const std::string& note : scope.notes) source += "; " + note;
-  return CalibratedCost{*cost, std::move(source)};
+  return CalibratedCost{*cost, std::move(source), cost->algorithms(),
+                        scope.fabric == comm::Fabric::kCubeMesh};
 }
 
 }  // namespace
 
 Result<std::shared_ptr<const CalibratedCost>> CalibratedCosts::of(
-    CollectiveKind kind, std::span<const DeviceId> devices) {
+    CollectiveKind kind, std::span<const DeviceId> devices,
+    std::optional<comm::Algorithm> algorithm) {
   const Result<ClusterScope> scope = scopes_.of(devices);
   if (!scope) return forward(scope);
-  Key key{kind, scope->device, scope->fabric, scope->ranks, scope->nodes, {}, 0, 0};
+  Key key{kind, scope->device, scope->fabric, scope->ranks, scope->nodes, {}, 0, 0, algorithm};
   if (const auto& network = scope->network) {
     std::get<5>(key) = network->kind;
     std::get<6>(key) = network->node_rate.bytes_per_s();
     std::get<7>(key) = network->latency.s();
   }
   if (const auto known = known_.find(key); known != known_.end()) return known->second;
-  Result<CalibratedCost> cost = resolve(*scope, kind);
+  Result<CalibratedCost> cost = resolve(*scope, kind, algorithm);
   Result<std::shared_ptr<const CalibratedCost>> result =
       cost ? Result<std::shared_ptr<const CalibratedCost>>(
                  std::make_shared<const CalibratedCost>(std::move(*cost)))

@@ -11,6 +11,7 @@
 #include <span>
 #include <string>
 #include <tuple>
+#include <vector>
 
 #include "models/comm/scope_of_cluster.h"
 
@@ -18,7 +19,9 @@ namespace rehearse::job {
 
 struct CalibratedCost {
   comm::CollectiveCost cost;
-  std::string source;  ///< "278 rows of NCCL 2.29.2 on h100_sxm5_80"
+  std::string source;                       ///< "278 rows of NCCL 2.29.2 on h100_sxm5_80"
+  std::vector<comm::Algorithm> algorithms;  ///< that its prices are of
+  bool cube_mesh = false;                   ///< devices are joined as in the hybrid cube mesh
 };
 
 class CalibratedCosts {
@@ -26,14 +29,16 @@ class CalibratedCosts {
   /// REQUIRES: the cluster outlives this object.
   explicit CalibratedCosts(const cluster::Cluster& cluster) : scopes_(cluster) {}
 
-  /// Equal groups get the same object. Fails, saying why, where no calibration covers it.
-  /// REQUIRES: at least two devices.
+  /// Equal groups get the same object. With an algorithm its price, else that of NCCL's choice.
+  /// Fails, saying why, where no calibration covers it. REQUIRES: at least two devices.
   Result<std::shared_ptr<const CalibratedCost>> of(CollectiveKind kind,
-                                                   std::span<const DeviceId> devices);
+                                                   std::span<const DeviceId> devices,
+                                                   std::optional<comm::Algorithm> algorithm = {});
 
  private:
   using Key = std::tuple<CollectiveKind, std::string, std::optional<comm::Fabric>, std::uint32_t,
-                         std::uint32_t, std::optional<comm::NetworkKind>, double, double>;
+                         std::uint32_t, std::optional<comm::NetworkKind>, double, double,
+                         std::optional<comm::Algorithm>>;
 
   const comm::Scopes scopes_;
   std::map<Key, Result<std::shared_ptr<const CalibratedCost>>> known_;

@@ -22,7 +22,7 @@ std::vector<Families::Set> Families::apart(std::span<const Meeting> family) {
   };
   std::unordered_map<std::uint32_t, std::uint32_t> user;  // of links: some meeting
   for (std::uint32_t m = 0; m < family.size(); ++m)
-    for (const Lane& lane : family[m].lanes->lanes())
+    for (const Lane& lane : family[m].lanes())
       for (const std::uint32_t link :
            paths_.path(family[m].devices[lane.from], family[m].devices[lane.to]).links) {
         const std::uint32_t a = root(user.emplace(link, m).first->second), b = root(m);
@@ -45,9 +45,15 @@ Families::Shape Families::shape_of(const Set& meetings) {
   Shape shape;
   std::unordered_map<std::uint32_t, std::uint32_t> number;
   for (const Meeting* meeting : meetings) {
-    shape.push_back(static_cast<double>(reinterpret_cast<std::uintptr_t>(meeting->lanes.get())));
+    shape.push_back(
+        static_cast<double>(reinterpret_cast<std::uintptr_t>(meeting->messages.lanes.get())));
     shape.push_back(meeting->size.b());
-    for (const Lane& lane : meeting->lanes->lanes()) {
+    shape.push_back(meeting->messages.most.bytes_per_s());
+    if (const auto& phases = meeting->messages.phases)
+      shape.insert(shape.end(), {phases->launch.s(), phases->levels[0].start.s(),
+                                 phases->levels[0].cap.bytes_per_s(), phases->levels[1].start.s(),
+                                 phases->levels[1].cap.bytes_per_s()});
+    for (const Lane& lane : meeting->lanes()) {
       const LinkPaths::Path& way =
           paths_.path(meeting->devices[lane.from], meeting->devices[lane.to]);
       shape.push_back(static_cast<double>(way.latency.count()));
@@ -84,10 +90,11 @@ Result<Picoseconds> Families::run(const Set& meetings) {
   // Half of the messages that are run are there to get into step.
   constexpr std::uint32_t kRun = 64;
   std::uint64_t messages = 0;
-  for (const Meeting* meeting : meetings) messages += meeting->lanes->messages();
-  const graph::Lanes& lanes = *meetings.front()->lanes;
-  const bool alike = std::all_of(meetings.begin(), meetings.end(),
-                                 [&](const Meeting* m) { return m->lanes.get() == &lanes; });
+  for (const Meeting* meeting : meetings) messages += meeting->messages.lanes->messages();
+  const graph::Lanes& lanes = *meetings.front()->messages.lanes;
+  const bool alike = std::all_of(meetings.begin(), meetings.end(), [&](const Meeting* m) {
+    return m->messages.lanes.get() == &lanes;
+  });
   const std::uint32_t count = lanes.lanes().empty() ? 0 : lanes.lanes().front().count;
   if (messages <= kMostMessages || !alike || count <= 2 * kRun) return run_all(meetings);
   std::int64_t times[2] = {};
@@ -95,8 +102,10 @@ Result<Picoseconds> Families::run(const Set& meetings) {
     const auto shorter = shortened(lanes, half == 0 ? kRun / 2 : kRun);
     if (!shorter) return run_all(meetings);
     std::vector<Meeting> few;
-    for (const Meeting* meeting : meetings)
-      few.push_back({shorter, meeting->devices, meeting->size});
+    for (const Meeting* meeting : meetings) {
+      few.push_back(*meeting);
+      few.back().messages.lanes = shorter;
+    }
     Set set;
     for (const Meeting& meeting : few) set.push_back(&meeting);
     const Result<Picoseconds> time = run_all(set);
@@ -114,10 +123,11 @@ Result<Picoseconds> Families::run_all(const Set& meetings) {
   const NameId name = builder.intern("member");
   for (const Meeting* meeting : meetings) {
     std::vector<Way> ways;
-    for (const Lane& lane : meeting->lanes->lanes()) {
+    const std::optional<comm::Phases>& phases = meeting->messages.phases;
+    for (const Lane& lane : meeting->lanes()) {
       const LinkPaths::Path& way =
           paths_.path(meeting->devices[lane.from], meeting->devices[lane.to]);
-      graph::Demand demand;
+      graph::Demand demand{.rate_cap = meeting->messages.cap(ways.size()).bytes_per_s()};
       for (const std::uint32_t link : way.links) {
         auto known = capacities.find(link);
         if (known == capacities.end())
@@ -128,13 +138,17 @@ Result<Picoseconds> Families::run_all(const Set& meetings) {
                       .first;
         demand.capacities.push_back(known->second);
       }
-      ways.push_back({builder.add(std::move(demand)), way.latency});
+      const Picoseconds start =
+          phases ? Picoseconds::from(meeting->messages.start(ways.size())) : way.latency;
+      ways.push_back({builder.add(std::move(demand)), start});
     }
     std::vector<OpId> members;
-    for (std::uint32_t m = 0; m < meeting->lanes->members(); ++m)
-      members.push_back(builder.add(graph::Op{
-          .name = name, .category = Category::kCommunication, .duration = Picoseconds(0)}));
-    builder.add(graph::Transfer{meeting->lanes,
+    for (std::uint32_t m = 0; m < meeting->messages.lanes->members(); ++m)
+      members.push_back(builder.add(
+          graph::Op{.name = name,
+                    .category = Category::kCommunication,
+                    .duration = phases ? Picoseconds::from(phases->launch) : Picoseconds(0)}));
+    builder.add(graph::Transfer{meeting->messages.lanes,
                                 std::make_shared<const std::vector<Way>>(std::move(ways)),
                                 std::move(members), meeting->size.b()});
   }
@@ -150,7 +164,7 @@ Result<std::optional<Picoseconds>> Families::time(std::span<const Meeting> famil
   std::optional<Picoseconds> least, most;
   for (const Set& set : apart(family)) {
     for (const Meeting* meeting : set)
-      for (const Lane& lane : meeting->lanes->lanes())
+      for (const Lane& lane : meeting->lanes())
         if (!paths_.path(meeting->devices[lane.from], meeting->devices[lane.to]).steady)
           return std::nullopt;
     Shape shape = shape_of(set);

@@ -126,9 +126,9 @@ Result<std::vector<Meeting>> meetings_of(const Program& job, std::span<const Ran
   for (const Program::Group* group : groups_of(job, ranks, local)) {
     if (group->members.size() < 2) continue;
     std::vector<DeviceId> devices = devices_of(*group);
-    const auto lanes = schedules.lanes(kind, devices);
-    if (!lanes) return forward(lanes);
-    meetings.push_back({*lanes, std::move(devices), size});
+    Result<comm::Messages> messages = schedules.messages(kind, devices, size);
+    if (!messages) return forward(messages);
+    meetings.push_back({std::move(*messages), std::move(devices), size});
   }
   return meetings;
 }
@@ -160,7 +160,7 @@ std::vector<Meeting> sends_of(const Program& job, std::span<const RankId> ranks,
   for (const RankId rank : ranks)
     for (const std::uint32_t peer : peers)
       meetings.push_back(
-          {one_message(),
+          {{one_message()},
            {DeviceId(rank.index()), DeviceId(job.peers_of[rank.index()][peer].index())},
            size});
   return meetings;

@@ -139,17 +139,19 @@ class MessageCosts {
     if (family->empty()) return std::optional(Carried{});
     const auto [stream, added] = stream_of_.try_emplace(op.group, streams_);
     if (added) ++streams_;
-    const Lanes& lanes = *family->front().lanes;
+    const comm::Messages& messages = family->front().messages;
     double share = 0;  // of one member
-    for (std::uint32_t m = 0; m < lanes.members(); ++m)
-      share = std::max(share, lanes.share_sent(m));
-    return carried(*family, {op.bytes * share, 1}, {op.group, op.collective, {}}, stream->second);
+    for (std::uint32_t m = 0; m < messages.lanes->members(); ++m)
+      share = std::max(share, messages.lanes->share_sent(m));
+    const double size = messages.phases ? op.bytes.b() : 0;  // what is calibrated differs by it
+    return carried(*family, {op.bytes * share, 1}, {op.group, op.collective, size, {}},
+                   stream->second);
   }
 
   Result<std::optional<Carried>> together(const std::vector<RankId>& ranks,
                                           const std::vector<std::uint32_t>& peers, Bytes bytes) {
     return carried(sends_of(job_, ranks, peers, bytes), {bytes, static_cast<double>(peers.size())},
-                   {0, CollectiveKind::kBarrier, peers}, {});
+                   {0, CollectiveKind::kBarrier, 0, peers}, {});
   }
 
   /// Of each of so many ops that a family is.
@@ -157,8 +159,8 @@ class MessageCosts {
     Bytes bytes;
     double ops;
   };
-  /// What meets on links, whatever its size.
-  using Shape = std::tuple<std::uint32_t, CollectiveKind, std::vector<std::uint32_t>>;
+  /// What meets on links, whatever its size where that changes nothing.
+  using Shape = std::tuple<std::uint32_t, CollectiveKind, double, std::vector<std::uint32_t>>;
 
   Result<std::optional<Carried>> carried(std::span<const Meeting> family, const Part& part,
                                          const Shape& shape, std::optional<std::uint32_t> stream) {
@@ -168,10 +170,15 @@ class MessageCosts {
     Carried carried{**time};
     if (!(part.bytes > Bytes::b(0))) return std::optional(carried);
     auto known = family_of_.find(shape);
-    if (known == family_of_.end())
+    if (known == family_of_.end()) {
+      // As fast as its messages alone, where they are slower than the links.
+      const std::optional<comm::Phases>& phases = family.front().messages.phases;
+      const ByteRate most = phases ? part.bytes * part.ops / phases->wire : comm::kUnlimited;
       known =
-          family_of_.emplace(shape, links_.add(paths_.load(family, part.bytes * part.ops), stream))
+          family_of_
+              .emplace(shape, links_.add(paths_.load(family, part.bytes * part.ops), stream, most))
               .first;
+    }
     carried.bytes = part.bytes;
     carried.family = known->second;
     const Seconds flowing = part.bytes * part.ops / links_.alone(carried.family);

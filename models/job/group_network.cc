@@ -39,6 +39,19 @@ std::uint32_t members_per_node(const cluster::Cluster& cluster, std::span<const 
   return static_cast<std::uint32_t>(run);
 }
 
+Algorithm usual_algorithm(CollectiveKind kind) {
+  return kind == CollectiveKind::kAllToAll ? Algorithm::kPairwise : Algorithm::kRing;
+}
+
+Algorithm algorithm_for(CollectiveKind kind, const Rules& rules) {
+  return rules.algorithm && does(*rules.algorithm, kind) ? *rules.algorithm : usual_algorithm(kind);
+}
+
+Seconds Estimate<Seconds>::*end_of(Bound bound) {
+  using Times = Estimate<Seconds>;
+  return bound == Bound::kLow ? &Times::low : bound == Bound::kHigh ? &Times::high : &Times::value;
+}
+
 using Rate = ByteRate Estimate<ByteRate>::*;
 
 /// The bytes alone.
@@ -64,11 +77,6 @@ void keep_distinct(std::vector<Path>& paths) {
 }
 
 }  // namespace
-
-Algorithm algorithm_for(CollectiveKind kind, const Rules& rules) {
-  if (rules.algorithm && does(*rules.algorithm, kind)) return *rules.algorithm;
-  return kind == CollectiveKind::kAllToAll ? Algorithm::kPairwise : Algorithm::kRing;
-}
 
 std::vector<CollectiveKind> not_done_by(const program::Program& job, Algorithm algorithm) {
   std::vector<CollectiveKind> kinds;
@@ -103,6 +111,18 @@ Schedule in_parts(const Schedule& schedule, std::uint32_t parts) {
     }
   Schedule result = schedule;
   result.lanes = std::make_shared<Lanes>(one.members(), std::move(lanes), std::move(waits));
+  if (schedule.parts) {
+    std::vector<double> ports;
+    for (std::uint32_t part = 0; part < parts; ++part)
+      ports.insert(ports.end(), schedule.parts->begin(), schedule.parts->end());
+    result.parts = std::make_shared<std::vector<double>>(std::move(ports));
+  }
+  if (schedule.across_lanes) {
+    std::vector<char> across;
+    for (std::uint32_t part = 0; part < parts; ++part)
+      across.insert(across.end(), schedule.across_lanes->begin(), schedule.across_lanes->end());
+    result.across_lanes = std::make_shared<std::vector<char>>(std::move(across));
+  }
   result.local.count *= parts;
   result.across.count *= parts;
   return result;
@@ -123,13 +143,39 @@ std::shared_ptr<const Lanes> meeting(std::uint32_t members) {
   return std::make_shared<Lanes>(members, std::move(lanes), std::move(waits));
 }
 
+const OnLinks& GroupSchedule::links_for(Bytes size) const {
+  const Algorithm algorithm = calibrated->cost.at(size / parts).algorithm;
+  const auto found = std::find_if(on_links.begin(), on_links.end(), [&](const OnLinks& links) {
+    return links.algorithm == algorithm;
+  });
+  return found == on_links.end() ? on_links.front() : *found;
+}
+
+comm::Phases GroupSchedule::phases(Bytes size, Bound bound) const {
+  const Bytes part = size / parts;
+  const OnLinks& links = links_for(size);
+  const comm::Price price = calibrated->cost.at(part);
+  const std::uint32_t chunks = comm::chunks_of(part);
+  comm::Phases phases =
+      comm::phases_of(price, end_of(bound), links.schedule, chunks, part, links.rates);
+  const double count = comm::steps_in(links.schedule, chunks).count;
+  // Each further part launches with its messages.
+  for (comm::LevelPhase& phase : phases.levels)
+    phase.start += phases.launch * ((parts - 1) / (parts * count)) + message_overhead;
+  phases.wire = phases.wire * parts;
+  phases.time = (phases.time + count * message_overhead) * parts;
+  return phases;
+}
+
 Estimate<Seconds> GroupSchedule::price(Bytes size) const {
-  if (calibrated) return calibrated->cost.at(size).time;
+  if (calibrated)
+    return {phases(size, Bound::kValue).time, phases(size, Bound::kLow).time,
+            phases(size, Bound::kHigh).time, calibrated->cost.at(size / parts).time.provenance};
   const auto flow = [&](Rate rate) {
     return slowest_flow(local_paths, local, size, rate) +
            slowest_flow(across_paths, across, size, rate);
   };
-  const auto on_links = [&](Rate rate) {
+  const auto on_paths = [&](Rate rate) {
     Seconds time =
         slowest(local_paths, local, size, rate) + slowest(across_paths, across, size, rate);
     // What others are on the links takes longer as the paths themselves do.
@@ -138,9 +184,9 @@ Estimate<Seconds> GroupSchedule::price(Bytes size) const {
     return on_datasheet_links(time);
   };
   using Rates = Estimate<ByteRate>;
-  Estimate<Seconds> price = on_links(&Rates::value);
-  price.low = on_links(&Rates::high).low;
-  price.high = on_links(&Rates::low).high;
+  Estimate<Seconds> price = on_paths(&Rates::value);
+  price.low = on_paths(&Rates::high).low;
+  price.high = on_paths(&Rates::low).high;
   return price;
 }
 
@@ -148,37 +194,128 @@ bool GroupSchedule::costs_as(const GroupSchedule& other) const {
   const auto alike = [](const Steps& a, const Steps& b) {
     return a.count == b.count && a.share == b.share;
   };
-  if (calibrated || other.calibrated) return calibrated == other.calibrated;
+  if (calibrated || other.calibrated)
+    return calibrated == other.calibrated &&
+           std::equal(on_links.begin(), on_links.end(), other.on_links.begin(),
+                      other.on_links.end(), [](const OnLinks& a, const OnLinks& b) {
+                        return a.algorithm == b.algorithm && a.rates == b.rates;
+                      });
   return fullest_link == other.fullest_link && alike(local, other.local) &&
          alike(across, other.across) && local_paths == other.local_paths &&
          across_paths == other.across_paths;
 }
 
-Result<const Schedule*> Schedules::schedule(CollectiveKind kind,
-                                            std::span<const DeviceId> devices) {
-  const auto n = static_cast<std::uint32_t>(devices.size());
+std::vector<std::uint32_t> Schedules::places_on_node(std::span<const DeviceId> devices) const {
+  std::vector<std::uint32_t> places;
+  const NodeId node = cluster_.devices()[devices.front().index()].node;
+  const std::vector<DeviceId>& all = cluster_.nodes()[node.index()].devices;
+  for (const DeviceId device : devices)
+    places.push_back(
+        static_cast<std::uint32_t>(std::find(all.begin(), all.end(), device) - all.begin()));
+  return places;
+}
+
+ScheduleKey Schedules::key_of(CollectiveKind kind, Algorithm algorithm,
+                              std::span<const DeviceId> devices) const {
   const std::uint32_t per_node = members_per_node(cluster_, devices);
-  const auto key = std::tuple(kind, n, per_node);
+  const NodeId node = cluster_.devices()[devices.front().index()].node;
+  const auto nics = static_cast<std::uint32_t>(cluster_.nodes()[node.index()].nics.size());
+  return {.kind = kind,
+          .algorithm = algorithm,
+          .ranks = static_cast<std::uint32_t>(devices.size()),
+          .per_node = per_node,
+          .rails = std::clamp(nics, 1U, per_node)};
+}
+
+Result<const Schedule*> Schedules::schedule(const ScheduleKey& key,
+                                            std::span<const DeviceId> devices) {
   auto known = known_.find(key);
   if (known == known_.end()) {
-    const Algorithm algorithm = algorithm_for(kind, rules_);
     constexpr std::uint32_t kMostPairs = 4096;  // their lanes would fill the memory
-    if (n > kMostPairs && (algorithm == Algorithm::kPairwise || algorithm == Algorithm::kLinear))
-      return fail(fmt::format("algorithm '{}' of {} among {} ranks", to_string(algorithm),
-                              to_string(kind), n),
+    if (key.ranks > kMostPairs &&
+        (key.algorithm == Algorithm::kPairwise || key.algorithm == Algorithm::kLinear))
+      return fail(fmt::format("algorithm '{}' of {} among {} ranks", to_string(key.algorithm),
+                              to_string(key.kind), key.ranks),
                   fmt::format("at most {} ranks, or two_dimensional", kMostPairs));
-    Result<Schedule> schedule = comm::schedule(kind, algorithm, {.ranks = n, .per_node = per_node});
+    comm::Arrangement group{
+        .ranks = key.ranks, .per_node = key.per_node, .chunks = key.chunks, .rails = key.rails};
+    if (key.cube != 0) group.rings = comm::cube_mesh_cycles(places_on_node(devices));
+    Result<Schedule> schedule = comm::schedule(key.kind, key.algorithm, group);
     if (!schedule) return forward(schedule);
-    known = known_.emplace(key, in_parts(*schedule, rules_.parts)).first;
+    known = known_.emplace(key, in_parts(*schedule, key.parts)).first;
   }
   return &known->second;
 }
 
-Result<std::shared_ptr<const Lanes>> Schedules::lanes(CollectiveKind kind,
-                                                      std::span<const DeviceId> devices) {
-  const Result<const Schedule*> found = schedule(kind, devices);
+std::array<ByteRate, 2> Schedules::port_rates(const Schedule& schedule,
+                                              std::span<const DeviceId> devices) {
+  std::array<ByteRate, 2> rates = {comm::kUnlimited, comm::kUnlimited};
+  const auto& across = schedule.across_lanes;
+  for (const std::size_t level : {0U, 1U}) {
+    if (level > 0 && !across) break;
+    Meeting alone{{schedule.lanes}, {devices.begin(), devices.end()}, Bytes::b(1)};
+    if (across) {
+      std::vector<Lane> lanes;
+      for (std::size_t lane = 0; lane < across->size(); ++lane)
+        if (static_cast<std::size_t>((*across)[lane]) == level)
+          lanes.push_back(schedule.lanes->lanes()[lane]);
+      alone.messages.lanes =
+          std::make_shared<Lanes>(schedule.lanes->members(), std::move(lanes), std::vector<Wait>());
+    }
+    const double busy = !across      ? schedule.busy
+                        : level == 0 ? schedule.local.share
+                                     : schedule.across.share;
+    for (const SharedLinks::Loaded& link : paths_.load(std::span(&alone, 1), Bytes::b(1)))
+      rates[level] = std::min(rates[level], link.rate * (busy / link.messages));
+  }
+  return rates;
+}
+
+Status Schedules::put_on_links(GroupSchedule& group, CollectiveKind kind,
+                               std::span<const DeviceId> devices) {
+  std::vector<Algorithm> algorithms = group.calibrated->algorithms;
+  if (algorithms.empty()) algorithms.push_back(usual_algorithm(kind));
+  for (const Algorithm algorithm : algorithms) {
+    ScheduleKey key = key_of(kind, algorithm, devices);
+    if (group.calibrated->cube_mesh) {
+      for (const std::uint32_t place : places_on_node(devices)) key.cube = key.cube * 9 + place + 1;
+      // All else is priced as what goes around the rings once.
+      if (kind != CollectiveKind::kAllReduce && kind != CollectiveKind::kBarrier)
+        key.kind = CollectiveKind::kAllGather;
+    }
+    Result<const Schedule*> found = schedule(key, devices);
+    // What messages do not know of goes as a ring does.
+    if (!found && algorithm != usual_algorithm(kind))
+      found = schedule(key = key_of(kind, usual_algorithm(kind), devices), devices);
+    if (!found) return forward(found);
+    group.on_links.push_back({algorithm, key, **found, port_rates(**found, devices)});
+  }
+  return {};
+}
+
+Result<comm::Messages> Schedules::messages(CollectiveKind kind, std::span<const DeviceId> devices,
+                                           Bytes size) {
+  const std::pair key(kind, std::vector<DeviceId>(devices.begin(), devices.end()));
+  auto known = groups_.find(key);
+  if (known == groups_.end()) {
+    Result<GroupSchedule> group = of(kind, devices);
+    if (!group) return forward(group);
+    known = groups_.emplace(key, std::move(*group)).first;
+  }
+  return messages(known->second, devices, size);
+}
+
+Result<comm::Messages> Schedules::messages(const GroupSchedule& group,
+                                           std::span<const DeviceId> devices, Bytes size) {
+  if (!group.calibrated) return comm::Messages{group.lanes, group.ports, {}, {}, group.most};
+  const OnLinks& links = group.links_for(size);
+  ScheduleKey key = links.key;
+  key.parts = rules_.parts;
+  if (links.schedule.depth > 0) key.chunks = comm::chunks_of(size / rules_.parts);
+  const Result<const Schedule*> found = schedule(key, devices);
   if (!found) return forward(found);
-  return (*found)->lanes;
+  return comm::Messages{(*found)->lanes, (*found)->parts, (*found)->across_lanes,
+                        group.phases(size, rules_.bound)};
 }
 
 Path Schedules::path(DeviceId from, DeviceId to) const {
@@ -202,29 +339,51 @@ Path Schedules::path(DeviceId from, DeviceId to) const {
   return path;
 }
 
-Result<GroupSchedule> Schedules::of(CollectiveKind kind, std::span<const DeviceId> devices) {
-  const Result<const Schedule*> found = this->schedule(kind, devices);
+Result<GroupSchedule> Schedules::of(CollectiveKind kind, std::span<const DeviceId> devices,
+                                    std::shared_ptr<const CalibratedCost> cost) {
+  const Algorithm algorithm = algorithm_for(kind, rules_);
+  ScheduleKey key = key_of(kind, algorithm, devices);
+  key.parts = rules_.parts;
+  const Result<const Schedule*> found = this->schedule(key, devices);
   if (!found) return forward(found);
   const Schedule& schedule = **found;
   GroupSchedule result{.lanes = schedule.lanes,
                        .local = schedule.local,
                        .across = schedule.across,
                        .local_paths = {},
-                       .across_paths = {}};
-  if (rules_.calibrated) {
-    if (auto cost = calibrated_.of(kind, devices))
-      result.calibrated = std::move(*cost);
+                       .across_paths = {},
+                       .calibrated = std::move(cost),
+                       .parts = rules_.parts,
+                       .message_overhead = rules_.message_overhead};
+  if (!result.calibrated && rules_.calibrated) {
+    // Pairs of messages have no other algorithm than the usual one.
+    const bool chosen = rules_.algorithm == algorithm && algorithm != Algorithm::kPairwise &&
+                        kind != CollectiveKind::kSendRecv;
+    if (auto known = calibrated_.of(kind, devices, chosen ? rules_.algorithm : std::nullopt))
+      result.calibrated = std::move(*known);
     else
-      result.why_not = cost.error().diagnostics.front().problem;
+      result.why_not = known.error().diagnostics.front().problem;
   }
-  if (result.calibrated) return result;  // nothing asks for the links
+  if (result.calibrated) {
+    if (Status ok = put_on_links(result, kind, devices); !ok) return forward(ok);
+    return result;
+  }
   const bool two_levels = schedule.across.count > 0 && schedule.local.count > 0;
-  for (const Lane& lane : schedule.lanes->lanes()) {
+  result.ports = schedule.parts;
+  const double port =
+      schedule.parts ? *std::max_element(schedule.parts->begin(), schedule.parts->end()) : 1;
+  for (std::size_t i = 0; i < schedule.lanes->lanes().size(); ++i) {
+    const Lane& lane = schedule.lanes->lanes()[i];
     const DeviceId from = devices[lane.from], to = devices[lane.to];
+    Path way = path(from, to);
+    // Rails carry parts of a message each.
+    const double rails = schedule.parts ? port / (*schedule.parts)[i] : 1;
+    for (ByteRate* rate : {&way.rate.value, &way.rate.low, &way.rate.high}) *rate = *rate * rails;
+    if (way.rate.value < way.rate.high) result.most = std::min(result.most, way.rate.value);
     const bool crosses =
         cluster_.devices()[from.index()].node != cluster_.devices()[to.index()].node;
     const bool across = two_levels ? crosses : schedule.across.count > 0;
-    (across ? result.across_paths : result.local_paths).push_back(path(from, to));
+    (across ? result.across_paths : result.local_paths).push_back(way);
   }
   keep_distinct(result.local_paths);
   keep_distinct(result.across_paths);

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "models/job/usage.h"
+#include "sim/program/occupancy.h"
 
 namespace rehearse::job {
 
@@ -10,13 +10,8 @@ Estimate<Seconds> on_datasheet_links(Seconds time) {
   return {time, time * kFastestNetwork, time * kSlowestNetwork, Provenance::kDatasheet};
 }
 
-Estimate<Seconds> on_datasheet_links(Seconds step, const Usage& last) {
-  const Seconds network = last.exposed_communication;
-  return {step, step - network * (1 - kFastestNetwork), step + network * (kSlowestNetwork - 1),
-          network > Seconds::s(0) ? Provenance::kDatasheet : Provenance::kExtrapolated};
-}
-
-Estimate<Seconds> with_slow_kernels(Estimate<Seconds> step, const Usage& last, double by_roofline) {
+Estimate<Seconds> with_slow_kernels(Estimate<Seconds> step, const program::Occupancy& last,
+                                    double by_roofline) {
   step.high = step.high + (last.compute + last.memory) * (by_roofline * (1 / kLeastOfPeak - 1));
   if (by_roofline > 0) step.provenance = Provenance::kDatasheet;
   return step;

@@ -4,9 +4,11 @@
 #include "sim/base/estimate.h"
 #include "sim/base/units.h"
 
-namespace rehearse::job {
+namespace rehearse::program {
+struct Occupancy;
+}
 
-struct Usage;
+namespace rehearse::job {
 
 /// Time of messages on datasheet links, as a factor of what the closed forms give. NCCL's own
 /// model, which has such rates and latencies too, is 13 to 50 % off in every band of sizes on A100,
@@ -20,11 +22,9 @@ inline constexpr double kLeastOfPeak = 0.3;
 /// A time on links whose rates and latencies come from datasheets.
 Estimate<Seconds> on_datasheet_links(Seconds time);
 
-/// A step whose messages went over such links. Only what the rank that ends last waits for counts.
-Estimate<Seconds> on_datasheet_links(Seconds step, const Usage& last);
-
 /// The step, if kernels are as slow as that; `by_roofline` is the share of compute time on the rank
 /// that ends last that came from roofline.h. Durations in the job are taken as they are.
-Estimate<Seconds> with_slow_kernels(Estimate<Seconds> step, const Usage& last, double by_roofline);
+Estimate<Seconds> with_slow_kernels(Estimate<Seconds> step, const program::Occupancy& last,
+                                    double by_roofline);
 
 }  // namespace rehearse::job

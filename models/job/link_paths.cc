@@ -38,7 +38,7 @@ std::vector<SharedLinks::Loaded> LinkPaths::load(std::span<const Meeting> family
   messages_.resize(cluster_.hop_count(), 0);
   std::vector<std::uint32_t> used;
   for (const Meeting& meeting : family)
-    for (const Lane& lane : meeting.lanes->lanes()) {
+    for (const Lane& lane : meeting.lanes()) {
       const double messages = lane.count * lane.share * (meeting.size / bytes);
       if (messages == 0) continue;
       for (const std::uint32_t link :

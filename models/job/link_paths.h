@@ -7,6 +7,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "models/comm/phases.h"
 #include "models/job/shared_links.h"
 #include "sim/base/ids.h"
 #include "sim/base/time.h"
@@ -18,9 +19,11 @@ namespace rehearse::job {
 
 /// One member of a family: messages between devices.
 struct Meeting {
-  std::shared_ptr<const graph::Lanes> lanes;
+  comm::Messages messages;
   std::vector<DeviceId> devices;
   Bytes size;
+
+  std::span<const graph::Lane> lanes() const { return messages.lanes->lanes(); }
 };
 
 /// From member 0 to member 1, all at once.

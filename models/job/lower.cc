@@ -275,7 +275,7 @@ class Lowering {
       Ways& ways = known[{send.from, send.to, send.priority}];
       if (!ways) {
         const DeviceId ends[] = {send.from, send.to};
-        ways = delayed(placement_.ways(*lane, ends, {.priority = send.priority}));
+        ways = delayed(placement_.ways({lane}, ends, {.priority = send.priority}));
       }
       const OpId arrival = builder_.add(
           {.name = name, .category = Category::kCommunication, .duration = Picoseconds(0)});
@@ -303,18 +303,15 @@ class Lowering {
       return &known->second;
     Result<GroupSchedule> schedule = schedules_.of(kind, devices_of(job_.groups[group]));
     if (!schedule) return forward(schedule);
-    if (rules_.fidelity == Fidelity::kClosed) {
-      if (!schedule->calibrated) {
-        const Result<Seconds> fullest = fullest_links_.of_collective(group, kind);
-        if (!fullest) return forward(fullest);
-        schedule->fullest_link = *fullest;
-      }
-      Pricing pricing{kind, schedule->lanes->members(), schedule->calibrated != nullptr,
-                      schedule->calibrated ? schedule->calibrated->source : schedule->why_not};
-      std::vector<Pricing>& all = result_.pricings;
-      if (std::find(all.begin(), all.end(), pricing) == all.end())
-        all.push_back(std::move(pricing));
+    if (rules_.fidelity == Fidelity::kClosed && !schedule->calibrated) {
+      const Result<Seconds> fullest = fullest_links_.of_collective(group, kind);
+      if (!fullest) return forward(fullest);
+      schedule->fullest_link = *fullest;
     }
+    Pricing pricing{kind, schedule->lanes->members(), schedule->calibrated != nullptr,
+                    schedule->calibrated ? schedule->calibrated->source : schedule->why_not};
+    std::vector<Pricing>& all = result_.pricings;
+    if (std::find(all.begin(), all.end(), pricing) == all.end()) all.push_back(std::move(pricing));
     return &group_schedules_.emplace(key, std::move(*schedule)).first->second;
   }
 
@@ -352,13 +349,14 @@ class Lowering {
   Status set_time(const Collective& collective) {
     if (job_.groups[collective.group].members.size() < 2) return {};
     Flow flow{Picoseconds(0)};
+    const auto schedule = schedule_of(collective.group, collective.kind);
+    if (!schedule) return forward(schedule);
     if (rules_.fidelity == Fidelity::kClosed) {
-      const auto schedule = schedule_of(collective.group, collective.kind);
-      if (!schedule) return forward(schedule);
       const Result<Picoseconds> closed = closed_time(**schedule, collective.bytes);
       if (!closed) return forward(closed);
       flow.before = *closed;
     } else {
+      if ((*schedule)->calibrated) take((*schedule)->price(collective.bytes));
       flow = flow_of(carried_of(collective.members.front()), collective.priority);
     }
     if (collective.members.size() > 1)
@@ -388,29 +386,40 @@ class Lowering {
       if (n < 2) continue;
       const auto schedule = schedule_of(collective.group, collective.kind);
       if (!schedule) return forward(schedule);
-      count(*(*schedule)->lanes, collective.bytes);
       if (rules_.fidelity == Fidelity::kClosed) {
+        count(*(*schedule)->lanes, collective.bytes);
         const Result<Picoseconds> time = closed_time(**schedule, collective.bytes);
         if (!time) return forward(time);
         meet(collective, {*time});
-      } else {
-        builder_.add(graph::Transfer{(*schedule)->lanes, ways_of(collective, **schedule),
-                                     collective.members, collective.bytes.b()});
+        continue;
       }
+      const Result<comm::Messages> messages = schedules_.messages(
+          **schedule, devices_of(job_.groups[collective.group]), collective.bytes);
+      if (!messages) return forward(messages);
+      count(*messages->lanes, collective.bytes);
+      if (messages->phases) {
+        take((*schedule)->price(collective.bytes));
+        for (const OpId member : collective.members)
+          builder_.set_duration(member, Picoseconds::from(messages->phases->launch));
+      }
+      builder_.add(graph::Transfer{messages->lanes, ways_of(collective, *messages),
+                                   collective.members, collective.bytes.b()});
     }
     return {};
   }
 
-  Ways ways_of(const Collective& collective, const GroupSchedule& schedule) {
+  Ways ways_of(const Collective& collective, const comm::Messages& messages) {
     const comm::Standing standing{
         .priority = collective.priority,
         .group = rules_.grouped ? std::optional(FlowGroupId(flow_groups_++)) : std::nullopt};
-    const auto make = [&] {
-      return delayed(
-          placement_.ways(*schedule.lanes, devices_of(job_.groups[collective.group]), standing));
+    const auto make = [&]() -> Ways {
+      Ways ways = placement_.ways(messages, devices_of(job_.groups[collective.group]), standing);
+      return messages.phases ? ways : delayed(std::move(ways));
     };
     if (rules_.grouped) return make();
-    Ways& known = ways_[{collective.group, schedule.lanes.get(), collective.priority}];
+    const bool calibrated = messages.phases.has_value();
+    Ways& known = ways_[{collective.group, messages.lanes.get(), collective.priority,
+                         calibrated ? collective.bytes.b() : 0}];
     if (!known) known = make();
     return known;
   }
@@ -441,7 +450,7 @@ class Lowering {
   std::map<std::uint32_t, std::shared_ptr<const Lanes>> meetings_;
   std::map<std::tuple<std::uint32_t, std::int64_t, DemandId>, Ways> waits_;
   std::map<std::pair<const GroupSchedule*, double>, Picoseconds> closed_times_;
-  std::map<std::tuple<std::uint32_t, const Lanes*, std::int32_t>, Ways> ways_;
+  std::map<std::tuple<std::uint32_t, const Lanes*, std::int32_t, double>, Ways> ways_;
 };
 
 }  // namespace

@@ -18,6 +18,7 @@
 #include "sim/cluster/cluster.h"
 #include "sim/graph/graph.h"
 #include "sim/graph/timeline.h"
+#include "sim/program/lowered.h"
 #include "sim/program/program.h"
 
 namespace rehearse::job {
@@ -44,7 +45,8 @@ struct Rules {
   bool grouped = false;
   /// Of compute ops while a collective is on their device (models/comm/interference.h); 1: none.
   double slowdown = 1;
-  /// Closed form: as a shipped calibration prices a collective, where one covers it.
+  /// As a shipped calibration prices a collective, where one covers it: by closed form, and message
+  /// by message.
   bool calibrated = false;
   Bound bound = Bound::kValue;
 };
@@ -58,7 +60,7 @@ struct Collective {
   std::vector<OpId> members;
 };
 
-/// What the closed forms of a kind of collective among so many ranks rest on.
+/// What the times of a kind of collective among so many ranks rest on.
 struct Pricing {
   CollectiveKind kind;
   std::uint32_t ranks;
@@ -68,14 +70,10 @@ struct Pricing {
   friend bool operator==(const Pricing&, const Pricing&) = default;
 };
 
-struct LoweredJob {
-  graph::Graph graph;
-  std::vector<RankId> ranks;  ///< that are run, in their order
-  /// By rank that is run, and one more: its ops in the order of its program.
-  std::vector<std::uint32_t> first_op;
+struct LoweredJob : program::Lowered {
   std::vector<Collective> collectives;
-  std::vector<Pricing> pricings;  ///< under the closed form, in the order of their first use
-  /// The worst of what closed forms rest on.
+  std::vector<Pricing> pricings;  ///< in the order of their first use
+  /// The worst of what prices rest on: of closed forms, and of messages that are calibrated.
   Provenance provenance = Provenance::kRecorded;
   bool folded = false;    ///< one rank of each program runs, and stands for all of them
   double bytes_sent = 0;  ///< over all ranks that are run

@@ -22,6 +22,7 @@ double set_durations(program::Program& job, const Device& device) {
         constexpr Seconds kLongest = Seconds::s(86400);  // beyond a day the numbers are damage
         op.duration = Picoseconds::from(
             std::min(kLongest, std::max(op.flops / device.peak, op.bytes / device.memory)));
+        op.provenance = Provenance::kDatasheet;
         set += op.duration->seconds().s();
       }
       all += op.duration->seconds().s();

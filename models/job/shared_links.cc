@@ -12,11 +12,11 @@ namespace rehearse::job {
 /// Sums of shares of messages differ by rounding.
 constexpr double kRounding = 1e-9;
 
-std::uint32_t SharedLinks::add(std::vector<Loaded> links, std::optional<std::uint32_t> stream) {
+std::uint32_t SharedLinks::add(std::vector<Loaded> links, std::optional<std::uint32_t> stream,
+                               ByteRate most) {
   REHEARSE_CHECK(!links.empty(), "a family that is on no link");
-  double most = 0;
-  for (const Loaded& link : links) most = std::max(most, link.messages / link.rate.bytes_per_s());
-  families_.push_back({std::move(links), stream, ByteRate::bytes_per_s(1 / most)});
+  for (const Loaded& link : links) most = std::min(most, link.rate / link.messages);
+  families_.push_back({std::move(links), stream, most});
   return static_cast<std::uint32_t>(families_.size() - 1);
 }
 

@@ -28,8 +28,8 @@ class SharedLinks {
 
   /// A family, with each link that it is on once. Those of one `stream` never go on at the same
   /// time, nor does one by itself; without one, several may. Families get their numbers in their
-  /// order. REQUIRES: some link.
-  std::uint32_t add(std::vector<Loaded> links, std::optional<std::uint32_t> stream);
+  /// order. Each of its messages moves at most at `most`. REQUIRES: some link.
+  std::uint32_t add(std::vector<Loaded> links, std::optional<std::uint32_t> stream, ByteRate most);
   /// The rate of each message of a family that has all links for itself.
   ByteRate alone(std::uint32_t family) const { return families_[family].alone; }
 

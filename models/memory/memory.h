@@ -24,8 +24,8 @@ struct Parts {
   Bytes loss = Bytes::b(0);      ///< logits and their copies
   Bytes gathered = Bytes::b(0);  ///< shards of other ranks, gathered; communication buffers
   Bytes transient = Bytes::b(0);
-  Bytes context = Bytes::b(0);  ///< of the driver and NCCL, outside the allocator
-  Bytes reserve = Bytes::b(0);  ///< of the allocator, above what is allocated
+  Bytes context = Bytes::b(0);  ///< driver and NCCL, outside the allocator
+  Bytes reserve = Bytes::b(0);  ///< the allocator's reserve beyond allocated memory
   Bytes total() const;
   Bytes states() const { return weights + gradients + optimizer; }
   Bytes allocated() const { return total() - context - reserve; }
@@ -40,33 +40,33 @@ struct Device {
   std::string name = {};          ///< in the catalog; for people
 };
 
-/// What a process finds free of what the name of a GPU promises: "80 GB" are 80 GiB less 1 % (A100
-/// 79.2, H100 79.6), and less a sixteenth where GDDR has error correction (A10G 22.5 of 24).
+/// Usable memory of a GPU, by its name: "80 GB" is 80 GiB less 1 % (A100
+/// 79.2, H100 79.6), and less a sixteenth for GDDR with error correction (A10G 22.5 of 24).
 Device device_of(const cluster::Gpu& gpu);
 
 /// Outside the allocator: the driver's context, and NCCL's where ranks talk to each other.
 Bytes context_of(const Device& device, bool communicates);
-/// What backward of a layer needs beside what was kept.
+/// Additional memory of a layer's backward beyond saved activations.
 Bytes backward_transient(const workload::Layer& layer);
 
-/// How well it is known what the framework keeps of a layer.
+/// Knowledge of the framework's saved activations.
 enum class Knowledge : std::uint8_t {
   kUnknown,   ///< ±30 % of activations and loss
   kKnown,     ///< the implementation that the workload was built for
   kMeasured,  ///< `activation_factor` comes from a run (calibrate)
 };
 
-/// What a layout does not say.
+/// Assumptions that are not part of a layout.
 struct Assumptions {
   Knowledge implementation = Knowledge::kKnown;
-  /// Of activations, loss and what layers hold while they run, against those of the layout.
+  /// Factor on activations, loss and buffers of running layers, relative to the layout.
   double activation_factor = 1;
   /// Reserved by a caching allocator ÷ allocated. Inferred from torchtitan's Llama 3, where it
   /// trades with the bytes per logit.
   double reserve = 1.05;
-  /// Gradients take their place from the first microbatch to the last, as in buffers of their own
-  /// (Megatron) and in an allocator that keeps what it had. Else forward and backward of a step
-  /// with one microbatch do without.
+  /// Gradients take memory from the first microbatch to the last, as in separate buffers
+  /// (Megatron) and in an allocator that keeps its memory. Otherwise forward and backward of a step
+  /// with one microbatch do not need it.
   bool gradients_stay = true;
 };
 
@@ -84,26 +84,26 @@ std::vector<Moment> memory_curve(const workload::Layout& layout, const workload:
 struct StageMemory {
   Estimate<Bytes> peak;
   Parts parts;             ///< at the peak
-  std::string_view phase;  ///< in which the peak stands
+  std::string_view phase;  ///< phase of the peak
   Device device;
   Fit fit;
-  double share() const { return peak.value / device.usable; }  ///< of what is usable
+  double share() const { return peak.value / device.usable; }  ///< relative to the usable memory
 };
 
-/// Of a rank of a stage on a device. Within 5 % of what is usable the answer is "borderline".
+/// A rank of a stage on a device. Within 5 % of the usable memory the answer is "borderline".
 StageMemory memory_of(const workload::Layout& layout, const workload::Stage& stage,
                       const Device& device, const Assumptions& assumptions = {});
-/// By stage, where all ranks stand on one kind of device.
+/// By stage, if all ranks are on one kind of device.
 std::vector<StageMemory> memory_of(const workload::Layout& layout, const Device& device,
                                    const Assumptions& assumptions = {});
 
 /// The stage that needs the largest share of its device. REQUIRES: not empty.
 const StageMemory& fullest(const std::vector<StageMemory>& memory);
 
-/// From the peak of one run, as the allocator reports it (reserved): what of `predicted` for that
-/// run the implementation decides is scaled so that both agree. For runs of the same implementation
-/// with other numbers of layers, ranks and samples. Nothing where the states alone are more than
-/// was measured.
+/// From the peak of one run, as the allocator reports it (reserved): the implementation-dependent
+/// part of `predicted` for that run is scaled so that both agree. For runs of the same
+/// implementation with other numbers of layers, ranks and samples. Nothing if the states alone
+/// exceed the measurement.
 std::optional<Assumptions> calibrate(const StageMemory& predicted, Bytes measured_reserved,
                                      Assumptions assumptions = {});
 
@@ -113,8 +113,8 @@ struct Trial {
   std::vector<StageMemory> memory;
 };
 
-/// What would make it fit, most effective first, one line each with its bytes; changes that save
-/// nothing are left out. Empty where it fits as it is.
+/// Changes that would make it fit, most effective first, one line each with its bytes; changes
+/// without effect are omitted. Empty if it fits.
 std::vector<std::string> remedies(const std::vector<StageMemory>& memory,
                                   const std::vector<Trial>& trials);
 

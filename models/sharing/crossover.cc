@@ -5,6 +5,7 @@
 
 #include <fmt/core.h>
 
+#include "models/sharing/lease_turns.h"
 #include "sim/engine/engine.h"
 
 namespace rehearse::sharing {
@@ -13,7 +14,7 @@ namespace {
 /// Iterations of the slowest job, at its slowest: ends count for less the more there are.
 constexpr double kIterations = 200;
 constexpr double kMostOps = 2e6;
-constexpr std::size_t kOpsOfIteration = 3;
+constexpr std::size_t kOpsOfIteration = 5;  // those of the job, and the bounds of its turn
 
 Status check(std::span<const TurnTaker> jobs, std::optional<Bytes> memory) {
   if (jobs.empty()) return fail("no job to take turns");
@@ -93,12 +94,10 @@ Result<graph::Graph> turns_graph(std::span<const TurnTaker> jobs,
                                  std::span<const std::uint32_t> iterations, Links links) {
   using namespace graph;
   GraphBuilder builder;
-  const ServerId gpu =
-      builder.add(Server{.name = builder.intern("GPUs"), .slots = 1, .policy = Policy::kLease});
+  LeaseTurns turns(builder, "GPUs");
   const NameId forward = builder.intern("forward"), backward = builder.intern("backward"),
                synchronise = builder.intern("synchronise");
   Network network(builder, links);
-  std::uint32_t lease = 0;
   for (std::size_t j = 0; j < jobs.size(); ++j) {
     const Picoseconds compute = Picoseconds::from(jobs[j].compute);
     const Picoseconds hidden = std::min(Picoseconds::from(jobs[j].hidden), compute);
@@ -106,13 +105,12 @@ Result<graph::Graph> turns_graph(std::span<const TurnTaker> jobs,
     const Seconds alone = jobs[j].hidden + jobs[j].exposed;
     std::vector<OpId> last;
     for (std::uint32_t i = 0; i < iterations[j]; ++i) {
-      const DemandId demand = builder.add(Demand{.server = gpu, .lease = LeaseId(lease++)});
-      const OpId f = builder.add(Op{forward, Category::kCompute, before, demand});
-      const OpId b = builder.add(Op{backward, Category::kCompute, hidden, demand});
+      const OpId f = builder.add(Op{forward, Category::kCompute, before});
+      const OpId b = builder.add(Op{backward, Category::kCompute, hidden});
       const OpId s = builder.add(network.synchronisation(synchronise, j, alone));
-      for (const OpId op : last) builder.add_edge(op, f);
       builder.add_edge(f, b);
       builder.add_edge(f, s);
+      turns.add(std::vector{f, b}, last);
       last = {b, s};
     }
   }

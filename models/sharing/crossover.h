@@ -51,8 +51,9 @@ struct Turns {
   double gain;
 };
 
-/// The graph of `iterations[i]` iterations of each job; ops of a job stand together, three an
-/// iteration: forward and backward under one lease, and communication beside backward.
+/// The graph of `iterations[i]` iterations of each job; ops of a job are consecutive, five an
+/// iteration: forward and backward in one turn, communication alongside backward, and the bounds of
+/// the turn.
 Result<graph::Graph> turns_graph(std::span<const TurnTaker> jobs,
                                  std::span<const std::uint32_t> iterations, Links links);
 

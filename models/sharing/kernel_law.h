@@ -44,9 +44,9 @@ struct Slowdown {
 /// Whether a kernel of this name mostly computes: matrix products, convolutions, attention.
 bool computes(std::string_view kernel);
 
-/// What a kernel asks of its device at its full speed, as shares of the whole. One that computes
-/// asks for the multiprocessors that it has blocks for, one that moves data for the bandwidth that
-/// these draw, and for half as many multiprocessors (kDrawAll, tenants.h).
+/// Demand of a kernel at full speed, as shares of the device. A compute kernel
+/// uses the multiprocessors for its blocks, a memory-bound kernel the bandwidth that
+/// these draw, and half as many multiprocessors (kDrawAll, tenants.h).
 struct KernelUse {
   double multiprocessors, bandwidth;
 };

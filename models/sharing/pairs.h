@@ -1,21 +1,21 @@
-// Two jobs on one GPU, without partitions: what each keeps of its speed.
+// Two jobs on one GPU, without partitions: the share of its speed that each keeps.
 //
-// The share of a job beside another is
+// The share of a job with another is
 //
 //   turns · q / (q + q') · exp(pair of families + both alike + slopes · log2 of both batches
 //                              + sensitivity of the job + pressure of the other),   q = step^0.15
 //
-// The first part is time slicing: turns of the GPU go round, longer steps win, and shares sum to
-// 1.05, as K80 has it (22 batches of 7 jobs; sums 0.94 to 1.23). It is all there is where no pair
-// was measured on a GPU. The second is what measured pairs of that GPU say: kernels that leave room
-// for each other, or fight for memory, host or cache; what two families fight for costs both of
-// them, which is the term that both have alike. Terms are held to 0 (ridge), so that few pairs move
-// few of them; the sum of absolute errors is made least.
+// The first factor is time slicing: turns rotate, longer steps gain, and shares sum to
+// 1.05, as on K80 (22 batches of 7 jobs; sums 0.94 to 1.23). It is the whole law without a measured
+// pair of the GPU. The second factor comes from measured pairs of that GPU: kernels that leave room
+// for each other, or compete for memory, host or cache; competition of two families costs both of
+// them, which is the common term. Terms are regularized towards 0 (ridge), so that few pairs change
+// few of them; the fit minimizes the sum of absolute errors.
 //
-// Validity: training jobs of one GPU each, on the GPU type that the pairs are of. Errors of pairs
-// left out: `rehearse validate pairs`. Pairs that space-share (V100) can sum to 0.5 or 1.9, and
-// nothing about the jobs alone says which: measure some (pair_choice.h says which), or take what
-// was measured of the GPU (shipped_pairs.h).
+// Validity: training jobs of one GPU each, on the GPU type of the pairs. Errors of pairs
+// left out: docs/accuracy.md. Pairs that share space (V100) can sum to 0.5 or 1.9, which
+// the jobs alone do not show: measure some (pair_choice.h selects them), or use the shipped
+// measurements of the GPU (shipped_pairs.h).
 #pragma once
 
 #include <map>
@@ -38,7 +38,7 @@ struct Resident {
 /// Both at once, as measured.
 struct MeasuredPair {
   Resident a, b;
-  double share_a, share_b;  ///< of the speed alone; above zero
+  double share_a, share_b;  ///< relative to the speed alone; above zero
 };
 
 /// The middle of a family's batches, from which slopes count, and their range, beyond which they go
@@ -57,8 +57,8 @@ struct PairTerm {
 
 class PairLaw {
  public:
-  /// Of time slicing alone where no pair is given. Terms are held to what `from` says where it is
-  /// given, harder where it knows the families: the law of other jobs on this GPU.
+  /// Time slicing alone without pairs. Terms are regularized towards those of `from` if it
+  /// is given, more strongly for its families: the law of other jobs on this GPU.
   explicit PairLaw(std::span<const MeasuredPair> pairs = {},
                    std::shared_ptr<const PairLaw> from = nullptr);
   /// As it was fitted.
@@ -68,8 +68,8 @@ class PairLaw {
         coefficients_(std::move(coefficients)),
         residual_(residual) {}
 
-  /// What `job` keeps of its speed beside `other`; 1 at most. Of families that no pair has, what is
-  /// known of the others does not speak.
+  /// The share of its speed that `job` keeps with `other`; at most 1. Families without a pair do
+  /// not use terms of other families.
   double share(const Resident& job, const Resident& other) const;
 
   /// Whether pairs with jobs of this family were measured.
@@ -91,11 +91,11 @@ class PairLaw {
 
 /// Families of the jobs and their batches.
 std::map<std::string, FamilyBatches> families_of(std::span<const MeasuredPair> pairs);
-/// What the law adds up for `job` beside `other`.
+/// The terms of the law for `job` with `other`.
 std::vector<PairTerm> pair_terms(const std::map<std::string, FamilyBatches>& families,
                                  const Resident& job, const Resident& other);
 
-/// What time slicing gives `job` beside `other`.
+/// The share of `job` with `other` by time slicing.
 double time_slice_share(const Resident& job, const Resident& other);
 
 }  // namespace rehearse::sharing

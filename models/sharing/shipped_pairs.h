@@ -3,7 +3,7 @@
 // two jobs on such a GPU.
 //
 // Source: Gavel's throughputs of pairs of training jobs (stanford-futuredata/gavel, MIT), each pair
-// once. Made again by `rehearse calibrate pairs --data DIR --into FOLDER`.
+// once. Made again by `accuracy make pairs --data DIR --into FOLDER` (docs/decisions/0040).
 #pragma once
 
 #include <string>
@@ -15,12 +15,12 @@
 namespace rehearse::sharing {
 
 struct ShippedPairs {
-  std::string device;                  ///< of the catalog, on which was measured
+  std::string device;                  ///< measured device of the catalog
   std::vector<std::string> also = {};  ///< devices for which it is taken over, untested
   std::string source, rows_used, date;
   std::size_t rows = 0;  ///< two for each pair
   double left_out = 0;   ///< mean |error| on pairs left out of the fit, ten parts
-  Seconds step_from = Seconds::s(0), step_to = Seconds::s(0);  ///< of the jobs, alone
+  Seconds step_from = Seconds::s(0), step_to = Seconds::s(0);  ///< range of the jobs alone
   std::shared_ptr<const PairLaw> law;
 };
 
@@ -32,7 +32,7 @@ const ShippedPairs* find_shipped_pairs(std::string_view device);
 /// As a file holds it: coefficients to three digits, those that change a share by less than 0.3 %
 /// left out.
 std::string to_yaml(const ShippedPairs& pairs);
-/// Fails with every mistake of the text, one line each; `name` stands for the file.
+/// Fails with every error of the text, one line each; `name` is the file name.
 Result<ShippedPairs> parse_shipped_pairs(const std::string& text, std::string name);
 
 }  // namespace rehearse::sharing

@@ -38,13 +38,13 @@ struct SliceRatio {
 /// Of a profile against the instance of all slices.
 SliceRatio ratio_of(const cluster::MigDevice& device, std::uint32_t profile);
 
-/// What the work of a job mostly is, which decides α.
+/// The main work of a job, which determines α.
 enum class WorkKind : std::uint8_t { kFp32Matmul, kTensorTransformer, kConvolutional, kUnknown };
 inline constexpr std::size_t kWorkKinds = 4;
 inline constexpr std::array<std::string_view, kWorkKinds> kWorkKindNames = {
     "fp32_matmul", "transformer", "convolutional", "unknown"};
 
-/// Where a prediction stands on the law, which decides how sure it is.
+/// The regime of a prediction, which determines its uncertainty.
 enum class Regime : std::uint8_t {
   kFloor,    ///< the host decides there, as it did on the whole GPU
   kCrossed,  ///< the host decided on the whole GPU, and no longer does
@@ -68,7 +68,7 @@ struct SliceConstants {
 /// jobs left out.
 SliceConstants shipped_constants();
 
-/// A step that was timed. `size` is what the GPU's work grows with: the batch.
+/// A timed step. The GPU's work grows with `size`, the batch.
 struct SweepPoint {
   double size;
   Seconds time;
@@ -83,9 +83,9 @@ struct JobLaw {
   double kappa;
   double sharpness;  ///< p
   double residual;   ///< root mean square of relative errors on the measured steps
-  /// Whether the sweep says what the GPU takes: its longest step is at least twice its shortest, or
-  /// a slice was measured too. Without, w and A are next to unknown: time one run on the smallest
-  /// slice.
+  /// Whether the sweep determines the GPU's time: its longest step is at least twice its shortest,
+  /// or a slice was measured too. Otherwise w and A are almost unknown: time one run on the
+  /// smallest slice.
   bool identified;
   double smallest, largest;  ///< sizes that were measured
   std::array<double, kRegimes> spread;
@@ -102,8 +102,8 @@ struct JobLaw {
 Result<JobLaw> fit_whole(const std::vector<SweepPoint>& whole, WorkKind kind, bool training,
                          const SliceConstants& constants);
 
-/// Of a job timed over sequence lengths at one batch: what grows with the sequence, and with its
-/// square (attention), is one size.
+/// For a job timed over sequence lengths at one batch: combines the terms linear and quadratic in
+/// the sequence (attention) into one size.
 struct SequenceLaw {
   JobLaw law;        ///< over size_of(sequence); without fixed work
   double quadratic;  ///< per length
@@ -114,16 +114,16 @@ struct SequenceLaw {
 Result<SequenceLaw> fit_sequence(const std::vector<SweepPoint>& whole, WorkKind kind, bool training,
                                  const SliceConstants& constants);
 
-/// The same as fit_whole of a job timed also on one slice: α, β and p are then its own, drawn to
-/// what the constants say as far as the measured steps leave them open. Fails likewise; one step on
+/// As fit_whole for a job timed also on one slice: α, β and p are then its own, drawn towards
+/// the constants as far as the measured steps leave them open. Fails likewise; one step on
 /// the slice is enough.
 Result<JobLaw> fit_with_slice(const std::vector<SweepPoint>& whole, SliceRatio slice,
                               const std::vector<SweepPoint>& on_slice, WorkKind kind, bool training,
                               const SliceConstants& constants);
 
-/// The time with its interval. Of a law that is not identified the interval reaches from the time
-/// on the whole GPU to that of a GPU that was busy all along. Its provenance is interpolated on the
-/// whole GPU within what was measured, and extrapolated elsewhere.
+/// The time with its interval. If the law is not identified, the interval reaches from the time
+/// on the whole GPU to that of an always busy GPU. Its provenance is interpolated on the
+/// whole GPU within the measured range, and extrapolated elsewhere.
 Estimate<Seconds> predict(const JobLaw& law, SliceRatio slice, double size);
 
 /// How much sooner `count` equal slices finish as many steps of this size, all at a time, than the

@@ -1,4 +1,4 @@
-// What a job that ran on the whole GPU holds on a slice, and whether it runs there.
+// Memory on a slice of a job that ran on the whole GPU, and whether it fits.
 //
 // The context (kernels' code and local memory) takes 4.27 MiB per multiprocessor; everything else
 // is the same. Source: jobs of MIGProfiler on A100 (docs/concepts/sharing.md).
@@ -16,7 +16,7 @@ struct SliceMemory {
   bool fits;  ///< used <= usable; memory that is held for moments is not in `used`
 };
 
-/// `used` is as nvidia-smi shows it on an instance or GPU of so many multiprocessors.
+/// `used` is the nvidia-smi value on an instance or GPU with that many multiprocessors.
 SliceMemory memory_on_slice(const cluster::MigDevice& device, std::uint32_t profile, Bytes used,
                             std::uint32_t multiprocessors);
 

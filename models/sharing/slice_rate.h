@@ -12,8 +12,8 @@ namespace rehearse::sharing {
 /// At this batch. 1 at most.
 Estimate<double> rate_by_law(const JobLaw& law, SliceRatio slice, double size);
 
-/// Of the GPU's part of a step, what the host leaves of it, all may grow with the batch (the value,
-/// and the slow end) or none of it (the fast end). REQUIRES: 0 <= host <= step, step above zero.
+/// The GPU's part of a step, without the host's, may grow with the batch completely (the value,
+/// and the slow end) or not at all (the fast end). REQUIRES: 0 <= host <= step, step above zero.
 Estimate<double> rate_by_step(Seconds step, Seconds host, WorkKind kind, bool training,
                               SliceRatio slice, const SliceConstants& constants);
 

@@ -4,6 +4,7 @@
 
 #include <fmt/core.h>
 
+#include "sim/base/spans.h"
 #include "sim/engine/engine.h"
 #include "sim/graph/verify.h"
 
@@ -13,36 +14,11 @@ namespace {
 using graph::Category;
 using graph::Timeline;
 
-struct Span {
-  Picoseconds begin, end;
-};
-
-/// When some op of these runs, as intervals in order.
-std::vector<Span> busy(const std::vector<OpId>& ops, const Timeline& timeline) {
+/// When some op of these runs.
+Spans busy(const std::vector<OpId>& ops, const Timeline& timeline) {
   std::vector<Span> spans;
-  for (const OpId op : ops)
-    if (timeline[op].end > timeline[op].start)
-      spans.push_back({timeline[op].start, timeline[op].end});
-  std::sort(spans.begin(), spans.end(),
-            [](const Span& a, const Span& b) { return a.begin < b.begin; });
-  std::vector<Span> merged;
-  for (const Span& span : spans) {
-    if (merged.empty() || span.begin > merged.back().end)
-      merged.push_back(span);
-    else
-      merged.back().end = std::max(merged.back().end, span.end);
-  }
-  return merged;
-}
-
-/// How much of [begin, end) the intervals cover.
-Picoseconds covered(const std::vector<Span>& spans, Picoseconds begin, Picoseconds end) {
-  Picoseconds sum(0);
-  auto at = std::lower_bound(spans.begin(), spans.end(), begin,
-                             [](const Span& span, Picoseconds t) { return span.end <= t; });
-  for (; at != spans.end() && at->begin < end; ++at)
-    sum += std::min(at->end, end) - std::max(at->begin, begin);
-  return sum;
+  for (const OpId op : ops) spans.push_back({timeline[op].start, timeline[op].end});
+  return Spans(std::move(spans));
 }
 
 /// Ops in the order in which they begin, those that lead to others first.
@@ -84,19 +60,20 @@ std::vector<Picoseconds> synchronisations(const Tenant& tenant, const std::vecto
   for (std::size_t i = 0; i < tenant.graph.size(); ++i)
     if (tenant.graph.category(OpId(i)) == Category::kCommunication)
       communication.push_back(OpId(i));
-  const std::vector<Span> computes = busy(kernels, timeline);
-  const std::vector<Span> communicates = busy(communication, timeline);
+  const Spans computes = busy(kernels, timeline);
+  const Spans communicates = busy(communication, timeline);
   const std::vector<Picoseconds> bounds = bounds_of(tenant, timeline);
   const Picoseconds end = timeline.makespan();
   std::vector<Picoseconds> best(bounds.size() + 1, Picoseconds(0)), at = best;
-  for (std::size_t i = 0; i < computes.size(); ++i) {
-    const Picoseconds gap_ends = i + 1 < computes.size() ? computes[i + 1].begin : end;
-    const Picoseconds exposed = covered(communicates, computes[i].end, gap_ends);
+  const std::vector<Span>& stretches = computes.joined();
+  for (std::size_t i = 0; i < stretches.size(); ++i) {
+    const Picoseconds gap_ends = i + 1 < stretches.size() ? stretches[i + 1].begin : end;
+    const Picoseconds exposed = communicates.within(stretches[i].end, gap_ends);
     const auto step = static_cast<std::size_t>(
-        std::lower_bound(bounds.begin(), bounds.end(), computes[i].end) - bounds.begin());
+        std::lower_bound(bounds.begin(), bounds.end(), stretches[i].end) - bounds.begin());
     if (exposed <= best[step]) continue;
     best[step] = exposed;
-    at[step] = computes[i].end;
+    at[step] = stretches[i].end;
   }
   std::vector<Picoseconds> cuts;
   for (std::size_t s = 0; s < best.size(); ++s)

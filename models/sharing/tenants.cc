@@ -7,6 +7,7 @@
 
 #include <fmt/core.h>
 
+#include "models/sharing/lease_turns.h"
 #include "models/sharing/tenant_turns.h"
 #include "sim/base/check.h"
 #include "sim/engine/engine.h"
@@ -44,19 +45,18 @@ class Composer {
                    periods_.size(), tenants_.size());
     const bool leases =
         sharing_.policy == Policy::kCrossover || sharing_.policy == Policy::kExclusive;
-    if (leases)
-      lease_server_ = builder_.add(graph::Server{.name = builder_.intern("turn of the devices"),
-                                                 .policy = graph::Policy::kLease});
+    std::optional<LeaseTurns> turns;
+    if (leases) turns.emplace(builder_, "turn of the devices");
     for (tenant_ = 0; tenant_ < tenants_.size(); ++tenant_) {
       TurnPlan plan;
       if (leases) {
-        Result<TurnPlan> turns = turns_of(tenants_[tenant_], sharing_.policy);
-        if (!turns) return forward(turns);
-        plan = std::move(*turns);
+        Result<TurnPlan> planned = turns_of(tenants_[tenant_], sharing_.policy);
+        if (!planned) return forward(planned);
+        plan = std::move(*planned);
       }
       if (Status ok = map_resources(); !ok) return forward(ok);
       add_periods();
-      if (leases) add_turns(plan);
+      if (turns) add_turns(plan, *turns);
     }
     Result<Graph> graph = std::move(builder_).build();
     if (!graph) return forward(graph);
@@ -236,8 +236,8 @@ class Composer {
     }
   }
 
-  /// A turn is asked for when its first op could begin, and given back when its last has ended.
-  void add_turns(const TurnPlan& plan) {
+  /// A turn is asked for when its first op could begin.
+  void add_turns(const TurnPlan& plan, LeaseTurns& leases) {
     std::vector<std::vector<OpId>> before(graph().size());
     for (std::size_t i = 0; i < graph().size(); ++i)
       for (const OpId to : graph().successors(OpId(i))) before[to.index()].push_back(OpId(i));
@@ -259,18 +259,7 @@ class Composer {
         for (const OpId op : ops) turns.back().push_back(OpId(base + op.index()));
         last_is_open_ = t + 1 == plan.turns.size() && t > 0;
       }
-    const NameId name = builder_.intern("turn");
-    for (std::size_t t = 0; t < turns.size(); ++t) {
-      const DemandId demand =
-          builder_.add(Demand{.server = lease_server_, .lease = LeaseId(leases_++)});
-      const OpId begin = builder_.add(Op{name, Category::kSynchronization, Picoseconds(0), demand});
-      const OpId end = builder_.add(Op{name, Category::kSynchronization, Picoseconds(0), demand});
-      for (const OpId from : asked_after[t]) builder_.add_edge(from, begin);
-      for (const OpId op : turns[t]) {
-        builder_.add_edge(begin, op);
-        builder_.add_edge(op, end);
-      }
-    }
+    for (std::size_t t = 0; t < turns.size(); ++t) leases.add(turns[t], asked_after[t]);
   }
 
   const std::span<const Tenant> tenants_;
@@ -291,8 +280,6 @@ class Composer {
 
   std::map<std::string, CapacityId> resources_;
   std::map<std::pair<std::string, double>, std::vector<CapacityId>> links_;
-  std::optional<ServerId> lease_server_;
-  std::uint32_t leases_ = 0;
   bool last_is_open_ = false;
 };
 

@@ -1,5 +1,5 @@
-// What a cache in front of a store does to a stream of keys: which accesses it serves, and what is
-// read from the store and written back for each batch.
+// A cache in front of a store, under a stream of keys: hits, and the reads and write-backs
+// of each batch.
 //
 // A stream and a capacity are in the same unit: items, or pages (key_stream.h, pages_of). Exact:
 // the cache is run access by access, not modelled. See docs/concepts/store.md for the laws.
@@ -19,10 +19,10 @@ namespace rehearse::store {
 
 /// Who stays where there is no room for all.
 enum class Policy : std::uint8_t {
-  kLru,        ///< what was accessed last
-  kLfu,        ///< what was accessed most often since it came in; of equals, last
-  kStatic,     ///< what the whole stream accesses most; filled beforehand, never changed
-  kLookAhead,  ///< what one of the next `batches` batches accesses, as long as there is room
+  kLru,        ///< the most recently accessed
+  kLfu,        ///< the most often accessed since it entered; ties: most recent
+  kStatic,     ///< the most accessed in the whole stream; filled beforehand, never changed
+  kLookAhead,  ///< units accessed in the next `batches` batches, as long as there is room
   kBelady,   ///< what is accessed soonest, seen to the end of a window of `batches` batches; at the
              ///< begin of each window the cache is filled anew with what the window accesses first
   kNextUse,  ///< what is accessed soonest, seen `batches` batches ahead; of what is not seen, what
@@ -39,9 +39,9 @@ struct Cache {
   std::uint32_t capacity = 0;  ///< units
   /// How far kLookAhead, kBelady and kNextUse see; the others see nothing.
   std::uint32_t batches = kAllBatches;
-  /// Units that a miss reads at once, itself and those behind it. Above 1 with kLru only.
+  /// Units that a miss reads at once, itself and the following ones. Above 1 with kLru only.
   std::uint32_t readahead = 1;
-  /// Half of them lie in front of it instead, as where a memory map faults.
+  /// Half of them precede it, as in a page fault of a memory map.
   bool around = false;
 };
 
@@ -51,8 +51,8 @@ struct BatchTraffic {
   std::uint64_t reads = 0;   ///< units that the misses read
   std::uint64_t fills = 0;   ///< units read before the batch to fill the cache
   std::uint32_t leaves = 0;  ///< units that went out of the cache, or could not stay in it
-  /// Where accesses change units, so that what leaves is written back: the last batch before this
-  /// one whose write-back the reads of this one have to wait for.
+  /// If accesses change units, so that evicted ones are written back: the last earlier batch
+  /// whose write-back the reads of this one must wait for.
   std::optional<std::uint32_t> after = {};
 };
 
@@ -63,13 +63,13 @@ struct Traffic {
   // The sums are over the batches from `first` on.
   std::uint64_t accesses(std::size_t first = 0) const;
   std::uint64_t misses(std::size_t first = 0) const;
-  std::uint64_t reads(std::size_t first = 0) const;  ///< with what fills the cache
+  std::uint64_t reads(std::size_t first = 0) const;  ///< including those that fill the cache
   double hit_ratio(std::size_t first = 0) const;     ///< 0 where there are no accesses
 };
 
 /// Runs the cache. Fails on a readahead of 0, or with another policy than kLru.
 Result<Traffic> run(const KeyStream& stream, const Cache& cache);
-/// The same with a readahead for each batch in the place of Cache::readahead.
+/// The same with a readahead for each batch instead of Cache::readahead.
 Result<Traffic> run(const KeyStream& stream, const Cache& cache,
                     std::span<const std::uint32_t> readahead);
 

@@ -1,5 +1,5 @@
-// A controller of a cache: a rule that sets its readahead anew for each window of batches, from
-// what every choice would have taken in a window before. docs/concepts/controller.md has a worked
+// A controller of a cache: a rule that sets its readahead for each window of batches, by the
+// cost of every choice in an earlier window. docs/concepts/controller.md has a worked
 // example.
 #pragma once
 
@@ -11,31 +11,31 @@
 
 namespace rehearse::store {
 
-/// What a cache reads from, one request at a time: each waits, then its units come.
+/// The drive of a cache, one request at a time: each waits, then its units are transferred.
 struct Drive {
-  Seconds latency;  ///< of a request
+  Seconds latency;  ///< per request
   ByteRate rate;
   Bytes unit;  ///< size of one
 };
 
-/// What the requests and units of batches `first` to `end` take. Each unit that fills the cache is
-/// a request of its own.
+/// Time of the requests and units of batches `first` to `end`. Each unit that fills the cache is
+/// a separate request.
 Seconds read_time(const Traffic& traffic, const Drive& drive, std::size_t first, std::size_t end);
 /// From `first` on.
 Seconds read_time(const Traffic& traffic, const Drive& drive, std::size_t first = 0);
 
-/// A window has the readahead that would have read the one `delay` windows before in the least
-/// time, as caches tell that keep one readahead throughout: what was true then is taken to be true
-/// still. Of equals the first choice. The first `delay` windows have that of the cache.
+/// A window gets the readahead with the least read time in the window `delay` windows
+/// before, according to caches that keep one readahead throughout. Ties go to the first
+/// choice. The first `delay` windows have the cache's own readahead.
 struct Control {
-  std::vector<std::uint32_t> choices;  ///< of readahead, units
+  std::vector<std::uint32_t> choices;  ///< readahead choices, units
   std::uint32_t window = kAllBatches;  ///< batches
   std::uint32_t delay = 1;             ///< 0: a window is known when its readahead is set
 };
 
 struct Controlled {
   Traffic traffic;
-  std::vector<std::uint32_t> readahead;  ///< of each batch
+  std::vector<std::uint32_t> readahead;  ///< by batch
 };
 
 /// Fails as run does. REQUIRES: choices, a window of one batch at least, a rate and a unit above 0.

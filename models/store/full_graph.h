@@ -1,11 +1,11 @@
-// Training on a partitioned graph, all keys in each step: from what workers need of each other to a
-// program for each of them. A layer takes in the sum of the values of a key's neighbours and
-// multiplies it by a matrix.
+// Training on a partitioned graph with all keys in each step: from the exchange between workers to
+// a program for each of them. A layer sums the values of a key's neighbours and
+// multiplies the sum by a matrix.
 //
-// Forward of layer l: each worker sends every other the values of the keys that this one needs;
-// when all have come, it sums over neighbours, and multiplies. Backward the other way round: the
-// gradients of what was lent come back to its holder, but for the first layer, whose inputs are
-// data. The matrices' gradients are summed over all workers once a step. Nothing is sent beside
+// Forward of layer l: each worker sends each other the values of the keys that it needs;
+// when all have arrived, it sums over neighbours and multiplies. Backward is the reverse: the
+// gradients of remote values return to their holder, except in the first layer, whose inputs are
+// data. The matrices' gradients are summed over all workers once per step. Messages do not overlap
 // computing. docs/concepts/partition.md.
 #pragma once
 
@@ -18,11 +18,11 @@
 namespace rehearse::store {
 
 struct GraphNetwork {
-  std::vector<std::uint32_t> widths;  ///< values of a key: as data, then behind each layer
+  std::vector<std::uint32_t> widths;  ///< values of a key: data, then after each layer
   Bytes value = Bytes::b(4);
 };
 
-/// What all workers together send each other of keys in a step.
+/// Total data of keys exchanged between all workers in a step.
 Bytes exchanged(const Halo& halo, const GraphNetwork& network);
 
 /// A rank for each worker; lengths follow from work (models/job/roofline.h). REQUIRES: two widths

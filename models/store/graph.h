@@ -1,5 +1,5 @@
-// Graph of keys, such as nodes with features: each key has so many neighbours, whose values it
-// reads. And a partition: which of several workers holds which key. docs/concepts/partition.md has
+// Graph of keys, such as nodes with features: each key reads the values of a number of
+// neighbours. And a partition: the worker that holds each key. docs/concepts/partition.md has
 // the laws with a worked example.
 #pragma once
 
@@ -37,7 +37,7 @@ class Neighbours {
   /// ends.size().
   Neighbours(std::vector<std::uint32_t> ends, std::vector<Key> all);
 
-  /// Makes them all, for what asks for each more than once. REQUIRES: no more than kMostEdges.
+  /// Makes all of them, for repeated access. REQUIRES: no more than kMostEdges.
   void make_all();
 
   std::uint32_t keys() const { return shape_.keys; }
@@ -61,9 +61,9 @@ class Neighbours {
   std::vector<Key> all_;             ///< empty, or those of each node in turn
 };
 
-/// A key and keys that it reads on each line, whole numbers between spaces, on as many lines as one
-/// likes (a list of edges); keys are from 0 to the greatest that comes. Fails with the line of what
-/// is no such thing, and on more than kMostEdges.
+/// A key and the keys that it reads on each line, whole numbers separated by spaces, on any number
+/// of lines (a list of edges); keys are from 0 to the largest one. Fails with the line of an
+/// error, and on more than kMostEdges.
 Result<Neighbours> recorded_graph(std::string_view text, const std::string& name);
 
 /// Which keys read a key, all of a graph at once.
@@ -83,14 +83,14 @@ enum class Partitioner : std::uint8_t {
   kGreedy,  ///< one after another in a random order: where most neighbours are, less where room
             ///< gets scarce (linear deterministic greedy)
   kFennel,  ///< likewise, by Fennel's objective
-  kCommunities,  ///< whole communities, in order: what is to be had where they are known
+  kCommunities,  ///< whole communities, in order: an upper bound for known communities
 };
 inline constexpr std::string_view kPartitionerNames[] = {"random", "greedy", "fennel",
                                                          "communities"};
 
 struct Partition {
   std::uint32_t workers = 1;
-  std::vector<std::uint16_t> holder = {};  ///< of each key
+  std::vector<std::uint16_t> holder = {};  ///< by key
 };
 inline constexpr std::uint32_t kMostWorkers = 1024;
 
@@ -99,7 +99,7 @@ inline constexpr std::uint32_t kMostWorkers = 1024;
 /// beyond 1.1 of one.
 Partition partition(const Neighbours& graph, Partitioner by, std::uint32_t workers);
 
-/// What a partition costs when every key reads all its neighbours.
+/// The cost of a partition when every key reads all its neighbours.
 struct Halo {
   std::uint32_t workers = 1;
   std::uint64_t edges = 0, cut = 0;       ///< pairs of a key and a neighbour; with two holders
@@ -114,7 +114,7 @@ struct Halo {
 };
 Halo halo_of(const Neighbours& graph, const Partition& partition);
 
-/// The mean of Halo::total() over all random partitions of the graph among so many workers,
+/// The mean of Halo::total() over all random partitions of the graph among the workers,
 /// exactly: a key that d others read is missing on each of the n - 1 workers that do not hold it
 /// with probability 1 - (1 - 1/n)^d.
 double expected_halo(const Readers& readers, std::uint32_t workers);
@@ -126,9 +126,9 @@ struct Mine {
 };
 
 /// A batch is the set of keys reached from its seeds, hop by hop, `fan_out` neighbours of every
-/// key, each key once. Seeds run through all keys in a random order, over and over; with `mine`
-/// through those that the worker holds, and the batch is what of it others hold. Shape::batch are
-/// seeds; its keys and seed are the graph's. REQUIRES: the worker holds a key.
+/// key, each key once. Seeds are all keys in a random order, repeatedly. With `mine` they are
+/// those that the worker holds, and the batch is its remote part. Shape::batch counts
+/// seeds; keys and seed are the graph's. REQUIRES: the worker holds a key.
 KeyStream sampled_keys(const Neighbours& graph, const Shape& shape,
                        std::span<const std::uint32_t> fan_out,
                        const std::optional<Mine>& mine = {});

@@ -23,7 +23,7 @@ inline constexpr std::uint64_t kMostAccesses = 0xffff'fffe;
 struct KeyStream {
   std::uint32_t keys = 0;
   std::vector<Key> accesses = {};
-  std::vector<std::uint32_t> ends = {};  ///< of each batch, one past its last access
+  std::vector<std::uint32_t> ends = {};  ///< by batch, one past its last access
 
   std::size_t batches() const { return ends.size(); }
   std::span<const Key> batch(std::size_t b) const {
@@ -41,8 +41,8 @@ struct Shape {
   std::uint64_t seed = 1;
 };
 
-/// The seed of a stream behind so many others, drawn from one seed: `seed` of the first, and
-/// different ones of all others.
+/// The seed of the n-th stream of one seed: `seed` for the first, and
+/// different ones for all others.
 constexpr std::uint64_t seed_behind(std::uint64_t seed, std::uint32_t before) {
   return before == 0 ? seed : mixed(seed) ^ before;
 }
@@ -77,11 +77,11 @@ Result<KeyStream> recorded_keys(std::string_view text, const std::string& name);
 /// Each key of a batch once, where it first comes.
 KeyStream unique_in_batches(const KeyStream& stream);
 
-/// Keys renamed at random: popular ones no longer lie side by side.
+/// Keys renamed at random: popular ones are no longer adjacent.
 KeyStream scattered(const KeyStream& stream, std::uint64_t seed);
 
-/// The pages that items of one size lie on, packed in order of key without gaps: an access to an
-/// item is one to each page that it lies on. Fails where there would be too many.
+/// The pages of items of one size, packed in key order without gaps: an access to an
+/// item is one to each of its pages. Fails if there would be too many.
 Result<KeyStream> pages_of(const KeyStream& items, Bytes item, Bytes page);
 
 }  // namespace rehearse::store

@@ -1,4 +1,4 @@
-// Meter: counts what a policy does, batch by batch. Internal to the module.
+// Meter: counts the effects of a policy, batch by batch. Internal to the module.
 #pragma once
 
 #include <algorithm>

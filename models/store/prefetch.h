@@ -1,5 +1,5 @@
-// When batches can be worked on whose units are read ahead, and written back where the work changes
-// them: no unit is read before what was written to it last is in the store.
+// Times of batches whose units are read ahead, and written back if the work changes
+// them: no unit is read before its last write is in the store.
 #pragma once
 
 #include <cstdint>
@@ -14,24 +14,24 @@ namespace rehearse::store {
 struct Prefetch {
   /// Batches whose reads may begin while one is worked on, beyond it. 0: reads and work take turns.
   std::uint32_t ahead = 0;
-  Seconds step;  ///< of the work on a batch
-  Seconds read;  ///< of a unit; one after another
-  /// Of a unit that leaves the cache, likewise, beside reads and work; absent: work changes
+  Seconds step;  ///< work on a batch
+  Seconds read;  ///< per unit; one after another
+  /// Per evicted unit, likewise, overlapping reads and work; absent: work changes
   /// nothing.
   std::optional<Seconds> write = {};
 };
 
 struct BatchTimes {
   Seconds read_begin, read_end, step_begin, step_end;
-  Seconds written;  ///< what left in this batch and before is in the store
+  Seconds written;  ///< all evictions up to this batch are in the store
 };
 
 /// The times of batches that are read in order, each as soon as
-/// - the one before it is read,
+/// - the previous one is read,
 /// - the one `ahead` + 1 before it has been worked on, and
-/// - what is read is in the store: BatchTraffic::after,
-/// and worked on in order as soon as they are read; what leaves a batch is written behind its work.
-/// Units that are read ahead take room beside the cache.
+/// - its data is in the store: BatchTraffic::after,
+/// and worked on in order as soon as they are read; evicted units are written after the work.
+/// Units that are read ahead need room in addition to the cache.
 std::vector<BatchTimes> times_of(const Traffic& traffic, const Prefetch& prefetch);
 
 /// Mean time from batch to batch, from `first` on.

@@ -18,7 +18,7 @@ struct CacheRun {
   std::optional<Prefetch> prefetch = {};
 };
 
-/// What is wrong is recorded in the map's file; what is read then means nothing. Files of recorded
+/// Errors are recorded in the map's file; the result is then meaningless. Files of recorded
 /// keys are relative to `folder`.
 CacheRun read_cache(const YamlMap& map, const std::filesystem::path& folder);
 

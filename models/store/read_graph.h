@@ -10,7 +10,7 @@
 
 namespace rehearse::store {
 
-/// What is wrong is recorded in the map's file; what is read then means nothing.
+/// Errors are recorded in the map's file; the result is then meaningless.
 struct PartitionedGraph {
   Neighbours graph;
   Partitioner by = Partitioner::kRandom;
@@ -19,8 +19,8 @@ struct PartitionedGraph {
 /// Files of recorded graphs are relative to `folder`.
 PartitionedGraph read_partitioned_graph(const YamlMap& map, const std::filesystem::path& folder);
 
-/// Of a stream of the kind `graph`: `communities`, `inside` and `partition`, beside what its caller
-/// has read.
+/// Reads `communities`, `inside` and `partition` of a stream of the kind `graph`, in addition to
+/// the keys read by its caller.
 KeyStream read_sampled(const YamlMap& map, GraphShape graph, const Shape& shape,
                        std::span<const std::uint32_t> fan_out);
 /// Of such a stream with a `file`: all of it; `before` as of seed_behind.

@@ -1,4 +1,4 @@
-// What readers of this module share. Mistakes are recorded in the file of the map.
+// Shared by the readers of this module. Errors are recorded in the file of the map.
 #pragma once
 
 #include <optional>

@@ -1,4 +1,4 @@
-// What sources of this module share: which keys have come, and keys in a random order.
+// Shared by the sources of this module: the set of seen keys, and keys in a random order.
 #pragma once
 
 #include <numeric>

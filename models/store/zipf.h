@@ -18,7 +18,7 @@ class Zipf {
   std::uint32_t draw(Random& random) const;
 
  private:
-  double integral(double x) const;  ///< of the density, up to a constant
+  double integral(double x) const;  ///< integral of the density, up to a constant
   double inverse(double integral) const;
 
   double exponent_;
@@ -27,7 +27,7 @@ class Zipf {
   double sure_;        ///< closer than this to its key, a point needs no test
 };
 
-/// What share of all draws goes to the `top` most popular of `keys`; within 1e-6 of the sum.
+/// The share of all draws of the `top` most popular of `keys`; within 1e-6 of the sum.
 /// REQUIRES: top <= keys, keys >= 1.
 double zipf_share(std::uint32_t keys, double exponent, std::uint32_t top);
 

@@ -23,7 +23,7 @@ struct ResNet {
 };
 Result<ConvNet> convnet_of(const ResNet& net);
 
-/// Simonyan and Zisserman, 2014: 3 × 3 convolutions, so many a stage, each stage twice as wide up
+/// Simonyan and Zisserman, 2014: 3 × 3 convolutions by stage, each stage twice as wide up
 /// to 512 channels.
 struct Vgg {
   std::string name;

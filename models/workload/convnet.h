@@ -1,8 +1,8 @@
 // Convolutional networks: chains and branches of convolutions, pools and fully connected layers,
 // from a small description to a Workload for one sample.
 //
-// One layer per piece: a convolution with the batch norm and the ReLU behind it, a pool, a fully
-// connected layer; where branches meet, the layer that joins them.
+// One layer per piece: a convolution with its batch norm and ReLU, a pool, or a fully
+// connected layer. Where branches meet, one layer joins them.
 #pragma once
 
 #include <cstdint>
@@ -43,7 +43,7 @@ struct Piece {
   bool bias = false;
   bool norm = false;
   bool relu = false;
-  bool round_up = false;  ///< of pools: positions that are only partly covered count
+  bool round_up = false;  ///< for pools: partly covered positions count
   std::vector<std::vector<Piece>> branches = {};  ///< an empty one passes its input on
   Join join = Join::kConcatenate;
   std::uint32_t times = 1;
@@ -51,7 +51,7 @@ struct Piece {
 
 struct ConvNet {
   std::string name;
-  std::uint32_t channels = 3;  ///< of a sample
+  std::uint32_t channels = 3;  ///< channels of a sample
   std::uint32_t height = 224;
   std::uint32_t width = 224;
   std::vector<Piece> pieces = {};
@@ -61,7 +61,7 @@ struct ConvNet {
 /// added differ in shape. Of `how`, `dtype` and `elementwise` count.
 Result<Workload> convnet(const ConvNet& net, const Implementation& how);
 
-/// The network's last fully connected layer gives so many classes; without one, nothing changes.
+/// Sets the number of classes of the last fully connected layer; without one, nothing changes.
 void set_classes(ConvNet& net, std::uint32_t classes);
 
 }  // namespace rehearse::workload

@@ -1,5 +1,5 @@
-// A model as it is described, before it is known how it is computed: what files and names of the
-// zoo are read into.
+// The description of a model, without its implementation: the result of reading files and names of
+// the zoo.
 #pragma once
 
 #include <string>
@@ -15,15 +15,15 @@
 namespace rehearse::workload {
 
 using Description = std::variant<Transformer, Swin, Dlrm, ResNet, Vgg, DenseNet, ConvNet>;
-/// What `kind` says in a file, in the order of Description.
+/// Values of `kind` in a file, in the order of Description.
 inline constexpr std::string_view kDescriptionKinds[] = {
     "transformer", "swin", "dlrm", "resnet", "vgg", "densenet", "convnet"};
 
 /// One that is `kind`, with nothing given.
 Description empty_description(std::size_t kind);
 
-/// Sets what the mapping gives and leaves the rest (docs/formats/model.md). Wrong values are
-/// recorded in the map's file; unknown keys are left for the caller to find.
+/// Sets the values in the mapping and keeps the rest (docs/formats/model.md). Wrong values are
+/// recorded in the map's file; the caller finds unknown keys.
 void read_description(const YamlMap& map, Description& description);
 
 /// The pieces of a convolutional network, from the list at `key`.

@@ -13,12 +13,12 @@ namespace rehearse::workload {
 struct Dlrm {
   std::string name;
   std::uint32_t dense = 13;                ///< inputs that are numbers
-  std::vector<double> rows = {};           ///< of each table
-  std::uint32_t embedding_size = 0;        ///< of all tables
-  double lookups = 1;                      ///< of each table and sample; summed where more than one
+  std::vector<double> rows = {};           ///< rows of each table
+  std::uint32_t embedding_size = 0;        ///< common to all tables
+  double lookups = 1;                      ///< per table and sample; summed if more than one
   std::vector<std::uint32_t> bottom = {};  ///< widths of the network of dense inputs
   std::vector<std::uint32_t> top = {};     ///< widths of the network on top
-  /// Cross layers of low rank on all features side by side (DCNv2), in the place of pairs; 0:
+  /// Low-rank cross layers on the concatenation of all features (DCNv2), instead of pairs; 0:
   /// pairs.
   std::uint32_t cross_layers = 0;
   std::uint32_t cross_rank = 0;

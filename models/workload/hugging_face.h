@@ -1,4 +1,4 @@
-// A model's dimensions from the config.json that Hugging Face Transformers stores beside it.
+// A model's dimensions from the config.json of Hugging Face Transformers.
 #pragma once
 
 #include <filesystem>
@@ -18,7 +18,7 @@ std::vector<std::string_view> hugging_face_types();
 /// model was made for, where the config says it. Fails on an unknown `model_type`, with the
 /// nearest, and on dimensions that are missing.
 Result<Transformer> load_hugging_face(const std::filesystem::path& path);
-/// The same for text; `name` stands for the file in messages.
+/// The same for text; `name` is the file name in messages.
 Result<Transformer> parse_hugging_face(const std::string& text, std::string name);
 
 }  // namespace rehearse::workload

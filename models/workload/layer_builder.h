@@ -19,7 +19,7 @@
 
 namespace rehearse::workload {
 
-/// What tensor parallelism divides of a matrix of weights (Megatron-LM's names).
+/// The dimension of a weight matrix that tensor parallelism divides (Megatron-LM's names).
 enum class Split : std::uint8_t {
   kNone,
   kColumns,  ///< outputs
@@ -28,13 +28,13 @@ enum class Split : std::uint8_t {
 
 struct Linear {
   std::string_view name;
-  double tokens;  ///< of each expert where there are several
+  double tokens;  ///< tokens per expert if there are several
   double out;
   double in;
   Split split = Split::kNone;
   bool bias = false;
   double experts = 0;       ///< as many matrices, one for each; 0: it is no mixture
-  bool first = false;       ///< the gradient of its input is not needed: nothing stands before it
+  bool first = false;       ///< the gradient of its input is not needed: it is the first
   bool has_matrix = true;   ///< else the matrix is another layer's
   bool accumulated = true;  ///< its gradient is added to that of earlier microbatches
   bool casts_input = true;  ///< in FP8; else the linear before has the same input, and did it

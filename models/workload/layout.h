@@ -1,27 +1,27 @@
-// Layout: a workload as a plan lays it out: what each kind of rank computes, holds and sends, and
-// in which order. Strategies make it (strategies/lay_out.h); the cost models of time and memory,
+// Layout: a workload laid out by a plan: the ops, memory, messages and order of each kind of rank.
+// Strategies make it (strategies/lay_out.h); the cost models of time and memory,
 // and the lowering to a job, read it.
 //
-// Ranks that do the same are one *stage* with a number of ranks. A stage has its own degrees and
-// its own range of layers, cut into chunks where the schedule interleaves. Ranks are numbered stage
-// by stage; within a stage tensor runs fastest, then context, then data:
+// Equal ranks are one *stage* with a number of ranks. A stage has its own degrees and
+// its own range of layers, divided into chunks if the schedule interleaves. Ranks are numbered
+// stage by stage; within a stage tensor varies fastest, then context, then data:
 //   rank = first_rank + (data · context_degree + context) · tensor_degree + tensor
-// so that tensor groups stand on neighbouring devices; with the stages together, the stages of one
-// data rank come before the next data rank (Stage::rank). Expert groups are consecutive data ranks;
-// of experts that tensor parallelism leaves whole, consecutive ranks. Servers of parameters come
-// behind all stages.
+// so that tensor groups are on neighbouring devices. With stages together, the stages of one
+// data rank precede the next data rank (Stage::rank). Expert groups are consecutive data ranks;
+// for experts that tensor parallelism does not divide, consecutive ranks. Parameter servers follow
+// all stages.
 //
-// What happens in a step, for whoever lowers or prices it:
+// The course of a step, for callers that lower or price it:
 //  - Chunk c of stage s passes its last layer's output on to stage s + 1, and chunk c of the last
-//    stage to chunk c + 1 of the first. `Layer::output` is what one rank sends: with tensor
-//    parallelism its share, and where the next layer needs the whole an all-gather stands in it.
-//    Where stages differ in their degrees, the sum over ranks is what is passed on.
+//    stage to chunk c + 1 of the first. `Layer::output` is the data that one rank sends: with
+//    tensor parallelism its share, and if the next layer needs the whole, that layer has an
+//    all-gather. If stages differ in their degrees, the sum over ranks is passed on.
 //  - The layers of a chunk run in their order; `Layer::inputs` is empty here.
-//  - Layer::step runs once, in three parts. What is deferred and stands before the first op that is
-//    not begins when the last backward of this layer has ended. Then, when all gradients of the
-//    stage are summed, the rest, layer by layer; what is deferred there runs beside other layers.
+//  - Layer::step runs once, in three parts. Deferred ops before the first other op
+//    begin when the last backward of this layer has ended. The rest follows when all gradients of
+//    the stage are summed, layer by layer; its deferred ops overlap other layers.
 //  - Collectives along Axis::kData join all ranks of a stage that hold the same parameters: data
-//    and context ranks; for Op::expert, those whose experts are the same (group_size()).
+//    and context ranks; for Op::expert, those with the same experts (group_size()).
 //  - With `servers`, kReduce along kData sends a gradient to the servers and kBroadcast fetches
 //    parameters from them, each divided evenly over them.
 //  - An order without kRecompute runs Layer::recompute at the start of backward.
@@ -66,7 +66,7 @@ struct Slot {
   friend bool operator==(const Slot&, const Slot&) = default;
 };
 
-/// Bytes that a parameter takes, by what holds it.
+/// Bytes of a parameter, by kind of state.
 struct StateBytes {
   double weights;
   double gradient;
@@ -74,7 +74,7 @@ struct StateBytes {
   double total() const { return weights + gradient + optimizer; }
 };
 
-/// What a rank holds of a layer beyond its shard while the layer runs (ZeRO-3, FSDP).
+/// Additional memory of a layer beyond its shard while it runs (ZeRO-3, FSDP).
 struct Gathering {
   double weights = 0;   ///< bytes per parameter, of the layer that runs
   double gradient = 0;  ///< bytes per parameter, of the layer in backward: not yet scattered
@@ -83,7 +83,7 @@ struct Gathering {
 
 struct Chunk {
   std::vector<Layer> layers;
-  std::uint32_t first_layer;  ///< of the workload, counted with counts
+  std::uint32_t first_layer;  ///< number in the workload, counting repeated layers
 };
 
 struct Stage {
@@ -92,15 +92,15 @@ struct Stage {
   std::uint32_t first_rank;
   std::vector<Chunk> chunks;
   std::vector<Slot> order;
-  /// Per parameter as it stands on one rank, shards already divided. Where shards of experts are
+  /// Per parameter on one rank, after sharding. If shards of experts are
   /// larger than those of other parameters, the mean.
   StateBytes states;
   Gathering gathering = {};
   /// Held over the step: buckets and buffers of communication; weights and gradients that sharded
   /// stages of a pipeline gather once a step.
   Bytes gathered = Bytes::b(0);
-  /// Stages whose ranks of equal number along data stand together; the stage's own are so many
-  /// times as far apart from one to the next.
+  /// The number of stages whose ranks of equal data index are adjacent. It is the distance between
+  /// consecutive data ranks of a stage.
   std::uint32_t together = 1;
 
   /// The rank with this number in the stage.
@@ -123,8 +123,8 @@ struct Servers {
   std::uint32_t backup_workers;  ///< of the data ranks; so many pushes of a step are not waited for
   double parameters;             ///< on one server
   StateBytes states;             ///< per parameter on a server
-  /// What a server does on `updates_per_step` occasions of a step: for each push where workers do
-  /// not wait for each other, else once for their sum.
+  /// The update of a server, `updates_per_step` times per step: for each push if workers do
+  /// not wait for each other, otherwise once for their sum.
   Op update;
   std::uint32_t updates_per_step;
 };
@@ -135,10 +135,10 @@ struct Layout {
   std::uint32_t microbatches;  ///< per data-parallel rank of the first stage and step
   double samples_per_step;     ///< over all ranks
   double tokens_per_sample;
-  Flops model_flops;  ///< of a step over all ranks: what MFU counts
+  Flops model_flops;  ///< FLOPs per step of all ranks, as counted by MFU
   std::optional<Servers> servers = {};
-  /// Gradient of the matrix that embedding and head share, where they stand on different stages:
-  /// summed between each rank of the first stage and its like on the last, once a step.
+  /// Gradient of the matrix that embedding and head share, if they are on different stages:
+  /// summed between each rank of the first stage and its counterpart on the last, once per step.
   Bytes tied_gradient = Bytes::b(0);
   /// Transforms that were applied, in order; for people.
   std::vector<std::string> applied;
@@ -149,7 +149,7 @@ struct Layout {
 /// Ranks that take part in the collective `op` on a stage of these degrees.
 std::uint32_t group_size(const Op& op, const Degrees& degrees);
 
-/// Whether `is(op, stage)` holds of some op of the layout, with the stage it stands on.
+/// Whether `is(op, stage)` holds for some op of the layout and its stage.
 template <class Is>
 bool any_op(const Layout& layout, Is is) {
   for (const Stage& stage : layout.stages)

@@ -1,5 +1,5 @@
-// lift: a recording as a workload: what one of its steps computes, layer by layer, with what each
-// operation took. docs/concepts/lifting.md says how layers, extents and tags are found.
+// lift: turns one step of a recording into a workload, layer by layer, with the time of each
+// operation. docs/concepts/lifting.md has the rules for layers, extents and tags.
 #pragma once
 
 #include <optional>
@@ -18,31 +18,31 @@ struct LiftOptions {
   std::optional<double> samples = {};
 };
 
-/// Device time of the step that stands for the recording; the parts add up to `busy`.
+/// Device time of the selected step; the parts add up to `busy`.
 struct DeviceTime {
   Nanoseconds busy{0};           ///< sum over the step's device ops
-  Nanoseconds layers{0};         ///< what ops of the workload carry as measured
+  Nanoseconds layers{0};         ///< measured time of the workload's ops
   Nanoseconds copies{0};         ///< between host and device
   Nanoseconds communication{0};  ///< collectives, and the copies that framework buckets need
-  Nanoseconds unknown{0};        ///< of device ops whose launch was not recorded
-  Nanoseconds overlapped{0};     ///< part of `busy` that ran beside other device ops
+  Nanoseconds unknown{0};        ///< device ops without a recorded launch
+  Nanoseconds overlapped{0};     ///< part of `busy` that overlaps other device ops
   double share() const { return layers / busy; }
 };
 
 struct Lifted {
-  /// Ops stand for `workload.samples` samples, all of one recorded microbatch. Every op carries
+  /// Ops are those of `workload.samples` samples, all of one recorded microbatch. Every op carries
   /// `measured`. Layer::step holds the recorded optimizer, split over layers by parameters.
   Workload workload;
-  std::string step_name;  ///< of the step that stands for all: the one of median device time
+  std::string step_name;  ///< the selected step, with the median device time
   std::size_t steps = 0;  ///< whole steps, from which the intervals come
   /// Median over the whole steps; where the host runs ahead, the period of the device.
   Seconds step = Seconds::s(0);
   DeviceTime device;
   double kernels = 0;  ///< device ops of the step
-  /// Passes forward and backward in the step. The workload is one of them: forward, backward and
-  /// recomputation so many times, and Layer::step once, take `device.layers`.
+  /// Passes forward and backward in the step. The workload is one of them: that many passes, and
+  /// Layer::step once, take `device.layers`.
   std::size_t microbatches = 1;
-  /// What the device idled, spread over its ops: launch gaps, input, waiting for others.
+  /// The device's idle time per kernel: launch gaps, input, waiting for others.
   Seconds idle_per_kernel = Seconds::s(0);
   /// Whether shapes were recorded. Without, ops have times alone: the step can be replicated and
   /// cut between layers; nothing can be divided by tensor parallelism, nor rescaled to another
@@ -50,14 +50,14 @@ struct Lifted {
   bool shapes = false;
   bool training = false;                         ///< whether there is a backward pass
   std::optional<std::uint32_t> world_size = {};  ///< ranks it was recorded on
-  std::vector<std::string> notes;                ///< what to know before trusting it; for people
+  std::vector<std::string> notes;                ///< caveats for the reader
 };
 
 /// Fails on a recording without times or without work of a device; where shapes are needed, ask
 /// `shapes`, and refuse with `needs_shapes`.
 Result<Lifted> lift(const trace::Trace& trace, const LiftOptions& options);
 
-/// Why a recording without shapes cannot be divided, and what to record.
+/// The error for dividing a recording without shapes, with its remedy.
 tl::unexpected<Error> needs_shapes(const std::string& source, std::string_view what_for);
 
 }  // namespace rehearse::workload

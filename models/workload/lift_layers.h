@@ -23,8 +23,8 @@ struct Layers {
   std::vector<std::optional<std::size_t>> of_unit;
 };
 
-/// Layers stand in order of the forward pass. A unit without a layer of its own (an activation, an
-/// addition between two modules) belongs to the layer before it; before the first layer, to that.
+/// Layers are in the order of the forward pass. A unit without its own layer (an activation, an
+/// addition between two modules) belongs to the previous layer, or to the first.
 Layers find_layers(const Recording& recording, const StepUnits& step);
 
 }  // namespace rehearse::workload::lifting

@@ -1,4 +1,4 @@
-// What a recorded layer holds: parameters, what forward leaves for backward, what it passes on.
+// Memory of a recorded layer: parameters, saved activations, output.
 #pragma once
 
 #include <string>
@@ -9,8 +9,8 @@
 
 namespace rehearse::workload::lifting {
 
-/// Fills weights, kept and output of the layers; says what is uncertain in `notes`. Parameters are
-/// counted by the gradients that backward gave them where these were recorded, else by operands.
+/// Fills weights, saved activations and output of the layers; adds uncertainties to `notes`.
+/// Parameters are counted by their recorded gradients, otherwise by operands.
 void fill_memory(const StepUnits& step, const Layers& of, const OpMaker& maker,
                  const Shares& shares, Workload& workload, std::vector<std::string>& notes);
 

@@ -1,4 +1,4 @@
-// Operands of a recorded operator, and what its name says that it computes.
+// Operands of a recorded operator, and the computation that its name implies.
 #pragma once
 
 #include <optional>
@@ -12,7 +12,7 @@ namespace rehearse::workload::lifting {
 struct Operand {
   std::vector<double> extents;      ///< empty: no tensor, or a number
   double element = 0;               ///< bytes; 0: no tensor, or of unknown type
-  std::optional<Dtype> dtype = {};  ///< of floating types that matrix operations take
+  std::optional<Dtype> dtype = {};  ///< for floating types of matrix operations
 
   bool is_tensor() const { return !extents.empty(); }
   bool is_floating() const { return dtype.has_value(); }
@@ -22,12 +22,12 @@ struct Operand {
   friend bool operator==(const Operand&, const Operand&) = default;
 };
 
-/// Of texts such as "[[32, 3, 224, 224], [64, 3, 7, 7], []]" and ["float", "float", "Int"]. Tensors
-/// of a list stand in its place, without a type where the recording calls it a list; what is no
-/// tensor keeps its place, empty.
+/// From texts such as "[[32, 3, 224, 224], [64, 3, 7, 7], []]" and ["float", "float", "Int"].
+/// Tensors of a list replace it, without a type if the recording only states a list. Other operands
+/// keep their place, empty.
 std::vector<Operand> parse_operands(std::string_view shapes, std::string_view types);
 
-/// What an operator is for; kPlain where its name tells nothing, so that what it calls decides.
+/// The role of an operator; kPlain if its name has none, so that its children decide.
 enum class Role {
   kPlain,
   kConvolution,
@@ -57,7 +57,7 @@ bool keeps_nothing(std::string_view name);
 /// "relu_", "add_": writes where it reads.
 bool in_place(std::string_view name);
 
-/// The type that a kernel computes on, where its name tells: an operand without extents.
+/// The number format of a kernel by its name: an operand without extents.
 std::optional<Operand> type_of_kernel(std::string_view kernel);
 
 /// Without namespaces: "aten::conv2d" -> "conv2d".

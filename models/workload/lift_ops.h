@@ -8,7 +8,7 @@
 
 namespace rehearse::workload::lifting {
 
-/// The commonest leading extent of what the forward pass computes on; 1 where shapes are missing.
+/// The commonest leading extent in the forward pass; 1 if shapes are missing.
 double find_samples(const std::vector<Unit>& units);
 
 class OpMaker {
@@ -22,7 +22,7 @@ class OpMaker {
   /// Ops without usable shapes are elementwise, of no bytes.
   std::vector<Op> ops(std::size_t unit) const;
 
-  /// Of a forward unit; empty where the recording does not tell.
+  /// Of a forward unit; empty if it was not recorded.
   const Operand& output(std::size_t unit) const { return outputs_[unit]; }
 
   /// Operands of a forward unit that are parameters, by their place.

@@ -12,9 +12,9 @@ struct Passes {
   Nanoseconds second{INT64_MAX};  ///< when the second pass began
 };
 
-/// Puts all passes into the first: units keep their place there and gather device ops and time of
-/// all. What only later passes do (adding to a gradient) stands behind. Passes whose forward parts
-/// differ are of different networks: they stay as they are, one pass.
+/// Merges all passes into the first: units keep their place there and collect device ops and time
+/// of all. Units of later passes only (adding to a gradient) are appended. Passes with different
+/// forward parts belong to different networks: they stay separate, as one pass.
 /// REQUIRES: `units` in order of start, paired.
 Passes fold_passes(std::vector<Unit>& units);
 

@@ -1,6 +1,6 @@
-// What tensor parallelism divides of a recorded step, by the rule of Megatron-LM (Shoeybi et al.,
-// arXiv 1909.08053): of two linears in a row, the first by its outputs, the second by its inputs;
-// what stands between them, attention included, is divided with them.
+// Division of a recorded step by tensor parallelism, by the rule of Megatron-LM (Shoeybi et al.,
+// arXiv 1909.08053): of two consecutive linears, the first by its outputs, the second by its
+// inputs; the ops between them, including attention, are divided with them.
 #pragma once
 
 #include <vector>
@@ -13,12 +13,12 @@ enum class Share {
   kWhole,    ///< every rank computes all of it
   kColumn,   ///< a linear divided by its outputs
   kRow,      ///< a linear divided by its inputs
-  kBetween,  ///< stands between them
+  kBetween,  ///< between the two linears
 };
 
 struct Shares {
-  std::vector<Share> of_unit;  ///< of forward units
-  double heads = 0;            ///< of the attention that is divided; 0 without
+  std::vector<Share> of_unit;  ///< by forward unit
+  double heads = 0;            ///< heads of the divided attention; 0 without
   double columns = 0;          ///< fewest outputs of a divided linear; 0 where none is
 };
 

@@ -24,11 +24,11 @@ struct Unit {
   std::string_view name;
   Phase phase;
   Nanoseconds start;
-  Nanoseconds time{0};  ///< of its device ops
+  Nanoseconds time{0};  ///< time of its device ops
   std::vector<GpuIndex> device = {};
   std::vector<Operand> operands = {};
-  /// Of backward: the innermost backward operator that it lies in or, where it lies in none (the
-  /// sum of a gradient), the one before it.
+  /// In backward: the innermost enclosing backward operator, or the previous one if there is none
+  /// (the sum of a gradient).
   std::optional<HostIndex> node = {};
   /// Of backward and recomputation: the unit of the forward pass, by index.
   std::optional<std::size_t> forward = {};
@@ -37,11 +37,11 @@ struct Unit {
 /// A gradient that backward gave to a parameter.
 struct Gradient {
   Operand parameter;
-  std::optional<std::size_t> unit;  ///< of backward, the last before it
+  std::optional<std::size_t> unit;  ///< in backward, the last unit before it
 };
 
 struct StepUnits {
-  /// In order of start. Of several microbatches those of the first, with the time of all.
+  /// In order of start. With several microbatches, the units of the first with the time of all.
   std::vector<Unit> units;
   std::size_t microbatches = 1;
   std::vector<Gradient> gradients;
@@ -61,7 +61,7 @@ bool is_backward_node(const Recording& recording, const trace::HostOp& op);
 /// 0.
 bool is_forward_node(const trace::HostOp& op);
 
-/// What encloses a host op on its thread, outermost first, itself last.
+/// The enclosing host ops on its thread, outermost first, itself last.
 std::vector<HostIndex> chain_of(const Recording& recording, HostIndex op);
 
 std::vector<Operand> operands_of(const Recording& recording, const trace::HostOp& op);

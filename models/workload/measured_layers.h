@@ -10,8 +10,8 @@
 namespace rehearse::workload {
 
 /// The list at `layers`: each with name, forward, backward, parameters, output, kept, count and
-/// inputs (names of earlier layers). Times are those of `samples` samples, which the workload then
-/// stands for. Nothing where something is wrong, which is recorded.
+/// inputs (names of earlier layers). Times are those of `samples` samples, as is the
+/// workload. Nothing after an error, which is recorded.
 std::optional<Workload> read_measured_layers(const YamlMap& map);
 
 }  // namespace rehearse::workload

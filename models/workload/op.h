@@ -64,7 +64,7 @@ constexpr std::string_view to_string(OpKind k) { return kOpKindNames[static_cast
 
 enum class Extent : std::uint8_t { kNone, kBatch, kM, kN, kK, kBytes };
 
-/// What a time was recorded for.
+/// Extents of a recorded time.
 struct Extents {
   double batch, m, n, k;
   Bytes bytes;
@@ -75,7 +75,7 @@ enum class Axis : std::uint8_t { kTensor, kContext, kExpert, kData };
 inline constexpr std::string_view kAxisNames[] = {"tensor", "context", "expert", "data"};
 constexpr std::string_view to_string(Axis a) { return kAxisNames[static_cast<int>(a)]; }
 
-/// When a communication begins and what waits for it. Ops of a phase stand in order.
+/// Start of a communication, and the op that waits for it. Ops of a phase are ordered.
 enum class Issue : std::uint8_t {
   kInline,      ///< begins when the op before it has ended; the op after it waits
   kBeside,      ///< as inline, but the next op runs beside it; the one after that waits for both
@@ -122,14 +122,14 @@ struct Op {
 /// counts all keys, causal or not, as published utilisations do.
 Flops flops_of(const Op& op);
 
-/// What it reads and writes at least once.
+/// Minimum bytes read and written.
 Bytes bytes_of(const Op& op);
 
-/// The extent, divided. `kNone` leaves the op as it is. Counts that are whole but for rounding are
-/// made whole, so that dividing and multiplying by the same gives what there was.
+/// Divides the extent. `kNone` leaves the op unchanged. Counts that are whole up to rounding are
+/// made whole, so that dividing and multiplying by the same number is exact.
 void divide(Op& op, Extent extent, double by);
 
-/// Whether it stands for other extents than its time was recorded for.
+/// Whether its extents differ from those of its recorded time.
 bool differs_from_measured(const Op& op);
 /// The op with the extents that its time was recorded for.
 Op as_measured(Op op);

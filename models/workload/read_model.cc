@@ -2,6 +2,8 @@
 
 #include <array>
 
+#include <fmt/core.h>
+
 #include "models/workload/hugging_face.h"
 #include "models/workload/measured_layers.h"
 #include "models/workload/zoo.h"
@@ -19,6 +21,10 @@ Implementation read_implementation(const YamlMap& map, Implementation how) {
   how.expanded_keys = map.optional<bool>("expanded_keys").value_or(how.expanded_keys);
   how.fused_projections = map.optional<bool>("fused_projections").value_or(how.fused_projections);
   how.fused_experts = map.optional<bool>("fused_experts").value_or(how.fused_experts);
+  how.logit_bytes = map.optional<double>("logit_bytes");
+  if (how.logit_bytes && !(*how.logit_bytes > 0 && *how.logit_bytes <= 64))
+    map.report("logit_bytes", fmt::format("{:g} is out of range", *how.logit_bytes),
+               "a number above 0, at most 64");
   return how;
 }
 

@@ -12,7 +12,7 @@ namespace rehearse::workload {
 
 struct Swin {
   std::string name;
-  std::uint32_t hidden = 96;  ///< of the first stage; each has twice that of the one before
+  std::uint32_t hidden = 96;  ///< of the first stage; each has twice that of the previous one
   std::vector<std::uint32_t> blocks = {};  ///< by stage
   std::vector<std::uint32_t> heads = {};   ///< by stage
   std::uint32_t window = 7;                ///< positions along each side

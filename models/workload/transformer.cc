@@ -109,7 +109,7 @@ void add_logits(LayerBuilder& layer, const Transformer& m, const Implementation&
                  .kernels = one ? 1. : 5.,
                  .kernels_backward = one ? 1. : 4.});
   layer.keep({.name = "logits and loss",
-              .bytes = Bytes::b(logits * kept),
+              .bytes = Bytes::b(logits * how.logit_bytes.value_or(kept)),
               .tensor = true,
               .transient = true});
 }

@@ -37,14 +37,14 @@ enum class Activation : std::uint8_t {
 };
 inline constexpr std::string_view kActivationNames[] = {"gelu", "relu", "silu", "gelu_new"};
 
-/// Experts in the place of the feed-forward part.
+/// Experts instead of the feed-forward part.
 struct Mixture {
   std::uint32_t experts;
   double per_token;               ///< experts that a token goes to
-  std::uint32_t feed_forward;     ///< of one expert
+  std::uint32_t feed_forward;     ///< width of one expert
   std::uint32_t shared = 0;       ///< feed-forward size of the experts that every token goes to
-  std::uint32_t first_dense = 0;  ///< so many layers before the first mixture
-  std::uint32_t every = 1;        ///< then one layer in so many is a mixture, the last of them
+  std::uint32_t first_dense = 0;  ///< number of layers before the first mixture
+  std::uint32_t every = 1;        ///< distance of mixture layers, the last of each group
   bool shared_gate = false;       ///< a number per token weighs the shared experts (Qwen)
   bool clamped = false;           ///< both inputs of a gated activation are clamped (GPT-OSS)
 };
@@ -53,8 +53,8 @@ struct Mixture {
 struct Latent {
   std::uint32_t query_rank;  ///< 0: queries come straight from the hidden state
   std::uint32_t key_value_rank;
-  std::uint32_t plain_size;   ///< of a head, without positions
-  std::uint32_t rotary_size;  ///< of a head, with positions; its key is shared by all heads
+  std::uint32_t plain_size;   ///< per head, without positions
+  std::uint32_t rotary_size;  ///< per head, with positions; its key is shared by all heads
   std::uint32_t value_size;
 };
 
@@ -72,8 +72,8 @@ struct Image {
 struct Transformer {
   std::string name;
   std::uint32_t hidden = 0;
-  std::uint32_t layers = 0;          ///< of the encoder, where there is a decoder behind it
-  std::uint32_t decoder_layers = 0;  ///< with cross-attention, behind the encoder (T5)
+  std::uint32_t layers = 0;          ///< layers of the encoder if there is a decoder
+  std::uint32_t decoder_layers = 0;  ///< with cross-attention, after the encoder (T5)
   std::uint32_t heads = 0;
   std::uint32_t kv_heads = 0;      ///< 0: as many as heads
   std::uint32_t head_size = 0;     ///< 0: hidden / heads
@@ -84,12 +84,12 @@ struct Transformer {
   bool gated = false;                ///< feed-forward with a gate: SwiGLU, GeGLU
   Activation activation = Activation::kGelu;
   Norm norm = Norm::kLayer;
-  bool norm_bias = true;  ///< of Norm::kLayer
+  bool norm_bias = true;  ///< for Norm::kLayer
   Positions positions = Positions::kLearned;
   bool causal = true;
   bool tied_embedding = true;
   bool query_bias = true;    ///< of queries, keys and values
-  bool output_bias = true;   ///< of the projection behind attention
+  bool output_bias = true;   ///< of the projection after attention
   bool linear_bias = true;   ///< of the feed-forward part
   bool head_bias = false;    ///< of the logits
   bool query_norm = false;   ///< queries and keys normalised by head (Qwen3)
@@ -98,7 +98,7 @@ struct Transformer {
   bool embedding_norm = false;
   std::uint32_t token_types = 0;     ///< rows of a second table added to the embedding (BERT)
   bool pooler = false;               ///< a square matrix on the first token (BERT)
-  std::uint32_t embedding_size = 0;  ///< of the tables, with projections to hidden; 0: hidden
+  std::uint32_t embedding_size = 0;  ///< width of the tables, with projections to hidden; 0: hidden
   std::uint32_t window = 0;          ///< keys a query sees at most; 0: all
   std::optional<Mixture> mixture = {};
   std::optional<Latent> latent = {};
@@ -124,7 +124,7 @@ constexpr double bytes_per_logit(Loss loss) {
   return kBytes[static_cast<int>(loss)];
 }
 
-/// How a framework computes a model; what a description of the model does not say.
+/// The implementation of a model in a framework, which its description does not state.
 struct Implementation {
   Dtype dtype = Dtype::kBf16;
   Attention attention = Attention::kFlash;
@@ -138,17 +138,21 @@ struct Implementation {
   /// One matrix makes queries, keys and values, and one both halves of a gated input, as in
   /// Megatron-LM; else each has a product of its own, as in Hugging Face's models and torchtitan.
   bool fused_projections = true;
-  /// What stands between the products of experts belongs to their kernels, and nothing waits for
-  /// the host (DeepSeek-V3, Megatron-LM since the middle of 2026); else clamping, and adding what
-  /// biases give, weighed by the router, are PyTorch's own kernels.
+  /// Ops between the products of experts are fused into their kernels, and the device never waits
+  /// for the host (DeepSeek-V3, Megatron-LM since the middle of 2026). Otherwise clamping, and
+  /// adding router-weighted biases, are PyTorch's own kernels.
   bool fused_experts = false;
+  /// Held at once per logit, where a framework's loss holds more than `loss` says: torchtitan 22
+  /// under tensor parallelism, whose reductions over ranks are not fused (inferred from the peak of
+  /// one published run).
+  std::optional<double> logit_bytes = {};
 };
 
 /// Fails where dimensions are missing or do not divide each other.
 Status check(const Transformer& model);
 
-/// For one sample. Layers: "embedding"; "block" (or "encoder" and "decoder"; "dense_" and
-/// "mixture_" stand before them where some layers are mixtures); "head", with the final norm, the
+/// For one sample. Layers: "embedding"; "block" (or "encoder" and "decoder"; with prefix "dense_"
+/// and "mixture_" if some layers are mixtures); "head", with the final norm, the
 /// logits and the loss. Fails as check() does.
 Result<Workload> transformer(const Transformer& model, const Implementation& implementation);
 

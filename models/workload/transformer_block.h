@@ -21,8 +21,8 @@ struct BlockKind {
 Layer transformer_block(NamePool& names, const Transformer& model, const Implementation& how,
                         const BlockKind& kind);
 
-/// A norm over `tokens` rows of `width`, with its weights; `residual` where its input also goes
-/// past the layers behind it, so that two gradients meet there.
+/// A norm over `tokens` rows of `width`, with its weights; `residual` if its input also bypasses
+/// the following layers, so that two gradients are added.
 void add_norm(LayerBuilder& layer, std::string_view name, const Transformer& model,
               const Implementation& how, double tokens, double width, bool residual);
 

@@ -1,8 +1,8 @@
-// Workload: what one training step computes, layer by layer, before it is known how it is laid out.
+// Workload: the computation of one training step, layer by layer, before its layout.
 //
 // The zoo (zoo.h), a Hugging Face config (hugging_face.h) and a recording (lift.h) give one for a
-// single sample on a single rank; strategies rewrite it for a rank of a plan. Layers that are alike
-// stand once, with their count.
+// single sample on a single rank; strategies rewrite it for a rank of a plan. Equal layers
+// are stored once, with their count.
 //
 // Invariants (verify() checks them):
 //  1. Extents, bytes and counts are finite and not negative; matrix operations have extents above
@@ -33,7 +33,7 @@ struct Weights {
   bool sparse = false;
 };
 
-/// What forward leaves in memory for backward, per microbatch.
+/// An activation that forward saves for backward, per microbatch.
 struct Kept {
   std::string_view name;
   Bytes bytes;
@@ -45,7 +45,7 @@ struct Kept {
 
 struct Layer {
   std::string name;
-  std::uint32_t count = 1;  ///< so many alike, in a row
+  std::uint32_t count = 1;  ///< number of equal consecutive layers
   std::vector<Op> forward = {};
   std::vector<Op> backward = {};
   /// Before backward, where activations were dropped. Empty until recomputation is decided.
@@ -57,7 +57,7 @@ struct Layer {
   std::vector<Op> step = {};
   std::vector<Weights> weights = {};
   std::vector<Kept> kept = {};
-  Bytes output = Bytes::b(0);  ///< what it passes on, per microbatch
+  Bytes output = Bytes::b(0);  ///< data passed on, per microbatch
   /// Layers whose outputs it takes; empty: the one before it.
   std::vector<std::uint32_t> inputs = {};
 
@@ -69,16 +69,16 @@ struct Workload {
   std::string name;
   NamePool names;
   std::vector<Layer> layers;
-  double samples = 1;  ///< that extents stand for
+  double samples = 1;  ///< number of samples of the extents
   /// Tokens of a sample; 0 where samples have none (images).
   double tokens_per_sample = 0;
-  /// What a tensor degree has to divide, such as {"heads", 96}.
+  /// An extent that the tensor degree must divide, such as {"heads", 96}.
   struct Divisor {
     std::string_view name;
     double count;
   };
   std::vector<Divisor> divided_by_tensor = {};
-  std::uint32_t experts = 0;     ///< of each mixture layer
+  std::uint32_t experts = 0;     ///< per mixture layer
   double experts_per_token = 0;  ///< those that run for a token
   bool tied_embedding = false;   ///< first and last layer share a matrix
 
@@ -92,7 +92,7 @@ Status verify(const Workload& workload);
 /// Layers alone: invariants 1 and 3.
 Status verify(std::span<const Layer> layers);
 
-/// Extents by `samples`: the same step for a microbatch of so many.
+/// Multiplies extents by `samples`: the same step for a microbatch of that size.
 Workload with_samples(Workload workload, double samples);
 
 }  // namespace rehearse::workload

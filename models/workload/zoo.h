@@ -14,7 +14,7 @@ namespace rehearse::workload {
 
 struct ZooModel {
   std::string name;
-  std::string source;  ///< of its dimensions
+  std::string source;  ///< source of its dimensions
   bool family;         ///< dimensions are to be given
   Description description;
 };

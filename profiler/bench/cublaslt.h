@@ -10,7 +10,7 @@
 
 namespace rehearse::bench {
 
-// Own declarations of what cublasLt.h and library_types.h number.
+// Our own declarations of numbers in cublasLt.h and library_types.h.
 namespace cublaslt {
 inline constexpr int kReal32F = 0, kReal16F = 2, kReal16Bf = 14, kReal8E4M3 = 28;
 inline constexpr int kCompute32F = 68, kComputeTf32 = 77;

@@ -88,8 +88,8 @@ class Cuda {
   int devices() const { return devices_; }
   int version() const { return version_; }
 
-  /// Success, or a line that says what failed and how the driver calls it. A lack of memory is told
-  /// by lacks_memory.
+  /// Success, or a line with the failed call and the driver's error name. lacks_memory
+  /// identifies a lack of memory.
   Status check(int code, std::string_view what) const;
 
  private:

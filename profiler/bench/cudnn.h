@@ -14,7 +14,7 @@
 
 namespace rehearse::bench {
 
-// Own declarations of what cudnn_graph.h numbers.
+// Our own declarations of numbers in cudnn_graph.h.
 namespace cudnn {
 enum Kind : int {
   kPointwise = 0,
@@ -139,7 +139,7 @@ class Cudnn {
 
 namespace cudnn {
 
-/// Builds a graph, descriptor by descriptor; what fails first is its status, and nothing is done
+/// Builds a graph, descriptor by descriptor; the first failure is its status, and nothing is done
 /// after that.
 class GraphBuilder {
  public:
@@ -181,7 +181,7 @@ class GraphBuilder {
     std::size_t workspace;
   };
   Result<Plan> plan(void* handle);
-  /// What to run a plan on: pointers by tensor id.
+  /// The data of a plan: pointers by tensor id.
   Result<Descriptor> pack(std::span<const std::int64_t> ids, std::span<void* const> pointers,
                           void* workspace);
 

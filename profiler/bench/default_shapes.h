@@ -1,5 +1,5 @@
-// The shapes that are measured where nobody names any: what transformers and convolutional
-// networks compute, over batches, and what moves between memories.
+// The default shapes: operations of transformers and convolutional
+// networks over batches, and copies between memories.
 #pragma once
 
 #include <vector>

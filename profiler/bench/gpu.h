@@ -74,7 +74,7 @@ class Gpu {
 
   /// Its context is that of the calling thread from now on.
   void make_current() const { cuda_->cuCtxSetCurrent(context_); }
-  /// Fails (lacks_memory) where it does not fit beside what is there.
+  /// Fails (lacks_memory) if it does not fit into the free memory.
   Result<Buffer> allocate(std::size_t bytes) const;
   /// The same, filled with random numbers of a format between -1 and 1. Constant operands flatter:
   /// they take less power, so that the clock stays up.
@@ -90,7 +90,7 @@ class Gpu {
   /// REQUIRES: both were recorded. Waits for the second.
   Result<Seconds> between(CudaEvent from, CudaEvent to) const;
   Status synchronize() const;
-  /// Puts something else into L2 than what was there.
+  /// Replaces the contents of L2.
   Status flush();
   ClockState clocks() const;
 

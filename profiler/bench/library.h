@@ -1,6 +1,6 @@
-// Libraries of NVIDIA, which stand beside a GPU or nowhere: opened where they are found, never
-// linked. Each binding declares what it calls itself; nvidia_abi_check.cc holds that against
-// NVIDIA's headers where they are installed.
+// NVIDIA's libraries, which only exist on machines with a GPU: opened if they are found, never
+// linked. Each binding declares its own functions; nvidia_abi_check.cc compares them with
+// NVIDIA's headers if those are installed.
 #pragma once
 
 #include <initializer_list>

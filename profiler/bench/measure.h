@@ -1,11 +1,11 @@
-// The method: how often something is run before its time is known. It knows nothing of devices: a
-// Subject runs launches and says what they took.
+// The measuring method: the number of runs until a time is known. It is independent of devices: a
+// Subject runs launches and returns their times.
 //
 //   1. Warm-up: all subjects in turn, for 100 ms of device time, and until two consecutive batches
 //      of each agree within 2 %.
 //   2. Samples: a batch of each subject in turn (A B A B), so that a drift of the device's clock
-//      falls on all alike, until the mean is known well enough or time is up.
-//      Where the later half of the samples differs from the earlier, the device was not steady yet:
+//      affects all alike, until the mean is known well enough or time is up.
+//      If the later half of the samples differs from the earlier, the device was not steady yet:
 //      the earlier half is dropped, while there is time.
 //   3. Batches in which the device was throttled are dropped, and counted.
 //
@@ -23,9 +23,9 @@
 
 namespace rehearse::bench {
 
-/// What one batch of launches took.
+/// Result of one batch of launches.
 struct Batch {
-  std::vector<Seconds> samples;  ///< of one launch each; of launches back to back, their mean
+  std::vector<Seconds> samples;  ///< one per launch; the mean for consecutive launches
   Seconds busy = Seconds::s(0);  ///< device time of the whole batch
   double sm_clock_hz = 0;        ///< 0: not known
   bool throttled = false;        ///< by heat or the board
@@ -42,9 +42,9 @@ class Subject {
 struct Method {
   Seconds warm_up = Seconds::ms(100);
   double agreement = 0.02;                  ///< of consecutive batches in the warm-up
-  Seconds longest_warm_up = Seconds::s(1);  ///< for what never agrees
-  Seconds batch = Seconds::ms(2);           ///< what a batch should take
-  std::size_t most_launches = 128;          ///< of a batch: a stream holds so many without waiting
+  Seconds longest_warm_up = Seconds::s(1);  ///< limit if batches never agree
+  Seconds batch = Seconds::ms(2);           ///< target time of a batch
+  std::size_t most_launches = 128;          ///< per batch: a stream queues this many
   double half_width = 0.01;                 ///< of the mean's 95 % interval
   std::size_t least_samples = 10;
   std::size_t most_samples = 1000;
@@ -59,8 +59,8 @@ struct Measurement {
   double sm_clock_hz = 0;     ///< their mean; 0: not known
 };
 
-/// One measurement for each subject. `stop` is asked between batches; what is complete by then
-/// counts, the rest says that it was stopped. Fails for a subject that was throttled throughout.
+/// One measurement for each subject. `stop` is asked between batches; completed measurements
+/// count, the others are marked as stopped. Fails for a subject that was always throttled.
 std::vector<Measurement> measure(std::span<Subject* const> subjects, const Method& method,
                                  const std::function<bool()>& stop = {});
 

@@ -1,4 +1,4 @@
-// NVML (libnvidia-ml.so.1): clocks and what holds them down. It is only ever asked, never told:
+// NVML (libnvidia-ml.so.1): clocks and the reasons for their limits. It is read-only:
 // this program changes no setting of a device.
 #pragma once
 
@@ -23,7 +23,7 @@ class Nvml {
   Nvml& operator=(Nvml&&) = delete;
   ~Nvml();
 
-  /// The device at a PCI address, as CUDA tells it; null where NVML has none there.
+  /// The device at a PCI address from CUDA; null if NVML has none there.
   void* device_at(const std::string& pci_bus_id) const;
   ClockState clocks(void* device) const;
   /// Of its memory, Hz; 0 where NVML does not say.

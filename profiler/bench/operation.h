@@ -1,5 +1,5 @@
-// What is measured: an Operation enqueues one run of a shape; a Runner, one library on a GPU, makes
-// operations of shapes.
+// An Operation enqueues one run of a shape; a Runner, one library on a GPU, makes
+// operations from shapes.
 #pragma once
 
 #include <cstddef>
@@ -22,12 +22,12 @@ class Operation {
   Operation& operator=(const Operation&) = delete;
   virtual ~Operation() = default;
 
-  /// Enqueues one run. Runs of consecutive turns use the sets of operands in turn, so that none
-  /// finds in the cache exactly what the one before left.
+  /// Enqueues one run. Consecutive turns alternate between the sets of operands, so that the cache
+  /// never has exactly the data of the previous run.
   virtual Status launch(std::size_t turn) = 0;
   /// Whether `launch` returns before the device has run it. Else streams cannot be held meanwhile.
   virtual bool asynchronous() const { return true; }
-  /// What to know before using its time; mostly empty.
+  /// Caveat for the use of its time; usually empty.
   virtual std::string note() const { return ""; }
   /// Those it runs on; the first one's stream is timed.
   const std::vector<Gpu*>& gpus() const { return gpus_; }
@@ -39,14 +39,14 @@ class Operation {
 class Runner {
  public:
   virtual ~Runner() = default;
-  /// Takes memory for so many sets of operands. Fails (lacks_memory) where they do not fit, and on
-  /// a shape that the library does not do on this device.
+  /// Allocates this many sets of operands. Fails (lacks_memory) if they do not fit, and on
+  /// a shape that the library does not support on this device.
   virtual Result<std::unique_ptr<Operation>> prepare(const Shape& shape, std::size_t sets) = 0;
-  /// What it calls, with versions: "cuBLASLt 13.0.2".
+  /// The library with its version: "cuBLASLt 13.0.2".
   virtual std::string library() const = 0;
 };
 
-/// Products by cuBLASLt, with the first algorithm of its heuristic: what frameworks get.
+/// Products by cuBLASLt, with the first algorithm of its heuristic, as in frameworks.
 Result<std::unique_ptr<Runner>> open_gemm(Gpu& gpu);
 /// Convolutions and attention by cuDNN's graphs, with the first engine of its heuristic that runs.
 Result<std::unique_ptr<Runner>> open_cudnn(Gpu& gpu);

@@ -54,8 +54,8 @@ class Session {
   const GpuInfo& gpu(std::size_t i) const { return gpus_[i]->info(); }
   std::size_t gpus() const { return gpus_.size(); }
 
-  /// Measures each shape, hot and (where it matters) cold, on one GPU of each kind; collectives and
-  /// peer copies over all of them. What goes wrong with one shape leaves the others.
+  /// Measures each shape, hot and, if relevant, cold, on one GPU of each kind; collectives and
+  /// peer copies over all of them. An error with one shape does not affect the others.
   Outcome measure(const Request& request);
 
  private:

@@ -1,4 +1,4 @@
-// Shape: one operation to measure, by the extents, format and layout that decide what it takes.
+// Shape: one operation to measure, by the extents, format and layout that determine its time.
 // docs/formats/shapes.md lists the operations with their extents.
 #pragma once
 
@@ -15,7 +15,7 @@
 
 namespace rehearse::bench {
 
-/// What `--ops` chooses among: the operations that one library runs.
+/// The choices of `--ops`: the operations of one library.
 enum class Family : std::uint8_t { kGemm, kConv, kAttention, kElementwise, kCopy, kCollective };
 inline constexpr std::string_view kFamilyNames[] = {"gemm",        "conv", "attention",
                                                     "elementwise", "copy", "collective"};
@@ -54,21 +54,21 @@ struct Shape {
 
 using NamedExtents = std::vector<std::pair<std::string_view, std::uint64_t>>;
 
-/// A shape by its rule, with what is not given. Fails, with one line, on an unknown operation,
-/// format, layout or epilogue, on an extent that is missing, unknown or zero, and on extents that
-/// do not go together.
+/// A shape by its rule, with defaults. Fails, with one line, on an unknown operation,
+/// format, layout or epilogue, on an extent that is missing, unknown or zero, and on incompatible
+/// extents.
 Result<Shape> make_shape(std::string_view op, const NamedExtents& extents,
                          std::string_view dtype = {}, std::string_view layout = {},
                          std::string_view epilogue = {});
 
-/// Reads back what `text` wrote.
+/// Parses the output of `text`.
 Result<Shape> parse_shape(std::string_view op, std::string_view text, std::string_view dtype,
                           std::string_view layout, std::string_view epilogue);
 
 /// Of an element of the operands: 4 for fp32 and tf32, 2 for fp16 and bf16, 1 for fp8.
 std::uint64_t element_bytes(std::string_view dtype);
 
-/// What a shape computes and moves: for bounds of its time, and to judge a measured one.
+/// FLOPs and bytes of a shape: for bounds of its time, and to judge a measurement.
 Flops flops_of(const Shape& shape);
 Bytes bytes_of(const Shape& shape);
 
@@ -78,7 +78,7 @@ struct ConvResult {
 };
 ConvResult conv_result(const Shape& shape);
 
-/// Without those that stand before.
+/// Without duplicates of earlier ones.
 std::vector<Shape> without_repeats(const std::vector<Shape>& shapes);
 
 }  // namespace rehearse::bench

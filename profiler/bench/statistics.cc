@@ -5,16 +5,12 @@
 #include <limits>
 #include <vector>
 
+#include "sim/base/statistics.h"
+
 namespace rehearse::bench {
 
 double student_95(std::size_t samples) {
-  const double freedom = static_cast<double>(samples) - 1;
-  if (freedom <= 1) return 12.706;
-  if (freedom <= 2) return 4.303;
-  // Cornish and Fisher's expansion around the normal quantile, to the third order of 1 / freedom.
-  const double z = 1.959964, z3 = z * z * z, z5 = z3 * z * z, z7 = z5 * z * z;
-  return z + (z3 + z) / (4 * freedom) + (5 * z5 + 16 * z3 + 3 * z) / (96 * freedom * freedom) +
-         (3 * z7 + 19 * z5 + 17 * z3 - 15 * z) / (384 * freedom * freedom * freedom);
+  return student_limit(0.025, static_cast<double>(samples) - 1);
 }
 
 Seconds quantile(std::span<const Seconds> sorted, double share) {

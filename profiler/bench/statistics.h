@@ -1,4 +1,4 @@
-// What samples of one time say of it. Pure functions.
+// Statistics of the samples of one time. Pure functions.
 #pragma once
 
 #include <cstddef>
@@ -16,15 +16,15 @@ struct Summary {
   double half_width = 0;
 };
 
-/// Percentiles lie between the two samples that are nearest, in proportion.
+/// Percentiles are interpolated linearly between the two nearest samples.
 /// REQUIRES: at least one sample, each finite and above zero.
 Summary summarize(std::span<const Seconds> samples);
 
 /// The sorted samples' value at a share from 0 to 1 of their order. REQUIRES: not empty.
 Seconds quantile(std::span<const Seconds> sorted, double share);
 
-/// How many standard errors lie to each side of a mean in its 95 % interval: Student's t with
-/// `samples` - 1 degrees of freedom, to 1 % from 3 degrees on. REQUIRES: samples >= 2.
+/// Half-width of the 95 % interval of a mean, in standard errors: Student's t with
+/// `samples` - 1 degrees of freedom. REQUIRES: samples >= 2.
 double student_95(std::size_t samples);
 
 }  // namespace rehearse::bench

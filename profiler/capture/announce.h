@@ -1,7 +1,7 @@
-// Announcements: how a rank tells the others, on any host that shares the folder, which step it
-// keeps. Each is a small file in the folder "triggers" of the recording: "step-1234.trigger", and
-// "step-1234-2.trigger" when the numbers of the steps began anew once before. Its content (host,
-// process and reason) is for people; the name says all that another rank asks for.
+// Announcements: a rank tells the others, on any host that shares the folder, which step it
+// keeps. Each is a small file in the folder "triggers" of the recording: "step-1234.trigger", or
+// "step-1234-2.trigger" if the step numbers restarted once. Its content (host,
+// process and reason) is for people; other ranks use only the name.
 #pragma once
 
 #include <cstddef>
@@ -20,7 +20,7 @@ class Announcements {
   /// Makes the file, unless another rank has made it. A folder that cannot be written is as good as
   /// no other rank.
   void make(std::uint64_t number, std::uint32_t round, std::string_view reason);
-  /// Takes back what this process announced: what it says concerns nobody any more.
+  /// Removes an announcement of this process that nobody needs any more.
   void remove(std::uint64_t number, std::uint32_t round);
 
   /// Calls visit(number, round) for each announcement. One pass over the folder's entries, of which

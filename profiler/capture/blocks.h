@@ -1,5 +1,5 @@
-// Reading capture files: the blocks of a file, and what is in each kind of block. For the importer
-// and the launcher; what they make of damage is theirs to say.
+// Reading capture files: the blocks of a file, and the contents of each kind of block. For the
+// importer and the launcher, which decide how to handle damage.
 #pragma once
 
 #include <algorithm>
@@ -24,8 +24,8 @@ struct Block {
   std::span<const unsigned char> payload;
 };
 
-/// Walks through a file in bounded memory. Blocks whose checksum is wrong are counted and left out;
-/// the walk goes on behind them as long as their lengths can be true.
+/// Reads a file in bounded memory. Blocks with a wrong checksum are counted and skipped,
+/// as long as their lengths are plausible.
 class BlockReader {
  public:
   /// Fills a piece of memory from its begin; less than asked only at the end of the file.
@@ -40,7 +40,7 @@ class BlockReader {
   /// The next sound block, valid until the next call; nothing at the end.
   std::optional<Block> next();
 
-  std::uint64_t offset() const { return offset_; }    ///< of the last block in the file, in bytes
+  std::uint64_t offset() const { return offset_; }    ///< of the last block, in the file, in bytes
   std::uint64_t damaged() const { return damaged_; }  ///< blocks left out so far
   bool cut() const { return cut_; }                   ///< the file ends inside a block
 
@@ -83,7 +83,7 @@ struct Trailer {
   ClockPair clock = {};
 };
 
-/// BlockType::kTexts and kThreads: a number and what belongs to it.
+/// BlockType::kTexts and kThreads: a number and its text.
 struct NumberedText {
   std::uint32_t number;
   std::string_view text;  ///< into the payload
@@ -104,10 +104,10 @@ struct RecordsBlock {
   TableId table = {};  ///< may be one that this version does not know
   std::uint32_t thread = 0;
   std::size_t count = 0;
-  std::size_t fields = 0;                  ///< of each, in the file
+  std::size_t fields = 0;                  ///< fields of each record, in the file
   std::vector<std::uint64_t> values = {};  ///< field by field
 
-  /// Record `i`, with what this version knows of it.
+  /// Record `i`, with the fields that this version knows.
   template <class Record>
   Record at(std::size_t i) const {
     std::array<std::uint64_t, kFieldsOf<Record>> known = {};
@@ -117,7 +117,7 @@ struct RecordsBlock {
   }
 };
 
-// Each gives what a payload holds, or nothing when it is not what a writer writes.
+// Each returns the contents of a payload, or nothing for an invalid one.
 std::optional<ProcessFacts> decode_process(std::span<const unsigned char> payload);
 std::optional<std::vector<NumberedText>> decode_texts(std::span<const unsigned char> payload);
 std::optional<std::vector<ThreadName>> decode_threads(std::span<const unsigned char> payload);

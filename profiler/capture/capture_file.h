@@ -11,8 +11,8 @@
 
 namespace rehearse::capture {
 
-/// It is opened anew for each flush: a program may close descriptors that it did not open, and what
-/// it opens next must not be written to.
+/// It is opened again for each flush, because a program may close descriptors that it did not open,
+/// and a file that it opens next must not be written to.
 class CaptureFile {
  public:
   /// `offset` counts the bytes that are whole, and grows.
@@ -27,13 +27,13 @@ class CaptureFile {
   bool append(const void* bytes, std::size_t n) { return reserve(n) && write(bytes, n); }
   /// The same from the reserve.
   bool append_last(const void* bytes, std::size_t n) { return is_open() && write(bytes, n); }
-  /// Gives back what was reserved.
+  /// Releases the reserved space.
   void trim() {
     if (file_ >= 0 && ::ftruncate(file_, static_cast<off_t>(offset_)) != 0) errno = 0;
   }
 
  private:
-  // What the last blocks take, kept free behind the rows so that a full disk cannot keep them out.
+  // Size of the last blocks, kept free after the rows so that a full disk cannot prevent them.
   static constexpr std::size_t kReserve = 256;
 
   bool is_open() {

@@ -14,7 +14,7 @@
 
 namespace rehearse::capture {
 
-/// What a slot of a chunk holds.
+/// Contents of a slot of a chunk.
 enum class SlotKind : std::uint8_t {
   kRow,
   kText,        ///< row.text is the number of a text of row.span bytes in the slots behind this one
@@ -30,7 +30,7 @@ struct alignas(64) Slot {
 };
 static_assert(sizeof(Slot) == 64);
 
-/// Slots behind one that carry its bytes.
+/// Following slots that hold its bytes.
 constexpr std::uint32_t slots_behind(const Slot& slot) {
   const bool carries = slot.kind == SlotKind::kText || slot.kind == SlotKind::kRecord;
   return carries ? static_cast<std::uint32_t>((slot.row.span + sizeof(Slot) - 1) / sizeof(Slot))
@@ -44,7 +44,7 @@ struct Chunk {
   std::uint32_t encoded;            ///< slots that the flusher has seen
   std::uint32_t sequence;           ///< counts the chunks of its ThreadState
   std::uint32_t thread;             ///< system id of the thread that fills it
-  struct ThreadState* state;        ///< of that thread
+  struct ThreadState* state;        ///< state of that thread
   std::atomic<Chunk*> next;         ///< in the queue
   std::atomic<std::uint32_t> next_free;
   Slot slots[kChunkSlots];

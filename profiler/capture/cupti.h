@@ -1,10 +1,10 @@
-// Records what the process does on its GPUs: kernels, copies, calls, waits, by NVIDIA's CUPTI.
+// Records the GPU work of the process by NVIDIA's CUPTI: kernels, copies, calls, waits.
 #pragma once
 
 namespace rehearse::capture {
 
-/// Begins, once in a process. Called when the CUDA driver has just started. Whatever is missing is
-/// said in one line on stderr, and the process goes on without its kernels being recorded.
+/// Starts once per process, when the CUDA driver has just started. Missing requirements are
+/// reported in one line on stderr, and the process continues without recorded kernels.
 void start_device_records();
 
 }  // namespace rehearse::capture

@@ -1,7 +1,7 @@
-// The part of NVIDIA's CUPTI that the library uses, stated by us: functions, numbers, and where the
-// fields of activity records lie. CUPTI only ever adds fields at the end, so these offsets hold for
-// every record of CUDA 11.0 and later; a field that came later has the version it came with.
-// Compared with NVIDIA's header at compile time where that is found (cupti_abi_check.cc).
+// The part of NVIDIA's CUPTI that the library uses, in our own declarations: functions, numbers,
+// and offsets of the fields of activity records. CUPTI only adds fields at the end, so these
+// offsets hold for every record of CUDA 11.0 and later; a later field has the version that added
+// it. Compared with NVIDIA's header at compile time if that is found (cupti_abi_check.cc).
 #pragma once
 
 #include <cstddef>
@@ -10,7 +10,7 @@
 
 namespace rehearse::capture::cupti {
 
-// What cuptiGetVersion gives: counted up to CUDA 12.9, then 130000 for 13.0.
+// Values of cuptiGetVersion: counted up to CUDA 12.9, then 130000 for 13.0.
 inline constexpr std::uint32_t kVersion11_1 = 14;
 inline constexpr std::uint32_t kVersion11_6 = 17;
 inline constexpr std::uint32_t kVersion11_8 = 18;
@@ -55,7 +55,7 @@ using BufferCompleted = void (*)(void* context, std::uint32_t stream, std::uint8
 using ApiCallback = void (*)(void* user, std::uint32_t domain, std::uint32_t callback,
                              const void* data);
 
-/// What cuptiSubscribe_v2 takes; it is there since CUDA 13.0.
+/// Parameters of cuptiSubscribe_v2, which exists since CUDA 13.0.
 struct SubscriberParams {
   std::size_t size;
   const char* name;
@@ -64,7 +64,7 @@ struct SubscriberParams {
 };
 inline constexpr std::size_t kOldNameBytes = 64;
 
-/// Begin of what an API callback gets: 0 before the call, 1 behind it.
+/// First fields of the data of an API callback: 0 before the call, 1 after it.
 struct ApiCallbackData {
   std::uint32_t site;
 };
@@ -134,7 +134,7 @@ inline constexpr U64<64> graph_node;  // 11.1
 inline constexpr U32<72> graph;       // 11.1
 }  // namespace copy
 
-/// Between devices. What it shares with a copy lies where that has it, but for these.
+/// Between devices. Fields shared with a copy have its offsets, except these.
 namespace peer_copy {
 inline constexpr U32<44> from_device;
 inline constexpr U32<52> to_device;
@@ -217,10 +217,10 @@ inline constexpr U32<32> correlation;
 namespace overhead {
 inline constexpr U32<4> overhead_kind;
 inline constexpr U32<8> object_kind;  // 2: a thread
-inline constexpr U32<16> thread;      // of object_kind 2, behind its process
+inline constexpr U32<16> thread;      // of object_kind 2, after its process
 inline constexpr U64<24> start;
 inline constexpr U64<32> end;
-inline constexpr Field<void*, 48> data;  // 13.0 for certain; freed by who reads it
+inline constexpr Field<void*, 48> data;  // 13.0 for certain; freed by the reader
 inline constexpr std::uint32_t kThread = 2;
 }  // namespace overhead
 
@@ -234,7 +234,7 @@ inline constexpr U32<104> compute_major;
 inline constexpr U32<108> compute_minor;
 inline constexpr U32<112> id;
 inline constexpr std::size_t kUuid = 120;  // 16 bytes
-inline constexpr Text<136> name;           // 13.0: freed by who reads it
+inline constexpr Text<136> name;           // 13.0: freed by the reader
 inline constexpr U8<145> mig;              // 11.6
 inline constexpr U32<152> gpu_instance;
 inline constexpr U32<156> compute_instance;

@@ -31,15 +31,15 @@ struct CuptiLibrary {
   cupti::Result (*enable_all_sync_records)(std::uint8_t on);                     ///< optional
 
   std::uint32_t version;
-  char path[PATH_MAX];  ///< of the file, as it was found
+  char path[PATH_MAX];  ///< path of the file, as found
 };
 
 inline constexpr char kCuptiVariable[] = "REHEARSE_CUPTI";
 
-/// Looks where it can be, in this order: the file that REHEARSE_CUPTI names; what the process has
-/// loaded already (two different ones in a process disturb each other); beside the CUDA run-time
-/// library that the process has loaded; the toolkit of CUDA_HOME or CUDA_PATH, /usr/local/cuda; the
-/// linker's search path. False when there is none, or one that lacks a function.
+/// Searches in this order: the file in REHEARSE_CUPTI; the library that the process has already
+/// loaded (two different ones in a process interfere with each other); the folder of the CUDA
+/// run-time library of the process; the toolkit of CUDA_HOME or CUDA_PATH, /usr/local/cuda; the
+/// linker's search path. False if there is none, or one that lacks a function.
 bool load_cupti(CuptiLibrary& into);
 
 /// The toolkit that brought a version of CUPTI, as 12040 for CUDA 12.4; 0 when it is not known.

@@ -1,4 +1,4 @@
-// Encoding: blocks one behind the other in memory, and the columns in them.
+// Encoding: consecutive blocks in memory, and their columns.
 #pragma once
 
 #include <cstddef>
@@ -10,7 +10,7 @@
 
 namespace rehearse::capture {
 
-/// Blocks one behind the other in a piece of memory that the caller owns. REQUIRES: what is added
+/// Consecutive blocks in memory that the caller owns. REQUIRES: the added data
 /// fits.
 class BlockBuffer {
  public:

@@ -9,7 +9,7 @@ namespace rehearse::capture {
 /// Writes a fact into the recording.
 void note(std::string_view key, std::string_view value);
 
-/// Says in one line on stderr what cannot be recorded and why, and notes it as the fact "trouble".
+/// Reports in one line on stderr data that cannot be recorded, with the reason, as fact "trouble".
 void trouble(std::initializer_list<std::string_view> parts);
 
 }  // namespace rehearse::capture

@@ -1,10 +1,10 @@
-// The capture file: what the injected library writes and what readers and the launcher read.
+// The capture file, written by the injected library and read by readers and the launcher.
 //
 // A file is a FileHeader and blocks: a BlockHeader, then its payload. docs/formats/capture.md gives
 // the layout byte by byte. All numbers are little-endian; inside payloads they are varints (LEB128,
 // signed ones zigzag), texts are a length and that many bytes.
 //
-// This header is part of the injected library, which needs libc alone: nothing here allocates,
+// This header is part of the injected library, which needs only libc: nothing here allocates,
 // throws, or calls into the C++ runtime.
 #pragma once
 
@@ -51,7 +51,7 @@ enum class BlockType : std::uint32_t {
 
 struct BlockHeader {
   std::uint32_t type;
-  std::uint32_t bytes;  ///< of the payload
+  std::uint32_t bytes;  ///< length of the payload
   std::uint32_t crc;    ///< CRC-32C of type, bytes and payload
 };
 static_assert(sizeof(BlockHeader) == 12);
@@ -131,7 +131,7 @@ constexpr std::int64_t unzigzag(std::uint64_t value) {
 struct StepCounts {
   std::uint64_t seen = 0;
   std::uint64_t kept = 0;  ///< whole; of a ring those that a trigger named, here or on another rank
-  std::uint64_t in_part = 0;  ///< what the ring still had of them
+  std::uint64_t in_part = 0;  ///< steps that the ring had in part
   std::uint64_t gone = 0;     ///< the ring had nothing of them any more
   std::uint64_t rows = 0;     ///< and records that went into the ring, kept or not
 };
@@ -142,7 +142,7 @@ constexpr std::size_t varint_bytes(std::uint64_t value) {
   return (static_cast<std::size_t>(std::bit_width(value | 1)) + 6) / 7;
 }
 
-/// Writes into memory that the caller owns. REQUIRES: what is written fits.
+/// Writes into memory that the caller owns. REQUIRES: the written data fits.
 class Encoder {
  public:
   explicit Encoder(unsigned char* begin) : begin_(begin), at_(begin) {}
@@ -168,8 +168,8 @@ class Encoder {
   unsigned char* at_;
 };
 
-/// Reads what Encoder wrote. Past the end, or on what no Encoder writes, it reads zeros and ok()
-/// turns false for good.
+/// Reads the output of Encoder. Past the end, or on invalid data, it reads zeros and ok()
+/// stays false.
 class Decoder {
  public:
   explicit Decoder(std::span<const unsigned char> bytes) : bytes_(bytes) {}
@@ -227,7 +227,7 @@ constexpr CrcTables make_crc_tables() {
 }
 inline constexpr CrcTables kCrcTables = make_crc_tables();
 
-/// CRC-32C of `n` bytes behind those that gave `crc`; start with 0.
+/// CRC-32C of `n` bytes that continue `crc`; start with 0.
 inline std::uint32_t crc32c(std::uint32_t crc, const void* bytes, std::size_t n) {
   const auto* at = static_cast<const unsigned char*>(bytes);
   crc = ~crc;

@@ -1,11 +1,11 @@
-// NCCL: what its profiler interface tells, as records. NCCL loads the library that
-// NCCL_PROFILER_PLUGIN names and finds tables of the functions below in it (entry_points.cc).
+// NCCL: the data of its profiler interface, as records. NCCL loads the library in
+// NCCL_PROFILER_PLUGIN and finds tables of the functions below in it (entry_points.cc).
 //
 // Invariants:
-//  1. No callback waits, and none but init ever gives an error.
-//  2. Handles are numbers, not addresses: one that is stale, of another process or made up does
-//     nothing. None is null, for NCCL leaves out what belongs to an event without a handle.
-//  3. Memory is bounded; an event that finds no room is counted as lost.
+//  1. No callback waits, and only init ever returns an error.
+//  2. Handles are numbers, not addresses: a stale or foreign one has no
+//     effect. None is null, because NCCL omits the children of an event without a handle.
+//  3. Memory is bounded; an event without room is counted as lost.
 #pragma once
 
 #include "profiler/capture/nccl_abi.h"

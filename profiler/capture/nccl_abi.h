@@ -1,9 +1,9 @@
-// The interface by which NCCL tells a profiler what it does, as far as we use it: our own
+// NCCL's profiler interface, as far as we use it: our own
 // declarations of versions 3 to 6 (NCCL 2.26, 2.27, 2.28, 2.29).
 //
-// A library that shows a `ncclProfiler_vN` is asked for the newest version that NCCL knows. All
-// versions agree in the head of an event's description: from byte 8 on what an event is of, from
-// byte 16 the rank, from byte 24 what depends on its type. The bytes behind are those that the
+// NCCL asks a library with `ncclProfiler_vN` for the newest version that it knows. All
+// versions agree in the head of an event's description: byte 8 has the parent, byte 16 the rank,
+// and byte 24 data that depends on the type. The later bytes have the layout that the
 // 64-bit System V ABI gives the interface's documented fields; no header of NCCL is needed.
 #pragma once
 
@@ -49,7 +49,7 @@ static_assert(offsetof(EventHead3, parent) == 8 && offsetof(EventHead3, rank) ==
 static_assert(offsetof(EventHead5, parent) == 8 && offsetof(EventHead5, rank) == 16 &&
               sizeof(EventHead5) == kDetailAt);
 
-// What stands at kDetailAt, by the type of the event and the version of the interface.
+// Contents at kDetailAt, by the type of the event and the version of the interface.
 
 /// kCollective from version 4 on.
 struct Collective {
@@ -69,7 +69,7 @@ static_assert(offsetof(Collective, count) == 32 && offsetof(Collective, datatype
               offsetof(Collective, channels) == 56 && offsetof(Collective, algorithm) == 64 &&
               sizeof(Collective) == 80);
 
-/// kCollective of version 3, which tells the communicator with each.
+/// kCollective of version 3, which has the communicator in each event.
 struct Collective3 {
   const char* communicator_name;
   std::uint64_t communicator;
@@ -133,7 +133,7 @@ struct KernelChannel {
 };
 static_assert(offsetof(KernelChannel, time) == 8);
 
-/// What goes with kKernelChannelStop, from version 4 on.
+/// Data of kKernelChannelStop, from version 4 on.
 struct KernelChannelStop {
   std::uint64_t time;
 };

@@ -1,12 +1,12 @@
-// NVML: what the boards that the process may use draw and how fast they run, read at intervals by a
-// thread of the library's own.
+// NVML: power and clocks of the boards that the process may use, read at intervals by a
+// thread of the library.
 #pragma once
 
 namespace rehearse::capture {
 
-/// Starts reading at options().power readings a second, unless options().device is off. Once a
-/// process; what is missing (the library, a driver, a board's answer) is left out, and a FactRecord
-/// says what. CUDA_VISIBLE_DEVICES counts as it is now: so this is to be called when CUDA is
+/// Starts options().power readings per second, unless options().device is off. Once per
+/// process. Missing sources (the library, a driver, a board's answer) are skipped, and a FactRecord
+/// names them. CUDA_VISIBLE_DEVICES is read now, so call this when CUDA is
 /// initialised.
 void start_power();
 

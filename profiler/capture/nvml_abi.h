@@ -1,5 +1,5 @@
 // NVIDIA's management library, as far as we use it: our own declarations. Its interface only grows;
-// what an old driver's library lacks is not found, and not asked for.
+// functions that an old driver's library lacks are not used.
 #pragma once
 
 #include <cstddef>
@@ -51,7 +51,7 @@ enum ValueType : std::uint32_t {
 
 inline constexpr std::uint32_t kPowerInstant = 186;  ///< mW
 
-/// What a MIG instance has.
+/// Attributes of a MIG instance.
 struct Attributes {
   std::uint32_t multiprocessors;
   std::uint32_t copy_engines, decoders, encoders, jpegs, optical_flows;

@@ -1,4 +1,4 @@
-// Records what programs name through NVTX.
+// Records the NVTX ranges and marks of programs.
 #pragma once
 
 #include "profiler/capture/nvtx_abi.h"
@@ -20,8 +20,8 @@ int push_named(const char* domain, const char* name);
 /// unless it is null: some ranges are known only at their end. Negative for a pop without a push.
 int pop_named(const char* domain, const char* name);
 
-/// What one push and pop cost the calling thread (median), in nanoseconds: the very code that
-/// records, into a chunk that is emptied instead of written. Needs no recording and starts none.
+/// The cost of one push and pop on the calling thread (median), in nanoseconds: runs the recording
+/// code into a chunk that is discarded. Needs no recording and starts none.
 double ns_per_range();
 
 }  // namespace rehearse::capture

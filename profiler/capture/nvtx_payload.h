@@ -1,4 +1,4 @@
-// What is read from NVTX's extended payloads: the facts of a communication call, as NCCL gives
+// Reads facts of communication calls from NVTX's extended payloads, as NCCL writes
 // them.
 #pragma once
 
@@ -10,7 +10,7 @@
 
 namespace rehearse::capture {
 
-/// Remembers where the entries of a schema lie, so that payloads of that schema can be read.
+/// Stores the offsets of a schema's entries, so that its payloads can be read.
 /// Returns its id: the program's, or a new one. `domain` is the number of the domain's name.
 std::uint64_t register_schema(std::uint32_t domain, const nvtx::SchemaAttributes* attributes);
 

@@ -1,4 +1,4 @@
-// Options: what the launcher asks of the injected library, as words of one environment variable.
+// Options: the launcher's settings of the injected library, as words of an environment variable.
 #pragma once
 
 #include <cstdint>
@@ -25,7 +25,7 @@ struct Options {
   char trigger[64] = "";  ///< "trigger=step_time>p99": which steps of it go to the file (trigger.h)
 };
 
-/// What the words say. A word that is not understood is said on stderr and has no effect.
+/// Parses the words. An unknown word is reported on stderr and has no effect.
 Options parse_options(const char* words);
 
 /// Those of this process, read once.

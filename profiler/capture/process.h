@@ -1,5 +1,5 @@
-// Which process is recorded, and its two files: HOST-PID.hello, made first, which tells that the
-// process came so far as to load the library, and HOST-PID.cap with the recording.
+// The recorded process and its two files: HOST-PID.hello, created first, which shows that the
+// process loaded the library, and HOST-PID.cap with the recording.
 #pragma once
 
 #include <cstdint>

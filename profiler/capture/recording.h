@@ -1,5 +1,5 @@
-// Recording: what one process records, between the threads that fill chunks and the flusher that
-// writes them to the file. The hot path of every callback is here.
+// Recording: the recording of one process, between the threads that fill chunks and the flusher
+// that writes them to the file. The hot path of every callback is here.
 #pragma once
 
 #include <atomic>
@@ -25,13 +25,13 @@ inline constexpr std::uint64_t kFlushEvery = 500000000;  ///< ns
 inline constexpr std::size_t kFlusherBuffer = 576 * 1024;
 inline constexpr std::uint32_t kLostText = UINT32_MAX;  ///< a row whose name could not be kept
 
-/// What the library keeps of one thread. States are reused, never freed.
+/// State of one thread. States are reused, never freed.
 struct ThreadState {
   ThreadState* next;  ///< in Recording::states
   std::atomic<bool> in_use;
   std::atomic<Chunk*> chunk;  ///< being filled; null at first and when the pool is empty
   std::atomic<std::uint64_t> lost;
-  std::uint32_t sequence;  ///< of the next chunk
+  std::uint32_t sequence;  ///< number of the next chunk
   std::uint32_t flushed;   ///< sequence of the first chunk not wholly encoded; the flusher's
   std::uint32_t thread;    ///< system id
   std::uint32_t started;   ///< ranges started so far, for their numbers
@@ -59,11 +59,11 @@ struct Recording {
   bool forked = false;              ///< from a process that records
   unsigned char* buffer = nullptr;  ///< kFlusherBuffer bytes to encode in
   std::uint64_t offset = 0;         ///< bytes of the file that are whole
-  StepKeeper* keeper = nullptr;     ///< of a recording into a ring
+  StepKeeper* keeper = nullptr;     ///< for a recording into a ring
   char path[PATH_MAX + 1] = {};
 };
 
-/// False once the process ends: what is still called is no longer recorded.
+/// False once the process ends: later calls are not recorded.
 extern std::atomic<bool> accepting;
 
 /// The state of this thread; null before its first record, after its last, and after a fork.
@@ -81,11 +81,11 @@ ThreadState* register_thread();
 /// none.
 bool start_thread(void* (*run)(void*), void* argument);
 
-/// Hands over what this thread has recorded. For our own threads, before they say that they are
-/// done: the process may end before they do.
+/// Hands over the recording of this thread. For our own threads, before they report that they are
+/// done, because the process may end before they do.
 void leave_recording();
 
-/// Counts what was lost before it came to a thread of ours.
+/// Counts rows that were lost before they reached a thread of ours.
 void count_lost(std::uint64_t rows);
 
 /// Hands the full chunk over and takes an empty one. Null when the pool is empty.
@@ -227,8 +227,8 @@ inline bool may_be_step(const ThreadState& state, std::uint32_t domain) {
   return state.step.is_mark() || domain == step_domain.load(std::memory_order_relaxed);
 }
 
-/// Opens a range of `domain`; `fill(Row&)` says what it is. Returns its level: how many ranges of
-/// the domain are open around it.
+/// Opens a range of `domain`, described by `fill(Row&)`. Returns its level: the number of open
+/// ranges of the domain around it.
 template <class Fill>
 int push(ThreadState& state, std::uint32_t domain, Fill fill) {
   const std::uint32_t depth = state.depth.load(std::memory_order_relaxed);
@@ -236,7 +236,7 @@ int push(ThreadState& state, std::uint32_t domain, Fill fill) {
     count_lost(state);
     return static_cast<int>(kMaxDepth + state.overflow++);
   }
-  // In place: to copy what was just written costs more than to write it.
+  // In place, because copying the row would cost more than writing it.
   Row& row = state.open[depth];
   row = {.domain = domain, .kind = RowKind::kRange};
   state.step = {};
@@ -251,7 +251,7 @@ int push(ThreadState& state, std::uint32_t domain, Fill fill) {
   return row.level;
 }
 
-/// Closes the innermost range of `domain`; `amend(Row&)` adds what became known of it. Returns its
+/// Closes the innermost range of `domain`; `amend(Row&)` adds later data. Returns its
 /// level, or -1 for a pop without a push.
 template <class Amend>
 int pop(ThreadState& state, std::uint32_t domain, Amend amend) {

@@ -1,9 +1,10 @@
-// Records: what the injected library notes beside ranges, one struct per table of the capture file.
+// Records: data of the injected library other than ranges, one struct per table of the capture
+// file.
 //
 // A record is an array of 64-bit numbers with names. Its first kTexts fields are numbers of texts.
-// Fields are only ever added at the end, so that a reader takes what it knows from files of any
-// version: what an older file lacks reads as zero. Instants are CLOCK_REALTIME, ns. Zero is "not
-// known" unless a field says otherwise; "+ 1" marks numbers that may be zero.
+// Fields are only added at the end, so that a reader uses the fields it knows from files of any
+// version, and missing fields read as zero. Times are CLOCK_REALTIME, ns. Zero is "not
+// known" unless a field states otherwise; "+ 1" marks numbers that may be zero.
 #pragma once
 
 #include <bit>
@@ -160,13 +161,13 @@ struct ContextRecord {
   std::uint64_t context, device, null_stream;
 };
 
-/// A communicator of NCCL, as its profiler interface tells it.
+/// A communicator of NCCL, from its profiler interface.
 struct CommunicatorRecord {
   static constexpr TableId kTable = TableId::kCommunicator;
   static constexpr unsigned kTexts = 1;
   std::uint64_t name;
   std::uint64_t communicator;  ///< hash that all its ranks have; before NCCL 2.27 it is not known
-  std::uint64_t ranks;         ///< 0 where NCCL does not tell it
+  std::uint64_t ranks;         ///< 0 if NCCL does not report it
   std::uint64_t rank, nodes;
 };
 
@@ -213,7 +214,7 @@ struct BoardRecord {
   std::uint64_t power_limit;                     ///< mW
 };
 
-/// What the board said at one moment.
+/// A reading of a board.
 struct PowerRecord {
   static constexpr TableId kTable = TableId::kPower;
   static constexpr unsigned kTexts = 1;
@@ -233,14 +234,14 @@ struct FactRecord {
   std::uint64_t key, value;
 };
 
-/// A step that was asked to be kept, from a ring or by a window, and what became of it.
+/// A step that was requested, from a ring or by a window, and its result.
 struct KeptStepRecord {
   static constexpr TableId kTable = TableId::kKeptStep;
   static constexpr unsigned kTexts = 1;
   std::uint64_t reason;  ///< for people
   std::uint64_t step;    ///< its number
   std::uint64_t start, end;
-  std::uint64_t cause;     ///< 1 the trigger, 2 another rank, 3 it stands beside such a step
+  std::uint64_t cause;     ///< 1 the trigger, 2 another rank, 3 a neighbour of such a step
   std::uint64_t recorded;  ///< bytes of it that were encoded
   std::uint64_t kept;      ///< bytes of these that are in the file
 };

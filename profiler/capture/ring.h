@@ -1,10 +1,10 @@
-// Ring: encoded blocks in a bounded piece of memory, the newest in the place of the oldest.
+// Ring: encoded blocks in bounded memory, where the newest replace the oldest.
 //
 // Invariants:
-//  1. Blocks lie one behind the other, each behind a RingBlock, in the order in which they were
-//     added; none is divided between the end of the memory and its begin.
-//  2. What is in the ring is the newest blocks: adding drops the oldest ones only, and only as many
-//     as are in the way. At most one block's length at the end of the memory lies idle.
+//  1. Blocks are consecutive, each after a RingBlock, in the order in which they were
+//     added; none wraps around the end of the memory.
+//  2. The ring has the newest blocks: adding drops only the oldest ones, and only as many
+//     as are in the way. At most one block's length at the end of the memory is unused.
 //  3. One thread uses it.
 #pragma once
 
@@ -15,13 +15,13 @@
 
 namespace rehearse::capture {
 
-/// What is known of a block without reading it.
+/// Metadata of a block.
 struct RingBlock {
   std::uint64_t step;       ///< the ordinal of the step that it belongs to
-  std::uint32_t bytes;      ///< of the block, its header included
+  std::uint32_t bytes;      ///< size of the block with its header
   std::uint32_t rows;       ///< and records that it holds
   std::uint32_t last_text;  ///< the highest number of a text that they have
-  bool texts;               ///< it holds texts, which blocks behind it may need
+  bool texts;               ///< it has texts, which later blocks may need
   bool written;             ///< to the file
   bool filler;              ///< the ring's own
 };
@@ -40,7 +40,7 @@ class Ring {
   }
 
   std::uint64_t capacity() const { return capacity_; }
-  /// What a block of so many bytes takes.
+  /// Room of a block with this many bytes.
   static std::uint64_t room_of(std::uint32_t bytes) {
     return (sizeof(RingBlock) + bytes + 7) & ~std::uint64_t{7};
   }
@@ -79,7 +79,7 @@ class Ring {
 
  private:
   unsigned char* at(std::uint64_t place) const { return memory_ + place % capacity_; }
-  /// Whether nothing but less than a RingBlock lies between here and the end of the memory.
+  /// Whether less than a RingBlock remains up to the end of the memory.
   bool at_end(std::uint64_t place) const {
     return capacity_ - place % capacity_ < sizeof(RingBlock);
   }
@@ -88,7 +88,7 @@ class Ring {
     const auto& block = *reinterpret_cast<const RingBlock*>(at(place));
     return place + room_of(block.bytes);
   }
-  /// Drops the oldest blocks until `n` bytes behind the newest are free.
+  /// Drops the oldest blocks until `n` bytes after the newest are free.
   void make_room(std::uint64_t n) {
     while (tail_ < head_ && head_ + n - tail_ > capacity_) tail_ = behind(tail_);
     if (tail_ > head_) tail_ = head_;

@@ -1,13 +1,13 @@
-// StepKeeper: of what goes into the ring, which steps go to the file.
+// StepKeeper: selects the steps of the ring that are written to the file.
 //
-// It knows the steps that ended lately, asks the trigger of each, marks the step that fired and the
-// one before and the one behind it as kept, and hands out their blocks: those that the ring still
-// has, and those that are yet to come. No clock, no file, no thread: the flusher brings all three.
+// It knows the steps that ended recently, evaluates the trigger for each, marks the step that fired
+// and its two neighbours as kept, and returns their blocks: those that the ring still
+// has, and those that are yet to come. It has no clock, file or thread; the flusher has all three.
 //
 // Invariants:
-//  1. A block is handed out at most once, blocks in the order in which they came.
-//  2. Of a step, `added` counts the bytes that came for it and `kept` those that were written; what
-//     is missing had been overwritten before the step was known to be kept.
+//  1. A block is returned at most once, and blocks in the order in which they came.
+//  2. For each step, `added` counts its bytes and `kept` those that were written; the difference
+//     was overwritten before the step was selected.
 #pragma once
 
 #include <algorithm>
@@ -26,7 +26,7 @@ struct KnownStep {
   Step step;
   std::uint64_t added;  ///< bytes of blocks
   std::uint64_t kept;
-  std::uint64_t limit;  ///< what the trigger compared with, ns; 0 for none
+  std::uint64_t limit;  ///< value that the trigger compared with, ns; 0 for none
   std::uint32_t round;  ///< how often numbers had begun anew
   KeepCause cause;
   bool noted;
@@ -35,8 +35,8 @@ struct KnownStep {
 
 class StepKeeper {
  public:
-  /// Steps whose blocks it can tell apart; a step of another rank that is announced later than so
-  /// many steps is passed over.
+  /// Number of steps whose blocks it can identify; a later announcement of a step by another rank
+  /// is ignored.
   static constexpr std::uint32_t kKnown = 16384;
 
   StepKeeper() = default;
@@ -50,17 +50,17 @@ class StepKeeper {
   const Trigger& trigger() const { return trigger_; }
   const Ring& ring() const { return ring_; }
 
-  /// The ordinal of the step that goes on, which is the number of those that ended.
+  /// The ordinal of the current step, which is the number of those that ended.
   std::uint64_t current() const { return current_; }
-  /// The step to which something of this time belongs: the first that ended at it or later. What is
-  /// not timed (0) belongs to the one that goes on.
+  /// The step at a time: the first that ended at it or later. Untimed data (0) belongs to the
+  /// current step.
   std::uint64_t step_at(std::uint64_t time) const;
 
   /// The step that will be forgotten when the next one ends; null when none will.
   const KnownStep* leaving() const {
     return current_ + 1 >= kKnown ? &known(current_ + 1 - kKnown) : nullptr;
   }
-  /// The step that goes on has ended, and was this one. Its cause is kTrigger when the trigger
+  /// The current step has ended, and was this one. Its cause is kTrigger when the trigger
   /// fired.
   KnownStep& end(const Step& step);
   /// Another rank keeps this step. True when that is news.
@@ -69,12 +69,13 @@ class StepKeeper {
   /// A block of the step block.step.
   void add(RingBlock block, const void* bytes);
 
-  /// Hands out what is to be written now. First need(last_text): blocks will follow whose texts
-  /// have numbers up to that; then write(block, bytes) of each, which says whether it was written.
+  /// Writes the selected blocks. First need(last_text): blocks will follow whose texts
+  /// have numbers up to that; then write(block, bytes) of each, which returns whether it was
+  /// written.
   template <class Need, class Write>
   void write_kept(Need need, Write write);
 
-  /// Calls note(step) for each step of which all has come: the one behind it has ended too, or it
+  /// Calls note(step) for each step whose data is complete: the next one has ended too, or it
   /// is the `last` call.
   template <class Note>
   void each_note(bool last, Note note);

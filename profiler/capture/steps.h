@@ -1,14 +1,14 @@
-// Steps: what the library itself knows of the program's steps, from their marks, and the window of
-// steps that is recorded.
+// Steps: the program's steps as the library knows them from their marks, and the window of
+// recorded steps.
 //
 // A step is a range whose name is a mark ("step 7", "train_step_7", "ProfilerStep#7": the grammar
 // of trace::is_step_name), or any range of the NVTX domain "rehearse.step". Its number is the one
-// at the end of its name; else its payload, where that is a whole number; else it is counted, from
-// 0. While a step is open other marks are no steps: of marks inside each other the outer one
-// counts, of those on several threads the one that came first.
+// at the end of its name; else its payload if that is a whole number; else it is counted, from
+// 0. While a step is open other marks are no steps: of nested marks the outer one
+// counts, of marks on several threads the first.
 //
-// Whether a text is a mark is decided once, when it is kept; a range asks for no more than what the
-// text says.
+// Whether a text is a mark is decided once, when it is stored; a range only reads the
+// result.
 #pragma once
 
 #include <atomic>
@@ -22,7 +22,7 @@ namespace rehearse::capture {
 
 inline constexpr std::string_view kStepDomain = "rehearse.step";
 
-/// What a text says of steps: whether it is a mark, and the number at its end plus one, 0 for none.
+/// Step data of a text: whether it is a mark, and the number at its end plus one, 0 for none.
 class StepText {
  public:
   constexpr StepText() = default;
@@ -72,8 +72,8 @@ inline constexpr std::uint32_t kRememberedSteps = 4096;
 extern std::atomic<std::uint64_t> window_begin;  ///< UINT64_MAX before it
 extern std::atomic<std::uint64_t> window_end;    ///< UINT64_MAX before its end
 
-/// Whether what went on between these instants belongs to the window. What comes late is asked the
-/// same: it is its time that counts.
+/// Whether data between these times belongs to the window. Late data is judged by its own
+/// time.
 inline bool in_window(std::uint64_t begin, std::uint64_t end) {
   return end >= window_begin.load(std::memory_order_relaxed) &&
          begin < window_end.load(std::memory_order_relaxed);
@@ -82,13 +82,13 @@ inline bool in_window(std::uint64_t begin, std::uint64_t end) {
 bool has_window();
 /// Whether the window has begun.
 inline bool window_begun() { return window_begin.load(std::memory_order_relaxed) != UINT64_MAX; }
-/// Whether what happens now is recorded.
+/// Whether current events are recorded.
 inline bool recording_now() {
   return window_begun() && window_end.load(std::memory_order_relaxed) == UINT64_MAX;
 }
 
-/// What is called once when the window begins and once when it has ended, on the thread of the
-/// step's mark. `begin` is called at once when the window has begun already, as it has without one.
+/// Callbacks at the begin and at the end of the window, each once, on the thread of the
+/// step's mark. `begin` is called at once if the window has already begun, or if there is none.
 /// Either may be null. REQUIRES: called once in a process.
 void on_window(void (*begin)(), void (*end)());
 

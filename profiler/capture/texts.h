@@ -24,7 +24,7 @@ struct Text {
   std::uint32_t written_in;  ///< the recording whose file has it; only its flusher looks
   StepText step;
 
-  /// The characters stand behind the struct.
+  /// The characters follow the struct.
   std::string_view view() const { return {reinterpret_cast<const char*>(this + 1), bytes}; }
 };
 
@@ -41,7 +41,7 @@ const Text* as_text(const void* handle);
 /// At most kMaxTextBytes of a C string, whole UTF-8 sequences only; empty for null.
 std::string_view clip(const char* content);
 
-/// A wide C string as UTF-8, clipped likewise. What is no character becomes U+FFFD.
+/// A wide C string as UTF-8, clipped likewise. Invalid characters become U+FFFD.
 std::string_view narrow(const wchar_t* content, char (&into)[kMaxTextBytes]);
 
 /// Finds the texts that the file of one recording lacks. For the flusher alone.
@@ -64,7 +64,7 @@ class UnwrittenTexts {
   std::size_t slot_ = 0;
 };
 
-/// Zeroed memory for what must outlive everything, from the same bounded room; null when it is
+/// Zeroed memory that is never freed, from the same bounded room; null when it is
 /// full.
 void* lasting_memory(std::size_t bytes);
 

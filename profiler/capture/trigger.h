@@ -1,5 +1,5 @@
-// Triggers: which steps of the ring go to the file. The launcher reads the same text to refuse what
-// the library would not understand.
+// Triggers: select the steps of the ring that are written. The launcher reads the same text to
+// refuse rules that the library would not understand.
 #pragma once
 
 #include <cstdint>
@@ -7,7 +7,7 @@
 
 namespace rehearse::capture {
 
-/// What a trigger may be, in one line for people.
+/// The grammar of a trigger, in one line for people.
 inline constexpr char kTriggerGrammar[] =
     "step_time > p99, step_time > 250 ms (ns, us, ms, s), step_time > 1.5x median, or every 100";
 
@@ -43,7 +43,8 @@ class StepHistogram {
 
   void add(std::uint64_t ns);
   std::uint64_t count() const { return count_; }
-  /// What at least `thousandths` of a percent of the times do not exceed. REQUIRES: count() > 0.
+  /// The value that at least `thousandths` of a percent of the times do not exceed. REQUIRES:
+  /// count() > 0.
   std::uint64_t quantile(std::uint64_t thousandths) const;
 
  private:
@@ -51,8 +52,8 @@ class StepHistogram {
   std::uint64_t count_ = 0;
 };
 
-/// Whether the trigger names a step that took `ns` and is called `number`. `before` are the steps
-/// that ended before it; `limit` becomes what it was compared with, in ns, 0 for none.
+/// Whether the trigger selects a step that took `ns` and has this `number`. `before` are the steps
+/// that ended before it; `limit` becomes the compared value, in ns, 0 for none.
 bool fires(const Trigger& trigger, const StepHistogram& before, std::uint64_t number,
            std::uint64_t ns, std::uint64_t& limit);
 

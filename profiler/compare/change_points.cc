@@ -7,8 +7,8 @@
 #include <numbers>
 #include <optional>
 
-#include "profiler/compare/student.h"
 #include "sim/base/check.h"
+#include "sim/base/statistics.h"
 
 namespace rehearse::compare {
 namespace {
@@ -27,18 +27,12 @@ struct Prior {
   double noise;  ///< relative
 };
 
-double median(std::vector<double> values) {
-  const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
-  std::nth_element(values.begin(), middle, values.end());
-  return *middle;
-}
-
 /// The noise from the differences of neighbours, whose median neither jumps nor drift move.
 Prior prior_of(std::span<const double> logs) {
   std::vector<double> steps;
   for (std::size_t i = 1; i < logs.size(); ++i) steps.push_back(std::abs(logs[i] - logs[i - 1]));
-  const double noise = median(std::move(steps)) / (0.6745 * std::numbers::sqrt2);
-  return {median({logs.begin(), logs.end()}), std::max(noise, kLeastNoise)};
+  const double noise = upper_median(std::move(steps)) / (0.6745 * std::numbers::sqrt2);
+  return {upper_median({logs.begin(), logs.end()}), std::max(noise, kLeastNoise)};
 }
 
 /// A Student distribution.

@@ -1,13 +1,13 @@
-// Where a series of levels changed: sudden jumps and slow drift, told apart.
+// Changes in a series of levels: distinguishes sudden jumps from slow drift.
 //
-// Bayesian online change point detection (Adams and MacKay, arXiv 0710.3742). A series is cut into
-// segments; each is flat or drifts, a line with normal noise whose level, slope and variance have
-// the conjugate normal-inverse-gamma prior, so that what a segment predicts next is a Student
-// distribution in closed form. Every start of the current segment, in both kinds, keeps its
-// probability as values come in. The cut of the whole series is the most probable one under the
+// Bayesian online change point detection (Adams and MacKay, arXiv 0710.3742). A series is divided
+// into segments; each is flat or drifts, a line with normal noise whose level, slope and variance
+// have the conjugate normal-inverse-gamma prior, so that the next prediction of a segment is a
+// Student distribution in closed form. Every start of the current segment, in both kinds, keeps its
+// probability as values arrive. The division of the whole series is the most probable one under the
 // same model.
 //
-// Values are taken as logarithms: jumps and slopes are relative.
+// Values are logarithms: jumps and slopes are relative.
 #pragma once
 
 #include <cstddef>
@@ -18,13 +18,13 @@
 
 namespace rehearse::compare {
 
-/// An estimate with the bounds that it lies between with a probability of 90 %.
+/// An estimate with its 90 % bounds.
 struct Ranged {
   double value = 0, low = 0, high = 0;
 };
 
 struct Segment {
-  std::size_t first = 0, count = 0;  ///< of the series
+  std::size_t first = 0, count = 0;  ///< in the series
   bool drifts = false;
   Ranged begin, end;   ///< its level at its first and at its last value
   double slope = 0;    ///< relative, from one value to the next; 0 where it does not drift
@@ -36,7 +36,7 @@ struct Segment {
   Effect drift = {};  ///< from its first to its last level; scale 0 where it does not drift
 };
 
-/// What is believed of the segment that the newest value is in, over all starts it may have had.
+/// Belief about the newest value's segment, over all its possible starts.
 struct Belief {
   Ranged length;      ///< in values
   Ranged level;       ///< now
@@ -44,9 +44,9 @@ struct Belief {
 };
 
 struct ChangePoints {
-  std::vector<Segment> segments;  ///< of the most probable cut, in order; never empty
+  std::vector<Segment> segments;  ///< of the most probable division, in order; never empty
   Belief belief;
-  std::vector<double> began;  ///< of each value, when it was the newest: that a segment began there
+  std::vector<double> began;  ///< by value: probability that a segment began at it
 };
 
 /// REQUIRES: three values at least, all above zero and finite.

@@ -22,11 +22,11 @@ struct Quantity {
   bool significant = false;
 };
 
-/// The ops of one name, paired with what does their work in the other run.
+/// The ops of one name, paired with their counterparts in the other run.
 struct OpChange {
   std::string name;  ///< in the baseline; of an op that is new, in the candidate
   OpKind kind;
-  std::vector<std::string> renamed;          ///< what else the candidate calls it
+  std::vector<std::string> renamed;          ///< other names in the candidate
   double calls_before = 0, calls_after = 0;  ///< in an average step
   Effect effect;                             ///< seconds of a step
   bool significant = false;
@@ -34,13 +34,13 @@ struct OpChange {
 
 struct RunComparison {
   std::vector<Quantity> quantities;  ///< the step first; those that both runs have
-  std::vector<OpChange> ops;         ///< by what they changed the step's time, largest first
+  std::vector<OpChange> ops;         ///< by their effect on the step's time, largest first
   double matched_share = 0;          ///< Matches
   double same_shapes = 0;
 };
 
-/// A change is called significant that is no chance (of all quantities, and of all ops, one false
-/// with the probability 2 x kWrong), at least this much of what it changes, …
+/// A change is significant if it is no chance (of all quantities, and of all ops, one false
+/// with the probability 2 x kWrong), and at least this share of the quantity, …
 inline constexpr double kLeastChange = 0.01;
 /// … and, of an op, at least this much of the step.
 inline constexpr double kLeastShare = 0.001;

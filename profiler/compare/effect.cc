@@ -6,8 +6,8 @@
 #include <vector>
 
 #include "profiler/compare/random.h"
-#include "profiler/compare/student.h"
 #include "sim/base/check.h"
+#include "sim/base/statistics.h"
 
 namespace rehearse::compare {
 namespace {

@@ -14,24 +14,24 @@
 
 namespace rehearse::compare {
 
-/// Of a level: what the clocks of recordings and the luck of a few equal steps cannot deny.
+/// Minimum error of a level: clocks of recordings, and the luck of a few equal steps.
 inline constexpr double kLeastNoise = 0.001;
 
-/// Fewer steps cannot tell how much a step resembles the one before: they count half.
+/// Fewer steps do not determine the correlation of consecutive steps: they count half.
 inline constexpr std::size_t kFewSteps = 10;
 
 struct Effect {
   double baseline = 0, candidate = 0;  ///< levels
   /// candidate - baseline, in parts of `scale`.
   double change = 0;
-  double scale = 0;          ///< the baseline's level, or what was given where that is zero
+  double scale = 0;          ///< the baseline's level, or the given value if that is zero
   double error = 0;          ///< standard error of `change`
   double error_if_none = 0;  ///< the same, were there no change
   double freedom = 1;        ///< degrees of freedom of `error`
   /// Standard deviation of a single step, in parts of `scale`, as if steps were independent.
   double step_noise = 0;
 
-  /// Between low(p) and high(p) lies the change, missed with probability p on either side.
+  /// The change is between low(p) and high(p), except with probability p on either side.
   double low(double missed) const;
   double high(double missed) const;
   /// The probability of a change as far from zero as this one or farther, were there none.

@@ -4,7 +4,7 @@
 #include <cmath>
 #include <numeric>
 
-#include "profiler/compare/student.h"
+#include "sim/base/statistics.h"
 
 namespace rehearse::compare {
 

@@ -1,4 +1,4 @@
-// Verdicts: is a change that was measured with an error larger than what is allowed?
+// Verdicts: whether a measured change with its error exceeds the limit.
 #pragma once
 
 #include <cstddef>

@@ -18,11 +18,11 @@ struct Matches {
   /// The least share, of either run's op time (of the devices, else of the host), that has a
   /// counterpart in the other run.
   double matched_share = 0;
-  double same_shapes = 0;  ///< of the matched time with shapes, what has the same in both
+  double same_shapes = 0;  ///< share of the matched time with shapes that has equal shapes
 };
 
-/// Slots are paired by what is most telling first: name and origin, then one of the two, then the
-/// place in the step with the nearest name. REQUIRES: runs with steps.
+/// Slots are paired by the strongest criterion first: name and origin, then one of the two, then
+/// the place in the step with the nearest name. REQUIRES: runs with steps.
 Matches match_ops(const Run& baseline, const Run& candidate);
 
 /// How alike two names are, from 0 to 1: the share of their pairs of neighbouring letters that

@@ -12,13 +12,13 @@ struct Pool {
   std::size_t runs = 0;  ///< how many it is made of
 };
 
-/// What runs must have in common with the newest to be pooled: this share of the time of their ops.
+/// Minimum share of common op time between the newest run and a pooled run.
 inline constexpr double kSameWork = 0.95;
 
-/// Pools the newest run with those before it, back to the first that ran elsewhere or does other
-/// work. Every series stands at the mean of the runs' levels, its steps about that as they were
-/// about the level of their run: how much the levels of runs differ is not told by steps, but by
-/// EffectOptions::between_runs. REQUIRES: one run at least, oldest first.
+/// Pools the newest run with earlier ones, back to the first that ran elsewhere or does other
+/// work. Every series is shifted to the mean of the runs' levels, with its steps unchanged about
+/// its own level. The variation between levels is in EffectOptions::between_runs, not in the steps.
+/// REQUIRES: at least one run, oldest first.
 Pool pool_runs(std::span<const Run* const> runs);
 
 }  // namespace rehearse::compare

@@ -8,7 +8,7 @@
 
 #include <fmt/core.h>
 
-#include "profiler/replay/breakdown.h"
+#include "profiler/replay/attribution.h"
 #include "profiler/replay/compare.h"
 #include "profiler/replay/energy.h"
 #include "profiler/replay/host_events.h"
@@ -322,14 +322,14 @@ Result<Run> measure_run(const std::vector<Recording>& recordings, std::string so
   if (on_devices) {
     for (auto* part : {&run.compute, &run.exposed_communication, &run.copies, &run.launch_gaps})
       part->resize(steps);
-    for (const auto& of_rank : replay::break_down_steps(*graph, recorded))
+    for (const auto& of_rank : replay::occupancy_of_steps(*graph, recorded))
       for (std::size_t s = 0; s < steps; ++s) {
-        const replay::Breakdown& b = of_rank[s];
+        const program::Occupancy& b = of_rank[s];
         run.compute[s] += share * b.compute.s();
         run.exposed_communication[s] += share * b.exposed_communication.s();
         run.copies[s] += share * b.memory.s();
         run.launch_gaps[s] +=
-            share * (b.input + b.host_bound + b.unexplained_wait + b.profiler + b.idle).s();
+            share * (b.input + b.host + b.unexplained_wait + b.profiler + b.idle).s();
       }
   }
   run.energy = step_energy(recordings, run.windows);

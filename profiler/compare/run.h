@@ -1,4 +1,4 @@
-// A run: what one recording of a job measured, step by step and op by op, as a comparison needs it.
+// A run: the measurements of one recording, step by step and op by op, for a comparison.
 #pragma once
 
 #include <optional>
@@ -15,7 +15,7 @@ namespace rehearse::compare {
 enum class OpKind { kKernel, kCollective, kCopy, kSet, kHost };
 std::string_view to_string(OpKind kind);
 
-/// Work that comes back in every step: what it is called, what asked for it, in what shape.
+/// Work that recurs in every step: its name, origin and shape.
 struct OpSlot {
   OpKind kind;
   std::string name;   ///< of the kernel, the copy, the host op
@@ -34,10 +34,10 @@ struct Run {
   std::string source;  ///< for people
   std::size_t ranks = 0;
   std::vector<std::string> devices;  ///< that did work, each name once, sorted; may be empty
-  std::string_view steps_from;       ///< what tells steps apart
+  std::string_view steps_from;       ///< source of the steps
   std::vector<double> step_time;     ///< s
 
-  /// Parts of the step by what the devices do, s; empty where no device did anything.
+  /// Parts of the step by activity of the devices, s; empty without device activity.
   std::vector<double> compute = {}, exposed_communication = {}, copies = {}, launch_gaps = {};
   std::vector<double> energy = {};   ///< J; empty where power was not read for all of it
   std::optional<Bytes> memory = {};  ///< most that a rank held, where it was recorded
@@ -49,14 +49,14 @@ struct Run {
   std::size_t steps() const { return step_time.size(); }
 };
 
-/// Whether a trace lacks records of what ran, as its problems say: it is cut, a part of it cannot
-/// be read, or the profiler lost some.
+/// Whether a trace lacks records, according to its problems: it is truncated, a part of it is
+/// unreadable, or the profiler lost some.
 bool lacks_records(const trace::Trace& trace);
 
-/// Fails on a recording without times, without any op, or with less than two whole steps. Of one
-/// that is `incomplete` the steps count in which all goes on that went on in the first: every
-/// thread and stream does something in a later one. REQUIRES: recordings of one trace that was
-/// aligned.
+/// Fails on a recording without times, without ops, or with fewer than two whole steps. In an
+/// `incomplete` one, those steps count in which everything active in the first is still active:
+/// every thread and stream does something in a later one. REQUIRES: recordings of one aligned
+/// trace.
 Result<Run> measure_run(const std::vector<replay::Recording>& recordings, std::string source,
                         bool incomplete = false);
 

@@ -28,7 +28,7 @@ class ByteSource {
 /// Fails on a missing or unreadable file and on a folder. Gzip is known by its first bytes.
 Result<std::unique_ptr<ByteSource>> open_bytes(const std::filesystem::path& path);
 
-/// The whole of such a file; what ended early is an error.
+/// The complete contents of such a file; a truncated file is an error.
 Result<std::string> read_inflated(const std::filesystem::path& path);
 
 /// Bytes in memory, for tests and fuzzers. REQUIRES: `bytes` outlive the source.

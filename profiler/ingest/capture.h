@@ -16,17 +16,17 @@ namespace rehearse::ingest {
 /// Whether the folder holds capture files.
 bool is_capture_folder(const std::filesystem::path& path);
 
-/// Reads every process of a capture folder, in order of rank, then of name. Of several processes
-/// that say they are the same rank, the one that the others descend from has the number.
-/// Damage is counted as problems; fails where no file can be read as a capture at all, and on a
-/// format version it does not know.
+/// Reads every process of a capture folder, in order of rank, then of name. If several processes
+/// claim the same rank, the ancestor of the others gets the number.
+/// Damage is counted as problems; fails if no file can be read as a capture, and on an
+/// unknown format version.
 Status read_capture_folder(const std::filesystem::path& folder, const NewRank& new_rank,
                            const Progress& progress);
 
 /// Reads one file into `recorder`, whose info().source names it. Ranges and marks become
-/// annotations (marks last no time) or, where PyTorch wrote them, operators; calls of NCCL carry
-/// their Collective; records of devices become calls, device ops and synchronisations. Times are as
-/// `clock` says. Fails on an unknown format version only; what begins as no capture is one
+/// annotations (marks have no duration) or, if PyTorch wrote them, operators; calls of NCCL carry
+/// their Collective; records of devices become calls, device ops and synchronisations. Times are
+/// adjusted by `clock`. Fails on an unknown format version only; other contents count as one
 /// malformed part.
 Status read_capture(ByteSource& source, trace::Recorder& recorder, const Progress& progress,
                     CaptureClock clock = {});

@@ -4,6 +4,8 @@
 #include <cmath>
 #include <limits>
 
+#include "sim/base/statistics.h"
+
 namespace rehearse::ingest {
 namespace {
 
@@ -17,12 +19,6 @@ constexpr double kEdgeNoise = 5e6;    // ns, of the first and the last, which ha
 constexpr double kUsualDrift = 1e-4;  // of the rate between two pairs from that of the file
 constexpr double kFastestSlew = 0.1;  // chronyd slews by up to 8 %
 
-double median(std::vector<double> values) {
-  const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
-  std::nth_element(values.begin(), middle, values.end());
-  return *middle;
-}
-
 struct Sample {
   double at;     // monotonic
   double ahead;  // realtime - monotonic
@@ -35,7 +31,7 @@ double usual_rate(const std::vector<Sample>& samples) {
     rates.push_back((samples[i].ahead - samples[i - 1].ahead) /
                     (samples[i].at - samples[i - 1].at));
   // Of two or three pairs one interval with a step would be the usual.
-  const double rate = rates.size() < 3 ? 0 : median(rates);
+  const double rate = rates.size() < 3 ? 0 : upper_median(rates);
   return std::abs(rate) < 1e-3 ? rate : 0;
 }
 
@@ -44,7 +40,7 @@ void smooth(std::vector<Sample>& samples) {
   const double rate = usual_rate(raw);
   const auto level = [&](std::size_t i) { return raw[i].ahead - rate * raw[i].at; };
   for (std::size_t i = 1; i + 1 < raw.size(); ++i)
-    samples[i].ahead = median({level(i - 1), level(i), level(i + 1)}) + rate * raw[i].at;
+    samples[i].ahead = upper_median({level(i - 1), level(i), level(i + 1)}) + rate * raw[i].at;
   const auto mend = [&](Sample& edge, const Sample& next) {
     const double expected = next.ahead + rate * (edge.at - next.at);
     if (std::abs(edge.ahead - expected) < kEdgeNoise) edge.ahead = expected;

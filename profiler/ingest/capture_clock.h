@@ -10,12 +10,12 @@
 
 namespace rehearse::ingest {
 
-/// The wall clock of one machine, as pairs with a clock that nobody sets tell it.
+/// The wall clock of one machine, from pairs with a monotonic clock.
 ///
-/// Between two pairs it may run at its usual rate, which a little noise does not hide; or faster or
-/// slower for a while (slewed); or it may be set (stepped). What it gained or lost beyond its usual
-/// rate is taken back, so that distances are true across such moments and all processes of the
-/// machine have one clock. Where in the interval between two pairs a step fell is not known.
+/// Between two pairs it may run at its usual rate, within a little noise; faster or
+/// slower for a while (slewed); or it may be set (stepped). Its gain or loss beyond the usual
+/// rate is subtracted, so that distances are correct across such changes and all processes of the
+/// machine have one clock. The exact time of a step between two pairs is unknown.
 class MachineClock {
  public:
   MachineClock() = default;  ///< never set
@@ -32,7 +32,7 @@ class MachineClock {
   struct Piece {
     double begin, end;
     double from, ahead, slope;  // realtime - monotonic: `ahead` at `from`
-    double gained, gain_slope;  // what it gained beyond its usual rate: `gained` at `from`
+    double gained, gain_slope;  // gain beyond its usual rate: `gained` at `from`
   };
   std::vector<Piece> pieces_;
   std::uint64_t realtime_ = 0;  // of the first pair: doubles count from there

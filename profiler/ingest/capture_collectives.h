@@ -1,5 +1,5 @@
-// What a capture tells of NCCL: communicators, the collectives in each kernel, and from both what
-// the kernels of the trace do.
+// NCCL data of a capture: communicators, the collectives in each kernel, and from both the
+// collectives of the trace's kernels.
 #pragma once
 
 #include <map>
@@ -13,16 +13,16 @@
 
 namespace rehearse::ingest {
 
-/// A collective by the bytes of one rank's argument, as NCCL counts: of what a reduce-scatter, a
-/// scatter and a receive give, of what every other call takes, and of an all-to-all the part for
-/// one peer. `name` is the call's.
+/// A collective from the bytes of one rank's argument, as NCCL counts: the output of a
+/// reduce-scatter, scatter and receive, the input of every other call, and for an all-to-all the
+/// part for one peer. `name` is the call's.
 trace::Collective nccl_collective(CollectiveKind kind, std::string_view name, std::uint64_t bytes,
                                   std::optional<std::uint32_t> group_size);
 
-/// NCCL launches a kernel and then says what is in it. Kernels are held back until all is read;
-/// then each gets the collectives whose launch its call fell in. One kernel may hold several, which
-/// are one collective in the trace: their bytes are added where they are of one kind, else the kind
-/// with the most bytes stands for all.
+/// NCCL launches a kernel and then reports its contents. Kernels are held back until all is read;
+/// then each gets the collectives whose launch contains its call. One kernel may hold several,
+/// which form one collective in the trace: their bytes are added if they are of one kind, otherwise
+/// the kind with the most bytes represents all.
 class CaptureCollectives {
  public:
   /// REQUIRES: the recorder outlives it.
@@ -39,12 +39,12 @@ class CaptureCollectives {
   /// The name of a group in traces.
   NameId group_name(std::uint64_t communicator);
 
-  /// Takes a kernel of a communication library, to add it to the recorder at the end. False when
-  /// the capture tells nothing more of it.
+  /// Holds a kernel of a communication library, to add it to the recorder at the end. False if
+  /// the capture has no further data about it.
   bool hold(const trace::GpuOp& kernel);
 
-  /// Adds what was held, and collectives without a kernel as ranges of the host. Sets the rank and
-  /// the size of the job from the largest communicator where the environment did not tell them.
+  /// Adds the held kernels, and collectives without a kernel as ranges of the host. Sets the rank
+  /// and the size of the job from the largest communicator if the environment did not state them.
   void finish();
 
  private:

@@ -1,5 +1,5 @@
-// The tables of a capture that tell of devices: kernels, copies, calls, synchronisations and what
-// the profiler says of itself, turned into rows of the trace.
+// The device tables of a capture: kernels, copies, calls, synchronisations and the profiler's own
+// overhead, turned into rows of the trace.
 #pragma once
 
 #include <cstdint>
@@ -92,8 +92,8 @@ class CaptureDevice {
   std::unordered_map<NameId, std::optional<trace::CollectiveId>> collectives_;  ///< by kernel
   std::unordered_map<NameId, bool> launches_;                                   ///< by call
   PagedMap<bool> runtime_;  ///< by correlation: whether a call of the runtime has it
-  // What waits for its turn: driver calls may lie in calls of the runtime that come behind them,
-  // synchronisations may name events that do.
+  // Rows that wait: driver calls may be part of runtime calls that come later, and
+  // synchronisations may name later events.
   std::vector<DriverCall> young_calls_, old_calls_;
   std::vector<capture::SyncRecord> young_syncs_, old_syncs_;
   std::unordered_map<std::uint64_t, Event> instants_;  ///< by number of the recording of an event

@@ -1,4 +1,4 @@
-// What readers of single tables of a capture ask of the reader of the whole file.
+// Lookups that readers of single tables need from the reader of the whole file.
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,4 @@
-// What a capture tells of boards and what they draw.
+// Boards and their power in a capture.
 #pragma once
 
 #include <map>

@@ -1,4 +1,4 @@
-// What the blocks of a capture share: its texts, its threads, its clock.
+// Data shared by the blocks of a capture: texts, threads, clock.
 #pragma once
 
 #include <cstdint>
@@ -13,8 +13,8 @@
 
 namespace rehearse::ingest {
 
-/// A text of the file as names of the trace: what stands in a PyTorch range besides its name is
-/// told apart, so that an operator has one name however often it ran.
+/// A text of the file as names of the trace: the attributes of a PyTorch range are
+/// separated, so that an operator has one name for all its calls.
 struct CaptureText {
   NameId name;
   bool is_operator = false;
@@ -40,7 +40,7 @@ class CaptureTexts {
   /// Threads are told apart by number; a name that was known at the first row is for people.
   trace::ThreadId thread(std::uint32_t number);
 
-  /// Text with what is no UTF-8 replaced and counted.
+  /// Text with invalid UTF-8 replaced and counted.
   std::string sound(std::string_view text);
 
  private:

@@ -1,5 +1,5 @@
-// Reader of MLCommons Chakra execution traces (.et): a stream of protobuf messages, each behind its
-// length, first the metadata of the file and then one per op.
+// Reader of MLCommons Chakra execution traces (.et): a stream of protobuf messages, each preceded
+// by its length, first the metadata of the file and then one per op.
 #pragma once
 
 #include "profiler/ingest/byte_source.h"
@@ -9,8 +9,8 @@
 namespace rehearse::ingest {
 
 /// Reads one file (one rank) into `recorder`, whose info().source names it. The rows have no start:
-/// what such a trace states are dependencies and durations. Damage is counted as problems; fails on
-/// what holds no op at all. Memory grows with the ops only by what their ids take.
+/// such a trace has dependencies and durations. Damage is counted as problems; fails on
+/// a file without ops. Memory grows only with the ids of the ops.
 Status read_chakra(ByteSource& source, trace::Recorder& recorder, const Progress& progress);
 
 }  // namespace rehearse::ingest

@@ -6,6 +6,7 @@
 
 #include <fmt/core.h>
 
+#include "profiler/ingest/astra_phases.h"
 #include "profiler/ingest/byte_source.h"
 #include "profiler/ingest/chakra_program.h"
 #include "sim/base/text.h"
@@ -33,17 +34,29 @@ std::size_t hash_of(const RankProgram& program) {
   return hash;
 }
 
+/// Dimensions say which rank is where only if each place has one.
+Status check_places(const std::vector<std::uint32_t>& dimensions, std::uint32_t ranks) {
+  double places = 1;
+  for (const std::uint32_t size : dimensions) places *= size;
+  if (places == ranks) return {};
+  return fail(fmt::format("{} ranks on a network of {:.0f} places", ranks, places),
+              "one rank per place");
+}
+
 /// Gives the programs of files to ranks, whose groups say who takes part.
 class JobBuilder {
  public:
-  JobBuilder(Program& job, const CommGroups& groups, std::uint32_t ranks)
-      : job_(job), groups_(groups), ranks_(ranks) {}
+  JobBuilder(Program& job, const CommGroups& groups, const std::vector<std::uint32_t>& dimensions,
+             std::uint32_t ranks)
+      : job_(job), groups_(groups), dimensions_(dimensions), ranks_(ranks) {}
 
   /// REQUIRES: ranks in their order; `number` is that of the file.
   Status add(const ChakraProgram& read, std::size_t number, const std::string& file, RankId rank) {
     std::vector<std::uint32_t> groups, sizes;
-    for (const std::string& name : read.groups) {
-      const Result<std::uint32_t> group = group_of(name, file, rank);
+    for (std::size_t g = 0; g < read.groups.size(); ++g) {
+      const Result<std::uint32_t> group = read.involved[g].empty()
+                                              ? group_of(read.groups[g], file, rank)
+                                              : along(read.involved[g], file, rank);
       if (!group) return forward(group);
       groups.push_back(*group);
       sizes.push_back(static_cast<std::uint32_t>(job_.groups[*group].members.size()));
@@ -129,6 +142,37 @@ class JobBuilder {
     return add(std::move(group), {"", 0});
   }
 
+  /// The ranks that differ from this one along the dimensions alone that are involved.
+  Result<std::uint32_t> along(const std::vector<bool>& involved, const std::string& file,
+                              RankId rank) {
+    if (involved.size() < dimensions_.size() || dimensions_.empty())
+      return fail(Diagnostic{
+          .file = file,
+          .problem = fmt::format("involved_dim names {} dimensions of a network of {}",
+                                 involved.size(), dimensions_.size()),
+          .expected = "a cluster with these dimensions, or pg_name and --comm-groups, which say "
+                      "which ranks take part"});
+    if (Status ok = check_places(dimensions_, ranks_); !ok) return forward(ok);
+    Program::Group group{.name = "along", .members = {rank}};
+    std::uint32_t stride = 1;
+    for (std::size_t d = 0; d < dimensions_.size(); stride *= dimensions_[d++]) {
+      if (!involved[d]) continue;
+      group.name += fmt::format(" {}", d);
+      // From this rank's place along the dimension to its first, and from there all of them.
+      const std::uint32_t place = rank.index() / stride % dimensions_[d];
+      std::vector<RankId> wider;
+      for (std::uint32_t i = 0; i < dimensions_[d]; ++i)
+        for (const RankId member : group.members)
+          wider.push_back(RankId(member.index() + i * stride - place * stride));
+      group.members = std::move(wider);
+    }
+    const std::uint32_t first = group.members.front().index();
+    const std::string key = group.name;
+    if (const auto known = index_.find({key, first}); known != index_.end()) return known->second;
+    group.name += fmt::format(" from rank {}", first);
+    return add(std::move(group), {key, first});
+  }
+
   std::uint32_t add(Program::Group group, std::pair<std::string, std::size_t> key) {
     job_.groups.push_back(std::move(group));
     const auto index = static_cast<std::uint32_t>(job_.groups.size() - 1);
@@ -138,6 +182,7 @@ class JobBuilder {
 
   Program& job_;
   const CommGroups& groups_;
+  const std::vector<std::uint32_t>& dimensions_;
   std::uint32_t ranks_;
   std::map<std::pair<std::string, std::size_t>, std::uint32_t> index_;
   std::map<std::string, std::unordered_map<std::uint32_t, std::size_t>> set_of_;
@@ -199,8 +244,10 @@ Result<Found> find_files(const ChakraFiles& files) {
 Result<ChakraJob> read_chakra_job(const ChakraFiles& files, const Progress& progress) {
   const Result<Found> found = find_files(files);
   if (!found) return forward(found);
+  if (files.astra)
+    if (Status ok = check_places(files.dimensions, found->ranks); !ok) return forward(ok);
   ChakraJob result;
-  JobBuilder builder(result.job, files.groups, found->ranks);
+  JobBuilder builder(result.job, files.groups, files.dimensions, found->ranks);
   const bool shared = found->files.size() == 1;
   for (std::size_t f = 0; f < found->files.size(); ++f) {
     const std::string name = found->files[f].string();
@@ -210,9 +257,10 @@ Result<ChakraJob> read_chakra_job(const ChakraFiles& files, const Progress& prog
       return progress((static_cast<double>(f) + of_file) /
                       static_cast<double>(found->files.size()));
     };
-    const Result<ChakraProgram> program = read_chakra_program(
-        **source, name, result.job.names, progress ? Progress(share) : Progress{});
+    Result<ChakraProgram> program = read_chakra_program(**source, name, result.job.names,
+                                                        progress ? Progress(share) : Progress{});
     if (!program) return forward(program);
+    if (files.astra) program = in_phases(*program, *files.astra, files.dimensions);
     result.files.push_back(name);
     result.without_length += program->without_length;
     const std::uint32_t first = shared ? 0 : static_cast<std::uint32_t>(f);

@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "profiler/ingest/astra_system.h"
 #include "profiler/ingest/comm_groups.h"
 #include "sim/base/progress.h"
 #include "sim/program/program.h"
@@ -18,6 +19,11 @@ struct ChakraFiles {
   std::filesystem::path prefix;
   std::optional<std::uint32_t> ranks = {};  ///< how many; absent: as many as there are files
   CommGroups groups = {};
+  /// Sizes of the dimensions that involved_dim speaks of, the one along which ranks are consecutive
+  /// first: rank = i0 + size0 × (i1 + size1 × …). Empty: not known.
+  std::vector<std::uint32_t> dimensions = {};
+  /// As ASTRA-sim runs collectives, where its system file is given.
+  std::optional<AstraCollectives> astra = {};
 };
 
 struct ChakraJob {
@@ -31,7 +37,8 @@ struct ChakraJob {
 ///
 /// A collective's bytes are what one rank puts in, so that an all_gather of n ranks is n times as
 /// large (ASTRA-sim's reading; docs/concepts/collectives.md counts the whole). A collective without
-/// a group, or of group "0" where no group goes by that name, is of all ranks.
+/// a group, or of group "0" where no group goes by that name, is of all ranks. One with an
+/// `involved_dim` is of the ranks that differ from each other along these dimensions alone.
 Result<ChakraJob> read_chakra_job(const ChakraFiles& files, const Progress& progress = {});
 
 }  // namespace rehearse::ingest

@@ -1,4 +1,4 @@
-// What the readers of Chakra files share: the messages of a file one by one, and their values.
+// Shared by the readers of Chakra files: the messages of a file one by one, and their values.
 #pragma once
 
 #include <cstdint>
@@ -19,7 +19,7 @@ class Attribute;
 /// there.
 std::optional<std::uint64_t> take_varint(std::string_view& bytes);
 
-/// The messages of a file, one after the other, each behind its length.
+/// The messages of a file, one after the other, each preceded by its length.
 class Messages {
  public:
   static constexpr std::uint64_t kMaxMessage = std::uint64_t{1} << 28;  // a longer one is damage
@@ -28,12 +28,12 @@ class Messages {
 
   enum class Next { kMessage, kEnd, kTruncated, kNoMessage };
 
-  /// Moves to the next message; kNoMessage when what stands there cannot be the length of one.
+  /// Moves to the next message; kNoMessage if the bytes there cannot be the length of one.
   Next next();
 
   /// REQUIRES: next() said kMessage. Valid until it is called again.
   std::string_view message() const { return std::string_view(buffer_).substr(at_, size_); }
-  /// Where in the (decompressed) file the message stands.
+  /// Offset of the message in the (decompressed) file.
   std::uint64_t offset() const { return dropped_ + at_; }
 
  private:

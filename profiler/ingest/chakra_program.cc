@@ -40,7 +40,7 @@ std::optional<double> number_of(const chakra::Attribute& attribute) {
 
 struct Attributes {
   bool on_host = false;
-  bool all_dimensions = true;
+  std::vector<bool> involved = {};  ///< empty: all dimensions
   std::optional<double> flops, tensor_bytes, bytes;
   std::optional<std::int64_t> type, priority, source, destination, tag;
   std::string_view group;
@@ -68,9 +68,11 @@ Attributes attributes_of(const chakra::Op& op) {
     if (name == "is_cpu_op") used.on_host = whole_number(attribute).value_or(0) != 0;
     if (name == "pg_name") used.group = attribute.string_value();
     if (name == "involved_dim")
-      for (const bool involved : attribute.bool_list().values())
-        used.all_dimensions = used.all_dimensions && involved;
+      used.involved.assign(attribute.bool_list().values().begin(),
+                           attribute.bool_list().values().end());
   }
+  if (std::find(used.involved.begin(), used.involved.end(), false) == used.involved.end())
+    used.involved.clear();
   return used;
 }
 
@@ -134,13 +136,10 @@ class ProgramReader {
                        "reduce_scatter, 9 barrier");
         if (!attributes.bytes && *kind != CollectiveKind::kBarrier)
           return wrong("a collective without comm_size");
-        if (!attributes.all_dimensions && attributes.group.empty())
-          return wrong("involved_dim leaves out dimensions of a topology",
-                       "pg_name and --comm-groups, which say which ranks take part");
         op.task = Task::kCollective;
         op.collective = *kind;
         op.bytes = Bytes::b(*kind == CollectiveKind::kBarrier ? 0 : attributes.bytes.value_or(0));
-        op.group = group(attributes.group);
+        op.group = group(attributes.group, attributes.involved);
         break;
       }
       case chakra::SEND:
@@ -238,8 +237,11 @@ class ProgramReader {
       return wrong(rows_[static_cast<std::size_t>(stuck - waits.begin())],
                    "waits, through its dependencies, for itself");
     }
-    ChakraProgram result{
-        .program = {}, .groups = std::move(groups_), .peers = std::move(peers_), .ids = {}};
+    ChakraProgram result{.program = {},
+                         .groups = std::move(groups_),
+                         .involved = std::move(involved_),
+                         .peers = std::move(peers_),
+                         .ids = {}};
     result.without_length = without_length_;
     RankProgram& program = result.program;
     for (const std::uint32_t i : order) {
@@ -262,12 +264,18 @@ class ProgramReader {
                            .problem = std::move(problem)});
   }
 
-  std::uint32_t group(std::string_view raw) {
+  /// A group that has a name needs no dimensions.
+  std::uint32_t group(std::string_view raw, std::vector<bool> involved) {
     std::uint64_t replaced = 0;
     const std::string name = sound_text(raw, replaced);
-    const auto place =
-        static_cast<std::size_t>(std::find(groups_.begin(), groups_.end(), name) - groups_.begin());
-    if (place == groups_.size()) groups_.push_back(name);
+    if (!name.empty()) involved.clear();
+    std::size_t place = 0;
+    while (place < groups_.size() && (groups_[place] != name || involved_[place] != involved))
+      ++place;
+    if (place == groups_.size()) {
+      groups_.push_back(name);
+      involved_.push_back(std::move(involved));
+    }
     return static_cast<std::uint32_t>(place);
   }
 
@@ -282,6 +290,7 @@ class ProgramReader {
   NamePool& names_;
   std::vector<Read> rows_;
   std::vector<std::string> groups_;
+  std::vector<std::vector<bool>> involved_;
   std::vector<std::uint32_t> peers_;
   std::unordered_map<std::uint32_t, std::uint32_t> peer_of_rank_;
   std::uint64_t without_length_ = 0;

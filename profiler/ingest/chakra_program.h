@@ -1,4 +1,4 @@
-// Reader of one Chakra execution trace (.et) as a program: what a rank does, in its order of issue.
+// Reader of one Chakra execution trace (.et) as a program: the ops of a rank in issue order.
 #pragma once
 
 #include <cstdint>
@@ -15,7 +15,10 @@ namespace rehearse::ingest {
 /// as the file has them.
 struct ChakraProgram {
   program::RankProgram program;
-  std::vector<std::string> groups;   ///< names, by the number that the program uses
+  std::vector<std::string> groups;  ///< names, by the number that the program uses
+  /// Likewise: the dimensions of the network that a group without a name spans (involved_dim), the
+  /// fastest first. Empty: all of them.
+  std::vector<std::vector<bool>> involved;
   std::vector<std::uint32_t> peers;  ///< ranks, by the number that the program uses
   std::vector<std::uint64_t> ids;    ///< of the ops, as in the file
   std::uint64_t without_length = 0;  ///< compute ops with neither duration nor work

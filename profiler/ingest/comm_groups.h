@@ -1,4 +1,4 @@
-// Process groups of a Chakra job, from the JSON file that simulators read beside the traces.
+// Process groups of a Chakra job, from the JSON file that simulators read with the traces.
 #pragma once
 
 #include <cstdint>
@@ -15,9 +15,9 @@ namespace rehearse::ingest {
 /// By name: the sets of ranks that go by it. A rank is in one of them at most.
 using CommGroups = std::map<std::string, std::vector<std::vector<std::uint32_t>>, std::less<>>;
 
-/// {"tp0": [0, 1], "tp1": [2, 3]}, or with several sets under one name, of which each rank takes
-/// the one that it is in: {"tp": [[0, 1], [2, 3]]}. Fails on anything else, and on a rank that
-/// stands twice under one name.
+/// {"tp0": [0, 1], "tp1": [2, 3]}, or with several sets under one name, where each rank uses the
+/// set that contains it: {"tp": [[0, 1], [2, 3]]}. Fails on anything else, and on a rank that
+/// occurs twice under one name.
 Result<CommGroups> parse_comm_groups(std::string_view text, const std::string& name);
 Result<CommGroups> load_comm_groups(const std::filesystem::path& path);
 

@@ -1,4 +1,4 @@
-// What kind of recording a file or folder is, by its content.
+// The kind of a recording, by the content of its file or folder.
 #pragma once
 
 #include <filesystem>
@@ -14,8 +14,8 @@ enum class InputKind { kStore, kCapture, kKineto, kExecutionTrace, kChakra, kNsy
 
 std::string_view to_string(InputKind kind);
 
-/// What a file or folder is. Of a folder of recordings: what the first of them is. Fails, naming
-/// what is accepted, on everything else.
+/// The kind of a file or folder. For a folder of recordings: the kind of the first one. Fails,
+/// listing the accepted kinds, on everything else.
 Result<InputKind> detect_input(const std::filesystem::path& path);
 
 struct Input {
@@ -24,8 +24,8 @@ struct Input {
   double bytes;  ///< about how many, for progress
 };
 
-/// The recordings that paths stand for: themselves, or those directly inside a folder, in order of
-/// name, numbers by value. Reports at once all paths that are none. There is at least one.
+/// The recordings in these paths: the paths themselves, or those directly inside a folder, in order
+/// of name, numbers by value. Reports all invalid paths at once. Returns at least one.
 Result<std::vector<Input>> find_inputs(std::span<const std::filesystem::path> paths);
 
 }  // namespace rehearse::ingest

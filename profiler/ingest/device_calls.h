@@ -1,4 +1,4 @@
-// What recorders of CUDA and HIP say of calls and copies, in their words, and what it means here.
+// Names of calls and copies in recorders of CUDA and HIP, and their meaning here.
 #pragma once
 
 #include <cstdint>

@@ -10,7 +10,7 @@
 namespace rehearse::ingest {
 
 /// Reads one file (one rank) into `recorder`, whose info().source names it. Damage is counted as
-/// problems; fails on what is no JSON, on another schema, and on a file without any operator.
+/// problems; fails on invalid JSON, on another schema, and on a file without any operator.
 Status read_execution_trace(ByteSource& source, trace::Recorder& recorder,
                             const Progress& progress);
 

@@ -33,8 +33,8 @@ class ForwardThreads {
   void settle(std::vector<trace::HostOp>& ops);
 
   trace::Recorder& recorder_;
-  /// By number. Operators that lie in one another share it; those are one. Other threads, and
-  /// threads that count anew, are rare.
+  /// By number. Nested operators share it and count as one. Other threads, and
+  /// threads that restart their numbers, are rare.
   PagedMap<Forward> first_;
   std::unordered_map<std::uint32_t, std::vector<Forward>> others_;
   std::vector<trace::HostOp> young_, old_;  ///< backward ones of the last two turns

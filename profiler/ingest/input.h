@@ -1,4 +1,4 @@
-// The one entry for recordings of any kind: what the commands read.
+// The one entry for recordings of any kind, used by the commands.
 #pragma once
 
 #include <cstdint>
@@ -15,7 +15,7 @@ namespace rehearse::ingest {
 struct ReadOptions {
   bool strict = false;  ///< fail on problems of severity warning or error
   Progress progress = {};
-  /// A store that holds nothing but what operations took by themselves is input enough.
+  /// Accepts a store that has only times of single operations.
   bool timings_suffice = false;
 };
 
@@ -23,8 +23,8 @@ struct ReadOptions {
 ///
 /// A path is a recording or a folder of recordings (in order of name, numbers by value). A rank
 /// whose recording does not say its number gets the lowest free one. Execution traces are joined to
-/// the timed ranks they belong to (join.h). Fails on input that cannot be read, on two recordings of
-/// one rank, and on stores without any.
+/// the timed ranks they belong to (join.h). Fails on input that cannot be read, on two recordings
+/// of one rank, and on stores without any.
 Result<trace::Trace> read_inputs(std::span<const std::filesystem::path> paths,
                                  const ReadOptions& options);
 
@@ -39,9 +39,9 @@ struct ImportSummary {
   trace::Problems problems;
 };
 
-/// Reads recordings into a trace store. Rows go straight to the file, in bounded memory, unless
+/// Reads recordings into a trace store. Rows are streamed to the file, in bounded memory, unless
 /// execution traces must be joined or stores merged. The rows keep the clocks of their ranks;
-/// read_inputs on the store gives what it gives on the recordings.
+/// read_inputs gives the same result for the store as for the recordings.
 Result<ImportSummary> import_inputs(std::span<const std::filesystem::path> paths,
                                     const std::filesystem::path& store, const ReadOptions& options);
 

@@ -25,14 +25,14 @@ class JsonValue {
   bool is_object();
   /// The text of a string, unescaped; nothing for any other kind of value.
   std::optional<std::string_view> string();
-  /// The value as it stands in the file: 12.5, true, "quoted", [1, 2].
+  /// The raw value of the file: 12.5, true, "quoted", [1, 2].
   std::string_view raw();
-  /// The text of a string, or the value as it stands: for fields that are numbers in some files and
+  /// The text of a string, or the raw value: for fields that are numbers in some files and
   /// strings in others.
   std::string_view text();
 
-  /// Calls visit(key, JsonValue&) for each field of an object. False when this is no object or its
-  /// text is broken or incomplete; what was visited must then not be used.
+  /// Calls visit(key, JsonValue&) for each field of an object. False if this is no object or its
+  /// text is broken or incomplete; the visited fields must then not be used.
   template <class Visit>
   bool fields(Visit&& visit) {
     return visit_fields(&visit, [](void* context, std::string_view key, JsonValue& value) {
@@ -69,7 +69,7 @@ class JsonHandler {
   virtual bool element(JsonValue& value) = 0;
 };
 
-/// What the stream could not read but went on from.
+/// Unreadable elements that the stream skipped.
 struct JsonDamage {
   std::uint64_t malformed = 0;  ///< elements skipped
   std::string first_malformed;  ///< place of the first
@@ -83,11 +83,11 @@ void report_damage(const JsonDamage& damage, trace::Recorder& recorder);
 
 class JsonStream {
  public:
-  /// `file` stands for the source in messages. REQUIRES: all arguments outlive the stream.
+  /// `file` names the source in messages. REQUIRES: all arguments outlive the stream.
   JsonStream(ByteSource& source, std::string file, JsonHandler& handler);
   ~JsonStream();
 
-  /// Reads to the end. Fails on what is not JSON at all, on more than a thousand malformed
+  /// Reads to the end. Fails on a text that is not JSON, on more than a thousand malformed
   /// elements, and when `progress` asks to stop.
   Result<JsonDamage> read(const Progress& progress);
 

@@ -7,7 +7,7 @@
 
 namespace rehearse::ingest::kineto {
 
-/// The fields of one event that are used, as they stand in the file.
+/// The used fields of one event, as in the file.
 struct Event {
   std::string_view phase, category, name, process, thread, start, duration, id;
   // args
@@ -41,10 +41,10 @@ enum class Kind {
 
 Kind kind_of(std::string_view category);
 
-/// In the 2021 dialect ranges of the framework stand among the operators.
+/// In the 2021 dialect ranges of the framework are among the operators.
 bool names_a_range(std::string_view name);
 
-/// "Memcpy HtoD (Pageable -> Device)": the direction, and where the host side lies.
+/// "Memcpy HtoD (Pageable -> Device)": the direction, and the memory of the host side.
 void parse_copy_name(std::string_view name, trace::GpuOp& op);
 
 }  // namespace rehearse::ingest::kineto

@@ -1,5 +1,5 @@
 // Reader of Nsight Systems recordings exported to SQLite ("nsys export --type sqlite").
-// docs/formats/inputs-nsys.md says what is read from which table.
+// docs/formats/inputs-nsys.md lists the tables.
 #pragma once
 
 #include <filesystem>
@@ -13,9 +13,9 @@ namespace rehearse::ingest {
 /// Whether the file is an SQLite database with tables of such an export.
 bool is_nsys(const std::filesystem::path& file);
 
-/// Reads one rank per process that used CUDA or NVTX, in order of process number. Tables and
-/// columns that the export lacks are taken as empty, damage is counted as problems. Fails on what
-/// is no such export, and on one without CUDA and NVTX activity.
+/// Reads one rank per process that used CUDA or NVTX, in order of process number. Missing tables
+/// and columns count as empty, damage is counted as problems. Fails on other
+/// databases, and on an export without CUDA and NVTX activity.
 Status read_nsys(const std::filesystem::path& file, const NewRank& new_rank,
                  const Progress& progress);
 

@@ -30,7 +30,7 @@ class ProcessRows {
   void read_event(const sqlite::Query& row);
   void read_sync(const sqlite::Query& row);
 
-  /// Text of the export, with what is no UTF-8 replaced and counted.
+  /// Text of the export with invalid UTF-8 replaced and counted.
   std::string sound(std::string_view text);
 
  private:
@@ -73,7 +73,7 @@ struct TableReader {
   void (ProcessRows::*read)(const sqlite::Query& row);
 };
 
-/// What is read of a process, in this order: a synchronisation needs the records of events.
+/// The readers of a process, in order: a synchronisation needs the records of events.
 std::span<const TableReader> table_readers();
 
 }  // namespace rehearse::ingest::nsys

@@ -52,21 +52,21 @@ class Tables {
 
   /// "SELECT columns FROM table"; columns that the table lacks read as NULL.
   std::string select(std::string_view table, Columns columns) const;
-  /// The expression for the number of the process that a row belongs to: bits 24 to 47 of its
-  /// global id; -1 where the table or the row does not say, NULL where what it says is no id.
+  /// The expression for the process number of a row: bits 24 to 47 of its
+  /// global id; -1 if the table or the row has none, NULL if the value is not an id.
   std::string process_of(std::string_view table) const;
 
  private:
   std::map<std::string, std::set<std::string, std::less<>>, std::less<>> columns_;
 };
 
-// Any type of value may stand in any column; these take whole numbers only.
+// A column may hold values of any type; these accept whole numbers only.
 std::optional<std::int64_t> number(const sqlite::Query& row, int column);
 template <class T>
 std::optional<T> unsigned_number(const sqlite::Query& row, int column) {
   return row.is_integer(column) ? row.optional<T>(column) : std::nullopt;
 }
-/// Ids count from 1; 0 stands for none.
+/// Ids count from 1; 0 means none.
 std::optional<std::uint32_t> id_number(const sqlite::Query& row, int column);
 
 }  // namespace rehearse::ingest::nsys

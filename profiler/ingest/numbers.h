@@ -9,7 +9,7 @@
 
 namespace rehearse::ingest {
 
-/// A finite number, and nothing behind it.
+/// A finite number, with nothing after it.
 std::optional<double> parse_real(std::string_view text);
 
 /// A decimal number of microseconds, exactly to the nanosecond: epoch microseconds with three

@@ -1,4 +1,4 @@
-// A rank's number where only a name tells it.
+// A rank's number from a name.
 #pragma once
 
 #include <cstdint>
@@ -8,10 +8,10 @@
 
 namespace rehearse::ingest {
 
-/// The number behind the last word "rank": 3 in "rank3", "RANK_3", "trainer (rank 3)".
+/// The number after the last word "rank": 3 in "rank3", "RANK_3", "trainer (rank 3)".
 std::optional<std::uint32_t> number_behind_rank(std::string_view name);
 
-/// The number that a file name gives its rank: the one behind "rank", else the digits at the end of
+/// The number in a file name: the one after "rank", else the digits at the end of
 /// the name without its extensions, else those at its begin: 3 in "rank3_x.json",
 /// "dlrm_eg_3.json.gz", "chakra.3.et", "3_trace.json".
 std::optional<std::uint32_t> number_in_file_name(const std::filesystem::path& file);

@@ -1,4 +1,4 @@
-// session.yaml beside captures: what the launcher measured and no capture says.
+// session.yaml in a capture folder: measurements of the launcher that no capture has.
 #pragma once
 
 #include <filesystem>
@@ -10,10 +10,10 @@
 
 namespace rehearse::ingest {
 
-/// What the file in the folder says, in the form of the facts that captures hold:
+/// The contents of the file in the folder, as facts like those of captures:
 /// "overhead.ns_per_range", "overhead.ns_per_call" (ns), "overhead.step_share" (a ratio) and
-/// "measured_step" (s), those that are there. Empty where there is no such file; fails on one whose
-/// values are wrong. Other keys are passed over.
+/// "measured_step" (s), as far as present. Empty without such a file; fails on
+/// wrong values. Other keys are ignored.
 Result<std::vector<std::pair<std::string, std::string>>> session_facts(
     const std::filesystem::path& folder);
 

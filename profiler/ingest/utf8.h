@@ -1,4 +1,4 @@
-// UTF-8: what of a recording's text is sound.
+// UTF-8: validation of a recording's text.
 #pragma once
 
 #include <cstdint>

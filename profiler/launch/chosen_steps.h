@@ -1,4 +1,4 @@
-// What a capture says of its steps, where they were chosen: for the launcher.
+// The selected steps of a capture, for the launcher.
 #pragma once
 
 #include <cstdint>
@@ -17,13 +17,13 @@ struct KeptStep {
   std::uint64_t number;
   std::string reason;  ///< for people
   Seconds time;
-  double share;  ///< of its bytes, that are in the file
-  bool beside;   ///< it is there because of the step beside it
+  double share;  ///< share of its bytes in the file
+  bool beside;   ///< kept as a neighbour of another step
 };
 
 struct ChosenSteps {
   std::optional<StepCounts> counts = {};  ///< absent where all steps were recorded
-  std::vector<KeptStep> kept = {};        ///< of a ring
+  std::vector<KeptStep> kept = {};        ///< kept steps of a ring
 };
 
 /// Takes it from the blocks of a file, as they come by.

@@ -23,31 +23,31 @@ struct LaunchOptions {
   std::filesystem::path folder;      ///< where the recording goes: new or empty
   std::vector<std::string> command;  ///< the program, looked up as a shell does, and its arguments
   std::filesystem::path library;     ///< the capture library
-  Options record = {};               ///< what is recorded
+  Options record = {};               ///< recording options
   bool inject = true;  ///< false: run and timed without the library, for comparison; no folder
   std::filesystem::path python = {};  ///< a folder that comes first where Python looks for modules
-  std::vector<std::string> variables = {};  ///< NAME=VALUE, beside those of this process
-  bool output_to_stderr = false;            ///< what the program prints goes to our stderr
+  std::vector<std::string> variables = {};  ///< NAME=VALUE, in addition to those of this process
+  bool output_to_stderr = false;            ///< sends the program's output to our stderr
 };
 
 struct LaunchReport {
-  std::optional<int> exit_code;  ///< of the program; absent when a signal ended it
+  std::optional<int> exit_code;  ///< absent if a signal ended the program
   std::optional<int> signal;     ///< that ended it
   Seconds wall;
   std::vector<LaunchedProcess> processes;  ///< by name; empty when none used CUDA or NVTX
   Counts counts = {};                      ///< of all processes
-  std::optional<StepCounts> steps = {};    ///< of all processes, where steps were chosen
+  std::optional<StepCounts> steps = {};    ///< of all processes, if steps were selected
   Seconds cost_per_range;  ///< that recording takes, measured on this machine before the start
   Seconds recording;       ///< estimated time that all threads together spent on it
 
-  /// What a shell calls its exit code: 128 and the signal when one ended it.
+  /// A shell's exit code: 128 plus the signal, if one ended it.
   int shell_code() const { return exit_code.value_or(128 + signal.value_or(0)); }
 };
 
-/// The words by which the launcher tells the library what to record (options.h).
+/// The launcher's options for the library (options.h), as words.
 std::string option_words(const Options& options);
 
-/// What in our environment keeps a part of the recording away, one line each; empty as a rule.
+/// Settings of our environment that prevent parts of the recording, one line each; usually empty.
 std::vector<std::string> launch_warnings();
 
 /// Runs the command to its end, with our input and output. SIGINT and SIGTERM that this process

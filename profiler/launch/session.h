@@ -1,4 +1,4 @@
-// What lies in the folder of a recording: the processes that were reached, and what each recorded.
+// The contents of a recording's folder: the reached processes, and the recording of each.
 #pragma once
 
 #include <cstdint>
@@ -34,8 +34,8 @@ struct LaunchedProcess {
   bool device = false;    ///< it started the CUDA driver
   Counts counts = {};
   std::uint64_t bytes = 0;  ///< of the capture
-  /// What the library noted of the process, by key: "driver.cuda" → "13.0". What could not be
-  /// recorded, and why, has the key "trouble".
+  /// Facts of the process, by key: "driver.cuda" → "13.0". Data that could not be
+  /// recorded, with the reason, has the key "trouble".
   std::vector<std::pair<std::string, std::string>> facts = {};
   ChosenSteps steps = {};
 };

@@ -1,5 +1,5 @@
-// What it costs to load the files of a folder on this machine: reading each, and decoding those
-// that are JPEG images. docs/concepts/input.md says what is measured, and how.
+// Cost of loading the files of a folder on this machine: reading each, and decoding
+// JPEG images. docs/concepts/input.md describes the method.
 #pragma once
 
 #include <cstdint>
@@ -73,7 +73,7 @@ struct Measured {
 Result<Measured> measure_folder(const std::filesystem::path& folder, std::size_t samples,
                                 const Progress& progress = {});
 
-/// The files loaded by threads that share the list, so many times over.
+/// The files loaded by threads that share the list, repeated a number of times.
 struct Run {
   double files = 0;
   Seconds wall = Seconds::s(0);

@@ -6,7 +6,7 @@
 
 #include <fmt/core.h>
 
-#include "profiler/replay/breakdown.h"
+#include "profiler/replay/attribution.h"
 #include "profiler/trace/recorder.h"
 #include "sim/base/on_threads.h"
 

@@ -6,6 +6,7 @@
 #include <unordered_map>
 
 #include "profiler/trace/align.h"
+#include "sim/base/statistics.h"
 
 namespace rehearse::trace {
 namespace {
@@ -99,12 +100,6 @@ struct Line {
   double operator()(double t) const { return t + offset + drift * (t - middle); }
 };
 
-double median(std::vector<double> values) {
-  const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
-  std::nth_element(values.begin(), middle, values.end());
-  return *middle;
-}
-
 /// Least squares on what lies near the line, from a line that a third of wrong samples cannot turn.
 std::optional<Line> fit(std::vector<Sample> samples) {
   if (samples.size() < kLeast) return std::nullopt;
@@ -117,16 +112,16 @@ std::optional<Line> fit(std::vector<Sample> samples) {
   for (std::size_t i = 0; i + half < samples.size(); ++i)
     if (const double dt = samples[i + half].at - samples[i].at; dt > 0)
       slopes.push_back((distance(samples[i + half]) - distance(samples[i])) / dt);
-  if (!slopes.empty()) line.drift = std::clamp(median(slopes), -kFastest, kFastest);
+  if (!slopes.empty()) line.drift = std::clamp(upper_median(slopes), -kFastest, kFastest);
   for (const Sample& s : samples)
     distances.push_back(distance(s) - line.drift * (s.at - line.middle));
-  line.offset = median(distances);
+  line.offset = upper_median(distances);
 
   for (int round = 0; round < 10; ++round) {
     std::vector<double> off;
     off.reserve(samples.size());
     for (const Sample& s : samples) off.push_back(std::abs(line(s.at) - s.reference));
-    line.residual = median(off);
+    line.residual = upper_median(off);
     const double near = 3 * 1.4826 * std::max(line.residual, kFinest);
     double n = 0, sx = 0, sy = 0, sxx = 0, sxy = 0;
     for (const Sample& s : samples) {
@@ -169,9 +164,9 @@ void pair_up(const std::vector<double>& at, const std::vector<double>& reference
       distances.push_back(found.back().reference - found.back().at);
     }
     if (2 * found.size() < std::min(at.size(), reference.size()) || found.size() < kLeast) continue;
-    const double middle = median(distances);
+    const double middle = upper_median(distances);
     for (double& d : distances) d = std::abs(d - middle);
-    const double spread = median(distances);
+    const double spread = upper_median(distances);
     // Another shift must agree clearly better: equal distances agree with any.
     if (best.empty() || spread < 0.5 * least) {
       best = std::move(found);

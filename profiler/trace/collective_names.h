@@ -15,8 +15,8 @@ std::optional<CollectiveKind> collective_from_framework(std::string_view name);
 /// Whether a kernel belongs to NCCL, RCCL or a like library.
 bool is_communication_kernel(std::string_view name);
 
-/// The collective that an NCCL or RCCL kernel's name tells
-/// ("ncclKernel_AllReduce_RING_LL_Sum_float", "ncclDevKernel_SendRecv"); nothing when it tells none
+/// The collective in the name of an NCCL or RCCL kernel
+/// ("ncclKernel_AllReduce_RING_LL_Sum_float", "ncclDevKernel_SendRecv"); nothing if it has none
 /// ("ncclDevKernel_Generic").
 std::optional<CollectiveKind> collective_from_kernel(std::string_view name);
 

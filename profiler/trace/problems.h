@@ -1,4 +1,4 @@
-// What is wrong or unusual in a recording: counted by kind, never silently dropped.
+// Errors and unusual data in a recording: counted by kind, never silently dropped.
 #pragma once
 
 #include <array>
@@ -53,7 +53,7 @@ inline constexpr std::size_t kProblemKinds = 22;
 struct Problem {
   ProblemKind kind;
   std::uint64_t count;
-  std::string first;  ///< where it was seen first: "file:line" and what stood there
+  std::string first;  ///< first occurrence: "file:line" and the text there
 };
 
 class Problems {

@@ -1,8 +1,8 @@
-// Recorder: the one door through which every reader puts rows into a trace.
+// Recorder: every reader adds the rows of a trace through it.
 //
-// It interns what repeats, checks each row (and each launch against its device ops), counts the
-// problems, and hands the sound rows to a RowSink: memory (TraceRows) or a file (StoreWriter). What
-// it keeps in memory is what repeats, eight bytes per launch call and one per flow arrow, so that a
+// It interns repeated values, checks each row (and each launch against its device ops), counts the
+// problems, and passes the valid rows to a RowSink: memory (TraceRows) or a file (StoreWriter). In
+// memory it keeps repeated values, eight bytes per launch call and one per flow arrow, so that a
 // recording larger than memory can be read.
 #pragma once
 
@@ -41,8 +41,8 @@ class RankRows final : public RowSink {
   Rank& rank_;
 };
 
-/// Whether an instant lies within 73 years of the Unix epoch. Beyond is damage; within, sums and
-/// differences of two such instants cannot overflow.
+/// Whether a time is within 73 years of the Unix epoch. Other values are damage; within the range,
+/// sums and differences of two times cannot overflow.
 constexpr bool plausible(Nanoseconds time) {
   constexpr Nanoseconds kLatest{INT64_MAX / 4};
   return -kLatest < time && time < kLatest;
@@ -73,8 +73,8 @@ class Recorder {
   std::uint32_t board(Board board);
   std::vector<Board>& boards() { return rank_.boards; }
 
-  /// Each adds one row unless a check drops it, and says whether it did.
-  /// `launches` tells that the call starts device work, so that missing work is noticed.
+  /// Each adds one row unless a check drops it, and returns whether it did.
+  /// `launches` states that the call starts device work, so that missing work is noticed.
   bool add(const HostOp& op, bool launches = false);
   bool add(const GpuOp& op);
   bool add(const Sync& sync);
@@ -100,8 +100,8 @@ class Recorder {
   std::uint64_t gpu_count() const { return gpu_count_; }
 
  private:
-  /// What is known of one correlation id, in eight bytes since every launch has one. While only
-  /// device ops are known, the start is the earliest of theirs; once the call is known, it is the
+  /// State of one correlation id, in eight bytes because every launch has one. While only
+  /// device ops are known, the start is their earliest; once the call is known, it is the
   /// call's. It counts from the recording's first start, which sound_times keeps near.
   class Launch {
    public:

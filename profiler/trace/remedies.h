@@ -1,4 +1,4 @@
-// What to record, or to change, so that a problem of a recording does not come again.
+// Remedies for problems of a recording: data to record, or settings to change.
 #pragma once
 
 #include <string_view>
@@ -7,7 +7,7 @@
 
 namespace rehearse::trace {
 
-/// As an order, "record again with …"; empty for what does no harm.
+/// As an instruction, "record again with …"; empty for harmless problems.
 std::string_view remedy_of(ProblemKind kind);
 
 }  // namespace rehearse::trace

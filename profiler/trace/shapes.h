@@ -21,8 +21,8 @@ std::optional<std::uint64_t> shape_elements(std::string_view shape);
 
 /// Bytes of all tensors among inputs or outputs. Shapes "[[6144], [], [[112], [8]]]" go with types
 /// as Kineto writes them ["float", "Scalar", ""] or execution traces do ["Tensor(float)", "Int",
-/// "GenericList[Tensor(float),Tensor(long int)]"]. What is no tensor counts nothing; nothing at all
-/// without tensors, or where the size of one is unknown.
+/// "GenericList[Tensor(float),Tensor(long int)]"]. Only tensors count; nothing
+/// without tensors, or if the size of one is unknown.
 std::optional<std::uint64_t> tensor_bytes(std::string_view shapes, std::string_view types);
 
 }  // namespace rehearse::trace

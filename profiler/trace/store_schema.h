@@ -1,4 +1,4 @@
-// What the writer and the reader of stores must agree on.
+// The schema shared by the writer and the reader of stores.
 #pragma once
 
 namespace rehearse::trace {

@@ -1,8 +1,8 @@
-// Trace: what was recorded of one job, whatever recorded it.
+// Trace: the recording of one job, from any recorder.
 //
 // A trace has one Rank per recorded process. Times are nanoseconds on the rank's own clock, whose
-// origin is RankInfo::clock_base; ranks of one server share that clock. Rows keep the order in
-// which they were recorded, which is no order of time: sort before use.
+// origin is RankInfo::clock_base; ranks of one server share that clock. Rows are in
+// recording order, which is not the order of time: sort before use.
 //
 // Absent values are std::nullopt. Texts are interned in Trace::names.
 #pragma once
@@ -94,7 +94,7 @@ enum class CopyDirection : std::uint8_t {
   kHostToHost,
 };
 
-/// Where the host side of a copy lies. Pageable memory makes the host wait, pinned does not.
+/// Memory of the host side of a copy. Pageable memory makes the host wait, pinned does not.
 enum class HostMemory : std::uint8_t { kUnknown, kPageable, kPinned };
 
 struct LaunchShape {
@@ -145,7 +145,7 @@ enum class SyncKind : std::uint8_t {
   kStreamWaitEvent,  ///< a stream waits for an event
 };
 
-/// A recorded synchronisation: what waited for what.
+/// A recorded synchronisation with both sides.
 struct Sync {
   SyncKind kind;
   Nanoseconds start;
@@ -158,7 +158,7 @@ struct Sync {
 
 /// A board that a process may use, or one MIG instance of it.
 struct Board {
-  std::string uuid;  ///< of the whole board, the same for all processes
+  std::string uuid;  ///< of the board, the same for all processes
   std::string name = {};
   std::string instance = {};                 ///< UUID of the MIG instance; empty where MIG is off
   std::optional<std::uint32_t> device = {};  ///< ordinal of it in the process, as GpuOp has it
@@ -166,7 +166,7 @@ struct Board {
   std::optional<std::uint32_t> all_multiprocessors = {};  ///< of all MIG instances of the board
 };
 
-/// What a board said of itself at one moment.
+/// A reading of a board.
 struct PowerReading {
   std::uint32_t board;  ///< index into Rank::boards; of an instance: of the board it is of
   Nanoseconds time;
@@ -217,7 +217,7 @@ struct RankInfo {
   /// False for execution traces, whose rows have no start (and perhaps no duration).
   bool timed = true;
   std::vector<Fact> facts = {};
-  std::optional<ClockFit> clock_fit = {};  ///< of a rank on another host than the first
+  std::optional<ClockFit> clock_fit = {};  ///< for a rank on another host than the first
 };
 
 struct Rank {

@@ -28,8 +28,8 @@ namespace rehearse {
 
 class CsvTable {
  public:
-  /// `name` stands for the file in messages. Fails on a table without a heading, on wrong quoting
-  /// and on rows with another number of cells than there are columns.
+  /// `name` is the file name in messages. Fails on a table without a heading, on wrong quoting,
+  /// and on rows whose number of cells differs from the number of columns.
   static Result<CsvTable> parse(std::string_view text, std::string name);
   /// The same for a file.
   static Result<CsvTable> load(const std::filesystem::path& path);
@@ -44,8 +44,8 @@ class CsvTable {
   /// Fails on the columns that are missing, each with the nearest name that is there.
   Status require(std::initializer_list<std::string_view> columns) const;
 
-  /// As it stands, unquoted; valid as long as the table, and empty where nothing stands.
-  /// REQUIRES: row < rows(), and the column is there (`require`, `has`).
+  /// The unquoted text; valid as long as the table, and empty for an empty cell.
+  /// REQUIRES: row < rows(), and the column exists (`require`, `has`).
   std::string_view cell(std::size_t row, std::string_view column) const;
   /// A finite decimal number, or nothing where the cell is empty. REQUIRES: as `cell`.
   Result<std::optional<double>> number(std::size_t row, std::string_view column) const;
@@ -63,7 +63,7 @@ class CsvTable {
   std::string name_;
   std::vector<std::string> columns_;
   std::vector<std::uint32_t> lines_;
-  std::string text_;               // of all cells, one behind another, row by row
+  std::string text_;               // texts of all cells, concatenated row by row
   std::vector<std::size_t> ends_;  // of each cell in text_
 };
 

@@ -1,4 +1,4 @@
-// CsvRow: a row of a table being read into a struct. What is wrong is recorded, so that all errors
+// CsvRow: a row of a table being read into a struct. Errors are recorded, so that all errors
 // of a table are reported at once:
 //
 //   Result<std::vector<Rate>> rates = read_rows<Rate>(text, "rates.csv", [](const CsvRow& row) {
@@ -25,7 +25,7 @@ class CsvRow {
   CsvRow(const CsvTable& table, std::size_t row, Error& errors)
       : table_(table), row_(row), errors_(errors) {}
 
-  /// As it stands; empty where nothing stands.
+  /// The text; empty for an empty cell.
   std::string text(std::string_view column) const;
   /// As `text`, and an empty cell is an error.
   std::string required(std::string_view column) const;

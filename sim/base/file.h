@@ -14,13 +14,13 @@ namespace rehearse {
 /// The whole file. Fails on a directory, a missing or an unreadable file.
 Result<std::string> read_file(const std::filesystem::path& path);
 
-/// A file under construction: written beside its final place under a temporary name and renamed by
+/// A file under construction: written in the target folder under a temporary name, and renamed by
 /// `commit`. If commit is never reached (an error, a kill), the old file is untouched; the
 /// destructor removes the temporary one.
 class PendingFile {
  public:
-  /// Fails where the folder does not exist or cannot be written: open outputs before long work.
-  /// What exists and is no ordinary file (a pipe, /dev/null) is written in place.
+  /// Fails if the folder does not exist or cannot be written: open outputs before long work.
+  /// An existing target that is no ordinary file (a pipe, /dev/null) is written in place.
   static Result<PendingFile> create(std::filesystem::path path);
 
   PendingFile(PendingFile&&) noexcept;
@@ -29,7 +29,7 @@ class PendingFile {
 
   /// Where to write: by name, for libraries that open files themselves.
   const std::filesystem::path& temporary() const { return temporary_; }
-  /// Writes `text` behind what was written before.
+  /// Appends `text`.
   Status write(std::string_view text);
   /// Puts the file in its place.
   Status commit();

@@ -8,9 +8,9 @@
 
 namespace rehearse {
 
-/// A library that the program brings along: in lib/rehearse beside the program (build tree),
-/// beside its folder (installed), or one further up (benchmarks). Fails with where it was looked
-/// for.
+/// A library that belongs to the program: in lib/rehearse in the program's folder (build tree),
+/// in the parent folder (installed), or one further up (benchmarks). Fails with the places that
+/// were searched.
 Result<std::filesystem::path> installed_library(std::string_view name);
 
 }  // namespace rehearse

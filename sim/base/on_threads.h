@@ -6,9 +6,9 @@
 
 namespace rehearse {
 
-/// Calls work(0) to work(count - 1), each once, on at most so many threads, this one among them;
-/// returns when all are done. Where one throws, no other begins, and the first that was thrown is
-/// thrown here once all threads have ended: a fault in a thread is told as one in this thread is.
+/// Calls work(0) to work(count - 1), each once, on at most `threads` threads including this one;
+/// returns when all are done. After an exception no further call begins, and the first exception
+/// is rethrown here once all threads have ended.
 void on_threads(std::size_t count, unsigned threads, const std::function<void(std::size_t)>& work);
 
 }  // namespace rehearse

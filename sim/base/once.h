@@ -7,8 +7,8 @@
 
 namespace rehearse {
 
-/// One value for each key, made once, by whoever asks for it first; others wait for it. Values stay
-/// where they are.
+/// One value for each key, made once by the first thread that asks for it, while others wait.
+/// Values do not move.
 template <class Key, class T>
 class Once {
  public:

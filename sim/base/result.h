@@ -1,6 +1,6 @@
-// Result<T>: what everything returns that input can make fail.
+// Result<T>: the return type of every function that input can make fail.
 //
-// An Error is one or more Diagnostics: a reader of a file reports all that is wrong with it at
+// An Error is one or more Diagnostics: a reader of a file reports all errors of the file at
 // once.
 #pragma once
 
@@ -22,7 +22,7 @@ struct Diagnostic {
   std::optional<std::uint32_t> column = {};  ///< from 1
   std::string key = {};                      ///< path of the key, e.g. "fabric.links[0].rate"
   std::string problem = {};
-  std::string expected = {};  ///< what would have been right
+  std::string expected = {};  ///< the expected value
   std::string nearest = {};   ///< the nearest valid name, or another way out
 };
 
@@ -39,7 +39,7 @@ std::string to_string(const Error&);
 template <class T>
 using Result = tl::expected<T, Error>;
 
-/// What a Result<void> function returns on success.
+/// The success value of a Result<void> function.
 using Status = tl::expected<void, Error>;
 
 inline tl::unexpected<Error> fail(Diagnostic diagnostic) {

@@ -17,8 +17,8 @@ std::optional<std::string_view> nearest(std::string_view word,
 /// "did you mean 'x'?" when a candidate is near, else "one of a, b, c".
 std::string suggest(std::string_view word, std::span<const std::string_view> candidates);
 
-/// Whether `text` matches `pattern`, in which `*` stands for any run of characters and everything
-/// else for itself. Linear in the product of the lengths at worst; never recursive.
+/// Whether `text` matches `pattern`, in which `*` matches any text and every other character
+/// itself. Linear in the product of the lengths at worst; never recursive.
 bool matches_wildcard(std::string_view pattern, std::string_view text);
 
 /// So many significant digits, without an exponent: "0.00123", "12.3", "1234" (three).
@@ -27,10 +27,10 @@ std::string significant(double value, int digits = 3);
 /// A signed percentage of a ratio: 0.0123 -> "+1.23 %".
 std::string signed_percent(double ratio);
 
-/// 1234567 -> "1 234 567".
+/// 1234567 -> "1,234,567".
 std::string grouped(std::uint64_t count);
 
-/// "1 rank", "2 ranks", "1 234 ops".
+/// "1 rank", "2 ranks", "1,234 ops".
 std::string counted(std::uint64_t count, std::string_view what);
 
 std::string_view trim(std::string_view text);

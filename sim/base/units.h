@@ -14,8 +14,8 @@
 
 namespace rehearse {
 
-/// What every quantity can do with its own kind: add, subtract, compare, scale by a number, and
-/// divide into a plain ratio. `Self` adds the named constructors and readers.
+/// Operations that every quantity has with its own kind: add, subtract, compare, scale by a number,
+/// and divide into a plain ratio. `Self` adds the named constructors and readers.
 template <class Self>
 class Quantity {
  public:

@@ -1,4 +1,4 @@
-// Warning: what limits an answer, and what to record or to change to mend it.
+// Warning: a limit of an answer, and its remedy: data to record or a setting to change.
 #pragma once
 
 #include <string>
@@ -10,7 +10,7 @@ struct Warning {
   std::string remedy;  ///< likewise, as an order: "record a run with …"
 };
 
-/// "what; remedy": a line on a terminal.
+/// "problem; remedy": a line on a terminal.
 inline std::string to_string(const Warning& warning) {
   return warning.remedy.empty() ? warning.what : warning.what + "; " + warning.remedy;
 }

@@ -1,5 +1,5 @@
 // Reading YAML input files: every error of a file is reported at once, each with its line, the path
-// of its key, what was expected and the nearest valid name. Unknown keys are errors.
+// of its key, the expected value and the nearest valid name. Unknown keys are errors.
 //
 //   Result<YamlFile> file = YamlFile::load(path);
 //   if (!file) return forward(file);
@@ -24,7 +24,7 @@
 
 namespace rehearse {
 
-/// What a scalar stands for, from its text in the file.
+/// The text that replaces a scalar, given its text in the file.
 using YamlFill = std::function<Result<std::string>(const std::string& text)>;
 
 /// One mapping of a YAML file. Copies are cheap and share the file's list of errors.
@@ -59,21 +59,21 @@ class YamlMap {
   /// All keys, in the order of the file.
   std::vector<std::string> keys() const;
 
-  /// The keys of this mapping, and those of `base` where they are absent here; mappings that both
-  /// have likewise. What is wrong is reported where it stands. REQUIRES: of the same file.
+  /// The keys of this mapping, completed by those of `base`, recursively for mappings in
+  /// both. Errors are reported at their own place. REQUIRES: both are of the same file.
   YamlMap over(const YamlMap& base) const;
   /// The same mapping, in which each scalar, inner ones too, is read through `fill`; where that
   /// fails, its first diagnostic is recorded.
   YamlMap filled(YamlFill fill) const;
 
   bool has(std::string_view key) const;
-  /// Whether a mapping stands at the key: for values that may be a word or a mapping.
+  /// Whether the key has a mapping: for values that may be a word or a mapping.
   bool is_map(std::string_view key) const;
-  /// Whether a sequence stands at the key: for values that may be one or several.
+  /// Whether the key has a sequence: for values that may be one or several.
   bool is_list(std::string_view key) const;
-  /// Whether a sequence stands at the key that begins with a mapping.
+  /// Whether the key has a sequence that begins with a mapping.
   bool is_list_of_maps(std::string_view key) const;
-  /// Whether the key stands there without a value, or with the null of JSON.
+  /// Whether the key exists without a value, or with JSON's null.
   bool is_null(std::string_view key) const;
 
   /// Records every key that none of the calls above asked for.
@@ -98,7 +98,7 @@ class YamlFile {
 
   /// Fails when the file cannot be read, is not YAML, or is not a mapping.
   static Result<YamlFile> load(const std::filesystem::path& path);
-  /// The same for text in memory; `name` stands for the file in messages.
+  /// The same for text in memory; `name` is the file name in messages.
   static Result<YamlFile> parse(const std::string& text, std::string name);
 
   YamlMap root() const;

@@ -1,10 +1,10 @@
-// The catalog: published facts on GPUs, MIG profiles, cloud instances and links, each with where it
-// comes from. Its files are sim/cluster/catalog/*.csv, compiled into the program; what they hold
-// and how to add a row: docs/concepts/catalog.md.
+// The catalog: published facts on GPUs, MIG profiles, cloud instances and links, each with its
+// source. Its files are sim/cluster/catalog/*.csv, compiled into the program.
+// docs/concepts/catalog.md describes them, and how to add a row.
 //
 // Invariants of the shipped tables (checked when they are read, and by tests/unit/catalog_test.cc):
 //  1. Names are unique within a table.
-//  2. What is not known or does not apply is absent, never zero.
+//  2. An unknown or inapplicable value is absent, never zero.
 //  3. Every row names sources that are in sources.csv, and a date.
 // They are read once, at first use, and kept for the life of the program; safe from any thread.
 #pragma once
@@ -52,7 +52,7 @@ struct Gpu {
   std::optional<FlopRate> fp16_tensor;
   std::optional<FlopRate> bf16_tensor;
   std::optional<FlopRate> fp8_tensor;
-  Bytes memory;  ///< as advertised, GB = 10^9; what a job can use differs by a few percent
+  Bytes memory;  ///< as advertised, GB = 10^9; usable memory differs by a few percent
   std::string memory_type;
   ByteRate memory_rate;
   std::optional<Bytes> l2;
@@ -62,8 +62,8 @@ struct Gpu {
   std::optional<Watts> idle_power;
   std::string compute_capability;              ///< or another vendor's name of it; may be empty
   std::optional<std::uint32_t> mig_instances;  ///< at most at once; absent: no MIG
-  std::string mig_family;  ///< of its rows in mig_profiles(); empty: no MIG, or profiles not known
-  /// Of a partition, the device that it is of (partition.h); then `memory` is what a job can use.
+  std::string mig_family;  ///< family in mig_profiles(); empty: no MIG, or unknown profiles
+  /// For a partition, its device (partition.h); `memory` is then the usable memory.
   std::string partition_of = {};
   Origin origin;
 };
@@ -89,7 +89,7 @@ struct MigProfile {
   Origin origin;
 };
 
-/// What a provider rents out as one machine; what it costs is cost::instance_prices().
+/// A cloud machine; its price is in cost::instance_prices().
 struct Instance {
   std::string provider;  ///< "aws"
   std::string name;      ///< "p5.48xlarge"; unique over all providers
@@ -99,7 +99,7 @@ struct Instance {
   std::optional<std::uint32_t> vcpus;
   std::optional<Bytes> memory;
   std::optional<Bytes> local_storage;  ///< NVMe; zero where it has none
-  std::optional<ByteRate> network;     ///< of the whole instance, all its NICs, one direction
+  std::optional<ByteRate> network;     ///< total rate of all NICs of the instance, one direction
   std::string network_kind;
   std::optional<ByteRate> storage_network;
   std::string gpu_interconnect;                      ///< "none", "pcie", "nvswitch", …
@@ -118,12 +118,12 @@ std::string_view to_string(LinkKind);
 struct LinkSpec {
   std::string name;  ///< "ib_ndr_400"
   LinkKind kind;
-  std::optional<ByteRate> nominal;        ///< as advertised, for what `nominal_scope` says
+  std::optional<ByteRate> nominal;        ///< as advertised, with the scope `nominal_scope`
   std::string nominal_scope;              ///< "both directions, per GPU", "per port", …
   std::optional<ByteRate> per_direction;  ///< nominal
   std::optional<ByteRate> achieved;       ///< by long messages, in one direction
   std::optional<Seconds> latency;
-  std::string latency_kind;  ///< what it is the latency of
+  std::string latency_kind;  ///< scope of the latency
   Origin origin;
 };
 
@@ -137,13 +137,13 @@ const std::vector<LinkSpec>& links();
 Result<const Gpu*> find_gpu(std::string_view name);
 Result<const Instance*> find_instance(std::string_view name);
 Result<const LinkSpec*> find_link(std::string_view name);
-/// The same, null where there is none: for what is asked often and need not be in the catalog.
+/// The same, or null if there is none: for frequent lookups of optional names.
 const LinkSpec* link_named(std::string_view name);
 
 /// Those of its family; empty where there are none.
 std::vector<const MigProfile*> mig_profiles_of(const Gpu& gpu);
 
-/// The tables from text of the form of the shipped files; `name` stands for the file in messages.
+/// Tables from text in the format of the shipped files; `name` is the file name in messages.
 Result<std::vector<Gpu>> parse_gpus(std::string_view text, std::string name);
 Result<std::vector<MigProfile>> parse_mig_profiles(std::string_view text, std::string name);
 Result<std::vector<Instance>> parse_instances(std::string_view text, std::string name);

@@ -1,19 +1,20 @@
-// Cluster: what a job runs on. Nodes with devices, and the fabric: links that join devices,
+// Cluster: the hardware of a job. Nodes with devices, and the fabric: links that join devices,
 // switches, NICs, hosts and storage.
 //
 // A link has one rate per direction (kFull) or one for both together (kHalf). One direction of a
-// link is a *hop*; a *route* is the hops that a message takes from one device to another.
+// link is a *hop*; a *route* is the list of hops of a message from one device to another.
 //
-// Routes are quickest ways of a message of 1 MiB that is alone:
-//  - within a node, over its own links; through the fabric only where those do not lead there;
+// A route is the fastest path of a single message of 1 MiB:
+//  - within a node, over its own links, and through the fabric only if those do not connect;
 //  - between nodes, from the device to a *portal* of its node (a vertex with a link that leaves the
-//    node, mostly a NIC), over the fabric to a portal of the other node, and to the device. Of
-//    equally quick ways those are taken that arrive nearest to the destination (as NCCL's PXN does
-//    on rails); of several such portals, devices take them in turn, by their index in the node.
-// The fabric is all vertices of no node, and all portals. Only vertices that forward are passed
-// through, and of a third node only portals (a torus of devices). Among equally quick links, a
-// vertex marked `spread` picks by the destination (as static D-mod-k routing does), any other the
-// one that was added first (on a torus: the first dimension first). Given routes come before all.
+//    node, usually a NIC), over the fabric to a portal of the other node, and to the device. Among
+//    routes of equal cost, the one that arrives nearest to the destination is taken (as NCCL's PXN
+//    does on rails). Devices use several such portals in turn, by their index in the node.
+// The fabric is all vertices outside of nodes, and all portals. Routes pass only through vertices
+// that forward, and of a third node only through portals (a torus of devices). Among equally fast
+// links, a vertex marked `spread` selects by the destination (as static D-mod-k routing does), any
+// other the link added first (on a torus: the first dimension first). On its way down a tree of
+// switches, a route takes the link that matches the one it took up. Given routes take precedence.
 //
 // Invariants of a Cluster (ClusterBuilder::build checks them):
 //  1. Ids are dense; devices are numbered node by node, in the order in which they were added.
@@ -21,8 +22,8 @@
 //  3. Rates are finite and above zero; latencies finite and not negative.
 //  4. Names of vertices and of link types are unique; no link joins a vertex to itself.
 //
-// A Cluster is a value and does not change; all of it may be read from several threads at once.
-// Distances in the fabric are found when the first route to a place is asked for, and kept.
+// A Cluster is an immutable value; several threads may read it at once.
+// Distances in the fabric are computed at the first request for a route to a place, and cached.
 #pragma once
 
 #include <cstdint>
@@ -53,10 +54,10 @@ struct Vertex {
 
 enum class Duplex : std::uint8_t { kFull, kHalf };
 
-/// What links of one make have in common, with where the figures come from.
+/// Common properties of the links of one type, with the source of the values.
 struct LinkType {
   std::string name;  ///< "nvlink4", "ib_ndr_400"
-  ByteRate rate;     ///< what long messages achieve
+  ByteRate rate;     ///< achieved by long messages
   Seconds latency;
   Duplex duplex = Duplex::kFull;
   Provenance provenance = Provenance::kDatasheet;
@@ -78,8 +79,8 @@ struct Link {
   std::vector<LinkChange> changes = {};  ///< in order of time
 };
 
-/// The model of a device that is the processor of a host, on a node without others: what servers of
-/// parameters may stand on.
+/// The model of a device that is the processor of a host, on a node without other devices:
+/// parameter servers may run on it.
 inline constexpr std::string_view kCpu = "cpu";
 
 struct Device {
@@ -154,8 +155,8 @@ class ClusterBuilder {
   /// links leave a gap, pass a vertex twice or end elsewhere.
   Status set_route(DeviceId from, DeviceId to, const std::vector<LinkId>& links);
 
-  /// Fails with one line that says what is wrong: no device, a rate out of range, two devices that
-  /// no way joins.
+  /// Fails with one line: no device, a rate out of range, or two devices without a path between
+  /// them.
   Result<Cluster> build() &&;
 
  private:

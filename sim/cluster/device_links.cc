@@ -30,7 +30,7 @@ constexpr std::array kTable = {
     DeviceLinks{"a30", kPcie, "", "pcie4_x16", "tcp_100g", 0},
     DeviceLinks{"a40", kPcie, "", "pcie4_x16", "tcp_100g", 0},
     DeviceLinks{"b200_sxm_180", kNvswitch, kNvlink5, "pcie5_x16", "ib_ndr_400", 1},
-    DeviceLinks{"b300", kNvswitch, kNvlink5, "pcie5_x16", "ib_xdr_800", 1},
+    DeviceLinks{"b300", kNvswitch, kNvlink5, "pcie6_x16", "ib_xdr_800", 1},
     DeviceLinks{"gb200_186", kNvswitch, kNvlink5, "pcie5_x16", "ib_ndr_400", 1},
     DeviceLinks{"gh200_144", kNvswitch, kNvlink4, "pcie5_x16", "ib_ndr_400", 1},
     DeviceLinks{"gh200_96", kNvswitch, kNvlink4, "pcie5_x16", "ib_ndr_400", 1},

@@ -1,5 +1,5 @@
-// How nodes with devices of a model are usually built: what is taken where a cluster file says no
-// more.
+// The usual structure of nodes with devices of a model: the default where a cluster file states
+// no more.
 #pragma once
 
 #include <cstdint>
@@ -23,8 +23,8 @@ struct DeviceLinks {
 /// cannot use. Fails with the nearest name.
 Result<DeviceLinks> links_of_device(std::string_view model);
 
-/// The name in the catalog of what joins such devices in a node of another kind than the usual one;
-/// empty where there is none.
+/// The catalog's name of the link between such devices in a node of another kind than the usual
+/// one; empty if there is none.
 std::string_view link_of_device(const DeviceLinks&, NodeKind kind);
 
 /// Whether some pairs of a hybrid cube mesh have two links (V100, which has six; P100 has four).

@@ -1,4 +1,4 @@
-// What joins the nodes of a template.
+// The network between the nodes of a template.
 #pragma once
 
 #include <vector>
@@ -7,7 +7,7 @@
 
 namespace rehearse::cluster {
 
-/// What the fabric is to join.
+/// The endpoints of the fabric.
 struct Ends {
   std::vector<std::vector<VertexId>> nics;  ///< by node; none where the devices are joined
   std::vector<std::uint32_t> nic_types;     ///< by node: the link of a NIC to its switch
@@ -23,7 +23,7 @@ struct EndCounts {
 /// Whether nodes are joined by NICs; else the devices themselves are. Fails where the numbers of
 /// the template do not fit.
 Result<bool> check_fabric(const FabricTemplate&, const EndCounts&);
-/// What joins a NIC and its switch: half of the latency between two NICs.
+/// The link between a NIC and its switch: half of the latency between two NICs.
 LinkType link_of_nic(LinkType type);
 /// REQUIRES: check_fabric succeeded.
 void add_fabric(ClusterBuilder&, const FabricTemplate&, const Ends&);

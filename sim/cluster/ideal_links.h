@@ -1,5 +1,5 @@
-// The same cluster with links that cost nothing: what communication over them costs is the
-// difference.
+// The same cluster with links that cost nothing. The difference is the cost of communication over
+// these links.
 #pragma once
 
 #include "sim/cluster/cluster.h"
@@ -11,8 +11,8 @@ enum class LinkPart : std::uint8_t {
   kAll,          ///< the network, too
 };
 
-/// No latency, and a rate at which nothing takes time. Routes are found anew; given routes and
-/// changes of the links that were replaced are left out. Never fails for a cluster that stands.
+/// No latency, and an infinite rate. Routes are computed again; given routes and
+/// changes of the replaced links are dropped. Never fails for a valid cluster.
 Cluster with_ideal_links(const Cluster& cluster, LinkPart part);
 
 }  // namespace rehearse::cluster

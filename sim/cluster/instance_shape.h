@@ -1,4 +1,4 @@
-// What an instance of the catalog is as a node of a cluster.
+// The shape of a catalog instance as a node of a cluster.
 #pragma once
 
 #include <cstdint>
@@ -16,9 +16,9 @@ struct InstanceShape {
   std::string device;  ///< model
   std::uint32_t devices;
   std::optional<NodeKind> joined;  ///< absent: as usual for the device
-  /// As the catalog counts them; 1 where it gives one rate for all. Of more than devices, those
-  /// that stand beside a device are one NIC of their rates together (32 of 100 Gbit/s on 8 devices:
-  /// 8 of 400): what is sent from a device is striped over them, as aws-ofi-nccl does.
+  /// As counted by the catalog; 1 if it gives one rate for all. If there are more than devices, the
+  /// NICs of a device count as one with their total rate (32 of 100 Gbit/s on 8 devices:
+  /// 8 of 400), because messages of a device are striped over them, as in aws-ofi-nccl.
   std::uint32_t nics;
   std::optional<LinkType> nic;  ///< absent: the catalog does not know its network
 };

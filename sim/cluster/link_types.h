@@ -1,4 +1,4 @@
-// Link types from the catalog: what each make of link achieves.
+// Link types from the catalog: the achieved rate of each type.
 #pragma once
 
 #include <string_view>
@@ -12,10 +12,10 @@ namespace rehearse::cluster {
 /// and the latency from end to end. Fails with the nearest name.
 Result<LinkType> link_type_named(std::string_view name);
 
-/// A network of this kind ("ib", "roce", "efa", "tcp", "gpudirect_tcpx", …: how names in the
-/// catalog begin) with so many NICs of another nominal rate each, in one direction: one of them as
-/// in the row with the nearest rate, and of the nominal rate the same part. A row that is of all
-/// NICs of a node ("per node") is compared with all of them. REQUIRES: a NIC or more.
+/// A network of this kind ("ib", "roce", "efa", "tcp", "gpudirect_tcpx", …: prefixes of names in
+/// the catalog) with a number of NICs of another nominal rate, in one direction. A NIC achieves
+/// the same fraction of its nominal rate as the row with the nearest rate. A row for all
+/// NICs of a node ("per node") is compared with all of them. REQUIRES: at least one NIC.
 Result<LinkType> network_link(std::string_view kind, ByteRate nominal, std::uint32_t nics);
 
 }  // namespace rehearse::cluster

@@ -1,5 +1,5 @@
-// The same devices, each on a node of its own: what sharing a node costs or gains them is the
-// difference.
+// The same devices, each on its own node. The difference is the cost or gain of sharing
+// nodes.
 #pragma once
 
 #include "sim/cluster/cluster.h"

@@ -24,14 +24,14 @@ std::string_view to_string(Confidence);
 
 struct Origin {
   std::string source;  ///< ids of sources, joined by '+'
-  /// "2024", "2024-03", "2024-03-25", or a range "2022..2026-08-03"; empty for what holds by
+  /// "2024", "2024-03", "2024-03-25", or a range "2022..2026-08-03"; empty for facts that hold by
   /// definition.
   std::string as_of;
   std::optional<Confidence> confidence;  ///< absent: that of the source
   std::string notes;
 
-  /// Whether some of it was remembered, not read again when the row was written: a default to be
-  /// overridden by who knows better.
+  /// Whether some of it was recalled and not read again when the row was written: a default to
+  /// override.
   bool recalled() const;
 };
 

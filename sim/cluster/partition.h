@@ -1,8 +1,8 @@
-// Partitions of a device: the instances into which NVIDIA's MIG divides a GPU, where they may lie,
-// and what of the device each of them has. The rules are rows of mig_profiles.csv (starts, sizes,
-// most instances, slices), the same for every family:
-//  1. Of one profile there are at most MigProfile::max_instances; of those with media engines
-//     ("+me"), at most one altogether.
+// Partitions of a device: the instances into which NVIDIA's MIG divides a GPU, their possible
+// positions, and their shares of the device. The rules are rows of mig_profiles.csv (starts, sizes,
+// maximum instances, slices), the same for every family:
+//  1. Each profile has at most MigProfile::max_instances; those with media engines
+//     ("+me") have at most one in total.
 //  2. Compute slices add up to at most those of the device.
 //  3. An instance takes placement_size positions from one of its placement_starts; no two overlap.
 // Source: NVIDIA, Multi-Instance GPU User Guide (MIGDOC in sources.csv).
@@ -18,11 +18,11 @@
 
 namespace rehearse::cluster {
 
-/// What of a device one instance has, as fractions of the whole.
+/// Resources of one instance, as fractions of the device.
 struct DeviceShare {
   double multiprocessors;
   double memory;     ///< by memory slices, as are the next two
-  double bandwidth;  ///< of the device's memory
+  double bandwidth;  ///< memory bandwidth
   double l2;
   double copy_engines;
   /// Of the power limit, by multiprocessors. An attribution: MIG does not limit an instance.
@@ -41,7 +41,7 @@ using MigLayout = std::vector<MigInstance>;  ///< by start
 /// How many instances of each of MigDevice::profiles.
 using MigSet = std::vector<std::uint32_t>;
 
-/// A GPU with MIG and what it divides into. Keeps pointers into the catalog.
+/// A GPU with MIG and its profiles. Keeps pointers into the catalog.
 struct MigDevice {
   const Gpu* gpu;
   std::vector<const MigProfile*> profiles;
@@ -63,13 +63,13 @@ Result<std::uint32_t> find_profile(const MigDevice& device, std::string_view nam
 /// A set from "3g.40gb,2g.20gb". Fails as find_profile, and on an empty name.
 Result<MigSet> parse_profiles(const MigDevice& device, std::string_view names);
 
-/// As the listing has it; where that has none, as many as so many instances of one slice.
+/// As listed; otherwise the multiple of an instance with one slice.
 std::uint32_t multiprocessors_of(const MigDevice& device, std::uint32_t profile);
 DeviceShare share_of(const MigDevice& device, std::uint32_t profile);
 
-/// The instance as a device of its own: its multiprocessors and peaks, memory (what the listing
-/// says is usable, else its slices of what a job finds on the whole GPU), bandwidth, L2, share of
-/// power; no links, as MIG has none between instances. Its name is "a100_sxm4_80:2g.20gb".
+/// The instance as a separate device: its multiprocessors and peaks, memory (the listed usable
+/// memory, else its slices of the usable memory of the GPU), bandwidth, L2, share of
+/// power; no links, because MIG has none between instances. Its name is "a100_sxm4_80:2g.20gb".
 Gpu slice_of(const MigDevice& device, std::uint32_t profile);
 /// The same, kept for the life of the program; safe from any thread. Fails as mig_device and
 /// find_profile do.
@@ -90,7 +90,7 @@ MigSet nearest_placeable(const MigDevice& device, const MigSet& set);
 /// the place of the one without.
 std::vector<MigLayout> maximal_layouts(const MigDevice& device);
 
-/// What a layout leaves unused, in slices.
+/// Unused slices of a layout.
 struct MigWaste {
   std::uint32_t unused_compute;
   std::uint32_t unused_memory;
@@ -99,8 +99,8 @@ struct MigWaste {
   std::uint32_t wasted_compute;
   std::uint32_t wasted_memory;
   std::vector<std::uint32_t> still_fit;  ///< profiles of which one more could be placed
-  /// Profiles for which enough slices are unused, and which may have one more, but have no place:
-  /// what fragmentation costs.
+  /// Profiles with enough unused slices and below their maximum, but without a possible position:
+  /// the effect of fragmentation.
   std::vector<std::uint32_t> kept_out;
 };
 

@@ -10,7 +10,7 @@
 namespace rehearse::cluster {
 
 struct PointToPoint {
-  Seconds latency;  ///< of one message of no size, end to end
+  Seconds latency;  ///< of an empty message, end to end
   ByteRate rate;    ///< in one direction, of a long message
 };
 

@@ -15,9 +15,9 @@
 
 namespace rehearse::cluster {
 
-/// The file's `cluster:` section, which stands alone in it.
+/// The `cluster:` section of a file, which is its only section.
 Result<Cluster> load_cluster(const std::filesystem::path& path);
-/// The same for text in memory; `name` stands for the file in messages.
+/// The same for text in memory; `name` is the file name in messages.
 Result<Cluster> parse_cluster(const std::string& text, std::string name);
 
 /// The section `cluster` of a file that has others too. Nothing where it is wrong or missing, which

@@ -12,7 +12,7 @@
 
 namespace rehearse::cluster {
 
-/// The mapping at `key`, where one stands; else its kind is the word that stands there.
+/// The mapping at `key` if there is one; otherwise `kind` is the word at `key`.
 struct Choice {
   std::optional<YamlMap> map;
   std::optional<std::size_t> kind;

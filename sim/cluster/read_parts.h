@@ -1,4 +1,4 @@
-// The parts of reading a cluster. Each records what is wrong and gives what it can.
+// The parts of reading a cluster. Each records errors and returns the valid values.
 #pragma once
 
 #include <optional>
@@ -13,9 +13,9 @@ namespace rehearse::cluster {
 std::uint32_t read_count(const YamlMap& map, std::string_view key, std::uint32_t otherwise,
                          std::uint32_t least, std::uint32_t most);
 
-/// `link` (a name in the catalog; `usual` where absent and not empty), `rate`, `latency`, `duplex`.
-/// Where something is given, the type is called `name`. What is neither given nor in the catalog is
-/// an error.
+/// `link` (a name in the catalog; default `usual` unless empty), `rate`, `latency`, `duplex`.
+/// With a given value the type is called `name`. A value that is neither given nor in the catalog
+/// is an error.
 std::optional<LinkType> read_link_type(const YamlMap& map, std::string name,
                                        std::string_view usual);
 

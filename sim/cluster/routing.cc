@@ -324,9 +324,8 @@ Router::Edge Router::choose_by(std::uint32_t& key, std::uint32_t v,
 void Router::cross_fabric(std::uint32_t from, std::uint32_t to, std::uint32_t key,
                           std::vector<HopId>& hops) const {
   const auto distance_to = [&](std::uint32_t core) {
-    return [this, distances = to_core(core)](std::uint32_t v) {
-      return distances[portal_[v]->core];
-    };
+    return
+        [this, distances = to_core(core)](std::uint32_t v) { return distances[portal_[v]->core]; };
   };
   const auto height = [&](std::uint32_t v) { return height_[portal_[v]->core]; };
   const auto ahead = distance_to(to), back = distance_to(from);

@@ -66,7 +66,7 @@ class Router {
   struct Zone {
     std::vector<std::uint32_t> vertices;
     std::vector<Portal> portals;  ///< by core
-    std::uint32_t table = 0;      ///< of distances
+    std::uint32_t table = 0;      ///< of distances, by number
   };
 
   /// The portals of a vertex on one core vertex that are quickest to reach.

@@ -1,4 +1,4 @@
-// What a Cluster holds; shared by its builder and its readers.
+// The data of a Cluster, shared by its builder and its readers.
 #pragma once
 
 #include <map>

@@ -12,13 +12,13 @@
 
 namespace rehearse::cluster {
 
-/// What is not there is not known, or bounds nothing.
+/// An absent value is unknown, or no limit.
 struct StorageKind {
   std::string name;
   std::string kind;                         ///< "object", "block", "disk", "file_system"
-  Seconds latency;                          ///< of a small read, before its first byte
-  std::optional<ByteRate> connection = {};  ///< of one request
-  std::optional<ByteRate> total = {};       ///< of all that read at once
+  Seconds latency;                          ///< from a small read to its first byte
+  std::optional<ByteRate> connection = {};  ///< rate of one request
+  std::optional<ByteRate> total = {};       ///< total rate of concurrent reads
   std::optional<double> requests_per_s = {};
   std::optional<Usd> request_price = {};
   Origin origin;

@@ -1,11 +1,11 @@
 // Clusters of known shapes: kinds of nodes times a kind of fabric.
 //
-// Latencies of link types are from end to end. Where a way of that kind crosses a switch (device –
+// Latencies of link types are end to end. If a path of that kind crosses a switch (device –
 // NVSwitch – device, device – PCIe switch – host, NIC – switch – NIC), each of its two links has
 // half of it. A link between switches has kSwitchHop.
 //
-// One switch, and each switch of rails or regions, has as many ports as it needs and never blocks:
-// what blocks in a real network of that size needs a fat tree.
+// A single switch, and each switch of rails or regions, has as many ports as it needs and never
+// blocks. Use a fat tree for a network that blocks.
 #pragma once
 
 #include <array>
@@ -33,10 +33,10 @@ enum class NodeKind : std::uint8_t {
 inline constexpr std::array<std::string_view, 5> kNodeKindNames = {
     "pcie", "nvlink_pairs", "hybrid_cube_mesh", "nvswitch", "mesh"};
 
-/// Below the devices stand PCIe switches (of one device each in nodes of up to 3, else of 4 where
-/// there is nothing but PCIe and of 2 elsewhere), below these the hosts: one socket for up to 3
+/// Devices are on PCIe switches (of one device each in nodes of up to 3, else of 4 in
+/// PCIe-only nodes and of 2 elsewhere), and these on the hosts: one socket for up to 3
 /// devices, two joined for up to 16, one per four devices and not joined for more (a rack of
-/// trays). NICs stand on the PCIe switches in turn.
+/// trays). NICs are on the PCIe switches in turn.
 struct NodeTemplate {
   NodeKind kind;
   std::string device;  ///< model
@@ -46,7 +46,7 @@ struct NodeTemplate {
   std::optional<LinkType> double_link = std::nullopt;
   LinkType pcie;
   LinkType sockets;
-  bool forward = false;  ///< devices pass on what others send (NCCL's PXN and NVB)
+  bool forward = false;  ///< devices forward messages (NCCL's PXN and NVB)
 };
 
 enum class FabricKind : std::uint8_t { kSwitch, kRails, kFatTree, kDragonfly, kTorus, kWan };
@@ -55,7 +55,7 @@ inline constexpr std::array<std::string_view, 6> kFabricKindNames = {
 
 struct FabricTemplate {
   FabricKind kind;
-  LinkType link;            ///< of a NIC, and between switches
+  LinkType link;            ///< between a NIC and a switch, and between switches
   std::uint32_t links = 1;  ///< NICs per node, where its group does not say
   /// Rails: spine switches, to each of which every rail has a trunk of nodes / spines links.
   std::uint32_t spines = 0;
@@ -64,8 +64,8 @@ struct FabricTemplate {
   std::uint32_t radix = 64;
   /// Rails with spines, and the lowest level of a fat tree: links down per link up.
   double oversubscription = 1;
-  /// Dragonfly: groups of so many routers. Routers of a group are all joined; from each group one
-  /// link leads to each other.
+  /// Dragonfly: the number of groups of routers. Routers of a group are fully connected, and one
+  /// link joins every two groups.
   std::uint32_t groups = 0;
   std::uint32_t routers = 0;
   /// Torus: of all devices, which then forward, or, of the nodes' switches.
@@ -84,7 +84,7 @@ struct NodeNics {
 struct NodeGroup {
   NodeTemplate node;
   std::uint32_t nodes = 1;
-  std::optional<NodeNics> nics = std::nullopt;  ///< of a node; absent: as the fabric has them
+  std::optional<NodeNics> nics = std::nullopt;  ///< per node; absent: those of the fabric
 };
 
 struct ClusterTemplate {

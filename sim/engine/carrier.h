@@ -1,5 +1,5 @@
-// Carrier: another simulator in the place of flows.h. It carries work through capacities and keeps
-// the time; the event loop keeps everything else: what is ready, servers, messages, latencies.
+// Carrier: another simulator instead of flows.h. It carries work through capacities and keeps
+// the time. The event loop keeps everything else: readiness, servers, messages, latencies.
 #pragma once
 
 #include <optional>
@@ -11,7 +11,7 @@
 
 namespace rehearse::engine {
 
-/// What a carrier drives: the event loop.
+/// The event loop, as driven by a carrier.
 class Driven {
  public:
   /// When the loop next has something to do; nothing while it only waits for flows.

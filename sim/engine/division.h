@@ -10,7 +10,7 @@
 
 namespace rehearse::engine {
 
-/// What one class of flows asks for, and what it gets.
+/// Demand of one class of flows, and its rate.
 struct Share {
   const graph::Demand* demand;
   // Of `demand`, kept here since division reads them for every share.
@@ -18,7 +18,7 @@ struct Share {
   std::int32_t priority;
   double weight;
   double flows = 0;      ///< how many, all alike
-  double remaining = 0;  ///< work left of one (of the one, where flows stand alone)
+  double remaining = 0;  ///< remaining work of one flow (of the one, if flows are separate)
   double due = 0;        ///< seconds from now until its group wants this flow to end; may be past
   double rate = 0;       ///< of each flow: the result
 };
@@ -29,33 +29,35 @@ class Divider {
   /// outlive this object.
   Divider(const graph::Graph& graph, const std::vector<std::vector<std::uint32_t>>& users);
 
-  /// The capacities of a demand, close together: what every message reads.
+  /// The capacities of a demand, stored contiguously because every message reads them.
   std::span<const CapacityId> capacities_of(DemandId demand) const {
     return {capacities_.data() + first_capacity_[demand.index()],
             capacities_.data() + first_capacity_[demand.index() + 1]};
   }
 
-  /// Sets what the capacity offers. REQUIRES: set for every capacity of the shares, before divide.
+  /// Sets the rate of the capacity. REQUIRES: set for every capacity of the shares, before divide.
   void offer(CapacityId capacity, double rate) { left_[capacity.index()] = rate; }
 
   /// Sets the rates of these classes, whose shares are by number of the class. REQUIRES: `classes`
-  /// are in order of falling priority, and hold every class that uses their capacities and has work.
+  /// are in order of falling priority, and hold every class that uses their capacities and has
+  /// work.
   ///
-  /// kFair (and kFirstCome, for flows that are no messages): max-min fair with weights, by
+  /// kFair (and kFirstCome, for flows that are not messages): max-min fair with weights, by
   /// progressive filling (Bertsekas and Gallager, Data Networks, 2nd ed., section 6.5.2): the
   /// capacity (or rate cap) with the least left per unit of weight limits the shares that use it;
-  /// they are fixed, their use is taken off, and the rest goes on.
+  /// they are fixed, their use is subtracted, and the rest continues.
   ///
-  /// kCoflow: groups one after the other, the one first whose slowest capacity alone would be done
+  /// kCoflow: groups one after the other, first the one whose slowest capacity alone would be done
   /// soonest; within a group every flow gets the rate at which all end together with the slowest.
-  /// A group for which a capacity has nothing left takes what the others leave. (Smallest effective
-  /// bottleneck first with minimal allocation: Chowdhury, Zhong and Stoica, SIGCOMM 2014.)
+  /// A group for which a capacity has nothing left takes the remainder of the others. (Smallest
+  /// effective bottleneck first with minimal allocation: Chowdhury, Zhong and Stoica, SIGCOMM
+  /// 2014.)
   ///
-  /// kEchelon: groups one after the other, the one first whose flows can keep closest to their due
-  /// times alone; within a group the flow that is due first takes all it can. (Flows with ideal
+  /// kEchelon: groups one after the other, first the one whose flows can keep closest to their due
+  /// times alone; within a group the earliest due flow takes all it can. (Flows with ideal
   /// finish times: Pan et al., HotNets 2022.)
   ///
-  /// Under every law a higher priority goes first and the others take what it leaves.
+  /// Under every law a higher priority goes first and the others take the remainder.
   void divide(std::vector<Share>& shares, std::span<const std::uint32_t> classes,
               Division division);
 
@@ -66,7 +68,7 @@ class Divider {
   double most_for(const Share& share) const;
 
   const std::vector<std::vector<std::uint32_t>>& users_;
-  // Of demands: their capacities, and what a unit of work takes of each.
+  // By demand: its capacities, and the amount of each per unit of work.
   std::vector<std::uint32_t> first_capacity_;
   std::vector<CapacityId> capacities_;
   std::vector<double> taken_;

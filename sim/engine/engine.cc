@@ -31,6 +31,9 @@ struct Additions {
   std::vector<std::vector<Process*>> watchers;
 };
 
+/// As what an op needs of its predecessors once it has itself ended.
+constexpr std::uint32_t kEnded = UINT32_MAX;
+
 /// What takes part in a run besides the graph. The loop is compiled for each, so that a run pays
 /// for what it has.
 enum class With { kNothing, kProcesses, kCarrier };
@@ -54,7 +57,6 @@ class Loop final : public Injector, public Driven {
     need_.reserve(n);
     for (std::size_t i = 0; i < n; ++i) need_.push_back(graph.need(OpId(i)));
     timeline_.ops.assign(n, {Picoseconds(0), Picoseconds(0), std::nullopt});
-    has_ended_.assign(n, 0);
     for (const Demand& d : graph.demands()) holds_ = holds_ || d.hold;
     for (const graph::Server& s : graph.servers()) slotted_ = slotted_ || !s.slot_demands.empty();
     if (slotted_) slot_of_.assign(n, 0);
@@ -76,7 +78,7 @@ class Loop final : public Injector, public Driven {
     if constexpr (kWithCarrier)
       carrier_->run(*this);
     else
-      while (!events_.empty()) handle(events_.pop());
+      while (!events_.empty()) handle(next_event());
     if (too_long_) return fail("the run lasts longer than 106 days of simulated time");
     if (failed_at_) return describe_failure();
     if (ended_ < need_.size()) return describe_stuck();
@@ -90,7 +92,7 @@ class Loop final : public Injector, public Driven {
   }
   void run_until(Picoseconds now) override {
     if constexpr (kWithCarrier)
-      while (!events_.empty() && events_.next_time() <= now) handle(events_.pop());
+      while (!events_.empty() && events_.next_time() <= now) handle(next_event());
     now_ = std::max(now_, now);
   }
   void arrived(FlowTag flow, Picoseconds now) override {
@@ -107,13 +109,12 @@ class Loop final : public Injector, public Driven {
     std::uint32_t need = 0;
     for (const OpId before : after) {
       REHEARSE_CHECK(before.index() < id.index(), "op {} waits for a later one", id.index());
-      if (has_ended_[before.index()]) continue;
+      if (need_[before.index()] == kEnded) continue;
       added_.successors[before.index()].push_back(id);
       ++need;
     }
     need_.push_back(need);
     timeline_.ops.push_back({Picoseconds(0), Picoseconds(0), std::nullopt});
-    has_ended_.push_back(0);
     if (slotted_) slot_of_.push_back(0);
     added_.ops.push_back({op, std::vector<OpId>(after.begin(), after.end())});
     added_.successors.emplace_back();
@@ -148,6 +149,17 @@ class Loop final : public Injector, public Driven {
     }
   }
 
+  /// Asks for the memory that the op will need whose end is near.
+  Event next_event() {
+    return events_.pop([this](const Event& soon) {
+      if (soon.kind != EventKind::kOpEnds) return;
+      // Mostly its successor is the next op.
+      if (soon.index < graph_.size()) graph_.prefetch(OpId(soon.index));
+      __builtin_prefetch(need_.data() + soon.index + 1, 1);
+      __builtin_prefetch(timeline_.ops.data() + soon.index + 1, 1);
+    });
+  }
+
   bool is_added(OpId op) const { return kWithProcesses && op.index() >= graph_.size(); }
   const Op& added(OpId op) const { return added_.ops[op.index() - graph_.size()].op; }
   DemandId demand_id(OpId op) const {
@@ -169,20 +181,20 @@ class Loop final : public Injector, public Driven {
     const Place& place = servers_.place(demand_id(op));
     if (place.kind == Place::kNoServer) return start(op, now_);
     if (place.kind == Place::kQueued) {
-      Queue& queue = servers_.queue(place);
+      Queue& queue = servers_.queue(place.index);
       timeline_[op].start = now_;  // until it is served: when it asked
       queue.waiting.push(op, demand(op));
       return schedule_grant(queue);
     }
-    Reserved& slot = servers_.reserved(place);
+    Reserved& slot = servers_.reserved(place.index);
     Picoseconds at = now_;
     if (slot.free_at > now_) {
       at = slot.free_at;
       timeline_[op].cause = slot.last;
     }
-    start(op, at);
-    slot.free_at = later(later(at, duration(op)), place.turnaround);
+    slot.free_at = later(later(at, duration(op)), slot.turnaround);
     slot.last = op;
+    start(op, at);
   }
 
   void start(OpId op, Picoseconds at) {
@@ -192,10 +204,13 @@ class Loop final : public Injector, public Driven {
                   at);
       schedule_share();
     }
-    const bool flows = work(op) > 0 || takes_part(op);
-    if (flows && at == now_ && duration(op) == Picoseconds(0)) return begin_work(op);
-    events_.push(later(at, duration(op)), flows ? EventKind::kWorkBegins : EventKind::kOpEnds,
-                 op.index());
+    const Picoseconds until = later(at, duration(op));
+    if (!(work(op) > 0 || takes_part(op))) {
+      timeline_[op].end = until;
+      return events_.push(until, EventKind::kOpEnds, op.index());
+    }
+    if (until == now_) return begin_work(op);
+    events_.push(until, EventKind::kWorkBegins, op.index());
   }
 
   /// `at + by`, which wrong input can make larger than 64 bits hold.
@@ -206,23 +221,30 @@ class Loop final : public Injector, public Driven {
     return Picoseconds(std::numeric_limits<std::int64_t>::max());
   }
 
-  void end(OpId op) {
+  /// What it moved has arrived, which nothing told before.
+  void end_now(OpId op) {
     timeline_[op].end = now_;
-    has_ended_[op.index()] = 1;
+    end(op);
+  }
+
+  /// REQUIRES: its end is in the timeline.
+  void end(OpId op) {
+    need_[op.index()] = kEnded;
     ++ended_;
     if (holds_ && demand(op).hold) {
       flows_.withdraw({false, op.index()}, *demand(op).hold, now_);
       schedule_share();
     }
-    if (Queue* queue = servers_.queue_of(demand_id(op))) {
-      queue->waiting.ended(demand(op));
-      queue->freed_by = op;
-      if (slotted_ && has_slots(*queue)) queue->free.push(slot_of_[op.index()]);
-      const Picoseconds turnaround = graph_.servers()[queue->server.index()].turnaround;
+    if (const Place& place = servers_.place(demand_id(op)); place.kind == Place::kQueued) {
+      Queue& queue = servers_.queue(place.index);
+      queue.waiting.ended(demand(op));
+      queue.freed_by = op;
+      if (slotted_ && has_slots(queue)) queue.free.push(slot_of_[op.index()]);
+      const Picoseconds turnaround = graph_.servers()[queue.server.index()].turnaround;
       if (turnaround > Picoseconds(0)) {
-        events_.push(later(now_, turnaround), EventKind::kSlotFrees, servers_.number_of(*queue));
+        events_.push(later(now_, turnaround), EventKind::kSlotFrees, servers_.number_of(queue));
       } else {
-        free_slot(*queue);
+        free_slot(queue);
       }
     }
     if constexpr (kWithProcesses) {
@@ -242,7 +264,8 @@ class Loop final : public Injector, public Driven {
   /// One predecessor of `op` has ended. One that waits for the first m ignores the others.
   void release(OpId op, OpId by) {
     std::uint32_t& need = need_[op.index()];
-    if (need > 0 && --need == 0) ready(op, by);
+    if (need == 0 || need == kEnded) return;
+    if (--need == 0) ready(op, by);
   }
 
   void free_slot(Queue& queue) {
@@ -306,7 +329,7 @@ class Loop final : public Injector, public Driven {
     if (flow.is_message)
       arrive(flow.index);
     else
-      end(OpId(flow.index));
+      end_now(OpId(flow.index));
   }
 
   void arrive(std::uint32_t slot) {
@@ -322,7 +345,7 @@ class Loop final : public Injector, public Driven {
     while (!next_.leaving.empty() || !next_.ended.empty()) {
       std::swap(next_, now_follows_);
       for (const std::uint32_t slot : now_follows_.leaving) send(slot);
-      for (const OpId op : now_follows_.ended) end(op);
+      for (const OpId op : now_follows_.ended) end_now(op);
       now_follows_.clear();
     }
     following_ = false;
@@ -379,12 +402,12 @@ class Loop final : public Injector, public Driven {
     std::size_t shown = 0;
     for (std::size_t i = 0; i < need_.size() && shown < kShown; ++i) {
       const OpId op(i);
-      if (has_ended_[i] || need_[i] > 0) continue;
+      if (need_[i] > 0) continue;
       ++shown;
       text += fmt::format("; {} waits for {}", describe(op), what_holds(op));
     }
     for (std::size_t i = 0; i < need_.size() && shown < kShown; ++i) {
-      if (has_ended_[i] || need_[i] == 0) continue;
+      if (need_[i] == kEnded || need_[i] == 0) continue;
       ++shown;
       text += fmt::format("; {} waits for {} of its predecessors", describe(OpId(i)), need_[i]);
     }
@@ -395,7 +418,7 @@ class Loop final : public Injector, public Driven {
   std::string what_holds(OpId op) const {
     const Demand& d = demand(op);
     if (const Place& place = servers_.place(demand_id(op)); place.kind == Place::kQueued) {
-      const Queue& queue = servers_.queue(place);
+      const Queue& queue = servers_.queue(place.index);
       const std::string_view name = graph_.names()[graph_.servers()[queue.server.index()].name];
       if (queue.waiting.holder() && queue.waiting.holder() != d.lease)
         return fmt::format("server '{}', held by lease {}", name, queue.waiting.holder()->index());
@@ -415,7 +438,6 @@ class Loop final : public Injector, public Driven {
   Carrier* const carrier_;
   Timeline timeline_;
   std::vector<std::uint32_t> need_;
-  std::vector<char> has_ended_;
   std::size_t ended_ = 0;
   bool too_long_ = false;
   Picoseconds now_{0};

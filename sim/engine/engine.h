@@ -1,12 +1,11 @@
-// The event loop: runs a graph and says when each op ran.
+// The event loop: runs a graph and returns when each op ran.
 //
 // Promises:
-//  - Determinism: the same graph gives the same timeline to the byte, whatever runs beside it.
-//  - Ops that become ready at one instant ask for their servers in the order in which the events
+//  - Determinism: the same graph gives the same timeline to the byte, regardless of other runs.
+//  - Ops that become ready at the same time request their servers in the order in which the events
 //    that made them ready were scheduled.
 //  - Work conservation: a server with a free slot serves a waiting op (unless a lease forbids it),
-//  a
-//    capacity is used as far as the ops that flow through it can take.
+//    and a capacity is used as far as the ops that flow through it can use it.
 // Time is integer picoseconds; see docs/concepts/engine.md for the laws with worked examples.
 #pragma once
 
@@ -23,7 +22,7 @@ namespace rehearse::engine {
 /// Seconds; beyond it a time does not fit (time.h).
 inline constexpr double kForever = 9e6;
 
-/// How capacities are divided among what flows through them; division.h has the laws.
+/// The law by which flows share capacities (division.h).
 enum class Division : std::uint8_t {
   kFair,       ///< max-min fair, with weights and priorities
   kCoflow,     ///< flows of a group end together, the shortest group first
@@ -32,10 +31,10 @@ enum class Division : std::uint8_t {
                ///< fairly
 };
 
-/// What becomes of the work that flows through a capacity when its rate drops to zero.
+/// The fate of work in a capacity whose rate drops to zero.
 enum class OnFailure : std::uint8_t {
-  kStall,  ///< it waits, and goes on where it was when the rate comes back
-  kRetry,  ///< what was under way is lost, and sent again from the beginning
+  kStall,  ///< it waits, and resumes when the rate comes back
+  kRetry,  ///< work in flight is lost, and sent again from the beginning
   kFail,   ///< the run ends with an error that names the capacity and the instant
 };
 
@@ -44,8 +43,8 @@ struct RunOptions {
   OnFailure on_failure = OnFailure::kStall;
 };
 
-/// Runs the graph from time zero until every op has ended. Fails when some op can never end, with
-/// the ops that are stuck and what each waits for. Thread-safe: runs share nothing.
+/// Runs the graph from time zero until every op has ended. Fails if some op can never end, with
+/// the stuck ops and what each waits for. Thread-safe: runs share nothing.
 Result<graph::Timeline> run(const graph::Graph& graph, const RunOptions& options = {});
 
 /// One op that a process added.

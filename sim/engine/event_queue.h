@@ -1,8 +1,16 @@
-// EventQueue: what happens next in simulated time.
+// EventQueue: the future events in simulated time.
+//
+// Few events are one heap. Many are spread over *buckets* of equal spans of time, three to six to a
+// bucket, so that an event costs the same however many there are: it is put into its bucket, sorted
+// with the others of the bucket when time comes to it, and taken from the front of that *run*. The
+// heap then holds only what falls into the span of the run while that is taken. A *year* of buckets
+// spans at least the earlier half of the events; what lies beyond waits for the next year.
 //
 // Invariant: events leave in order of time, and at one time in the order in which they were added.
+// No event is added before the time of the last that left.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <utility>
 #include <vector>
@@ -33,12 +41,19 @@ class EventQueue {
  public:
   static constexpr std::uint32_t kMaxIndex = (1U << 29) - 1;
 
-  bool empty() const { return heap_.size() == (hole_ ? 1 : 0); }
+  bool empty() const {
+    return heap_.size() == (hole_ ? 1 : 0) && taken_ == run_.size() && in_buckets_ == 0 &&
+           beyond_.empty();
+  }
 
   /// When the next event is. REQUIRES: not empty.
   Picoseconds next_time() {
     close_hole();
-    return Picoseconds(static_cast<std::int64_t>(heap_.front().time));
+    if (heap_.empty() && taken_ == run_.size()) take_bucket();
+    std::uint64_t next = UINT64_MAX;
+    if (taken_ < run_.size()) next = run_[taken_].time;
+    if (!heap_.empty()) next = std::min(next, heap_.front().time);
+    return Picoseconds(static_cast<std::int64_t>(next));
   }
 
   /// REQUIRES: time >= 0, index <= kMaxIndex.
@@ -47,6 +62,7 @@ class EventQueue {
     const Entry entry{
         static_cast<std::uint64_t>(time.count()),
         (std::uint64_t{++sequence_} << 32) | (static_cast<std::uint32_t>(kind) << 29) | index};
+    if (entry.time >= horizon_) return put_far(entry);
     // Most events follow from the one just taken: the entry takes its place at the top.
     if (hole_) {
       hole_ = false;
@@ -61,30 +77,53 @@ class EventQueue {
       at = parent;
     }
     heap_[at] = entry;
+    if (heap_.size() > kMany && sequence_ - spread_at_ > size()) spread();
   }
 
-  /// REQUIRES: not empty.
-  Event pop() {
+  /// REQUIRES: not empty. `soon` is told of some events that will come some pops later.
+  template <class Soon>
+  Event pop(Soon soon) {
     close_hole();
-    hole_ = true;
-    const Entry& top = heap_.front();
-    const auto what = static_cast<std::uint32_t>(top.order);
-    return {Picoseconds(static_cast<std::int64_t>(top.time)), static_cast<EventKind>(what >> 29),
-            what & kMaxIndex};
+    if (taken_ == run_.size()) {
+      if (!heap_.empty()) return take_top();
+      take_bucket();
+    } else if (!heap_.empty() && before(heap_.front(), run_[taken_])) {
+      return take_top();
+    }
+    if (taken_ + kAhead < run_.size()) soon(event_of(run_[taken_ + kAhead]));
+    return event_of(run_[taken_++]);
   }
 
  private:
-  // A wide, shallow heap of 16-byte entries: the four children of one stand in one cache line.
-  static constexpr std::size_t kArity = 4;
   struct Entry {
     std::uint64_t time;
     std::uint64_t order;  // sequence number, then kind and index
   };
+  // A wide, shallow heap of 16-byte entries: the four children of an entry share a cache line.
+  static constexpr std::size_t kArity = 4;
+  static constexpr std::size_t kMany = 40;        // events that are spread over buckets
+  static constexpr std::uint64_t kPerBucket = 3;  // events
+  static constexpr std::size_t kAhead = 4;
+
   // As one wide number, so that the comparison compiles without a branch: which of two events comes
   // first is as good as random, and a wrong guess costs more than the heap itself.
   static bool before(const Entry& a, const Entry& b) {
     using Wide = unsigned __int128;
     return ((Wide{a.time} << 64) | a.order) < ((Wide{b.time} << 64) | b.order);
+  }
+  static Event event_of(const Entry& entry) {
+    const auto what = static_cast<std::uint32_t>(entry.order);
+    return {Picoseconds(static_cast<std::int64_t>(entry.time)), static_cast<EventKind>(what >> 29),
+            what & kMaxIndex};
+  }
+
+  std::size_t size() const {
+    return heap_.size() - (hole_ ? 1 : 0) + (run_.size() - taken_) + in_buckets_ + beyond_.size();
+  }
+
+  Event take_top() {
+    hole_ = true;
+    return event_of(heap_.front());
   }
 
   void close_hole() {
@@ -117,9 +156,31 @@ class EventQueue {
     if (size > 0) heap_[at] = entry;
   }
 
+  void put_far(const Entry& entry) {
+    const std::uint64_t bucket = (entry.time - year_) >> span_;
+    if (bucket >= buckets_.size()) return beyond_.push_back(entry);
+    buckets_[bucket].push_back(entry);
+    ++in_buckets_;
+  }
+
+  void take_bucket();
+  void begin_year();
+  void spread();
+
   std::vector<Entry> heap_;
-  bool hole_ = false;  // the entry at the top has been taken
+  bool hole_ = false;  // the entry at the top of the heap has been taken
   std::uint32_t sequence_ = 0;
+
+  std::vector<Entry> run_;  // sorted
+  std::size_t taken_ = 0;   // of the run
+  /// What comes before it is in the heap or the run, the rest in buckets or beyond them.
+  std::uint64_t horizon_ = UINT64_MAX;
+  std::vector<std::vector<Entry>> buckets_;
+  std::size_t next_bucket_ = 0, in_buckets_ = 0;
+  std::uint64_t year_ = 0;  // when the first bucket begins
+  std::uint32_t span_ = 0;  // of a bucket: the logarithm of so many picoseconds
+  std::vector<Entry> beyond_, dealt_;
+  std::uint32_t spread_at_ = 0;  // sequence number when events were last dealt out
 };
 
 }  // namespace rehearse::engine

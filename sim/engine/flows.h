@@ -1,20 +1,20 @@
-// Flows: what moves through capacities now, and when each has moved its work.
+// Flows: work that moves through capacities now, and the time at which each flow ends.
 //
-// Flows with equal demands form a class: they get equal rates, so that a class needs one number for
-// all of them, the *service* that each has had since the class began. A flow that joins at service
-// s with work w leaves when the service reaches s + w. Where groups are served (kCoflow, kEchelon)
-// flows of a group differ, and each is a class of its own.
+// Flows with equal demands form a class: they have equal rates, so that a class needs one number
+// for all of them, the *service* that each has received since the class began. A flow that joins at
+// service s with work w leaves when the service reaches s + w. If groups are served (kCoflow,
+// kEchelon) flows of a group differ, and each is a class of its own.
 //
 // Classes that share a capacity, directly or through others, form a *component*. A join or a leave
-// divides only its component anew. Every component with something to come has one event in the
-// queue: its next end, or the next change of a capacity. Where nothing but leaves happened and a
-// short search finds the capacities that were left still connected, the component is divided as it
-// is; else its classes are gathered anew, since it may have come apart.
+// divides only its component again. Every component with future events has one event in the
+// queue: its next end, or the next change of a capacity. If only leaves happened and a
+// short search finds the affected capacities still connected, the component is divided as it
+// is; otherwise its classes are gathered again, because it may have split.
 //
-// A message that shares nothing with anyone (most messages of most collectives) has no class: its
+// A message that shares nothing with another (most messages of most collectives) has no class: its
 // end is known when it begins, and costs one event and no division. It becomes a flow of a class
-// when another joins it; the event that it then leaves in the queue is stale and comes no later
-// than its true end, since company never makes a flow quicker.
+// when another joins it. Its event in the queue is then stale and no later
+// than its true end, because sharing never makes a flow faster.
 #pragma once
 
 #include <cstdint>
@@ -101,7 +101,7 @@ class Flows {
     std::vector<CapacityId> capacities;
     std::vector<CapacityId> left_behind;  // by classes that have left since it was divided
   };
-  /// What is to be divided: the component of a class, or a component that flows have left.
+  /// A pending division: the component of a class, or a component that flows have left.
   struct Change {
     std::uint32_t class_index = kNone;
     std::uint32_t component = kNone;
@@ -154,10 +154,10 @@ class Flows {
   void forget_alone(Alone& alone);
 
   std::vector<std::optional<Turn>> turns_;  // per capacity; empty where none has turns
-  std::vector<FlowGroupId> waiting_;        // while a turn is asked for: who flows, or would
+  std::vector<FlowGroupId> waiting_;        // while a turn is requested: groups that flow, or would
   std::vector<std::uint32_t> class_of_demand_;
   std::vector<Class> classes_;
-  std::vector<Share> shares_;  // by class
+  std::vector<Share> shares_;                            // by class
   std::vector<std::uint32_t> free_classes_;              // of flows that were classes of their own
   std::vector<std::vector<std::uint32_t>> users_;        // per capacity: active classes, by age
   std::vector<std::vector<std::uint32_t>> group_users_;  // per group, where groups are served
@@ -165,16 +165,16 @@ class Flows {
   std::vector<Component> components_;
   std::vector<std::uint32_t> free_components_;
   std::vector<Change> changed_;
-  // While gathering: what was seen in this division.
+  // While gathering: classes and capacities seen in this division.
   std::vector<std::uint32_t> seen_class_, seen_capacity_;
   std::uint32_t gathering_ = 0;
-  // The same of a search for what connects a component; `wanted_` is what it looks for.
+  // The same for a search of a component's connections; `wanted_` holds its targets.
   std::vector<std::uint32_t> reached_capacity_, wanted_;
   std::uint32_t searching_ = 0;
   std::vector<CapacityId> reached_;
   std::vector<std::uint32_t> gathered_;
   std::vector<CapacityId> gathered_capacities_;
-  std::vector<std::uint32_t> sharing_;  // the classes of a component whose turn it is
+  std::vector<std::uint32_t> sharing_;      // the classes of a component whose turn it is
   std::optional<Picoseconds> next_change_;  // of the capacities that were seen
   std::vector<CapacityId> failing_;         // capacities that were seen and fail at this instant
   std::optional<CapacityId> failed_;

@@ -24,7 +24,7 @@ class Messages {
     return !member_of_.empty() && member_of_[op.index()].transfer != kNone;
   }
 
-  /// What follows from an event: messages that leave now, and members that have ended. Both are
+  /// Consequences of an event: messages that leave now, and members that have ended. Both are
   /// appended, in an order that depends on nothing but the graph.
   struct Consequences {
     std::vector<std::uint32_t> leaving;  ///< slots
@@ -43,7 +43,7 @@ class Messages {
   const graph::Way& way(std::uint32_t slot) const { return *slots_[slot].way; }
   double bytes(std::uint32_t slot) const { return slots_[slot].bytes; }
 
-  /// "message 3 of 6 from member 0 to 1": what a member of a run that never ends waits for.
+  /// "message 3 of 6 from member 0 to 1": the message that a member of a stuck run waits for.
   std::string describe_waiting(OpId op) const;
 
  private:

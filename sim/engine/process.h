@@ -1,5 +1,5 @@
-// Process: what cannot be unrolled into a graph before the run (a scheduler of many jobs, a
-// controller, stragglers carried over to the next batch) decides while it runs.
+// Process: decides during the run what cannot be unrolled into a graph before it (a scheduler of
+// many jobs, a controller, stragglers carried over to the next batch).
 #pragma once
 
 #include <span>
@@ -8,7 +8,7 @@
 
 namespace rehearse::engine {
 
-/// What a process may do while the loop calls it.
+/// The actions of a process while the loop calls it.
 class Injector {
  public:
   virtual Picoseconds now() const = 0;

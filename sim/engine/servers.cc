@@ -29,11 +29,10 @@ Servers::Servers(const Graph& graph) {
   for (std::size_t i = 0; i < servers.size(); ++i) {
     const graph::Server& s = servers[i];
     Place& place = place_of_server[i];
-    place.turnaround = s.turnaround;
     if (s.policy == graph::Policy::kFifo && s.slots == 1 && !unknown_ends[i]) {
       place.kind = Place::kReserved;
       place.index = static_cast<std::uint32_t>(reserved_.size());
-      reserved_.emplace_back();
+      reserved_.push_back({.turnaround = s.turnaround});
     } else {
       place.kind = Place::kQueued;
       place.index = static_cast<std::uint32_t>(queues_.size());

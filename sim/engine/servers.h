@@ -1,4 +1,4 @@
-// Servers: where each op of a run has to ask to be served, and who holds what.
+// Servers: where each op of a run requests service, and which op holds each slot.
 #pragma once
 
 #include <cstdint>
@@ -15,8 +15,9 @@ namespace rehearse::engine {
 /// A first-come server with one slot whose ops have known durations needs no queue: when an op
 /// asks, its start is already known.
 struct Reserved {
+  Picoseconds turnaround;
   Picoseconds free_at{0};
-  std::optional<OpId> last;
+  std::optional<OpId> last = {};
 };
 
 /// Any other server.
@@ -30,11 +31,10 @@ struct Queue {
   std::priority_queue<std::uint32_t, std::vector<std::uint32_t>, std::greater<>> free = {};
 };
 
-/// Where an op with a given demand has to ask, looked up for every op that runs.
+/// Where an op with a given demand has to ask.
 struct Place {
-  enum : std::uint32_t { kNoServer, kReserved, kQueued } kind = kNoServer;
+  enum Kind : std::uint32_t { kNoServer, kReserved, kQueued } kind = kNoServer;
   std::uint32_t index = 0;  // among the reserved or the queued servers
-  Picoseconds turnaround{0};
 };
 
 class Servers {
@@ -43,9 +43,7 @@ class Servers {
   explicit Servers(const graph::Graph& graph);
 
   const Place& place(DemandId demand) const { return place_of_demand_[demand.index()]; }
-  Reserved& reserved(const Place& place) { return reserved_[place.index]; }
-  Queue& queue(const Place& place) { return queues_[place.index]; }
-  const Queue& queue(const Place& place) const { return queues_[place.index]; }
+  Reserved& reserved(std::uint32_t index) { return reserved_[index]; }
 
   /// The queue where this demand asks, if it asks at one.
   Queue* queue_of(DemandId demand) {
@@ -54,6 +52,7 @@ class Servers {
   }
   /// Queues by number, for events that carry one.
   Queue& queue(std::uint32_t number) { return queues_[number]; }
+  const Queue& queue(std::uint32_t number) const { return queues_[number]; }
   std::uint32_t number_of(const Queue& queue) const {
     return static_cast<std::uint32_t>(&queue - queues_.data());
   }

@@ -15,7 +15,7 @@ void Waiting::push(OpId op, const graph::Demand& demand) {
       fifo_.push_back(op);
       return;
     case Policy::kPriority:
-      ranked_.push({demand.priority, ++sequence_, op});
+      ranked_[demand.priority].push_back(op);
       return;
     case Policy::kLease:
       asked_.emplace_back(demand.lease, op);
@@ -33,8 +33,10 @@ std::optional<OpId> Waiting::pop() {
     return op;
   }
   if (policy_ == Policy::kPriority) {
-    const OpId op = ranked_.top().op;
-    ranked_.pop();
+    const auto highest = ranked_.begin();
+    const OpId op = highest->second.front();
+    highest->second.pop_front();
+    if (highest->second.empty()) ranked_.erase(highest);
     --size_;
     return op;
   }

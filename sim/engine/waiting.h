@@ -3,9 +3,9 @@
 
 #include <cstdint>
 #include <deque>
+#include <functional>
 #include <map>
 #include <optional>
-#include <queue>
 #include <vector>
 
 #include "sim/base/ids.h"
@@ -30,20 +30,11 @@ class Waiting {
   std::optional<LeaseId> holder() const { return holder_; }
 
  private:
-  struct Entry {
-    std::int32_t priority;
-    std::uint64_t sequence;
-    OpId op;
-    bool operator<(const Entry& other) const {  // std::priority_queue puts the largest first
-      return priority != other.priority ? priority < other.priority : sequence > other.sequence;
-    }
-  };
-
   graph::Policy policy_;
   std::size_t size_ = 0;
-  std::uint64_t sequence_ = 0;
-  std::deque<OpId> fifo_;              // kFifo
-  std::priority_queue<Entry> ranked_;  // kPriority
+  std::deque<OpId> fifo_;  // kFifo
+  /// kPriority: in order of asking, the highest priority first. Few priorities have many ops.
+  std::map<std::int32_t, std::deque<OpId>, std::greater<>> ranked_;
 
   // kLease. An op without a lease is a lease of its own, kept under no id.
   struct Lease {

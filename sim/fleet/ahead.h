@@ -8,7 +8,7 @@
 
 namespace rehearse::fleet {
 
-/// What would be free besides what is. Each question costs what has been given back since the last.
+/// Future free resources. A query costs the number of releases since the previous query.
 class Ahead {
  public:
   /// REQUIRES: `need` does not fit in `places`, which outlives this.
@@ -16,7 +16,7 @@ class Ahead {
       : places_(places), placement_(placement), need_(need), gpus_per_node_(gpus_per_node) {}
 
   void give_back(const Spot& spot);
-  /// Where `need` fits by now, with what is left over there; nothing where it does not.
+  /// The place where `need` fits by now, with the remaining room; nothing if it does not fit.
   std::optional<Keep> fits();
 
  private:

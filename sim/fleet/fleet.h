@@ -1,16 +1,16 @@
-// Many jobs on many GPUs: who runs when and where, event by event.
+// Many jobs on many GPUs: start, end and place of each job, event by event.
 //
-// A job is a gang: it holds all of its GPUs, or one slice of a GPU, from its start to its end, or
-// none. Its work is the time that it takes alone on whole GPUs; where it runs slower, work is done
-// at the rate that `RateOf` says. docs/concepts/many-jobs.md has the policies with worked examples.
+// A job is a gang: it holds all of its GPUs, or one slice of a GPU, from its start to its end.
+// Its work is its time alone on whole GPUs. On slower resources, work is done
+// at the rate that `RateOf` returns. docs/concepts/many-jobs.md has the policies with examples.
 //
 // Promises:
-//  - Determinism: the same jobs give the same outcome; ties go in the order of arrival, and of the
-//    list where jobs arrive together. Time is whole nanoseconds.
-//  - No GPU holds more than it has positions; what ends at an instant is free for what starts at
-//  it.
-//  - Cost: (jobs + starts) x (distinct demands) x log(jobs), and the GPUs that are handed out. Only
-//    preemption looks at all that runs.
+//  - Determinism: the same jobs give the same outcome. Ties are resolved by arrival, and then by
+//    the order of the list. Time is whole nanoseconds.
+//  - No GPU holds more than its positions. Resources released at a time are free for jobs that
+//    start at it.
+//  - Cost: (jobs + starts) x (distinct demands) x log(jobs), plus the GPUs that are assigned. Only
+//    preemption looks at all running jobs.
 #pragma once
 
 #include <cstdint>
@@ -26,14 +26,14 @@
 
 namespace rehearse::fleet {
 
-/// A part of a GPU that one job can have: a MIG instance, or a seat beside others. It takes `size`
+/// A part of a GPU for one job: a MIG instance, or a seat in a shared GPU. It takes `size`
 /// positions of the GPU, from one of `starts`.
 struct SliceKind {
   std::string name;
   Bytes memory;
   std::uint32_t size;
   std::vector<std::uint32_t> starts;
-  double rate = 1;  ///< of a job on it against the whole GPU, where no RateOf is given
+  double rate = 1;  ///< speed of a job relative to the whole GPU, without RateOf
 };
 
 /// Nodes of equal GPUs. A pod is a set of nodes with rails of their own.
@@ -41,8 +41,8 @@ struct Fleet {
   std::uint32_t nodes = 1;
   std::uint32_t gpus_per_node = 8;     ///< 64 at most
   std::uint32_t nodes_per_pod = 0;     ///< 0: all nodes are one pod
-  std::optional<Bytes> memory = {};    ///< of a GPU
-  std::uint32_t positions = 1;         ///< of a GPU, 8 at most
+  std::optional<Bytes> memory = {};    ///< per GPU
+  std::uint32_t positions = 1;         ///< per GPU, at most 8
   std::vector<SliceKind> slices = {};  ///< the smallest first; empty: GPUs are not shared
 
   std::uint32_t gpus() const { return nodes * gpus_per_node; }
@@ -54,17 +54,17 @@ struct Job {
   Nanoseconds submit{0};
   Nanoseconds work{0};  ///< alone on whole GPUs
   std::uint32_t gpus = 1;
-  std::optional<Bytes> memory = {};  ///< of each GPU; a job of unknown memory takes no slice
-  /// For who knows by them how fast the job is on a slice: a step alone, and the host's part of it.
+  std::optional<Bytes> memory = {};  ///< per GPU; a job of unknown memory gets no slice
+  /// For rates on slices: the time of a step alone, and the host's part of it.
   std::optional<Seconds> step = {}, host = {};
 };
 
 enum class Policy : std::uint8_t {
-  kFifo,       ///< in the order of arrival; who does not fit blocks who came later
+  kFifo,       ///< in the order of arrival; a job that does not fit blocks later ones
   kBackfill,   ///< the first that does not fit gets a reservation; others may go before it where
                ///< they do not delay it (EASY)
-  kShortest,   ///< the least remaining work first; who does not fit blocks the rest
-  kFairShare,  ///< the user first who was charged the least GPU time; within a user by arrival
+  kShortest,   ///< least remaining work first; a job that does not fit blocks the rest
+  kFairShare,  ///< the user with the least charged GPU time first; then by arrival
 };
 inline constexpr std::string_view kPolicyNames[] = {"fifo", "backfill", "shortest", "fair"};
 
@@ -96,7 +96,7 @@ struct Options {
   /// With kShortest: a job that does not fit takes the place of running ones that have longer to
   /// go.
   bool preempt = false;
-  Nanoseconds restart{0};     ///< what a preempted job takes before it goes on
+  Nanoseconds restart{0};     ///< time to restart a preempted job
   Nanoseconds checkpoint{0};  ///< work between checkpoints; 0: one at the moment of preemption
   RateOf rate = {};
 };
@@ -105,7 +105,7 @@ struct JobRun {
   Nanoseconds start{0};       ///< the first
   Nanoseconds end{0};         ///< the last
   Nanoseconds held{0};        ///< time with its GPUs
-  Nanoseconds restarting{0};  ///< of that, restart cost
+  Nanoseconds restarting{0};  ///< part of that spent on restarts
   Nanoseconds lost{0};        ///< work done again since a checkpoint was older
   std::uint32_t preemptions = 0;
   std::uint32_t nodes = 0;  ///< of its last start, as the next two
@@ -113,7 +113,7 @@ struct JobRun {
   std::vector<std::uint32_t> gpus = {};
 };
 
-/// One stay of a job on its GPUs, for who draws or checks a run.
+/// One stay of a job on its GPUs, for callers that draw or check a run.
 struct Stay {
   std::uint32_t job;
   Nanoseconds from{0}, to{0};
@@ -137,8 +137,8 @@ inline constexpr Nanoseconds kLatestSubmit(5'000'000'000'000'000'000);
 inline constexpr Nanoseconds kLongestWork(300'000'000'000'000'000);   ///< 9.5 years
 inline constexpr Nanoseconds kLongestRun(1'000'000'000'000'000'000);  ///< from the first arrival
 
-/// Fails on jobs that arrive later, or take longer, than the above, on a fleet without GPUs, slices
-/// that do not lie on a GPU, and options that do not go together.
+/// Fails on jobs that arrive later, or take longer, than the limits above, on a fleet without GPUs,
+/// on slices outside of a GPU, and on incompatible options.
 Result<Outcome> run(const Fleet& fleet, std::span<const Job> jobs, const Options& options);
 
 /// End minus arrival, against the work alone; 1 for a job without work.

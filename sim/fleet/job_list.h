@@ -11,12 +11,12 @@
 
 namespace rehearse::fleet {
 
-/// A job of a list whose work somebody else predicts: so many steps of the job that a file
-/// describes. Where the list gives no step, that is predicted too, and whoever does so checks that
-/// the host is at most that.
+/// A job of a list whose work is to be predicted: a number of steps of the job in a
+/// file. If the list has no step time, the caller predicts that too, and checks that
+/// the host's part is at most that.
 struct ToPredict {
   std::size_t job;             ///< in the list
-  std::filesystem::path file;  ///< beside the list
+  std::filesystem::path file;  ///< relative to the list
   double steps;
   bool gpus, memory;  ///< whether the list says them itself
 };
@@ -31,7 +31,7 @@ struct JobList {
 /// Fails with all that is wrong with the list, each with its line; rows of a public trace that are
 /// jobs without GPUs, or that never ran, are counted instead.
 Result<JobList> load_jobs(const std::filesystem::path& path);
-/// The same for text; `name` stands for the file in messages.
+/// The same for text; `name` is the file name in messages.
 Result<JobList> parse_jobs_csv(std::string_view text, std::string name);
 Result<JobList> parse_jobs_yaml(const std::string& text, std::string name);
 

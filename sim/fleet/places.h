@@ -10,7 +10,7 @@
 
 namespace rehearse::fleet {
 
-/// What a job asks for. Jobs with equal demands fit in the same places.
+/// The request of a job. Jobs with equal demands fit in the same places.
 struct Need {
   std::uint32_t gpus = 1;
   std::uint32_t kinds = 0;  ///< bits: the slice kinds that would do in place of a GPU
@@ -25,20 +25,20 @@ struct Spot {
   std::uint32_t positions = 0;              ///< bits, of each GPU
 };
 
-/// What is to be left free at an instant to come, by jobs that last longer.
+/// Resources that longer jobs must leave free at a future time.
 struct Keep {
   enum class Domain : std::uint8_t { kFleet, kPod, kNode, kGpu };
 
   Domain domain = Domain::kFleet;
-  std::uint32_t index = 0;  ///< of the pod, node or GPU
+  std::uint32_t index = 0;  ///< number of the pod, node or GPU
   std::uint32_t spare = 0;  ///< GPUs of the domain that are left over at that instant
   /// Shared GPUs that count as free then: a job that lasts longer takes one of `spare` there.
   std::set<std::uint32_t> counted = {};
 };
 
 /// Invariants:
-//  1. A GPU is whole and free, or stands among the shared ones by its positions, or is taken whole.
-//  2. The lists by free GPUs and by positions hold each node and shared GPU once.
+///  1. A GPU is free, or shared and listed by its positions, or taken whole.
+///  2. The lists by free GPUs and by positions hold each node and shared GPU once.
 class Places {
  public:
   Places(const Fleet& fleet, Placement placement);

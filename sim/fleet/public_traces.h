@@ -1,5 +1,5 @@
-// The tables of public cluster traces as lists of jobs. What they hold, and where that is
-// documented: docs/formats/jobs.md.
+// The tables of public cluster traces as lists of jobs. docs/formats/jobs.md has their contents
+// and sources.
 #pragma once
 
 #include <cmath>

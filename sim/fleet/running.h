@@ -26,7 +26,7 @@ class Running {
     Nanoseconds work, overhead, held, restarting;
     Spot spot;
   };
-  /// Takes the job off; what it has not done, and what it took since its start.
+  /// Removes the job; returns its remaining work, and the time since its start.
   Left stop(Rank rank, Nanoseconds now);
 
   const std::set<std::pair<Nanoseconds, Rank>>& ends() const { return ends_; }

@@ -36,8 +36,8 @@ class FirstShort {
   std::vector<std::int64_t> least_;  // a tree of minima; the leaves are its second half
 };
 
-/// What users were charged for. Who begins to have jobs again is charged at least what the least
-/// charged of the others is, so that nobody saves up time.
+/// Charges by user. A user who returns is charged at least the least charge of
+/// the others, so that absence earns no credit.
 class Shares {
  public:
   explicit Shares(std::size_t users) : users_(users) {}
@@ -58,7 +58,7 @@ class Shares {
 
   std::vector<User> users_;
   std::set<std::pair<std::int64_t, std::uint32_t>> active_;        // charged, user
-  std::set<std::tuple<std::int64_t, Rank, std::uint32_t>> first_;  // of users who wait
+  std::set<std::tuple<std::int64_t, Rank, std::uint32_t>> first_;  // waiting users
 };
 
 }  // namespace rehearse::fleet

@@ -1,4 +1,4 @@
-// What kind of thing an op does: the one classification that breakdowns, colours and edits share.
+// Kinds of ops: the one classification that breakdowns, colours and edits share.
 #pragma once
 
 #include <array>
@@ -15,7 +15,7 @@ enum class Category : std::uint8_t {
   kHost,             ///< work of a host thread
   kInput,            ///< host work that loads and prepares samples
   kLaunch,           ///< from a launch call to the earliest start of its device op
-  kSynchronization,  ///< from the end of what a host call waits for to its return, and hand-offs
+  kSynchronization,  ///< from the end of awaited device work to the call's return; hand-offs
   kProfiler,         ///< work of the profiler itself
   kDelay,            ///< time that the recording shows and no rule explains; initial state
 };

@@ -1,4 +1,4 @@
-// An op of a graph that stands for a collective whose time is still to be found.
+// An op of a graph that represents a collective whose time is still unknown.
 #pragma once
 
 #include <cstdint>

@@ -23,17 +23,6 @@ std::vector<PathStep> critical_path(const Timeline& timeline) {
   return critical_path(timeline, OpId(static_cast<std::size_t>(last - timeline.ops.begin())));
 }
 
-std::vector<Picoseconds> by_category(const Graph& graph, const std::vector<PathStep>& path,
-                                     Picoseconds from, Picoseconds to) {
-  std::vector<Picoseconds> total(kCategoryNames.size(), Picoseconds(0));
-  for (const PathStep& step : path) {
-    const Picoseconds begin = std::max(step.begin, from);
-    const Picoseconds end = std::min(step.end, to);
-    if (begin < end) total[static_cast<std::size_t>(graph.category(step.op))] += end - begin;
-  }
-  return total;
-}
-
 std::vector<Picoseconds> slack(const Graph& graph, const Timeline& timeline) {
   const Picoseconds makespan = timeline.makespan();
   // In order of start (ties by id), an op comes before all that its end could hold up.

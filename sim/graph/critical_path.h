@@ -8,8 +8,8 @@
 
 namespace rehearse::graph {
 
-/// One op on the path and the stretch of time it accounts for. `begin` is the end of the op before
-/// it on the path, so the stretches join without gaps; it may lie before the op's own start where a
+/// One op on the path and the time that it accounts for. `begin` is the end of the previous op
+/// on the path, so the times join without gaps. It may precede the op's own start if a
 /// server needed its turnaround.
 struct PathStep {
   OpId op;
@@ -23,13 +23,8 @@ std::vector<PathStep> critical_path(const Timeline& timeline, OpId last);
 /// The chain that leads to the op that ends last (the first such op). Empty for an empty graph.
 std::vector<PathStep> critical_path(const Timeline& timeline);
 
-/// Time on the path within [from, to], indexed by Category. Sums to the part of [from, to] that the
-/// path covers.
-std::vector<Picoseconds> by_category(const Graph& graph, const std::vector<PathStep>& path,
-                                     Picoseconds from, Picoseconds to);
-
-/// Per op, how much later it could end without moving the end of the run, when the order on every
-/// server stays what it was and capacities give every op the rate it had.
+/// Per op, the delay that does not move the end of the run, with the order on every
+/// server and the rate of every op unchanged.
 std::vector<Picoseconds> slack(const Graph& graph, const Timeline& timeline);
 
 }  // namespace rehearse::graph

@@ -1,4 +1,4 @@
-// The gradients of a training step, as ops of a graph: what data parallelism has to sum.
+// The gradients of a training step, as ops of a graph, for data parallelism to sum.
 #pragma once
 
 #include <vector>

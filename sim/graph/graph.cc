@@ -10,7 +10,7 @@
 namespace rehearse::graph {
 
 Op Graph::op(OpId id) const {
-  return {.name = name_[id.index()],
+  return {.name = rows_[id.index()].name,
           .category = category(id),
           .duration = duration(id),
           .demand = demand_id(id),
@@ -19,8 +19,7 @@ Op Graph::op(OpId id) const {
 
 std::size_t Graph::bytes_at_rest() const {
   const auto bytes = [](const auto& column) { return column.size() * sizeof(column[0]); };
-  return bytes(duration_) + bytes(work_) + bytes(name_) + bytes(demand_) + bytes(need_) +
-         bytes(category_) + bytes(first_successor_) + bytes(successor_);
+  return bytes(rows_) + bytes(category_) + bytes(work_) + bytes(successor_);
 }
 
 namespace {
@@ -51,7 +50,7 @@ GraphBuilder::GraphBuilder(Graph graph) : graph_(std::move(graph)) {
       ++in_degree[to.index()];
     }
   for (std::size_t i = 0; i < graph_.size(); ++i)
-    if (graph_.need_[i] != in_degree[i]) first_m_.emplace_back(OpId(i), graph_.need_[i]);
+    if (graph_.rows_[i].need != in_degree[i]) first_m_.emplace_back(OpId(i), graph_.rows_[i].need);
   for (std::size_t i = 0; i < graph_.demands_.size(); ++i)
     demand_of_hash_.emplace(hash(graph_.demands_[i]), DemandId(i));
 }
@@ -80,9 +79,13 @@ DemandId GraphBuilder::add(Demand demand) {
 OpId GraphBuilder::add(Op op) {
   const OpId id(graph_.size());
   if (op.work != 0 && graph_.work_.empty()) graph_.work_.assign(graph_.size(), 0);
-  graph_.duration_.push_back(op.duration);
-  graph_.name_.push_back(op.name);
-  graph_.demand_.push_back(op.demand);
+  const auto no_successor = static_cast<std::uint32_t>(graph_.successor_.size());
+  graph_.rows_.resize(id.index());
+  graph_.rows_.push_back({.duration = op.duration,
+                          .name = op.name,
+                          .demand = op.demand,
+                          .first_successor = no_successor});
+  graph_.rows_.push_back({.first_successor = no_successor});
   graph_.category_.push_back(op.category);
   if (op.work != 0 || !graph_.work_.empty()) graph_.work_.push_back(op.work);
   return id;
@@ -91,7 +94,7 @@ OpId GraphBuilder::add(Op op) {
 void GraphBuilder::wait_for_first(OpId op, std::uint32_t m) { first_m_.emplace_back(op, m); }
 
 void GraphBuilder::set_duration(OpId op, Picoseconds duration) {
-  graph_.duration_[op.index()] = duration;
+  graph_.rows_[op.index()].duration = duration;
 }
 
 void GraphBuilder::set_work(OpId op, double work) {
@@ -104,9 +107,7 @@ void GraphBuilder::set_turnaround(ServerId server, Picoseconds turnaround) {
 }
 
 void GraphBuilder::reserve(std::size_t ops, std::size_t edges) {
-  graph_.duration_.reserve(ops);
-  graph_.name_.reserve(ops);
-  graph_.demand_.reserve(ops);
+  graph_.rows_.reserve(ops + 1);
   graph_.category_.reserve(ops);
   edges_.reserve(edges);
 }
@@ -120,26 +121,29 @@ Result<Graph> GraphBuilder::build() && {
 
   // Successors stand in order of id, so that ties in a run do not depend on the order in which
   // edges were added: two counting sorts, by target and then, keeping that order, by source.
-  graph_.need_.assign(n, 0);
-  for (const Edge& e : edges_) ++graph_.need_[e.to.index()];
+  std::vector<Graph::Row>& rows = graph_.rows_;
+  rows.resize(n + 1);
+  for (Graph::Row& row : rows) row.need = row.first_successor = 0;
+  for (const Edge& e : edges_) ++rows[e.to.index()].need;
   std::vector<Edge> by_target(edges_.size(), Edge{OpId(0), OpId(0)});
   {
     std::vector<std::uint32_t> next(n, 0);
-    for (std::size_t i = 1; i < n; ++i) next[i] = next[i - 1] + graph_.need_[i - 1];
+    for (std::size_t i = 1; i < n; ++i) next[i] = next[i - 1] + rows[i - 1].need;
     for (const Edge& e : edges_) by_target[next[e.to.index()]++] = e;
   }
-  graph_.first_successor_.assign(n + 1, 0);
-  for (const Edge& e : edges_) ++graph_.first_successor_[e.from.index() + 1];
-  for (std::size_t i = 0; i < n; ++i) graph_.first_successor_[i + 1] += graph_.first_successor_[i];
+  for (const Edge& e : edges_) ++rows[e.from.index() + 1].first_successor;
+  for (std::size_t i = 0; i < n; ++i) rows[i + 1].first_successor += rows[i].first_successor;
   graph_.successor_.assign(edges_.size(), OpId(0));
-  std::vector<std::uint32_t> next(graph_.first_successor_.begin(), graph_.first_successor_.end());
+  std::vector<std::uint32_t> next;
+  next.reserve(n);
+  for (std::size_t i = 0; i < n; ++i) next.push_back(rows[i].first_successor);
   for (const Edge& e : by_target) graph_.successor_[next[e.from.index()]++] = e.to;
 
   for (const auto& [op, m] : first_m_) {
-    if (m < 1 || m > graph_.need_[op.index()])
+    if (m < 1 || m > rows[op.index()].need)
       return fail(fmt::format("op {} '{}' waits for the first {} of {} predecessors", op.index(),
-                              graph_.name(op), m, graph_.need_[op.index()]));
-    graph_.need_[op.index()] = m;
+                              graph_.name(op), m, rows[op.index()].need));
+    rows[op.index()].need = m;
   }
   if (Status ok = verify(graph_); !ok) return forward(ok);
   return std::move(graph_);

@@ -1,25 +1,26 @@
-// Graph: what there is to do, in which order, and on what.
+// Graph: ops, their order, and the resources that they use.
 //
 // A vertex is an *op*. It waits for its predecessors (all of them, or the first m), then for its
-// server, then takes its duration, then moves its work through its capacities; when that is done
-// its successors may go. There are two kinds of resource, and nothing else:
+// server, then takes its duration, then moves its work through its capacities. When that is done
+// its successors may start. There are exactly two kinds of resource:
 //   - a *server* serves ops one at a time on each of its slots: a stream, a host thread, a copy
 //     engine, a pool of workers;
 //   - a *capacity* is divided among the ops that flow through it: a link, a memory bus.
-// What an op asks of both is its *demand*; equal demands are one entry of a table.
+// The resources that an op requests are its *demand*; equal demands are one entry of a table.
 //
 // Invariants of a Graph (GraphBuilder::build checks them, verify.h):
 //  1. Ids are dense and in range; op ids are in the order in which ops were added.
-//  2. Edges are acyclic and none stands twice; the successors of an op stand in order of id.
-//  3. Durations and work are finite and not negative; work goes with at least one capacity, and
-//     with a group where there are turns. What a demand holds has capacities and a rate cap, and
+//  2. Edges are acyclic and unique; the successors of an op are in order of id.
+//  3. Durations and work are finite and not negative; work has at least one capacity, and
+//     a group if a capacity has turns. A held demand has capacities and a rate cap, and
 //     holds nothing itself.
 //  4. The members of a transfer are ops of the graph, each of one transfer at most and without work
 //     of its own; there is a way for each of its lanes.
 //  5. An op that waits for the first m of its predecessors has at least m of them, and m >= 1.
 //
-// A Graph is a value: copied, compared as text (text_form.h), never changed. Rewrites take a
-// builder on it. Ops are stored by column; see docs/performance.md for bytes per op.
+// A Graph is an immutable value, which can be copied and compared as text (text_form.h). Rewrites
+// take a builder on it. What a run reads of an op is one row, because a run reads on at as many
+// places as there are streams; see docs/performance.md for bytes per op.
 #pragma once
 
 #include <cstdint>
@@ -64,8 +65,8 @@ struct RateChange {
   double rate;
 };
 
-/// Who flows through a capacity takes turns: at any instant the flows of one group (Demand::group)
-/// go on, and those of others stand still. Groups follow each other in order of their ids.
+/// Flows through a capacity take turns: at any time the flows of one group (Demand::group)
+/// proceed, and those of others wait. Groups follow each other in order of their ids.
 struct Turns {
   Picoseconds quantum;  ///< how long a turn lasts while others wait
   /// From one turn to the next nothing flows for so long. A turn without flows is kept for as long
@@ -85,11 +86,11 @@ struct Capacity {
   std::optional<Turns> turns = {};
 };
 
-/// What an op asks for. With neither server nor capacities it is a pure delay.
+/// The resources that an op requests. Without server and capacities it is a pure delay.
 struct Demand {
   std::optional<ServerId> server = {};
   std::vector<CapacityId> capacities = {};
-  /// Of each of the capacities, what a unit of the op's work takes; empty: a unit of each.
+  /// Amount of each of the capacities per unit of the op's work; empty: one each.
   std::vector<double> takes = {};
   double weight = 1;
   double rate_cap = std::numeric_limits<double>::infinity();  ///< work per second of one op
@@ -135,21 +136,26 @@ struct Transfer {
 
 class Graph {
  public:
-  std::size_t size() const { return duration_.size(); }
+  std::size_t size() const { return category_.size(); }
   std::size_t edge_count() const { return successor_.size(); }
 
   Op op(OpId id) const;
-  std::string_view name(OpId id) const { return names_[name_[id.index()]]; }
+  std::string_view name(OpId id) const { return names_[rows_[id.index()].name]; }
   Category category(OpId id) const { return category_[id.index()]; }
-  Picoseconds duration(OpId id) const { return duration_[id.index()]; }
+  Picoseconds duration(OpId id) const { return rows_[id.index()].duration; }
   double work(OpId id) const { return work_.empty() ? 0 : work_[id.index()]; }
-  DemandId demand_id(OpId id) const { return demand_[id.index()]; }
-  const Demand& demand(OpId id) const { return demands_[demand_[id.index()].index()]; }
+  DemandId demand_id(OpId id) const { return rows_[id.index()].demand; }
+  const Demand& demand(OpId id) const { return demands_[demand_id(id).index()]; }
   /// How many predecessors must end before the op may start.
-  std::uint32_t need(OpId id) const { return need_[id.index()]; }
+  std::uint32_t need(OpId id) const { return rows_[id.index()].need; }
   std::span<const OpId> successors(OpId id) const {
-    return {successor_.data() + first_successor_[id.index()],
-            successor_.data() + first_successor_[id.index() + 1]};
+    return {successor_.data() + rows_[id.index()].first_successor,
+            successor_.data() + rows_[id.index() + 1].first_successor};
+  }
+  /// Asks the processor for what the functions above read of this op and the next.
+  void prefetch(OpId id) const {
+    __builtin_prefetch(rows_.data() + id.index());
+    __builtin_prefetch(rows_.data() + id.index() + 2);
   }
   /// True when no op carries work, so that capacities play no part for it.
   bool without_work() const { return work_.empty(); }
@@ -172,13 +178,16 @@ class Graph {
   std::vector<Demand> demands_;
   std::vector<Transfer> transfers_;
 
-  std::vector<Picoseconds> duration_;
-  std::vector<double> work_;  // empty when no op has any
-  std::vector<NameId> name_;
-  std::vector<DemandId> demand_;
-  std::vector<std::uint32_t> need_;
+  struct Row {
+    Picoseconds duration{0};
+    NameId name{0};
+    DemandId demand{0};
+    std::uint32_t need = 0;
+    std::uint32_t first_successor = 0;  // in successor_
+  };
+  std::vector<Row> rows_;  // of each op, and one at the end where successors end
   std::vector<Category> category_;
-  std::vector<std::uint32_t> first_successor_;  // size() + 1 offsets into successor_
+  std::vector<double> work_;  // empty when no op has any
   std::vector<OpId> successor_;
 };
 
@@ -190,7 +199,7 @@ struct Edge {
 class GraphBuilder {
  public:
   GraphBuilder();
-  /// Starts from an existing graph: ids of its ops, names and resources stay what they are.
+  /// Starts from an existing graph: ids of its ops, names and resources are unchanged.
   explicit GraphBuilder(Graph graph);
 
   NameId intern(std::string_view name) { return graph_.names_.intern(name); }
@@ -208,7 +217,7 @@ class GraphBuilder {
   const Graph& so_far() const { return graph_; }  ///< its edges are those of the graph started from
   void set_duration(OpId op, Picoseconds duration);
   void set_work(OpId op, double work);
-  void set_demand(OpId op, DemandId demand) { graph_.demand_[op.index()] = demand; }
+  void set_demand(OpId op, DemandId demand) { graph_.rows_[op.index()].demand = demand; }
   void set_turnaround(ServerId server, Picoseconds turnaround);
   void reserve(std::size_t ops, std::size_t edges);
 

@@ -1,14 +1,14 @@
-// Lanes: a collective as messages, in a form whose size does not grow with their number.
+// Lanes: a collective as messages, in a form whose size is independent of their number.
 //
 // A *lane* is a sequence of equal messages from one member of the collective to another. A message
-// leaves when the one before it on its lane has arrived, when both members take part, and when
+// leaves when the previous message of its lane has arrived, when both members take part, and when
 // every lane that its lane waits for has delivered enough: `after` messages, plus one more for each
-// message of its own where the wait is `each`, and at most all. A ring all-reduce of n members is n
-// lanes of 2 (n-1) messages, each waiting for what the lane before it has delivered.
+// message of its own if the wait is `each`, and at most all. A ring all-reduce of n members is n
+// lanes of 2 (n-1) messages, each waiting for the deliveries of the previous lane.
 //
 // Invariants (the constructor checks them):
 //  1. Lanes join two different members in range and have at least one message.
-//  2. Waits name lanes in range and stand in order of the lane that waits.
+//  2. Waits name lanes in range and are in order of the waiting lane.
 #pragma once
 
 #include <algorithm>
@@ -22,7 +22,7 @@ struct Lane {
   std::uint32_t from;   ///< member
   std::uint32_t to;     ///< member
   std::uint32_t count;  ///< messages
-  double share;         ///< of the size of the collective, in each message
+  double share;         ///< in each message, relative to the size of the collective
 };
 
 struct Wait {

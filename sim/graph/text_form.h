@@ -1,4 +1,4 @@
-// The text form of a graph: what --dump-graph writes and tests compare. docs/formats/graph.md.
+// The text form of a graph, used by --dump-graph and by tests. docs/formats/graph.md.
 #pragma once
 
 #include <string>
@@ -12,7 +12,7 @@ namespace rehearse::graph {
 /// Lossless: parse_graph(to_text(g)) has the same text.
 std::string to_text(const Graph& graph);
 
-/// `file` stands for the text in messages. The graph is verified.
+/// `file` names the text in messages. The graph is verified.
 Result<Graph> parse_graph(std::string_view text, std::string_view file);
 
 }  // namespace rehearse::graph

@@ -1,4 +1,4 @@
-// Timeline: when each op of a graph ran, and what decided its start.
+// Timeline: start, end and cause of each op of a graph.
 #pragma once
 
 #include <algorithm>

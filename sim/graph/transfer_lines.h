@@ -1,4 +1,4 @@
-// The lines of a graph's text form that say what its transfers are: lanes, ways and transfers.
+// The lines of a graph's text form that describe its transfers: lanes, ways and transfers.
 #pragma once
 
 #include <cstdint>

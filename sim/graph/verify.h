@@ -10,8 +10,8 @@ namespace rehearse::graph {
 /// the ops on it. Linear in ops and edges.
 Status verify(const Graph& graph);
 
-/// Op ids such that every op stands after its predecessors. Shorter than the graph exactly when the
-/// edges have a cycle.
+/// Op ids in an order in which every op follows its predecessors. Shorter than the graph exactly
+/// when the edges have a cycle.
 std::vector<OpId> topological_order(const Graph& graph);
 
 }  // namespace rehearse::graph

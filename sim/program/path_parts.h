@@ -11,30 +11,9 @@
 
 #include "sim/base/estimate.h"
 #include "sim/base/time.h"
+#include "sim/program/origin.h"
 
 namespace rehearse::program {
-
-/// What a part of a path is for. Documents name them by kPartKindNames.
-enum class PartKind : std::uint8_t {
-  kCompute,
-  kRecompute,  ///< of what forward had computed
-  kOptimizer,
-  kCommunication,  ///< also where a rank computes beside it: the path waits for it
-  kMemory,         ///< copies
-  kBubble,         ///< other ranks compute, and the rank on which the path ends has nothing to do
-  kInput,
-  kLaunch,           ///< the device waits for launches
-  kHost,             ///< the host works, and the device waits
-  kSynchronization,  ///< returns of calls that waited, hand-offs between threads
-  kProfiler,
-  kIdle,  ///< what no op stands for
-};
-inline constexpr std::array<std::string_view, 12> kPartKindNames = {
-    "compute", "recompute", "optimizer", "communication",   "memory",   "bubble",
-    "input",   "launch",    "host",      "synchronization", "profiler", "idle"};
-constexpr std::string_view to_string(PartKind kind) {
-  return kPartKindNames[static_cast<std::size_t>(kind)];
-}
 
 /// Of the time of a stretch, what one op takes: a weight, and its 90 % interval as factors.
 struct PathShare {

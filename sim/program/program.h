@@ -17,10 +17,12 @@
 #include <vector>
 
 #include "sim/base/collective.h"
+#include "sim/base/estimate.h"
 #include "sim/base/ids.h"
 #include "sim/base/names.h"
 #include "sim/base/time.h"
 #include "sim/base/units.h"
+#include "sim/program/origin.h"
 
 namespace rehearse::program {
 
@@ -43,6 +45,9 @@ struct DeviceWork {
   friend bool operator==(const DeviceWork&, const DeviceWork&) = default;
 };
 
+/// An op without one: its task and its name say what its time is for.
+inline constexpr std::uint32_t kPlainOrigin = UINT32_MAX;
+
 struct ProgramOp {
   NameId name;
   Task task;
@@ -57,6 +62,8 @@ struct ProgramOp {
   /// So many of its dependencies must end before it starts; 0: all.
   std::uint32_t need = 0;
   DeviceWork device = {};
+  Provenance provenance = Provenance::kRecorded;  ///< of the duration of an op without an origin
+  std::uint32_t origin = kPlainOrigin;            ///< in Program::origins
 
   friend bool operator==(const ProgramOp&, const ProgramOp&) = default;
 };
@@ -76,6 +83,7 @@ struct Program {
   };
 
   NamePool names;
+  std::vector<Origin> origins = {};
   std::vector<RankProgram> programs;
   std::vector<std::uint32_t> program_of;  ///< by rank
   std::vector<Group> groups;              ///< each with a stream of its own

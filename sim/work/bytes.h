@@ -1,5 +1,5 @@
-// Values as bytes, for results that are kept or sent: what is read back is what was put in, to the
-// last bit, by the same program on a machine of the same kind.
+// Values as bytes, for results that are stored or sent: they are read back exactly,
+// to the last bit, by the same program on a machine of the same kind.
 #pragma once
 
 #include <bit>
@@ -27,7 +27,7 @@ class Packer {
   std::string bytes_;
 };
 
-/// Reads in the order in which it was put; what is not there is 0 or empty, and spoils the whole.
+/// Reads in the order of writing; a missing value is 0 or empty, and invalidates the whole.
 class Unpacker {
  public:
   explicit Unpacker(std::string_view bytes) : rest_(bytes) {}

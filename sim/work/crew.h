@@ -15,7 +15,7 @@
 
 namespace rehearse::work {
 
-/// What evaluates an item. Called by several threads at once; what it returns depends on the item
+/// Evaluates an item. Called by several threads at once; the result depends on the item
 /// alone.
 using Evaluate = std::function<Result<std::string>(std::size_t item)>;
 
@@ -30,9 +30,9 @@ class Crew {
   /// Items that were given and not yet taken.
   std::size_t load() const { return load_; }
   void give(std::size_t item);
-  /// What has finished since; waits so long for the first. Throws what an item threw.
+  /// The results finished since the last call; waits this long for the first. Rethrows exceptions.
   std::vector<Finished> take(std::chrono::microseconds wait);
-  /// Drops what is not begun, waits for the rest and returns what has finished.
+  /// Drops items that have not begun, waits for the others and returns their results.
   std::vector<Finished> finish();
 
  private:

@@ -1,4 +1,4 @@
-// What work is made from, in sixteen digits: whether a journal, or another rank, means the same.
+// The inputs of a work as sixteen digits: whether a journal, or another rank, has the same ones.
 #pragma once
 
 #include <cstdint>
@@ -15,7 +15,7 @@ namespace rehearse::work {
 class Fingerprint {
  public:
   void add(std::string_view bytes);
-  /// The name and what stands in a file; of a folder, of every file in it. Fails where one cannot
+  /// Adds the name and contents of a file; for a folder, of every file in it. Fails if one cannot
   /// be read.
   Status add_file(const std::filesystem::path& path);
   /// This program as it was built: results of another build are results of another program.

@@ -1,4 +1,4 @@
-// Results that outlive the program that found them: a SQLite file that a killed run goes on from.
+// Results that outlive the program: a SQLite file from which a killed run resumes.
 #pragma once
 
 #include <cstdint>
@@ -12,7 +12,7 @@
 
 namespace rehearse::work {
 
-/// One item of a work, and what came out.
+/// One item of a work, with its result.
 struct Finished {
   std::size_t item;
   Result<std::string> result;
@@ -20,10 +20,10 @@ struct Finished {
 
 class Journal {
  public:
-  /// Opens a journal, or begins one where there is no file. `key` stands for all that results
-  /// depend on, and `about` says it for people. Fails on a file that is no journal, is damaged,
-  /// belongs to another key, is open in another process, or cannot be written; it is then left as
-  /// it was.
+  /// Opens a journal, or creates one if there is no file. `key` identifies everything that results
+  /// depend on, and `about` describes it for people. Fails on a file that is not a journal, is
+  /// damaged, belongs to another key, is open in another process, or cannot be written; the file is
+  /// then unchanged.
   static Result<Journal> open(const std::filesystem::path& path, const std::string& key,
                               const std::string& about);
   Journal(Journal&&) noexcept;
@@ -31,14 +31,14 @@ class Journal {
   ~Journal();
 
   const std::filesystem::path& path() const { return path_; }
-  /// What it held of a part when it was opened, by item.
+  /// The results of a part at the time of opening, by item.
   const std::map<std::size_t, std::string>& held(const std::string& part) const;
   /// How many results it holds by now, of all parts.
   std::size_t size() const;
   /// Adds results; errors are not kept. They outlive the process from here on, though not a machine
   /// that loses its power just then: then the last of them are missing, and nothing is damaged.
   Status keep(const std::string& part, std::span<const Finished> finished);
-  /// Closes and removes it: what it was for is done.
+  /// Closes and removes it, after its purpose is fulfilled.
   Status remove();
 
  private:

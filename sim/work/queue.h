@@ -1,7 +1,7 @@
 // One queue of items for the threads of a process and for the ranks of a team, with a journal.
 //
-// The first rank hands items out in their order, keeps what comes back, and works too. Whoever asks
-// for nothing more than threads gets just that.
+// The first rank hands items out in their order, collects the results, and also evaluates. A caller
+// that asks for threads only gets just these.
 #pragma once
 
 #include <string>
@@ -21,24 +21,24 @@ struct Work {
   Evaluate evaluate = {};
 };
 
-/// Who does it, and what is kept.
+/// The workers, and where results are stored.
 struct Means {
-  unsigned threads = 1;  ///< of this process, on top of the one that calls
-  std::string key = {};  ///< of all inputs: the members of a team have to agree on it
+  unsigned threads = 1;  ///< of this process, in addition to the calling one
+  std::string key = {};  ///< of all inputs: the members of a team must agree on it
   Journal* journal = nullptr;
   Team* team = nullptr;
   Progress progress = {};
 };
 
-/// The results, by item: the same whoever evaluated them. All members of a team call this for the
+/// The results, by item, independent of who evaluated them. All members of a team call this for the
 /// same works in the same order, and all get the results; the journal is the first member's.
 ///
-/// Fails with the error of the lowest item that fails, always the same; where the progress asks to
-/// stop, which says what is kept; where the journal cannot be written; where a member of the team
-/// has other inputs or none. Throws what an item threw.
+/// Fails with the error of the lowest item that fails, always the same; if the progress asks to
+/// stop, with the number of stored results; if the journal cannot be written; if a member of the
+/// team has other inputs or none. Rethrows exceptions of items.
 Result<std::vector<std::string>> run_all(const Work& work, const Means& means);
 
-/// For a member that cannot take part, or go on: whoever waits for it learns why.
+/// For a member that cannot take part, or continue: the waiting members get the error.
 void give_up(Team& team, const Error& error);
 
 /// Threads for each rank, where nobody said how many: those that the launcher bound it to, or its

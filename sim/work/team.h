@@ -1,6 +1,6 @@
-// The processes that an MPI launcher started together, behind a plain interface.
+// The processes that an MPI launcher started together, as a plain interface.
 //
-// MPI is in a library of its own, librehearse_mpi.so, loaded only where a launcher started the
+// MPI is in its own library, librehearse_mpi.so, loaded only if a launcher started the
 // process: everything builds and runs without it.
 #pragma once
 
@@ -39,9 +39,9 @@ class Team {
   virtual std::string machine() const = 0;  ///< its name
   /// Does not wait. Letters between two ranks arrive in their order.
   virtual void send(int to, std::string text) = 0;
-  /// What has come, if anything. Does not wait.
+  /// The next received letter, if any. Does not wait.
   virtual std::optional<Letter> take() = 0;
-  /// Waits for what was sent to be on its way, and for the others to leave. A process that ends
+  /// Waits until sent data is in transit, and for the others to leave. A process that ends
   /// without it makes the launcher end all.
   virtual void leave() = 0;
 };
@@ -49,7 +49,7 @@ class Team {
 /// Null for a process that was started alone. Fails where the team cannot be joined.
 Result<std::unique_ptr<Team>> join_team();
 
-/// Whether this build has the library. Fails with what is missing.
+/// Whether this build has the library. Fails with the missing part.
 Status check_mpi();
 
 /// The only symbol of the library.

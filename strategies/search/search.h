@@ -1,11 +1,10 @@
-// Search: the best plans of a space, under limits, by what a judge says of each.
+// Search: the best plans of a space, under limits, according to a judge.
 //
-// A judge gives a plan's figures, and lower bounds of them that cost less. Plans are judged in the
-// order of their bounds; one whose bound cannot be among the best, and is no better in any figure
-// of the front than one already there, is not evaluated. So long as bounds are never above the
+// A judge gives a plan's figures, and cheaper lower bounds of them. Plans are judged in the
+// order of their bounds. A plan is not evaluated if its bound cannot be among the best, and is no
+// better in any figure of the front than an evaluated plan. As long as bounds never exceed the
 // figures, the answer is that of evaluating everything (tests/property/search_property_test.cc),
-// whatever the number of threads. What figures mean, and how they come about, is the judge's to
-// know.
+// for any number of threads. Only the judge knows the meaning of the figures.
 #pragma once
 
 #include <array>
@@ -39,7 +38,7 @@ constexpr double of(const Figures& figures, Figure figure) {
   return figures[static_cast<std::size_t>(figure)];
 }
 
-/// What a plan must not exceed.
+/// Upper limits of a plan's figures.
 inline constexpr Figures kNoLimits = {
     std::numeric_limits<double>::infinity(), std::numeric_limits<double>::infinity(),
     std::numeric_limits<double>::infinity(), std::numeric_limits<double>::infinity(),
@@ -73,7 +72,7 @@ struct Found {
 };
 
 /// Calls work(i) for each i below `count`, by other threads, processes or an earlier run, and
-/// returns what each gave. `what` says it for people; a search makes the same calls each time.
+/// returns the results. `what` describes it for people; a search makes the same calls each time.
 using Spread = std::function<Result<std::vector<std::string>>(
     const std::string& what, std::size_t count,
     const std::function<Result<std::string>(std::size_t)>& work)>;
@@ -81,7 +80,7 @@ using Spread = std::function<Result<std::vector<std::string>>(
 struct SearchOptions {
   unsigned threads = 1;
   Progress progress = {};  ///< never called from two threads at a time
-  Spread spread = {};      ///< in the place of the threads
+  Spread spread = {};      ///< instead of the threads
 };
 
 /// `new_judge` is called once per thread. Fails when progress asks to stop.

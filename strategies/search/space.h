@@ -1,10 +1,9 @@
-// Space: all the plans that a job could run under on so many ranks, one after the other.
+// Space: all the plans of a job on a number of ranks, in sequence.
 //
-// A plan is there when it can be laid out as far as degrees, batches and layers divide
-// (check_plan.h); whether it fits into memory is for a cost model to say. Values that change
-// nothing are left out: ZeRO without anybody to share with, schedules of one stage, recomputation
-// of what is not kept. The order is fixed, so that a number names a plan: numbers are what threads,
-// processes and machines share out.
+// A plan is included if degrees, batches and layers divide (check_plan.h). A cost model decides
+// whether it fits into memory. Values without effect are omitted: ZeRO without data parallelism,
+// schedules of one stage, recomputation of activations that are not saved. The order is fixed, so
+// that a number names a plan: threads, processes and machines exchange numbers.
 #pragma once
 
 #include <cstdint>
@@ -37,10 +36,10 @@ struct Axes {
 
 class Space {
  public:
-  /// Plans that take all `ranks`, ranks that serve parameters included. What is no axis is as in
+  /// Plans that use all `ranks`, including parameter servers. Values that are not axes are as in
   /// `training` and `plan`; a plan with stages of its own keeps their degrees. Fails with one line
-  /// where nothing can be laid out: with the first reason, and the nearest number of ranks below
-  /// with which something can.
+  /// if nothing can be laid out: with the first reason, and the largest smaller number of ranks
+  /// that works.
   static Result<Space> of(const workload::Workload& workload, const Training& training,
                           const Plan& plan, std::uint32_t ranks, const Axes& axes);
 

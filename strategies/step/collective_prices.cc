@@ -73,9 +73,9 @@ Result<Seconds> CollectivePrices::fullest_link(CollectiveKind collective,
     for (const RankId rank : strategies::group_from(stage, kind, first))
       devices.push_back(DeviceId(rank.index()));
     if (devices.size() < 2) continue;
-    const auto lanes = schedules_.lanes(collective, devices);
-    if (!lanes) return forward(lanes);
-    family.push_back({*lanes, std::move(devices), Bytes::b(1)});
+    Result<comm::Messages> messages = schedules_.messages(collective, devices, Bytes::b(1));
+    if (!messages) return forward(messages);
+    family.push_back({std::move(*messages), std::move(devices), Bytes::b(1)});
   }
   return paths_.fullest(family);
 }
@@ -93,7 +93,7 @@ Result<Estimate<Seconds>> CollectivePrices::message(const Stage& from, const Sta
     std::vector<job::Meeting> family;
     for (std::uint32_t rank = 0; rank < a.ranks(); ++rank)
       for (const std::uint32_t there : strategies::partners(a, rank, b))
-        family.push_back({job::one_message(),
+        family.push_back({{job::one_message()},
                           {DeviceId(from.rank(rank)), DeviceId(to.rank(there))},
                           Bytes::b(1)});
     const std::vector<DeviceId>& first = family.front().devices;
@@ -121,7 +121,7 @@ Result<Estimate<Seconds>> CollectivePrices::to_servers(const Stage& from,
       for (std::uint32_t server = 0; server < servers.count; ++server) {
         const DeviceId worker(from.rank(rank)), there(servers.first_rank + server);
         latency = std::max(latency, paths_.path(worker, there).latency);
-        family.push_back({job::one_message(), {worker, there}, Bytes::b(1) / servers.count});
+        family.push_back({{job::one_message()}, {worker, there}, Bytes::b(1) / servers.count});
       }
     known = to_servers_.emplace(key, Between{latency.seconds(), paths_.fullest(family)}).first;
   }

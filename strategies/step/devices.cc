@@ -112,8 +112,8 @@ std::vector<Devices::Share> Devices::under(const workload::Stage& stage) const {
 strategies::Prices Devices::prices() const {
   std::vector<strategies::KindPrice> prices;
   for (const DeviceKind& kind : kinds_)
-    prices.push_back(
-        {[&kind](const workload::Op& op) { return kind.price(op); }, host_rate_of(kind.gpu)});
+    prices.push_back({[&kind](const workload::Op& op) { return kind.price.timed(op); },
+                      host_rate_of(kind.gpu), kind.conditions.provenance});
   return {std::move(prices), kind_of_};
 }
 

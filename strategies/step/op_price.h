@@ -4,6 +4,7 @@
 #include <optional>
 
 #include "models/compute/op_cost.h"
+#include "strategies/prices.h"
 #include "strategies/step/conditions.h"
 
 namespace rehearse::step {
@@ -21,8 +22,8 @@ class OpPrice {
           std::optional<CarriedOver> measured = {})
       : cost_(std::move(cost)), conditions_(conditions), measured_(std::move(measured)) {}
 
-  /// With what the device idles around it.
-  Seconds operator()(const workload::Op& op) const { return estimate(op).value + idle(op); }
+  strategies::OpTime timed(const workload::Op& op) const { return {estimate(op), idle(op)}; }
+  Seconds operator()(const workload::Op& op) const { return timed(op).total(); }
   /// Busy. The interval of what was measured is its own, that of the rest the conditions', for
   /// convolutions not narrower than that of the laws.
   Estimate<Seconds> estimate(const workload::Op& op) const;

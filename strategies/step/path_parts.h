@@ -6,9 +6,7 @@
 
 namespace rehearse::step {
 
-/// Adds up to Step::time, waiting for samples included. REQUIRES: the step was predicted from
-/// these. Fails as predict does.
-Result<program::PathParts> path_parts(const Spec& spec, const cluster::Cluster& cluster,
-                                      const Step& step);
+/// Adds up to Step::time, waiting for samples included.
+program::PathParts path_parts(const Step& step);
 
 }  // namespace rehearse::step

@@ -249,8 +249,7 @@ Result<Step> predict(const Spec& spec, const cluster::Cluster& cluster,
   parts.bubble = std::max(Seconds::s(0), least - busy);
   if (options.counterfactuals)
     if (Status ok = compare(step, runner); !ok) return forward(ok);
-  // Messages know the links of the cluster alone, not what was measured of collectives.
-  const bool calibrated = options.fidelity == Fidelity::kClosed && !step.lowered.pricings.empty() &&
+  const bool calibrated = !step.lowered.pricings.empty() &&
                           std::all_of(step.lowered.pricings.begin(), step.lowered.pricings.end(),
                                       [](const job::Pricing& p) { return p.calibrated; });
   Provenance conditions = Provenance::kRecorded;
@@ -258,21 +257,23 @@ Result<Step> predict(const Spec& spec, const cluster::Cluster& cluster,
     conditions = std::max(conditions, kind.conditions.provenance);
   const Spread spread = spread_of(spec);
   step.computing = {work.fastest * spread.fastest, work.slowest * spread.slowest};
-  step.links = calibrated ? Factors{kFastestCalibrated, kSlowestCalibrated}
-                          : Factors{kFastestLinks, kSlowestLinks};
+  step.links = calibrated ? program::Interval{kFastestCalibrated, kSlowestCalibrated}
+                          : program::Interval{kFastestLinks, kSlowestLinks};
   Reach network;
   // A price that something measured covers has its error in `links`; any other has ends of its own.
   if (!step.lowered.collectives.empty() &&
       (!calibrated || step.lowered.provenance >= Provenance::kExtrapolated)) {
-    const Result<Seconds> slow = runner.time_at(step.job, job::Bound::kHigh);
+    // Messages may be slower than any closed form where they contend, which is no error: how far
+    // the ends are from the value is the same.
+    const Result<Seconds> slow = runner.time_at(step.job, job::Bound::kHigh),
+                          quick = runner.time_at(step.job, job::Bound::kLow),
+                          usual = options.fidelity == Fidelity::kClosed
+                                      ? Result<Seconds>(step.time.value)
+                                      : runner.time_at(step.job, job::Bound::kValue);
     if (!slow) return forward(slow);
-    network.up = *slow - step.time.value;
-    // Messages may be slower than any closed form where they contend, which is no error.
-    if (options.fidelity == Fidelity::kClosed) {
-      const Result<Seconds> quick = runner.time_at(step.job, job::Bound::kLow);
-      if (!quick) return forward(quick);
-      network.down = step.time.value - *quick;
-    }
+    if (!quick) return forward(quick);
+    if (!usual) return forward(usual);
+    network = {*usual - *quick, *slow - *usual};
   }
   step.time =
       interval(step, calibrated, network, spec.conditions, std::max(work.provenance, conditions));

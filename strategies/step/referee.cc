@@ -61,10 +61,10 @@ Result<RunSize> run_size(const program::Program& job, const cluster::Cluster& cl
           std::vector<DeviceId> devices;
           devices.reserve(members.size());
           for (const RankId rank : members) devices.push_back(DeviceId(rank.index()));
-          const auto lanes = schedules.lanes(op.collective, devices);
-          if (!lanes) return forward(lanes);
+          const auto sent = schedules.messages(op.collective, devices, op.bytes);
+          if (!sent) return forward(sent);
           known->second =
-              static_cast<double>((*lanes)->messages()) / static_cast<double>(members.size());
+              static_cast<double>(sent->lanes->messages()) / static_cast<double>(members.size());
         }
       }
       messages += known->second;

@@ -20,6 +20,7 @@
 #include "sim/base/warning.h"
 #include "sim/cluster/cluster.h"
 #include "sim/graph/timeline.h"
+#include "sim/program/origin.h"
 #include "strategies/plan.h"
 #include "strategies/step/conditions.h"
 
@@ -54,11 +55,6 @@ struct Breakdown {
   Seconds fixed = Seconds::s(0);
 };
 
-/// The 90 % interval of a part of the step, as factors of it.
-struct Factors {
-  double low = 1, high = 1;
-};
-
 /// One change, and what it is worth.
 struct Counterfactual {
   std::string change;  ///< "tensor-parallel communication free"
@@ -79,7 +75,7 @@ struct Step {
   graph::Timeline timeline;
   Estimate<Seconds> time;
   /// What `time`'s interval is made of: of all but exposed communication, and of that.
-  Factors computing = {}, links = {};
+  program::Interval computing = {}, links = {};
   Breakdown breakdown;
   std::vector<Counterfactual> counterfactuals;     ///< the most effective first
   std::vector<memory::StageMemory> memory;         ///< by stage, on its fullest kind of device

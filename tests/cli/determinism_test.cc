@@ -18,7 +18,7 @@ const std::vector<std::vector<std::string>> kCommands = {
     {"whatif", kExample, "--scale", "gpu:2", "--insert", "kernel:5 us"},
     {"check", "--baseline", "examples/recordings/gate_before.json", "--candidate",
      "examples/recordings/gate_again.json"},
-    {"validate", "--data", "examples/recordings"},
+    {"validate", "examples/recordings"},
 };
 
 TEST_CASE("the same command gives the same bytes") {

@@ -37,7 +37,7 @@ TEST_CASE("a command that fails leaves the file as it was") {
         {"inspect", "no_such_file.json"},
         {"replay", kExample, "--ranks", "7"},
         {"whatif", kExample, "--remove", "kernel=nothing"},
-        {"validate", "--data", "no_such_folder"}}) {
+        {"validate", "no_such_folder"}}) {
     std::vector<std::string> with_output = arguments;
     with_output.insert(with_output.end(), {"-o", file.string()});
     INFO(arguments.front());

@@ -104,7 +104,7 @@ TEST_CASE("pack: which pairs to measure") {
   REQUIRE(json["measure"].size() == 2);
   for (const Json& pair : json["measure"]) CHECK(pair[1] == "c");
   CHECK_THAT(test::rehearse({"pack", path, "--measure", "1"}).out,
-             Contains("measure, the most telling first: a beside c"));
+             Contains("Pairs to measure, the most informative first\n  a with c"));
   CHECK(test::rehearse({"pack", path, "--measure", "0"}).code == 2);
 }
 
@@ -171,28 +171,6 @@ TEST_CASE("pack: jobs in turns share their links") {
   CHECK(gain("", ", communication: 150 ms") < 190.0 / 150 * 1.02);
   CHECK(gain("links: first_come\n", ", communication: 150 ms") ==
         Approx(190.0 / 150).epsilon(0.02));
-}
-
-TEST_CASE("calibrate pairs: the shipped laws from their tables") {
-  const std::filesystem::path data = test::scratch_folder(), into = data / "gavel-throughputs";
-  std::filesystem::create_directories(into);
-  std::ofstream(into / "colocated.csv")
-      << "file,gpu,gpus_on_one_server,job,batch_size_per_gpu,num_gpus,other_job,other_batch,"
-         "other_num_gpus,steps_per_s,other_steps_per_s\n"
-         "simulation,v100,yes,A,8,1,B,,1,2,8\nsimulation,v100,yes,A,8,1,A,8,1,2,2\n";
-  std::ofstream(into / "isolated.csv")
-      << "file,gpu,gpus_on_one_server,job,batch_size_per_gpu,num_gpus,steps_per_s\n"
-         "simulation,v100,yes,A,8,1,4\nsimulation,v100,yes,B,,1,10\n";
-  const Ran ran =
-      test::rehearse({"calibrate", "pairs", "--data", data.string(), "--into", into.string()});
-  INFO(ran.errors);
-  REQUIRE(ran.code == 0);
-  CHECK_THAT(ran.out, Contains("v100_sxm2_16"));
-  std::ifstream file(into / "v100_sxm2_16.yaml");
-  const std::string text((std::istreambuf_iterator<char>(file)), {});
-  CHECK_THAT(text, Contains("\"A beside B\"") && Contains("rows: 4"));
-  CHECK(test::rehearse({"calibrate", "pairs", "--data", "nowhere", "--into", into.string()}).code ==
-        1);
 }
 
 TEST_CASE("pack: mistakes of a file are one line each") {

@@ -1,7 +1,5 @@
-// validate: suites of layers, of recordings carried over and of withheld devices, on measured data;
-// and data that cannot be read.
+// validate: files of measurements of every kind, judged row by row.
 #include <cmath>
-#include <fstream>
 
 #include <catch2/catch.hpp>
 
@@ -14,117 +12,141 @@ namespace {
 
 using test::Json;
 
-/// Cases of a suite, by name.
-std::map<std::string, Json> cases_of(const std::string& suite, const std::filesystem::path& data) {
-  const Json json = test::json_of({"validate", suite, "--data", data.string()});
-  std::map<std::string, Json> cases;
-  for (const Json& each : json["suites"])
-    cases[each["name"].get<std::string>().substr(suite.size() + 1)] = each;
-  return cases;
-}
-
-std::string baseline_of(const Json& found) {
-  return test::write_scratch("base.json", found.dump()).string();
+Json judged(const std::string& name, const std::string& text) {
+  return test::json_of({"validate", "--quiet", test::write_scratch(name, text).string()});
 }
 
 double number(const Json& of, const char* key) { return of[key].get<double>(); }
 
-TEST_CASE("layers of Galvatron are predicted within a tenth") {
-  const auto data = test::shared_data("galvatron-profiles");
-  SKIP_WITHOUT_DATA(data);
-  std::map<std::string, Json> cases = cases_of("layers", data->parent_path());
-  const Json& layers = cases.at("galvatron");
-  CHECK(layers["blind_rows"] == 86);
-  CHECK(layers["fitted_rows"] == 0);
-  CHECK(number(layers, "median_error") < 0.04);
-  CHECK(number(layers, "p90_error") < 0.1);
-  CHECK(std::abs(number(layers, "bias")) < 0.04);
-  CHECK(number(layers, "interval_coverage") > 0.9);
-  CHECK(cases.at("galvatron, the host decides")["fitted_rows"] == 8);
-  CHECK(number(cases.at("galvatron, the host decides"), "p90_error") < 0.1);
-  CHECK(cases.at("triosim, layers")["rows"] == 26);
+// A job on four columns of a job file is what `simulate` predicts of that file.
+TEST_CASE("validate: a row of jobs is the job file of its columns") {
+  const Json json =
+      judged("mine.csv",
+             "name,workload.model,workload.sequence,training.global_batch,plan.data,cluster.device,"
+             "cluster.devices_per_node,cluster.nodes,cluster.intra_node,step_s\n"
+             "one,llama3_8b,2048,8,8,h100_sxm5_80,8,1,nvswitch,0.5\n");
+  const std::string job =
+      test::write_scratch(
+          "job.yaml",
+          "workload: {model: llama3_8b, sequence: 2048}\ntraining: {global_batch: 8}\n"
+          "plan: {data: 8}\ncluster: {device: h100_sxm5_80, devices_per_node: 8, nodes: 1, "
+          "intra_node: nvswitch}\n")
+          .string();
+  const Json step = test::json_of({"simulate", job, "--fidelity", "closed"})["step_time"];
+  const Json& row = json["rows"][0];
+  for (const char* key : {"value", "low", "high"})
+    CHECK(number(row["predicted"], key) == Approx(number(step, key)));
+  CHECK(row["suite"] == "jobs/mine");
+  CHECK(row["constants"] == "source_left_out");
+  CHECK(number(row, "error") == Approx(number(step, "value") / 0.5 - 1));
+  CHECK(json["suites"][0]["blind_rows"] == 1);
 }
 
-TEST_CASE("kernel time on MI300X from recordings on H100, nothing fitted") {
-  const auto data = test::shared_data("tracelens-h100-mi300");
-  SKIP_WITHOUT_DATA(data);
-  std::map<std::string, Json> cases = cases_of("carried", data->parent_path());
-  const Json& carried = cases.at("H100 to MI300X");
-  CHECK(carried["blind_rows"] == 3);
-  CHECK(std::abs(number(carried, "bias")) < 0.15);
-  CHECK(std::abs(number(carried, "worst_error")) < 0.2);
-  CHECK(carried["interval_coverage"] == 1.0);
+TEST_CASE("validate: of choices that a source leaves open the quickest counts") {
+  const std::string head =
+      "case,name,choice,use,workload.model,training.global_batch,training.microbatch,plan.data,"
+      "cluster.device,cluster.devices_per_node,cluster.nodes,cluster.intra_node,step_s\n";
+  const auto row = [](const std::string& choice, int microbatch) {
+    return "a,one," + choice + ",fitted,gpt2,64," + std::to_string(microbatch) +
+           ",8,h100_sxm5_80,8,1,nvswitch,0.5\n";
+  };
+  const Json apart = judged("a.csv", head + row("", 1) + row("", 8));
+  const Json open = judged("a.csv", head + row("1", 1) + row("8", 8));
+  REQUIRE(apart["rows"].size() == 2);
+  REQUIRE(open["rows"].size() == 1);
+  CHECK(open["rows"][0]["predicted"]["value"] ==
+        std::min(number(apart["rows"][0]["predicted"], "value"),
+                 number(apart["rows"][1]["predicted"], "value")));
+  CHECK(open["suites"][0]["fitted_rows"] == 1);
 }
 
-TEST_CASE("jobs on a GPU known by its datasheet and a table of products") {
-  const auto data = test::shared_data("llm-foundry-mpt");
-  SKIP_WITHOUT_DATA(data);
-  std::map<std::string, Json> cases = cases_of("withheld", *data);
-  for (const char* device : {"a100_sxm4_40", "a100_sxm4_80", "h100_sxm5_80"}) {
-    INFO(device);
-    CHECK(number(cases.at(device), "median_error") < 0.1);
-    CHECK(number(cases.at(device), "interval_coverage") > 0.9);
-  }
+TEST_CASE("validate: what is unknown is skipped and counted, and never ends the run") {
+  const Json json = judged(
+      "mixed.csv",
+      "workload.model,workload.sequnce,colour,training.global_batch,plan.data,cluster.device,"
+      "cluster.devices_per_node,cluster.nodes,cluster.intra_node,step_s\n"
+      "gpt2,1024,red,8,8,h100_sxm5_80,8,1,nvswitch,0.5\n"
+      "gpt2,1024,red,8,8,z9000,8,1,nvswitch,0.5\n"
+      "gpt2,1024,red,8,8,z9000,8,1,nvswitch,0.5\n"
+      "gpt2,1024,red,8,8,h100_sxm5_80,8,1,nvswitch,fast\n"
+      "no_such_model,1024,red,8,8,h100_sxm5_80,8,1,nvswitch,0.5\n");
+  CHECK(json["rows"].size() == 1);
+  REQUIRE(json["skipped"].size() == 5);
+  std::map<std::string, int> counts;
+  for (const Json& each : json["skipped"])
+    counts[each["what"].get<std::string>()] += each["count"].get<int>();
+  CHECK(counts["row"] == 4);
+  CHECK(counts["column"] == 2);  // colour, and the misspelt sequence
+  CHECK(json["skipped"][0]["first"] == "mixed.csv:3");
+  CHECK(json["skipped"][0]["count"] == 2);
+  const test::Ran ran =
+      test::rehearse({"validate", test::write_scratch("other.csv", "a,b\n1,2\n").string()});
+  test::check_failed(ran, 1, "its columns are of no kind of measurements; jobs: ");
 }
 
-TEST_CASE("recalled jobs need no data, and one of a good row that turns bad blocks") {
-  const Json now = test::json_of({"validate", "recalled"});
-  double inside = 0, rows = 0;
-  for (const Json& each : now["suites"]) {
-    CHECK(each["fitted_rows"] == 0);
-    rows += number(each, "rows");
-    inside += number(each, "rows") * number(each, "interval_coverage");
-  }
-  CHECK(rows == 20);
-  CHECK(inside >= 18);
-  test::check_failed(test::rehearse({"validate", "layers"}), 2, "--data is required");
+TEST_CASE("validate: operations, collectives and pairs are what the other commands say") {
+  const Json operations = judged("ops.csv",
+                                 "device,kind,dtype,m,n,k,bytes,time_us\n"
+                                 "NVIDIA H100 80GB HBM3,gemm,bf16,8192,8192,8192,,1700\n"
+                                 "h100_sxm5_80,elementwise,bf16,,,,1e9,450\n"
+                                 "h100_sxm5_80,gemm,bf16,8192,8192,,,1700\n");
+  REQUIRE(operations["rows"].size() == 2);
+  CHECK(std::abs(number(operations["rows"][0], "error")) < 0.3);
+  CHECK(std::abs(number(operations["rows"][1], "error")) < 0.3);
+  CHECK(operations["skipped"][0]["reason"] == "k: is empty; a number above zero");
 
-  // mt-nlg has a median error of 19 %.
-  REQUIRE(now["suites"][1]["name"] == "recalled/mt-nlg");
-  Json good = now;
-  good["suites"][1]["median_error"] = 0.1;
-  good["suites"][1]["interval_coverage"] = 0.8;
-  const test::Ran text = test::rehearse({"validate", "recalled", "--baseline", baseline_of(good)});
-  CHECK(text.code == 1);
-  CHECK(text.out.find("base.json: 1 of 7 suites turned bad, 0 changed otherwise.\n") !=
-        std::string::npos);
+  const Json collectives = judged(
+      "nccl.csv", "device,op,ranks,size_bytes,time_us\nh100_sxm5_80,all_reduce,8,1048576,40\n");
+  const Json point = test::json_of({"network", "--device", "h100_sxm5_80", "--op", "all_reduce",
+                                    "--sizes", "1MiB"})["points"][0];
+  CHECK(number(collectives["rows"][0]["predicted"], "value") ==
+        Approx(number(point["time"], "value") * 1e6));
+
+  const Json pairs = judged("pairs.csv",
+                            "device,job,step_s,other_job,other_step_s,share\n"
+                            "h100_sxm5_80,a,0.1,b,0.1,0.5\n");
+  // No pair was measured there: time slicing, shares of alike jobs sum to 1.05.
+  CHECK(number(pairs["rows"][0]["predicted"], "value") == Approx(0.525));
+  CHECK(pairs["suites"][0]["interval_coverage"].is_null());
+}
+
+TEST_CASE("validate: peaks of memory are those of the allocator") {
+  const std::string columns =
+      "workload.model,training.global_batch,plan.data,plan.zero,cluster.device,"
+      "cluster.devices_per_node,cluster.nodes,cluster.intra_node,";
+  const std::string job = "gpt2,8,8,3,h100_sxm5_80,8,1,nvswitch,";
+  const Json json = judged("m.csv", columns + "peak_gib,step_s\n" + job + "4,0.1\n");
+  // A file that has both is judged by both.
+  REQUIRE(json["suites"].size() == 2);
+  CHECK(json["suites"][0]["name"] == "jobs/m");
+  CHECK(json["suites"][1]["name"] == "memory/m");
+  CHECK(json["rows"][1]["predicted"]["unit"] == "GiB");
+  CHECK(json["skipped"].empty());
 }
 
 TEST_CASE("a baseline tells what drifts, and blocks nothing that was no better") {
-  const std::vector<std::string> replays = {"validate", "--data", "examples/recordings"};
-  Json worse = test::json_of(replays);
-  const std::string first = worse["suites"][0]["name"];
-  REQUIRE(worse["suites"].size() > 1);
-  worse["suites"][0]["mean_error"] = 0.5;
-  std::vector<std::string> arguments = replays;
-  arguments.insert(arguments.end(), {"--baseline", baseline_of(worse)});
-  const Json json = test::json_of(arguments)["baseline"];
-  CHECK(json["verdict"] == "pass");
-  for (const Json& suite : json["suites"])
-    CHECK(suite["drift"] == (suite["name"] == first ? "better" : "same"));
-  arguments.back() = "no_such.json";
-  test::check_failed(test::rehearse(arguments), 1, "no_such.json: cannot be read");
-}
-
-TEST_CASE("tables of layers that cannot be read are one line") {
-  const std::filesystem::path folder = test::scratch_folder();
-  const std::filesystem::path network = folder / "triosim-h100" / "processed_bs8_resnet50";
-  std::filesystem::create_directories(network);
-  const auto failed = [&](const std::string& table, const std::string& says) {
-    std::ofstream(network / "trace.csv") << table;
-    test::check_failed(test::rehearse({"validate", "layers", "--data", folder.string()}), 1, says);
+  const std::string file = test::write_scratch("nccl.csv",
+                                               "case,device,op,ranks,size_bytes,time_us\n"
+                                               "good,h100_sxm5_80,all_reduce,8,1073741824,4000\n"
+                                               "bad,h100_sxm5_80,all_reduce,8,1073741824,40\n")
+                               .string();
+  Json before = test::json_of({"validate", file});
+  REQUIRE(before["suites"].size() == 2);
+  const auto against = [&](const Json& baseline) {
+    return test::rehearse({"validate", file, "--baseline",
+                           test::write_scratch("base.json", baseline.dump()).string()});
   };
-  failed("stage,Operator_cuda_time\nforward,1\n", "Operator_cudatime");
-  failed("stage,Operator_cudatime\nforward,12\n",
-         "trace.csv: no operator of stage 'backward' took time; operators of stages 'forward' and "
-         "'backward'");
-  std::filesystem::rename(network, folder / "triosim-h100" / "processed_bs8_resnet51");
-  std::ofstream(folder / "triosim-h100" / "processed_bs8_resnet51" / "trace.csv")
-      << "stage,Operator_cudatime\nforward,12\nbackward,20\n";
-  test::check_failed(test::rehearse({"validate", "layers", "--data", folder.string()}), 1,
-                     "unknown model 'resnet51'");
-  test::check_failed(test::rehearse({"validate", "carried", "--data", folder.string()}), 1,
-                     "has no recordings of one script on two GPUs");
+  CHECK(against(before).code == 0);
+  Json good = before;
+  for (Json& suite : good["suites"]) {
+    suite["median_error"] = 0.05;
+    suite["interval_coverage"] = 1.0;
+  }
+  const test::Ran ran = against(good);
+  CHECK(ran.code == 1);
+  CHECK(ran.out.find("1 of 2 suites turned bad") != std::string::npos);
+  test::check_failed(test::rehearse({"validate", file, "--baseline", "no_such.json"}), 1,
+                     "no_such.json: cannot be read");
 }
 
 }  // namespace

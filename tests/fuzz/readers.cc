@@ -18,6 +18,7 @@
 #include "models/workload/hugging_face.h"
 #include "models/workload/read_model.h"
 #include "profiler/capture/format.h"
+#include "profiler/ingest/astra_system.h"
 #include "profiler/ingest/capture.h"
 #include "profiler/ingest/chakra.h"
 #include "profiler/ingest/chakra_messages.h"
@@ -32,6 +33,7 @@
 #include "profiler/trace/store.h"
 #include "sim/base/check.h"
 #include "sim/base/csv.h"
+#include "sim/cluster/astra_network.h"
 #include "sim/cluster/read_cluster.h"
 #include "sim/fleet/public_traces.h"
 #include "sim/graph/text_form.h"
@@ -234,6 +236,25 @@ void budget(std::string_view bytes) {
   }
 }
 
+void astra_network(std::string_view bytes) {
+  const Result<cluster::AstraNetwork> read =
+      cluster::parse_astra_network(std::string(bytes), kName);
+  if (!read) return check_error(read.error());
+  std::size_t devices = 1;
+  for (const std::uint32_t size : read->dimensions) devices *= size;
+  REHEARSE_CHECK(devices == read->cluster.devices().size());
+  const cluster::Route route = read->cluster.route(DeviceId(0), DeviceId(devices - 1));
+  REHEARSE_CHECK(!route.hops.empty() && route.path.rate > ByteRate::bytes_per_s(0));
+}
+
+void astra_system(std::string_view bytes) {
+  const Result<ingest::AstraSystem> read = ingest::parse_astra_system(std::string(bytes), kName);
+  if (!read) return check_error(read.error());
+  REHEARSE_CHECK(read->collectives.splits >= 1 && read->collectives.splits <= 1024);
+  REHEARSE_CHECK(read->endpoint_delay >= Seconds::s(0) &&
+                 read->peak.has_value() == read->memory.has_value());
+}
+
 void cluster_file(std::string_view bytes) {
   const Result<cluster::Cluster> read = cluster::parse_cluster(std::string(bytes), kName);
   if (!read) return check_error(read.error());
@@ -393,7 +414,9 @@ void input(std::string_view bytes) {
 }
 
 std::span<const Target> targets() {
-  static constexpr std::array<Target, 21> kTargets = {{{"budget", budget},
+  static constexpr std::array<Target, 23> kTargets = {{{"astra_network", astra_network},
+                                                       {"astra_system", astra_system},
+                                                       {"budget", budget},
                                                        {"calibration", calibration},
                                                        {"capture", capture_file},
                                                        {"chakra", chakra},

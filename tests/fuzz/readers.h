@@ -7,6 +7,10 @@
 
 namespace rehearse::fuzz {
 
+/// As network files of ASTRA-sim; what is read is a cluster of as many devices.
+void astra_network(std::string_view bytes);
+/// As system files of ASTRA-sim; what is read is within its ranges.
+void astra_system(std::string_view bytes);
 void budget(std::string_view bytes);
 void calibration(std::string_view bytes);
 /// The first byte says whether the rest is read as it is, or with its header and checksums put

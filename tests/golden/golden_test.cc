@@ -11,6 +11,7 @@
 #include "sim/base/text.h"
 #include "tests/support/data.h"
 #include "tests/support/rehearse.h"
+#include "tests/validation/studies/collective_report.h"
 
 namespace rehearse {
 namespace {
@@ -128,8 +129,9 @@ TEST_CASE("recorded jobs give the step times that were reviewed") {
 TEST_CASE("collectives are priced as well as the table that was reviewed says") {
   const auto data = test::shared_data("aiconfigurator-kernels");
   SKIP_WITHOUT_DATA(data);
-  const std::string page = output_of(
-      {"validate", "collectives", "--data", data->parent_path().string(), "--format", "markdown"});
+  const auto measured = cli::measure_collective_accuracy(data->parent_path());
+  REQUIRE(measured);
+  const std::string page = cli::collective_section(*measured);
   // The table of cases, and how often NCCL's choice was right: the rest follows from them.
   const std::size_t table = page.find("| case |"),
                     choice = page.find("On ", page.find("### Choice"));

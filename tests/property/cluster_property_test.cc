@@ -238,22 +238,23 @@ TEST_CASE("without oversubscription shifts of ranks get the full rate of their N
   fabrics.emplace_back("rails", fabric(FabricKind::kRails));
   fabrics.emplace_back("rails and spines", fabric(FabricKind::kRails)).second.spines = 4;
   for (const std::uint32_t radix : {4, 8, 16, 64}) {
-    fabrics.emplace_back("fat tree of radix " + std::to_string(radix), fabric(FabricKind::kFatTree));
+    fabrics.emplace_back("fat tree of radix " + std::to_string(radix),
+                         fabric(FabricKind::kFatTree));
     fabrics.back().second.levels = radix == 4 ? 4 : 3;
     fabrics.back().second.radix = radix;
   }
   for (const auto& [name, shape] : fabrics)
     for (const std::uint32_t nodes : {2U, 4U, 8U}) {
       if (shape.levels == 4 && nodes > 4) continue;  // four levels of radix 4 have 32 ports
-      const Cluster c = test::built(make_cluster(
-          {.groups = {{.node = {.kind = NodeKind::kNvswitch,
-                                .device = "h100_sxm5_80",
-                                .devices = 8,
-                                .link = test::link_type("link", 400, 1),
-                                .pcie = test::link_type("pcie", 50, 1),
-                                .sockets = test::link_type("socket", 50, 0.5)},
-                       .nodes = nodes}},
-           .fabric = shape}));
+      const Cluster c = test::built(
+          make_cluster({.groups = {{.node = {.kind = NodeKind::kNvswitch,
+                                             .device = "h100_sxm5_80",
+                                             .devices = 8,
+                                             .link = test::link_type("link", 400, 1),
+                                             .pcie = test::link_type("pcie", 50, 1),
+                                             .sockets = test::link_type("socket", 50, 0.5)},
+                                    .nodes = nodes}},
+                        .fabric = shape}));
       // Rails are made for traffic between devices of one index. Other traffic changes to the rail of
       // its destination where two devices share a PCIe switch, and meets that device's own there.
       const bool same_rail = shape.kind == FabricKind::kRails;

@@ -8,7 +8,7 @@
 
 #include "models/job/family_members.h"
 #include "models/job/lower.h"
-#include "models/job/usage.h"
+#include "models/job/program_ops.h"
 #include "sim/cluster/read_cluster.h"
 #include "sim/engine/engine.h"
 #include "tests/bench/iteration.h"
@@ -102,8 +102,13 @@ TEST_CASE(
     const Picoseconds closed = makespan(*all);
     CHECK(makespan(**folded) == closed);
     const auto one = engine::run((*folded)->graph), each = engine::run(all->graph);
-    const Usage first = usage(job, **folded, *one).front();
-    for (const Usage& rank : usage(job, *all, *each)) CHECK(rank == first);
+    const program::Occupancy first = occupancy(job, **folded, *one).front();
+    for (const program::Occupancy& rank : occupancy(job, *all, *each)) CHECK(rank == first);
+    const Seconds parts = first.compute + first.exposed_communication + first.memory + first.host +
+                          first.input + first.profiler + first.idle;
+    CHECK(parts.s() == Approx(closed.seconds().s()));
+    CHECK(first.total == closed.seconds());
+    CHECK(path_parts(job, *all, *each, {}, {}).total() == closed);
 
     rules.fidelity = Fidelity::kMessage;
     const auto messages = lower(job, cluster, rules);

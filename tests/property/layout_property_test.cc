@@ -5,7 +5,7 @@
 #include <fmt/core.h>
 
 #include "models/job/lower.h"
-#include "models/job/usage.h"
+#include "models/job/program_ops.h"
 #include "sim/cluster/read_cluster.h"
 #include "sim/engine/engine.h"
 #include "strategies/job_of_layout.h"
@@ -126,8 +126,8 @@ TEST_CASE(
     CHECK(makespan(**folded) == makespan(*all));
     if (rules.slowdown > 1) continue;
     const auto one = engine::run((*folded)->graph), each = engine::run(all->graph);
-    const std::vector<Usage> of_stage = usage(job, **folded, *one),
-                             of_rank = usage(job, *all, *each);
+    const std::vector<program::Occupancy> of_stage = occupancy(job, **folded, *one),
+                                          of_rank = occupancy(job, *all, *each);
     for (std::uint32_t r = 0; r < job.ranks(); ++r)
       CHECK(of_rank[r] == of_stage[job.program_of[r]]);
   }

@@ -49,6 +49,11 @@ std::string chakra_file(const std::vector<ChakraOp>& ops) {
       attribute.set_name("pg_name");
       attribute.set_string_value(op.group);
     }
+    if (!op.involved.empty()) {
+      chakra::Attribute& attribute = *message.add_attributes();
+      attribute.set_name("involved_dim");
+      for (const bool involved : op.involved) attribute.mutable_bool_list()->add_values(involved);
+    }
     append(file, message);
   }
   return file;

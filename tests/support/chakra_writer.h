@@ -25,6 +25,7 @@ struct ChakraOp {
   std::vector<std::uint64_t> after = {};
   std::vector<std::pair<std::string, std::int64_t>> numbers = {};  ///< attributes
   std::string group = {};                                          ///< pg_name
+  std::vector<bool> involved = {};                                 ///< involved_dim; empty: none
 };
 
 /// NodeType of the schema.

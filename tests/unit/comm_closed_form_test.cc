@@ -17,9 +17,9 @@ TEST_CASE("collectives of 8 MB over 4 ranks, 5 us and 10 GB/s") {
   CHECK(us(CollectiveKind::kReduceScatter) == Approx(3 * 205));
   CHECK(us(CollectiveKind::kAllGather) == Approx(3 * 205));
   CHECK(us(CollectiveKind::kAllToAll) == Approx(3 * 205));
-  // Pipelined: the latency of three hops, and the whole buffer once.
-  CHECK(us(CollectiveKind::kBroadcast) == Approx(3 * 5 + 800));
-  CHECK(us(CollectiveKind::kReduce) == Approx(3 * 5 + 800));
+  // Pipelined in eight chunks of 1 MB: three hops and seven more chunks.
+  CHECK(us(CollectiveKind::kBroadcast) == Approx(10 * 105));
+  CHECK(us(CollectiveKind::kReduce) == Approx(10 * 105));
   CHECK(us(CollectiveKind::kSendRecv) == Approx(5 + 800));
   CHECK(us(CollectiveKind::kBarrier) == Approx(6 * 5));
 }
@@ -83,13 +83,13 @@ TEST_CASE("pricing sets the durations of the collectives and of nothing else") {
   const Result<graph::Graph> graph = std::move(builder).build();
   REQUIRE(graph);
   const graph::CollectiveOp all_reduce{OpId(1), CollectiveKind::kAllReduce, Bytes::mb(8), 4};
-  const Result<graph::Graph> priced = price(*graph, {all_reduce}, kLink);
+  const Result<graph::Graph> priced = price(*graph, {all_reduce}, on_link(kLink));
   REQUIRE(priced);
   CHECK(priced->duration(OpId(0)).count() == 7);
   CHECK(priced->duration(OpId(1)).seconds().us() == Approx(1230));
   // 6 steps of 2 MB at 1 B/s are 12 million seconds.
   const Link crawl{Seconds::s(0), ByteRate::bytes_per_s(1)};
-  const Result<graph::Graph> too_long = price(*graph, {all_reduce}, crawl);
+  const Result<graph::Graph> too_long = price(*graph, {all_reduce}, on_link(crawl));
   REQUIRE_FALSE(too_long);
   CHECK(to_string(too_long.error()) == "a collective would last 139 d");
 }

@@ -4,11 +4,11 @@
 
 #include <catch2/catch.hpp>
 
-#include "cli/validation/gate_accuracy.h"
+#include "tests/validation/studies/gate_accuracy.h"
 #include "profiler/compare/effect.h"
 #include "profiler/compare/judge.h"
 #include "profiler/compare/random.h"
-#include "profiler/compare/student.h"
+#include "sim/base/statistics.h"
 
 namespace rehearse::compare {
 namespace {

@@ -5,7 +5,7 @@
 #include "profiler/compare/random.h"
 #include "profiler/compare/run.h"
 #include "profiler/ingest/input.h"
-#include "profiler/replay/breakdown.h"
+#include "profiler/replay/attribution.h"
 #include "tests/support/data.h"
 #include "tests/support/power_recording.h"
 #include "tests/support/trace_builder.h"
@@ -163,12 +163,12 @@ TEST_CASE("parts of single steps add up to the parts of all") {
   const auto graph = replay::lower(recordings, {});
   REQUIRE(graph);
   const graph::Timeline recorded = replay::recorded_timeline(recordings, *graph);
-  const replay::Breakdown all = replay::break_down(*graph, recorded);
-  const auto steps = replay::break_down_steps(*graph, recorded);
+  const program::Occupancy all = replay::occupancy(*graph, recorded);
+  const auto steps = replay::occupancy_of_steps(*graph, recorded);
   REQUIRE(steps.size() == 1);
   REQUIRE(steps[0].size() == 20);
   Seconds total = Seconds::s(0), compute = Seconds::s(0), idle = Seconds::s(0);
-  for (const replay::Breakdown& step : steps[0]) {
+  for (const program::Occupancy& step : steps[0]) {
     total += step.total;
     compute += step.compute;
     idle += step.idle;

@@ -5,7 +5,7 @@
 #include <catch2/catch.hpp>
 
 #include "cli/calibrate/device_names.h"
-#include "cli/calibrate/operation_fits.h"
+#include "tests/validation/studies/operation_fits.h"
 #include "models/compute/transfer.h"
 #include "tests/support/data.h"
 

@@ -5,8 +5,8 @@
 #include <catch2/catch.hpp>
 
 #include "models/compute/calibration.h"
-#include "models/compute/fit.h"
-#include "models/compute/search.h"
+#include "tests/validation/studies/fit.h"
+#include "tests/validation/studies/search.h"
 
 namespace rehearse::compute {
 namespace {

@@ -173,19 +173,6 @@ TEST_CASE("causal attention counts half, its gradient rules by the share that is
   CHECK(cost.time(causal).value.ms() == Approx(5.035).epsilon(0.002));
 }
 
-TEST_CASE("the same kernels do as much per multiprocessor and clock on another device") {
-  const auto facts = [](const char* device) { return facts_of(**cluster::find_gpu(device)); };
-  // 0.35 · 312 TFLOP/s · (132 · 1980) / (108 · 1410) / 989.4 TFLOP/s.
-  const auto share = same_kernels_share(0.35, facts("a100_sxm4_80"), facts("h100_sxm5_80"));
-  REQUIRE(share);
-  CHECK(*share == Approx(0.189).epsilon(0.01));
-  CHECK(*same_kernels_share(*share, facts("h100_sxm5_80"), facts("a100_sxm4_80")) == Approx(0.35));
-  CHECK_FALSE(same_kernels_share(0.35, facts("a100_sxm4_80"), facts("mi300x")));
-  DeviceFacts unclocked = facts("h100_sxm5_80");
-  unclocked.boost_hz.reset();
-  CHECK_FALSE(same_kernels_share(0.35, facts("a100_sxm4_80"), unclocked));
-}
-
 TEST_CASE("a cost from given calibrations is that of those alone") {
   std::vector<Calibration> typical = {shipped_calibrations().front()};
   const Result<OpCost> alone = OpCost::on("h100_sxm5_80", {}, typical);

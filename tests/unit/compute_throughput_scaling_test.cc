@@ -1,6 +1,6 @@
 #include <catch2/catch.hpp>
 
-#include "models/compute/throughput_scaling.h"
+#include "tests/validation/studies/throughput_scaling.h"
 
 namespace rehearse::compute {
 namespace {

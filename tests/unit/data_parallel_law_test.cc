@@ -1,4 +1,4 @@
-#include "cli/validation/throughput/data_parallel_law.h"
+#include "tests/validation/studies/throughput/data_parallel_law.h"
 
 #include <catch2/catch.hpp>
 

@@ -42,7 +42,8 @@ Timeline run(const DataParallelPlan& plan, std::vector<double>& megabytes) {
     CHECK(c.ranks == plan.ranks);
     megabytes.push_back(c.size.b() * 1e-6);
   }
-  const Result<Graph> priced = comm::price(planned->graph, planned->collectives, kLink);
+  const Result<Graph> priced =
+      comm::price(planned->graph, planned->collectives, comm::on_link(kLink));
   REQUIRE(priced);
   const Result<Timeline> timeline = engine::run(*priced);
   REQUIRE(timeline);

@@ -1,5 +1,5 @@
 // Galvatron's computation profiles: runs of two depths to times of a layer, and runs that are none.
-#include "cli/validation/galvatron_times.h"
+#include "tests/validation/studies/galvatron_times.h"
 
 #include <fstream>
 

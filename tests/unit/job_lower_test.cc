@@ -6,8 +6,8 @@
 #include "models/job/calibrated.h"
 #include "models/job/interval.h"
 #include "models/job/lower.h"
+#include "models/job/program_ops.h"
 #include "models/job/roofline.h"
-#include "models/job/usage.h"
 #include "profiler/ingest/chakra_job.h"
 #include "profiler/ingest/chakra_program.h"
 #include "sim/cluster/read_cluster.h"
@@ -102,7 +102,7 @@ TEST_CASE("two ranks: the later one decides when their all-reduce begins") {
     CHECK(ran.end_us(0, 1) == Approx(94));
     CHECK(ran.lowered.messages == 4);
     CHECK(ran.lowered.bytes_sent == Approx(8e6));
-    const std::vector<Usage> parts = usage(job, ran.lowered, ran.timeline);
+    const std::vector<program::Occupancy> parts = occupancy(job, ran.lowered, ran.timeline);
     CHECK(parts[0].compute.us() == Approx(40));
     CHECK(parts[0].exposed_communication.us() == Approx(64));  // 20 of them waiting for rank 1
     CHECK(parts[1].exposed_communication.us() == Approx(44));
@@ -328,17 +328,16 @@ TEST_CASE("closed form: a group has the share of its node's NICs that its ranks 
   CHECK(priced_ms < wire_ms * 1.05);
 }
 
-TEST_CASE("the interval widens with what came from datasheets") {
-  const Usage usage{.compute = Seconds::us(60), .exposed_communication = Seconds::us(40)};
-  const auto measured = on_datasheet_links(Seconds::us(100), usage);
-  CHECK(measured.low.us() == Approx(92));    // the network a fifth quicker
-  CHECK(measured.high.us() == Approx(120));  // or half as slow again
-  CHECK(measured.provenance == Provenance::kDatasheet);
-  const auto modelled = with_slow_kernels(measured, usage, 1);
+TEST_CASE("the interval widens with kernels that came from datasheets") {
+  const program::Occupancy usage{.compute = Seconds::us(60),
+                                 .exposed_communication = Seconds::us(40)};
+  const Estimate<Seconds> step{Seconds::us(100), Seconds::us(92), Seconds::us(120),
+                               Provenance::kExtrapolated};
+  const auto modelled = with_slow_kernels(step, usage, 1);
   CHECK(modelled.low.us() == Approx(92));
   CHECK(modelled.high.us() == Approx(120 + 60 * (1 / 0.3 - 1)));
-  const auto given = on_datasheet_links(Seconds::us(60), {.compute = Seconds::us(60)});
-  CHECK(given.provenance == Provenance::kExtrapolated);
+  CHECK(modelled.provenance == Provenance::kDatasheet);
+  CHECK(with_slow_kernels(step, usage, 0).provenance == Provenance::kExtrapolated);
 }
 
 TEST_CASE("ranks that do not fit each other are one line") {

@@ -147,6 +147,47 @@ TEST_CASE("a phase takes at least as long as the host needs for its kernels") {
   CHECK(us(two_ranks(layer, 1, 1), {.host_per_kernel = Seconds::us(8)}) == Approx(80 + 50));
 }
 
+TEST_CASE("every op says what its time is for, and each op of a layer is priced once") {
+  const Layer layer{.name = "a",
+                    .forward = {work(10), work(30)},
+                    .backward = {work(50), all_reduce(Issue::kInline)}};
+  int asked = 0;
+  const auto price = [&](const workload::Op& op) {
+    ++asked;
+    const Seconds time = seconds_price(op);
+    return OpTime{{time, time * 0.5, time * 2, Provenance::kInterpolated}, Seconds::us(2)};
+  };
+  const Program job = job_from(two_ranks(layer, 4), {.fixed = Seconds::us(7)},
+                               Prices(std::vector<KindPrice>{{price}}, {}));
+  CHECK(asked == 3);
+  std::size_t computing = 0, launches = 0;
+  for (const program::ProgramOp& op : job.programs[0].ops) {
+    REQUIRE(op.origin != program::kPlainOrigin);
+    const program::Origin& origin = job.origins[op.origin];
+    REQUIRE(!origin.empty());
+    const std::string_view part = job.names[origin.front().part];
+    if (op.task == Task::kCollective) CHECK(part == "data-parallel all_reduce");
+    if (op.task == Task::kHost) CHECK(part == "once a step");
+    if (op.task != Task::kCompute) continue;
+    ++computing;
+    double weight = 0;  // seconds
+    for (const program::Share& share : origin) {
+      weight += share.weight;
+      if (share.kind == program::PartKind::kLaunch) {
+        ++launches;
+        continue;
+      }
+      CHECK(share.kind == program::PartKind::kCompute);
+      CHECK(share.provenance == Provenance::kInterpolated);
+      CHECK(share.interval->low == Approx(0.5));
+      CHECK(share.interval->high == Approx(2));
+    }
+    CHECK(weight == Approx(op.duration->seconds().s()));
+  }
+  CHECK(computing > 0);
+  CHECK(launches == computing);
+}
+
 TEST_CASE("copies go over the link to the host") {
   workload::Op copy{.name = "offload", .kind = workload::OpKind::kCopy, .bytes = Bytes::mb(1)};
   const Layer layer{.name = "a", .forward = {work(10), copy}, .backward = {}};

@@ -1,12 +1,12 @@
 // What the memory model reaches on published tables; bounds stand a little above docs/accuracy.md.
-#include "cli/validation/memory_accuracy.h"
+#include "tests/validation/studies/memory_accuracy.h"
 
 #include <cmath>
 #include <fstream>
 
 #include <catch2/catch.hpp>
 
-#include "cli/validation/galvatron.h"
+#include "tests/validation/studies/galvatron.h"
 #include "tests/support/data.h"
 
 namespace rehearse::cli {

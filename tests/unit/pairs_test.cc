@@ -7,7 +7,7 @@
 
 #include <catch2/catch.hpp>
 
-#include "cli/validation/pair_accuracy.h"
+#include "tests/validation/studies/pair_accuracy.h"
 #include "models/sharing/pair_choice.h"
 #include "models/sharing/shipped_pairs.h"
 #include "tests/support/data.h"

@@ -3,7 +3,7 @@
 
 #include <catch2/catch.hpp>
 
-#include "models/job/usage.h"
+#include "models/job/program_ops.h"
 #include "models/workload/zoo.h"
 #include "sim/base/yaml.h"
 #include "sim/cluster/catalog.h"
@@ -55,9 +55,8 @@ struct Predicted {
 };
 Predicted predicted_path(const Spec& spec, const cluster::Cluster& cluster, Fidelity fidelity) {
   Step step = test::predicted(spec, cluster, fidelity);
-  Result<PathParts> path = path_parts(spec, cluster, step);
-  REQUIRE(path);
-  return {std::move(step), std::move(*path)};
+  PathParts path = path_parts(step);
+  return {std::move(step), std::move(path)};
 }
 
 Seconds of_kind(const PathParts& path, PartKind kind) {
@@ -143,11 +142,12 @@ TEST_CASE("the bubble is what the rank on which the path ends waits for others, 
         test::zoo_spec("gpt2_medium", {.global_batch = batch, .microbatch = 1}, {.pipeline = 4}),
         cluster, Fidelity::kClosed);
     CHECK(path.ranks == 4);
-    const std::vector<job::Usage> usage = job::usage(step.job, step.lowered, step.timeline);
+    const std::vector<program::Occupancy> ranks =
+        job::occupancy(step.job, step.lowered, step.timeline);
     const auto home =
         std::find(step.lowered.ranks.begin(), step.lowered.ranks.end(), RankId(path.ends_on)) -
         step.lowered.ranks.begin();
-    const job::Usage& own = usage.at(static_cast<std::size_t>(home));
+    const program::Occupancy& own = ranks.at(static_cast<std::size_t>(home));
     const Seconds waits = own.idle + own.exposed_communication;
     const Seconds others = of_kind(path, PartKind::kBubble);
     const Seconds error = step.time.value * 1e-6;
@@ -175,10 +175,9 @@ TEST_CASE("waiting for samples is a part of its own") {
   REQUIRE(step);
   step->breakdown.input = Seconds::ms(50);
   step->time.value += Seconds::ms(50);
-  const Result<PathParts> path = path_parts(spec, cluster, *step);
-  REQUIRE(path);
-  CHECK(of_kind(*path, PartKind::kInput).s() == Approx(0.05));
-  CHECK(path->total() == Picoseconds::from(step->time.value));
+  const PathParts path = path_parts(*step);
+  CHECK(of_kind(path, PartKind::kInput).s() == Approx(0.05));
+  CHECK(path.total() == Picoseconds::from(step->time.value));
 }
 
 }  // namespace

@@ -5,7 +5,7 @@
 #include <catch2/catch.hpp>
 
 #include "models/input/read_pipeline.h"
-#include "profiler/replay/breakdown.h"
+#include "profiler/replay/attribution.h"
 #include "profiler/replay/takes.h"
 #include "tests/support/replayed.h"
 #include "tests/support/trace_builder.h"
@@ -60,7 +60,7 @@ Result<Fed> try_feed(Replayed& job, const std::string& text,
   Fed result{.by = fed->by, .steps = {}, .input = 0, .total = 0};
   for (const auto& step : replay::compare(job.recordings, fed->graph, *timeline).steps)
     if (!step.partial) result.steps.push_back(step.host.simulated.us());
-  const replay::Breakdown parts = replay::break_down(fed->graph, *timeline);
+  const program::Occupancy parts = replay::occupancy(fed->graph, *timeline);
   result.input = parts.input.us();
   result.total = parts.total.us();
   return result;

@@ -2,7 +2,7 @@
 // telling, an edit moves what it should and nothing else.
 #include <catch2/catch.hpp>
 
-#include "profiler/replay/breakdown.h"
+#include "profiler/replay/attribution.h"
 #include "tests/support/replayed.h"
 #include "tests/support/trace_builder.h"
 
@@ -47,7 +47,7 @@ TEST_CASE("what recording cost the host, where it was measured, can be left out"
   Replayed r(std::move(trace));
   // As recorded it is what was recorded.
   CHECK(r.host_us(0) == Approx(2000));
-  const Breakdown parts = break_down(r.graph, r.timeline);
+  const program::Occupancy parts = occupancy(r.graph, r.timeline);
   CHECK(parts.profiler > Seconds::s(0));
   const Result<ReplayGraph> without = remove(r.recordings, r.graph, *parse_selector("profiler"));
   REQUIRE(without);
@@ -121,7 +121,7 @@ TEST_CASE("a synchronising call without a cause costs its own, and waits for the
   Replayed r(std::move(trace));
   CHECK(r.host_us(0) == Approx(6000));
   CHECK(r.graph.ranks[0].unexplained_waits == Nanoseconds(4'996'000));
-  CHECK(break_down(r.graph, r.timeline).unexplained_wait.us() == Approx(4996));
+  CHECK(occupancy(r.graph, r.timeline).unexplained_wait.us() == Approx(4996));
   r.scale("host:2");  // the wait is no work of the host
   CHECK(r.host_us(0) == Approx(2 * (6000 - 4996) + 4996));
   r.scale("gpu:0");  // nothing to wait for: the call costs its own 4 us

@@ -1,6 +1,6 @@
 // Steps and memory on slices, where the tables are beside the source tree. The limits are the
 // goals, or what docs/accuracy.md shows where that is more.
-#include "cli/validation/sharing/slice_accuracy.h"
+#include "tests/validation/studies/sharing/slice_accuracy.h"
 
 #include <algorithm>
 #include <cmath>

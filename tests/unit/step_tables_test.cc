@@ -1,4 +1,4 @@
-#include "cli/validation/throughput/step_tables.h"
+#include "tests/validation/studies/throughput/step_tables.h"
 
 #include <fstream>
 

@@ -6,6 +6,7 @@
 
 #include "strategies/check_plan.h"
 #include "strategies/lay_out.h"
+#include "strategies/plan_fields.h"
 #include "strategies/search/space.h"
 #include "tests/support/tiny_models.h"
 
@@ -46,6 +47,26 @@ TEST_CASE("A space holds each plan of all ranks once, and each can be laid out")
     degrees.insert({p.tensor, p.pipeline, p.context});
   }
   CHECK(degrees.size() == 20);
+}
+
+TEST_CASE("A space keeps the value of every field that the table says is searched") {
+  const workload::Workload gpt = test::tiny_gpt({.experts = 4});
+  const Space all = space_of(gpt, 8);
+  for (const Field<Candidate>& field : plan_fields()) {
+    if (field.axis.keep == nullptr) continue;
+    INFO(field.name);
+    std::set<double> values;
+    for (std::uint64_t i = 0; i < all.size(); i += 7) values.insert(*field.at.get(all.at(i)));
+    CHECK(values.size() > 1);
+    for (const double value : values) {
+      Axes axes;
+      field.axis.keep(axes, value);
+      const Result<Space> kept = Space::of(gpt, {.global_batch = 16}, {}, 8, axes);
+      if (!kept) continue;  // alone it divides nothing
+      for (std::uint64_t i = 0; i < kept->size(); i += 11)
+        CHECK(field.at.get(kept->at(i)) == value);
+    }
+  }
 }
 
 TEST_CASE("Two ranks and one sample leave few plans, counted by hand") {

@@ -1,6 +1,6 @@
 // Whole jobs from a few measured steps, where the tables are beside the source tree. The limits are
 // what docs/accuracy.md shows, and a little more.
-#include "cli/validation/throughput/throughput_accuracy.h"
+#include "tests/validation/studies/throughput/throughput_accuracy.h"
 
 #include <cmath>
 #include <map>

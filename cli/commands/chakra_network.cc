@@ -1,0 +1,67 @@
+#include "cli/commands/chakra_network.h"
+
+#include <algorithm>
+
+#include <fmt/core.h>
+
+#include "sim/cluster/astra_network.h"
+#include "sim/cluster/read_cluster.h"
+
+namespace rehearse::cli {
+namespace {
+
+/// Levels of a cluster: the devices of a node, and the nodes.
+std::vector<std::uint32_t> levels_of(const cluster::Cluster& cluster) {
+  const std::size_t each = cluster.nodes().front().devices.size(), nodes = cluster.nodes().size();
+  std::vector<std::uint32_t> levels;
+  for (const std::size_t size : {each, nodes})
+    if (size > 1) levels.push_back(static_cast<std::uint32_t>(size));
+  const bool even =
+      std::all_of(cluster.nodes().begin(), cluster.nodes().end(),
+                  [&](const cluster::Node& node) { return node.devices.size() == each; });
+  return even ? levels : std::vector<std::uint32_t>{};
+}
+
+}  // namespace
+
+Result<ChakraNetwork> load_network(const std::filesystem::path& cluster,
+                                   const std::filesystem::path& astra_network) {
+  if (astra_network.empty()) {
+    Result<cluster::Cluster> read = cluster::load_cluster(cluster);
+    if (!read) return forward(read);
+    std::vector<std::uint32_t> levels = levels_of(*read);
+    return ChakraNetwork{std::move(*read), std::move(levels)};
+  }
+  Result<cluster::AstraNetwork> read = cluster::load_astra_network(astra_network);
+  if (!read) return forward(read);
+  return ChakraNetwork{std::move(read->cluster), std::move(read->dimensions)};
+}
+
+Status set_astra_rules(const ingest::AstraSystem& system, std::size_t dimensions, job::Rules& rules,
+                       std::vector<Warning>& warnings) {
+  const auto named = [](std::string_view name) {
+    return static_cast<comm::Algorithm>(
+        std::find(comm::kAlgorithmNames.begin(), comm::kAlgorithmNames.end(), name) -
+        comm::kAlgorithmNames.begin());
+  };
+  // One algorithm can be named for all; rings and pairwise exchanges are what is usual.
+  if (system.reduction != "ring" && system.exchange != "pairwise")
+    return fail(fmt::format("{} for sums and {} for all_to_all are not supported together",
+                            system.reduction, system.exchange),
+                "all-to-all-implementation ring, or ring for the others");
+  if (system.reduction != "ring") rules.algorithm = named(system.reduction);
+  if (system.exchange != "pairwise") rules.algorithm = named(system.exchange);
+  rules.message_overhead = system.endpoint_delay;
+  rules.calibrated = false;
+  // A rank has one communication op in flight. Parts of one that overlap on different dimensions
+  // need a stream for each dimension instead.
+  rules.one_stream = dimensions < 2 || system.collectives.one_ring;
+  if (system.last_first)
+    warnings.push_back(
+        {"scheduling-policy LIFO: collectives that wait for one dimension are served "
+         "in their order of issue here",
+         "scheduling-policy FIFO, which is that order"});
+  return {};
+}
+
+}  // namespace rehearse::cli

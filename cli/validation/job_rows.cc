@@ -1,0 +1,74 @@
+#include "cli/validation/job_rows.h"
+
+#include <algorithm>
+#include <map>
+
+#include <fmt/core.h>
+
+#include "sim/base/text.h"
+#include "sim/base/yaml.h"
+
+namespace rehearse::cli {
+namespace {
+
+/// A mapping of YAML by the path of its keys.
+struct Node {
+  std::string value = {};
+  std::map<std::string, Node> children = {};
+};
+
+/// A cell as a value: lists and mappings as they are written, other text quoted where it holds what
+/// YAML would read.
+std::string scalar(std::string_view cell) {
+  if (cell.starts_with('[') || cell.starts_with('{') ||
+      cell.find_first_of(":#,[]{}&*!|>'\"%@`\\") == std::string_view::npos)
+    return std::string(cell);
+  std::string quoted = "\"";
+  for (const char c : cell) {
+    if (c == '"' || c == '\\') quoted += '\\';
+    quoted += c;
+  }
+  return quoted + "\"";
+}
+
+std::string flow_style(const Node& node) {
+  if (node.children.empty()) return node.value;
+  std::string text;
+  for (const auto& [key, child] : node.children)
+    text += fmt::format("{}{}: {}", text.empty() ? "" : ", ", key, flow_style(child));
+  return "{" + text + "}";
+}
+
+}  // namespace
+
+JobRows::JobRows(const CsvTable& table) : table_(table) {
+  for (const std::string& column : table.columns())
+    if (column.find('.') != std::string::npos) columns_.push_back(column);
+}
+
+Result<JobFile> JobRows::job(std::size_t row, std::vector<std::string>& unknown) {
+  Node root;
+  for (const std::string& column : columns_) {
+    const std::string_view cell = trim(table_.cell(row, column));
+    if (cell.empty()) continue;
+    Node* at = &root;
+    for (const std::string_view key : split(column, '.')) at = &at->children[std::string(key)];
+    at->value = scalar(cell);
+  }
+  const std::filesystem::path path = table_.name();
+  const Result<YamlFile> file = YamlFile::parse(flow_style(root) + "\n", path.filename().string());
+  if (!file) return forward(file);
+  Result<JobFile> job = read_job(file->root(), path.parent_path());
+  if (job) return job;
+  std::size_t dropped = 0;
+  for (const Diagnostic& d : job.error().diagnostics)
+    if (d.problem == "unknown key")
+      dropped += std::erase_if(columns_, [&](const std::string& column) {
+        const bool of_it = column == d.key || column.starts_with(d.key + ".");
+        if (of_it) unknown.push_back(column);
+        return of_it;
+      });
+  return dropped > 0 ? this->job(row, unknown) : std::move(job);
+}
+
+}  // namespace rehearse::cli

@@ -1,0 +1,71 @@
+// Predictions next to measurements: the result of `rehearse validate`.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "cli/output/json.h"
+#include "cli/output/table.h"
+#include "cli/validation/suite.h"
+#include "sim/base/estimate.h"
+
+namespace rehearse::cli {
+
+/// How the constants of the program relate to a measurement.
+enum class Use : std::uint8_t { kFitted, kRowLeftOut, kSourceLeftOut };
+/// As a file of measurements and JSON have it.
+inline constexpr std::string_view kUseNames[] = {"fitted", "row_left_out", "source_left_out"};
+
+/// One measurement; all numbers in the unit of its case.
+struct JudgedRow {
+  std::string name;
+  double measured;
+  Estimate<double> predicted;  ///< low and high are the value where nothing says how wide it is
+  Use use = Use::kSourceLeftOut;
+
+  double error() const { return predicted.value / measured - 1; }
+  bool has_interval() const { return predicted.low < predicted.high; }
+  bool covered() const { return predicted.low <= measured && measured <= predicted.high; }
+};
+
+/// Rows that are summed up together.
+struct JudgedCase {
+  std::string name;       ///< "jobs/mpt"
+  std::string_view unit;  ///< "s"; empty for shares
+  std::vector<JudgedRow> rows = {};
+};
+
+/// Rows, columns or files that were not predicted, for one reason.
+struct Skipped {
+  std::string_view what;  ///< "row", "column" or "file"
+  std::string reason;
+  std::string first;  ///< "jobs.csv:7"
+  std::size_t count = 1;
+};
+
+struct Judgement {
+  std::vector<JudgedCase> cases;
+  std::vector<Skipped> skipped;
+
+  /// The case of this name, new where it was not there.
+  JudgedCase& case_of(const std::string& name, std::string_view unit);
+  void skip(std::string_view what, std::string reason, std::string first);
+};
+
+/// One summary per case: of the rows that were left out of fits, or of all where there are none.
+std::vector<SuiteSummary> summarize(const Judgement& judgement);
+
+/// Errors of each case, rows of each use apart.
+Table use_table(const Judgement& judgement);
+/// Every row; with `worst_first`, ordered by the magnitude of the error.
+Table row_table(const Judgement& judgement, bool worst_first);
+Table skipped_table(const Judgement& judgement);
+
+std::string judgement_text(const Judgement& judgement);
+std::string judgement_markdown(const Judgement& judgement);
+/// Keys `rows` and `skipped` of the result.
+void add_rows(const Judgement& judgement, Json& json);
+
+}  // namespace rehearse::cli

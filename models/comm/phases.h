@@ -1,0 +1,73 @@
+// Phases: what the messages of a schedule take on devices that were measured.
+//
+// A calibration says how long a collective takes, how much of that is its launch and how fast its
+// bytes move on the wire. So each member launches, then each message of the longest chain waits for
+// its start-up time and moves at the measured rate. What is left of the measured time after launch
+// and wire (flags, copies, start-ups, the filling of pipelines) is divided equally among the
+// messages of the chain. Closed forms take the sum; runs send the messages.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "models/comm/collective_cost.h"
+#include "models/comm/schedule.h"
+#include "sim/base/units.h"
+#include "sim/graph/lanes.h"
+
+namespace rehearse::comm {
+
+/// Of one level of a schedule.
+struct LevelPhase {
+  Seconds start = Seconds::s(0);  ///< of each message, before it flows
+  ByteRate cap = kUnlimited;      ///< of a message that has a port for itself
+
+  friend bool operator==(const LevelPhase&, const LevelPhase&) = default;
+};
+
+struct Phases {
+  Seconds launch = Seconds::s(0);    ///< of each member, before it takes part
+  std::array<LevelPhase, 2> levels;  ///< within nodes or everywhere; between nodes
+  Seconds wire = Seconds::s(0);      ///< while messages of the longest chain flow
+  Seconds time = Seconds::s(0);      ///< of all, where nothing contends
+
+  friend bool operator==(const Phases&, const Phases&) = default;
+};
+
+/// The steps of a schedule of one level when its buffer is cut into so many chunks.
+Steps steps_in(const Schedule& schedule, std::uint32_t chunks);
+
+/// What a schedule's messages take that cost that price, or an end of its interval. `links` is the
+/// rate of a port as the links of the cluster have it, by level: no message moves faster, so that
+/// the phases take longer than the price where the price is quicker than the links.
+Phases phases_of(const Price& price, Seconds Estimate<Seconds>::*end, const Schedule& schedule,
+                 std::uint32_t chunks, Bytes size, const std::array<ByteRate, 2>& links);
+
+/// The messages of a collective.
+struct Messages {
+  std::shared_ptr<const graph::Lanes> lanes;
+  std::shared_ptr<const std::vector<double>> parts = {};  ///< as Schedule has them
+  std::shared_ptr<const std::vector<char>> across = {};   ///< likewise
+  /// What they take where they are calibrated; else what the links say.
+  std::optional<Phases> phases = {};
+  /// Without phases: of a port, where what drives it is slower than its links (TCP).
+  ByteRate most = kUnlimited;
+
+  /// Of a message on this lane: before it flows, and while it does. The former REQUIRES phases.
+  Seconds start(std::size_t lane) const;
+  ByteRate cap(std::size_t lane) const;
+
+ private:
+  const LevelPhase& phase(std::size_t lane) const {
+    return phases->levels[across && (*across)[lane] ? 1 : 0];
+  }
+};
+
+/// Into how many chunks a pipelined buffer is cut: of 256 KiB, about what moves while a message
+/// starts; from 8 to 512.
+std::uint32_t chunks_of(Bytes size);
+
+}  // namespace rehearse::comm

@@ -1,0 +1,58 @@
+// Where the time of the whole steps of a replayed run goes (sim/program/attribution.h).
+#pragma once
+
+#include <optional>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "profiler/replay/lower.h"
+#include "sim/base/units.h"
+#include "sim/graph/critical_path.h"
+#include "sim/graph/timeline.h"
+#include "sim/program/attribution.h"
+
+namespace rehearse::replay {
+
+/// What attribution asks of a replay. Where a rank has no device, nothing is on it.
+class ReplayOps : public program::RunOps {
+ public:
+  /// REQUIRES: the arguments outlive this object.
+  ReplayOps(const ReplayGraph& replay, const graph::Timeline& timeline);
+
+  std::uint32_t ranks() const override;
+  std::vector<OpId> of_rank(std::uint32_t rank) const override { return of_rank_[rank]; }
+  std::optional<std::uint32_t> rank(OpId op) const override;
+  bool on_device(OpId op) const override;
+  bool unexplained(OpId op) const override;
+  std::optional<OpId> cause(OpId op) const override;
+
+ private:
+  const ReplayGraph& replay_;
+  const graph::Timeline& timeline_;
+  std::unordered_map<std::size_t, OpId> ask_of_;  // by the wait of a take
+  std::vector<std::vector<OpId>> of_rank_;
+};
+
+/// What occupies an average rank in an average whole step. Where a rank has no device, its host's
+/// work is its compute.
+program::Occupancy occupancy(const ReplayGraph& replay, const graph::Timeline& timeline);
+
+/// The same of each whole step, by rank and in order of time.
+std::vector<std::vector<program::Occupancy>> occupancy_of_steps(const ReplayGraph& replay,
+                                                                const graph::Timeline& timeline);
+
+/// The recording itself as a timeline of the graph, for breaking down what was measured: device ops
+/// and the bounds of steps at their recorded times, without causes.
+graph::Timeline recorded_timeline(const std::vector<Recording>& recordings,
+                                  const ReplayGraph& replay);
+
+/// The chain of causes that ends the last whole step of the rank that finishes last, from the start
+/// of that rank's first whole step on.
+struct CriticalSteps {
+  std::vector<graph::PathStep> path;  ///< clipped to the window
+  std::size_t steps = 0;              ///< how many whole steps it covers
+};
+CriticalSteps find_critical_steps(const ReplayGraph& replay, const graph::Timeline& timeline);
+
+}  // namespace rehearse::replay

@@ -1,0 +1,253 @@
+#include "sim/program/attribution.h"
+
+#include <algorithm>
+#include <set>
+#include <utility>
+
+#include "sim/base/spans.h"
+
+namespace rehearse::program {
+namespace {
+
+using graph::Category;
+
+constexpr Seconds Occupancy::*kParts[] = {
+    &Occupancy::compute, &Occupancy::exposed_communication, &Occupancy::memory,   &Occupancy::input,
+    &Occupancy::host,    &Occupancy::unexplained_wait,      &Occupancy::profiler, &Occupancy::idle};
+enum Part : std::size_t {
+  kCompute,
+  kCommunication,
+  kMemory,
+  kInput,
+  kHost,
+  kUnexplainedWait,
+  kProfiler,
+  kIdle
+};
+
+/// What the device does with an op.
+Part on_device_part(Category category) {
+  if (category == Category::kCompute) return kCompute;
+  return category == Category::kCommunication ? kCommunication : kMemory;
+}
+
+/// What an idle device waits for while an op runs.
+Part waiting_part(Category category) {
+  switch (category) {
+    case Category::kInput:
+      return kInput;
+    case Category::kProfiler:
+      return kProfiler;
+    case Category::kDelay:
+      return kIdle;
+    case Category::kCommunication:
+      return kCommunication;
+    default:
+      return kHost;
+  }
+}
+
+}  // namespace
+
+Occupancy& Occupancy::operator+=(const Occupancy& other) {
+  total += other.total;
+  for (const auto part : kParts) this->*part += other.*part;
+  return *this;
+}
+
+Occupancy Occupancy::operator*(double factor) const {
+  Occupancy result;
+  result.total = total * factor;
+  for (const auto part : kParts) result.*part = this->*part * factor;
+  return result;
+}
+
+Occupancies::Occupancies(const graph::Graph& graph, const graph::Timeline& timeline,
+                         const RunOps& ops)
+    : graph_(graph), timeline_(timeline), ops_(ops), ranks_(ops.ranks()) {
+  for (std::uint32_t r = 0; r < ranks_.size(); ++r) {
+    RankBusy& rank = ranks_[r];
+    for (const OpId op : ops.of_rank(r)) {
+      const graph::OpTimes& times = timeline[op];
+      if (!rank.last || times.end > timeline[*rank.last].end) rank.last = op;
+      if (ops.on_device(op))
+        rank.ops.push_back({times.start, times.end, on_device_part(graph.category(op)), op});
+    }
+    std::stable_sort(rank.ops.begin(), rank.ops.end(),
+                     [](const Busy& a, const Busy& b) { return a.start < b.start; });
+    Picoseconds reach(INT64_MIN);
+    for (const Busy& busy : rank.ops) rank.reach.push_back(reach = std::max(reach, busy.end));
+  }
+}
+
+Occupancy Occupancies::of_run(std::uint32_t rank) const {
+  return within(rank, {Picoseconds(0), timeline_.makespan(), ranks_[rank].last});
+}
+
+Occupancy Occupancies::within(std::uint32_t number, const Window& window) const {
+  struct Change {
+    Picoseconds at;
+    std::size_t part;
+    int by;
+  };
+  const RankBusy& rank = ranks_[number];
+  std::vector<Change> changes;
+  const auto first = std::upper_bound(rank.reach.begin(), rank.reach.end(), window.begin);
+  for (auto i = static_cast<std::size_t>(first - rank.reach.begin());
+       i < rank.ops.size() && rank.ops[i].start < window.end; ++i) {
+    const Busy& busy = rank.ops[i];
+    const Picoseconds start = std::max(busy.start, window.begin),
+                      end = std::min(busy.end, window.end);
+    if (start >= end) continue;
+    changes.push_back({start, busy.part, 1});
+    changes.push_back({end, busy.part, -1});
+  }
+  std::stable_sort(changes.begin(), changes.end(),
+                   [](const Change& a, const Change& b) { return a.at < b.at; });
+  // Between two changes of what runs, the first part that runs has the time.
+  Sum sum = {};
+  int running[] = {0, 0, 0};
+  Picoseconds at = window.begin;
+  const auto pass = [&](Picoseconds until) {
+    if (until <= at) return;
+    const auto part = static_cast<std::size_t>(
+        std::find_if(std::begin(running), std::end(running), [](int n) { return n > 0; }) -
+        std::begin(running));
+    if (part < std::size(running))
+      sum[part] += (until - at).count();
+    else
+      explain_idle(number, at, until, window, sum);
+    at = until;
+  };
+  for (const Change& change : changes) {
+    pass(change.at);
+    running[change.part] += change.by;
+  }
+  pass(window.end);
+  Occupancy result;
+  result.total = (std::max(window.begin, window.end) - window.begin).seconds();
+  for (std::size_t part = 0; part < sum.size(); ++part)
+    result.*kParts[part] = Picoseconds(sum[part]).seconds();
+  return result;
+}
+
+/// Why the device did nothing in [from, until): what the next op to start was waiting for, or, at
+/// the end of the window, what kept the rank.
+void Occupancies::explain_idle(std::uint32_t number, Picoseconds from, Picoseconds until,
+                               const Window& window, Sum& sum) const {
+  const RankBusy& rank = ranks_[number];
+  const auto next = std::lower_bound(rank.ops.begin(), rank.ops.end(), until,
+                                     [](const Busy& b, Picoseconds t) { return b.start < t; });
+  Picoseconds left = until;  // [from, left) is still to be explained
+  std::optional<OpId> at;
+  if (next != rank.ops.end() && next->start == until) {
+    at = ops_.cause(next->op);
+  } else if (until == window.end && window.last) {
+    at = window.last;
+    left = std::max(from, std::min(until, timeline_[*at].end));
+    sum[kIdle] += (until - left).count();
+  }
+  while (at && left > from) {
+    if (ops_.rank(*at) != number) {  // the rest is waiting for other ranks
+      sum[kCommunication] += (left - from).count();
+      return;
+    }
+    const std::optional<OpId> before = ops_.cause(*at);
+    const Picoseconds begin =
+        std::max(from, before ? timeline_[*before].end : timeline_[*at].start);
+    if (begin < left) {
+      sum[ops_.unexplained(*at) ? kUnexplainedWait : waiting_part(graph_.category(*at))] +=
+          (left - begin).count();
+      left = begin;
+    }
+    at = before;
+  }
+  if (left > from) sum[kIdle] += (left - from).count();
+}
+
+PathTimes path_times(const graph::Graph& graph, const std::vector<graph::PathStep>& path,
+                     std::size_t steps) {
+  PathTimes sum;
+  sum.by_category.assign(graph::kCategoryNames.size(), Seconds::s(0));
+  const double share = 1.0 / static_cast<double>(steps);
+  std::map<std::pair<Category, std::string_view>, Seconds> by_name;
+  for (const graph::PathStep& step : path) {
+    const Category category = graph.category(step.op);
+    const Seconds time = (step.end - step.begin).seconds() * share;
+    sum.by_category[static_cast<std::size_t>(category)] += time;
+    by_name.try_emplace({category, graph.name(step.op)}, Seconds::s(0)).first->second += time;
+  }
+  for (const auto& [key, time] : by_name)
+    sum.by_name.push_back({key.first, std::string(key.second), time});
+  std::stable_sort(
+      sum.by_name.begin(), sum.by_name.end(),
+      [](const PathTimes::Named& a, const PathTimes::Named& b) { return a.time > b.time; });
+  return sum;
+}
+
+namespace {
+
+/// When a rank computes.
+Spans computing(const graph::Timeline& timeline, const RunOps& ops,
+                const Explanations& explanations, std::uint32_t rank) {
+  std::vector<Span> spans;
+  for (const OpId op : ops.of_rank(rank))
+    if (explanations.alone(op)) spans.push_back({timeline[op].start, timeline[op].end});
+  return Spans(std::move(spans));
+}
+
+/// Time of ops that are alike.
+struct Stretch {
+  OpId op;  ///< one of them
+  Picoseconds time;
+};
+
+}  // namespace
+
+PathParts path_parts(const std::vector<graph::PathStep>& path, const graph::Timeline& timeline,
+                     const RunOps& ops, const Explanations& explanations) {
+  PathParts result;
+  std::set<std::uint32_t> ranks;
+  for (const graph::PathStep& step : path)
+    if (const auto rank = ops.rank(step.op)) {
+      result.ends_on = *rank;
+      ranks.insert(*rank);
+    }
+  if (ranks.empty()) return result;
+  result.ranks = static_cast<std::uint32_t>(ranks.size());
+  const Spans home = computing(timeline, ops, explanations, result.ends_on);
+  std::map<std::pair<std::uint64_t, bool>, Stretch> stretches;  // by likeness, and whether a bubble
+  PathSum sum;
+  for (const graph::PathStep& step : path) {
+    const Picoseconds time = step.end - step.begin;
+    if (time == Picoseconds(0)) continue;
+    const auto add = [&](Picoseconds part, bool bubble) {
+      if (part == Picoseconds(0)) return;
+      stretches.try_emplace({explanations.alike(step.op), bubble}, Stretch{step.op, Picoseconds(0)})
+          .first->second.time += part;
+    };
+    Picoseconds slowed(0), waiting(0);
+    if (const std::optional<Picoseconds> alone = explanations.alone(step.op)) {
+      slowed = std::max(Picoseconds(0), time - *alone);
+      if (ops.rank(step.op) != result.ends_on)
+        waiting = std::min(time - slowed, time - home.within(step.begin, step.end));
+    }
+    if (slowed > Picoseconds(0)) sum.add(slowed, explanations.slowed(step.op));
+    add(waiting, true);
+    add(time - slowed - waiting, false);
+  }
+  for (const auto& [key, stretch] : stretches) {
+    std::vector<PathShare> shares = explanations.shares(stretch.op);
+    if (key.second)
+      for (PathShare& share : shares) {
+        share.kind = PartKind::kBubble;
+        share.op = share.part + " on other ranks";
+        share.part = "bubble";
+      }
+    sum.add(stretch.time, shares);
+  }
+  result.parts = sum.parts();
+  return result;
+}
+
+}  // namespace rehearse::program

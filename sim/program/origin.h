@@ -1,0 +1,59 @@
+// Origin: what the time of a program's op is for, and where its length comes from. It is written
+// when the op is, so that explaining a run prices nothing again.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <optional>
+#include <string_view>
+#include <vector>
+
+#include "sim/base/estimate.h"
+#include "sim/base/ids.h"
+
+namespace rehearse::program {
+
+/// What a part of a path is for. Documents name them by kPartKindNames.
+enum class PartKind : std::uint8_t {
+  kCompute,
+  kRecompute,  ///< of what forward had computed
+  kOptimizer,
+  kCommunication,  ///< also where a rank computes at the same time: the path waits for it
+  kMemory,         ///< copies
+  kBubble,         ///< other ranks compute, and the rank on which the path ends has nothing to do
+  kInput,
+  kLaunch,           ///< the device waits for launches
+  kHost,             ///< the host works, and the device waits
+  kSynchronization,  ///< returns of calls that waited, hand-offs between threads
+  kProfiler,
+  kIdle,  ///< time that no op accounts for
+};
+inline constexpr std::array<std::string_view, 12> kPartKindNames = {
+    "compute", "recompute", "optimizer", "communication", "memory",   "bubble",
+    "input",   "launch",    "host",      "synchronization",       "profiler", "idle"};
+constexpr std::string_view to_string(PartKind kind) {
+  return kPartKindNames[static_cast<std::size_t>(kind)];
+}
+
+/// The 90 % interval of a time, as factors of it.
+struct Interval {
+  double low = 1, high = 1;
+
+  friend bool operator==(const Interval&, const Interval&) = default;
+};
+
+/// A share of an op's time: "matrix products" of "up, forward".
+struct Share {
+  PartKind kind = PartKind::kIdle;
+  NameId part;                          ///< for people: "matrix products"
+  std::optional<NameId> what = {};      ///< "up"; absent: the name of the op
+  std::optional<NameId> detail = {};    ///< "forward"
+  double weight = 1;                    ///< in proportion to the other shares of the op
+  std::optional<Interval> interval = {};  ///< absent: that of the run for such parts
+  Provenance provenance = Provenance::kExtrapolated;
+};
+
+/// Not empty; the weights have a sum above zero.
+using Origin = std::vector<Share>;
+
+}  // namespace rehearse::program

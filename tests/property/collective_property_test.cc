@@ -1,0 +1,176 @@
+// One price of a collective: the closed form is the time of the messages that a run sends, for
+// every algorithm, size and number of ranks, wherever nothing contends.
+#include <cmath>
+#include <set>
+
+#include <catch2/catch.hpp>
+#include <fmt/core.h>
+
+#include "models/comm/placement.h"
+#include "models/job/group_network.h"
+#include "sim/cluster/read_cluster.h"
+#include "sim/engine/engine.h"
+#include "sim/engine/simgrid.h"
+
+namespace rehearse::job {
+namespace {
+
+using comm::Algorithm;
+
+cluster::Cluster nodes_of(const char* device, std::uint32_t nodes, const char* more = "") {
+  auto cluster = cluster::parse_cluster(
+      fmt::format("cluster: {{device: {}, devices_per_node: 8, nodes: {}{}}}\n", device, nodes,
+                  more),
+      "nodes");
+  INFO((cluster ? "" : to_string(cluster.error())));
+  REQUIRE(cluster);
+  return *cluster;
+}
+
+/// On the devices of the group, alone on the cluster.
+class Alone {
+ public:
+  Alone(const cluster::Cluster& cluster, CollectiveKind kind, std::vector<DeviceId> devices,
+        const Rules& rules)
+      : cluster_(cluster), kind_(kind), devices_(std::move(devices)), schedules_(cluster, rules) {
+    Result<GroupSchedule> group = schedules_.of(kind_, devices_);
+    if (group) group_ = std::move(*group);
+  }
+
+  bool calibrated() const { return group_ && group_->calibrated; }
+  Seconds closed(Bytes size) const { return group_->price(size).value; }
+  Algorithm algorithm(Bytes size) const { return group_->links_for(size).algorithm; }
+  double steps(Bytes size) const {
+    return comm::steps_in(group_->links_for(size).schedule, comm::chunks_of(size)).count;
+  }
+  std::uint64_t messages(Bytes size) {
+    return schedules_.messages(*group_, devices_, size)->lanes->messages();
+  }
+
+  Seconds by_messages(Bytes size, bool simgrid = false) {
+    const Result<comm::Messages> messages = schedules_.messages(*group_, devices_, size);
+    REQUIRE(messages);
+    graph::GraphBuilder builder;
+    comm::Placement placement(cluster_, builder);
+    const auto ways = placement.ways(*messages, devices_);
+    std::vector<OpId> members;
+    for (std::size_t m = 0; m < devices_.size(); ++m)
+      members.push_back(
+          builder.add(graph::Op{.name = builder.intern("member"),
+                                .category = graph::Category::kCommunication,
+                                .duration = Picoseconds::from(messages->phases->launch)}));
+    builder.add(graph::Transfer{messages->lanes, ways, members, size.b()});
+    const Result<graph::Graph> graph = std::move(builder).build();
+    REQUIRE(graph);
+    const Result<graph::Timeline> timeline =
+        simgrid ? engine::run_on_simgrid(*graph) : engine::run(*graph);
+    REQUIRE(timeline);
+    return timeline->makespan().seconds();
+  }
+
+ private:
+  const cluster::Cluster& cluster_;
+  CollectiveKind kind_;
+  std::vector<DeviceId> devices_;
+  Schedules schedules_;
+  std::optional<GroupSchedule> group_;
+};
+
+std::vector<DeviceId> devices(std::uint32_t count, std::uint32_t every = 1) {
+  std::vector<DeviceId> devices;
+  for (std::uint32_t i = 0; i < count; ++i) devices.emplace_back(i * every);
+  return devices;
+}
+
+constexpr CollectiveKind kKinds[] = {CollectiveKind::kAllReduce,     CollectiveKind::kAllGather,
+                                     CollectiveKind::kReduceScatter, CollectiveKind::kAllToAll,
+                                     CollectiveKind::kBroadcast,     CollectiveKind::kReduce,
+                                     CollectiveKind::kBarrier};
+
+/// From 1 B to 4 GiB.
+std::vector<Bytes> sizes(int by) {
+  std::vector<Bytes> sizes;
+  for (int power = 0; power <= 32; power += by) sizes.push_back(Bytes::b(std::exp2(power)));
+  return sizes;
+}
+
+struct Compared {
+  std::size_t pairs = 0;
+  std::set<Algorithm> algorithms = {};
+};
+
+/// Every kind and size that a calibration covers.
+void compare(const cluster::Cluster& cluster, const std::vector<DeviceId>& group, int by,
+             std::uint64_t most_messages, Compared& compared,
+             std::optional<Algorithm> algorithm = {}) {
+  const Rules rules{.algorithm = algorithm, .calibrated = true};
+  for (const CollectiveKind kind : kKinds) {
+    Alone alone(cluster, kind, group, rules);
+    if (!alone.calibrated()) continue;
+    for (const Bytes size : sizes(by)) {
+      if (alone.messages(size) > most_messages) continue;
+      INFO(fmt::format("{} of {} among {} on {} by {}", to_string(kind), to_string(size),
+                       group.size(), cluster.devices().front().model,
+                       to_string(alone.algorithm(size))));
+      const double closed = alone.closed(size).s(), messages = alone.by_messages(size).s();
+      // Instants are whole picoseconds: a message of the longest chain rounds twice.
+      CHECK(messages == Approx(closed).epsilon(1e-6).margin(1e-12 * alone.steps(size)));
+      ++compared.pairs;
+      compared.algorithms.insert(alone.algorithm(size));
+    }
+  }
+}
+
+TEST_CASE("messages take what the closed form says: devices of one node") {
+  Compared compared;
+  for (const char* device : {"h100_sxm5_80", "a100_sxm4_80", "b200_sxm_180", "v100_sxm2_16"}) {
+    const cluster::Cluster node = nodes_of(device, 1);
+    for (std::uint32_t ranks = 2; ranks <= 8; ++ranks)
+      if (ranks % 2 == 0 || std::string_view(device) != "v100_sxm2_16")
+        compare(node, devices(ranks), 2, 100'000, compared);
+    for (const Algorithm algorithm : {Algorithm::kRing, Algorithm::kTree, Algorithm::kNvls})
+      if (std::string_view(device) != "v100_sxm2_16")
+        compare(node, devices(8), 4, 100'000, compared, algorithm);
+  }
+  CHECK(compared.pairs > 2000);
+  for (const Algorithm algorithm :
+       {Algorithm::kRing, Algorithm::kTree, Algorithm::kNvls, Algorithm::kPairwise})
+    CHECK(compared.algorithms.count(algorithm) == 1);
+}
+
+TEST_CASE("messages take what the closed form says: 16 to 1,024 ranks on several nodes") {
+  Compared compared;
+  for (const std::uint32_t nodes : {2U, 3U, 16U, 128U}) {
+    const cluster::Cluster cluster = nodes_of("h100_sxm5_80", nodes);
+    const int by = nodes > 16 ? 10 : 4;
+    compare(cluster, devices(nodes * 8), by, 600'000, compared);
+    compare(cluster, devices(nodes, 8), by, 600'000, compared);
+    if (nodes > 16) continue;
+    for (const Algorithm algorithm :
+         {Algorithm::kRing, Algorithm::kTree, Algorithm::kHierarchical, Algorithm::kTwoDimensional})
+      compare(cluster, devices(nodes * 8), 8, 600'000, compared, algorithm);
+  }
+  CHECK(compared.pairs > 200);
+  for (const Algorithm algorithm :
+       {Algorithm::kRing, Algorithm::kTree, Algorithm::kPat, Algorithm::kPairwise,
+        Algorithm::kHierarchical, Algorithm::kTwoDimensional})
+    CHECK(compared.algorithms.count(algorithm) == 1);
+}
+
+TEST_CASE("SimGrid carries the same phases") {
+  if (!engine::check_simgrid()) {
+    WARN("skipped: this build has no SimGrid");
+    return;
+  }
+  const cluster::Cluster node = nodes_of("h100_sxm5_80", 1), two = nodes_of("h100_sxm5_80", 2);
+  const Rules rules{.calibrated = true};
+  for (const cluster::Cluster* cluster : {&node, &two}) {
+    Alone alone(*cluster, CollectiveKind::kAllReduce,
+                devices(static_cast<std::uint32_t>(cluster->devices().size())), rules);
+    for (const Bytes size : {Bytes::kib(8), Bytes::mib(1), Bytes::mib(256)})
+      CHECK(alone.by_messages(size, true).s() == Approx(alone.closed(size).s()).epsilon(1e-6));
+  }
+}
+
+}  // namespace
+}  // namespace rehearse::job

@@ -1,0 +1,396 @@
+#include "tests/validation/studies/operation_fits.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <functional>
+#include <set>
+#include <tuple>
+
+#include <fmt/core.h>
+
+#include "models/compute/transfer.h"
+#include "sim/base/statistics.h"
+
+namespace rehearse::cli {
+namespace {
+
+namespace fs = std::filesystem;
+using compute::Arithmetic;
+using compute::Calibration;
+using compute::DeviceRows;
+using compute::MatrixCalibration;
+using compute::MatrixConstants;
+using compute::MeasuredOp;
+using compute::OpClass;
+using compute::Timing;
+using compute::Width;
+
+constexpr std::string_view kGathered = "2026-08";
+constexpr std::string_view kTwoOfThree = "two of three distinct shapes; every third is left out";
+
+bool is_memory(const std::string& kind) {
+  return kind == "elementwise" || kind == "norm" || kind == "softmax";
+}
+bool is_product(const OperationTable& t) {
+  return t.measured.rows.front().op.kind == workload::OpKind::kGemm;
+}
+bool is_deepbench(const OperationTable& t) { return t.kind == "gemm"; }
+bool is_convolution(const OperationTable& t) { return t.kind.starts_with("convolution"); }
+
+/// Every so many rows that `most` remain.
+std::vector<MeasuredOp> thinned(const std::vector<MeasuredOp>& rows, std::size_t most) {
+  if (rows.size() <= most) return rows;
+  std::vector<MeasuredOp> kept;
+  for (std::size_t i = 0; i < most; ++i) kept.push_back(rows[i * rows.size() / most]);
+  return kept;
+}
+
+/// Tiles of common kernels, and rates to start a search from.
+MatrixConstants start_of(Arithmetic arithmetic) {
+  MatrixConstants start;
+  if (arithmetic == Arithmetic::kFp32) {
+    start.shape = {.tiles = {{{256, 128, 0.93, 2.3e-6},
+                              {128, 128, 1.00, 2.3e-6},
+                              {128, 64, 0.86, 2.3e-6},
+                              {64, 64, 0.83, 2.3e-6},
+                              {128, 32, 0.90, 2.3e-6},
+                              {32, 32, 0.51, 2.3e-6}}},
+                   .count = 6,
+                   .cap = 1,
+                   .memory = 0.63,
+                   .launch = 2e-6,
+                   .smooth = 5};
+    start.factor = 0.8;
+    return start;
+  }
+  start.shape = {.tiles = {{{256, 128, 0.97, 5.8e-6},
+                            {128, 128, 0.82, 4.1e-6},
+                            {128, 64, 0.70, 3.2e-6},
+                            {64, 64, 0.52, 2.7e-6},
+                            {64, 32, 0.35, 2.0e-6}}},
+                 .count = 5,
+                 .cap = 0.93,
+                 .memory = 0.75,
+                 .launch = 1e-6,
+                 .smooth = 5};
+  start.factor = 0.95;
+  return start;
+}
+
+class Fitter {
+ public:
+  Fitter(const std::vector<DealtOperations>& dealt, const std::string& without) {
+    std::string chip;
+    for (const DealtOperations& d : dealt)
+      if (d.device() == without) chip = d.table.measured.facts.architecture;
+    for (const DealtOperations& d : dealt)
+      if (chip.empty() || d.table.measured.facts.architecture != chip ||
+          d.table.kind.ends_with(kBestOfSearch))
+        tables_.push_back(&d.table);
+  }
+
+  Result<OperationFits> run() {
+    fits_.calibrations.push_back({.device = std::string(compute::kTypical)});
+    for (const Arithmetic a : {Arithmetic::kFp32, Arithmetic::kHalf, Arithmetic::kFp8})
+      if (Status ok = products(a); !ok) return forward(ok);
+    // Nothing was measured in TF32: the kernels of half precision, at the same share of their peak.
+    MatrixCalibration tf32 = *fits_.calibrations.front().find(Arithmetic::kHalf);
+    tf32.arithmetic = Arithmetic::kTf32;
+    tf32.fitted.rows_used = "those of half precision: none were measured in TF32";
+    fits_.calibrations.front().matrix.push_back(tf32);
+    memory();
+    return std::move(fits_);
+  }
+
+ private:
+  /// Tables of products in one arithmetic that hold enough to fit a shape to.
+  std::vector<const OperationTable*> tables_of(Arithmetic a, bool few) const {
+    std::vector<const OperationTable*> found;
+    for (const OperationTable* t : tables_) {
+      if (!is_product(*t) || is_convolution(*t)) continue;
+      const compute::DeviceFacts& f = t->measured.facts;
+      if (compute::arithmetic_of(f, t->measured.rows.front().op.dtype) != a) continue;
+      const bool one = is_deepbench(*t) || t->measured.rows.size() < 20;
+      if (one == few) found.push_back(t);
+    }
+    return found;
+  }
+  /// Tables of one device beside each other.
+  static std::vector<DeviceRows> by_device(const std::vector<const OperationTable*>& tables,
+                                           std::size_t most) {
+    std::vector<DeviceRows> devices;
+    for (const OperationTable* t : tables) {
+      auto found = std::find_if(devices.begin(), devices.end(), [&](const DeviceRows& d) {
+        return d.facts.name == t->measured.facts.name;
+      });
+      if (found == devices.end()) {
+        devices.push_back({t->measured.facts, {}});
+        found = devices.end() - 1;
+      }
+      const std::vector<MeasuredOp> rows = thinned(t->measured.rows, most);
+      found->rows.insert(found->rows.end(), rows.begin(), rows.end());
+    }
+    return devices;
+  }
+  Calibration& calibration_of(const std::string& device) {
+    for (Calibration& c : fits_.calibrations)
+      if (c.device == device) return c;
+    fits_.calibrations.push_back({.device = device});
+    return fits_.calibrations.back();
+  }
+  static compute::FittedTo fitted_to(const std::vector<const OperationTable*>& tables,
+                                     const std::string& device, std::size_t rows, double residual) {
+    std::set<std::string> sources;
+    for (const OperationTable* t : tables)
+      if (device.empty() || t->measured.facts.name == device) sources.insert(t->source);
+    std::string source;
+    for (const std::string& s : sources) source += (source.empty() ? "" : ", ") + s;
+    return {.source = source,
+            .rows_used = std::string(kTwoOfThree),
+            .date = std::string(kGathered),
+            .rows = rows,
+            .residual = residual};
+  }
+
+  Status products(Arithmetic a) {
+    constexpr std::size_t kShared = 500, kOwn = 1500;
+    const auto tables = tables_of(a, false);
+    const bool fp32 = a == Arithmetic::kFp32;
+    const compute::MatrixFreedom freedom{.overhead = fp32, .reread = fp32};
+    Calibration& typical = fits_.calibrations.front();
+    MatrixConstants common = start_of(a);
+    if (const auto* half = typical.find(Arithmetic::kHalf); half && a == Arithmetic::kFp8)
+      common = half->constants;
+    if (tables.empty()) {  // the device that is left out is the only one with rows
+      const MatrixCalibration* half = typical.find(Arithmetic::kHalf);
+      if (!half)
+        return fail(fmt::format("no table has products in {}, of any device but that left out",
+                                compute::to_string(a)),
+                    "tables of products in FP32 and in half precision");
+      MatrixCalibration m = *half;
+      m.arithmetic = a;
+      m.constants.quantise = 20;
+      typical.matrix.push_back(std::move(m));
+      return {};
+    }
+    const std::vector<DeviceRows> shared = by_device(tables, kShared);
+    const compute::MatrixFit together = compute::fit_matrix(a, shared, common, freedom);
+    std::vector<double> factors, batched;
+    std::size_t rows = 0;
+    for (std::size_t d = 0; d < shared.size(); ++d) {
+      rows += shared[d].rows.size();
+      if (compute::power_share(shared[d].facts, a) > 0.95) {
+        factors.push_back(together.devices[d].factor);
+        batched.push_back(together.devices[d].batched);
+      }
+    }
+    common = together.devices.front();
+    common.reread = {};
+    common.factor = factors.empty() ? 0.9 : upper_median(factors);
+    common.batched = batched.empty() ? 1 : upper_median(batched);
+    common.from = common.to = 0;
+    common.provenance = Provenance::kDatasheet;
+    typical.matrix.push_back({a, common, fitted_to(tables, "", rows, together.residual)});
+    for (const OperationTable* t : tables) fits_.timings.set("", t->kind, together.timing);
+
+    for (const DeviceRows& device : by_device(tables, kOwn)) {
+      MatrixConstants start = common;
+      start.factor = std::clamp(start.factor, 0.1, 1.0);
+      const compute::MatrixFit own = compute::fit_matrix(a, std::span(&device, 1), start, freedom);
+      calibration_of(device.facts.name)
+          .matrix.push_back(
+              {a, own.devices.front(),
+               fitted_to(tables, device.facts.name, device.rows.size(), own.residual)});
+      for (const OperationTable* t : tables)
+        if (t->measured.facts.name == device.facts.name)
+          fits_.timings.set(device.facts.name, t->kind, own.timing);
+    }
+    few(a, common);
+    return {};
+  }
+
+  /// Devices with a handful of rows, or rows of one benchmark alone: their factor.
+  void few(Arithmetic a, const MatrixConstants& common) {
+    const auto tables = tables_of(a, true);
+    for (const DeviceRows& device : by_device(tables, 1000)) {
+      Calibration& calibration = calibration_of(device.facts.name);
+      if (calibration.find(a)) continue;
+      MatrixConstants start = common;
+      start.quantise = 0;  // these multiply what is quantised already
+      MatrixConstants own = compute::fit_factor(a, device, start, {.quantises = false});
+      compute::Constants constants;
+      constants.matrix[static_cast<std::size_t>(a)] = own;
+      const double residual =
+          compute::mean_error(device.facts, constants, device.rows, {.quantises = false});
+      own.shape.count = 0;
+      calibration.matrix.push_back(
+          {a, own, fitted_to(tables, device.facts.name, device.rows.size(), residual)});
+    }
+  }
+
+  void memory() {
+    std::vector<const OperationTable*> tables;
+    for (const OperationTable* t : tables_)
+      if (is_memory(t->kind)) tables.push_back(t);
+    std::vector<compute::MemoryConstants> all;
+    std::vector<double> elementwise, norm, softmax, fast, slow;
+    double residual = 0;
+    std::size_t rows = 0;
+    for (const DeviceRows& device : by_device(tables, SIZE_MAX)) {
+      const compute::MemoryFit fit = compute::fit_memory(device, {});
+      calibration_of(device.facts.name).memory = {
+          fit.constants, 0, fitted_to(tables, device.facts.name, device.rows.size(), fit.residual)};
+      all.push_back(fit.constants);
+      (compute::fast_memory(device.facts) ? fast : slow).push_back(fit.constants.elementwise);
+      elementwise.push_back(fit.elementwise_overhead);
+      norm.push_back(fit.norm_overhead);
+      softmax.push_back(fit.softmax_overhead);
+      fits_.timings.set(device.facts.name, "elementwise", {.overhead = elementwise.back()});
+      fits_.timings.set(device.facts.name, "norm", {.overhead = norm.back()});
+      fits_.timings.set(device.facts.name, "softmax", {.overhead = softmax.back()});
+      residual += fit.residual * static_cast<double>(device.rows.size());
+      rows += device.rows.size();
+    }
+    const auto middle = [&](double compute::MemoryConstants::*member) {
+      std::vector<double> values;
+      for (const compute::MemoryConstants& m : all) values.push_back(m.*member);
+      return upper_median(values);
+    };
+    using M = compute::MemoryConstants;
+    M common;
+    if (!all.empty()) {
+      for (double M::*member : {&M::elementwise, &M::norm, &M::softmax, &M::norm_cache,
+                                &M::softmax_cache, &M::norm_sweep, &M::softmax_sweep})
+        common.*member = middle(member);
+      if (!fast.empty()) common.elementwise = upper_median(fast);
+      fits_.timings.set("", "elementwise", {.overhead = upper_median(elementwise)});
+      fits_.timings.set("", "norm", {.overhead = upper_median(norm)});
+      fits_.timings.set("", "softmax", {.overhead = upper_median(softmax)});
+    }
+    fits_.calibrations.front().memory = {
+        common, slow.empty() ? 0.0 : upper_median(slow),
+        fitted_to(tables, "", rows, rows ? residual / static_cast<double>(rows) : 0)};
+  }
+
+  std::vector<const OperationTable*> tables_;
+  OperationFits fits_;
+};
+
+/// 5 and 95 % quantiles of measured ÷ predicted, 1 between them.
+Width width_of(std::vector<double> ratios) {
+  std::sort(ratios.begin(), ratios.end());
+  const auto at = [&](double q) {
+    return ratios[static_cast<std::size_t>(q * static_cast<double>(ratios.size() - 1))];
+  };
+  return {.low = std::clamp(at(0.05), 0.02, 1.0), .high = std::clamp(at(0.95), 1.0, 50.0)};
+}
+
+using Ratios = std::array<std::vector<double>, compute::kOpClasses>;
+
+void note_ratios(Ratios& ratios, const OperationFits& fits, const DealtOperations& d,
+                 std::span<const MeasuredOp> rows) {
+  const compute::DeviceFacts& facts = d.table.measured.facts;
+  const compute::Constants constants = compute::constants_for(facts, fits.calibrations).constants;
+  const Timing timing = fits.timings.find(d.device(), d.table.kind);
+  for (const MeasuredOp& r : rows) {
+    const compute::Predicted p = compute::predict(facts, constants, r.op, timing);
+    ratios[static_cast<std::size_t>(p.kind)].push_back(r.time.s() / p.seconds);
+  }
+}
+
+/// `least`: rows of one campaign on four devices agree better than the next device will.
+void set_from(Calibration& calibration, const Ratios& ratios, double least) {
+  constexpr std::size_t kEnough = 20;
+  for (std::size_t i = 0; i < compute::kOpClasses; ++i)
+    if (ratios[i].size() >= kEnough) {
+      const Width w = width_of(ratios[i]);
+      calibration.widths[i] = Width{std::min(w.low, 1 / (1 + least)), std::max(w.high, 1 + least)};
+    }
+}
+
+}  // namespace
+
+Timing Timings::find(const std::string& device, const std::string& kind) const {
+  if (kind.ends_with(kBestOfSearch)) return {.quantises = false};
+  for (const std::string& name : {device, std::string()})
+    if (const auto found = all_.find({name, kind}); found != all_.end()) return found->second;
+  return {};
+}
+
+Result<std::vector<DealtOperations>> deal_operations(const fs::path& data) {
+  using Reader = Result<std::vector<OperationTable>> (*)(const fs::path&);
+  struct Kind {
+    const char* folder;
+    const char* prefix;
+    const char* part;
+    Reader read;
+  };
+  const Kind kinds[] = {{"aiconfigurator-kernels", "gemm_", ".csv", read_gemm_csv},
+                        {"neusight-models/kernels", "", ".csv", read_kernel_csv},
+                        {"deepbench", "", "__Results_", read_deepbench_csv},
+                        {"max-matmul-flops", "mamf", ".csv", read_matmul_csv}};
+  std::vector<DealtOperations> dealt;
+  for (const Kind& kind : kinds) {
+    std::vector<fs::path> files;
+    std::error_code error;
+    for (const auto& entry : fs::directory_iterator(data / kind.folder, error)) {
+      const std::string name = entry.path().filename().string();
+      if (name.starts_with(kind.prefix) && name.find(kind.part) != std::string::npos)
+        files.push_back(entry.path());
+    }
+    std::sort(files.begin(), files.end());
+    for (const fs::path& file : files) {
+      Result<std::vector<OperationTable>> tables = kind.read(file);
+      if (!tables) return forward(tables);
+      for (OperationTable& t : *tables) {
+        DealtOperations d{.table = std::move(t), .blind = {}};
+        std::vector<MeasuredOp> rows = std::move(d.table.measured.rows);
+        d.table.measured.rows.clear();
+        std::map<std::tuple<double, double, double, double, double, double>, std::size_t> shapes;
+        for (MeasuredOp& r : rows) {
+          const workload::Op& op = r.op;
+          const std::size_t shape =
+              shapes
+                  .try_emplace({op.batch, op.m, op.n, op.k, op.bytes.b(), op.width}, shapes.size())
+                  .first->second;
+          // A table of one row gives it to the fit.
+          (shape % 3 == 2 ? d.blind : d.table.measured.rows).push_back(std::move(r));
+        }
+        dealt.push_back(std::move(d));
+      }
+    }
+  }
+  if (dealt.empty())
+    return fail(Diagnostic{.file = data.string(), .problem = "has no tables of operations"});
+  return dealt;
+}
+
+Result<OperationFits> fit_operations(const std::vector<DealtOperations>& dealt,
+                                     const std::string& without) {
+  return Fitter(dealt, without).run();
+}
+
+Status set_widths(OperationFits& fits, const std::vector<DealtOperations>& dealt) {
+  for (Calibration& c : fits.calibrations) {
+    if (c.device == compute::kTypical) continue;
+    Ratios ratios;
+    for (const DealtOperations& d : dealt)
+      if (d.device() == c.device) note_ratios(ratios, fits, d, d.blind);
+    set_from(c, ratios, 0.03);
+  }
+  std::set<std::string> chips;
+  Ratios left_out;
+  for (const DealtOperations& d : dealt) {
+    if (!chips.insert(d.table.measured.facts.architecture).second) continue;
+    const Result<OperationFits> others = fit_operations(dealt, d.device());
+    if (!others) return forward(others);
+    for (const DealtOperations& other : dealt)
+      if (other.table.measured.facts.architecture == d.table.measured.facts.architecture)
+        note_ratios(left_out, *others, other, thinned(other.blind, 400));
+  }
+  set_from(fits.calibrations.front(), left_out, 0.2);
+  return {};
+}
+
+}  // namespace rehearse::cli

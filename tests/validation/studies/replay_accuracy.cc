@@ -1,0 +1,339 @@
+#include "tests/validation/studies/replay_accuracy.h"
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <memory>
+#include <set>
+
+#include <fmt/core.h>
+
+#include "profiler/ingest/input.h"
+#include "profiler/replay/edit.h"
+#include "sim/base/text.h"
+#include "sim/engine/engine.h"
+
+namespace rehearse::cli {
+namespace {
+
+namespace fs = std::filesystem;
+using replay::Comparison;
+using replay::LowerOptions;
+using replay::Origin;
+using replay::Recording;
+using replay::ReplayGraph;
+
+/// A recording in memory, ready to be lowered in several ways.
+struct Job {
+  std::string name;
+  std::unique_ptr<trace::Trace> trace;
+  std::vector<Recording> recordings;
+};
+
+Result<Job> read_job(const std::vector<fs::path>& files, const fs::path& below) {
+  Result<trace::Trace> trace = ingest::read_inputs(files, {});
+  if (!trace) return forward(trace);
+  Job job;
+  job.name = fs::relative(files.front(), below).string();
+  if (files.size() > 1)
+    job.name = fmt::format("{} ({} ranks)",
+                           fs::relative(files.front().parent_path(), below).string(), files.size());
+  job.trace = std::make_unique<trace::Trace>(std::move(*trace));
+  for (std::size_t r = 0; r < job.trace->ranks.size(); ++r)
+    job.recordings.emplace_back(*job.trace, r);
+  return job;
+}
+
+struct Replayed {
+  ReplayGraph graph;
+  graph::Timeline timeline;
+  Comparison comparison;
+};
+
+Result<Replayed> run(const Job& job, ReplayGraph graph) {
+  Result<graph::Timeline> timeline = engine::run(graph.graph);
+  if (!timeline) return forward(timeline);
+  Replayed replayed{std::move(graph), std::move(*timeline), {}};
+  replayed.comparison = replay::compare(job.recordings, replayed.graph, replayed.timeline);
+  return replayed;
+}
+
+Result<Replayed> replay_job(const Job& job, const LowerOptions& options) {
+  Result<ReplayGraph> graph = replay::lower(job.recordings, options);
+  if (!graph) return forward(graph);
+  return run(job, std::move(*graph));
+}
+
+/// The graph with the durations of the ops that `chosen` picks multiplied.
+template <class Chosen>
+Result<Replayed> scaled(const Job& job, const Replayed& base, double factor, Chosen chosen) {
+  graph::GraphBuilder builder(base.graph.graph);
+  for (std::size_t i = 0; i < base.graph.origins.size(); ++i)
+    if (chosen(OpId(i), base.graph.origins[i]))
+      builder.set_duration(OpId(i), base.graph.graph.duration(OpId(i)) * factor);
+  Result<graph::Graph> graph = std::move(builder).build();
+  if (!graph) return forward(std::move(graph));
+  ReplayGraph edited = base.graph;
+  edited.graph = std::move(*graph);
+  return run(job, std::move(edited));
+}
+
+bool is_host(const Origin& origin) {
+  return origin.kind == Origin::Kind::kHost || origin.kind == Origin::Kind::kCall;
+}
+
+double ratio(const Replayed& after, const Replayed& before) {
+  const Seconds was = before.comparison.step_time.simulated;
+  return was > Seconds::s(0) ? after.comparison.step_time.simulated / was : 0;
+}
+
+Result<RecordingAccuracy> measure(const Job& job) {
+  RecordingAccuracy a;
+  a.name = job.name;
+  a.ranks = job.recordings.size();
+  for (const Recording& r : job.recordings) a.device_ops += r.rank().gpu_ops.size();
+  const Recording& first = job.recordings.front();
+  for (const trace::Device& d : first.rank().devices)
+    if (!first.streams().empty() && d.ordinal == first.streams().front().device) a.device = d.name;
+
+  const Result<Replayed> base = replay_job(job, {});
+  if (!base) return forward(base);
+  a.step_source = base->graph.ranks.front().step_source;
+  a.plain = base->comparison;
+  for (const replay::StepComparison& step : a.plain.steps)
+    if (!step.partial) a.whole_steps.push_back(step);
+  const Result<Replayed> residuals = replay_job(job, {.residuals = true});
+  if (!residuals) return forward(residuals);
+  a.with_residuals = residuals->comparison;
+
+  const auto device = [](OpId, const Origin& o) {
+    return o.kind == Origin::Kind::kDevice || o.kind == Origin::Kind::kUnexplained;
+  };
+  const auto host = [](OpId, const Origin& o) { return is_host(o); };
+  const auto collective = [&](OpId op, const Origin& o) {
+    return o.kind == Origin::Kind::kDevice &&
+           base->graph.graph.category(op) == graph::Category::kCommunication;
+  };
+  const Result<Replayed> none = scaled(job, *base, 0, device), ten = scaled(job, *base, 10, device),
+                         slow = scaled(job, *base, 2, host);
+  if (!none || !ten || !slow) return fail("a perturbed graph does not run");
+  a.gpu_times_0 = ratio(*none, *base);
+  a.gpu_times_10 = ratio(*ten, *base);
+  a.host_times_2 = ratio(*slow, *base);
+  bool has_collectives = false;
+  for (std::size_t i = 0; i < base->graph.origins.size(); ++i)
+    has_collectives = has_collectives || collective(OpId(i), base->graph.origins[i]);
+  if (has_collectives) {
+    const Result<Replayed> network = scaled(job, *base, 10, collective);
+    if (!network) return forward(network);
+    a.collectives_times_10 = ratio(*network, *base);
+  }
+  // No work can make a step shorter, or more than proportionally longer. The step time is a mean of
+  // differences of instants, so that initial states that do not scale leave a little room.
+  constexpr double kRoom = 0.02;
+  const auto limit = [&](bool holds, const char* what) {
+    if (!holds && a.broken_limit.empty()) a.broken_limit = what;
+  };
+  limit(a.gpu_times_0 <= 1 + kRoom, "device x0 makes a step longer");
+  limit(a.gpu_times_10 >= 1 - kRoom && a.gpu_times_10 <= 10 + kRoom, "device x10 outside 1 to 10");
+  limit(a.host_times_2 >= 1 - kRoom && a.host_times_2 <= 2 + kRoom, "host x2 outside 1 to 2");
+  if (a.collectives_times_10)
+    limit(*a.collectives_times_10 >= 1 - kRoom && *a.collectives_times_10 <= 10 + kRoom,
+          "collectives x10 outside 1 to 10");
+
+  const auto ablate = [&](const char* rule, const LowerOptions& options) {
+    if (const Result<Replayed> without = replay_job(job, options))
+      a.ablations.push_back(
+          {rule, without->comparison.step_time.error(), without->comparison.start_error});
+  };
+  ablate("stream order", {.stream_order = false});
+  ablate("host waits", {.host_waits = false});
+  ablate("hand-offs", {.hand_offs = false});
+  ablate("forward before backward", {.backward_links = false});
+  ablate("stream waits from calls (A)", {.stream_waits_calls = false});
+  ablate("stream waits from times (B)", {.stream_waits_timing = false});
+  ablate("A and B", {.stream_waits_calls = false, .stream_waits_timing = false});
+  if (job.recordings.size() > 1) ablate("collectives across ranks", {.collectives = false});
+  return a;
+}
+
+std::uint32_t number_of(const Recording& r) {
+  return r.rank().info.rank.value_or(static_cast<std::uint32_t>(r.rank_index()));
+}
+
+/// What rank `slow` being late does to the others, simulated and by the definition of a collective.
+Result<Coupling> couple(const Job& job, const Replayed& base, std::size_t slow) {
+  const Result<Replayed> late =
+      scaled(job, base, 2, [&](OpId, const Origin& o) { return o.rank == slow && is_host(o); });
+  if (!late) return forward(late);
+  Coupling c;
+  c.name = job.name;
+  c.rank = number_of(job.recordings[slow]);
+  // By definition a member's collective ends when the last has arrived, plus its transfer.
+  double delay = 0, implied = 0, own = 0;
+  std::size_t others = 0;
+  const auto arrival = [&](const Replayed& r, const replay::MatchedCollective::Member& m) {
+    return r.timeline[r.graph.ranks[m.rank].device_first[m.op]].start.seconds().us();
+  };
+  for (const replay::MatchedCollective& collective : base.graph.collectives.matched) {
+    double before = 0, after = 0;
+    for (const auto& m : collective.members) {
+      before = std::max(before, arrival(base, m));
+      after = std::max(after, arrival(*late, m));
+    }
+    for (const auto& m : collective.members) {
+      const OpId last = base.graph.ranks[m.rank].device_last[m.op];
+      if (m.rank == slow) {
+        own = arrival(*late, m) - arrival(base, m);
+        continue;
+      }
+      delay += (late->timeline[last].end - base.timeline[last].end).seconds().us();
+      implied += after - before;
+      ++others;
+    }
+  }
+  c.own_lateness_us = own;
+  if (others > 0) {
+    c.others_delay_us = delay / static_cast<double>(others);
+    c.others_implied_us = implied / static_cast<double>(others);
+  }
+  return c;
+}
+
+Status measure_ranks(const Job& job, ReplayAccuracy& accuracy) {
+  const Result<Replayed> base = replay_job(job, {});
+  if (!base) return forward(base);
+  for (std::size_t rank = 0; rank < job.recordings.size(); ++rank) {
+    const Result<Coupling> coupling = couple(job, *base, rank);
+    if (!coupling) return forward(coupling);
+    accuracy.couplings.push_back(*coupling);
+    const Result<Replayed> hidden = replay_job(job, {.hidden_rank = rank});
+    if (!hidden) return forward(hidden);
+    double error = 0;
+    for (const replay::StepComparison& step : hidden->comparison.steps)
+      if (step.rank == rank && !step.partial) error = step.host.error();
+    accuracy.hidden.push_back({job.name, number_of(job.recordings[rank]), error});
+  }
+  return {};
+}
+
+/// Pairs of recordings of one job in two set-ups, the second of which an edit of the first
+/// predicts.
+struct KnownPair {
+  std::string_view from, to;
+  std::string_view edit;  ///< of --input-pipeline
+};
+constexpr KnownPair kPairs[] = {
+    {"*resnet50_num_workers_0*", "*resnet50_num_workers_4*", "workers=4"},
+};
+
+Result<PairPrediction> predict_pair(const Job& from, const Job& to, std::string_view edit) {
+  PairPrediction p{.from = from.name, .to = to.name, .edit = std::string(edit)};
+  const Result<Replayed> base = replay_job(from, {});
+  if (!base) return forward(base);
+  Result<ReplayGraph> edited =
+      replay::overlap_input(from.recordings, base->graph, *replay::parse_input_pipeline(edit));
+  if (!edited) return forward(edited);
+  const Result<Replayed> predicted = run(from, std::move(*edited));
+  if (!predicted) return forward(predicted);
+  p.predicted = predicted->comparison.step_time.simulated;
+
+  const Result<Replayed> measured = replay_job(to, {});
+  if (!measured) return forward(measured);
+  std::vector<double> steps;
+  for (const replay::StepComparison& step : measured->comparison.steps)
+    if (!step.partial) steps.push_back(step.host.measured.s());
+  if (steps.empty()) return fail("no whole step to compare with");
+  std::sort(steps.begin(), steps.end());
+  const double median = steps[steps.size() / 2];
+  double sum = 0;
+  std::size_t kept = 0;
+  for (const double s : steps)
+    if (std::abs(s / median - 1) <= 0.25) {
+      sum += s;
+      ++kept;
+    }
+  p.measured_median = Seconds::s(median);
+  p.measured_mean = Seconds::s(sum / static_cast<double>(kept));
+  p.outliers = steps.size() - kept;
+  return p;
+}
+
+/// Recordings with times of their own, one file each.
+bool is_timed_recording(const fs::path& path) {
+  const auto kind = ingest::detect_input(path);
+  return kind && (*kind == ingest::InputKind::kKineto || *kind == ingest::InputKind::kNsys);
+}
+
+}  // namespace
+
+Result<ReplayAccuracy> measure_replay_accuracy(const fs::path& data, const Progress& progress) {
+  std::error_code error;
+  if (!fs::is_directory(data, error))
+    return fail(Diagnostic{.file = data.string(), .problem = "is not a folder of recordings"});
+  std::vector<fs::path> files;
+  for (const auto& entry : fs::recursive_directory_iterator(data))
+    if (entry.is_regular_file() && is_timed_recording(entry.path())) files.push_back(entry.path());
+  std::sort(files.begin(), files.end());
+
+  ReplayAccuracy accuracy;
+  std::vector<Job> jobs;
+  std::map<fs::path, std::vector<std::size_t>> by_folder;
+  for (std::size_t i = 0; i < files.size(); ++i) {
+    if (progress && !progress(static_cast<double>(i) / static_cast<double>(files.size())))
+      return fail("stopped");
+    const std::string name = fs::relative(files[i], data).string();
+    Result<Job> job = read_job({files[i]}, data);
+    if (!job) {
+      accuracy.unreadable.emplace_back(name, to_string(job.error()));
+      continue;
+    }
+    std::size_t device_ops = 0;
+    for (const Recording& r : job->recordings) device_ops += r.rank().gpu_ops.size();
+    if (device_ops == 0) {
+      accuracy.without_device_work.push_back(name);
+      continue;
+    }
+    Result<RecordingAccuracy> measured = measure(*job);
+    if (!measured) {
+      accuracy.unreadable.emplace_back(name, to_string(measured.error()));
+      continue;
+    }
+    accuracy.recordings.push_back(std::move(*measured));
+    by_folder[files[i].parent_path()].push_back(jobs.size());
+    jobs.push_back(std::move(*job));
+  }
+  if (jobs.empty())
+    return fail(
+        Diagnostic{.file = data.string(), .problem = "holds no recording with device work"});
+
+  for (const auto& [folder, members] : by_folder) {
+    std::set<std::uint32_t> ranks;
+    std::set<std::optional<std::uint32_t>> worlds;
+    std::vector<fs::path> paths;
+    for (const std::size_t j : members) {
+      const trace::RankInfo& info = jobs[j].trace->ranks.front().info;
+      if (info.rank && info.world_size.value_or(1) > 1) ranks.insert(*info.rank);
+      worlds.insert(info.world_size);
+      paths.push_back(data / jobs[j].name);
+    }
+    if (members.size() < 2 || ranks.size() != members.size() || worlds.size() != 1) continue;
+    const Result<Job> joint = read_job(paths, data);
+    if (!joint) return forward(joint);
+    Result<RecordingAccuracy> measured = measure(*joint);
+    if (!measured) return forward(measured);
+    accuracy.recordings.push_back(std::move(*measured));
+    if (Status ok = measure_ranks(*joint, accuracy); !ok) return forward(ok);
+  }
+  for (const KnownPair& pair : kPairs)
+    for (const Job& from : jobs)
+      for (const Job& to : jobs)
+        if (matches_wildcard(pair.from, from.name) && matches_wildcard(pair.to, to.name)) {
+          Result<PairPrediction> prediction = predict_pair(from, to, pair.edit);
+          if (!prediction) return forward(prediction);
+          accuracy.pairs.push_back(std::move(*prediction));
+        }
+  return accuracy;
+}
+
+}  // namespace rehearse::cli

@@ -1,0 +1,104 @@
+#include "tests/validation/studies/throughput/zoo_steps.h"
+
+#include <fmt/core.h>
+
+#include "models/workload/zoo.h"
+#include "sim/cluster/catalog.h"
+#include "sim/cluster/read_cluster.h"
+#include "strategies/step/fit_scale.h"
+#include "strategies/step/predict.h"
+
+namespace rehearse::cli {
+namespace {
+
+constexpr workload::Elementwise kKernels = workload::Elementwise::kUnfused;
+
+Result<workload::Workload> workload_of(const ZooJob& job) {
+  Result<workload::Description> description = workload::find_description(job.model);
+  if (!description) return forward(description);
+  if (job.sequence > 0)
+    if (auto* transformer = std::get_if<workload::Transformer>(&*description))
+      transformer->sequence = job.sequence;
+  return workload::workload_of(
+      *description,
+      {.dtype = job.dtype, .attention = workload::Attention::kUnfused, .elementwise = kKernels});
+}
+
+Result<cluster::Cluster> cluster_of(const ZooJob& job, const PlacedStep& row,
+                                    const ClusterLinks& links) {
+  std::string text = fmt::format(
+      "cluster: {{device: {}, devices_per_node: {}, nodes: {}, intra_node: {{kind: {}, {}}}",
+      job.device, row.devices.front(), row.devices.size(), job.within, links.within);
+  if (row.devices.size() > 1)
+    // A node with switched NVLinks has a NIC for each device.
+    text += fmt::format(", inter_node: {{links: {}, {}}}",
+                        job.within == "nvswitch" ? row.devices.front() : 1, links.between);
+  return cluster::parse_cluster(text + "}\n", std::string(job.device));
+}
+
+Result<step::Step> predict(const ZooJob& job, const PlacedStep& row, const ClusterLinks& links,
+                           const step::Conditions& conditions) {
+  Result<workload::Workload> model = workload_of(job);
+  if (!model) return forward(model);
+  const Result<cluster::Cluster> cluster = cluster_of(job, row, links);
+  if (!cluster) return forward(cluster);
+  step::Spec spec{.workload = std::move(*model),
+                  .training = {.global_batch = row.batch * row.ranks(),
+                               .microbatch = row.batch,
+                               .dtype = job.dtype,
+                               // Automatic mixed precision keeps them whole.
+                               .gradients = workload::Dtype::kFp32},
+                  .plan = {},
+                  .conditions = conditions};
+  spec.plan.data = row.ranks();
+  return step::predict(spec, *cluster,
+                       {.fidelity = step::Fidelity::kClosed, .counterfactuals = false});
+}
+
+}  // namespace
+
+Result<step::Conditions> conditions_of(const ZooJob& job) {
+  const Result<const cluster::Gpu*> gpu = cluster::find_gpu(job.device);
+  if (!gpu) return forward(gpu);
+  return step::conditions_for(**gpu, kKernels);
+}
+
+Result<Estimate<Seconds>> zoo_step(const ZooJob& job, const PlacedStep& row,
+                                   const ClusterLinks& links, const step::Conditions& conditions) {
+  const Result<step::Step> step = predict(job, row, links, conditions);
+  if (!step) return forward(step);
+  return step->time;
+}
+
+Result<step::Conditions> anchored(const ZooJob& job, std::span<const PlacedStep> rows) {
+  Result<step::Conditions> conditions = conditions_of(job);
+  if (!conditions) return forward(conditions);
+  const ClusterLinks unused{.within = "rate: 1 GB/s", .between = "rate: 1 GB/s"};
+  std::vector<step::MeasuredStep> measured;
+  for (const PlacedStep& row : rows) {
+    const Result<step::Step> step = predict(job, row, unused, *conditions);
+    if (!step) return forward(step);
+    measured.push_back({.name = fmt::format("{} batch {:g}", job.model, row.batch),
+                        .measured = row.step,
+                        .at_peak = step->hardware_flops / step->peak});
+  }
+  const auto step_at = [&](std::size_t row, double scale,
+                           std::optional<Seconds> fixed) -> Result<Seconds> {
+    step::Conditions scaled = *conditions;
+    scaled.scale = scale;
+    scaled.fixed = fixed.value_or(scaled.fixed);
+    const Result<step::Step> step = predict(job, rows[row], unused, scaled);
+    if (!step) return forward(step);
+    return step->time.value;
+  };
+  const Result<step::ScaleFit> fit = step::fit_scale(measured, step_at);
+  if (!fit) return forward(fit);
+  conditions->scale = fit->scale;
+  conditions->fixed = conditions->most_fixed = fit->fixed.value_or(conditions->fixed);
+  conditions->fastest = fit->fastest;
+  conditions->slowest = fit->slowest;
+  conditions->provenance = Provenance::kInterpolated;
+  return conditions;
+}
+
+}  // namespace rehearse::cli
