@@ -1,8 +1,9 @@
 #include "cli/catalog/listing.h"
 
 #include <algorithm>
-#include <cmath>
 #include <cstdlib>
+#include <map>
+#include <mutex>
 #include <set>
 
 #include <fmt/format.h>
@@ -13,46 +14,7 @@
 namespace rehearse::cli {
 namespace {
 
-constexpr std::size_t kRowsShown = 60, kWidthShown = 48, kNamesListed = 12;
-
-/// As the catalog's file has it: conversions leave traces in the last of a double's digits.
-std::string digits(double value) { return fmt::format("{:.10g}", value); }
-
-std::string cell(const Value& value) {
-  struct Cell {
-    double shown_as;
-    std::string operator()(std::monostate) const { return ""; }
-    std::string operator()(const std::string& content) const { return content; }
-    std::string operator()(bool content) const { return content ? "yes" : "no"; }
-    std::string operator()(double content) const { return digits(content / shown_as); }
-    std::string operator()(const std::vector<std::string>& content) const {
-      const std::vector<std::string_view> words(content.begin(), content.end());
-      return join(words, " ");
-    }
-    std::string operator()(const std::vector<std::uint32_t>& content) const {
-      return fmt::format("{}", fmt::join(content, " "));
-    }
-  };
-  return std::visit(Cell{value.shown_as}, value.content);
-}
-
-Json json_value(const Value& value) {
-  struct Content {
-    Json operator()(std::monostate) const { return {}; }
-    Json operator()(double content) const {
-      const double exact = std::strtod(digits(content).c_str(), nullptr);
-      return std::floor(exact) == exact ? Json(static_cast<std::int64_t>(exact)) : Json(exact);
-    }
-    Json operator()(const std::string& content) const { return content; }
-    Json operator()(bool content) const { return content; }
-    Json operator()(const std::vector<std::string>& content) const { return content; }
-    Json operator()(const std::vector<std::uint32_t>& content) const { return content; }
-  };
-  Json content = std::visit(Content{}, value.content);
-  return value.unit.empty() ? content : Json{{"value", std::move(content)}, {"unit", value.unit}};
-}
-
-bool known(const Value& value) { return value.content.index() != 0; }
+constexpr std::size_t kRowsShown = 60, kNamesListed = 12;
 
 /// "REC" says little to who has not read the list of sources.
 std::string readable_source(const std::string& source) {
@@ -64,74 +26,57 @@ std::string readable_source(const std::string& source) {
   return readable;
 }
 
+/// Units of the catalog that are not SI: "USD/h". They live as long as the program.
+const Unit& unit_named(std::string_view si) {
+  static std::map<std::string, Unit, std::less<>> units;
+  static std::mutex mutex;
+  const std::lock_guard lock(mutex);
+  const auto known = units.find(si);
+  if (known != units.end()) return known->second;
+  const auto added = units.emplace(si, Unit{}).first;
+  return added->second = {added->first, nullptr, {added->first, 1, 0}};
+}
+
 }  // namespace
 
-Value text(std::string_view content) {
-  return content.empty() ? Value{} : Value{.content = std::string(content)};
-}
-Value texts(std::vector<std::string> content) { return {.content = std::move(content)}; }
-Value counts(std::vector<std::uint32_t> content) { return {.content = std::move(content)}; }
-Value yes_no(bool content) { return {.content = content}; }
-Value number(std::optional<double> content) { return quantity(content, {}, 1); }
-Value quantity(std::optional<double> content, std::string_view unit, double shown_as) {
+Cell text(std::string_view content) { return {maybe(content)}; }
+Cell texts(std::vector<std::string> content) { return {std::move(content)}; }
+Cell counts(std::vector<std::uint32_t> content) { return {std::move(content)}; }
+Cell yes_no(bool content) { return {content}; }
+Cell number(std::optional<double> content) { return {maybe(content)}; }
+Cell quantity(std::optional<double> content, std::string_view unit, double shown_as) {
   if (!content) return {};
-  return {.content = *content, .unit = unit, .shown_as = shown_as};
+  // As the catalog's file has it: conversions leave traces in the last of a double's digits.
+  const double exact = std::strtod(fmt::format("{:.10g}", *content).c_str(), nullptr);
+  return {Quantity(exact, unit_named(unit)), shown_as};
 }
 
-std::string listing_text(const Listing& listing) {
-  if (listing.rows.empty()) return "no row of the catalog matches all of the filters\n";
-  std::vector<std::size_t> shown;
-  std::vector<Column> columns;
-  for (std::size_t f = 0; f < listing.fields.size(); ++f) {
-    const Field& field = listing.fields[f];
-    const bool filled = std::any_of(listing.rows.begin(), listing.rows.end(),
-                                    [f](const std::vector<Value>& row) { return known(row[f]); });
-    if (field.in_table.empty() || !filled) continue;
-    shown.push_back(f);
-    columns.push_back({std::string(field.in_table), field.align});
+void add_cell(const CellField& field, Cell cell, Value& row) {
+  const Scale scale{field.unit, cell.shown_as, 0};
+  // CSV has a column also where no row knows it.
+  if (std::holds_alternative<Value::Absent>(cell.value.content())) {
+    row.show("", field.label, "", scale, kInTables);
+    return;
   }
-  Table table(columns);
-  for (const std::vector<Value>& row : listing.rows) {
-    std::vector<std::string> cells;
-    for (const std::size_t f : shown) {
-      const std::string content = cell(row[f]);
-      cells.push_back(listing.fields[f].key == "source" ? readable_source(content)
-                      : known(row[f])                   ? content
-                                                        : "–");
+  if (field.key == "source")
+    if (const auto* source = std::get_if<std::string>(&cell.value.content())) {
+      row.show("", field.label, readable_source(*source), {}, kOnScreen);
+      row.show(field.key, field.label, std::move(cell.value), {}, kInTables);
+      return;
     }
-    table.add(std::move(cells));
-  }
-  std::string out = table.text(kWidthShown, kRowsShown);
+  row.show(field.key, field.label, std::move(cell.value), scale,
+           field.on_screen ? Look{} : kInTables);
+}
+
+Document listing_document(const Listing& listing) {
+  Document document{.command = "catalog", .rows = "rows"};
+  if (listing.rows.list().empty())
+    document.line("no row of the catalog matches all of the filters");
+  document["kind"] = listing.kind;
+  document.show("rows", "", listing.rows, {}, first(kRowsShown));
   if (listing.recalled)
-    out += "recalled: remembered and not read again; check before relying on it\n";
-  return out;
-}
-
-Table listing_table(const Listing& listing) {
-  std::vector<Column> columns;
-  for (const Field& field : listing.fields)
-    columns.push_back({std::string(field.heading), field.align});
-  Table table(columns);
-  for (const std::vector<Value>& row : listing.rows) {
-    std::vector<std::string> cells;
-    cells.reserve(row.size());
-    for (const Value& value : row) cells.push_back(cell(value));
-    table.add(std::move(cells));
-  }
-  return table;
-}
-
-Json listing_json(const Listing& listing) {
-  Json json = json_root("catalog");
-  json["kind"] = listing.kind;
-  json["rows"] = Json::array();
-  for (const std::vector<Value>& row : listing.rows) {
-    Json object = Json::object();
-    for (std::size_t f = 0; f < row.size(); ++f)
-      if (known(row[f])) object[std::string(listing.fields[f].key)] = json_value(row[f]);
-    json["rows"].push_back(std::move(object));
-  }
-  return json;
+    document.line("recalled: remembered and not read again; check before relying on it");
+  return document;
 }
 
 Result<std::vector<bool>> kept_rows(std::string_view kind, std::size_t rows,

@@ -7,60 +7,54 @@
 #include <string>
 #include <string_view>
 #include <utility>
-#include <variant>
 #include <vector>
 
-#include "cli/output/json.h"
-#include "cli/output/table.h"
+#include "cli/output/document.h"
 #include "cost/rates.h"
 #include "sim/base/units.h"
 #include "sim/cluster/origin.h"
 
 namespace rehearse::cli {
 
-/// A cell. Numbers with a unit are in that unit, which JSON shows; `shown_as` is the magnitude of
-/// the unit in the heading, which tables and CSV use. Nothing is what is not known.
-struct Value {
-  using Content = std::variant<std::monostate, std::string, bool, double, std::vector<std::string>,
-                               std::vector<std::uint32_t>>;
-  Content content = {};
-  std::string_view unit = {};
+/// A cell, and the magnitude that tables show it in. Nothing is what is not known.
+struct Cell {
+  Value value = std::nullopt;
   double shown_as = 1;
 };
 
 /// Empty texts are nothing.
-Value text(std::string_view content);
-Value texts(std::vector<std::string> content);
-Value counts(std::vector<std::uint32_t> content);
-Value yes_no(bool content);
-Value number(std::optional<double> content);
-Value quantity(std::optional<double> content, std::string_view unit, double shown_as);
+Cell text(std::string_view content);
+Cell texts(std::vector<std::string> content);
+Cell counts(std::vector<std::uint32_t> content);
+Cell yes_no(bool content);
+Cell number(std::optional<double> content);
+Cell quantity(std::optional<double> content, std::string_view unit, double shown_as);
 
-inline Value quantity(std::optional<Bytes> q, double shown_as) {
+inline Cell quantity(std::optional<Bytes> q, double shown_as) {
   return quantity(q ? std::optional(q->b()) : std::nullopt, "B", shown_as);
 }
-inline Value quantity(std::optional<ByteRate> q, double shown_as) {
+inline Cell quantity(std::optional<ByteRate> q, double shown_as) {
   return quantity(q ? std::optional(q->bytes_per_s()) : std::nullopt, "B/s", shown_as);
 }
-inline Value quantity(std::optional<FlopRate> q, double shown_as) {
+inline Cell quantity(std::optional<FlopRate> q, double shown_as) {
   return quantity(q ? std::optional(q->flop_per_s()) : std::nullopt, "FLOP/s", shown_as);
 }
-inline Value quantity(std::optional<Watts> q) {
+inline Cell quantity(std::optional<Watts> q) {
   return quantity(q ? std::optional(q->w()) : std::nullopt, "W", 1);
 }
-inline Value quantity(std::optional<Seconds> q, double shown_as) {
+inline Cell quantity(std::optional<Seconds> q, double shown_as) {
   return quantity(q ? std::optional(q->s()) : std::nullopt, "s", shown_as);
 }
-inline Value quantity(std::optional<cost::UsdRate> q) {
+inline Cell quantity(std::optional<cost::UsdRate> q) {
   return quantity(q ? std::optional(q->usd_per_h()) : std::nullopt, "USD/h", 1);
 }
-inline Value quantity(cost::CarbonIntensity q) { return quantity(q.g_per_kwh(), "gCO2e/kWh", 1); }
+inline Cell quantity(cost::CarbonIntensity q) { return quantity(q.g_per_kwh(), "gCO2e/kWh", 1); }
 
-struct Field {
-  std::string_view key;       ///< in JSON
-  std::string_view heading;   ///< in CSV and Markdown, with its unit
-  std::string_view in_table;  ///< heading at a terminal; empty: not shown there
-  Align align = Align::kRight;
+struct CellField {
+  std::string_view key;    ///< in JSON
+  std::string_view label;  ///< in tables
+  std::string_view unit;   ///< of the numbers of tables; may be empty
+  bool on_screen;          ///< else in CSV and Markdown alone
 };
 
 /// Patterns in which * is any text; empty: all.
@@ -73,14 +67,12 @@ struct Filters {
 
 struct Listing {
   std::string_view kind;
-  std::vector<Field> fields;
-  std::vector<std::vector<Value>> rows;
+  std::vector<CellField> fields;  ///< JSON has their order
+  Value rows = Value::array();
   bool recalled = false;  ///< some of its rows are
 };
 
-std::string listing_text(const Listing&);
-Table listing_table(const Listing&);
-Json listing_json(const Listing&);
+Document listing_document(const Listing&);
 
 /// One of the tables of the catalog.
 struct Kind {
@@ -108,10 +100,13 @@ struct FilterKeys {
 Result<std::vector<bool>> kept_rows(std::string_view kind, std::size_t rows,
                                     const std::vector<FilterKeys>& filters);
 
+/// Where the cell is known, as a field of its row.
+void add_cell(const CellField& field, Cell cell, Value& row);
+
 template <class T>
-struct FieldOf {
-  Field field;
-  std::function<Value(const T&)> value;
+struct CellOf {
+  CellField field;
+  std::function<Cell(const T&)> value;
 };
 
 /// What the filters look at; those that are absent do not apply.
@@ -126,24 +121,23 @@ struct KeysOf {
 
 /// The fields on where a row comes from, behind its own.
 template <class T>
-std::vector<FieldOf<T>> with_origin(std::vector<FieldOf<T>> fields) {
+std::vector<CellOf<T>> with_origin(std::vector<CellOf<T>> fields) {
   using cluster::Origin;
-  const auto add = [&](Field field, Value (*value)(const Origin&)) {
+  const auto add = [&](CellField field, Cell (*value)(const Origin&)) {
     fields.push_back({field, [value](const T& row) { return value(row.origin); }});
   };
-  add({"source", "source", "source", Align::kLeft}, [](const Origin& o) { return text(o.source); });
-  add({"as_of", "as of", "as of", Align::kLeft}, [](const Origin& o) { return text(o.as_of); });
-  add({"recalled", "recalled", "", Align::kLeft},
-      [](const Origin& o) { return yes_no(o.recalled()); });
-  add({"confidence", "confidence", "", Align::kLeft},
+  add({"source", "source", "", true}, [](const Origin& o) { return text(o.source); });
+  add({"as_of", "as of", "", true}, [](const Origin& o) { return text(o.as_of); });
+  add({"recalled", "recalled", "", false}, [](const Origin& o) { return yes_no(o.recalled()); });
+  add({"confidence", "confidence", "", false},
       [](const Origin& o) { return text(o.confidence ? cluster::to_string(*o.confidence) : ""); });
-  add({"notes", "notes", "", Align::kLeft}, [](const Origin& o) { return text(o.notes); });
+  add({"notes", "notes", "", false}, [](const Origin& o) { return text(o.notes); });
   return fields;
 }
 
 template <class T>
 Kind make_kind(std::string_view name, std::string_view what, const std::vector<T>& (*rows)(),
-               std::vector<FieldOf<T>> fields, KeysOf<T> keys) {
+               std::vector<CellOf<T>> fields, KeysOf<T> keys) {
   const auto list = [=](const Filters& filters) -> Result<Listing> {
     const auto keys_of = [&](const typename KeysOf<T>::Keys& key) -> std::optional<RowKeys> {
       if (!key) return std::nullopt;
@@ -157,13 +151,14 @@ Kind make_kind(std::string_view name, std::string_view what, const std::vector<T
                                  {"--gpu", filters.gpu, keys_of(keys.gpu)},
                                  {"--region", filters.region, keys_of(keys.region)}});
     if (!kept) return forward(kept);
-    Listing listing{.kind = name, .fields = {}, .rows = {}};
-    for (const FieldOf<T>& field : fields) listing.fields.push_back(field.field);
+    Listing listing{.kind = name, .fields = {}};
+    for (const CellOf<T>& field : fields) listing.fields.push_back(field.field);
     for (std::size_t i = 0; i < kept->size(); ++i) {
       if (!(*kept)[i]) continue;
       const T& row = rows()[i];
-      std::vector<Value>& values = listing.rows.emplace_back();
-      for (const FieldOf<T>& field : fields) values.push_back(field.value(row));
+      Value cells = Value::object();
+      for (const CellOf<T>& field : fields) add_cell(field.field, field.value(row), cells);
+      listing.rows.push_back(std::move(cells));
       if constexpr (requires { row.origin; }) listing.recalled |= row.origin.recalled();
     }
     return listing;

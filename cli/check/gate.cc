@@ -13,7 +13,6 @@ namespace {
 
 using compare::Effect;
 using compare::OpChange;
-using compare::Quantity;
 using compare::Verdict;
 
 /// "+1.2 % (99 %: -0.3 to +2.7 %)", with the interval that the verdict rests on.
@@ -100,7 +99,7 @@ class Judge {
   Status add_quantity(const Limit& limit) {
     const auto& all = gate_.comparison.quantities;
     const auto at = std::find_if(all.begin(), all.end(),
-                                 [&](const Quantity& q) { return q.name == limit.name; });
+                                 [&](const compare::Quantity& q) { return q.name == limit.name; });
     const compare::Run& c = gate_.input.candidate;
     if (at == all.end()) {
       if (limit.name == "memory" && c.memory && limit.most) {
@@ -348,7 +347,7 @@ Result<Gate> run_gate(GateInput input) {
     gate.findings.add_note(
         {std::move(name), Verdict::kPass, std::move(what), gate.input.candidate.source});
   };
-  for (const Quantity& q : gate.comparison.quantities)
+  for (const compare::Quantity& q : gate.comparison.quantities)
     if (q.significant)
       note(std::string(q.name), fmt::format("changed by {}", signed_percent(q.effect.change)));
   for (const OpChange& op : gate.comparison.ops)

@@ -9,7 +9,7 @@
 
 #include "cli/check/history.h"
 #include "cli/check/run_store.h"
-#include "cli/output/json_value.h"
+#include "cli/output/value.h"
 #include "profiler/compare/run.h"
 
 namespace rehearse::cli {

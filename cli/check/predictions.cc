@@ -151,11 +151,13 @@ Result<PredictionGuard> guard_predictions(const fs::path& folder, const fs::path
   return guard;
 }
 
-Json json_predictions(const PredictionGuard& guard) {
-  Json list = Json::array();
+Value prediction_rows(const PredictionGuard& guard) {
+  Value list = Value::array();
   for (std::size_t i = 0; i < guard.recordings.size(); ++i) {
     const GuardedRecording& r = guard.recordings[i];
-    Json one = {{"name", r.name}, {"verdict", to_string(guard.findings.judged[i].verdict)}};
+    Value one = {{"name", "recording", r.name},
+                 {"verdict", "verdict", to_string(guard.findings.judged[i].verdict)},
+                 {"", "what", guard.findings.judged[i].message, {}, kProse}};
     if (r.now) {
       one["step_error"] = r.now->step;
       one["start_error"] = r.now->start;

@@ -8,7 +8,7 @@
 
 #include "cli/check/finding.h"
 #include "cli/globals.h"
-#include "cli/output/json_value.h"
+#include "cli/output/value.h"
 #include "sim/base/result.h"
 
 namespace rehearse::cli {
@@ -42,6 +42,6 @@ Result<PredictionGuard> guard_predictions(const std::filesystem::path& folder,
                                           const Globals& globals);
 
 /// "predictions" of the JSON contract.
-Json json_predictions(const PredictionGuard& guard);
+Value prediction_rows(const PredictionGuard& guard);
 
 }  // namespace rehearse::cli

@@ -7,8 +7,8 @@
 
 #include "cli/calibrate/op_timings.h"
 #include "cli/commands/commands.h"
+#include "cli/output/document.h"
 #include "cli/output/op_timings.h"
-#include "cli/output/result.h"
 #include "models/workload/lift.h"
 #include "profiler/bench/default_shapes.h"
 #include "profiler/bench/session.h"
@@ -109,38 +109,32 @@ std::string name_of(const bench::GpuInfo& gpu) {
                      gpu.multiprocessors);
 }
 
-Json to_json(const bench::Outcome& outcome, const std::filesystem::path& store) {
-  Json json = json_root("bench-gpu");
-  json["store"] = store.empty() ? Json() : Json(store.string());
-  json["gpus"] = Json::array();
-  for (const bench::GpuInfo& gpu : outcome.gpus)
-    json["gpus"].push_back({{"name", gpu.name},
-                            {"partition", gpu.partition},
-                            {"multiprocessors", gpu.multiprocessors}});
-  json["rows"] = op_timing_json(outcome.timings);
-  json["skipped"] = Json::array();
-  for (const bench::Skipped& skipped : outcome.skipped)
-    json["skipped"].push_back({{"op", skipped.shape.op},
-                               {"shape", skipped.shape.text()},
-                               {"dtype", skipped.shape.dtype},
-                               {"why", skipped.why}});
-  json["left_out"] = Json::array();
-  for (const bench::LeftOut& left : outcome.left_out)
-    json["left_out"].push_back({{"ops", bench::to_string(left.family)},
-                                {"shapes", left.shapes},
-                                {"why", reason(left.why)}});
-  json["interrupted"] = outcome.interrupted;
-  return json;
-}
-
-std::string to_text(const bench::Outcome& outcome, const std::filesystem::path& store) {
-  std::string text;
-  for (const bench::GpuInfo& gpu : outcome.gpus) text += name_of(gpu) + "\n";
-  text += op_timing_table(outcome.timings, false).text(76);
+Document document_of(const bench::Outcome& outcome, const std::filesystem::path& store) {
+  Document d{.command = "bench-gpu", .rows = "rows"};
+  d["store"] = store.empty() ? Value() : Value(store.string());
+  d["gpus"] = Value::array();
+  for (const bench::GpuInfo& gpu : outcome.gpus) {
+    d.line(name_of(gpu));
+    d["gpus"].push_back({{"name", gpu.name},
+                         {"partition", gpu.partition},
+                         {"multiprocessors", gpu.multiprocessors}});
+  }
+  d["rows"] = op_timing_rows(outcome.timings);
   if (!store.empty())
-    text +=
-        fmt::format("{} in {}\n", counted(outcome.timings.size(), "measurement"), store.string());
-  return text;
+    d.line(fmt::format("{} in {}", counted(outcome.timings.size(), "measurement"), store.string()));
+  d["skipped"] = Value::array();
+  for (const bench::Skipped& skipped : outcome.skipped)
+    d["skipped"].push_back({{"op", skipped.shape.op},
+                            {"shape", skipped.shape.text()},
+                            {"dtype", skipped.shape.dtype},
+                            {"why", skipped.why}});
+  d["left_out"] = Value::array();
+  for (const bench::LeftOut& left : outcome.left_out)
+    d["left_out"].push_back({{"ops", bench::to_string(left.family)},
+                             {"shapes", left.shapes},
+                             {"why", reason(left.why)}});
+  d["interrupted"] = outcome.interrupted;
+  return d;
 }
 
 void warn_of(const bench::Outcome& outcome, const Globals& globals) {
@@ -181,12 +175,7 @@ Result<Exit> run(const BenchGpuOptions& options, const Globals& globals) {
     if (Status ok = save(store, outcome.timings); !ok) return forward(ok);
   Globals to_stdout = globals;  // -o names the store
   to_stdout.output.clear();
-  const Formats formats = {
-      .text = [&] { return to_text(outcome, store); },
-      .json = [&] { return to_json(outcome, store); },
-      .table = [&] { return op_timing_table(outcome.timings, true); },
-      .markdown = [&] { return op_timing_table(outcome.timings, false).markdown(); }};
-  if (Status ok = write_result(to_stdout, formats); !ok) return forward(ok);
+  if (Status ok = write_document(to_stdout, document_of(outcome, store)); !ok) return forward(ok);
   if (outcome.interrupted)
     return fail(fmt::format("stopped; {} {}", counted(outcome.timings.size(), "measurement"),
                             store.empty() ? "shown" : "saved"));

@@ -7,7 +7,7 @@
 #include "cli/calibrate/nccl_log.h"
 #include "cli/commands/calibrate_job.h"
 #include "cli/commands/commands.h"
-#include "cli/output/result.h"
+#include "cli/output/document.h"
 #include "sim/base/file.h"
 #include "sim/base/text.h"
 #include "sim/cluster/catalog.h"
@@ -56,36 +56,25 @@ std::string envelope_text(const comm::Envelope& e) {
   return fmt::format("{} to {}; {} ranks; {}", to_string(e.from), to_string(e.to), ranks, kinds);
 }
 
-Table summary(const comm::Calibration& c) {
-  Table table({{"device", Align::kLeft},
-               {"fabric", Align::kLeft},
-               {"rows"},
-               {"residual (%)"},
-               {"interval (%)", Align::kLeft},
-               {"measured", Align::kLeft}});
+Value calibration_fields(const comm::Calibration& c) {
+  Value ranks = Value::array(), kinds = Value::array();
+  for (const std::uint32_t n : c.fitted.envelope.ranks) ranks.push_back(n);
+  for (const CollectiveKind k : c.fitted.envelope.kinds) kinds.push_back(to_string(k));
   std::string widths;
   for (const double w : c.ring_widths)
     widths += fmt::format("{}{:.0f}", widths.empty() ? "" : " / ", w * 100);
-  table.add({c.device, std::string(to_string(c.fabric)), grouped(c.fitted.rows),
-             fmt::format("{:.1f}", c.fitted.residual * 100), widths,
-             envelope_text(c.fitted.envelope)});
-  return table;
-}
-
-void describe(const comm::Calibration& c, Json& json) {
-  Json ranks = Json::array(), kinds = Json::array();
-  for (const std::uint32_t n : c.fitted.envelope.ranks) ranks.push_back(n);
-  for (const CollectiveKind k : c.fitted.envelope.kinds) kinds.push_back(to_string(k));
-  const auto bytes = [](Bytes b) { return Json{{"value", b.b()}, {"unit", "B"}}; };
-  json["device"] = c.device;
-  json["fabric"] = to_string(c.fabric);
-  json["rows"] = c.fitted.rows;
-  json["residual"] = c.fitted.residual;
-  json["envelope"] = {{"from", bytes(c.fitted.envelope.from)},
-                      {"to", bytes(c.fitted.envelope.to)},
-                      {"ranks", std::move(ranks)},
-                      {"kinds", std::move(kinds)}};
-  json["widths"] = c.ring_widths;
+  return {{"device", "device", c.device},
+          {"fabric", "fabric", to_string(c.fabric)},
+          {"rows", "rows", c.fitted.rows},
+          {"residual", "residual", share(c.fitted.residual), in::kPercent},
+          {"", "interval (%)", widths},
+          {"", "measured", envelope_text(c.fitted.envelope), {}, kProse},
+          {"envelope",
+           {{"from", c.fitted.envelope.from},
+            {"to", c.fitted.envelope.to},
+            {"ranks", std::move(ranks)},
+            {"kinds", std::move(kinds)}}},
+          {"widths", c.ring_widths}};
 }
 
 Status save(const std::filesystem::path& path, const std::string& text) {
@@ -99,22 +88,14 @@ Status save(const std::filesystem::path& path, const std::string& text) {
 Result<Exit> report(const comm::Calibration& calibration, const Globals& globals) {
   Globals to_stdout = globals;
   to_stdout.output.clear();
-  const Formats formats = {.text =
-                               [&] {
-                                 const std::string text = summary(calibration).text(80);
-                                 return globals.output.empty()
-                                            ? text + "\n" + comm::to_yaml(calibration)
-                                            : text + fmt::format("written to {}\n",
-                                                                 globals.output.string());
-                               },
-                           .json =
-                               [&] {
-                                 Json json = json_root("calibrate");
-                                 describe(calibration, json);
-                                 return json;
-                               },
-                           .table = [&] { return summary(calibration); }};
-  if (Status ok = write_result(to_stdout, formats); !ok) return forward(ok);
+  Document document{.command = "calibrate"};
+  document.show("", "", Value::array({calibration_fields(calibration)}));
+  const Value fields = calibration_fields(calibration);
+  for (const Entry& field : fields.fields())
+    document.show(field.key, field.label, field.value, field.scale, kInTables);
+  document.line(globals.output.empty() ? comm::to_yaml(calibration)
+                                       : "written to " + globals.output.string());
+  if (Status ok = write_document(to_stdout, document); !ok) return forward(ok);
   return Exit::kSuccess;
 }
 

@@ -4,7 +4,7 @@
 #include <fmt/core.h>
 
 #include "cli/config/job_file.h"
-#include "cli/output/result.h"
+#include "cli/output/document.h"
 #include "sim/base/file.h"
 #include "sim/base/text.h"
 #include "strategies/step/fit_scale.h"
@@ -110,45 +110,31 @@ std::string to_yaml(const Calibrated& c) {
   return text;
 }
 
-Table row_table(const Calibrated& c) {
-  Table table(
-      {{"job", Align::kLeft}, {"ranks"}, {"measured (s)"}, {"predicted (s)"}, {"error (%)"}});
+Document document_of(const Calibrated& c, const Globals& globals) {
+  Document d{.command = "calibrate", .rows = "jobs"};
+  d.line(fmt::format("scale {:.4f} of compute time ({:.3f} – {:.3f}){}, residual {:.2f} %",
+                     c.fit.scale, c.fit.scale * c.fit.fastest, c.fit.scale * c.fit.slowest,
+                     c.fit.fixed ? fmt::format(", {} per step", to_string(*c.fit.fixed)) : "",
+                     c.fit.residual * 100));
+  d["rows"] = c.rows.size();
+  d["residual"] = c.fit.residual;
+  d["scale"] = c.fit.scale;
+  d["fastest"] = c.fit.fastest;
+  d["slowest"] = c.fit.slowest;
+  d["fixed_s"] = c.fit.fixed ? Value(c.fit.fixed->s()) : Value();
+  d["envelope"] = {{"ranks", c.ranks}};
+  d["jobs"] = Value::array();
   for (std::size_t i = 0; i < c.rows.size(); ++i)
-    table.add({c.rows[i].name, grouped(c.ranks[i]), fmt::format("{:.4g}", c.rows[i].measured.s()),
-               fmt::format("{:.4g}", c.fit.predicted[i].s()),
-               fmt::format("{:+.2f}", (c.fit.predicted[i] / c.rows[i].measured - 1) * 100)});
-  return table;
-}
-
-std::string to_text(const Calibrated& c, const Globals& globals) {
-  std::string text =
-      fmt::format("scale {:.4f} of compute time ({:.3f} – {:.3f}){}, residual {:.2f} %\n\n",
-                  c.fit.scale, c.fit.scale * c.fit.fastest, c.fit.scale * c.fit.slowest,
-                  c.fit.fixed ? fmt::format(", {} once a step", to_string(*c.fit.fixed)) : "",
-                  c.fit.residual * 100);
-  text += row_table(c).text() + "\n";
-  if (globals.output.empty()) return text + to_yaml(c);
-  return text + fmt::format("written to {}; a job takes it by `calibration: {}`\n",
-                            globals.output.string(), globals.output.filename().string());
-}
-
-Json to_json(const Calibrated& c) {
-  Json json = json_root("calibrate");
-  json["rows"] = c.rows.size();
-  json["residual"] = c.fit.residual;
-  json["scale"] = c.fit.scale;
-  json["fastest"] = c.fit.fastest;
-  json["slowest"] = c.fit.slowest;
-  json["fixed_s"] = nullptr;
-  if (c.fit.fixed) json["fixed_s"] = c.fit.fixed->s();
-  json["envelope"] = {{"ranks", c.ranks}};
-  json["jobs"] = Json::array();
-  for (std::size_t i = 0; i < c.rows.size(); ++i)
-    json["jobs"].push_back({{"job", c.rows[i].name},
-                            {"ranks", c.ranks[i]},
-                            {"measured", json_measured(c.rows[i].measured)},
-                            {"predicted_s", c.fit.predicted[i].s()}});
-  return json;
+    d["jobs"].push_back({{"job", "job", c.rows[i].name},
+                         {"ranks", "ranks", c.ranks[i]},
+                         {"measured", "measured", c.rows[i].measured, in::kSeconds},
+                         {"predicted_s", "predicted", bare(c.fit.predicted[i]), in::kSeconds},
+                         {"", "error", change(c.fit.predicted[i] / c.rows[i].measured - 1)}});
+  d.line(globals.output.empty()
+             ? to_yaml(c)
+             : fmt::format("written to {}; a job takes it by `calibration: {}`",
+                           globals.output.string(), globals.output.filename().string()));
+  return d;
 }
 
 /// -o names the calibration; the summary goes to stdout.
@@ -167,10 +153,8 @@ Result<Exit> run(const CalibrateJobOptions& options, const Globals& globals) {
   }
   Globals to_stdout = globals;
   to_stdout.output.clear();
-  const Formats formats = {.text = [&] { return to_text(*calibrated, globals); },
-                           .json = [&] { return to_json(*calibrated); },
-                           .table = [&] { return row_table(*calibrated); }};
-  if (Status ok = write_result(to_stdout, formats); !ok) return forward(ok);
+  if (Status ok = write_document(to_stdout, document_of(*calibrated, globals)); !ok)
+    return forward(ok);
   return Exit::kSuccess;
 }
 

@@ -4,7 +4,6 @@
 
 #include "cli/catalog/listing.h"
 #include "cli/commands/commands.h"
-#include "cli/output/result.h"
 #include "sim/base/text.h"
 
 namespace rehearse::cli {
@@ -31,10 +30,7 @@ Result<Listing> list(const CatalogOptions& options) {
 }
 
 Result<Exit> run(const Listing& listing, const Globals& globals) {
-  const Formats formats = {.text = [&] { return listing_text(listing); },
-                           .json = [&] { return listing_json(listing); },
-                           .table = [&] { return listing_table(listing); }};
-  if (Status ok = write_result(globals, formats); !ok) return forward(ok);
+  if (Status ok = write_document(globals, listing_document(listing)); !ok) return forward(ok);
   return Exit::kSuccess;
 }
 

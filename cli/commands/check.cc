@@ -14,7 +14,6 @@
 #include "cli/check/step_picture.h"
 #include "cli/commands/commands.h"
 #include "cli/commands/replay_job.h"
-#include "cli/output/result.h"
 #include "cli/report/report.h"
 #include "sim/base/file.h"
 #include "sim/base/text.h"
@@ -93,13 +92,13 @@ Status write_whole(const std::filesystem::path& path, const std::string& text) {
 }
 
 /// Writes the result and the reports. Not to know is no failure, unless that is asked for.
-Result<Exit> finish(const CheckOptions& options, const Globals& globals, const Formats& formats,
+Result<Exit> finish(const CheckOptions& options, const Globals& globals, const Document& document,
                     const CheckFindings& findings) {
-  if (Status ok = write_result(globals, formats); !ok) return forward(ok);
+  if (Status ok = write_document(globals, document); !ok) return forward(ok);
   if (Status ok = write_whole(options.junit, junit_xml(findings)); !ok) return forward(ok);
   if (Status ok = write_whole(options.sarif, sarif_json(findings)); !ok) return forward(ok);
   if (!options.report.empty())
-    if (Status ok = write_report(options.report, formats.json()); !ok) return forward(ok);
+    if (Status ok = write_report(options.report, document); !ok) return forward(ok);
   const char* ci = std::getenv("GITHUB_ACTIONS");
   if (options.annotations || (ci && std::string_view(ci) == "true"))
     fmt::print(stderr, "{}", github_annotations(findings));
@@ -115,26 +114,16 @@ Result<Exit> run_predictions(const CheckOptions& options, const Globals& globals
       options.baseline.empty() ? std::filesystem::path() : options.baseline.front();
   const Result<PredictionGuard> guard = guard_predictions(options.predictions, baseline, globals);
   if (!guard) return forward(guard);
-  const auto table = [&] {
-    Table rows({{"recording", Align::kLeft}, {"verdict", Align::kLeft}, {"what", Align::kLeft}});
-    for (const CheckFinding& f : guard->findings.judged)
-      rows.add({f.name, std::string(to_string(f.verdict)), f.message});
-    return rows;
-  };
-  const auto to_json = [&] {
-    Json json = json_root("check");
-    json["verdict"] = to_string(guard->findings.verdict);
-    json["predictions"] = json_predictions(*guard);
-    return json;
-  };
-  const auto to_text = [&] {
-    return table().text(90) + (guard->has_baseline
-                                   ? ""
-                                   : "\nNothing to compare with: keep the JSON of this and give it "
-                                     "as --baseline\n");
-  };
-  return finish(options, globals, {.text = to_text, .json = to_json, .table = table},
-                guard->findings);
+  const CheckFindings& findings = guard->findings;
+  Document document{.command = "check", .rows = "predictions", .rows_title = "Recordings"};
+  document.answer =
+      sentence_of(fmt::format("Rehearse check: {}", to_string(findings.verdict)),
+                  {fmt::format("{} predicted", counted(guard->recordings.size(), "recording"))});
+  document["verdict"] = to_string(findings.verdict);
+  document["predictions"] = prediction_rows(*guard);
+  if (!guard->has_baseline)
+    document.line("Nothing to compare with: keep the JSON of this and give it as --baseline");
+  return finish(options, globals, document, findings);
 }
 
 /// What a candidate is held against, as far as it is known.
@@ -319,38 +308,20 @@ Result<Exit> run(const CheckOptions& options, const Globals& globals) {
     if (Status ok = write_steps(options.perfetto, *background.picture, *picture); !ok)
       return forward(ok);
 
-  const auto to_text = [&] {
-    std::string text = fmt::format("{}\n\n", to_string(findings.verdict));
-    if (gate) text += gate_text(*gate);
-    if (gate && history) text += "\n";
-    if (history) text += history_text(*history);
-    if (past) text += "\n" + past_text(*past);
-    return text;
-  };
-  const auto to_json = [&] {
-    Json json = json_root("check");
-    json["verdict"] = to_string(findings.verdict);
-    json["findings"] = findings_json(findings);
-    json["seed"] = globals.seed;
-    if (gate) add_gate(*gate, json);
-    if (history) json["history"] = history_json(*history);
-    if (past) json["store"] = past_json(*past);
-    return json;
-  };
-  const auto to_markdown = [&] {
-    std::string text;
-    if (gate) text += gate_markdown(*gate);
-    if (gate && history) text += "\n";
-    if (history) text += history_markdown(*history);
-    if (past) text += "\n" + markdown_text(past_text(*past));
-    return text;
-  };
-  const Formats formats = {
-      .text = to_text,
-      .json = to_json,
-      .table = [&] { return gate ? gate_table(*gate) : history_table(*history); },
-      .markdown = to_markdown};
-  return finish(options, globals, formats, findings);
+  Document document{.command = "check"};
+  document.answer =
+      sentence_of(fmt::format("Rehearse check: {}", to_string(findings.verdict)),
+                  {gate ? gate_words(*gate) : "", history ? history_words(*history) : ""});
+  document["verdict"] = to_string(findings.verdict);
+  add_findings(findings, document);
+  document["seed"] = globals.seed;
+  if (gate) add_gate(*gate, document);
+  if (history) add_history(*history, document);
+  if (past) {
+    document["store"] = past_json(*past);
+    document.line(past_text(*past));
+  }
+  return finish(options, globals, document, findings);
 }
 
 /// What is asked for must be one thing.

@@ -3,7 +3,7 @@
 
 #include "cli/commands/commands.h"
 #include "cli/doctor/checks.h"
-#include "cli/output/result.h"
+#include "cli/output/document.h"
 
 namespace rehearse::cli {
 namespace {
@@ -24,29 +24,14 @@ std::vector<Check> all_checks() {
   return checks;
 }
 
-Table check_table(const std::vector<Check>& checks) {
-  Table table({{"check", Align::kLeft},
-               {"ok", Align::kLeft},
-               {"detail", Align::kLeft},
-               {"remedy", Align::kLeft}});
-  for (const Check& c : checks) table.add({c.name, c.ok ? "yes" : "no", c.detail, c.remedy});
-  return table;
-}
-
-Json to_json(const std::vector<Check>& checks) {
-  Json json = json_root("doctor");
-  for (const Check& c : checks)
-    json["checks"].push_back(
-        {{"name", c.name}, {"ok", c.ok}, {"detail", c.detail}, {"remedy", c.remedy}});
-  return json;
-}
-
 Result<Exit> run(const Globals& globals) {
-  const std::vector<Check> checks = all_checks();
-  const Formats formats = {.text = [&] { return check_table(checks).text(90); },
-                           .json = [&] { return to_json(checks); },
-                           .table = [&] { return check_table(checks); }};
-  if (Status ok = write_result(globals, formats); !ok) return forward(ok);
+  Document document{.command = "doctor", .rows = "checks"};
+  for (const Check& c : all_checks())
+    document["checks"].push_back({{"name", "check", c.name},
+                                  {"ok", "ok", c.ok},
+                                  {"detail", "detail", c.detail, {}, kProse},
+                                  {"remedy", "remedy", c.remedy, {}, kProse}});
+  if (Status ok = write_document(globals, document); !ok) return forward(ok);
   return Exit::kSuccess;
 }
 

@@ -10,7 +10,7 @@
 #include "cli/commands/name_option.h"
 #include "cli/config/gpu_slices.h"
 #include "cli/config/job_outline.h"
-#include "cli/output/result.h"
+#include "cli/output/document.h"
 #include "sim/base/text.h"
 #include "sim/cluster/catalog.h"
 
@@ -160,10 +160,7 @@ Result<Exit> run(const FleetOptions& options, const Globals& globals) {
   result.outcome = std::move(*outcome);
   if (rates)
     if (Status ok = run_ends(*rates, result); !ok) return forward(ok);
-  const Formats formats = {.text = [&] { return fleet_text(result); },
-                           .json = [&] { return fleet_json(result); },
-                           .table = [&] { return fleet_table(result); }};
-  if (Status ok = write_result(globals, formats); !ok) return forward(ok);
+  if (Status ok = write_document(globals, fleet_document(result)); !ok) return forward(ok);
   return Exit::kSuccess;
 }
 

@@ -26,8 +26,8 @@ Spread spread_of(std::vector<double> values) {
           values.back()};
 }
 
-template <class Value>
-Spread spread(const FleetRun& run, const Value& value) {
+template <class Of>
+Spread spread(const FleetRun& run, const Of& value) {
   std::vector<double> values;
   for (std::size_t j = 0; j < run.list.jobs.size(); ++j)
     if (run.outcome.jobs[j]) values.push_back(value(run.list.jobs[j], *run.outcome.jobs[j]));
@@ -53,112 +53,81 @@ std::string slice_name(const FleetRun& run, const fleet::JobRun& job) {
 }
 
 /// Divided, not scaled: whole seconds stay whole.
-double seconds_of(Nanoseconds time) { return static_cast<double>(time.count()) / 1e9; }
+Quantity seconds_of(Nanoseconds time) {
+  return bare(Seconds::s(static_cast<double>(time.count()) / 1e9));
+}
 
-std::string s(Nanoseconds time) { return fmt::format("{:.3f}", seconds_of(time)); }
+Value spread_of(const Spread& x, const Unit& unit) {
+  const auto of = [&](double value) { return bare({value, unit}); };
+  return {{"mean", "mean", of(x.mean)},
+          {"median", "median", of(x.median)},
+          {"p90", "90 % below", of(x.p90)},
+          {"worst", "worst", of(x.worst)}};
+}
+
+Value job_fields(const FleetRun& run, std::size_t j) {
+  const fleet::Job& job = run.list.jobs[j];
+  const std::optional<fleet::JobRun>& r = run.outcome.jobs[j];
+  Value one = {{"job", "job", job.name},
+               {"user", "user", job.user},
+               {"ran", r.has_value()},
+               {"", "GPUs", job.gpus}};
+  if (!r) {
+    one.show("", "slice", "never fits");
+    one.show("", "arrives", seconds_of(job.submit), in::kSeconds);
+    return one;
+  }
+  one.show("slice", "slice", slice_name(run, *r));
+  one.show("nodes", "nodes", r->nodes);
+  one.show("submit_s", "arrives", seconds_of(job.submit), in::kSeconds);
+  one.show("start_s", "starts", seconds_of(r->start), in::kSeconds);
+  one.show("end_s", "ends", seconds_of(r->end), in::kSeconds);
+  one["held_s"] = seconds_of(r->held);
+  one.show("wait_s", "queued", seconds_of(fleet::queued(job, *r)), in::kSeconds);
+  one.show("slowdown", "slowdown", factor(fleet::slowdown_of(job, *r)), in::kTimes);
+  one.show("preemptions", "preemptions", r->preemptions);
+  return one;
+}
 
 }  // namespace
 
-std::string fleet_text(const FleetRun& run) {
+Document fleet_document(const FleetRun& run) {
   const fleet::Outcome& o = run.outcome;
-  const std::size_t left = never(run);
-  std::string text = fmt::format(
-      "{} on {} ({} x {}), policy {}, placement {}\n", counted(run.list.jobs.size(), "job"),
-      counted(run.fleet.gpus(), "GPU"), run.fleet.nodes, run.fleet.gpus_per_node,
-      fleet::kPolicyNames[static_cast<int>(run.options.policy)],
-      fleet::kPlacementNames[static_cast<int>(run.options.placement)]);
+  Document d{.command = "fleet", .rows = "jobs"};
+  d.line(fmt::format("{} on {} ({} x {}), policy {}, placement {}",
+                     counted(run.list.jobs.size(), "job"), counted(run.fleet.gpus(), "GPU"),
+                     run.fleet.nodes, run.fleet.gpus_per_node,
+                     fleet::kPolicyNames[static_cast<int>(run.options.policy)],
+                     fleet::kPlacementNames[static_cast<int>(run.options.placement)]));
   if (run.list.layout != "jobs")
-    text += fmt::format("read as a trace of {}; {} left out\n", run.list.layout,
-                        counted(run.list.left_out, "row"));
-  if (left > 0) text += fmt::format("{} can never fit\n", counted(left, "job"));
-  text += fmt::format("\nmakespan {}, utilization {:.1f} %, fragmentation {:.1f} %, {}\n",
-                      to_string(o.makespan.seconds()), o.utilization * 100, o.fragmentation * 100,
-                      counted(o.preemptions, "preemption"));
-  if (run.on_slices)
-    text += fmt::format(
-        "on slices: {} by the law of a slice, {} by the share of the compute slices; makespan {} "
-        "to {} as slices are as fast or as slow as they may be\n",
-        counted(run.on_slices->by_law, "job"), counted(run.on_slices->by_share, "job"),
-        to_string(run.on_slices->soonest.seconds()), to_string(run.on_slices->latest.seconds()));
-  const auto row = [](const Spread& x, const auto& show) {
-    return fmt::format("mean {}, median {}, 90 % below {}, worst {}\n", show(x.mean),
-                       show(x.median), show(x.p90), show(x.worst));
-  };
-  text += "queued:   " + row(queueing(run), [](double v) { return to_string(Seconds::s(v)); });
-  text += "slowdown: " + row(slowdowns(run), [](double v) { return significant(v); });
-  return text + "\n" + fleet_table(run).text(40, kRowsShown);
-}
-
-Json fleet_json(const FleetRun& run) {
-  const fleet::Outcome& o = run.outcome;
-  const auto spread_json = [](const Spread& x) {
-    return Json{{"mean", x.mean}, {"median", x.median}, {"p90", x.p90}, {"worst", x.worst}};
-  };
-  Json json = json_root("fleet");
-  json["layout"] = run.list.layout;
-  json["left_out"] = run.list.left_out;
-  json["never_fits"] = never(run);
-  json["gpus"] = run.fleet.gpus();
-  json["policy"] = fleet::kPolicyNames[static_cast<int>(run.options.policy)];
-  json["placement"] = fleet::kPlacementNames[static_cast<int>(run.options.placement)];
-  json["makespan_s"] = seconds_of(o.makespan);
-  json["utilization"] = o.utilization;
-  json["fragmentation"] = o.fragmentation;
-  json["preemptions"] = o.preemptions;
-  json["queued_s"] = spread_json(queueing(run));
-  json["slowdown"] = spread_json(slowdowns(run));
-  if (run.on_slices)
-    json["on_slices"] = {{"by_law", run.on_slices->by_law},
-                         {"by_share", run.on_slices->by_share},
-                         {"makespan_fast_s", seconds_of(run.on_slices->soonest)},
-                         {"makespan_slow_s", seconds_of(run.on_slices->latest)}};
-  json["jobs"] = Json::array();
-  for (std::size_t j = 0; j < run.list.jobs.size(); ++j) {
-    const fleet::Job& job = run.list.jobs[j];
-    const std::optional<fleet::JobRun>& r = o.jobs[j];
-    Json one = {{"job", job.name}, {"user", job.user}, {"ran", r.has_value()}};
-    if (r) {
-      one["submit_s"] = seconds_of(job.submit);
-      one["start_s"] = seconds_of(r->start);
-      one["end_s"] = seconds_of(r->end);
-      one["held_s"] = seconds_of(r->held);
-      one["wait_s"] = seconds_of(fleet::queued(job, *r));
-      one["slowdown"] = fleet::slowdown_of(job, *r);
-      one["preemptions"] = r->preemptions;
-      one["nodes"] = r->nodes;
-      one["slice"] = slice_name(run, *r);
-    }
-    json["jobs"].push_back(std::move(one));
+    d.line(fmt::format("read as a trace of {}; {} left out", run.list.layout,
+                       counted(run.list.left_out, "row")));
+  if (const std::size_t left = never(run); left > 0)
+    d.line(fmt::format("{} can never fit", counted(left, "job")));
+  d["layout"] = run.list.layout;
+  d["left_out"] = run.list.left_out;
+  d["never_fits"] = never(run);
+  d["gpus"] = run.fleet.gpus();
+  d["policy"] = fleet::kPolicyNames[static_cast<int>(run.options.policy)];
+  d["placement"] = fleet::kPlacementNames[static_cast<int>(run.options.placement)];
+  d.show("makespan_s", "makespan", seconds_of(o.makespan));
+  d.show("utilization", "utilization", share(o.utilization));
+  d.show("fragmentation", "fragmentation", share(o.fragmentation));
+  d.show("preemptions", "preemptions", o.preemptions);
+  if (const auto& on = run.on_slices) {
+    d["on_slices"] = {{"by_law", on->by_law},
+                      {"by_share", on->by_share},
+                      {"makespan_fast_s", "makespan with fast slices", seconds_of(on->soonest)},
+                      {"makespan_slow_s", "makespan with slow slices", seconds_of(on->latest)}};
+    d.line(fmt::format("on slices: {} by the law of a slice, {} by the share of the compute slices",
+                       counted(on->by_law, "job"), counted(on->by_share, "job")));
   }
-  return json;
-}
-
-Table fleet_table(const FleetRun& run) {
-  Table table({{"job", Align::kLeft},
-               {"user", Align::kLeft},
-               {"GPUs"},
-               {"slice", Align::kLeft},
-               {"nodes"},
-               {"arrives (s)"},
-               {"starts (s)"},
-               {"ends (s)"},
-               {"queued (s)"},
-               {"slowdown"},
-               {"preemptions"}});
-  for (std::size_t j = 0; j < run.list.jobs.size(); ++j) {
-    const fleet::Job& job = run.list.jobs[j];
-    const std::optional<fleet::JobRun>& r = run.outcome.jobs[j];
-    if (!r) {
-      table.add({job.name, job.user, fmt::format("{}", job.gpus), "never fits", "", s(job.submit),
-                 "", "", "", "", ""});
-      continue;
-    }
-    table.add({job.name, job.user, fmt::format("{}", job.gpus), slice_name(run, *r),
-               fmt::format("{}", r->nodes), s(job.submit), s(r->start), s(r->end),
-               s(fleet::queued(job, *r)), significant(fleet::slowdown_of(job, *r)),
-               r->preemptions == 0 ? "" : fmt::format("{}", r->preemptions)});
-  }
-  return table;
+  d.show("queued_s", "Queued", spread_of(queueing(run), unit::kTime));
+  d.show("slowdown", "Slowdown", spread_of(slowdowns(run), unit::kFactor));
+  Value jobs = Value::array();
+  for (std::size_t j = 0; j < run.list.jobs.size(); ++j) jobs.push_back(job_fields(run, j));
+  d.show("jobs", "Jobs", std::move(jobs), {}, first(kRowsShown));
+  return d;
 }
 
 }  // namespace rehearse::cli

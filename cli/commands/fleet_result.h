@@ -1,11 +1,9 @@
-// A fleet that has run, as text, JSON and rows.
+// A fleet that has run.
 #pragma once
 
 #include <optional>
-#include <string>
 
-#include "cli/output/json.h"
-#include "cli/output/table.h"
+#include "cli/output/document.h"
 #include "sim/fleet/fleet.h"
 #include "sim/fleet/job_list.h"
 
@@ -26,9 +24,7 @@ struct FleetRun {
   std::optional<OnSlices> on_slices = {};
 };
 
-std::string fleet_text(const FleetRun& run);
-Json fleet_json(const FleetRun& run);
-/// One row per job of the list.
-Table fleet_table(const FleetRun& run);
+/// A row per job of the list.
+Document fleet_document(const FleetRun& run);
 
 }  // namespace rehearse::cli

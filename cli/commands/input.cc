@@ -5,8 +5,6 @@
 
 #include "cli/commands/commands.h"
 #include "cli/commands/input_measured.h"
-#include "cli/output/result.h"
-#include "cli/report/markdown.h"
 #include "models/input/limits.h"
 #include "models/input/read_pipeline.h"
 #include "models/input/simulate.h"
@@ -84,22 +82,22 @@ std::optional<double> usd_per_epoch(const Analysis& a) {
   return usd_per_million(a) * 1e-6 * static_cast<double>(*a.pipeline.samples) / a.flow.filled;
 }
 
-std::string rate_text(const Estimate<double>& rate) {
-  const std::string low = significant(rate.low, 4), high = significant(rate.high, 4);
-  const std::string value = significant(rate.value, 4) + " samples/s";
-  return low == high ? value : fmt::format("{} ({} – {})", value, low, high);
-}
+Quantity samples_of(const Estimate<double>& rate) { return {rate, unit::kSamples}; }
+Quantity samples_of(double rate) { return {rate, unit::kSamples}; }
 
-Table stage_table(const Analysis& a) {
-  Table table(
-      {{"stage", Align::kLeft}, {"workers"}, {"threads"}, {"busy (%)"}, {"alone (samples/s)"}});
+Value stage_rows(const Analysis& a) {
+  Value rows = Value::array();
   for (std::size_t i = 0; i < a.pipeline.stages.size(); ++i) {
     const input::Stage& stage = a.pipeline.stages[i];
-    const std::optional<double> rate = alone(a, i);
-    table.add({stage.name, fmt::format("{}", stage.workers), fmt::format("{}", stage.threads),
-               fmt::format("{:.0f}", a.flow.busy[i] * 100), rate ? significant(*rate, 4) : ""});
+    Value row = {{"name", "stage", stage.name},
+                 {"workers", "workers", stage.workers},
+                 {"threads", "threads", stage.threads},
+                 {"busy", "busy", share(a.flow.busy[i]), in::kWholePercent}};
+    if (const std::optional<double> rate = alone(a, i))
+      row.show("alone", "alone", samples_of(*rate));
+    rows.push_back(std::move(row));
   }
-  return table;
+  return rows;
 }
 
 /// "bounded by host cores"; where advice may set no more workers, what would let it.
@@ -113,107 +111,85 @@ std::string bound_text(const Analysis& a) {
                             counted(stage.workers, "worker"));
 }
 
-std::string advice_text(const Analysis& a) {
-  if (!helps(a))
-    return fmt::format("no setting of workers and threads makes it faster: {}\n", bound_text(a));
-  std::string text = "settings that remove it:\n";
-  if (a.tuned.kept) text += "  " + kept_text(a) + "\n";
-  for (const input::Change& change : a.tuned.changes) text += "  " + text_of(a, change) + "\n";
-  const std::string rate = a.tuned.flow
-                               ? "gives " + rate_text(rate_of(a, *a.tuned.flow))
-                               : fmt::format(
-                                     "allows {} samples/s (too long to simulate: as few threads "
-                                     "as constant times need, and more where they vary)",
-                                     significant(a.tuned.units_per_s * a.samples, 4));
-  return text + fmt::format("which {}, {}\n", rate, bound_text(a));
+/// What the settings that would help give.
+std::string gain_text(const Analysis& a) {
+  if (!helps(a)) return "no setting of workers and threads makes it faster: " + bound_text(a);
+  return (a.tuned.flow ? "gives " + range_words(samples_of(rate_of(a, *a.tuned.flow)))
+                       : fmt::format("allows {} (too long to simulate: as few threads as constant "
+                                     "times need, and more where they vary)",
+                                     range_words(samples_of(a.tuned.units_per_s * a.samples)))) +
+         ", " + bound_text(a);
 }
-
-std::string input_text(const Analysis& a) {
-  std::string text = rate_text(rate_of(a, a.flow));
-  if (a.samples > 1)
-    text += fmt::format(", {} of {} a second, {:g} samples each",
-                        significant(a.flow.units_per_s.value, 4), a.pipeline.stages.back().name,
-                        a.samples);
-  text += fmt::format("\nbottleneck: {}, which allows {} samples/s\n",
-                      to_string(a.pipeline, a.limits.front()),
-                      significant(a.limits.front().units_per_s * a.samples, 4));
-  if (const double reached = a.flow.units_per_s.value / a.limits.front().units_per_s;
-      reached < 0.95)
-    text += fmt::format("{:.0f} % of that is lost where takes wait for order or room in queues\n",
-                        (1 - reached) * 100);
-  if (const auto stall = stall_of(a.pipeline, a.flow))
-    text += fmt::format("the accelerator waits for input {:.0f} % of its time\n", *stall * 100);
-  if (a.first)
-    text += fmt::format("the first unit of {} is there after {}\n", a.pipeline.stages.back().name,
-                        to_string(*a.first));
-  if (a.flow.epoch) text += fmt::format("an epoch takes {}\n", to_string(*a.flow.epoch));
-  if (const double usd = usd_per_million(a); usd > 0) {
-    text += fmt::format("requests cost {} for a million samples", to_string(Usd::usd(usd)));
-    if (const auto epoch = usd_per_epoch(a))
-      text += fmt::format(", {} an epoch", to_string(Usd::usd(*epoch)));
-    text += "\n";
-  }
-  return text + "\n" + stage_table(a).text() + "\n" + advice_text(a);
-}
-
-Json json_rate(double samples_per_s) { return {{"value", samples_per_s}, {"unit", "1/s"}}; }
 
 Json json_limits(const Pipeline& pipeline, const std::vector<input::Limit>& limits,
                  double samples) {
   Json json = Json::array();
   for (const input::Limit& limit : limits)
     json.push_back(
-        {{"what", to_string(pipeline, limit)}, {"rate", json_rate(limit.units_per_s * samples)}});
+        {{"what", to_string(pipeline, limit)}, {"rate", samples_of(limit.units_per_s * samples)}});
   return json;
 }
 
-Json json_advice(const Analysis& a) {
-  Json advice = Json::array();
+Value advice_rows(const Analysis& a) {
+  Value advice = Value::array();
   if (!helps(a)) return advice;
   if (a.tuned.kept)
     advice.push_back({{"stage", a.pipeline.stages[*a.tuned.kept].name},
                       {"setting", "keep"},
-                      {"memory", {{"value", a.tuned.kept_bytes.b()}, {"unit", "B"}}},
-                      {"text", kept_text(a)}});
+                      {"memory", a.tuned.kept_bytes},
+                      {"text", "setting", kept_text(a), {}, kProse}});
   for (const input::Change& change : a.tuned.changes) {
-    Json one = {{"setting", input::kKnobNames[static_cast<int>(change.knob)]},
-                {"from", change.from},
-                {"to", change.to},
-                {"text", text_of(a, change)}};
+    Value one = {{"setting", input::kKnobNames[static_cast<int>(change.knob)]},
+                 {"from", change.from},
+                 {"to", change.to},
+                 {"text", "setting", text_of(a, change), {}, kProse}};
     if (change.knob != input::Knob::kInFlight) one["stage"] = a.pipeline.stages[change.stage].name;
     advice.push_back(std::move(one));
   }
   return advice;
 }
 
-Json input_json(const Analysis& a) {
-  Json json = json_root("input");
-  json["rate"] = json_predicted(rate_of(a, a.flow), "1/s");
-  json["bottleneck"] = to_string(a.pipeline, a.limits.front());
-  json["limits"] = json_limits(a.pipeline, a.limits, a.samples);
-  json["unit_of_last_stage"] = {{"samples", a.samples},
-                                {"rate", json_predicted(a.flow.units_per_s, "1/s")}};
-  if (const auto stall = stall_of(a.pipeline, a.flow)) json["stall"] = *stall;
-  if (a.flow.epoch) json["epoch_time"] = json_measured(*a.flow.epoch);
-  if (a.first) json["time_to_first"] = json_measured(*a.first);
-  json["request_cost_per_million_samples_usd"] = usd_per_million(a);
+void add_analysis(const Analysis& a, Document& d) {
+  const std::string& last = a.pipeline.stages.back().name;
+  const std::string bottleneck = to_string(a.pipeline, a.limits.front());
+  const double allowed = a.limits.front().units_per_s;
+  const std::optional<double> stall = stall_of(a.pipeline, a.flow);
+  const Quantity rate = samples_of(rate_of(a, a.flow));
+  d.answer = sentence_of(
+      range_words(rate),
+      {"bounded by " + bottleneck,
+       stall ? fmt::format("the accelerator waits for input {:.0f} % of its time", *stall * 100)
+             : ""});
+  d.show("rate", "rate", rate);
+  d["bottleneck"] = bottleneck;
+  d.show(
+      "", "bottleneck",
+      fmt::format("{}, which allows {}", bottleneck, range_words(samples_of(allowed * a.samples))));
+  if (const double reached = a.flow.units_per_s.value / allowed; reached < 0.95)
+    d.show("", "lost to queueing",
+           fmt::format("{:.0f} % of that: requests wait for order, or for room in full queues",
+                       (1 - reached) * 100));
+  d["limits"] = json_limits(a.pipeline, a.limits, a.samples);
+  d["unit_of_last_stage"] = {{"samples", a.samples},
+                             {"rate", Quantity(a.flow.units_per_s, unit::kRate)}};
+  if (a.samples > 1)
+    d.show("", "units of " + last,
+           fmt::format("{} a second, {:g} samples each", significant(a.flow.units_per_s.value, 4),
+                       a.samples));
+  if (stall) d.show("stall", "input stall", share(*stall));
+  d.show("epoch_time", "epoch", maybe(a.flow.epoch));
+  d.show("time_to_first", "first unit of " + last, maybe(a.first));
+  const double usd = usd_per_million(a);
+  d["request_cost_per_million_samples_usd"] = usd;
+  if (usd > 0) d.show("", "requests of 1M samples", Usd::usd(usd));
   if (const auto epoch = usd_per_epoch(a))
-    json["request_cost_per_epoch"] = {{"value", *epoch}, {"unit", "USD"}};
-  json["stages"] = Json::array();
-  for (std::size_t i = 0; i < a.pipeline.stages.size(); ++i) {
-    const input::Stage& stage = a.pipeline.stages[i];
-    Json row = {{"name", stage.name},
-                {"workers", stage.workers},
-                {"threads", stage.threads},
-                {"busy", a.flow.busy[i]}};
-    if (const std::optional<double> rate = alone(a, i)) row["alone"] = json_rate(*rate);
-    json["stages"].push_back(std::move(row));
-  }
-  json["advice"] = json_advice(a);
-  if (a.tuned.flow) json["tuned"]["rate"] = json_predicted(rate_of(a, *a.tuned.flow), "1/s");
-  json["tuned"]["bottleneck"] = to_string(a.tuned.pipeline, a.tuned.limit);
-  json["tuned"]["allowed"] = json_rate(a.tuned.units_per_s * a.samples);
-  return json;
+    d.show("request_cost_per_epoch", usd > 0 ? "requests per epoch" : "", Usd::usd(*epoch));
+  d.show("stages", "Stages", stage_rows(a));
+  d.show("advice", "Settings that remove it", advice_rows(a));
+  d.line(gain_text(a));
+  if (a.tuned.flow) d["tuned"]["rate"] = samples_of(rate_of(a, *a.tuned.flow));
+  d["tuned"]["bottleneck"] = to_string(a.tuned.pipeline, a.tuned.limit);
+  d["tuned"]["allowed"] = samples_of(a.tuned.units_per_s * a.samples);
 }
 
 /// Mistakes that belong to no line of the file, with its name.
@@ -250,13 +226,9 @@ Result<Exit> run_file(const std::filesystem::path& path, const Globals& globals)
   if (!pipeline) return forward(pipeline);
   const Result<Analysis> analysis = analyse(*pipeline, path);
   if (!analysis) return forward(analysis);
-  const Formats formats = {
-      .text = [&] { return input_text(*analysis); },
-      .json = [&] { return input_json(*analysis); },
-      .table = [&] { return stage_table(*analysis); },
-      .markdown =
-          [&] { return markdown_of(input_json(*analysis), stage_table(*analysis), "Stages"); }};
-  if (Status ok = write_result(globals, formats); !ok) return forward(ok);
+  Document document{.command = "input", .rows = "stages", .rows_title = "Stages"};
+  add_analysis(*analysis, document);
+  if (Status ok = write_document(globals, document); !ok) return forward(ok);
   return Exit::kSuccess;
 }
 
@@ -285,25 +257,14 @@ Result<Exit> run_folder(const InputOptions& options, const Globals& globals) {
     if (Status ok = pending->write(text); !ok) return forward(ok);
     if (Status ok = pending->commit(); !ok) return forward(ok);
   }
-  const auto json = [&] {
-    Json all = input_json(*analysis);
-    all["measured"] = measured_json(*measured);
-    all["predictions"] = rates_json(*rates);
-    all["pipeline"] = text;
-    return all;
-  };
-  const auto shown = [&] {
-    return measured_text(*measured, *rates) + "\n" + input_text(*analysis) + "\n" +
-           (pending ? fmt::format("written to {}\n", globals.output.string()) : text);
-  };
+  Document document{.command = "input", .rows = "stages", .rows_title = "Stages"};
+  add_measured(*measured, *rates, document);
+  add_analysis(*analysis, document);
+  document["pipeline"] = text;
+  document.line(pending ? "written to " + globals.output.string() : text);
   Globals to_stdout = globals;
   to_stdout.output.clear();
-  const Formats formats = {
-      .text = shown,
-      .json = json,
-      .table = [&] { return stage_table(*analysis); },
-      .markdown = [&] { return markdown_of(json(), stage_table(*analysis), "Stages"); }};
-  if (Status ok = write_result(to_stdout, formats); !ok) return forward(ok);
+  if (Status ok = write_document(to_stdout, document); !ok) return forward(ok);
   return Exit::kSuccess;
 }
 

@@ -30,21 +30,10 @@ Spread<Q> spread_of(std::vector<Q> values) {
 }
 
 template <class Q>
-std::string spread_text(std::string_view what, const std::vector<Q>& values) {
+Value spread_fields(std::string_view what, const std::vector<Q>& values) {
   const Spread<Q> s = spread_of(values);
-  return fmt::format("  {:<22} median {}, mean {}, p90 {}, at most {}\n", what, to_string(s.median),
-                     to_string(s.mean), to_string(s.p90), to_string(s.most));
-}
-
-template <class Q>
-Json spread_json(const std::vector<Q>& values, std::string_view unit) {
-  const auto of = [&](Q value) { return Json{{"value", value.si()}, {"unit", unit}}; };
-  const Spread<Q> s = spread_of(values);
-  return {{"median", of(s.median)},
-          {"mean", of(s.mean)},
-          {"p90", of(s.p90)},
-          {"max", of(s.most)},
-          {"samples", values.size()}};
+  return {{"", "measured", what},       {"median", "median", s.median}, {"mean", "mean", s.mean},
+          {"p90", "90 % below", s.p90}, {"max", "at most", s.most},     {"samples", values.size()}};
 }
 
 /// Of the files that are images.
@@ -136,60 +125,47 @@ Result<std::vector<PredictedRate>> predicted_rates(const input::Pipeline& pipeli
   return rates;
 }
 
-std::string measured_text(const Measured& m, const std::vector<PredictedRate>& rates) {
-  std::string text = fmt::format("{} of {}, {} in all; {} JPEG images\n", grouped(m.sampled.size()),
-                                 counted(m.files, "file"), to_string(m.bytes), grouped(m.jpegs));
-  if (m.left_out > 0) text += fmt::format("{} of more than 1 GiB left out\n", grouped(m.left_out));
-  if (!m.damaged.empty()) {
-    text +=
-        fmt::format("cannot be decoded, and left out: {}\n", counted(m.damaged.size(), "image"));
-    for (std::size_t i = 0; i < std::min(kDamagedShown, m.damaged.size()); ++i)
-      text += fmt::format("  {}: {}\n", m.damaged[i].path, m.damaged[i].words);
-  }
-  text += spread_text("size", m.sizes) + spread_text("read, from memory", m.read);
-  if (has_cold(m)) text += spread_text("read, beyond memory", m.cold);
+void add_measured(const Measured& m, const std::vector<PredictedRate>& rates, Document& d) {
+  d.line(fmt::format("{} of {}, {} in all; {} JPEG images", grouped(m.sampled.size()),
+                     counted(m.files, "file"), to_string(m.bytes), grouped(m.jpegs)));
+  if (m.left_out > 0) d.line(fmt::format("{} of more than 1 GiB left out", grouped(m.left_out)));
+  Value damaged = Value::array();
+  for (const loading::Damaged& one : m.damaged)
+    damaged.push_back({{"file", one.path}, {"problem", one.words}});
+  constexpr std::size_t kDamagedShown = 5;
+  if (!m.damaged.empty())
+    d.line(fmt::format("cannot be decoded, and left out: {}", counted(m.damaged.size(), "image")));
+  for (std::size_t i = 0; i < std::min(kDamagedShown, m.damaged.size()); ++i)
+    d.line(fmt::format("  {}: {}", m.damaged[i].path, m.damaged[i].words));
+  Value shown = Value::array();
+  const auto spread = [&](std::string_view what, const auto& values) {
+    shown.push_back(spread_fields(what, values));
+    return shown.list().back();
+  };
+  Value measured = {{"files", m.files},       {"bytes", m.bytes},
+                    {"left_out", m.left_out}, {"sampled", m.sampled.size()},
+                    {"jpeg", m.jpegs},        {"damaged", std::move(damaged)},
+                    {"cores", m.cores.cores}, {"threads", m.cores.threads},
+                    {"loaded", m.loaded},     {"smt", m.smt}};
+  measured["size"] = spread("size", m.sizes);
+  measured["read"] = spread("read, from memory", m.read);
+  if (has_cold(m)) measured["cold"] = spread("read, beyond memory", m.cold);
   if (const std::vector<Seconds> times = decodes(m); !times.empty())
-    text += spread_text("decode", times);
-  text += what_was_cold(m) + "\n";
-  text += fmt::format("{} with {}; a core among busy ones has {:.0f} % of its speed alone\n\n",
-                      counted(m.cores.cores, "core"), counted(m.cores.threads, "thread"),
-                      m.loaded * 100);
-  Table table({{"workers"}, {"in memory (files/s)"}, {"beyond memory (files/s)"}});
-  for (const PredictedRate& rate : rates)
-    table.add({fmt::format("{}", rate.workers), significant(rate.in_memory.value, 4),
-               rate.cold ? significant(rate.cold->value, 4) : ""});
-  return text + "Predicted\n" + table.text();
-}
-
-Json measured_json(const Measured& m) {
-  Json json = {{"files", m.files},
-               {"bytes", {{"value", m.bytes.b()}, {"unit", "B"}}},
-               {"left_out", m.left_out},
-               {"sampled", m.sampled.size()},
-               {"jpeg", m.jpegs},
-               {"damaged", Json::array()},
-               {"size", spread_json(m.sizes, "B")},
-               {"read", spread_json(m.read, "s")},
-               {"cores", m.cores.cores},
-               {"threads", m.cores.threads},
-               {"loaded", m.loaded},
-               {"smt", m.smt}};
-  if (has_cold(m)) json["cold"] = spread_json(m.cold, "s");
-  if (const std::vector<Seconds> times = decodes(m); !times.empty())
-    json["decode"] = spread_json(times, "s");
-  for (const loading::Damaged& d : m.damaged)
-    json["damaged"].push_back({{"file", d.path}, {"problem", d.words}});
-  return json;
-}
-
-Json rates_json(const std::vector<PredictedRate>& rates) {
-  Json json = Json::array();
+    measured["decode"] = spread("decode", times);
+  d.show("", "", std::move(shown));
+  d.line(what_was_cold(m));
+  d.line(fmt::format("{} with {}; a core among busy ones has {:.0f} % of its speed alone",
+                     counted(m.cores.cores, "core"), counted(m.cores.threads, "thread"),
+                     m.loaded * 100));
+  Value predicted = Value::array();
   for (const PredictedRate& rate : rates) {
-    Json row = {{"workers", rate.workers}, {"in_memory", json_predicted(rate.in_memory, "1/s")}};
-    if (rate.cold) row["cold"] = json_predicted(*rate.cold, "1/s");
-    json.push_back(std::move(row));
+    Value row = {{"workers", "workers", rate.workers},
+                 {"in_memory", "in memory", Quantity(rate.in_memory, unit::kSamples)}};
+    if (rate.cold) row.show("cold", "beyond memory", Quantity(*rate.cold, unit::kSamples));
+    predicted.push_back(std::move(row));
   }
-  return json;
+  d.show("predictions", "Predicted", std::move(predicted));
+  d.show("measured", "", std::move(measured), {}, kInTables);
 }
 
 }  // namespace rehearse::cli

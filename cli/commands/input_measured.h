@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "cli/output/json.h"
+#include "cli/output/document.h"
 #include "models/input/pipeline.h"
 #include "models/input/simulate.h"
 #include "profiler/loading/measure.h"
@@ -29,10 +29,8 @@ struct PredictedRate {
 Result<std::vector<PredictedRate>> predicted_rates(const input::Pipeline& pipeline,
                                                    const loading::Cores& cores);
 
-/// What was measured, in words and numbers with their units.
-std::string measured_text(const loading::Measured& measured,
-                          const std::vector<PredictedRate>& rates);
-Json measured_json(const loading::Measured& measured);
-Json rates_json(const std::vector<PredictedRate>& rates);
+/// `measured` and `predictions`: what was measured, and what follows for numbers of workers.
+void add_measured(const loading::Measured& measured, const std::vector<PredictedRate>& rates,
+                  Document& document);
 
 }  // namespace rehearse::cli

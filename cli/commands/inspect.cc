@@ -10,8 +10,8 @@
 #include "cli/commands/inspect_energy.h"
 #include "cli/commands/inspect_workload.h"
 #include "cli/commands/replay_job.h"
+#include "cli/output/document.h"
 #include "cli/output/op_timings.h"
-#include "cli/output/result.h"
 #include "profiler/replay/host_events.h"
 #include "sim/base/text.h"
 
@@ -75,21 +75,6 @@ std::vector<OpSum> sum_ops(const std::vector<replay::Recording>& recordings,
   return list;
 }
 
-Table op_table(const std::vector<OpSum>& ops, std::size_t top, bool has_energy) {
-  std::vector<Column> columns = {
-      {"kind", Align::kLeft}, {"op", Align::kLeft}, {"calls"}, {"total (ms)"}, {"mean (us)"}};
-  if (has_energy) columns.push_back({"energy (J)"});
-  Table table(std::move(columns));
-  for (std::size_t i = 0; i < std::min(top, ops.size()); ++i) {
-    std::vector<std::string> row = {
-        ops[i].kind, ops[i].name, grouped(ops[i].calls), fmt::format("{:.3f}", ops[i].total.ms()),
-        fmt::format("{:.1f}", ops[i].total.us() / static_cast<double>(ops[i].calls))};
-    if (has_energy) row.push_back(ops[i].kind == "host" ? "" : joules(ops[i].energy));
-    table.add(std::move(row));
-  }
-  return table;
-}
-
 std::string describe_rank(const replay::Recording& r, std::size_t index) {
   const trace::RankInfo& info = r.rank().info;
   std::string device = "no device";
@@ -99,7 +84,7 @@ std::string describe_rank(const replay::Recording& r, std::size_t index) {
       if (d.ordinal == r.streams().front().device) device = d.name;
   }
   return fmt::format(
-      "rank {}{}: {}, {}; {} on {}, {} on {}; {}\n",
+      "rank {}{}: {}, {}; {} on {}, {} on {}; {}",
       info.rank.value_or(static_cast<std::uint32_t>(index)),
       info.world_size ? fmt::format(" of {}", *info.world_size) : "", info.format, device,
       counted(r.rank().host_ops.size(), "host op"), counted(r.threads().size(), "thread"),
@@ -113,7 +98,7 @@ std::string describe_clock(const replay::Recording& r) {
   const trace::ClockFit& fit = *r.rank().info.clock_fit;
   return fmt::format(
       "  clock of {} moved by {:+.3f} ms and {:+.2f} ppm; {:.1f} us off over {} ends of "
-      "collectives\n",
+      "collectives",
       r.rank().info.host, fit.offset.seconds().ms(), fit.drift * 1e6, fit.residual.seconds().us(),
       fit.samples);
 }
@@ -133,119 +118,91 @@ std::optional<replay::StepEnergy> energy_of(const Findings& found, std::size_t r
   return found.energy ? found.energy->steps[rank][step] : std::nullopt;
 }
 
-Json json_rank(const Findings& found, std::size_t index) {
+Value rank_fields(const Findings& found, std::size_t index) {
   const trace::Rank& r = found.input.recordings[index].rank();
-  Json steps = Json::array(), devices = Json::array();
+  const std::uint32_t number = r.info.rank.value_or(static_cast<std::uint32_t>(index));
+  Value steps = Value::array(), devices = Value::array(), facts = Value::array();
   if (found.graph)
     for (std::size_t s = 0; s < found.graph->ranks[index].steps.size(); ++s) {
       const replay::Step& step = found.graph->ranks[index].steps[s].step;
-      Json row = {{"name", step.name},
-                  {"partial", step.partial},
-                  {"measured_s", (step.end - step.start).seconds().s()}};
+      Value row = {{"", "rank", number},
+                   {"name", "step", step.name},
+                   {"partial", step.partial},
+                   {"measured_s", "measured", bare((step.end - step.start).seconds()), in::kMs}};
       if (const auto energy = energy_of(found, index, s)) {
-        row["energy_j"] = energy->total().j();
-        row["idle_energy_j"] = energy->idle.j();
+        row.show("energy_j", "energy", bare(energy->total()), in::kJoules);
+        row.show("idle_energy_j", "of it idle", bare(energy->idle), in::kJoules);
       }
+      row.show("", "note", step.partial ? "partial" : "");
       steps.push_back(std::move(row));
     }
   for (const trace::Device& device : r.devices)
     devices.push_back({{"ordinal", device.ordinal}, {"name", device.name}});
-  Json facts = Json::array();
   for (const trace::Fact& fact : r.info.facts)
     facts.push_back({{"name", fact.key}, {"detail", fact.value}});
-  Json json = {{"rank", r.info.rank.value_or(static_cast<std::uint32_t>(index))},
-               {"source", r.info.source},
-               {"format", r.info.format},
-               {"host_ops", r.host_ops.size()},
-               {"gpu_ops", r.gpu_ops.size()},
-               {"devices", std::move(devices)},
-               {"facts", std::move(facts)},
-               {"steps", std::move(steps)}};
-  if (r.info.clock_fit)
-    json["clock_fit"] = {{"offset", json_measured(r.info.clock_fit->offset.seconds())},
-                         {"drift", r.info.clock_fit->drift},
-                         {"residual", json_measured(r.info.clock_fit->residual.seconds())},
-                         {"samples", r.info.clock_fit->samples}};
-  return json;
+  Value fields = {{"rank", number},
+                  {"source", r.info.source},
+                  {"format", r.info.format},
+                  {"host_ops", r.host_ops.size()},
+                  {"gpu_ops", r.gpu_ops.size()},
+                  {"devices", std::move(devices)},
+                  {"facts", std::move(facts)},
+                  {"steps", std::move(steps)}};
+  if (const auto& fit = r.info.clock_fit)
+    fields["clock_fit"] = {{"offset", fit->offset.seconds()},
+                           {"drift", fit->drift},
+                           {"residual", fit->residual.seconds()},
+                           {"samples", fit->samples}};
+  return fields;
 }
 
-Json to_json(const Findings& found) {
-  Json json = json_root("inspect");
-  json["ranks"] = Json::array();
-  for (std::size_t rank = 0; rank < found.input.recordings.size(); ++rank)
-    json["ranks"].push_back(json_rank(found, rank));
-  json["ops"] = Json::array();
+Document document_of(const Findings& found, std::size_t top) {
+  Document d{.command = "inspect", .rows = "ops"};
+  Value ranks = Value::array(), steps = Value::array();
+  for (std::size_t rank = 0; rank < found.input.recordings.size(); ++rank) {
+    d.line(describe_rank(found.input.recordings[rank], rank));
+    d.line(describe_clock(found.input.recordings[rank]));
+    ranks.push_back(rank_fields(found, rank));
+    for (const Entry& field : ranks.list().back().fields())
+      if (field.key == "steps")
+        for (const Value& step : field.value.list()) steps.push_back(step);
+  }
+  d["ranks"] = std::move(ranks);
+  if (found.graph)
+    d.show("", fmt::format("Steps (from {})", to_string(found.graph->ranks.front().step_source)),
+           std::move(steps), {}, first(kStepsShown));
+  d.show("breakdown", found.graph ? "Rank occupancy in an average step, as measured" : "",
+         breakdown_fields(found.breakdown), {}, found.graph ? kBars : kInTables);
+  if (found.energy) d.show("energy", "", energy_fields(*found.energy));
+  Value ops = Value::array();
   for (const OpSum& op : found.ops) {
-    Json row = {{"name", op.name},
-                {"kind", op.kind},
-                {"calls", op.calls},
-                {"total", json_measured(op.total)}};
-    if (found.energy && op.kind != "host") row["energy_j"] = op.energy.j();
-    json["ops"].push_back(std::move(row));
+    Value row = {{"kind", "kind", op.kind},
+                 {"name", "op", op.name},
+                 {"calls", "calls", op.calls},
+                 {"total", "total", op.total, in::kMs},
+                 {"", "mean", op.total * (1 / static_cast<double>(op.calls)), in::kUs}};
+    if (found.energy && op.kind != "host")
+      row.show("energy_j", "energy", bare(op.energy), in::kJoules);
+    ops.push_back(std::move(row));
   }
-  if (found.energy) json["energy"] = json_energy(*found.energy);
-  json["breakdown"] = json_breakdown(found.breakdown);
-  json["problems"] = json_problems(found.input.trace->problems);
-  if (!found.input.trace->timings.empty())
-    json["op_costs"] = op_timing_json(found.input.trace->timings);
-  return json;
-}
-
-Table measured_steps(const Findings& found) {
-  Table table({{"rank"},
-               {"step", Align::kLeft},
-               {"measured (ms)"},
-               {"energy (J)"},
-               {"of it idle (J)"},
-               {"note", Align::kLeft}});
-  for (std::size_t rank = 0; rank < found.graph->ranks.size(); ++rank) {
-    const std::vector<replay::StepOps>& steps = found.graph->ranks[rank].steps;
-    for (std::size_t s = 0; s < steps.size(); ++s) {
-      const auto energy = energy_of(found, rank, s);
-      table.add({rank_name(found.input, rank), steps[s].step.name,
-                 fmt::format("{:.3f}", (steps[s].step.end - steps[s].step.start).seconds().ms()),
-                 energy ? joules(energy->total()) : "", energy ? joules(energy->idle) : "",
-                 steps[s].step.partial ? "partial" : ""});
-    }
-  }
-  return table;
-}
-
-std::string to_text(const Findings& found, std::size_t top) {
-  std::string text;
-  for (std::size_t rank = 0; rank < found.input.recordings.size(); ++rank)
-    text += describe_rank(found.input.recordings[rank], rank) +
-            describe_clock(found.input.recordings[rank]);
-  if (found.graph) {
-    text += fmt::format("\nSteps (from {})\n", to_string(found.graph->ranks.front().step_source));
-    text += measured_steps(found).text(60, kStepsShown);
-    text += "\nRank occupancy in an average step, as measured\n" + breakdown_text(found.breakdown);
-  }
-  if (found.energy) text += "\nWhat the boards drew\n" + energy_text(*found.energy);
-  return text +
-         fmt::format("\nLargest of {} (host: time in the op itself)\n",
-                     counted(found.ops.size(), "op")) +
-         op_table(found.ops, top, found.energy.has_value()).text() +
-         (found.input.trace->timings.empty()
-              ? ""
-              : fmt::format("\nBy themselves, as bench-gpu measured: {}\n",
-                            counted(found.input.trace->timings.size(), "measurement")) +
-                    op_timing_table(found.input.trace->timings, false).text(60, top));
+  d.show(
+      "ops",
+      fmt::format("Largest of {} (host: time in the op itself)", counted(found.ops.size(), "op")),
+      std::move(ops), {}, first(top));
+  d.add_problems(found.input.trace->problems);
+  if (const auto& timings = found.input.trace->timings; !timings.empty())
+    d.show("op_costs",
+           fmt::format("By themselves, as bench-gpu measured: {}",
+                       counted(timings.size(), "measurement")),
+           op_timing_rows(timings), {}, first(top));
+  return d;
 }
 
 /// A store that holds no recording, but what bench-gpu measured.
 Result<Exit> run_on_timings(const trace::Trace& trace, const Globals& globals) {
-  const Formats formats = {
-      .text = [&] { return op_timing_table(trace.timings, false).text(76); },
-      .json =
-          [&] {
-            Json json = json_root("inspect");
-            json["op_costs"] = op_timing_json(trace.timings);
-            return json;
-          },
-      .table = [&] { return op_timing_table(trace.timings, true); },
-      .markdown = [&] { return op_timing_table(trace.timings, false).markdown(); }};
-  if (Status ok = write_result(globals, formats); !ok) return forward(ok);
+  Document document{.command = "inspect", .rows = "op_costs"};
+  document["op_costs"] = op_timing_rows(trace.timings);
+  if (Status ok = write_document(globals, document); !ok) return forward(ok);
   return Exit::kSuccess;
 }
 
@@ -274,13 +231,7 @@ Result<Exit> run(const InspectOptions& options, const Globals& globals) {
     found.energy = replay::measure_energy(recordings, steps);
   }
   found.ops = sum_ops(recordings, found.energy);
-  const Formats formats = {
-      .text = [&] { return to_text(found, options.top); },
-      .json = [&] { return to_json(found); },
-      .table = [&] { return op_table(found.ops, found.ops.size(), found.energy.has_value()); },
-      .markdown =
-          [&] { return op_table(found.ops, options.top, found.energy.has_value()).markdown(); }};
-  if (Status ok = write_result(globals, formats); !ok) return forward(ok);
+  if (Status ok = write_document(globals, document_of(found, options.top)); !ok) return forward(ok);
   return Exit::kSuccess;
 }
 

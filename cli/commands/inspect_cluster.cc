@@ -4,7 +4,7 @@
 
 #include "cli/output/cluster_groups.h"
 #include "cli/output/cluster_svg.h"
-#include "cli/output/result.h"
+#include "cli/output/document.h"
 #include "sim/base/file.h"
 #include "sim/base/text.h"
 #include "sim/cluster/read_cluster.h"
@@ -43,57 +43,25 @@ std::string devices_of(const Cluster& c, const cluster::Node& node) {
   return text.empty() ? "no device" : text;
 }
 
-Table type_table(const Cluster& c) {
-  Table table({{"link type", Align::kLeft},
-               {"links"},
-               {"rate (GB/s)"},
-               {"latency (us)"},
-               {"duplex", Align::kLeft},
-               {"provenance", Align::kLeft},
-               {"source", Align::kLeft}});
+Value type_rows(const Cluster& c) {
+  Value rows = Value::array();
   const std::vector<std::size_t> counts = links_by_type(c);
   for (std::size_t i = 0; i < counts.size(); ++i) {
     if (counts[i] == 0) continue;
     const cluster::LinkType& type = c.link_types()[i];
-    table.add({type.name, grouped(counts[i]), significant(type.rate.gb_per_s()),
-               significant(type.latency.us()), std::string(duplex_of(type)),
-               std::string(to_string(type.provenance)), type.source});
+    rows.push_back({{"name", "link type", type.name},
+                    {"count", "links", counts[i]},
+                    {"rate", "rate", type.rate, in::kGbPerS},
+                    {"latency", "latency", type.latency, in::kShortUs},
+                    {"duplex", "duplex", duplex_of(type)},
+                    {"provenance", "provenance", to_string(type.provenance)},
+                    {"source", "source", type.source, {}, kProse}});
   }
-  return table;
+  return rows;
 }
 
 std::string link_name(const Cluster& c, const cluster::Link& link) {
   return c.vertices()[link.a.index()].name + "-" + c.vertices()[link.b.index()].name;
-}
-
-std::string to_text(const Cluster& c) {
-  std::string text =
-      fmt::format("{}, {}, {}\n", counted(c.nodes().size(), "node"),
-                  counted(c.devices().size(), "device"), counted(c.links().size(), "link"));
-  for (const NodeGroup& group : alike_nodes(c)) {
-    const cluster::Node& first = c.nodes()[group.nodes.front().index()];
-    text += fmt::format(
-        "\n{} × node: {} ({}{})\n", group.nodes.size(), devices_of(c, first), first.name,
-        group.nodes.size() == 1 ? "" : " … " + c.nodes()[group.nodes.back().index()].name);
-    for (const VertexGroup& vertices : vertex_groups(c, group.nodes.front()))
-      text += group_text(c, vertices, 2);
-  }
-  if (const std::vector<FabricGroup> fabric = fabric_groups(c); !fabric.empty()) {
-    text += "\nFabric\n";
-    for (const FabricGroup& group : fabric)
-      text += group_text(c, group, 2 + 2 * (fabric.front().level - group.level));
-  }
-  text += "\nLinks (rate in one direction; links of full duplex have it in both)\n";
-  text += type_table(c).text();
-  std::string changes;
-  for (const cluster::Link& link : c.links())
-    for (const cluster::LinkChange& change : link.changes)
-      changes += fmt::format(
-          "  {}: {} from {} on\n", link_name(c, link),
-          change.share == 0 ? "down" : significant(change.share * 100) + " % of its rate",
-          to_string(change.at));
-  if (!changes.empty()) text += "\nChanges\n" + changes;
-  return text;
 }
 
 Json json_links(const Cluster& c, const LinkCounts& links) {
@@ -111,48 +79,55 @@ Json json_group(const Cluster& c, const VertexGroup& group) {
           {"links", json_links(c, group.links)}};
 }
 
-Json to_json(const Cluster& c) {
-  Json json = json_root("inspect");
-  json["cluster"] = {{"nodes", c.nodes().size()},
-                     {"devices", c.devices().size()},
-                     {"vertices", c.vertices().size()},
-                     {"links", c.links().size()}};
-  Json nodes = Json::array(), fabric = Json::array(), types = Json::array(),
-       changes = Json::array();
+Document document_of(const Cluster& c) {
+  Document d{.command = "inspect", .rows = "link_types"};
+  d.line(fmt::format("{}, {}, {}", counted(c.nodes().size(), "node"),
+                     counted(c.devices().size(), "device"), counted(c.links().size(), "link")));
+  d["cluster"] = {{"nodes", c.nodes().size()},
+                  {"devices", c.devices().size()},
+                  {"vertices", c.vertices().size()},
+                  {"links", c.links().size()}};
+  Value nodes = Value::array(), fabric = Value::array(), changes = Value::array();
   for (const NodeGroup& group : alike_nodes(c)) {
     const cluster::Node& first = c.nodes()[group.nodes.front().index()];
-    Json parts = Json::array(), models = Json::array();
-    for (const VertexGroup& vertices : vertex_groups(c, group.nodes.front()))
+    Value parts = Value::array(), models = Value::array();
+    std::string lines = fmt::format(
+        "\n{} × node: {} ({}{})\n", group.nodes.size(), devices_of(c, first), first.name,
+        group.nodes.size() == 1 ? "" : " … " + c.nodes()[group.nodes.back().index()].name);
+    for (const VertexGroup& vertices : vertex_groups(c, group.nodes.front())) {
+      lines += group_text(c, vertices, 2);
       parts.push_back(json_group(c, vertices));
+    }
+    d.line(lines);
     for (const DeviceId id : first.devices) models.push_back(c.devices()[id.index()].model);
     nodes.push_back({{"count", group.nodes.size()},
                      {"first", first.name},
                      {"devices", std::move(models)},
                      {"parts", std::move(parts)}});
   }
-  for (const FabricGroup& group : fabric_groups(c)) fabric.push_back(json_group(c, group));
-  const std::vector<std::size_t> counts = links_by_type(c);
-  for (std::size_t i = 0; i < counts.size(); ++i) {
-    if (counts[i] == 0) continue;
-    const cluster::LinkType& type = c.link_types()[i];
-    types.push_back({{"name", type.name},
-                     {"count", counts[i]},
-                     {"rate", {{"value", type.rate.bytes_per_s()}, {"unit", "B/s"}}},
-                     {"latency", json_measured(type.latency)},
-                     {"duplex", duplex_of(type)},
-                     {"provenance", to_string(type.provenance)},
-                     {"source", type.source}});
+  std::string lines;
+  const std::vector<FabricGroup> groups = fabric_groups(c);
+  for (const FabricGroup& group : groups) {
+    fabric.push_back(json_group(c, group));
+    lines += group_text(c, group, 2 + 2 * (groups.front().level - group.level));
   }
+  if (!lines.empty()) d.line("\nFabric\n" + lines);
+  std::vector<std::string> changed;
   for (const cluster::Link& link : c.links())
-    for (const cluster::LinkChange& change : link.changes)
-      changes.push_back({{"link", link_name(c, link)},
-                         {"at", json_measured(change.at)},
-                         {"share", change.share}});
-  json["node_groups"] = std::move(nodes);
-  json["fabric"] = std::move(fabric);
-  json["link_types"] = std::move(types);
-  json["changes"] = std::move(changes);
-  return json;
+    for (const cluster::LinkChange& change : link.changes) {
+      changes.push_back({{"link", link_name(c, link)}, {"at", change.at}, {"share", change.share}});
+      changed.push_back(fmt::format(
+          "{}: {} from {} on", link_name(c, link),
+          change.share == 0 ? "down" : significant(change.share * 100) + " % of its rate",
+          to_string(change.at)));
+    }
+  d["node_groups"] = std::move(nodes);
+  d["fabric"] = std::move(fabric);
+  d.show("link_types", "Links (rate in one direction; links of full duplex have it in both)",
+         type_rows(c));
+  d["changes"] = std::move(changes);
+  d.show("", "Changes", changed);
+  return d;
 }
 
 Status write_svg(const std::filesystem::path& path, const Cluster& c, const std::string& title) {
@@ -170,10 +145,7 @@ Result<Exit> inspect_cluster(const std::filesystem::path& file, const std::files
   if (!c) return forward(c);
   if (!svg.empty())
     if (Status ok = write_svg(svg, *c, file.filename().string()); !ok) return forward(ok);
-  const Formats formats = {.text = [&] { return to_text(*c); },
-                           .json = [&] { return to_json(*c); },
-                           .table = [&] { return type_table(*c); }};
-  if (Status ok = write_result(globals, formats); !ok) return forward(ok);
+  if (Status ok = write_document(globals, document_of(*c)); !ok) return forward(ok);
   return Exit::kSuccess;
 }
 

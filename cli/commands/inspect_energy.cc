@@ -4,8 +4,6 @@
 
 #include <fmt/core.h>
 
-#include "cli/output/table.h"
-
 namespace rehearse::cli {
 namespace {
 
@@ -33,44 +31,30 @@ std::string note(const BoardEnergy& board) {
 
 }  // namespace
 
-std::string joules(Joules energy) {
-  const double j = energy.j();
-  if (j != 0 && std::abs(j) < 0.1) return fmt::format("{:.3g}", j);
-  return fmt::format("{:.{}f}", j, std::abs(j) < 10 ? 3 : std::abs(j) < 1000 ? 1 : 0);
-}
-
-std::string energy_text(const replay::Energy& energy) {
-  Table table({{"board", Align::kLeft},
-               {"read for (s)"},
-               {"mean (W)"},
-               {"energy (J)"},
-               {"of it ops (J)"},
-               {"idle (J)"},
-               {"not recorded (J)"},
-               {"note", Align::kLeft}});
-  for (const BoardEnergy& board : energy.boards)
-    table.add({board.host.empty() ? board.uuid : fmt::format("{} {}", board.host, board.uuid),
-               fmt::format("{:.3f}", seconds(board)),
-               fmt::format("{:.1f}", board.total.j() / seconds(board)), joules(board.total),
-               joules(board.ops), joules(board.idle),
-               board.other.j() > 0 ? joules(board.other) : "", note(board)});
-  return table.text();
-}
-
-Json json_energy(const replay::Energy& energy) {
-  Json boards = Json::array();
+Value energy_fields(const replay::Energy& energy) {
+  Value boards = Value::array();
   for (const BoardEnergy& board : energy.boards) {
-    Json json = {
-        {"host", board.host},        {"uuid", board.uuid},          {"name", board.name},
-        {"seconds", seconds(board)}, {"energy_j", board.total.j()}, {"ops_j", board.ops.j()},
-        {"idle_j", board.idle.j()},  {"other_j", board.other.j()},  {"shared", board.shared}};
+    const auto joules = [](Joules j) { return bare(j); };
+    Value row = {
+        {"", "board", board.host.empty() ? board.uuid : board.host + " " + board.uuid},
+        {"host", board.host},
+        {"uuid", board.uuid},
+        {"name", board.name},
+        {"seconds", "read for", bare(Seconds::s(seconds(board))), in::kSeconds},
+        {"", "mean", board.total.j() / seconds(board), in::kWatts},
+        {"energy_j", "energy", joules(board.total), in::kJoules},
+        {"ops_j", "of it ops", joules(board.ops), in::kJoules},
+        {"idle_j", "idle", joules(board.idle), in::kJoules},
+        {"other_j", board.other.j() > 0 ? "not recorded" : "", joules(board.other), in::kJoules},
+        {"shared", board.shared},
+        {"", "note", note(board), {}, kProse}};
     if (board.counted) {
-      json["counter_j"] = board.counted->j();
-      json["counter_by_power_j"] = board.counted_by_power->j();
+      row["counter_j"] = board.counted->j();
+      row["counter_by_power_j"] = board.counted_by_power->j();
     }
-    boards.push_back(std::move(json));
+    boards.push_back(std::move(row));
   }
-  return {{"boards", std::move(boards)}};
+  return {{"boards", "Energy of the boards", std::move(boards)}};
 }
 
 }  // namespace rehearse::cli

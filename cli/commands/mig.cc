@@ -7,7 +7,6 @@
 #include "cli/commands/commands.h"
 #include "cli/commands/mig_layouts.h"
 #include "cli/commands/mig_predict.h"
-#include "cli/output/result.h"
 #include "sim/base/text.h"
 
 namespace rehearse::cli {
@@ -37,10 +36,7 @@ Result<MigLayouts> find_layouts(const MigOptions& options) {
 Result<Exit> run(const MigOptions& options, const Globals& globals) {
   const Result<MigLayouts> found = find_layouts(options);
   if (!found) return forward(found);
-  const Formats formats = {.text = [&] { return layouts_text(*found); },
-                           .json = [&] { return layouts_json(*found); },
-                           .table = [&] { return layouts_table(*found); }};
-  if (Status ok = write_result(globals, formats); !ok) return forward(ok);
+  if (Status ok = write_document(globals, layouts_document(*found)); !ok) return forward(ok);
   return Exit::kSuccess;
 }
 
@@ -48,10 +44,7 @@ Result<Exit> run_predict(const MigQuestion& question, const Globals& globals) {
   const Result<MigAnswer> answer = predict_slices(question);
   if (!answer) return forward(answer);
   for (const Warning& warning : answer->warnings) globals.warn(to_string(warning));
-  const Formats formats = {.text = [&] { return slices_text(*answer); },
-                           .json = [&] { return slices_json(*answer); },
-                           .table = [&] { return slices_table(*answer); }};
-  if (Status ok = write_result(globals, formats); !ok) return forward(ok);
+  if (Status ok = write_document(globals, slices_document(*answer)); !ok) return forward(ok);
   return Exit::kSuccess;
 }
 

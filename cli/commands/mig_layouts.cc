@@ -51,18 +51,18 @@ std::string left_of(std::uint32_t unused, std::uint32_t wasted) {
   return fmt::format("{} free, {} wasted", unused - wasted, wasted);
 }
 
-Json instance_json(const MigDevice& device, const MigInstance& instance) {
+Value instance_fields(const MigDevice& device, const MigInstance& instance) {
   const MigProfile& p = device.profile(instance.profile);
   const cluster::DeviceShare share = cluster::share_of(device, instance.profile);
   const cluster::Gpu slice = cluster::slice_of(device, instance.profile);
-  return {{"profile", p.name},
-          {"start", instance.start},
-          {"size", p.placement_size},
-          {"compute_slices", p.compute_slices},
-          {"memory_slices", p.memory_slices},
-          {"multiprocessors", slice.multiprocessors},
-          {"memory", {{"value", slice.memory.b()}, {"unit", "B"}}},
-          {"memory_rate", {{"value", slice.memory_rate.bytes_per_s()}, {"unit", "B/s"}}},
+  return {{"profile", "profile", p.name},
+          {"start", "start", instance.start},
+          {"size", "size", p.placement_size},
+          {"compute_slices", "compute slices", p.compute_slices},
+          {"memory_slices", "memory slices", p.memory_slices},
+          {"multiprocessors", "multiprocessors", slice.multiprocessors},
+          {"memory", "memory", slice.memory, in::kGib},
+          {"memory_rate", "memory rate", slice.memory_rate, in::kGbPerS},
           {"shares",
            {{"multiprocessors", share.multiprocessors},
             {"memory", share.memory},
@@ -90,80 +90,46 @@ std::string drawing_of(const MigDevice& device, const MigLayout& layout) {
   return line;
 }
 
-std::string layouts_text(const MigLayouts& found) {
+Document layouts_document(const MigLayouts& found) {
   const MigDevice& device = found.device;
-  std::string ruler = " ";
+  Document document{.command = "mig layouts", .rows = "layouts.instances"};
+  document.line(fmt::format("{}: {}, {} compute slices, {} memory slices", device.gpu->name,
+                            counted(found.layouts.size(), "layout"), device.compute_slices,
+                            device.positions));
+  document["device"] = device.gpu->name;
+  document["compute_slices"] = device.compute_slices;
+  document["memory_slices"] = device.positions;
+  std::string drawings = "\n    ";
   for (std::uint32_t p = 0; p < device.positions; ++p)
-    ruler += padded(fmt::format("{}", p), cell_width(device) + 1);
-  std::string text =
-      fmt::format("{}: {}, {} compute slices, {} memory slices\n\n", device.gpu->name,
-                  counted(found.layouts.size(), "layout"), device.compute_slices, device.positions);
-  Table table({{"", Align::kRight},
-               {std::string(trim(ruler)).insert(0, " "), Align::kLeft},
-               {"compute left", Align::kLeft},
-               {"memory left", Align::kLeft},
-               {"still fits", Align::kLeft},
-               {"fits but for its place", Align::kLeft}});
-  for (std::size_t i = 0; i < found.layouts.size(); ++i) {
-    const MigLayout& layout = found.layouts[i];
-    const MigWaste waste = cluster::waste_of(device, layout);
-    table.add({fmt::format("{}", i + 1), drawing_of(device, layout),
-               left_of(waste.unused_compute, waste.wasted_compute),
-               left_of(waste.unused_memory, waste.wasted_memory), names_of(device, waste.still_fit),
-               names_of(device, waste.kept_out)});
-  }
-  return text + table.text(160);
-}
-
-Json layouts_json(const MigLayouts& found) {
-  const MigDevice& device = found.device;
-  Json json = json_root("mig layouts");
-  json["device"] = device.gpu->name;
-  json["compute_slices"] = device.compute_slices;
-  json["memory_slices"] = device.positions;
-  json["layouts"] = Json::array();
+    drawings += padded(fmt::format("{}", p), cell_width(device) + 1);
+  Value layouts = Value::array(), screen = Value::array();
   for (const MigLayout& layout : found.layouts) {
     const MigWaste waste = cluster::waste_of(device, layout);
-    Json instances = Json::array();
-    for (const MigInstance& i : layout) instances.push_back(instance_json(device, i));
-    json["layouts"].push_back(
-        {{"instances", std::move(instances)},
+    const std::size_t number = layouts.list().size() + 1;
+    drawings += fmt::format("\n{:>2} {}", number, drawing_of(device, layout));
+    screen.push_back(
+        {{"", "layout", number},
+         {"", "compute left", left_of(waste.unused_compute, waste.wasted_compute)},
+         {"", "memory left", left_of(waste.unused_memory, waste.wasted_memory)},
+         {"", "still fits", names_of(device, waste.still_fit), {}, kProse},
+         {"", "fits but for its place", names_of(device, waste.kept_out), {}, kProse}});
+    Value instances = Value::array();
+    for (const MigInstance& i : layout) instances.push_back(instance_fields(device, i));
+    layouts.push_back(
+        {{"", "layout", number},
          {"unused",
-          {{"compute_slices", waste.unused_compute}, {"memory_slices", waste.unused_memory}}},
+          {{"compute_slices", "unused compute slices of the layout", waste.unused_compute},
+           {"memory_slices", "unused memory slices of the layout", waste.unused_memory}}},
          {"wasted",
           {{"compute_slices", waste.wasted_compute}, {"memory_slices", waste.wasted_memory}}},
+         {"instances", std::move(instances)},
          {"still_fit", names_json(device, waste.still_fit)},
          {"kept_out", names_json(device, waste.kept_out)}});
   }
-  return json;
-}
-
-Table layouts_table(const MigLayouts& found) {
-  const MigDevice& device = found.device;
-  Table table({{"layout"},
-               {"profile", Align::kLeft},
-               {"start"},
-               {"size"},
-               {"compute slices"},
-               {"memory slices"},
-               {"multiprocessors"},
-               {"memory (GiB)"},
-               {"memory rate (GB/s)"},
-               {"unused compute slices of the layout"},
-               {"unused memory slices of the layout"}});
-  for (std::size_t l = 0; l < found.layouts.size(); ++l) {
-    const MigWaste waste = cluster::waste_of(device, found.layouts[l]);
-    for (const MigInstance& i : found.layouts[l]) {
-      const MigProfile& p = device.profile(i.profile);
-      const cluster::Gpu slice = cluster::slice_of(device, i.profile);
-      table.add({fmt::format("{}", l + 1), p.name, fmt::format("{}", i.start),
-                 fmt::format("{}", p.placement_size), fmt::format("{}", p.compute_slices),
-                 fmt::format("{}", p.memory_slices), fmt::format("{}", slice.multiprocessors),
-                 significant(slice.memory.gib(), 4), significant(slice.memory_rate.gb_per_s(), 4),
-                 fmt::format("{}", waste.unused_compute), fmt::format("{}", waste.unused_memory)});
-    }
-  }
-  return table;
+  document.show("layouts", "", std::move(layouts), {}, kInTables);
+  document.line(drawings);
+  document.show("", "", std::move(screen));
+  return document;
 }
 
 }  // namespace rehearse::cli

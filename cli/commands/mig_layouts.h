@@ -1,11 +1,10 @@
-// Layouts of a partitioned GPU, drawn and as a document.
+// Layouts of a partitioned GPU.
 #pragma once
 
 #include <string>
 #include <vector>
 
-#include "cli/output/json.h"
-#include "cli/output/table.h"
+#include "cli/output/document.h"
 #include "sim/cluster/partition.h"
 
 namespace rehearse::cli {
@@ -19,10 +18,7 @@ struct MigLayouts {
 /// are blank.
 std::string drawing_of(const cluster::MigDevice& device, const cluster::MigLayout& layout);
 
-/// A line per layout: drawing, unused slices, what still fits.
-std::string layouts_text(const MigLayouts& found);
-Json layouts_json(const MigLayouts& found);
-/// A row per instance.
-Table layouts_table(const MigLayouts& found);
+/// On the screen a row per layout (drawing, unused slices, what still fits); in CSV per instance.
+Document layouts_document(const MigLayouts& found);
 
 }  // namespace rehearse::cli

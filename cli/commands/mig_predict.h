@@ -2,16 +2,11 @@
 // programs.
 #pragma once
 
-#include <string>
-
 #include "cli/config/timed_slices.h"
-#include "cli/output/json.h"
-#include "cli/output/table.h"
+#include "cli/output/document.h"
 
 namespace rehearse::cli {
 
-std::string slices_text(const MigAnswer& answer);
-Json slices_json(const MigAnswer& answer);
-Table slices_table(const MigAnswer& answer);
+Document slices_document(const MigAnswer& answer);
 
 }  // namespace rehearse::cli

@@ -10,8 +10,8 @@
 #include "cli/commands/commands.h"
 #include "cli/commands/name_option.h"
 #include "cli/commands/network_prices.h"
+#include "cli/output/document.h"
 #include "cli/output/plot.h"
-#include "cli/output/result.h"
 #include "models/comm/framework_timing.h"
 #include "sim/base/text.h"
 
@@ -86,13 +86,11 @@ Result<std::vector<Bytes>> parse_sizes(const std::string& text) {
   return sizes;
 }
 
-Json quantity(const Point& p) {
-  const auto rate = [&](Seconds time) { return bus_bandwidth(p, time).bytes_per_s(); };
-  return {{"value", rate(p.price.time.value)},
-          {"low", rate(p.price.time.high)},
-          {"high", rate(p.price.time.low)},
-          {"unit", "B/s"},
-          {"provenance", to_string(p.price.time.provenance)}};
+/// The longer a collective takes, the lower its bus bandwidth.
+Quantity bus_bandwidth(const Point& p) {
+  const Estimate<Seconds>& t = p.price.time;
+  return Estimate<ByteRate>{bus_bandwidth(p, t.value), bus_bandwidth(p, t.high),
+                            bus_bandwidth(p, t.low), t.provenance};
 }
 
 struct Findings {
@@ -130,46 +128,25 @@ bool any_measured(const std::vector<Point>& points) {
   return std::any_of(points.begin(), points.end(), [](const Point& p) { return p.measured; });
 }
 
-Table point_table(const Findings& found) {
-  const bool measured = any_measured(found.points);
-  std::vector<Column> columns = {{"op", Align::kLeft},
-                                 {"ranks"},
-                                 {"size"},
-                                 {"time (us)"},
-                                 {"from (us)"},
-                                 {"to (us)"},
-                                 {"bus bandwidth (GB/s)"},
-                                 {"algorithm", Align::kLeft},
-                                 {"protocol", Align::kLeft},
-                                 {"channels"},
-                                 {"provenance", Align::kLeft}};
-  if (measured) {
-    columns.push_back({"measured (us)"});
-    columns.push_back({"error"});
-  }
-  Table table(columns);
-  for (const Point& p : found.points) {
-    std::vector<std::string> row = {
-        std::string(to_string(p.kind)),
-        fmt::format("{}", p.ranks),
-        to_string(p.size),
-        significant(p.price.time.value.us(), 4),
-        significant(p.price.time.low.us(), 4),
-        significant(p.price.time.high.us(), 4),
-        p.kind == CollectiveKind::kBarrier
-            ? ""
-            : significant(bus_bandwidth(p, p.price.time.value).gb_per_s(), 4),
-        p.price.algorithm,
-        p.price.protocol,
-        p.price.channels ? fmt::format("{}", *p.price.channels) : "",
-        std::string(to_string(p.price.time.provenance))};
-    if (measured) {
-      row.push_back(p.measured ? significant(p.measured->us(), 4) : "");
-      row.push_back(p.measured ? signed_percent(p.error()) : "");
-    }
-    table.add(std::move(row));
-  }
-  return table;
+Value point_fields(const Findings& found, const Point& p) {
+  const bool barrier = p.kind == CollectiveKind::kBarrier;
+  Value point = {{"op", "op", to_string(p.kind)},
+                 {"ranks", "ranks", p.ranks},
+                 {"", "size", to_string(p.size), {}, kOnScreen},
+                 {"bytes", "size", bare(p.size), {}, kInTables},
+                 {"time", "time", p.price.time, in::kShortUs},
+                 {"bus_bandwidth", barrier ? Value() : Value(bus_bandwidth(p))},
+                 {"algorithm", "algorithm", p.price.algorithm},
+                 {"protocol", p.price.protocol.empty() ? Value() : Value(p.price.protocol)},
+                 {"", "protocol", p.price.protocol},
+                 {"channels", "channels", maybe(p.price.channels)},
+                 {"", "provenance", to_string(p.price.time.provenance)}};
+  if (!barrier) point.show("", "bus bandwidth", bus_bandwidth(p, p.price.time.value), in::kGbPerS);
+  if (!any_measured(found.points) || !p.measured) return point;
+  point.show("measured", "measured", *p.measured, in::kShortUs);
+  point.show("error", "error", change(p.error()));
+  point["covered"] = p.covered();
+  return point;
 }
 
 std::string plots(const Findings& found) {
@@ -201,21 +178,18 @@ std::string plots(const Findings& found) {
   return text;
 }
 
-std::string band_text(const std::vector<Point>& points) {
-  Table table({{"size", Align::kLeft},
-               {"rows"},
-               {"mean error (%)"},
-               {"bias (%)"},
-               {"worst"},
-               {"in the interval"}});
+Value band_rows(const std::vector<Point>& points) {
+  Value rows = Value::array();
   const auto bands = errors_by_band(points);
   for (std::size_t b = 0; b < bands.size(); ++b)
     if (bands[b].rows > 0)
-      table.add({std::string(comm::kBandNames[b]), fmt::format("{}", bands[b].rows),
-                 fmt::format("{:.1f}", bands[b].mean * 100),
-                 fmt::format("{:+.1f}", bands[b].bias * 100), signed_percent(bands[b].worst),
-                 fmt::format("{} of {}", bands[b].covered, bands[b].rows)});
-  return "\nAgainst the measured times\n" + table.text();
+      rows.push_back({{"size", "size", comm::kBandNames[b]},
+                      {"rows", "rows", bands[b].rows},
+                      {"mean_error", "mean error", share(bands[b].mean)},
+                      {"bias", "bias", change(bands[b].bias)},
+                      {"worst_error", "worst", change(bands[b].worst)},
+                      {"covered", "in the interval", bands[b].covered}});
+  return rows;
 }
 
 std::string framework_text() {
@@ -225,45 +199,22 @@ std::string framework_text() {
       significant(t.call.us(), 3), significant(t.high.us(), 3), grouped(t.fitted.rows));
 }
 
-Json to_json(const Findings& found) {
-  Json json = json_root("network");
-  json["device"] = found.scope.device;
-  json["nodes"] = found.scope.nodes;
-  json["fidelity"] = found.fidelity;
+Document document_of(const Findings& found) {
+  Document d{.command = "network", .rows = "points"};
+  d.line(describe(found.scope) + (found.framework ? framework_text() : ""));
+  d["device"] = found.scope.device;
+  d["nodes"] = found.scope.nodes;
+  d["fidelity"] = found.fidelity;
   if (found.scope.calibrated)
-    json["calibration"] = {{"source", found.scope.calibrated->calibration.fitted.source},
-                           {"note", found.scope.calibrated->note}};
-  json["timing"] = found.framework ? "framework" : "nccl_tests";
-  json["points"] = Json::array();
-  for (const Point& p : found.points) {
-    Json point = {{"op", to_string(p.kind)},
-                  {"ranks", p.ranks},
-                  {"bytes", p.size.b()},
-                  {"time", json_predicted(p.price.time)},
-                  {"bus_bandwidth", p.kind == CollectiveKind::kBarrier ? Json() : quantity(p)},
-                  {"algorithm", p.price.algorithm},
-                  {"protocol", p.price.protocol.empty() ? Json() : Json(p.price.protocol)}};
-    if (p.price.channels) point["channels"] = *p.price.channels;
-    if (p.measured) {
-      point["measured"] = json_measured(*p.measured);
-      point["error"] = p.error();
-      point["covered"] = p.covered();
-    }
-    json["points"].push_back(std::move(point));
-  }
-  if (any_measured(found.points)) {
-    json["bands"] = Json::array();
-    const auto bands = errors_by_band(found.points);
-    for (std::size_t b = 0; b < bands.size(); ++b)
-      if (bands[b].rows > 0)
-        json["bands"].push_back({{"size", comm::kBandNames[b]},
-                                 {"rows", bands[b].rows},
-                                 {"mean_error", bands[b].mean},
-                                 {"bias", bands[b].bias},
-                                 {"worst_error", bands[b].worst},
-                                 {"covered", bands[b].covered}});
-  }
-  return json;
+    d["calibration"] = {{"source", found.scope.calibrated->calibration.fitted.source},
+                        {"note", found.scope.calibrated->note}};
+  d["timing"] = found.framework ? "framework" : "nccl_tests";
+  d["points"] = Value::array();
+  for (const Point& p : found.points) d["points"].push_back(point_fields(found, p));
+  d.line(plots(found));
+  if (any_measured(found.points))
+    d.show("bands", "Compared with the measured times", band_rows(found.points));
+  return d;
 }
 
 /// The measured rows of a log that are of the kinds and ranks asked for.
@@ -356,16 +307,7 @@ Result<Exit> run(const NetworkOptions& options, const Globals& globals) {
     globals.warn(
         "messages alone: launches, flags and protocols are not in these times, which "
         "decide the small sizes on GPUs");
-  const Formats formats = {
-      .text =
-          [&] {
-            return describe(found->scope) + (found->framework ? framework_text() : "") + "\n" +
-                   point_table(*found).text() + plots(*found) +
-                   (any_measured(found->points) ? band_text(found->points) : "");
-          },
-      .json = [&] { return to_json(*found); },
-      .table = [&] { return point_table(*found); }};
-  if (Status ok = write_result(globals, formats); !ok) return forward(ok);
+  if (Status ok = write_document(globals, document_of(*found)); !ok) return forward(ok);
   return Exit::kSuccess;
 }
 

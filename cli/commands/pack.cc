@@ -5,7 +5,7 @@
 #include "cli/commands/commands.h"
 #include "cli/config/job_file.h"
 #include "cli/config/pack_file.h"
-#include "cli/output/result.h"
+#include "cli/output/document.h"
 #include "models/sharing/pair_choice.h"
 #include "sim/base/text.h"
 
@@ -132,112 +132,79 @@ double usd(const Packed& p, Seconds held) {
   return held.s() / 3600 * p.file.usd_per_gpu_hour.value_or(0);
 }
 
-std::string pack_text(const Packed& p) {
-  const Packing& k = p.packing;
-  std::string text = fmt::format("{} on {} of {}, for {}\n\n", counted(p.file.jobs.size(), "job"),
-                                 counted(p.file.site.gpus, "GPU"), p.file.device,
-                                 sharing::kGoalNames[static_cast<int>(p.file.goal)]);
-  Table table({{"jobs", Align::kLeft},
-               {"how", Align::kLeft},
-               {"GPUs", Align::kLeft},
-               {"from (s)"},
-               {"to (s)"},
-               {"why", Align::kLeft}});
-  for (const Placed& placed : k.placements)
-    table.add({names_of(p, placed),
-               std::string(sharing::kSharedHowNames[static_cast<int>(placed.how)]), gpus_of(placed),
-               fmt::format("{:.1f}", placed.start.s()), fmt::format("{:.1f}", placed.end.s()),
-               why(p, placed)});
-  text += table.text(240);
-  text += fmt::format("\nall done after {} (every job alone: {}), GPUs held for {} ({})\n",
-                      to_string(k.makespan), to_string(k.makespan_alone), to_string(k.held),
-                      to_string(k.held_alone));
-  if (p.file.usd_per_gpu_hour)
-    text += fmt::format("cost {} ({})\n", to_string(Usd::from_si(usd(p, k.held))),
-                        to_string(Usd::from_si(usd(p, k.held_alone))));
-  if (k.late.s() > 0 || k.late_alone.s() > 0)
-    text += fmt::format("late by {} in all ({})\n", to_string(k.late), to_string(k.late_alone));
-  for (std::size_t i = 0; i < p.to_measure.size(); ++i)
-    text += fmt::format("{}{} beside {}", i == 0 ? "measure, the most telling first: " : "; ",
-                        p.file.jobs[p.to_measure[i].first].name,
-                        p.file.jobs[p.to_measure[i].second].name);
-  if (!p.to_measure.empty()) text += "\n";
-  return text;
-}
-
 double slowdown(const Packed& p, std::size_t job) {
   const Seconds work = p.file.jobs[job].work;
   return work.s() == 0 ? 1 : (p.packing.finish[job] - p.packing.started[job]) / work;
 }
 
-Table pack_table(const Packed& p) {
-  Table table({{"job", Align::kLeft},
-               {"how", Align::kLeft},
-               {"GPUs", Align::kLeft},
-               {"slice", Align::kLeft},
-               {"starts (s)"},
-               {"finishes (s)"},
-               {"slowdown"}});
-  for (const Placed& placed : p.packing.placements)
+Value pair_of(const Value& a, const Value& b) { return Value::array({a, b}); }
+
+/// On the screen a row per placement, in CSV per job.
+Document pack_document(const Packed& p) {
+  const Packing& k = p.packing;
+  Document d{.command = "pack", .rows = "per_job"};
+  d.line(fmt::format("{} on {} of {}, for {}", counted(p.file.jobs.size(), "job"),
+                     counted(p.file.site.gpus, "GPU"), p.file.device,
+                     sharing::kGoalNames[static_cast<int>(p.file.goal)]));
+  d["goal"] = sharing::kGoalNames[static_cast<int>(p.file.goal)];
+  Value placements = Value::array(), jobs = Value::array();
+  for (std::size_t j = 0; j < p.file.jobs.size(); ++j)
+    jobs.push_back({{"job", "job", p.file.jobs[j].name}});
+  for (const Placed& placed : k.placements) {
+    const std::string_view how = sharing::kSharedHowNames[static_cast<int>(placed.how)];
+    Value names = Value::array(), ranges = Value::array();
     for (std::size_t i = 0; i < placed.jobs.size(); ++i) {
       const std::size_t j = placed.jobs[i];
-      table.add({p.file.jobs[j].name,
-                 std::string(sharing::kSharedHowNames[static_cast<int>(placed.how)]),
-                 gpus_of(placed), placed.slices.empty() ? "" : placed.slices[i],
-                 significant(p.packing.started[j].s(), 6), significant(p.packing.finish[j].s(), 6),
-                 significant(slowdown(p, j))});
+      names.push_back(p.file.jobs[j].name);
+      Value& job = jobs.list_at(j);
+      job.show("", "how", how);
+      job.show("", "GPUs", gpus_of(placed));
+      job.show("", "slice", placed.slices.empty() ? "" : placed.slices[i]);
     }
-  return table;
-}
-
-Json two(const Json& a, const Json& b) {
-  Json list = Json::array();
-  list.push_back(a);
-  list.push_back(b);
-  return list;
-}
-
-Json pack_json(const Packed& p) {
-  const Packing& k = p.packing;
-  Json json = json_root("pack");
-  json["goal"] = sharing::kGoalNames[static_cast<int>(p.file.goal)];
-  json["placements"] = Json::array();
-  for (const Placed& placed : k.placements) {
-    Json names = Json::array();
-    for (const std::size_t j : placed.jobs) names.push_back(p.file.jobs[j].name);
-    Json ranges = Json::array();
-    for (const auto& [low, high] : placed.ranges) ranges.push_back(two(low, high));
-    json["placements"].push_back({{"jobs", std::move(names)},
-                                  {"how", sharing::kSharedHowNames[static_cast<int>(placed.how)]},
-                                  {"gpus", placed.gpus},
-                                  {"slices", placed.slices},
-                                  {"rates", placed.rates},
-                                  {"ranges", std::move(ranges)},
-                                  {"start", json_measured(placed.start)},
-                                  {"end", json_measured(placed.end)},
-                                  {"gain", placed.gain},
-                                  {"why", why(p, placed)}});
+    for (const auto& [low, high] : placed.ranges) ranges.push_back(pair_of(low, high));
+    placements.push_back({{"", "jobs", names_of(p, placed), {}, kProse},
+                          {"jobs", std::move(names)},
+                          {"how", "how", how},
+                          {"", "GPUs", gpus_of(placed)},
+                          {"gpus", placed.gpus},
+                          {"slices", placed.slices},
+                          {"rates", placed.rates},
+                          {"ranges", std::move(ranges)},
+                          {"start", "from", placed.start, in::kSeconds},
+                          {"end", "to", placed.end, in::kSeconds},
+                          {"gain", placed.gain},
+                          {"why", "why", why(p, placed), {}, kProse}});
   }
-  json["per_job"] = Json::array();
-  for (std::size_t j = 0; j < p.file.jobs.size(); ++j)
-    json["per_job"].push_back({{"job", p.file.jobs[j].name},
-                               {"slowdown", slowdown(p, j)},
-                               {"start", json_measured(k.started[j])},
-                               {"finish", json_measured(k.finish[j])}});
-  json["makespan"] = json_measured(k.makespan);
-  json["makespan_alone"] = json_measured(k.makespan_alone);
-  json["gpu_time"] = json_measured(k.held);
-  json["gpu_time_alone"] = json_measured(k.held_alone);
-  json["late"] = json_measured(k.late);
-  json["late_alone"] = json_measured(k.late_alone);
-  json["measure"] = Json::array();
-  for (const auto& [a, b] : p.to_measure)
-    json["measure"].push_back(two(p.file.jobs[a].name, p.file.jobs[b].name));
-  if (p.file.usd_per_gpu_hour) {
-    json["cost_usd"] = usd(p, k.held);
-    json["cost_alone_usd"] = usd(p, k.held_alone);
+  for (std::size_t j = 0; j < p.file.jobs.size(); ++j) {
+    Value& job = jobs.list_at(j);
+    job.show("start", "starts", k.started[j], in::kSeconds);
+    job.show("finish", "finishes", k.finish[j], in::kSeconds);
+    job.show("slowdown", "slowdown", factor(slowdown(p, j)), in::kTimes);
   }
-  return json;
+  d.show("placements", "Placements", std::move(placements));
+  d.show("per_job", "", std::move(jobs), {}, kInTables);
+  Value totals = Value::array();
+  const auto total = [&](const char* key, const char* alone_key, const char* label, Quantity packed,
+                         Quantity alone) {
+    d[key] = packed;
+    d[alone_key] = alone;
+    totals.push_back({{"", "in all", label}, {"", "packed", packed}, {"", "each alone", alone}});
+  };
+  total("makespan", "makespan_alone", "all done after", k.makespan, k.makespan_alone);
+  total("gpu_time", "gpu_time_alone", "GPUs held for", k.held, k.held_alone);
+  total("late", "late_alone", "late by", k.late, k.late_alone);
+  if (p.file.usd_per_gpu_hour)
+    total("cost_usd", "cost_alone_usd", "cost", bare(Usd::usd(usd(p, k.held))),
+          bare(Usd::usd(usd(p, k.held_alone))));
+  d.show("", "", std::move(totals));
+  d["measure"] = Value::array();
+  std::vector<std::string> pairs;
+  for (const auto& [a, b] : p.to_measure) {
+    d["measure"].push_back(pair_of(p.file.jobs[a].name, p.file.jobs[b].name));
+    pairs.push_back(p.file.jobs[a].name + " with " + p.file.jobs[b].name);
+  }
+  d.show("", "Pairs to measure, the most informative first", pairs);
+  return d;
 }
 
 struct PackOptions {
@@ -254,10 +221,7 @@ Result<Exit> run(const PackOptions& options, const Globals& globals) {
   auto measure = to_measure(*file, options.measure);
   if (!measure) return wrong_in(path, std::move(measure.error()));
   const Packed packed{std::move(*file), std::move(*packing), std::move(*measure)};
-  const Formats formats = {.text = [&] { return pack_text(packed); },
-                           .json = [&] { return pack_json(packed); },
-                           .table = [&] { return pack_table(packed); }};
-  if (Status ok = write_result(globals, formats); !ok) return forward(ok);
+  if (Status ok = write_document(globals, pack_document(packed)); !ok) return forward(ok);
   return Exit::kSuccess;
 }
 

@@ -14,14 +14,12 @@
 #include "cli/config/job_input.h"
 #include "cli/config/named_files.h"
 #include "cli/output/job_events.h"
-#include "cli/output/result.h"
 #include "cli/planning/emit.h"
 #include "cli/planning/plan_json.h"
 #include "cli/planning/plan_words.h"
 #include "cli/planning/referee_plans.h"
 #include "cli/planning/robustness.h"
 #include "cli/recommending/amounts.h"
-#include "cli/report/markdown.h"
 #include "models/workload/read_model.h"
 #include "sim/base/file.h"
 #include "sim/base/text.h"
@@ -144,18 +142,12 @@ Result<Exit> write_launch(const Planned& planned, const PlanOptions& options,
       globals.warn(
           fmt::format("plan {} of the best, since {}", i + 1, first->diagnostics.front().problem));
     for (const std::string& note : emitted->notes) globals.warn(note);
-    const Formats formats = {.text = [&] { return emitted->text; },
-                             .json =
-                                 [&] {
-                                   Json json = json_root("plan");
-                                   json["launch"] = {{"framework", options.emit},
-                                                     {"text", emitted->text},
-                                                     {"notes", emitted->notes}};
-                                   json["plan"] = plan_json(launch.spec);
-                                   return json;
-                                 },
-                             .table = [&] { return plans_table(planned); }};
-    if (Status ok = write_result(globals, formats); !ok) return forward(ok);
+    Document document{.command = "plan"};
+    document.line(emitted->text);
+    document["launch"] = {
+        {"framework", options.emit}, {"text", emitted->text}, {"notes", emitted->notes}};
+    document["plan"] = plan_json(launch.spec);
+    if (Status ok = write_document(globals, document); !ok) return forward(ok);
     return Exit::kSuccess;
   }
   return tl::unexpected(std::move(*first));
@@ -243,20 +235,16 @@ Result<Exit> run(const PlanOptions& options, const Globals& globals, SharedWork&
     if (Status ok = draw_job(options.perfetto, best.job, best.lowered, best.timeline); !ok)
       return forward(ok);
   for (const Warning& warning : best.warnings) globals.warn(to_string(warning));
+  const Document document = plans_document(planned);
   if (!options.report.empty()) {
-    const Result<ReportDetails> details =
-        step_details(planned.best.front(), options.job_file, globals);
-    if (!details) return forward(details);
-    if (Status ok = write_report(options.report, plans_json(planned), *details); !ok)
+    if (Status ok = try_changes(planned.best.front(), globals); !ok) return forward(ok);
+    if (Status ok = write_report(options.report, document,
+                                 step_details(planned.best.front(), options.job_file));
+        !ok)
       return forward(ok);
   }
   if (!options.emit.empty()) return write_launch(planned, options, globals);
-  const Formats formats = {
-      .text = [&] { return plans_text(planned); },
-      .json = [&] { return plans_json(planned); },
-      .table = [&] { return plans_table(planned); },
-      .markdown = [&] { return markdown_of(plans_json(planned), plans_table(planned), "Plans"); }};
-  if (Status ok = write_result(globals, formats); !ok) return forward(ok);
+  if (Status ok = write_document(globals, document); !ok) return forward(ok);
   return Exit::kSuccess;
 }
 

@@ -1,4 +1,4 @@
-// What plan shows of a search, in each format.
+// What plan shows of a search.
 #pragma once
 
 #include "cli/commands/step_result.h"
@@ -18,9 +18,6 @@ struct Planned {
   std::optional<Confirmed> confirmed = {};    ///< absent where closed forms were asked for
 };
 
-std::string plans_text(const Planned& planned);
-Json plans_json(const Planned& planned);
-/// A row per plan of the best.
-Table plans_table(const Planned& planned);
+Document plans_document(const Planned& planned);
 
 }  // namespace rehearse::cli

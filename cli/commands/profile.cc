@@ -8,7 +8,7 @@
 #include "cli/commands/profile_overhead.h"
 #include "cli/commands/profile_session.h"
 #include "cli/commands/profile_steps.h"
-#include "cli/output/result.h"
+#include "cli/output/document.h"
 #include "profiler/launch/launch.h"
 #include "sim/base/installed.h"
 #include "sim/base/text.h"
@@ -49,92 +49,45 @@ std::vector<std::string> kinds_of(const capture::Counts& counts) {
   return kinds;
 }
 
-Json to_json(const capture::LaunchedProcess& p) {
-  Json json = {{"name", p.name},
-               {"command", p.command},
-               {"recorded", p.recorded},
-               {"ended_in_order", p.ended},
-               {"device", p.device},
-               {"ranges", p.counts.ranges},
-               {"marks", p.counts.marks},
-               {"kernels", p.counts.kernels},
-               {"copies", p.counts.copies},
-               {"calls", p.counts.calls},
-               {"graphs", p.counts.graphs},
-               {"collectives", p.counts.collectives},
-               {"dropped", p.counts.lost},
-               {"bytes", p.bytes}};
-  json["facts"] = Json::array();
-  for (const auto& fact : p.facts)
-    json["facts"].push_back({{"name", fact.first}, {"detail", fact.second}});
-  return json;
+void add_counts(const capture::Counts& counts, Value& fields) {
+  fields["ranges"] = counts.ranges;
+  fields["marks"] = counts.marks;
+  fields["kernels"] = counts.kernels;
+  fields["copies"] = counts.copies;
+  fields["calls"] = counts.calls;
+  fields["graphs"] = counts.graphs;
+  fields["collectives"] = counts.collectives;
+  fields["dropped"] = counts.lost;
 }
 
-Json to_json(const Spread& spread) {
-  return {{"value", spread.value}, {"low", spread.low}, {"high", spread.high}};
-}
-
-Json to_json(const Profiled& profiled) {
-  const capture::LaunchReport& report = profiled.report;
-  Json json = json_root("profile");
-  json["folder"] = profiled.folder;
-  json["exit_code"] = report.shell_code();
-  json["processes"] = Json::array();
-  for (const capture::LaunchedProcess& p : report.processes)
-    json["processes"].push_back(to_json(p));
-  json["records"] = kinds_of(report.counts);
-  json["ranges"] = report.counts.ranges;
-  json["marks"] = report.counts.marks;
-  json["kernels"] = report.counts.kernels;
-  json["copies"] = report.counts.copies;
-  json["calls"] = report.counts.calls;
-  json["graphs"] = report.counts.graphs;
-  json["collectives"] = report.counts.collectives;
-  json["dropped"] = report.counts.lost;
-  add_steps(json, report);
-  json["wall_time"] = json_measured(report.wall);
-  json["overhead"] = {{"per_range", json_measured(report.cost_per_range)},
-                      {"total", json_measured(report.recording)},
-                      {"share_of_wall_time", profiled.share()}};
-  if (const auto& overhead = profiled.overhead) {
-    Json measured = {{"pairs", overhead->pairs},
-                     {"wall_time", json_measured(overhead->wall_plain)},
-                     {"wall_share", to_json(overhead->wall_share)}};
-    if (overhead->step_plain) measured["step_time"] = json_measured(*overhead->step_plain);
-    if (overhead->step_share) measured["step_share"] = to_json(*overhead->step_share);
-    if (overhead->cost_per_call) measured["per_call"] = json_measured(*overhead->cost_per_call);
-    json["overhead"]["measured"] = std::move(measured);
-  }
-  return json;
-}
-
-/// A line per process. For people, a column of nothing but zeros is left out.
-Table process_table(const capture::LaunchReport& report, bool for_people = false) {
-  Table table({{"process", Align::kLeft},
-               {"kernels"},
-               {"copies"},
-               {"graphs"},
-               {"collectives"},
-               {"ranges"},
-               {"marks"},
-               {"dropped"},
-               {"size (kB)"},
-               {"ended", Align::kLeft},
-               {"command", Align::kLeft}});
-  const capture::Counts& all = report.counts;
-  const auto cell = [&](std::uint64_t count, std::uint64_t total) {
-    return for_people && total == 0 ? std::string() : grouped(count);
+/// On the screen without the counts that are zero for all processes.
+Value process_fields(const capture::LaunchedProcess& p, const capture::Counts& all) {
+  Value fields = {{"name", "process", p.name}};
+  const auto count = [&](const char* key, std::uint64_t value, std::uint64_t total) {
+    fields.show(key, key, value, {}, total > 0 ? Look{} : kInTables);
   };
-  for (const capture::LaunchedProcess& p : report.processes)
-    table.add({p.name, cell(p.counts.kernels, all.kernels), cell(p.counts.copies, all.copies),
-               cell(p.counts.graphs, all.graphs), cell(p.counts.collectives, all.collectives),
-               cell(p.counts.ranges, all.ranges), cell(p.counts.marks, all.marks),
-               grouped(p.counts.lost), fmt::format("{:.1f}", static_cast<double>(p.bytes) * 1e-3),
-               !p.recorded ? "nothing recorded"
-               : p.ended   ? "in order"
-                           : "cut short",
-               p.command});
-  return table;
+  count("kernels", p.counts.kernels, all.kernels);
+  count("copies", p.counts.copies, all.copies);
+  count("graphs", p.counts.graphs, all.graphs);
+  count("collectives", p.counts.collectives, all.collectives);
+  count("ranges", p.counts.ranges, all.ranges);
+  count("marks", p.counts.marks, all.marks);
+  fields["calls"] = p.counts.calls;
+  fields.show("dropped", "dropped", p.counts.lost);
+  fields.show("bytes", "size", p.bytes, in::kKb);
+  fields.show("", "ended", !p.recorded ? "nothing recorded" : p.ended ? "in order" : "cut short");
+  fields.show("command", "command", p.command);
+  fields["recorded"] = p.recorded;
+  fields["ended_in_order"] = p.ended;
+  fields["device"] = p.device;
+  fields["facts"] = Value::array();
+  for (const auto& fact : p.facts)
+    fields["facts"].push_back({{"name", fact.first}, {"detail", fact.second}});
+  return fields;
+}
+
+Value spread_fields(const Spread& spread) {
+  return {{"value", spread.value}, {"low", spread.low}, {"high", spread.high}};
 }
 
 /// "5 kernels, 2 copies, 4 ranges, 0 dropped"
@@ -194,27 +147,48 @@ std::string overhead_text(const Overhead& overhead) {
   return text;
 }
 
-std::string to_text(const Profiled& profiled) {
+Document document_of(const Profiled& profiled) {
   const capture::LaunchReport& report = profiled.report;
-  std::string text;
-  if (report.processes.empty()) {
-    text = fmt::format(
+  const std::size_t count = report.processes.size();
+  Document d{.command = "profile", .rows = "processes"};
+  if (count == 0) {
+    d.line(fmt::format(
         "{}: nothing was recorded: no process started the CUDA driver or made an NVTX call.\n"
-        "`rehearse doctor` says what works here; docs/profiling.md how to name ranges.\n",
-        profiled.folder);
+        "`rehearse doctor` says what works here; docs/profiling.md how to name ranges.",
+        profiled.folder));
   } else {
-    text = fmt::format("{}: {} process{}, {}\n", profiled.folder, report.processes.size(),
-                       report.processes.size() == 1 ? "" : "es", counts_text(report.counts));
+    d.line(fmt::format("{}: {} process{}, {}", profiled.folder, count, count == 1 ? "" : "es",
+                       counts_text(report.counts)));
     if (report.counts.ranges + report.counts.marks > 0)
-      text += fmt::format(
-          "recording ranges cost {} each: {} in all, {:.2f} % of the {} that the run took\n",
+      d.line(fmt::format(
+          "recording ranges cost {} each: {} in all, {:.2f} % of the {} that the run took",
           to_string(report.cost_per_range), to_string(report.recording), profiled.share() * 100,
-          to_string(report.wall, 4));
-    text += notes_on(report);
-    text += steps_text(report);
+          to_string(report.wall, 4)));
+    d.line(notes_on(report));
   }
-  if (profiled.overhead) text += overhead_text(*profiled.overhead);
-  return report.processes.empty() ? text : text + "\n" + process_table(report, true).text();
+  d["folder"] = profiled.folder;
+  d["exit_code"] = report.shell_code();
+  d["records"] = kinds_of(report.counts);
+  add_counts(report.counts, d.content);
+  add_steps(d, report);
+  d["wall_time"] = report.wall;
+  d["overhead"] = {{"per_range", report.cost_per_range},
+                   {"total", report.recording},
+                   {"share_of_wall_time", profiled.share()}};
+  if (const auto& overhead = profiled.overhead) {
+    d.line(overhead_text(*overhead));
+    Value measured = {{"pairs", overhead->pairs},
+                      {"wall_time", overhead->wall_plain},
+                      {"wall_share", spread_fields(overhead->wall_share)},
+                      {"step_time", maybe(overhead->step_plain)},
+                      {"per_call", maybe(overhead->cost_per_call)}};
+    if (overhead->step_share) measured["step_share"] = spread_fields(*overhead->step_share);
+    d["overhead"]["measured"] = std::move(measured);
+  }
+  d["processes"] = Value::array();
+  for (const capture::LaunchedProcess& p : report.processes)
+    d["processes"].push_back(process_fields(p, report.counts));
+  return d;
 }
 
 /// The launcher's options for these.
@@ -256,10 +230,7 @@ Result<Exit> run(const ProfileOptions& options, const Globals& globals) {
   }
   if (Status ok = write_session(*launched, profiled.report, profiled.overhead); !ok)
     globals.warn(to_string(ok.error()));
-  const Formats formats = {.text = [&] { return to_text(profiled); },
-                           .json = [&] { return to_json(profiled); },
-                           .table = [&] { return process_table(profiled.report); }};
-  if (Status ok = write_result(globals, formats); !ok) return forward(ok);
+  if (Status ok = write_document(globals, document_of(profiled)); !ok) return forward(ok);
   return static_cast<Exit>(profiled.report.shell_code());
 }
 

@@ -94,8 +94,10 @@ void add_step_options(CLI::App& command, capture::Options& record) {
   ring->needs(trigger);
 }
 
+namespace {
+
+/// Lines for people: how many, and those that a trigger named.
 std::string steps_text(const capture::LaunchReport& report) {
-  if (!report.steps) return "";
   const capture::StepCounts& steps = *report.steps;
   if (steps.seen == 0)
     return "no step was seen, so nothing is kept: a step is a range that is called 'step 7'; see "
@@ -118,20 +120,24 @@ std::string steps_text(const capture::LaunchReport& report) {
   return text;
 }
 
-void add_steps(Json& json, const capture::LaunchReport& report) {
+}  // namespace
+
+void add_steps(Document& document, const capture::LaunchReport& report) {
   if (!report.steps) return;
-  json["steps"] = {{"seen", report.steps->seen},
-                   {"kept", report.steps->kept},
-                   {"kept_in_part", report.steps->in_part},
-                   {"gone", report.steps->gone}};
-  json["kept_steps"] = Json::array();
+  document.line(steps_text(report));
+  document["steps"] = {{"seen", report.steps->seen},
+                       {"kept", report.steps->kept},
+                       {"kept_in_part", report.steps->in_part},
+                       {"gone", report.steps->gone}};
+  Value kept = Value::array();
   for (const capture::LaunchedProcess& process : report.processes)
     for (const capture::KeptStep& step : process.steps.kept)
-      json["kept_steps"].push_back({{"process", process.name},
-                                    {"step", step.number},
-                                    {"step_time", json_measured(step.time)},
-                                    {"reason", step.reason},
-                                    {"kept_share", step.share}});
+      kept.push_back({{"process", process.name},
+                      {"step", step.number},
+                      {"step_time", step.time},
+                      {"reason", step.reason},
+                      {"kept_share", step.share}});
+  document["kept_steps"] = std::move(kept);
 }
 
 }  // namespace rehearse::cli

@@ -9,10 +9,8 @@
 #include "cli/commands/recommend_result.h"
 #include "cli/config/job_account.h"
 #include "cli/output/job_events.h"
-#include "cli/output/result.h"
 #include "cli/recommending/amounts.h"
 #include "cli/recommending/evaluate.h"
-#include "cli/report/markdown.h"
 #include "cli/report/report.h"
 #include "sim/base/file.h"
 #include "sim/base/text.h"
@@ -130,20 +128,12 @@ Result<Exit> run(const RecommendOptions& options, const Globals& globals) {
   for (const Warning& warning : warnings_of(recommended)) globals.warn(to_string(warning));
   if (!options.perfetto.empty())
     if (Status ok = draw(options.perfetto, recommended, globals); !ok) return forward(ok);
-  if (Status ok = write_report(options.report, recommend_json(recommended),
+  const Document document = recommend_document(recommended);
+  if (Status ok = write_report(options.report, document,
                                {.inputs = {options.job}, .suites = {"withheld/all"}});
       !ok)
     return forward(ok);
-  const Formats formats = {.text = [&] { return recommend_text(recommended); },
-                           .json = [&] { return recommend_json(recommended); },
-                           .table = [&] { return recommend_table(recommended); },
-                           .markdown =
-                               [&] {
-                                 return markdown_of(recommend_json(recommended),
-                                                    recommend_table(recommended),
-                                                    "RecommendOptions");
-                               }};
-  if (Status ok = write_result(globals, formats); !ok) return forward(ok);
+  if (Status ok = write_document(globals, document); !ok) return forward(ok);
   return Exit::kSuccess;
 }
 

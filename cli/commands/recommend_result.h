@@ -1,11 +1,10 @@
-// What recommend shows, in each format.
+// What recommend shows.
 #pragma once
 
 #include <string>
 #include <vector>
 
-#include "cli/output/json.h"
-#include "cli/output/table.h"
+#include "cli/output/document.h"
 #include "cli/recommending/evaluate.h"
 #include "cost/recommend.h"
 #include "sim/base/warning.h"
@@ -24,9 +23,6 @@ std::vector<std::string> why_of(const Recommended& r);
 /// What of the first option limits it: the ends of its intervals, a stale price, what is not known.
 std::vector<Warning> warnings_of(const Recommended& r);
 
-std::string recommend_text(const Recommended& r);
-Json recommend_json(const Recommended& r);
-/// A row per option.
-Table recommend_table(const Recommended& r);
+Document recommend_document(const Recommended& r);
 
 }  // namespace rehearse::cli

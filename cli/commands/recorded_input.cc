@@ -221,7 +221,7 @@ std::string fed_text(const FedBy& by) {
 Json fed_json(const FedBy& by) {
   Json json = {{"batch", by.batch},
                {"takes_at", by.loading_ranges > 0 ? "loading ranges" : "steps"},
-               {"replaced", json_measured(by.replaced)},
+               {"replaced", by.replaced},
                {"hosts", by.hosts},
                {"ranks_per_host", by.most_ranks}};
   if (!by.bound.empty()) {

@@ -8,12 +8,7 @@
 #include "cli/commands/recorded_beside.h"
 #include "cli/commands/recorded_slice.h"
 #include "cli/commands/replay_job.h"
-#include "cli/commands/replay_path.h"
 #include "cli/commands/share_options.h"
-#include "cli/output/color.h"
-#include "cli/output/result.h"
-#include "cli/report/answer.h"
-#include "cli/report/markdown.h"
 #include "profiler/replay/edit.h"
 #include "profiler/replay/interval.h"
 #include "sim/base/text.h"
@@ -61,85 +56,43 @@ Estimate<Seconds> step_of(const ReplayJob& job, const Findings& findings) {
   return findings.sliced->widened(replay::estimate_step(c, on_slice));
 }
 
-Json to_json(const ReplayJob& job, const Findings& findings) {
+Document document_of(const ReplayJob& job, const Findings& findings) {
   const replay::Comparison& c = job.recorded.comparison;
   const Estimate<Seconds> step = step_of(job, findings);
   const ReplayRun& run = shown(job, findings);
-  Json json = json_root("replay");
-  json["ranks"] = json_ranks(job, run);
-  json["step_time"] = {{"measured", json_measured(c.step_time.measured)},
-                       {"simulated", json_predicted(step)}};
+  Document d{.command = "replay", .rows = "ranks.steps", .rows_title = "Steps"};
+  d.answer = sentence_of(
+      ranks_and_steps(job),
+      {"step time " + range_words(c.step_time.measured) + " measured",
+       range_words(step, findings.sliced ? " simulated on " + findings.sliced->name : " simulated"),
+       fmt::format("median error {:.2f} %", c.median_error * 100),
+       largest_part(breakdown_fields(replay::occupancy(run.graph, run.timeline)))});
+  d.line(describe_input(job));
+  d["step_time"] = {{"measured", "step time, measured", c.step_time.measured},
+                    {"simulated", "step time, simulated", step}};
+  d.show("", "error", change(c.step_time.error()));
   if (findings.sliced) {
-    json["slice"] = findings.sliced->name;
-    json["slice_memory"] = {{"value", findings.sliced->memory.b()}, {"unit", "B"}};
+    d.show("slice", "slice", findings.sliced->name);
+    d.show("slice_memory", "memory of the slice", findings.sliced->memory);
   }
-  // Of the replay as it was recorded, also where a slice is asked for.
-  json["error"] = {{"median", c.median_error}, {"worst", c.worst_error}};
-  json["kernel_start_error"] = c.start_error;
-  json["residual_share"] = c.residual_share;
-  json["matched_collectives"] = job.recorded.graph.collectives.matched.size();
-  json["unmatched_collectives"] = job.recorded.graph.collectives.unmatched;
-  json["breakdown"] = json_breakdown(replay::occupancy(run.graph, run.timeline), step);
-  json["critical_path"] = json_critical_path(path_times(run), step);
-  const program::PathParts path = path_parts(job, run, step);
-  json["path"] = json_path(path);
-  json["path_parts"] = json_path_parts(path);
-  json["step_from"] = json_provenance(path.shares_by_provenance());
-  json["advice"] = Json::array();
-  for (const replay::Advice& a : findings.advice)
-    json["advice"].push_back({{"edit", a.edit},
-                              {"meaning", a.meaning},
-                              {"step_time", json_predicted(replay::estimate_step(c, a.step_time))},
-                              {"change", a.change}});
   if (findings.without_profiler)
-    json["step_time_without_profiler"] = json_predicted(*findings.without_profiler);
-  json["problems"] = json_problems(job.trace->problems);
-  return json;
-}
-
-bool has_device_work(const ReplayJob& job) {
-  return std::any_of(job.recordings.begin(), job.recordings.end(),
-                     [](const replay::Recording& r) { return !r.streams().empty(); });
-}
-
-std::string to_text(const ReplayJob& job, const Findings& findings) {
-  const replay::Comparison& c = job.recorded.comparison;
-  const Estimate<Seconds> step = replay::estimate_step(c);
-  const ReplayRun& run = shown(job, findings);
-  std::string text = painted(answer_of(to_json(job, findings)), Paint::kStrong) + "\n" +
-                     describe_input(job) + "\n\n";
-  text += fmt::format("step time   measured {}   simulated {} ({} – {})   error {}\n",
-                      to_string(c.step_time.measured, 4), to_string(step.value, 4),
-                      to_string(step.low, 4), to_string(step.high, 4),
-                      signed_percent(c.step_time.error()));
-  text +=
-      fmt::format("            over whole steps, both periods: median error {:.2f} %, worst {}\n",
-                  c.median_error * 100, signed_percent(c.worst_error));
-  if (has_device_work(job))
-    text += fmt::format(
-        "            device ops start {:.2f} % of a step off (median); {:.2f} % of the time "
-        "unexplained\n",
-        c.start_error * 100, c.residual_share * 100);
-  if (const auto& step_alone = findings.without_profiler)
-    text += fmt::format("            without the profiler's own work {} ({} – {})\n",
-                        to_string(step_alone->value, 4), to_string(step_alone->low, 4),
-                        to_string(step_alone->high, 4));
-  if (findings.sliced) {
-    const Estimate<Seconds> there = step_of(job, findings);
-    text += fmt::format("            on {} {} ({} – {}); below, all that is simulated is there\n",
-                        findings.sliced->name, to_string(there.value, 4), to_string(there.low, 4),
-                        to_string(there.high, 4));
-    text +=
-        fmt::format("            {} of memory there; a recording does not say how much it holds\n",
-                    to_string(findings.sliced->memory));
-  }
-  text += "\nRank occupancy in an average step\n" +
-          breakdown_text(replay::occupancy(run.graph, run.timeline));
-  text += "\nCritical path of an average step, with the longest op of each part\n" +
-          path_parts_text(path_parts(job, run, step));
-  text += "\nWhat would help most (each change alone, simulated)\n" + advice_text(findings.advice);
-  text += "\n" + step_table(job, run).text(60, kStepsShown);
-  return text;
+    d.show("step_time_without_profiler", "without profiler", *findings.without_profiler);
+  // Of the replay as it was recorded, also where a slice is asked for.
+  add_findings(job, run, step, d);
+  d["matched_collectives"] = job.recorded.graph.collectives.matched.size();
+  d["unmatched_collectives"] = job.recorded.graph.collectives.unmatched;
+  Value advice = Value::array();
+  for (const replay::Advice& a : findings.advice)
+    advice.push_back({{"change", "change", change(a.change)},
+                      {"step_time", replay::estimate_step(c, a.step_time)},
+                      {"", "step time", a.step_time},
+                      {"meaning", "edit", a.meaning, {}, kProse},
+                      {"edit", "option", a.edit}});
+  d.show("advice", "What would help most (each change alone, simulated)", std::move(advice), {},
+         first(3));
+  d.show("ranks", "Steps", rank_rows(job, run), {}, first(kStepsShown));
+  d.add_problems(job.trace->problems);
+  return d;
 }
 
 Result<Exit> run(const ReplayOptions& options, const Globals& globals) {
@@ -168,16 +121,9 @@ Result<Exit> run(const ReplayOptions& options, const Globals& globals) {
     if (!without) return forward(without);
     findings.without_profiler = *without;
   }
-  if (!options.request.report.empty())
-    if (Status ok = report_on(options.request, *job, run, to_json(*job, findings)); !ok)
-      return forward(ok);
-  const Formats formats = {
-      .text = [&] { return to_text(*job, findings); },
-      .json = [&] { return to_json(*job, findings); },
-      .table = [&] { return step_table(*job, run); },
-      .markdown =
-          [&] { return markdown_of(to_json(*job, findings), step_table(*job, run), "Steps"); }};
-  if (Status ok = write_result(globals, formats); !ok) return forward(ok);
+  const Document document = document_of(*job, findings);
+  if (Status ok = report_on(options.request, *job, run, document); !ok) return forward(ok);
+  if (Status ok = write_document(globals, document); !ok) return forward(ok);
   return Exit::kSuccess;
 }
 

@@ -5,9 +5,8 @@
 
 #include <fmt/core.h>
 
+#include "cli/commands/replay_path.h"
 #include "cli/output/perfetto.h"
-#include "cli/output/table.h"
-#include "cli/output/waterfall.h"
 #include "cli/report/report.h"
 #include "cli/report/timeline_sheet.h"
 #include "profiler/ingest/input.h"
@@ -92,7 +91,7 @@ Status draw(const ReplayRequest& request, const ReplayJob& job, const ReplayRun&
 }
 
 Status report_on(const ReplayRequest& request, const ReplayJob& job, const ReplayRun& run,
-                 const Json& document) {
+                 const Document& document) {
   if (request.report.empty()) return {};
   TimelineSheet sheet;
   show_replay(job.recordings, run.graph, run.timeline, sheet);
@@ -112,22 +111,29 @@ Result<ReplayRun> run_graph(const ReplayJob& job, replay::ReplayGraph graph) {
   return run;
 }
 
-Json json_ranks(const ReplayJob& job, const ReplayRun& run) {
-  Json ranks = Json::array();
+Value rank_rows(const ReplayJob& job, const ReplayRun& run, const StepColumns& add) {
+  Value ranks = Value::array();
   for (std::size_t r = 0; r < job.recordings.size(); ++r) {
-    Json steps = Json::array();
+    Value steps = Value::array();
     const std::uint32_t number = rank_number(job.recordings[r].rank(), r);
-    for (const replay::StepComparison& step : run.comparison.steps) {
+    for (std::size_t i = 0; i < run.comparison.steps.size(); ++i) {
+      const replay::StepComparison& step = run.comparison.steps[i];
       if (step.rank != r) continue;
-      Json entry = {{"rank", number},
-                    {"name", step.name},
-                    {"partial", step.partial},
-                    {"measured_s", step.host.measured.s()},
-                    {"simulated_s", step.host.simulated.s()}};
+      Value row = {{"rank", "rank", number},
+                   {"name", "step", step.name},
+                   {"partial", step.partial},
+                   {"measured_s", "measured", bare(step.host.measured), in::kMs},
+                   {"simulated_s", "simulated", bare(step.host.simulated), in::kMs}};
       if (step.device)
-        entry["gpu"] = {{"measured_s", step.device->measured.s()},
-                        {"simulated_s", step.device->simulated.s()}};
-      steps.push_back(std::move(entry));
+        row["gpu"] = {{"measured_s", "GPU measured", bare(step.device->measured), in::kMs},
+                      {"simulated_s", "GPU simulated", bare(step.device->simulated), in::kMs}};
+      if (add)
+        add(i, row);
+      else
+        row.show("", "error", change(step.host.error()));
+      if (!add && step.device) row.show("", "GPU error", change(step.device->error()));
+      row.show("", "note", step.partial ? "partial" : "");
+      steps.push_back(std::move(row));
     }
     ranks.push_back({{"rank", number},
                      {"source", job.recordings[r].rank().info.source},
@@ -139,60 +145,35 @@ Json json_ranks(const ReplayJob& job, const ReplayRun& run) {
 
 namespace {
 
-/// One that `json` makes of each part.
-template <class ToJson>
-Json breakdown_of(const program::Occupancy& b, ToJson json) {
-  return {{"total", json(b.total)},
-          {"compute", json(b.compute)},
-          {"exposed_communication", json(b.exposed_communication)},
-          {"memory", json(b.memory)},
-          {"input", json(b.input)},
-          {"host_bound", json(b.host)},
-          {"unexplained_wait", json(b.unexplained_wait)},
-          {"profiler", json(b.profiler)},
-          {"idle", json(b.idle)}};
+/// One that `shown` makes of each part.
+template <class Shown>
+Value fields_of(const program::Occupancy& b, Shown shown) {
+  return {{"total", shown(b.total)},
+          {"compute", "compute", shown(b.compute)},
+          {"exposed_communication", "exposed communication", shown(b.exposed_communication)},
+          {"memory", "memory", shown(b.memory)},
+          {"input", "input", shown(b.input)},
+          {"host_bound", "host-bound", shown(b.host)},
+          {"unexplained_wait", "unexplained wait", shown(b.unexplained_wait)},
+          {"profiler", "profiler", shown(b.profiler)},
+          {"idle", "idle", shown(b.idle)}};
 }
 
-Estimate<Seconds> part_of(const Estimate<Seconds>& step, Seconds part) {
-  if (!(step.value > Seconds::s(0))) return {part, part, part, step.provenance};
-  return {part, part * (step.low / step.value), part * (step.high / step.value), step.provenance};
-}
-
-}  // namespace
-
-Json json_breakdown(const program::Occupancy& b) {
-  return breakdown_of(b, [](Seconds part) { return json_measured(part); });
-}
-
-Json json_breakdown(const program::Occupancy& b, const Estimate<Seconds>& step) {
-  return breakdown_of(b, [&](Seconds part) { return json_predicted(part_of(step, part)); });
-}
-
-std::string describe_input(const ReplayJob& job) {
-  std::size_t whole = 0, partial = 0;
-  for (const replay::StepComparison& step : job.recorded.comparison.steps)
-    ++(step.partial ? partial : whole);
-  std::string text =
-      fmt::format("{}, {}", counted(job.recordings.size(), "rank"), counted(whole, "whole step"));
-  if (partial > 0) text += fmt::format(" and {} partial", partial);
-  text += fmt::format(" (from {})", to_string(job.recorded.graph.ranks.front().step_source));
-  if (job.recordings.size() > 1)
-    text += fmt::format(", {} collectives matched", job.recorded.graph.collectives.matched.size());
-  return text + fmt::format("; {} ops", grouped(job.recorded.graph.graph.size()));
-}
-
-std::string breakdown_text(const program::Occupancy& b) {
-  using graph::Category;
-  const WaterfallPart parts[] = {
-      {"compute", b.compute, Category::kCompute},
-      {"exposed communication", b.exposed_communication, Category::kCommunication},
-      {"memory", b.memory, Category::kMemory},
-      {"input", b.input, Category::kInput},
-      {"host-bound", b.host, Category::kHost},
-      {"unexplained wait", b.unexplained_wait, Category::kDelay},
-      {"profiler", b.profiler, Category::kProfiler},
-      {"idle", b.idle, Category::kDelay}};
-  return waterfall_text(parts, b.total);
+/// The parts of a path, the longest first, each with its longest op.
+Value path_rows(const program::PathParts& path) {
+  std::vector<const program::PathPart*> parts;
+  for (const program::PathPart& part : path.parts) parts.push_back(&part);
+  std::stable_sort(parts.begin(), parts.end(),
+                   [](const auto* a, const auto* b) { return a->time > b->time; });
+  const Picoseconds total = path.total();
+  Value rows = Value::array();
+  for (const program::PathPart* part : parts)
+    if (const double of_path = part->time / total; of_path >= 0.005)
+      rows.push_back({{"", "part", part->name},
+                      {"", "time", part->time.seconds() * (1.0 / path.steps)},
+                      {"", "share", share(of_path)},
+                      {"", "longest op", part->ops.front().name}});
+  return rows;
 }
 
 program::PathTimes path_times(const ReplayRun& run) {
@@ -201,52 +182,60 @@ program::PathTimes path_times(const ReplayRun& run) {
                              std::max<std::size_t>(1, critical.steps));
 }
 
-std::string path_parts_text(const program::PathParts& path) {
-  std::vector<const program::PathPart*> parts;
-  for (const program::PathPart& part : path.parts) parts.push_back(&part);
-  std::stable_sort(parts.begin(), parts.end(),
-                   [](const auto* a, const auto* b) { return a->time > b->time; });
-  const Picoseconds total = path.total();
-  std::string text;
-  for (const program::PathPart* part : parts)
-    if (const double share = part->time / total; share >= 0.005)
-      text += fmt::format("  {:<26} {:>10} {:>5.1f} %  {}\n", part->name,
-                          to_string(part->time.seconds() * (1.0 / path.steps)), share * 100,
-                          shortened(part->ops.front().name, 40));
-  return text;
+std::pair<std::size_t, std::size_t> whole_and_partial(const ReplayJob& job) {
+  std::size_t whole = 0, partial = 0;
+  for (const replay::StepComparison& step : job.recorded.comparison.steps)
+    ++(step.partial ? partial : whole);
+  return {whole, partial};
 }
 
-std::string advice_text(const std::vector<replay::Advice>& advice) {
-  constexpr std::size_t kShown = 3;
-  std::string text;
-  for (const replay::Advice& a : std::span(advice).first(std::min(kShown, advice.size())))
-    text += fmt::format("  {:>8} {:>10}  {}\n                       {}\n", signed_percent(a.change),
-                        to_string(a.step_time, 4), shortened(a.meaning, 58), a.edit);
-  return text.empty() ? "  nothing that was tried gains more than 0.1 %\n" : text;
+}  // namespace
+
+Value breakdown_fields(const program::Occupancy& b) {
+  return fields_of(b, [](Seconds part) { return part; });
+}
+
+Value breakdown_fields(const program::Occupancy& b, const Estimate<Seconds>& step) {
+  return fields_of(b, [&](Seconds part) { return part_of(step, part); });
+}
+
+void add_findings(const ReplayJob& job, const ReplayRun& run, const Estimate<Seconds>& step,
+                  Document& document) {
+  const replay::Comparison& c = job.recorded.comparison;
+  document["error"] = {{"median", "median error", share(c.median_error)},
+                       {"worst", "worst error", change(c.worst_error)}};
+  const bool device = std::any_of(job.recordings.begin(), job.recordings.end(),
+                                  [](const replay::Recording& r) { return !r.streams().empty(); });
+  document.show("kernel_start_error", device ? "GPU start error" : "", share(c.start_error));
+  document.show("residual_share", device ? "unexplained" : "", share(c.residual_share));
+  document.show("breakdown", "Rank occupancy in an average step",
+                breakdown_fields(replay::occupancy(run.graph, run.timeline), step), {}, kBars);
+  document["critical_path"] = json_critical_path(path_times(run), step);
+  const program::PathParts path = path_parts(job, run, step);
+  document.show("", "Critical path of an average step, with the longest op of each part",
+                path_rows(path));
+  document["path"] = json_path(path);
+  document["path_parts"] = json_path_parts(path);
+  document["step_from"] = json_provenance(path.shares_by_provenance());
+}
+
+std::string ranks_and_steps(const ReplayJob& job) {
+  return fmt::format("{}, {}", counted(job.recordings.size(), "rank"),
+                     counted(whole_and_partial(job).first, "whole step"));
+}
+
+std::string describe_input(const ReplayJob& job) {
+  const std::size_t partial = whole_and_partial(job).second;
+  std::string text = ranks_and_steps(job);
+  if (partial > 0) text += fmt::format(" and {} partial", partial);
+  text += fmt::format(" (from {})", to_string(job.recorded.graph.ranks.front().step_source));
+  if (job.recordings.size() > 1)
+    text += fmt::format(", {} collectives matched", job.recorded.graph.collectives.matched.size());
+  return text + fmt::format("; {} ops", grouped(job.recorded.graph.graph.size()));
 }
 
 std::string rank_name(const InputTrace& input, std::size_t index) {
   return fmt::format("{}", rank_number(input.recordings[index].rank(), index));
-}
-
-Table step_table(const ReplayJob& job, const ReplayRun& run) {
-  Table table({{"rank"},
-               {"step", Align::kLeft},
-               {"measured (ms)"},
-               {"simulated (ms)"},
-               {"error"},
-               {"GPU measured (ms)"},
-               {"GPU simulated (ms)"},
-               {"GPU error"},
-               {"note", Align::kLeft}});
-  const auto ms = [](Seconds s) { return fmt::format("{:.3f}", s.ms()); };
-  for (const replay::StepComparison& step : run.comparison.steps)
-    table.add(
-        {rank_name(job, step.rank), step.name, ms(step.host.measured), ms(step.host.simulated),
-         signed_percent(step.host.error()), step.device ? ms(step.device->measured) : "",
-         step.device ? ms(step.device->simulated) : "",
-         step.device ? signed_percent(step.device->error()) : "", step.partial ? "partial" : ""});
-  return table;
 }
 
 }  // namespace rehearse::cli

@@ -2,14 +2,14 @@
 #pragma once
 
 #include <filesystem>
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
 
 #include "cli/globals.h"
 #include "cli/output/critical_path.h"
-#include "cli/output/json.h"
-#include "cli/output/table.h"
+#include "cli/output/document.h"
 #include "profiler/replay/advice.h"
 #include "profiler/replay/attribution.h"
 #include "profiler/replay/compare.h"
@@ -64,37 +64,34 @@ Result<ReplayJob> load_job(const ReplayRequest& request, const Globals& globals)
 /// Writes the timeline that the request asks for, if any: recorded, and as `run` has it.
 Status draw(const ReplayRequest& request, const ReplayJob& job, const ReplayRun& run);
 
-/// Writes the page that the request asks for, if any: `document` is what the command prints as
-/// JSON, `run` what it simulated.
+/// Writes the page that the request asks for, if any, with the timeline of what was simulated.
 Status report_on(const ReplayRequest& request, const ReplayJob& job, const ReplayRun& run,
-                 const Json& document);
+                 const Document& document);
 
 /// Runs an edited graph of the job.
 Result<ReplayRun> run_graph(const ReplayJob& job, replay::ReplayGraph graph);
 
-/// "ranks" of the JSON contract.
-Json json_ranks(const ReplayJob& job, const ReplayRun& run);
-/// Of a recording as it was measured.
-Json json_breakdown(const program::Occupancy& breakdown);
+/// What a table of steps has of one beside its own columns.
+using StepColumns = std::function<void(std::size_t step, Value& row)>;
+
+/// "ranks" of the JSON contract: a row per step and rank, as measured and as simulated.
+Value rank_rows(const ReplayJob& job, const ReplayRun& run, const StepColumns& add = {});
+/// Where a recorded step goes, as it was measured.
+Value breakdown_fields(const program::Occupancy& breakdown);
 /// Of a simulated step. The parts share its interval, in proportion.
-Json json_breakdown(const program::Occupancy& breakdown, const Estimate<Seconds>& step);
+Value breakdown_fields(const program::Occupancy& breakdown, const Estimate<Seconds>& step);
+/// How well the replay explains the recording, and what a step of `run` hangs on.
+void add_findings(const ReplayJob& job, const ReplayRun& run, const Estimate<Seconds>& step,
+                  Document& document);
+/// "2 ranks, 3 whole steps".
+std::string ranks_and_steps(const ReplayJob& job);
 
 /// "2 ranks, 6 steps (step marks), …": what was read, in one line.
 std::string describe_input(const ReplayJob& job);
-/// The breakdown as a block of lines with bars.
-std::string breakdown_text(const program::Occupancy& breakdown);
-/// The critical path of the whole steps of a run, of an average step.
-program::PathTimes path_times(const ReplayRun& run);
-/// The parts of a path, the longest first, each with its longest op.
-std::string path_parts_text(const program::PathParts& path);
-std::string advice_text(const std::vector<replay::Advice>& advice);
 /// The number of a rank, as recorded.
 std::string rank_name(const InputTrace& input, std::size_t index);
 
 /// The most steps that a screen shows.
 inline constexpr std::size_t kStepsShown = 8;
-
-/// One line per step and rank.
-Table step_table(const ReplayJob& job, const ReplayRun& run);
 
 }  // namespace rehearse::cli

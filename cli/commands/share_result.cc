@@ -8,7 +8,7 @@
 #include <fmt/core.h>
 
 #include "cli/commands/share_policy.h"
-#include "cli/output/result.h"
+#include "cli/output/table.h"
 #include "cli/report/report.h"
 #include "sim/base/text.h"
 
@@ -79,71 +79,12 @@ double gain(const SharedJobs& shared) {
 
 Json sharing_json(const sharing::Sharing& sharing) {
   Json json = {{"policy", sharing::kPolicyNames[static_cast<int>(sharing.policy)]}};
-  const auto time = [](Seconds t) { return Json{{"value", t.s()}, {"unit", "s"}}; };
   if (sharing.policy == sharing::Policy::kTimeSlice) {
-    json["quantum"] = time(sharing.quantum);
-    json["change"] = time(sharing.change);
+    json["quantum"] = sharing.quantum;
+    json["change"] = sharing.change;
   }
   if (!sharing.caps.empty()) json["caps"] = sharing.caps;
   return json;
-}
-
-Json to_json(std::string_view command, const SharedJobs& shared) {
-  Json json = json_root(command);
-  json["share"] = sharing_json(shared.sharing);
-  json["tenants"] = Json::array();
-  for (const SharedJob& job : shared.jobs) {
-    Json loss = {{"total", json_predicted(lost(shared, job))}};
-    for (const Part& part : kParts)
-      loss[part.key] = json_predicted(lost(shared, job, job.step.loss.*part.time));
-    Json tenant = {{"name", job.name},
-                   {"alone", json_predicted(job.alone)},
-                   {"beside", json_predicted(beside(shared, job))},
-                   {"slowdown", json_predicted(slowdown(shared, job), "1")},
-                   {"loss", std::move(loss)},
-                   {"periods", job.step.periods}};
-    if (const auto& memory = job.memory)
-      tenant["memory"] = json_predicted(Estimate<double>{memory->value.b(), memory->low.b(),
-                                                         memory->high.b(), memory->provenance},
-                                        "B");
-    json["tenants"].push_back(std::move(tenant));
-  }
-  json["gain"] = gain(shared);
-  if (shared.usable) json["usable_memory"] = {{"value", shared.usable->b()}, {"unit", "B"}};
-  json["notes"] = shared.notes;
-  json["notes"].push_back(sharing::why_that_wide(shared.sharing.policy));
-  return json;
-}
-
-Table to_table(const SharedJobs& shared) {
-  Table table({{"job", Align::kLeft},
-               {"alone (ms)"},
-               {"beside (ms)"},
-               {"low (ms)"},
-               {"high (ms)"},
-               {"slowdown"},
-               {"slowdown low"},
-               {"slowdown high"}});
-  const auto ms = [](Seconds s) { return significant(s.ms(), 4); };
-  for (const SharedJob& job : shared.jobs) {
-    const Estimate<Seconds> there = beside(shared, job);
-    const Estimate<double> slower = slowdown(shared, job);
-    table.add({job.name, ms(job.alone.value), ms(there.value), ms(there.low), ms(there.high),
-               significant(slower.value), significant(slower.low), significant(slower.high)});
-  }
-  return table;
-}
-
-std::string memory_text(const SharedJobs& shared) {
-  if (!shared.usable) return "";
-  Bytes sum = Bytes::b(0);
-  std::string text;
-  for (const SharedJob& job : shared.jobs) {
-    text += fmt::format("{}{}", text.empty() ? "" : " + ", to_string(job.memory->value));
-    sum += job.memory->value;
-  }
-  return fmt::format("memory       {} = {} of {}\n", text, to_string(sum),
-                     to_string(*shared.usable));
 }
 
 /// A second job of the same name is told apart.
@@ -152,29 +93,59 @@ SharedJobs named(SharedJobs shared) {
   return shared;
 }
 
-std::string to_text(const SharedJobs& shared) {
-  std::string text =
-      fmt::format("{} beside {} on {}: {}\n\n", shortened(shared.jobs[0].name, 40),
-                  shortened(shared.jobs[1].name, 40), shared.devices, describe(shared.sharing));
-  text += to_table(shared).text() + "\n";
-  text += fmt::format("together     {:.2f} of what they do one after the other\n", gain(shared));
-  text += memory_text(shared);
+/// What a step of the job loses, in parts that add up to it.
+Value loss_fields(const SharedJobs& shared, const SharedJob& job, bool labelled) {
+  Value loss = {{"total", lost(shared, job)}};
+  for (const Part& part : kParts)
+    loss.show(part.key, labelled ? part.name : "", lost(shared, job, job.step.loss.*part.time));
+  return loss;
+}
+
+/// "1.10 GiB + 2.00 GiB = 3.10 GiB of 40.0 GiB"
+std::string memory_text(const SharedJobs& shared) {
+  Bytes sum = Bytes::b(0);
+  std::string text;
   for (const SharedJob& job : shared.jobs) {
-    text += fmt::format("\nWhat a step of {} loses\n", shortened(job.name, 40));
-    bool any = false;
-    for (const Part& part : kParts) {
-      const Estimate<Seconds> time = lost(shared, job, job.step.loss.*part.time);
-      const double share = time.value / beside(shared, job).value;
-      if (share < 0.0005) continue;
-      any = true;
-      text += fmt::format("  {:<22} {} {:>10} ({} – {})\n", part.name, bar(share, 24),
-                          to_string(time.value), to_string(time.low), to_string(time.high));
-    }
-    if (!any) text += "  nothing that shows\n";
+    text += (text.empty() ? "" : " + ") + to_string(job.memory->value);
+    sum += job.memory->value;
   }
-  text += "\n";
-  for (const std::string& note : shared.notes) text += note + "\n";
-  return text + std::string(sharing::why_that_wide(shared.sharing.policy)) + "\n";
+  return fmt::format("{} = {} of {}", text, to_string(sum), to_string(*shared.usable));
+}
+
+Document document_of(std::string_view command, const SharedJobs& shared) {
+  Document d{.command = std::string(command), .rows = "tenants", .rows_title = "Jobs"};
+  d.line(fmt::format("{} alongside {} on {}: {}", shortened(shared.jobs[0].name, 40),
+                     shortened(shared.jobs[1].name, 40), shared.devices, describe(shared.sharing)));
+  d["share"] = sharing_json(shared.sharing);
+  std::vector<std::string> answers;
+  Value tenants = Value::array();
+  for (const SharedJob& job : shared.jobs) {
+    const Quantity slower(slowdown(shared, job), unit::kFactor);
+    const Estimate<Seconds> there = beside(shared, job);
+    answers.push_back(fmt::format("{} takes {} times as long as alone, {} per step", job.name,
+                                  significant(slower.value), range_words(there)));
+    tenants.push_back({{"name", "job", job.name},
+                       {"alone", "alone", job.alone, in::kMs},
+                       {"beside", "together", there, in::kMs},
+                       {"slowdown", "slowdown", slower, in::kTimes},
+                       {"loss", loss_fields(shared, job, false)},
+                       {"periods", job.step.periods},
+                       {"memory", maybe(job.memory)}});
+  }
+  d.answer = sentence_of("Together", answers);
+  d["tenants"] = std::move(tenants);
+  d.show("gain", "combined throughput", factor(gain(shared)));
+  if (shared.usable) {
+    d["usable_memory"] = *shared.usable;
+    d.show("", "memory", memory_text(shared));
+  }
+  for (const SharedJob& job : shared.jobs)
+    d.show("", fmt::format("Time that a step of {} loses", shortened(job.name, 40)),
+           loss_fields(shared, job, true), {}, kBars);
+  std::vector<std::string> notes = shared.notes;
+  notes.emplace_back(sharing::why_that_wide(shared.sharing.policy));
+  d.show("notes", "Notes", notes);
+  return d;
 }
 
 }  // namespace
@@ -182,14 +153,9 @@ std::string to_text(const SharedJobs& shared) {
 Status write_shared(const Globals& globals, std::string_view command, SharedJobs jobs,
                     const std::filesystem::path& report,
                     std::vector<std::filesystem::path> inputs) {
-  const SharedJobs shared = named(std::move(jobs));
-  if (!report.empty())
-    if (Status ok = write_report(report, to_json(command, shared), {.inputs = std::move(inputs)});
-        !ok)
-      return ok;
-  return write_result(globals, {.text = [&] { return to_text(shared); },
-                                .json = [&] { return to_json(command, shared); },
-                                .table = [&] { return to_table(shared); }});
+  const Document document = document_of(command, named(std::move(jobs)));
+  if (Status ok = write_report(report, document, {.inputs = std::move(inputs)}); !ok) return ok;
+  return write_document(globals, document);
 }
 
 }  // namespace rehearse::cli

@@ -10,8 +10,6 @@
 #include "cli/commands/simulate_job_file.h"
 #include "cli/commands/simulate_result.h"
 #include "cli/output/job_events.h"
-#include "cli/output/result.h"
-#include "cli/report/markdown.h"
 #include "cli/report/report.h"
 #include "cli/report/timeline_sheet.h"
 #include "models/job/interval.h"
@@ -239,20 +237,11 @@ Result<Exit> run(const SimulateOptions& options, const Globals& globals) {
             draw_job(options.perfetto, simulation->job, simulation->lowered, simulation->timeline);
         !ok)
       return forward(ok);
+  const Document document = simulation_document(*simulation);
   if (!options.report.empty())
-    if (Status ok = write_report(options.report, simulation_json(*simulation),
-                                 details_of(options, *simulation));
-        !ok)
+    if (Status ok = write_report(options.report, document, details_of(options, *simulation)); !ok)
       return forward(ok);
-  const Formats formats = {.text = [&] { return simulation_text(*simulation); },
-                           .json = [&] { return simulation_json(*simulation); },
-                           .table = [&] { return rank_table(*simulation); },
-                           .markdown =
-                               [&] {
-                                 return markdown_of(simulation_json(*simulation),
-                                                    rank_table(*simulation), "Ranks");
-                               }};
-  if (Status ok = write_result(globals, formats); !ok) return forward(ok);
+  if (Status ok = write_document(globals, document); !ok) return forward(ok);
   return Exit::kSuccess;
 }
 

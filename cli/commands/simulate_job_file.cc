@@ -5,8 +5,6 @@
 #include "cli/commands/step_report.h"
 #include "cli/config/job_input.h"
 #include "cli/output/job_events.h"
-#include "cli/output/result.h"
-#include "cli/report/markdown.h"
 #include "cli/report/report.h"
 #include "sim/base/file.h"
 #include "sim/engine/simgrid.h"
@@ -49,7 +47,7 @@ Result<Exit> simulate_job_file(const SimulateOptions& options, const Globals& gl
   if (options.fidelity == SimulateFidelity::kSimgrid)
     if (Status ok = engine::check_simgrid(); !ok) return forward(ok);
   if (options.sharing.asked()) return simulate_beside(options, globals);
-  const Result<PredictedJob> job = predict_job(options);
+  Result<PredictedJob> job = predict_job(options);
   if (!job) return forward(job);
   for (const Warning& warning : job->step.warnings) globals.warn(to_string(warning));
   if (!options.perfetto.empty())
@@ -57,18 +55,14 @@ Result<Exit> simulate_job_file(const SimulateOptions& options, const Globals& gl
             draw_job(options.perfetto, job->step.job, job->step.lowered, job->step.timeline);
         !ok)
       return forward(ok);
-  if (!options.report.empty()) {
-    const Result<ReportDetails> details = step_details(*job, options.job_file, globals);
-    if (!details) return forward(details);
-    if (Status ok = write_report(options.report, step_json(*job), *details); !ok)
+  if (globals.format != Format::kCsv || !options.report.empty())
+    if (Status ok = try_changes(*job, globals); !ok) return forward(ok);
+  const Document document = step_document(*job);
+  if (!options.report.empty())
+    if (Status ok = write_report(options.report, document, step_details(*job, options.job_file));
+        !ok)
       return forward(ok);
-  }
-  const Formats formats = {
-      .text = [&] { return step_text(*job); },
-      .json = [&] { return step_json(*job); },
-      .table = [&] { return stage_table(*job); },
-      .markdown = [&] { return markdown_of(step_json(*job), stage_table(*job), "Stages"); }};
-  if (Status ok = write_result(globals, formats); !ok) return forward(ok);
+  if (Status ok = write_document(globals, document); !ok) return forward(ok);
   return Exit::kSuccess;
 }
 

@@ -7,8 +7,6 @@
 #include <fmt/format.h>
 
 #include "cli/output/critical_path.h"
-#include "cli/output/warnings.h"
-#include "cli/output/waterfall.h"
 #include "models/job/program_ops.h"
 #include "sim/base/text.h"
 
@@ -20,16 +18,14 @@ using program::Occupancy;
 struct Part {
   const char* name;  ///< for people
   const char* key;
-  graph::Category category;
   Seconds Occupancy::*time;
 };
 constexpr std::array<Part, 5> kParts = {
-    {{"compute", "compute", graph::Category::kCompute, &Occupancy::compute},
-     {"exposed communication", "exposed_communication", graph::Category::kCommunication,
-      &Occupancy::exposed_communication},
-     {"memory", "memory", graph::Category::kMemory, &Occupancy::memory},
-     {"host", "host", graph::Category::kHost, &Occupancy::host},
-     {"idle", "idle", graph::Category::kDelay, &Occupancy::idle}}};
+    {{"compute", "compute", &Occupancy::compute},
+     {"exposed communication", "exposed_communication", &Occupancy::exposed_communication},
+     {"memory", "memory", &Occupancy::memory},
+     {"host", "host", &Occupancy::host},
+     {"idle", "idle", &Occupancy::idle}}};
 
 /// Consecutive ranks of equal occupancy.
 struct RankRange {
@@ -102,20 +98,18 @@ std::vector<CollectiveSum> slowest_collectives(const Simulation& s, std::size_t 
   return list;
 }
 
-Table collective_table(const std::vector<CollectiveSum>& sums) {
-  Table table({{"slowest collectives", Align::kLeft},
-               {"kind", Align::kLeft},
-               {"ranks"},
-               {"size (MB)"},
-               {"count"},
-               {"mean (us)"},
-               {"slowest (us)"}});
-  for (const CollectiveSum& sum : sums)
-    table.add({sum.name, std::string(to_string(sum.kind)), grouped(sum.ranks),
-               significant(sum.bytes.b() * 1e-6), grouped(sum.count),
-               fmt::format("{:.1f}", sum.total.us() / static_cast<double>(sum.count)),
-               fmt::format("{:.1f}", sum.slowest.us())});
-  return table;
+Value collective_rows(const Simulation& s) {
+  Value rows = Value::array();
+  for (const CollectiveSum& sum : slowest_collectives(s, 20))
+    rows.push_back(
+        {{"name", "name", sum.name},
+         {"kind", "kind", to_string(sum.kind)},
+         {"ranks", "ranks", sum.ranks},
+         {"bytes", "size", bare(sum.bytes), in::kMb},
+         {"count", "count", sum.count},
+         {"mean_s", "mean", bare(sum.total * (1 / static_cast<double>(sum.count))), in::kUs},
+         {"slowest_s", "slowest", bare(sum.slowest), in::kUs}});
+  return rows;
 }
 
 /// How the collectives were had, for people.
@@ -132,117 +126,79 @@ std::string carried_by(const Simulation& s) {
 }
 
 /// What closed forms rest on; nothing where there were none.
-std::string pricing_text(const Simulation& s) {
-  std::string text;
+std::vector<std::string> pricing_lines(const Simulation& s) {
+  std::vector<std::string> lines;
   for (const job::Pricing& p : s.lowered.pricings)
-    text += fmt::format("{} among {}: {}{}{}\n", to_string(p.kind), counted(p.ranks, "rank"),
-                        p.calibrated ? "calibrated, " : "links of the cluster",
-                        !p.calibrated && !p.why.empty() ? ", as " : "", p.why);
-  return text;
+    lines.push_back(fmt::format("{} among {}: {}{}{}", to_string(p.kind), counted(p.ranks, "rank"),
+                                p.calibrated ? "calibrated, " : "links of the cluster",
+                                !p.calibrated && !p.why.empty() ? ", as " : "", p.why));
+  return lines;
 }
 
-/// A part of the step, with the interval of the whole in proportion.
-Estimate<Seconds> part_of(const Estimate<Seconds>& step, Seconds part) {
-  if (step.value == Seconds::s(0)) return {part, part, part, step.provenance};
-  return {part, part * (step.low / step.value), part * (step.high / step.value), step.provenance};
+Value usage_fields(const Simulation& s, const Occupancy& usage, Scale scale = {}) {
+  Value parts;
+  for (const Part& part : kParts)
+    parts.show(part.key, part.name, part_of(s.step, usage.*part.time), scale);
+  return parts;
 }
 
 }  // namespace
 
-Table rank_table(const Simulation& s) {
-  std::vector<Column> columns = {{"ranks", Align::kLeft}};
-  for (const Part& part : kParts) columns.push_back({fmt::format("{} (us)", part.name)});
-  Table table(std::move(columns));
-  for (const RankRange& range : ranges_of(s)) {
-    std::vector<std::string> row = {ranks_text(range)};
-    for (const Part& part : kParts)
-      row.push_back(fmt::format("{:.1f}", (range.occupancy.*part.time).us()));
-    table.add(std::move(row));
-  }
-  return table;
-}
-
-std::string simulation_text(const Simulation& s) {
-  std::string text = fmt::format("{}: {} on {}, {}\n", s.input, counted(s.job.ranks(), "rank"),
-                                 s.cluster, counted(s.job.ops(), "op"));
-  text +=
-      fmt::format("{}, collectives {}\n\n",
-                  !s.lowered.folded             ? "every rank was run"
-                  : s.lowered.ranks.size() == 1 ? "all ranks do the same: one was run"
-                                                : fmt::format("one rank of each of {} programs was "
-                                                              "run",
-                                                              s.lowered.ranks.size()),
-                  carried_by(s));
-  text += fmt::format("step time   {} ({} – {}, {})\n", to_string(s.step.value, 4),
-                      to_string(s.step.low, 4), to_string(s.step.high, 4),
-                      to_string(s.step.provenance));
-  text += "\nRank occupancy, mean over ranks\n";
-  const Occupancy mean = mean_of(s);
-  std::vector<WaterfallPart> parts;
-  parts.reserve(kParts.size());
-  for (const Part& part : kParts) parts.push_back({part.name, mean.*part.time, part.category});
-  text += waterfall_text(parts, s.step.value);
-  constexpr std::size_t kRowsShown = 20;
-  text += "\n" + rank_table(s).text(60, kRowsShown);
-  if (!s.lowered.collectives.empty())
-    text += "\n" + collective_table(slowest_collectives(s, 5)).text(40);
-  if (const std::string pricing = pricing_text(s); !pricing.empty()) text += "\n" + pricing;
-  return text;
-}
-
-Json simulation_json(const Simulation& s) {
-  Json json = json_root("simulate");
-  json["job"] = {{"input", s.input}, {"ranks", s.job.ranks()}, {"ops", s.job.ops()}};
-  json["cluster"] = s.cluster;
-  json["fidelity"] = name_of(s.fidelity);
-  json["folded"] = s.lowered.folded;
-  json["step_time"] = json_predicted(s.step);
+Document simulation_document(const Simulation& s) {
+  Document d{.command = "simulate", .rows = "ranks", .rows_title = "Ranks"};
+  const Value breakdown = usage_fields(s, mean_of(s));
+  d.answer =
+      sentence_of(fmt::format("{}, {} on {}", s.input, counted(s.job.ranks(), "rank"), s.cluster),
+                  {range_words(s.step, " per step"), largest_part(breakdown)});
+  d.line(fmt::format("{}; {}, collectives {}", counted(s.job.ops(), "op"),
+                     !s.lowered.folded             ? "every rank was run"
+                     : s.lowered.ranks.size() == 1 ? "all ranks do the same: one was run"
+                                                   : fmt::format("one rank of each of {} programs "
+                                                                 "was run",
+                                                                 s.lowered.ranks.size()),
+                     carried_by(s)));
+  d["job"] = {{"input", s.input}, {"ranks", s.job.ranks()}, {"ops", s.job.ops()}};
+  d["cluster"] = s.cluster;
+  d["fidelity"] = name_of(s.fidelity);
+  d["folded"] = s.lowered.folded;
+  d.show("step_time", "step time", s.step);
   if (s.step.low > Seconds::s(0))
-    json["throughput"] = {{"value", 1 / s.step.value.s()},
-                          {"low", 1 / s.step.high.s()},
-                          {"high", 1 / s.step.low.s()},
-                          {"unit", "1/s"},
-                          {"provenance", to_string(s.step.provenance)}};
-  const Occupancy mean = mean_of(s);
-  json["breakdown"] = {{"total", json_predicted(s.step)}};
-  for (const Part& part : kParts)
-    json["breakdown"][part.key] = json_predicted(part_of(s.step, mean.*part.time));
+    d["throughput"] = Quantity(Estimate<double>{1 / s.step.value.s(), 1 / s.step.high.s(),
+                                                1 / s.step.low.s(), s.step.provenance},
+                               unit::kRate);
+  Value parts = {{"total", s.step}};
+  parts.add(breakdown);
+  d.show("breakdown", "Rank occupancy, mean over ranks", std::move(parts), {}, kBars);
   const program::Interval interval =
       s.step.value > Seconds::s(0)
           ? program::Interval{s.step.low / s.step.value, s.step.high / s.step.value}
           : program::Interval{};
   const program::PathParts path = job::path_parts(s.job, s.lowered, s.timeline, interval, interval);
-  json["path"] = json_path(path);
-  json["path_parts"] = json_path_parts(path);
-  json["step_from"] = json_provenance(path.shares_by_provenance());
-  json["ranks"] = Json::array();
+  d["path"] = json_path(path);
+  d["path_parts"] = json_path_parts(path);
+  d["step_from"] = json_provenance(path.shares_by_provenance());
+  Value ranks = Value::array();
   for (const RankRange& range : ranges_of(s)) {
-    Json row = {{"rank", range.first}, {"count", range.count}};
-    for (const Part& part : kParts)
-      row[part.key] = json_predicted(part_of(s.step, range.occupancy.*part.time));
-    json["ranks"].push_back(std::move(row));
+    Value row = {{"", "ranks", ranks_text(range)}, {"rank", range.first}, {"count", range.count}};
+    row.add(usage_fields(s, range.occupancy, in::kUs));
+    ranks.push_back(std::move(row));
   }
-  json["collectives"] = Json::array();
-  for (const CollectiveSum& sum : slowest_collectives(s, 20))
-    json["collectives"].push_back({{"name", sum.name},
-                                   {"kind", to_string(sum.kind)},
-                                   {"ranks", sum.ranks},
-                                   {"bytes", sum.bytes.b()},
-                                   {"count", sum.count},
-                                   {"mean_s", sum.total.s() / static_cast<double>(sum.count)},
-                                   {"slowest_s", sum.slowest.s()}});
-  json["collective_costs"] = Json::array();
+  d.show("ranks", "Ranks", std::move(ranks), {}, first(20));
+  d.show("collectives", "Slowest collectives", collective_rows(s), {}, first(5));
+  Value costs = Value::array();
   for (const job::Pricing& p : s.lowered.pricings)
-    json["collective_costs"].push_back({{"kind", to_string(p.kind)},
-                                        {"ranks", p.ranks},
-                                        {"from", p.calibrated ? "calibration" : "links"},
-                                        {"why", p.why}});
+    costs.push_back({{"kind", to_string(p.kind)},
+                     {"ranks", p.ranks},
+                     {"from", p.calibrated ? "calibration" : "links"},
+                     {"why", p.why}});
+  d["collective_costs"] = std::move(costs);
+  d.show("", "Cost of collectives", pricing_lines(s));
   if (!s.lowered.folded) {
-    json["messages"] = s.lowered.messages;
-    json["bytes_sent"] = s.lowered.bytes_sent;
+    d["messages"] = s.lowered.messages;
+    d["bytes_sent"] = s.lowered.bytes_sent;
   }
-  put_warnings(json, s.warnings);
-  return json;
+  d.add_warnings(s.warnings);
+  return d;
 }
 
 }  // namespace rehearse::cli

@@ -1,12 +1,11 @@
-// What simulate shows of a run, in each format.
+// What simulate shows of a run of traces.
 #pragma once
 
 #include <string>
 #include <vector>
 
 #include "cli/commands/simulate_options.h"
-#include "cli/output/json.h"
-#include "cli/output/table.h"
+#include "cli/output/document.h"
 #include "models/job/lower.h"
 #include "sim/base/estimate.h"
 #include "sim/base/warning.h"
@@ -30,9 +29,6 @@ struct Simulation {
   double by_roofline = 0;  ///< share of the times of ops that a roofline gives
 };
 
-std::string simulation_text(const Simulation& simulation);
-Json simulation_json(const Simulation& simulation);
-/// Where the time of each rank goes; ranks that do the same in one line.
-Table rank_table(const Simulation& simulation);
+Document simulation_document(const Simulation& simulation);
 
 }  // namespace rehearse::cli

@@ -3,18 +3,21 @@
 #include "cli/output/job_events.h"
 #include "cli/report/memory_curves.h"
 #include "cli/report/roofline.h"
-#include "cli/report/single_changes.h"
 #include "cli/report/timeline_sheet.h"
 
 namespace rehearse::cli {
 
-Result<ReportDetails> step_details(const PredictedJob& job, const std::filesystem::path& job_file,
-                                   const Globals& globals) {
-  const step::Step& step = job.step;
-  const Result<std::vector<SingleChange>> changes =
-      single_changes(job.file.spec, job.file.cluster, job.file.input, step, job.fidelity,
+Status try_changes(PredictedJob& job, const Globals& globals) {
+  Result<std::vector<SingleChange>> changes =
+      single_changes(job.file.spec, job.file.cluster, job.file.input, job.step, job.fidelity,
                      globals.progress_of("trying changes"));
   if (!changes) return forward(changes);
+  job.changes = std::move(*changes);
+  return {};
+}
+
+ReportDetails step_details(const PredictedJob& job, const std::filesystem::path& job_file) {
+  const step::Step& step = job.step;
   TimelineSheet sheet;
   show_job(step.job, step.lowered, step.timeline, sheet);
   std::vector<std::string> suites = {"memory/galvatron measured, peak", "withheld/all"};
@@ -24,7 +27,7 @@ Result<ReportDetails> step_details(const PredictedJob& job, const std::filesyste
                        .timeline = sheet.json(step.timeline, graph::critical_path(step.timeline)),
                        .memory = memory_curves(job.file.spec, job.file.cluster, step),
                        .roofline = roofline_of(job.file.spec, job.file.cluster, step),
-                       .gains = changes_json(*changes, step.time.value)};
+                       .gains = changes_json(job.changes, step.time.value)};
 }
 
 }  // namespace rehearse::cli

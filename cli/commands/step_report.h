@@ -8,7 +8,9 @@
 namespace rehearse::cli {
 
 /// Tries single changes of the job, with progress: fails where that is interrupted.
-Result<ReportDetails> step_details(const PredictedJob& job, const std::filesystem::path& job_file,
-                                   const Globals& globals);
+Status try_changes(PredictedJob& job, const Globals& globals);
+
+/// REQUIRES: changes were tried.
+ReportDetails step_details(const PredictedJob& job, const std::filesystem::path& job_file);
 
 }  // namespace rehearse::cli

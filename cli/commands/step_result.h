@@ -1,11 +1,9 @@
-// What simulate shows of a step of a job file, in each format.
+// What simulate shows of a step of a job file.
 #pragma once
 
-#include <string>
-
 #include "cli/config/job_file.h"
-#include "cli/output/json.h"
-#include "cli/output/table.h"
+#include "cli/output/document.h"
+#include "cli/report/single_changes.h"
 #include "cost/step_account.h"
 #include "sim/program/path_parts.h"
 #include "strategies/step/predict.h"
@@ -20,14 +18,20 @@ struct PredictedJob {
   step::Fidelity fidelity;
   std::vector<std::string> remedies;  ///< what would make it fit; empty where it does
   std::optional<double> steps_to_target = {};
-  program::PathParts path = {};  ///< the critical path of the step
+  program::PathParts path = {};            ///< the critical path of the step
+  std::vector<SingleChange> changes = {};  ///< that shorten the step; empty where none were tried
 };
 
-std::string step_text(const PredictedJob& job);
-Json step_json(const PredictedJob& job);
+Document step_document(const PredictedJob& job);
 /// "memory_per_device" of the JSON contract, of the stage that fills its device most.
 Json memory_json(const memory::StageMemory& most);
-/// A row per stage: ranks, layers, memory.
-Table stage_table(const PredictedJob& job);
+/// What a sentence says of it: "fits with 11.0 GiB to spare".
+std::string memory_words(const memory::StageMemory& most);
+/// "16 × a100_sxm4_40 + 8 × h100_sxm5_80"
+std::string devices_words(const step::Step& step);
+/// Where a step goes, in parts that add up to it.
+Value breakdown_fields(const step::Step& step);
+/// "assumed …", and notes of the file and of the account.
+std::vector<std::string> notes_of(const PredictedJob& job);
 
 }  // namespace rehearse::cli

@@ -6,7 +6,6 @@
 
 #include "cli/commands/commands.h"
 #include "cli/commands/shared_work.h"
-#include "cli/output/result.h"
 #include "cli/study/run_study.h"
 #include "cli/study/study_result.h"
 
@@ -63,22 +62,10 @@ Result<Exit> run(const StudyOptions& options, const Globals& globals, SharedWork
   const Result<std::vector<StudyResult>> results = run_all(options, shared);
   if (!results) return forward(results);
   if (!work::leads()) return Exit::kSuccess;
-  const auto to_text = [&] {
-    std::string text;
-    for (const StudyResult& result : *results)
-      text += (text.empty() ? "" : "\n") + study_text(result);
-    return text;
-  };
-  const auto to_json = [&] {
-    Json json = json_root("study");
-    for (const StudyResult& result : *results) json["studies"].push_back(study_json(result));
-    return json;
-  };
-  const Formats formats = {.text = to_text,
-                           .json = to_json,
-                           .table = [&] { return row_table(*results); },
-                           .markdown = [&] { return study_page(*results); }};
-  if (Status ok = write_result(globals, formats); !ok) return forward(ok);
+  const Status written = globals.format == Format::kMarkdown
+                             ? write_text(globals, study_page(*results))
+                             : write_document(globals, studies_document(*results));
+  if (!written) return forward(written);
   const bool missed = std::any_of(results->begin(), results->end(), [](const StudyResult& result) {
     return result.verdict == StudyVerdict::kMissed;
   });

@@ -10,10 +10,6 @@
 #include "cli/commands/replay_job.h"
 #include "cli/commands/replay_path.h"
 #include "cli/commands/share_options.h"
-#include "cli/output/color.h"
-#include "cli/output/result.h"
-#include "cli/report/answer.h"
-#include "cli/report/markdown.h"
 #include "models/input/read_pipeline.h"
 #include "profiler/replay/edit.h"
 #include "profiler/replay/interval.h"
@@ -106,47 +102,8 @@ std::vector<Edit> edits_of(const WhatifOptions& options,
   return edits;
 }
 
-double change(const ReplayRun& before, const ReplayRun& after) {
-  const Seconds was = before.comparison.step_time.simulated;
-  return was > Seconds::s(0) ? after.comparison.step_time.simulated / was - 1 : 0;
-}
-
-/// One line per step and rank: as recorded, and with the edit.
-Table change_table(const ReplayJob& job, const ReplayRun& edited) {
-  Table table({{"rank"},
-               {"step", Align::kLeft},
-               {"measured (ms)"},
-               {"as recorded (ms)"},
-               {"with the edit (ms)"},
-               {"change"},
-               {"GPU measured (ms)"},
-               {"GPU as recorded (ms)"},
-               {"GPU with the edit (ms)"},
-               {"GPU change"},
-               {"note", Align::kLeft}});
-  const auto ms = [](Seconds s) { return fmt::format("{:.3f}", s.ms()); };
-  const auto change_of = [](Seconds before, Seconds after) {
-    return before > Seconds::s(0) ? signed_percent(after / before - 1) : "";
-  };
-  for (std::size_t i = 0; i < edited.comparison.steps.size(); ++i) {
-    const replay::StepComparison& before = job.recorded.comparison.steps[i];
-    const replay::StepComparison& after = edited.comparison.steps[i];
-    std::vector<std::string> row = {
-        rank_name(job, before.rank), before.name,
-        ms(before.host.measured),    ms(before.host.simulated),
-        ms(after.host.simulated),    change_of(before.host.simulated, after.host.simulated)};
-    if (before.device && after.device) {
-      for (const Seconds s :
-           {before.device->measured, before.device->simulated, after.device->simulated})
-        row.push_back(ms(s));
-      row.push_back(change_of(before.device->simulated, after.device->simulated));
-    } else {
-      row.insert(row.end(), 4, "");
-    }
-    row.push_back(before.partial ? "partial" : "");
-    table.add(std::move(row));
-  }
-  return table;
+double change_of(Seconds before, Seconds after) {
+  return before > Seconds::s(0) ? after / before - 1 : 0;
 }
 
 Estimate<Seconds> estimate(const WhatifOptions& options, const ReplayJob& job,
@@ -157,56 +114,50 @@ Estimate<Seconds> estimate(const WhatifOptions& options, const ReplayJob& job,
   return edited.sliced ? edited.sliced->widened(step) : step;
 }
 
-Json to_json(const WhatifOptions& options, const ReplayJob& job, const EditedRun& with) {
-  const ReplayRun& edited = with.run();
-  const replay::Comparison& c = job.recorded.comparison;
-  Json json = json_root("whatif");
-  json["ranks"] = json_ranks(job, edited);
-  const Estimate<Seconds> step = estimate(options, job, with);
-  json["step_time"] = json_predicted(step);
-  json["baseline"] = {
-      {"measured", json_measured(c.step_time.measured)},
-      {"simulated", json_predicted(replay::estimate_step(c))},
-      {"error", {{"median", c.median_error}, {"worst", c.worst_error}}},
-      {"breakdown", json_breakdown(replay::occupancy(job.recorded.graph, job.recorded.timeline),
-                                   replay::estimate_step(c))},
-      {"path_parts", json_path_parts(path_parts(job, job.recorded, replay::estimate_step(c)))}};
-  json["change"] = change(job.recorded, edited);
-  // How well the replay that the edit starts from explains the recording.
-  json["error"] = json["baseline"]["error"];
-  json["kernel_start_error"] = c.start_error;
-  json["residual_share"] = c.residual_share;
-  json["breakdown"] = json_breakdown(replay::occupancy(edited.graph, edited.timeline), step);
-  json["critical_path"] = json_critical_path(path_times(edited), step);
-  if (with.fed) json["input_pipeline"] = fed_json(*with.fed);
-  const program::PathParts path = path_parts(job, edited, step);
-  json["path"] = json_path(path);
-  json["path_parts"] = json_path_parts(path);
-  json["step_from"] = json_provenance(path.shares_by_provenance());
-  json["problems"] = json_problems(job.trace->problems);
-  return json;
+/// What the table of steps has of one as it was recorded.
+void add_recorded(const replay::StepComparison& before, const replay::StepComparison& after,
+                  Value& row) {
+  row.show("", "as recorded", before.host.simulated, in::kMs);
+  row.show("", "change", change(change_of(before.host.simulated, after.host.simulated)));
+  if (!before.device || !after.device) return;
+  row.show("", "GPU as recorded", before.device->simulated, in::kMs);
+  row.show("", "GPU change", change(change_of(before.device->simulated, after.device->simulated)));
 }
 
-std::string to_text(const WhatifOptions& options, const ReplayJob& job, const EditedRun& with) {
+Document document_of(const WhatifOptions& options, const ReplayJob& job, const EditedRun& with) {
   const ReplayRun& edited = with.run();
-  const replay::Comparison& c = job.recorded.comparison;
-  const Estimate<Seconds> before = replay::estimate_step(c);
-  const Estimate<Seconds> after = estimate(options, job, with);
-  std::string text = painted(answer_of(to_json(options, job, with)), Paint::kStrong) + "\n" +
-                     describe_input(job) + "\n";
-  if (with.fed) text += fed_text(*with.fed) + "\n";
-  text += "\n";
-  text +=
-      fmt::format("step time   as recorded {} ({} measured)   with the edit {} ({} – {})   {}\n",
-                  to_string(before.value, 4), to_string(c.step_time.measured, 4),
-                  to_string(after.value, 4), to_string(after.low, 4), to_string(after.high, 4),
-                  signed_percent(change(job.recorded, edited)));
-  text += "\nRank occupancy in an average step, with the edit\n" +
-          breakdown_text(replay::occupancy(edited.graph, edited.timeline));
-  text += "\nRank occupancy in an average step, as recorded\n" +
-          breakdown_text(replay::occupancy(job.recorded.graph, job.recorded.timeline));
-  text += "\n" + change_table(job, edited).text(60, kStepsShown);
-  return text;
+  const ReplayRun& recorded = job.recorded;
+  const replay::Comparison& c = recorded.comparison;
+  const Estimate<Seconds> before = replay::estimate_step(c), after = estimate(options, job, with);
+  const double changed = change_of(c.step_time.simulated, edited.comparison.step_time.simulated);
+  Document d{.command = "whatif", .rows = "ranks.steps", .rows_title = "Steps"};
+  d.answer = sentence_of(
+      fmt::format("Step time {}", signed_percent(changed)),
+      {range_words(before) + " before the edit", range_words(after, " after it"),
+       largest_part(breakdown_fields(replay::occupancy(edited.graph, edited.timeline)))});
+  d.line(describe_input(job));
+  if (with.fed) d.line(fed_text(*with.fed));
+  d["baseline"] = {{"measured", "recorded, measured", c.step_time.measured},
+                   {"simulated", "recorded, simulated", before},
+                   {"error", {{"median", c.median_error}, {"worst", c.worst_error}}},
+                   {"breakdown",
+                    "Rank occupancy in an average step, as recorded",
+                    breakdown_fields(replay::occupancy(recorded.graph, recorded.timeline), before),
+                    {},
+                    kBars},
+                   {"path_parts", json_path_parts(path_parts(job, recorded, before))}};
+  d.show("step_time", "with the edit", after);
+  d.show("change", "change", change(changed));
+  add_findings(job, edited, after, d);
+  if (with.fed) d["input_pipeline"] = fed_json(*with.fed);
+  d.show("ranks", "Steps",
+         rank_rows(job, edited,
+                   [&](std::size_t step, Value& row) {
+                     add_recorded(c.steps[step], edited.comparison.steps[step], row);
+                   }),
+         {}, first(kStepsShown));
+  d.add_problems(job.trace->problems);
+  return d;
 }
 
 Result<EditedRun> run_edited(const WhatifOptions& options, const ReplayJob& job,
@@ -253,20 +204,10 @@ Result<Exit> run(const WhatifOptions& options, const Globals& globals) {
     return Exit::kSuccess;
   }
   if (Status ok = draw(options.request, *job, edited->run()); !ok) return forward(ok);
-  if (!options.request.report.empty())
-    if (Status ok =
-            report_on(options.request, *job, edited->run(), to_json(options, *job, *edited));
-        !ok)
-      return forward(ok);
-  const Formats formats = {.text = [&] { return to_text(options, *job, *edited); },
-                           .json = [&] { return to_json(options, *job, *edited); },
-                           .table = [&] { return change_table(*job, edited->run()); },
-                           .markdown =
-                               [&] {
-                                 return markdown_of(to_json(options, *job, *edited),
-                                                    change_table(*job, edited->run()), "Steps");
-                               }};
-  if (Status ok = write_result(globals, formats); !ok) return forward(ok);
+  const Document document = document_of(options, *job, *edited);
+  if (Status ok = report_on(options.request, *job, edited->run(), document); !ok)
+    return forward(ok);
+  if (Status ok = write_document(globals, document); !ok) return forward(ok);
   return Exit::kSuccess;
 }
 

@@ -2,18 +2,9 @@
 
 #include <algorithm>
 
-#include "cli/output/json.h"
 #include "cli/output/table.h"
 
 namespace rehearse::cli {
-namespace {
-
-Estimate<Seconds> part_of(const Estimate<Seconds>& step, Seconds part) {
-  if (!(step.value > Seconds::s(0))) return {part, part, part, step.provenance};
-  return {part, part * (step.low / step.value), part * (step.high / step.value), step.provenance};
-}
-
-}  // namespace
 
 Json json_critical_path(const program::PathTimes& path, const Estimate<Seconds>& step) {
   Json list = Json::array();
@@ -25,9 +16,9 @@ Json json_critical_path(const program::PathTimes& path, const Estimate<Seconds>&
     std::size_t listed = 0;
     for (const program::PathTimes::Named& share : path.by_name)
       if (static_cast<std::size_t>(share.category) == c && listed++ < 5)
-        top.push_back({{"name", share.name}, {"time", json_predicted(part_of(step, share.time))}});
+        top.push_back({{"name", share.name}, {"time", part_of(step, share.time)}});
     list.push_back({{"category", graph::kCategoryNames[c]},
-                    {"time", json_predicted(part_of(step, path.by_category[c]))},
+                    {"time", part_of(step, path.by_category[c])},
                     {"share", path.by_category[c] / total},
                     {"top", std::move(top)}});
   }
@@ -39,7 +30,8 @@ Json json_path_parts(const program::PathParts& path) {
   constexpr std::size_t kLongestName = 160;
   const auto of_a_step = [&](const Estimate<Seconds>& e) {
     const double share = 1.0 / path.steps;
-    return json_predicted({e.value * share, e.low * share, e.high * share, e.provenance});
+    return Quantity(
+        Estimate<Seconds>{e.value * share, e.low * share, e.high * share, e.provenance});
   };
   const Picoseconds total = path.total();
   Json list = Json::array();

@@ -1,7 +1,7 @@
 // A critical path as documents show it: by category, with the largest of each.
 #pragma once
 
-#include "cli/output/json_value.h"
+#include "cli/output/value.h"
 #include "sim/base/estimate.h"
 #include "sim/program/attribution.h"
 

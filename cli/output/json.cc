@@ -2,8 +2,6 @@
 
 #include <nlohmann/json.hpp>
 
-#include "profiler/trace/remedies.h"
-
 namespace rehearse::cli {
 namespace {
 
@@ -18,46 +16,30 @@ Written written(const Json& json) {
       return array;
     } else if constexpr (std::is_same_v<T, Json::Object>) {
       Written object = Written::object();
-      for (const auto& [key, each] : value) object[key] = written(each);
+      for (const Entry& field : value)
+        if (!field.key.empty()) object[field.key] = written(field.value);
       return object;
+    } else if constexpr (std::is_same_v<T, Quantity>) {
+      if (value.bare) return value.value;
+      Written object = {{"value", value.value}};
+      if (value.interval) object["low"] = value.interval->first;
+      if (value.interval) object["high"] = value.interval->second;
+      object["unit"] = value.unit->si;
+      if (value.provenance) object["provenance"] = to_string(*value.provenance);
+      return object;
+    } else if constexpr (std::is_same_v<T, Json::Absent>) {
+      return nullptr;
     } else {
       return value;
     }
   };
-  return std::visit(of, json.value());
+  return std::visit(of, json.content());
 }
 
 }  // namespace
 
 Json json_root(std::string_view command) {
   return {{"schema", "rehearse/1"}, {"command", command}};
-}
-
-Json json_measured(Seconds value) { return {{"value", value.s()}, {"unit", "s"}}; }
-
-Json json_predicted(const Estimate<Seconds>& estimate) {
-  return json_predicted(Estimate<double>{estimate.value.s(), estimate.low.s(), estimate.high.s(),
-                                         estimate.provenance},
-                        "s");
-}
-
-Json json_predicted(const Estimate<double>& estimate, std::string_view unit) {
-  return {{"value", estimate.value},
-          {"low", estimate.low},
-          {"high", estimate.high},
-          {"unit", unit},
-          {"provenance", to_string(estimate.provenance)}};
-}
-
-Json json_problems(const trace::Problems& problems) {
-  Json list = Json::array();
-  for (const trace::Problem& problem : problems.list())
-    list.push_back({{"kind", trace::info(problem.kind).name},
-                    {"severity", trace::to_string(trace::info(problem.kind).severity)},
-                    {"count", problem.count},
-                    {"first", problem.first},
-                    {"remedy", trace::remedy_of(problem.kind)}});
-  return list;
 }
 
 std::string json_text(const Json& json) {

@@ -3,16 +3,12 @@
 
 #include <span>
 
-#include "cli/output/json_value.h"
-#include "cli/output/table.h"
+#include "cli/output/value.h"
 #include "profiler/trace/op_timing.h"
 
 namespace rehearse::cli {
 
-/// One row each. `all`: every column, for programs.
-Table op_timing_table(std::span<const trace::OpTiming> timings, bool all);
-
-/// An array with an object for each.
-Json op_timing_json(std::span<const trace::OpTiming> timings);
+/// A row each. The screen has the columns that matter most.
+Value op_timing_rows(std::span<const trace::OpTiming> timings);
 
 }  // namespace rehearse::cli

@@ -5,8 +5,11 @@
 #include <cmath>
 
 #include <fmt/core.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
 
 #include "sim/base/check.h"
+#include "sim/base/text.h"
 
 namespace rehearse::cli {
 
@@ -28,13 +31,56 @@ std::string shortened(std::string_view text, std::size_t width) {
   return std::string(text.substr(0, bytes)) + "…";
 }
 
-namespace {}  // namespace
-
 std::string printable(std::string text) {
   std::replace_if(
       text.begin(), text.end(),
       [](char c) { return static_cast<unsigned char>(c) < 0x20 || c == 0x7F; }, ' ');
   return text;
+}
+
+std::vector<std::string> wrapped(std::string_view text, std::size_t width) {
+  std::vector<std::string> lines(1);
+  for (const std::string_view word : split(text, ' ')) {
+    std::string& line = lines.back();
+    if (!line.empty() && display_width(line) + 1 + display_width(word) > width)
+      lines.push_back(shortened(word, width));
+    else
+      line += (line.empty() ? "" : " ") + shortened(word, width);
+  }
+  return lines;
+}
+
+std::size_t page_width() {
+  constexpr std::size_t kWidth = 100, kLeast = 60;
+  struct winsize size = {};
+  if (::isatty(STDOUT_FILENO) == 0 || ::ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) != 0 ||
+      size.ws_col == 0)
+    return kWidth;
+  return std::max<std::size_t>(kLeast, size.ws_col);
+}
+
+std::string markdown_text(std::string_view text) {
+  constexpr std::string_view kSpace = "\u200b";  // of no width: it parts what would be a link
+  std::string safe;
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    const char c = text[i];
+    if (c == '<')
+      safe += "&lt;";
+    else if (c == '>')
+      safe += "&gt;";
+    else if (c == '&')
+      safe += "&amp;";
+    else if (std::string_view("\\`*[]~").find(c) != std::string_view::npos)
+      safe += std::string("\\") + c;
+    else if (static_cast<unsigned char>(c) < ' ' && c != '\n')
+      safe += ' ';
+    else
+      safe += c;
+    if (c == '@' || c == '#' || text.substr(i).starts_with("://") ||
+        text.substr(i).starts_with("www."))
+      safe += kSpace;
+  }
+  return safe;
 }
 
 std::string bar(double share, std::size_t width) {
@@ -54,35 +100,92 @@ void Table::add(std::vector<std::string> row) {
   rows_.push_back(std::move(row));
 }
 
-std::string Table::text(std::size_t shorten_to, std::size_t most_rows) const {
-  const std::size_t shown = std::min(rows_.size(), most_rows);
-  const auto cell = [&](const std::string& text, std::size_t c) {
-    return columns_[c].align == Align::kLeft ? shortened(printable(text), shorten_to) : text;
-  };
-  std::vector<std::size_t> width(columns_.size(), 0);  // 0: left out
+/// Of each column; 0: left out.
+std::vector<std::size_t> Table::widths(std::size_t shorten_to, std::size_t rows) const {
+  constexpr std::size_t kLeast = 12;
+  std::vector<std::size_t> width(columns_.size(), 0);
   for (std::size_t c = 0; c < columns_.size(); ++c) {
-    for (std::size_t r = 0; r < shown; ++r)
-      width[c] = std::max(width[c], display_width(cell(rows_[r][c], c)));
+    for (std::size_t r = 0; r < rows; ++r)
+      width[c] = std::max(width[c], display_width(rows_[r][c]));
+    if (columns_[c].align == Align::kLeft && !columns_[c].prose)
+      width[c] = std::min(width[c], shorten_to);
     if (width[c] > 0 || rows_.empty())
       width[c] = std::max(width[c], display_width(columns_[c].heading));
   }
-  std::string out;
-  const auto line = [&](const auto& text_of) {
-    std::string text;
-    for (std::size_t c = 0; c < columns_.size(); ++c) {
-      if (width[c] == 0) continue;
-      const std::string content = cell(text_of(c), c);
-      const std::string pad(width[c] - display_width(content), ' ');
-      if (!text.empty()) text += "  ";
-      text += columns_[c].align == Align::kLeft ? content + pad : pad + content;
-    }
-    text.erase(text.find_last_not_of(' ') + 1);
-    out += text + '\n';
+  const std::size_t page = page_width();
+  const auto excess = [&]() -> std::size_t {
+    std::size_t sum = 0;
+    for (const std::size_t w : width) sum += w > 0 ? w + (sum > 0 ? 2 : 0) : 0;
+    return sum > page ? sum - page : 0;
   };
-  line([&](std::size_t c) { return columns_[c].heading; });
-  for (std::size_t r = 0; r < shown; ++r) line([&](std::size_t c) { return rows_[r][c]; });
+  if (excess() > 0)
+    for (std::size_t c = 0; c < columns_.size(); ++c)
+      if (columns_[c].optional) width[c] = 0;
+  // Takes from the widest column that has any to spare, until all fit or none has.
+  const auto narrow = [&](const std::vector<std::size_t>& least) {
+    while (excess() > 0) {
+      std::size_t widest = columns_.size();
+      for (std::size_t c = 0; c < columns_.size(); ++c)
+        if (width[c] > least[c] && (widest == columns_.size() || width[c] > width[widest]))
+          widest = c;
+      if (widest == columns_.size()) return;
+      --width[widest];
+    }
+  };
+  std::vector<std::size_t> headings(columns_.size()), texts(columns_.size());
+  for (std::size_t c = 0; c < columns_.size(); ++c) {
+    std::size_t cells = 0, word = 0;
+    for (std::size_t r = 0; r < rows; ++r) cells = std::max(cells, display_width(rows_[r][c]));
+    for (const std::string_view each : split(columns_[c].heading, ' '))
+      word = std::max(word, display_width(each));
+    headings[c] = std::max(cells, word);
+    texts[c] = columns_[c].align == Align::kLeft ? std::max(kLeast, word) : headings[c];
+  }
+  narrow(headings);  // headings in several lines
+  std::vector<std::size_t> prose = width;
+  for (std::size_t c = 0; c < columns_.size(); ++c)
+    if (columns_[c].prose) prose[c] = texts[c];
+  narrow(prose);  // sentences in several lines
+  narrow(texts);  // names cut
+  for (std::size_t c = columns_.size(); c-- > 1 && excess() > 0;) width[c] = 0;
+  return width;
+}
+
+std::string Table::text(std::size_t shorten_to, std::size_t most_rows) const {
+  const std::size_t shown = std::min(rows_.size(), most_rows);
+  const std::vector<std::size_t> width = widths(shorten_to, shown);
+  std::string out;
+  const auto add_row = [&](const auto& text_of, bool is_heading = false) {
+    std::vector<std::vector<std::string>> cells;
+    std::size_t lines = 1;
+    for (std::size_t c = 0; c < columns_.size(); ++c) {
+      std::string content = printable(text_of(c));
+      cells.push_back(width[c] == 0                     ? std::vector<std::string>{}
+                      : columns_[c].prose || is_heading ? wrapped(content, width[c])
+                      : columns_[c].align == Align::kLeft
+                          ? std::vector{shortened(content, width[c])}
+                          : std::vector{std::move(content)});
+      lines = std::max(lines, cells.back().size());
+    }
+    for (std::size_t l = 0; l < lines; ++l) {
+      std::string text;
+      bool first = true;
+      for (std::size_t c = 0; c < columns_.size(); ++c) {
+        if (width[c] == 0) continue;
+        const std::string content = l < cells[c].size() ? cells[c][l] : "";
+        const std::string pad(width[c] - std::min(width[c], display_width(content)), ' ');
+        if (!std::exchange(first, false)) text += "  ";
+        text += columns_[c].align == Align::kLeft ? content + pad : pad + content;
+      }
+      text.erase(text.find_last_not_of(' ') + 1);
+      out += text + '\n';
+    }
+  };
+  add_row([&](std::size_t c) { return columns_[c].heading; }, true);
+  for (std::size_t r = 0; r < shown; ++r) add_row([&](std::size_t c) { return rows_[r][c]; });
   if (shown < rows_.size())
-    out += fmt::format("… and {} more rows: --format csv has all\n", rows_.size() - shown);
+    out +=
+        fmt::format("… and {} more rows: --format json has all\n", grouped(rows_.size() - shown));
   return out;
 }
 

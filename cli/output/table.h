@@ -1,4 +1,5 @@
-// Table: rows for people (aligned), for programs (CSV) and for pull requests (Markdown).
+// Table: rows for people (aligned, as wide as the screen at most), for programs (CSV) and for pull
+// requests (Markdown).
 #pragma once
 
 #include <cstdint>
@@ -12,6 +13,8 @@ enum class Align { kLeft, kRight };
 struct Column {
   std::string heading;  ///< with its unit: "step time (ms)"
   Align align = Align::kRight;
+  bool prose = false;     ///< cells may take several lines
+  bool optional = false;  ///< left out first where the screen is too narrow
 };
 
 class Table {
@@ -23,8 +26,10 @@ class Table {
   bool empty() const { return rows_.empty(); }
 
   /// Columns are as wide as their widest cell; columns without any content are left out. Cells of
-  /// left-aligned columns are cut to `shorten_to` characters with an ellipsis; rows behind the
-  /// first `most_rows` are counted instead of shown. Control characters are shown as spaces, here
+  /// left-aligned columns are cut to `shorten_to` characters with an ellipsis, unless they are
+  /// prose; rows after the first `most_rows` are counted instead of shown. Where that is wider than
+  /// the page, optional columns are left out, then headings broken, then left-aligned columns
+  /// narrowed, then columns from the right left out. Control characters are shown as spaces, here
   /// and in Markdown.
   std::string text(std::size_t shorten_to = 60, std::size_t most_rows = SIZE_MAX) const;
   /// RFC 4180, with a line of headings.
@@ -32,9 +37,14 @@ class Table {
   std::string markdown() const;
 
  private:
+  std::vector<std::size_t> widths(std::size_t shorten_to, std::size_t rows) const;
+
   std::vector<Column> columns_;
   std::vector<std::vector<std::string>> rows_;
 };
+
+/// How many characters a line may have: those of the terminal, 100 where stdout is none.
+std::size_t page_width();
 
 /// How many columns of a terminal a UTF-8 text takes (every character one).
 std::size_t display_width(std::string_view text);
@@ -42,8 +52,14 @@ std::size_t display_width(std::string_view text);
 /// The first `width` characters, with an ellipsis where something was cut.
 std::string shortened(std::string_view text, std::size_t width);
 
+/// A sentence in lines of at most `width` characters, broken at spaces; longer words are cut.
+std::vector<std::string> wrapped(std::string_view text, std::size_t width);
+
 /// Names come from the input: a line break or an escape sequence in one must not reach a terminal.
 std::string printable(std::string text);
+
+/// Names as text of Markdown, not as markup: no tag, link, image or mention of theirs is made.
+std::string markdown_text(std::string_view text);
 
 /// A bar of `width` characters, filled to `share` in eighths.
 std::string bar(double share, std::size_t width);

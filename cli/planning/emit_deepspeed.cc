@@ -3,7 +3,7 @@
 #include <fmt/format.h>
 
 #include "cli/output/json.h"
-#include "cli/output/json_value.h"
+#include "cli/output/value.h"
 #include "cli/planning/emit.h"
 #include "strategies/check_plan.h"
 

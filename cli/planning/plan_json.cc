@@ -1,6 +1,6 @@
 #include "cli/planning/plan_json.h"
 
-#include "cli/output/json_value.h"
+#include "cli/output/value.h"
 #include "strategies/plan_fields.h"
 
 namespace rehearse::cli {

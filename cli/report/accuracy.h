@@ -5,7 +5,7 @@
 #include <string_view>
 #include <vector>
 
-#include "cli/output/json_value.h"
+#include "cli/output/value.h"
 
 namespace rehearse::cli {
 

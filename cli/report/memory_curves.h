@@ -1,7 +1,7 @@
 // Memory over a step for the page of the report: a curve per stage, stacked by what takes it.
 #pragma once
 
-#include "cli/output/json_value.h"
+#include "cli/output/value.h"
 #include "sim/cluster/cluster.h"
 #include "strategies/step/step.h"
 

@@ -6,7 +6,6 @@
 
 #include "cli/output/json.h"
 #include "cli/report/accuracy.h"
-#include "cli/report/answer.h"
 #include "sim/base/file.h"
 
 namespace rehearse::cli {
@@ -84,13 +83,13 @@ std::string for_script(const std::string& json) {
 
 }  // namespace
 
-Status write_report(const std::filesystem::path& path, const Json& document,
+Status write_report(const std::filesystem::path& path, const Document& document,
                     const ReportDetails& details) {
   if (path.empty()) return {};
   Result<PendingFile> file = PendingFile::create(path);
   if (!file) return forward(file);
-  const Json data = {{"answer", answer_of(document)},
-                     {"document", document},
+  const Json data = {{"answer", document.answer},
+                     {"document", json_of(document)},
                      {"timeline", details.timeline},
                      {"memory", details.memory},
                      {"roofline", details.roofline},

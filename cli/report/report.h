@@ -1,6 +1,6 @@
 // The report: what a command found as one HTML file, to be read from disk, with no network
-// (docs/report.md). What the page shows is what the command prints as JSON, and beside it what that
-// does not hold.
+// (docs/report.md). The page shows the document that the command prints, and details that it does
+// not hold.
 //
 //   write_report("out.html", document, {.inputs = {"job.yaml"}});
 #pragma once
@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "cli/output/json_value.h"
+#include "cli/output/document.h"
 #include "sim/base/result.h"
 
 namespace rehearse::cli {
@@ -25,9 +25,9 @@ struct ReportDetails {
   Json gains = {};     ///< of single changes: single_changes.h
 };
 
-/// Writes the page, as a whole or not at all; nothing where the path is empty. `document` is what
-/// the command prints with --format json. The same document and details give the same bytes.
-Status write_report(const std::filesystem::path& path, const Json& document,
+/// Writes the page, as a whole or not at all; nothing where the path is empty. The same document and
+/// details give the same bytes.
+Status write_report(const std::filesystem::path& path, const Document& document,
                     const ReportDetails& details = {});
 
 }  // namespace rehearse::cli

@@ -1,7 +1,7 @@
 // How far the ops of a step are from what their device could do, for the page of the report.
 #pragma once
 
-#include "cli/output/json_value.h"
+#include "cli/output/value.h"
 #include "sim/cluster/cluster.h"
 #include "strategies/step/step.h"
 

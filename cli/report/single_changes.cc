@@ -165,4 +165,20 @@ Json changes_json(const std::vector<SingleChange>& changes, Seconds step) {
   return list;
 }
 
+Value change_rows(const std::vector<SingleChange>& changes, const Estimate<Seconds>& step) {
+  Value rows = Value::array();
+  for (const SingleChange& c : changes) {
+    const double gain = 1 - c.step / step.value;
+    rows.push_back({{"change", "change", c.change},
+                    {"step_time", part_of(step, c.step)},
+                    {"", "step time", c.step},
+                    {"gain", share(gain)},
+                    {"", "change of the step", cli::change(-gain)},
+                    {"memory", c.memory.peak.value},
+                    {"usable", c.memory.device.usable},
+                    {"fits", "memory", memory::kFitNames[static_cast<int>(c.memory.fit)]}});
+  }
+  return rows;
+}
+
 }  // namespace rehearse::cli

@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "cli/output/json_value.h"
+#include "cli/output/value.h"
 #include "models/input/pipeline.h"
 #include "models/memory/memory.h"
 #include "sim/base/progress.h"
@@ -29,5 +29,7 @@ Result<std::vector<SingleChange>> single_changes(const step::Spec& spec,
 
 /// For the page: `change`, `step_s`, `gain` (share of the step), `memory_b`, `usable_b`, `fits`.
 Json changes_json(const std::vector<SingleChange>& changes, Seconds step);
+/// A row each: `change`, `step_time`, `gain` (share of the step), `memory`, `usable`, `fits`.
+Value change_rows(const std::vector<SingleChange>& changes, const Estimate<Seconds>& step);
 
 }  // namespace rehearse::cli

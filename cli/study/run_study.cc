@@ -55,23 +55,23 @@ Result<PredictedAt> predict_at(const Study& study, const JobTemplate& job,
 
 /// What the job costs a step; fails with why it is not known.
 Result<Estimate<double>> account_quantity(const JobFile& file, const step::Step& step,
-                                          Quantity quantity) {
+                                          Observed quantity) {
   const cost::StepAccount account = account_of_step(file, step);
   const auto plain = [](const auto& e) -> Result<Estimate<double>> {
     return Estimate<double>{e.value.si(), e.low.si(), e.high.si(), e.provenance};
   };
-  if (quantity == Quantity::kCost && account.money) return plain(*account.money);
-  if (quantity == Quantity::kEnergy && account.energy) return plain(*account.energy);
-  if (quantity == Quantity::kCarbon && account.carbon) return *account.carbon;
+  if (quantity == Observed::kCost && account.money) return plain(*account.money);
+  if (quantity == Observed::kEnergy && account.energy) return plain(*account.energy);
+  if (quantity == Observed::kCarbon && account.carbon) return *account.carbon;
   for (const std::string& note : account.notes)
     if (note.starts_with("no ")) return fail(note);
   return fail(fmt::format("no {} is known", kQuantityNames[static_cast<std::size_t>(quantity)]));
 }
 
 Result<Estimate<double>> stall_quantity(const JobFile& file, const step::Step& step,
-                                        step::Fidelity fidelity, Quantity quantity) {
+                                        step::Fidelity fidelity, Observed quantity) {
   const auto stall = [&]() -> Result<Seconds> {
-    if (quantity == Quantity::kNodeSharing) {
+    if (quantity == Observed::kNodeSharing) {
       const Result<std::optional<Seconds>> sharing =
           node_sharing(file.spec, file.cluster, file.place.rented, step, fidelity);
       if (!sharing) return forward(sharing);
@@ -82,7 +82,7 @@ Result<Estimate<double>> stall_quantity(const JobFile& file, const step::Step& s
     }
     const Result<cost::Stalls> stalls = stalls_of(file.spec, file.cluster, step, fidelity);
     if (!stalls) return forward(stalls);
-    return quantity == Quantity::kNetworkStall ? *stalls->network : *stalls->interconnect;
+    return quantity == Observed::kNetworkStall ? *stalls->network : *stalls->interconnect;
   }();
   if (!stall) return forward(stall);
   const double part = stall->s();
@@ -93,27 +93,27 @@ Result<Estimate<double>> stall_quantity(const JobFile& file, const step::Step& s
 }
 
 Result<Estimate<double>> quantity_of(const JobFile& file, const step::Step& step,
-                                     step::Fidelity fidelity, Quantity quantity) {
+                                     step::Fidelity fidelity, Observed quantity) {
   const Estimate<Seconds>& time = step.time;
   switch (quantity) {
-    case Quantity::kStepTime:
+    case Observed::kStepTime:
       return Estimate<double>{time.value.s(), time.low.s(), time.high.s(), time.provenance};
-    case Quantity::kThroughput:
+    case Observed::kThroughput:
       return step.samples_per_s();
-    case Quantity::kExposedCommunication: {  // with the interval of the whole in proportion
+    case Observed::kExposedCommunication: {  // with the interval of the whole in proportion
       const Seconds part = step.breakdown.exposed_communication;
       return Estimate<double>{part.s(), part.s() * (time.low / time.value),
                               part.s() * (time.high / time.value), time.provenance};
     }
-    case Quantity::kMemory:
+    case Observed::kMemory:
       break;
-    case Quantity::kCost:
-    case Quantity::kEnergy:
-    case Quantity::kCarbon:
+    case Observed::kCost:
+    case Observed::kEnergy:
+    case Observed::kCarbon:
       return account_quantity(file, step, quantity);
-    case Quantity::kInterconnectStall:
-    case Quantity::kNetworkStall:
-    case Quantity::kNodeSharing:
+    case Observed::kInterconnectStall:
+    case Observed::kNetworkStall:
+    case Observed::kNodeSharing:
       return stall_quantity(file, step, fidelity, quantity);
   }
   const Estimate<Bytes>& peak = memory::fullest(step.memory).peak;
@@ -171,7 +171,7 @@ Result<StudyPoint> point_at(const Study& study, const Setting& parameters) {
                    [&parameters](const std::string& text) { return fill_in(text, parameters); });
   const Measured measured = {
       .of =
-          [&](Quantity quantity, std::size_t job) {
+          [&](Observed quantity, std::size_t job) {
             return quantity_of(files[job], steps[job], study.fidelity, quantity);
           },
       .crossover =

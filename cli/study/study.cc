@@ -89,7 +89,7 @@ std::vector<Measure> read_measures(const YamlMap& map, const std::vector<JobTemp
     const auto expression = map.optional<std::string>(name);
     if (!expression) continue;
     const Measured any = {
-        .of = [](Quantity, std::size_t) { return exact_term(1).estimate; },
+        .of = [](Observed, std::size_t) { return exact_term(1).estimate; },
         .crossover = [](std::span<const std::size_t>) -> Result<Estimate<double>> {
           return exact_term(1).estimate;
         },
@@ -198,7 +198,7 @@ Result<Term> measure(const std::string& expression, const std::vector<JobTemplat
         if (of_jobs.size() != 1)
           return fail(fmt::format("'{}' of {} jobs", name, of_jobs.size()), "one job");
         const Result<Estimate<double>> value =
-            measured.of(static_cast<Quantity>(quantity), of_jobs[0]);
+            measured.of(static_cast<Observed>(quantity), of_jobs[0]);
         if (!value) return forward(value);
         return Term{*value, std::string(kQuantityUnits[quantity])};
       }};

@@ -45,7 +45,7 @@ struct Study {
 };
 
 /// What can be measured of a job, as `step_time(NAME)`.
-enum class Quantity : std::uint8_t {
+enum class Observed : std::uint8_t {
   kStepTime,
   kThroughput,
   kExposedCommunication,
@@ -66,7 +66,7 @@ inline constexpr std::string_view kQuantityUnits[] = {"s", "1/s",   "s", "B", "U
 /// What the jobs of a point are measured to be, by their indices.
 struct Measured {
   /// In its unit; fails where a job has none, such as a cost without instances.
-  std::function<Result<Estimate<double>>(Quantity, std::size_t job)> of;
+  std::function<Result<Estimate<double>>(Observed, std::size_t job)> of;
   /// What jobs do together that take turns on the same devices, against one after another.
   std::function<Result<Estimate<double>>(std::span<const std::size_t> jobs)> crossover;
   /// A function of a pipeline, a cache or a graph; nothing where it is none.

@@ -4,6 +4,7 @@
 
 #include <fmt/core.h>
 
+#include "cli/output/rows.h"
 #include "cli/study/study_words.h"
 #include "sim/base/text.h"
 
@@ -11,36 +12,36 @@ namespace rehearse::cli {
 namespace {
 
 /// Its own of one study: parameters, then measures, then the step times they come from.
-Table point_table(const StudyResult& result) {
-  std::vector<Column> columns;
-  for (const auto& [name, value] : result.points.front().parameters)
-    columns.push_back({name, Align::kLeft});
-  for (const Measure& m : result.study.measures) columns.push_back({m.name});
-  for (const JobTemplate& job : result.study.jobs) {
-    columns.push_back({fmt::format("{} (ms)", job.name)});
-    columns.push_back({fmt::format("{} ranks", job.name)});
-  }
-  columns.push_back({"does not fit", Align::kLeft});
-  Table table(columns);
+Value point_rows(const StudyResult& result) {
+  Value rows = Value::array();
   for (const StudyPoint& point : result.points) {
-    std::vector<std::string> row;
-    for (const auto& [name, value] : point.parameters) row.push_back(value);
-    for (const Term& term : point.measured) row.push_back(term_text(term));
+    Value row;
+    for (const auto& [name, value] : point.parameters) row.show("", name, value);
+    for (std::size_t m = 0; m < point.measured.size(); ++m)
+      row.show("", result.study.measures[m].name, term_text(point.measured[m]));
     std::string unfit;
-    for (const StudyJob& job : point.jobs) {
-      row.push_back(significant(job.step_time.value.ms()));
-      row.push_back(fmt::format("{}", job.ranks));
+    for (std::size_t j = 0; j < point.jobs.size(); ++j) {
+      const StudyJob& job = point.jobs[j];
+      row.show("", job.name, job.step_time.value, in::kMs);
+      row.show("", job.name + " ranks", job.ranks);
       if (!job.fits) unfit += (unfit.empty() ? "" : ", ") + job.name;
     }
-    row.push_back(unfit);
-    table.add(std::move(row));
+    row.show("", "does not fit", unfit);
+    rows.push_back(std::move(row));
   }
-  return table;
+  return rows;
 }
 
 std::string unit_of(const Term& term) { return term.unit.empty() ? "1" : term.unit; }
 
-Json term_json(const Term& term) { return json_predicted(term.estimate, unit_of(term)); }
+Json term_json(const Term& term) {
+  const Estimate<double>& e = term.estimate;
+  return {{"value", e.value},
+          {"low", e.low},
+          {"high", e.high},
+          {"unit", unit_of(term)},
+          {"provenance", to_string(e.provenance)}};
+}
 
 Json span_json(const Term& least, const Term& most) {
   return {{"least", term_json(least)}, {"most", term_json(most)}};
@@ -166,35 +167,48 @@ std::string study_section(const StudyResult& result) {
   for (std::size_t i = 0; i < result.compared.size(); ++i) {
     const Expectation& e = study.expectations[i];
     if (e.is_curve())
-      text += fmt::format("\n{}:\n\n{}", measure_text(e),
-                          curve_table(e.curve.over, result.compared[i].curve).markdown());
+      text +=
+          fmt::format("\n{}:\n\n{}", measure_text(e),
+                      rows_of(curve_rows(e.curve.over, result.compared[i].curve), "", For::kComment)
+                          .markdown());
   }
   for (const Fitted& fitted : result.fitted) {
     const Fit& fit = study.fits[fitted.fit];
-    text += fmt::format("\n{}, fitted there:\n\n{}", *fit.measure,
-                        curve_table(fit.curve.over, fitted.curve).markdown());
+    text += fmt::format(
+        "\n{}, fitted there:\n\n{}", *fit.measure,
+        rows_of(curve_rows(fit.curve.over, fitted.curve), "", For::kComment).markdown());
   }
   return text;
 }
 
 }  // namespace
 
-std::string study_text(const StudyResult& result) {
+namespace {
+
+/// A study on the screen.
+void add_study(const StudyResult& result, Document& d) {
   const Study& study = result.study;
-  std::string text = fmt::format("{}: {}\n", study.name, study.source);
-  if (!study.about.empty()) text += study.about + (study.about.ends_with('\n') ? "" : "\n");
-  text += "\n" + point_table(result).text() + "\n";
+  d.line(fmt::format("{}: {}", study.name, study.source));
+  if (!study.about.empty()) d.line(std::string(trim(study.about)));
+  d.show("", "Points", point_rows(result));
+  Value rows = Value::array();
   for (std::size_t i = 0; i < result.compared.size(); ++i) {
     const Expectation& e = study.expectations[i];
     const Compared& compared = result.compared[i];
-    if (e.is_curve()) text += curve_table(e.curve.over, compared.curve).text();
-    text += fmt::format("{} published {}, got {}: {} ({}, tolerance {})\n", measure_text(e),
-                        expected_text(e, compared.least.unit), got_text(e, compared),
-                        text_of(compared.verdict), claim_of(e), tolerance_text(e));
+    if (e.is_curve())
+      d.show("", measure_text(e) + " over " + e.curve.over,
+             curve_rows(e.curve.over, compared.curve));
+    rows.push_back({{"", "measure", measure_text(e)},
+                    {"", "published", expected_text(e, compared.least.unit)},
+                    {"", "simulated", got_text(e, compared)},
+                    {"", "tolerance", tolerance_text(e)},
+                    {"", "verdict", e.claims() ? text_of(compared.verdict) : "not judged"}});
   }
-  for (const Fit& fit : study.fits) text += fmt::format("fitted {}\n", fit_text(fit));
-  for (const std::string& line : study.assumed) text += fmt::format("assumed {}\n", line);
-  return text;
+  d.show("", "Published and simulated", std::move(rows));
+  std::vector<std::string> notes;
+  for (const Fit& fit : study.fits) notes.push_back("fitted " + fit_text(fit));
+  for (const std::string& line : study.assumed) notes.push_back("assumed " + line);
+  d.show("", "Notes", notes);
 }
 
 Json study_json(const StudyResult& result) {
@@ -226,7 +240,7 @@ Json study_json(const StudyResult& result) {
     one["jobs"] = Json::array();
     for (const StudyJob& job : point.jobs)
       one["jobs"].push_back({{"name", job.name},
-                             {"step_time", json_predicted(job.step_time)},
+                             {"step_time", job.step_time},
                              {"ranks", job.ranks},
                              {"fits", job.fits}});
     json["points"].push_back(std::move(one));
@@ -234,33 +248,44 @@ Json study_json(const StudyResult& result) {
   return json;
 }
 
-Table row_table(const std::vector<StudyResult>& results) {
-  Table table({{"study", Align::kLeft},
-               {"point", Align::kLeft},
-               {"measure", Align::kLeft},
-               {"got"},
-               {"low"},
-               {"high"},
-               {"unit", Align::kLeft},
-               {"expected low"},
-               {"expected high"},
-               {"verdict of the study", Align::kLeft}});
-  for (const StudyResult& result : results)
-    for (const StudyPoint& point : result.points)
-      for (std::size_t m = 0; m < point.measured.size(); ++m) {
-        std::string where;
-        for (const auto& [name, value] : point.parameters)
-          where += fmt::format("{}{}={}", where.empty() ? "" : " ", name, value);
-        const auto expected = expected_at(result, point, m);
-        const Term& term = point.measured[m];
-        table.add({result.study.name, where, result.study.measures[m].name,
-                   significant(term.estimate.value, 6), significant(term.estimate.low, 6),
-                   significant(term.estimate.high, 6), term.unit,
-                   expected ? significant(expected->first, 6) : "",
-                   expected ? significant(expected->second, 6) : "",
-                   expected ? std::string(text_of(result.verdict)) : ""});
-      }
-  return table;
+Value measure_rows(const StudyResult& result) {
+  Value rows = Value::array();
+  for (const StudyPoint& point : result.points)
+    for (std::size_t m = 0; m < point.measured.size(); ++m) {
+      std::string where;
+      for (const auto& [name, value] : point.parameters)
+        where += fmt::format("{}{}={}", where.empty() ? "" : " ", name, value);
+      const auto expected = expected_at(result, point, m);
+      const Term& term = point.measured[m];
+      Value row = {{"", "study", result.study.name},
+                   {"", "point", where},
+                   {"", "measure", result.study.measures[m].name},
+                   {"", "got", term.estimate.value},
+                   {"", "low", term.estimate.low},
+                   {"", "high", term.estimate.high},
+                   {"", "unit", term.unit},
+                   {"", "expected low", expected ? Value(expected->first) : Value("")},
+                   {"", "expected high", expected ? Value(expected->second) : Value("")},
+                   {"", "verdict of the study", expected ? text_of(result.verdict) : ""}};
+      rows.push_back(std::move(row));
+    }
+  return rows;
+}
+
+}  // namespace
+
+Document studies_document(const std::vector<StudyResult>& results) {
+  Document d{.command = "study", .rows = "points of studies"};
+  Value rows = Value::array();
+  d["studies"] = Value::array();
+  for (const StudyResult& result : results) {
+    add_study(result, d);
+    d["studies"].push_back(study_json(result));
+    const Value of_study = measure_rows(result);
+    for (const Value& row : of_study.list()) rows.push_back(row);
+  }
+  d.show("", "points of studies", std::move(rows), {}, kInTables);
+  return d;
 }
 
 std::string study_page(const std::vector<StudyResult>& results) {

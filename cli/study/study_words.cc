@@ -57,13 +57,6 @@ std::string got_text(const Expectation& e, const Compared& compared) {
                      signed_percent(compared.errors.worst));
 }
 
-std::string_view claim_of(const Expectation& e) {
-  constexpr std::string_view kClaims[] = {"every point lies in it", "the sweep reaches both ends",
-                                          "the ends of the sweep are its ends"};
-  if (e.is_curve()) return "every point is as published";
-  return e.is_value() ? "every point is it" : kClaims[static_cast<int>(e.comparison)];
-}
-
 std::string fit_text(const Fit& fit) {
   const std::vector<std::string_view> names(fit.constants.begin(), fit.constants.end());
   std::string text = join(names, ", ");
@@ -80,12 +73,14 @@ std::string fit_text(const Fit& fit) {
   return text;
 }
 
-Table curve_table(const std::string& over, const std::vector<CurvePoint>& curve) {
-  Table table({{over, Align::kLeft}, {"published"}, {"simulated"}, {"error"}});
+Value curve_rows(const std::string& over, const std::vector<CurvePoint>& curve) {
+  Value rows = Value::array();
   for (const CurvePoint& point : curve)
-    table.add({point.value, term_text(point.published, point.least.unit),
-               span_text(point.least, point.most), signed_percent(point.error)});
-  return table;
+    rows.push_back({{"", over, point.value},
+                    {"", "published", term_text(point.published, point.least.unit)},
+                    {"", "simulated", span_text(point.least, point.most)},
+                    {"", "error", change(point.error)}});
+  return rows;
 }
 
 }  // namespace rehearse::cli

@@ -4,7 +4,7 @@
 #include <string>
 #include <string_view>
 
-#include "cli/output/table.h"
+#include "cli/output/value.h"
 #include "cli/study/run_study.h"
 
 namespace rehearse::cli {
@@ -23,11 +23,9 @@ std::string expected_text(const Expectation& e, const std::string& unit);
 std::string tolerance_text(const Expectation& e);
 /// "1.5 – 40.1", "2.6 % off, worst +7.6 %"
 std::string got_text(const Expectation& e, const Compared& compared);
-/// What has to hold for the sweep.
-std::string_view claim_of(const Expectation& e);
 /// "least squares, on 3 values of seconds", of what it was fitted on.
 std::string fit_text(const Fit& fit);
 /// What was published of a curve beside what comes out.
-Table curve_table(const std::string& over, const std::vector<CurvePoint>& curve);
+Value curve_rows(const std::string& over, const std::vector<CurvePoint>& curve);
 
 }  // namespace rehearse::cli

@@ -155,7 +155,11 @@ void add_rows(const Judgement& judgement, Json& json) {
   for (const JudgedCase& each : judgement.cases)
     for (const JudgedRow& row : each.rows) {
       Json predicted = row.has_interval()
-                           ? json_predicted(row.predicted, each.unit)
+                           ? Json{{"value", row.predicted.value},
+                                  {"low", row.predicted.low},
+                                  {"high", row.predicted.high},
+                                  {"unit", each.unit},
+                                  {"provenance", to_string(row.predicted.provenance)}}
                            : Json{{"value", row.predicted.value}, {"unit", each.unit}};
       json["rows"].push_back({{"suite", each.name},
                               {"name", row.name},

@@ -88,7 +88,7 @@ std::string signed_percent(double ratio) {
 std::string grouped(std::uint64_t count) {
   std::string digits = fmt::format("{}", count);
   for (std::ptrdiff_t at = static_cast<std::ptrdiff_t>(digits.size()) - 3; at > 0; at -= 3)
-    digits.insert(static_cast<std::size_t>(at), 1, ' ');
+    digits.insert(static_cast<std::size_t>(at), 1, ',');
   return digits;
 }
 

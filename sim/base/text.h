@@ -27,10 +27,10 @@ std::string significant(double value, int digits = 3);
 /// A signed percentage of a ratio: 0.0123 -> "+1.23 %".
 std::string signed_percent(double ratio);
 
-/// 1234567 -> "1 234 567".
+/// 1234567 -> "1,234,567".
 std::string grouped(std::uint64_t count);
 
-/// "1 rank", "2 ranks", "1 234 ops".
+/// "1 rank", "2 ranks", "1,234 ops".
 std::string counted(std::uint64_t count, std::string_view what);
 
 std::string_view trim(std::string_view text);

@@ -28,7 +28,7 @@ constexpr double kMostLinks = 1e6;
 std::vector<double> numbers(const YamlMap& map, std::string_view key, std::size_t count,
                             double least, double most) {
   std::vector<double> values = map.list<double>(key);
-  if (values.size() != count && !(map.has(key) && values.empty()))
+  if (values.size() != count && (map.is_list(key) || !map.has(key)))
     map.report(key, fmt::format("has {} values for {} dimensions", values.size(), count),
                "one for each topology");
   for (const double value : values)

@@ -54,7 +54,7 @@ TEST_CASE("input: advice removes the bottleneck, and says so where it cannot") {
                     .string()});
   CHECK(bound.code == 0);
   CHECK_THAT(bound.out, Contains("no setting of workers and threads makes it faster") &&
-                            Contains("bottleneck: accelerator"));
+                            Contains("accelerator, which allows"));
   CHECK_THAT(
       test::rehearse(
           {"input", test::write_scratch("most.yaml", "stages: [{name: a, time: 1 ms}]\n").string()})
@@ -81,7 +81,7 @@ TEST_CASE("input: a loop that bounds the rate is named, with how much more would
   CHECK((*more)["to"] > 16);
   CHECK(json["tuned"]["rate"]["value"] > 1500);
   CHECK_THAT(test::rehearse({"input", file}).out,
-             Contains("bottleneck: samples in flight") && Contains("in_flight from 4 to"));
+             Contains("samples in flight, which allows") && Contains("in_flight from 4 to"));
 }
 
 TEST_CASE("input: the environment pools of the examples run as fast as their machines did") {
@@ -177,7 +177,7 @@ TEST_CASE("input: what is measured of a folder is a pipeline") {
   CHECK(test::text_of(file) == json["pipeline"]);
   CHECK(analysed(file.string())["rate"] == json["rate"]);
   const Ran text = test::rehearse({"input", "--measure", folder.string()});
-  CHECK_THAT(text.out, Contains("21 files") && Contains("Predicted") && Contains("bottleneck: ") &&
+  CHECK_THAT(text.out, Contains("21 files") && Contains("Predicted") && Contains("bottleneck ") &&
                            Contains("stages:\n  - name: load"));
 }
 

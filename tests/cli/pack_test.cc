@@ -104,7 +104,7 @@ TEST_CASE("pack: which pairs to measure") {
   REQUIRE(json["measure"].size() == 2);
   for (const Json& pair : json["measure"]) CHECK(pair[1] == "c");
   CHECK_THAT(test::rehearse({"pack", path, "--measure", "1"}).out,
-             Contains("measure, the most telling first: a beside c"));
+             Contains("Pairs to measure, the most informative first\n  a with c"));
   CHECK(test::rehearse({"pack", path, "--measure", "0"}).code == 2);
 }
 

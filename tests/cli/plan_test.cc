@@ -100,7 +100,7 @@ TEST_CASE("what a job file gives is kept") {
   for (const Json& best : batch["best"]) CHECK(best["plan"]["microbatch"] == 2);
   const Ran text = plan(with(kPlanned, "context: 1", "context: 1, tensor: 2"));
   CHECK(text.code == 0);
-  CHECK(text.out.find("kept as given: tensor 2, context 1, offload none\n") != std::string::npos);
+  CHECK(text.out.find("kept as given  tensor 2, context 1, offload none\n") != std::string::npos);
 }
 
 TEST_CASE("the same seed and any number of threads give the same plans") {
@@ -149,7 +149,7 @@ TEST_CASE("the best are shown by every model, and confirmed on SimGrid where it 
   }
   CHECK(contention > 1e-4);  // sums of gradients beside those of tensor parallelism
   const std::string text = plan(job).out;
-  CHECK(text.find("A step by each model\n") != std::string::npos);
+  CHECK(text.find("Step time by each model\n") != std::string::npos);
   CHECK(text.find("were run with all ranks, whose kinds of communication contend") !=
         std::string::npos);
   CHECK(text.find("That takes 80 % of the errors of kernels and links to be common to all plans, a "
@@ -157,7 +157,8 @@ TEST_CASE("the best are shown by every model, and confirmed on SimGrid where it 
   // Closed forms alone: nothing is run, nothing is said of it.
   const Json closed = plan_json(job);
   CHECK(closed["simgrid"].is_null());
-  CHECK(plan(job, {"--fidelity", "closed"}).out.find("A step by each model") == std::string::npos);
+  CHECK(plan(job, {"--fidelity", "closed"}).out.find("Step time by each model") ==
+        std::string::npos);
 }
 
 TEST_CASE("plan draws the timeline of the best") {

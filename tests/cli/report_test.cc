@@ -264,8 +264,8 @@ TEST_CASE("Markdown of a step is a comment: the answer, figures, parts, changes,
     arguments.insert(arguments.end(), {"--format", "markdown"});
     const std::string text = test::rehearse(arguments).out;
     INFO(text);
-    for (const char* part : {"**", "| where a step goes |", "| what would help most |",
-                             "<details><summary>", "90 % interval"})
+    for (const char* part :
+         {"**", "| time | share |", "What would help most", "<details><summary>", "90 % interval"})
       CHECK(text.find(part) != std::string::npos);
   }
 }

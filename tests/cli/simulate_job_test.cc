@@ -97,11 +97,13 @@ TEST_CASE("simulate a job file: in each format, and closed near message by messa
   const Ran table = simulate(job());
   CHECK(table.code == 0);
   for (const char* text :
-       {"step time    ", "throughput   ", "utilisation  MFU ", "memory       ",
-        "Breakdown of the step", "What would help most", "data-parallel communication free"})
+       {"step time    ", "throughput   ", "MFU          ", "peak memory  ", "Breakdown of the step",
+        "What would help most", "data-parallel communication free"})
     CHECK(table.out.find(text) != std::string::npos);
   const Ran csv = simulate(job("", "data: 2, pipeline: 4"), {"--format", "csv"});
-  CHECK(csv.out.starts_with("stage,ranks,layers,parameters (M),peak memory (GiB),device,fits\n"));
+  CHECK(
+      csv.out.starts_with("stage,ranks,layers,parameters (M),peak memory (GiB),"
+                          "peak memory low (GiB),peak memory high (GiB),device,fits\n"));
   CHECK(std::count(csv.out.begin(), csv.out.end(), '\n') == 5);
 }
 
@@ -175,7 +177,7 @@ TEST_CASE("simulate a job file: mixtures take longer than their kernels") {
 
 TEST_CASE("simulate a job file: what its target takes") {
   const Ran steps = simulate(job() + "target: {steps: 1000}\n");
-  CHECK(steps.out.find("to target    1000 steps, ") != std::string::npos);
+  CHECK(steps.out.find("steps to target   1,000\n") != std::string::npos);
   const Json json = step_json(
       "workload: {model: resnet50}\ntraining: {global_batch: 256, microbatch: 32}\n"
       "plan: {data: 8}\ncluster: {instance: p4d.24xlarge, count: 1}\n"

@@ -206,7 +206,7 @@ TEST_CASE("simulate: formats and the timeline") {
   CHECK(table.out.find("step time") != std::string::npos);
   CHECK(table.out.find("exposed communication") != std::string::npos);
   const Ran csv = simulate_example({"--format", "csv"});
-  CHECK(csv.out.starts_with("ranks,compute (us),exposed communication (us),"));
+  CHECK(csv.out.starts_with("ranks,compute (us),compute low (us),compute high (us),exposed "));
   const auto timeline = test::scratch_folder() / "timeline.json";
   CHECK(simulate_example({"--perfetto", timeline.string(), "--fidelity", "closed"}).code == 0);
   const Json events = Json::parse(test::text_of(timeline))["traceEvents"];

@@ -103,6 +103,10 @@ TEST_CASE("a network file that is wrong is refused, each mistake with its line")
                   "Switch") == 0);
   CHECK(network_error("topology: [Ring]\nnpus_count: [4, 2]\nbandwidth: [1]\nlatency: [1]\n") ==
         "network.yml:2:13: npus_count: has 2 values for 1 dimensions; one for each topology");
+  CHECK(network_error("topology: [Ring]\nnpus_count: []\nbandwidth: [1]\nlatency: [1]\n") ==
+        "network.yml:2:13: npus_count: has 0 values for 1 dimensions; one for each topology");
+  CHECK(network_error("topology: [Ring]\nbandwidth: [1]\nlatency: [1]\n").find("npus_count") !=
+        std::string::npos);
   CHECK(network_error("topology: [Ring]\nnpus_count: [1]\nbandwidth: [0]\nlatency: [-1]\n") ==
         "network.yml:2:13: npus_count: 1 is out of range; 2 to 131072\n"
         "network.yml:3:12: bandwidth: 0 is out of range; 1e-06 to 1e+09\n"

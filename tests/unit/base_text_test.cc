@@ -65,8 +65,8 @@ TEST_CASE("percentages carry their sign and three digits") {
 TEST_CASE("digits are grouped by three") {
   CHECK(grouped(0) == "0");
   CHECK(grouped(999) == "999");
-  CHECK(grouped(1000) == "1 000");
-  CHECK(grouped(1234567) == "1 234 567");
+  CHECK(grouped(1000) == "1,000");
+  CHECK(grouped(1234567) == "1,234,567");
 }
 
 TEST_CASE("splitting keeps empty parts") {

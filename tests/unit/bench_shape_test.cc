@@ -160,7 +160,7 @@ TEST_CASE("mistakes in files are said at their place, all of them") {
     for (int i = 1; i <= 120; ++i) many += fmt::format("{}{}", i > 1 ? "," : "", i);
     many += "]";
   }
-  CHECK(problem_of("i.yaml", many + "}\n").find("more than 10 000 shapes") != std::string::npos);
+  CHECK(problem_of("i.yaml", many + "}\n").find("more than 10,000 shapes") != std::string::npos);
   CHECK_FALSE(read_shapes("/nowhere/shapes.yaml"));
 }
 

@@ -1,0 +1,61 @@
+// Document: what a command found, described once (value.h), and shown as text, JSON, CSV, Markdown
+// or as the data of the report's page.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "cli/globals.h"
+#include "cli/output/value.h"
+#include "profiler/trace/problems.h"
+#include "sim/base/warning.h"
+
+namespace rehearse::cli {
+
+struct Document {
+  std::string command;
+  /// The answer in one sentence, made from values and not from what is printed of them; empty: none.
+  std::string answer = {};
+  Value content = Value::object();
+  /// The list of fields that CSV has and Markdown folds at its end, as a path of keys:
+  /// "layouts.instances" is a row per instance, with the labelled fields of its layout before its
+  /// own. A list without a key goes by its label.
+  std::string rows = {};
+  std::string rows_title = {};  ///< of the folded table
+  /// What to mind before trusting the answer; the screen has it on stderr.
+  std::vector<std::string> cautions = {};
+
+  Value& operator[](std::string_view key) { return content[key]; }
+  /// Value::show of the content.
+  Value& show(std::string_view key, std::string_view label, Value value, Scale scale = {},
+              Look look = {}) {
+    return content.show(key, label, std::move(value), scale, look);
+  }
+  /// A line of the screen.
+  void line(std::string text) { content.show("", "", std::move(text)); }
+
+  /// "warnings", and "warning_remedies", which has as many.
+  void add_warnings(const std::vector<Warning>& warnings);
+  /// "problems" of a recording.
+  void add_problems(const trace::Problems& problems);
+};
+
+/// {"schema": "rehearse/1", "command": …, …}
+Json json_of(const Document& document);
+std::string text_of(const Document& document);
+std::string csv_of(const Document& document);
+std::string markdown_of(const Document& document);
+
+/// "head: part; part", of the parts that are not empty.
+std::string sentence_of(std::string head, const std::vector<std::string>& parts);
+/// "61 % of the step is compute": the largest of the times that add up to a step.
+std::string largest_part(const Value& breakdown);
+/// A list of times by key as bars, with their shares.
+std::string bars_text(const Value& parts);
+
+/// Writes to stdout, or as a whole file where -o names one.
+Status write_document(const Globals& globals, const Document& document);
+Status write_text(const Globals& globals, const std::string& text);
+
+}  // namespace rehearse::cli

@@ -1,0 +1,183 @@
+#include "cli/output/rows.h"
+
+#include <algorithm>
+
+#include <fmt/format.h>
+
+#include "sim/base/text.h"
+
+namespace rehearse::cli {
+namespace {
+
+bool plain(For whom) { return whom == For::kPrograms || whom == For::kFolded; }
+
+/// A row of a table: labelled fields, those of fields in it among them.
+using Cells = std::vector<const Entry*>;
+
+void add_cells(const Value& fields, Cells& cells) {
+  for (const Entry& field : fields.fields()) {
+    if (!field.label.empty()) {
+      cells.push_back(&field);
+    } else if (!field.value.fields().empty()) {
+      add_cells(field.value, cells);
+    }
+  }
+}
+
+/// The rows that a path leads to, with the labelled fields on the way.
+void add_rows(const Value& at, std::string_view path, Cells outer, std::vector<Cells>& rows,
+              bool inside = false) {
+  if (std::holds_alternative<Value::Array>(at.content())) {
+    for (const Value& each : at.list()) add_rows(each, path, outer, rows, true);
+    return;
+  }
+  if (path.empty()) {
+    add_cells(at, outer);
+    if (!outer.empty()) rows.push_back(std::move(outer));
+    return;
+  }
+  const std::size_t dot = path.find('.');
+  const std::string_view key = path.substr(0, dot);
+  if (inside) add_cells(at, outer);
+  for (const Entry& field : at.fields())
+    if ((field.key.empty() ? field.label : field.key) == key)
+      add_rows(field.value, dot == std::string_view::npos ? "" : path.substr(dot + 1),
+               std::move(outer), rows);
+}
+
+/// What is shown of the fields of one label.
+struct Series {
+  const Entry* first;
+  bool interval = false, number = false;
+  const Quantity* quantity = nullptr;  ///< one of them
+
+  /// In a column without a scale, programs are shown the unit of JSON.
+  Scale scale(For whom) const {
+    if (!first->scale.name.empty()) return first->scale;
+    return quantity != nullptr && plain(whom) ? quantity->unit->scale : Scale{};
+  }
+};
+
+std::vector<Series> series_of(const std::vector<Cells>& rows, For whom) {
+  std::vector<Series> all;
+  for (const Cells& cells : rows) {
+    std::size_t at = 0;
+    for (const Entry* field : cells) {
+      const Look::Kind kind = field->look.kind;
+      if (kind == (plain(whom) ? Look::Kind::kScreen : Look::Kind::kTable)) continue;
+      auto same = std::find_if(all.begin(), all.end(),
+                               [&](const Series& s) { return s.first->label == field->label; });
+      if (same == all.end())
+        same = all.insert(all.begin() + static_cast<std::ptrdiff_t>(at), {.first = field});
+      at = static_cast<std::size_t>(same - all.begin()) + 1;
+      const Value::Content& content = field->value.content();
+      if (const auto* quantity = std::get_if<Quantity>(&content)) {
+        same->quantity = quantity;
+        same->number = true;
+        same->interval |= quantity->interval.has_value();
+      }
+      same->number |= std::holds_alternative<double>(content) ||
+                      std::holds_alternative<std::int64_t>(content) ||
+                      std::holds_alternative<std::uint64_t>(content);
+    }
+  }
+  return all;
+}
+
+std::string number(double value, const Scale& scale, For whom) {
+  std::string digits = digits_of(value, scale);
+  return plain(whom) ? digits : with_commas(std::move(digits));
+}
+
+struct Words {
+  For whom;
+  const Scale& scale;  ///< without a name: none
+
+  std::string operator()(std::nullptr_t) const { return ""; }
+  std::string operator()(const Value::Absent&) const { return ""; }
+  std::string operator()(bool content) const { return content ? "yes" : "no"; }
+  std::string operator()(std::int64_t n) const {
+    if (!scale.name.empty()) return number(static_cast<double>(n), scale, whom);
+    const std::string digits = fmt::format("{}", n);
+    return plain(whom) ? digits : with_commas(digits);
+  }
+  std::string operator()(std::uint64_t n) const {
+    if (!scale.name.empty()) return number(static_cast<double>(n), scale, whom);
+    const std::string digits = fmt::format("{}", n);
+    return plain(whom) ? digits : with_commas(digits);
+  }
+  std::string operator()(double value) const {
+    if (!scale.name.empty()) return number(value, scale, whom);
+    const std::string digits = fmt::format("{:.6g}", value);
+    return plain(whom) || digits.find('e') != std::string::npos ? digits : with_commas(digits);
+  }
+  std::string operator()(const std::string& text) const {
+    return whom == For::kFolded || whom == For::kComment ? markdown_text(text) : text;
+  }
+  std::string operator()(const Quantity& q) const {
+    return scale.name.empty() && !plain(whom) ? q.unit->text(q.value)
+                                              : number(q.value, scale, whom);
+  }
+  std::string operator()(const Value::Array& list) const {
+    std::string text;
+    for (const Value& each : list)
+      text += (text.empty() ? "" : plain(whom) ? " " : ", ") + std::visit(*this, each.content());
+    return text;
+  }
+  std::string operator()(const Value::Object&) const { return ""; }
+};
+
+std::string heading_of(const Series& s, std::string_view end, For whom) {
+  std::string text = s.first->label + std::string(end);
+  const Scale scale = s.scale(whom);
+  return scale.name.empty() ? text : fmt::format("{} ({})", text, scale.name);
+}
+
+Table table_of(const std::vector<Cells>& rows, For whom) {
+  const std::vector<Series> all = series_of(rows, whom);
+  std::vector<Column> columns;
+  for (const Series& s : all) {
+    columns.push_back({heading_of(s, "", whom), s.number ? Align::kRight : Align::kLeft,
+                       s.first->look.kind == Look::Kind::kProse});
+    if (!s.interval) continue;
+    for (const char* end : {" low", " high"})
+      columns.push_back({heading_of(s, end, whom), Align::kRight, false, true});
+  }
+  Table table(std::move(columns));
+  for (const Cells& cells : rows) {
+    std::vector<std::string> row;
+    for (const Series& s : all) {
+      const auto field = std::find_if(cells.begin(), cells.end(),
+                                      [&](const Entry* f) { return f->label == s.first->label; });
+      const Scale scale = s.scale(whom);
+      const Words words{whom, scale};
+      const Value none;
+      const Value& value = field == cells.end() ? none : (*field)->value;
+      row.push_back(field == cells.end() && !plain(whom) ? "–"
+                                                         : std::visit(words, value.content()));
+      if (!s.interval) continue;
+      const auto* q = std::get_if<Quantity>(&value.content());
+      const bool known = q != nullptr && q->interval.has_value();
+      row.push_back(known ? words(Quantity(q->interval->first, *q->unit)) : "");
+      row.push_back(known ? words(Quantity(q->interval->second, *q->unit)) : "");
+    }
+    table.add(std::move(row));
+  }
+  return table;
+}
+
+}  // namespace
+
+Table rows_of(const Value& content, std::string_view path, For whom) {
+  std::vector<Cells> rows;
+  add_rows(content, path, {}, rows);
+  return table_of(rows, whom);
+}
+
+std::string words_of(const Value& value) {
+  if (const auto* quantity = std::get_if<Quantity>(&value.content()))
+    return sourced_words(*quantity);
+  return std::visit(Words{For::kScreen, Scale{}}, value.content());
+}
+
+}  // namespace rehearse::cli

@@ -1,0 +1,137 @@
+// Value: what a command found, as a tree of fields that is described once. A field has a key for
+// programs, a label for people, or both; what it holds is a text, a number, a quantity, a list, or
+// fields in their turn. A list of fields is a table. document.h shows a tree in every format.
+//
+//   Value point = {{"op", "op", "all_reduce"},               // in JSON and in tables
+//                  {"time", "time", price.time, in::kUs},    // a column "time (us)"
+//                  {"covered", true}};                       // in JSON alone
+//   point.show("", "note", text);                            // for people alone
+//
+// Fields stand in the order in which they were first set.
+#pragma once
+
+#include <array>
+#include <concepts>
+#include <cstdint>
+#include <initializer_list>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include "cli/output/quantity.h"
+
+namespace rehearse::cli {
+
+struct Entry;
+
+/// How people see a field.
+struct Look {
+  enum class Kind : std::uint8_t {
+    kPlain,
+    kBars,    ///< times that add up to a whole: each as a bar that begins where the last one ends
+    kTable,   ///< a column, or a list, of CSV and Markdown alone
+    kScreen,  ///< a column of the screen alone
+    kProse    ///< a column of sentences, which may take several lines
+  };
+  Kind kind = Kind::kPlain;
+  std::size_t rows = 60;  ///< of a list: how many a screen has
+};
+inline constexpr Look kBars{Look::Kind::kBars}, kInTables{Look::Kind::kTable},
+    kOnScreen{Look::Kind::kScreen}, kProse{Look::Kind::kProse};
+constexpr Look first(std::size_t rows) { return {Look::Kind::kPlain, rows}; }
+
+class Value {
+ public:
+  struct Absent {};
+  using Array = std::vector<Value>;
+  using Object = std::vector<Entry>;
+  using Content = std::variant<std::nullptr_t, bool, std::int64_t, std::uint64_t, double,
+                               std::string, Quantity, Array, Object, Absent>;
+
+  Value() : content_(nullptr) {}
+  Value(std::nullptr_t) : content_(nullptr) {}
+  /// What is not there: a field that is given it is left out.
+  Value(std::nullopt_t) : content_(Absent{}) {}
+  template <std::same_as<bool> T>
+  Value(T value) : content_(value) {}
+  template <std::signed_integral T>
+  Value(T value) : content_(std::int64_t{value}) {}
+  template <std::unsigned_integral T>
+  requires(!std::same_as<T, bool>) Value(T value) : content_(std::uint64_t{value}) {}
+  Value(double value) : content_(value) {}
+  Value(const char* text) : content_(std::string(text)) {}
+  Value(std::string_view text) : content_(std::string(text)) {}
+  Value(std::string text) : content_(std::move(text)) {}
+  template <class T>
+  requires(!std::is_arithmetic_v<T> && std::convertible_to<T, Quantity>) Value(const T& quantity)
+      : content_(Quantity(quantity)) {}
+  /// Null without one.
+  template <class T>
+  Value(const std::optional<T>& value) : Value(value ? Value(*value) : Value()) {}
+  template <class T>
+  Value(const std::vector<T>& list) : content_(Array(list.begin(), list.end())) {}
+  template <class T, std::size_t N>
+  Value(const std::array<T, N>& list) : content_(Array(list.begin(), list.end())) {}
+  Value(std::initializer_list<Entry> fields);
+
+  static Value array(Array list = {}) { return of(std::move(list)); }
+  static Value object();
+
+  /// The value at a key, null where it was not set. REQUIRES: null or fields; null becomes fields.
+  Value& operator[](std::string_view key);
+  /// Adds a field, or sets the one of this key.
+  Value& show(std::string_view key, std::string_view label, Value value, Scale scale = {},
+              Look look = {});
+  /// Adds the fields of others.
+  void add(const Value& others);
+  /// REQUIRES: null or a list; null becomes one.
+  void push_back(Value value);
+
+  const Content& content() const { return content_; }
+  /// Nothing of other kinds.
+  const Object& fields() const;
+  const Array& list() const;
+  /// REQUIRES: a list of more values than that.
+  Value& list_at(std::size_t index) { return std::get<Array>(content_)[index]; }
+
+ private:
+  static Value of(Content content) {
+    Value value;
+    value.content_ = std::move(content);
+    return value;
+  }
+
+  Content content_;
+};
+
+struct Entry {
+  std::string key;    ///< in JSON; empty: for people alone
+  std::string label;  ///< for people; empty: for programs alone
+  Value value;
+  Scale scale = {};  ///< in tables
+  Look look = {};
+
+  Entry(std::string_view for_programs, Value content)
+      : key(for_programs), value(std::move(content)) {}
+  Entry(std::string_view for_programs, std::string_view for_people, Value content, Scale in = {},
+        Look seen = {})
+      : key(for_programs), label(for_people), value(std::move(content)), scale(in), look(seen) {}
+};
+
+/// A field that is left out where there is nothing.
+template <class T>
+Value maybe(const std::optional<T>& value) {
+  return value ? Value(*value) : Value(std::nullopt);
+}
+/// Likewise where the text is empty.
+inline Value maybe(std::string_view text) {
+  return text.empty() ? Value(std::nullopt) : Value(text);
+}
+
+/// A value as programs read it.
+using Json = Value;
+
+}  // namespace rehearse::cli
