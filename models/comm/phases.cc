@@ -31,9 +31,11 @@ Phases phases_of(const Price& price, Seconds Estimate<Seconds>::*end, const Sche
   const auto add = [&](const LevelPrice& of, const Steps& steps, double busy, std::size_t level) {
     LevelPhase& phase = phases.levels[level];
     phase.cap = links[level];
-    if (of.wire > Seconds::s(0)) phase.cap = std::min(phase.cap, size * busy / of.wire);
+    // An end of the interval is quicker or slower in all its parts.
+    const double factor = of.time.value > Seconds::s(0) ? of.time.*end / of.time.value : 1;
+    if (of.wire > Seconds::s(0)) phase.cap = std::min(phase.cap, size * busy / (of.wire * factor));
     const Seconds wire = size * steps.share / phase.cap, whole = std::max(of.time.*end, wire);
-    const Seconds launch = std::min(of.launch, whole - wire);
+    const Seconds launch = std::min(of.launch * factor, whole - wire);
     if (steps.count > 0) phase.start = (whole - wire - launch) / steps.count;
     phases.launch += launch;
     phases.wire += wire;
