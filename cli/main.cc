@@ -1,27 +1,35 @@
 // Dispatches to the subcommands and turns results into exit codes; everything else is theirs.
+#include <array>
 #include <csignal>
 #include <exception>
+#include <span>
 
 #include <CLI/CLI.hpp>
 #include <fmt/core.h>
+#include <sys/time.h>
+#include <unistd.h>
 
 #include "cli/commands/commands.h"
+#include "cli/commands/name_option.h"
 #include "cli/globals.h"
 #include "cli/output/color.h"
 #include "sim/base/check.h"
 #include "sim/base/file.h"
+#include "sim/base/pending_files.h"
 #include "sim/base/text.h"
 
 namespace rehearse::cli {
 namespace {
 
 void add_globals(CLI::App& app, Globals& globals) {
-  const std::map<std::string, Format> formats = {{"table", Format::kTable},
-                                                 {"json", Format::kJson},
-                                                 {"csv", Format::kCsv},
-                                                 {"markdown", Format::kMarkdown}};
-  app.add_option("--format", globals.format, "table (default), json, csv or markdown")
-      ->transform(CLI::CheckedTransformer(formats).description(""))
+  static constexpr std::array<std::string_view, 4> kFormats = {"table", "json", "csv", "markdown"};
+  app.add_option_function<std::string>(
+         "--format",
+         [&globals](const std::string& name) {
+           globals.format = static_cast<Format>(index_of(kFormats, name));
+         },
+         "table (default), json, csv or markdown")
+      ->check(one_of(kFormats, "format"))
       ->type_name("NAME");
   app.add_option("-o,--output", globals.output, "write the result to this file instead of stdout")
       ->type_name("FILE");
@@ -52,8 +60,18 @@ std::string suggestion(const CLI::App& app, const std::string& word) {
   return near ? fmt::format("; did you mean '{}'?", *near) : "";
 }
 
+/// The library's words for a value that is no number: "Could not convert: --seed = many".
+std::string conversion_message(std::string_view message) {
+  const std::size_t colon = message.find(": "), equals = message.find(" = ");
+  if (colon == std::string_view::npos || equals == std::string_view::npos)
+    return std::string(message);
+  return fmt::format("{}: '{}' is not a number that it takes",
+                     message.substr(colon + 2, equals - colon - 2), message.substr(equals + 3));
+}
+
 int usage_error(const CLI::App& app, const CLI::ParseError& error) {
   std::string message = error.what();
+  if (dynamic_cast<const CLI::ConversionError*>(&error)) message = conversion_message(message);
   const std::vector<std::string> words = app.remaining(true);
   const bool missing = dynamic_cast<const CLI::RequiredError*>(&error);
   if (missing && app.get_subcommands().empty()) {
@@ -66,6 +84,36 @@ int usage_error(const CLI::App& app, const CLI::ParseError& error) {
   }
   fmt::print(stderr, "rehearse: {}\n", message);
   return static_cast<int>(Exit::kUsage);
+}
+
+/// The first signal asks the work to stop cleanly. Work that has not done so in time is ended, as
+/// it is by a second signal.
+void end_on_signals() {
+  struct sigaction stop = {};
+  stop.sa_handler = [](int) {
+    interrupted = true;
+    constexpr itimerval kGrace = {.it_interval = {0, 0}, .it_value = {0, 700'000}};
+    ::setitimer(ITIMER_REAL, &kGrace, nullptr);
+  };
+  stop.sa_flags = static_cast<int>(SA_RESETHAND);
+  for (const int signal : {SIGINT, SIGTERM}) ::sigaction(signal, &stop, nullptr);
+  struct sigaction end = {};
+  end.sa_handler = [](int) {
+    constexpr std::string_view kLine = "rehearse: stopped by a signal\n";
+    [[maybe_unused]] const auto written = ::write(STDERR_FILENO, kLine.data(), kLine.size());
+    remove_pending_files();
+    ::_exit(static_cast<int>(Exit::kFailed));
+  };
+  ::sigaction(SIGALRM, &end, nullptr);
+}
+
+/// A file may be wrong in every line of it: the first errors tell.
+void print_errors(const Error& error) {
+  constexpr std::size_t kShown = 20;
+  const std::size_t all = error.diagnostics.size();
+  for (const Diagnostic& d : std::span(error.diagnostics).first(std::min(all, kShown)))
+    fmt::print(stderr, "rehearse: {}\n", to_string(d));
+  if (all > kShown) fmt::print(stderr, "rehearse: and {} more\n", counted(all - kShown, "error"));
 }
 
 int main(int argc, char** argv) {
@@ -108,17 +156,12 @@ int main(int argc, char** argv) {
     return usage_error(app, error);
   }
 
-  // The first signal asks long work to stop cleanly, the second ends the program.
-  struct sigaction stop = {};
-  stop.sa_handler = [](int) { interrupted = true; };
-  stop.sa_flags = static_cast<int>(SA_RESETHAND);
-  for (const int signal : {SIGINT, SIGTERM}) ::sigaction(signal, &stop, nullptr);
+  end_on_signals();
   if (!globals.output.empty()) forbid_color();
   const Status writable = check_writable({globals.output});
   const Result<Exit> exit = writable ? action(globals) : forward(writable);
   if (exit) return static_cast<int>(*exit);
-  for (const Diagnostic& d : exit.error().diagnostics)
-    fmt::print(stderr, "rehearse: {}\n", to_string(d));
+  print_errors(exit.error());
   return static_cast<int>(Exit::kFailed);
 }
 

@@ -72,10 +72,13 @@ class Judge {
   }
 
   void judge_rise(const Limit& limit, const Effect& effect) {
-    // What was measured once has no error, and is what it is.
-    const Verdict verdict = effect.error > 0 ? compare::judge(effect, *limit.rise, wrong_)
-                            : effect.change > *limit.rise ? Verdict::kFail
-                                                          : Verdict::kPass;
+    // The limit itself is allowed, and a change is told to a hundredth of a percent: what is shown
+    // as the limit is within it. What was measured once has no error, and is what it is.
+    constexpr double kRounding = 0.5e-4;
+    const double most = *limit.rise + kRounding;
+    const Verdict verdict = effect.error > 0       ? compare::judge(effect, most, wrong_)
+                            : effect.change > most ? Verdict::kFail
+                                                   : Verdict::kPass;
     std::string message = change_text(effect, wrong_);
     if (verdict == Verdict::kPass)
       message += fmt::format(": a rise of {} is excluded", allowed(limit));

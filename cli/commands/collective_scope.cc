@@ -5,27 +5,13 @@
 #include <CLI/CLI.hpp>
 #include <fmt/core.h>
 
+#include "cli/commands/name_option.h"
 #include "models/comm/scope_of_cluster.h"
 #include "models/comm/transfer.h"
 #include "sim/base/text.h"
 #include "sim/cluster/read_cluster.h"
 
 namespace rehearse::cli {
-
-namespace {
-
-/// What `read` makes a value of; else why not.
-template <class Read>
-CLI::Validator reads_as(Read read) {
-  return CLI::Validator(
-      [read](const std::string& text) {
-        const auto value = read(text);
-        return value ? std::string() : to_string(value.error());
-      },
-      "", "");
-}
-
-}  // namespace
 
 void add_scope_options(CLI::App& command, ScopeRequest& request) {
   CLI::Option* cluster =

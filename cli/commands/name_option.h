@@ -9,6 +9,7 @@
 
 #include <fmt/core.h>
 
+#include "sim/base/result.h"
 #include "sim/base/text.h"
 
 namespace rehearse::cli {
@@ -25,6 +26,15 @@ inline std::function<std::string(const std::string&)> one_of(
   return [names, what](const std::string& name) -> std::string {
     if (index_of(names, name) < names.size()) return "";
     return fmt::format("unknown {} '{}'; {}", what, name, suggest(name, names));
+  };
+}
+
+/// A check of an option that refuses what `read` makes no value of, and says why not.
+template <class Read>
+std::function<std::string(const std::string&)> reads_as(Read read) {
+  return [read](const std::string& text) -> std::string {
+    const auto value = read(text);
+    return value ? "" : to_string(value.error());
   };
 }
 

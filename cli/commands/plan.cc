@@ -53,10 +53,10 @@ Status read_limit(const std::string& text, strategies::Figures& at_most) {
   const std::string_view name = trim(std::string_view(text).substr(0, equals));
   const std::size_t which = index_of(strategies::kFigureNames, name);
   if (which == strategies::kFigures)
-    return fail(fmt::format("--within {}: unknown figure '{}'", text, name),
+    return fail(fmt::format("'{}': unknown figure '{}'", text, name),
                 suggest(name, strategies::kFigureNames));
   if (equals == std::string::npos)
-    return fail(fmt::format("--within {}: no amount", text),
+    return fail(fmt::format("'{}': no amount", text),
                 fmt::format("such as '{}=…' with a number and a unit", name));
   const std::string_view value = trim(std::string_view(text).substr(equals + 1));
   Result<double> most = 0.0;
@@ -79,10 +79,10 @@ Status read_limit(const std::string& text, strategies::Figures& at_most) {
   }
   if (!most) {
     Diagnostic d = most.error().diagnostics.front();
-    d.problem = fmt::format("--within {}: {}", text, d.problem);
+    d.problem = fmt::format("'{}': {}", text, d.problem);
     return fail(std::move(d));
   }
-  if (!(*most > 0)) return fail(fmt::format("--within {}: not above zero", text));
+  if (!(*most > 0)) return fail(fmt::format("'{}': not above zero", text));
   at_most[which] = std::min(at_most[which], *most);
   return {};
 }
@@ -267,6 +267,10 @@ void add_plan(CLI::App& app, Action& action) {
   command
       ->add_option("--within", options->within,
                    "a limit, such as 'memory=60 GiB' or 'cost=0.5 USD' a step; may be repeated")
+      ->check(reads_as([](const std::string& text) {
+        strategies::Figures at_most = {};
+        return read_limit(text, at_most);
+      }))
       ->type_name("LIMIT")
       ->allow_extra_args(false);
   command

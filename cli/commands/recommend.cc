@@ -6,6 +6,7 @@
 #include <fmt/core.h>
 
 #include "cli/commands/commands.h"
+#include "cli/commands/name_option.h"
 #include "cli/commands/recommend_result.h"
 #include "cli/config/job_account.h"
 #include "cli/output/job_events.h"
@@ -26,21 +27,12 @@ struct RecommendOptions {
   std::vector<std::uint32_t> counts = {1, 2, 4, 8, 16, 32};
 };
 
-/// What an option of this name is wrong about.
-tl::unexpected<Error> wrong(std::string_view option, Error error) {
-  for (Diagnostic& d : error.diagnostics) d.problem = fmt::format("{}: {}", option, d.problem);
-  return tl::unexpected(std::move(error));
-}
-
-/// Where the option is given, its value, above zero.
+/// A quantity above zero.
 template <class Q>
-Status read(std::string_view option, const std::string& text, std::optional<Q>& to) {
-  if (text.empty()) return {};
+Result<Q> parse_some(const std::string& text) {
   const Result<Q> value = parse_quantity<Q>(text);
-  if (!value) return wrong(option, value.error());
-  if (value->si() <= 0) return fail(fmt::format("{}: '{}' is not above zero", option, text));
-  to = *value;
-  return {};
+  if (value && value->si() <= 0) return fail(fmt::format("'{}' is not above zero", text));
+  return value;
 }
 
 Result<cost::Wish> wish_of(const RecommendOptions& options) {
@@ -48,13 +40,9 @@ Result<cost::Wish> wish_of(const RecommendOptions& options) {
       .providers = options.providers, .regions = options.regions, .counts = options.counts};
   std::sort(wish.counts.begin(), wish.counts.end());
   wish.counts.erase(std::unique(wish.counts.begin(), wish.counts.end()), wish.counts.end());
-  if (Status ok = read("--budget", options.budget, wish.budget); !ok) return forward(ok);
-  if (Status ok = read("--deadline", options.deadline, wish.deadline); !ok) return forward(ok);
-  if (!options.carbon.empty()) {
-    const Result<double> grams = parse_carbon(options.carbon);
-    if (!grams) return wrong("--max-carbon", grams.error());
-    wish.most_carbon = *grams;
-  }
+  if (!options.budget.empty()) wish.budget = *parse_some<Usd>(options.budget);
+  if (!options.deadline.empty()) wish.deadline = *parse_some<Seconds>(options.deadline);
+  if (!options.carbon.empty()) wish.most_carbon = *parse_carbon(options.carbon);
   wish.markets.clear();
   if (options.on_demand) wish.markets.push_back(cost::Market::kOnDemand);
   if (options.spot) wish.markets.push_back(cost::Market::kSpot);
@@ -86,8 +74,8 @@ Result<std::vector<cost::Offer>> offers_of(const RecommendOptions& options, cons
   if (wrong_one.key.empty()) return offers;
   const bool by_option = !(wrong_one.key == "region" ? options.regions : options.providers).empty();
   if (!by_option) return job.wrong_at(wrong_one);
-  const std::string option = "--" + std::exchange(wrong_one.key, "");
-  return wrong(option, Error{{std::move(wrong_one)}});
+  wrong_one.key = "--" + wrong_one.key;
+  return fail(std::move(wrong_one));
 }
 
 /// The first option's, where it is of machines.
@@ -108,11 +96,7 @@ Result<Exit> run(const RecommendOptions& options, const Globals& globals) {
   Result<cost::Wish> wish = wish_of(options);
   if (!wish) return forward(wish);
   std::optional<Target> target;
-  if (!options.target.empty()) {
-    const Result<Target> read = parse_target(options.target);
-    if (!read) return wrong("--target", read.error());
-    target = *read;
-  }
+  if (!options.target.empty()) target = *parse_target(options.target);
   // The file is read on any instance, to see its region before offers are made.
   const cost::Offer any{&cluster::instances().front(), 1};
   const Result<JobOnOffers> job = JobOnOffers::load(options.job, target, any);
@@ -150,14 +134,18 @@ void add_recommend(CLI::App& app, Action& action) {
       ->add_option(
           "--target", options->target,
           "how long to train: '300e9 tokens', samples, steps or epochs (default: the file's)")
+      ->check(reads_as(parse_target))
       ->type_name("AMOUNT");
   command->add_option("--budget", options->budget, "at most so much, such as '40 kUSD'")
+      ->check(reads_as(parse_some<Usd>))
       ->type_name("MONEY");
   command->add_option("--deadline", options->deadline, "done in such a time, such as '5 days'")
+      ->check(reads_as(parse_some<Seconds>))
       ->type_name("TIME");
   command
       ->add_option("--max-carbon", options->carbon,
                    "emit at most, such as '2 tCO2e'; needs a region")
+      ->check(reads_as(parse_carbon))
       ->type_name("AMOUNT");
   command
       ->add_option("--provider", options->providers,

@@ -49,6 +49,27 @@ Status keep_ranks(trace::Trace& trace, const std::vector<std::uint32_t>& wanted)
   return {};
 }
 
+/// A helper process of a job may have recorded nothing: it says nothing of the others.
+void leave_out_silent(trace::Trace& trace, const Globals& globals) {
+  const auto is_silent = [](const trace::Rank& rank) {
+    return rank.host_ops.empty() && rank.gpu_ops.empty();
+  };
+  if (std::all_of(trace.ranks.begin(), trace.ranks.end(), is_silent)) return;
+  for (const trace::Rank& rank : trace.ranks)
+    if (is_silent(rank)) globals.warn(rank.info.source + ": recorded nothing, and is left out");
+  std::erase_if(trace.ranks, is_silent);
+}
+
+/// Of several ranks of one job, those that the job has and that were not given.
+void tell_missing(const trace::Trace& trace, const Globals& globals) {
+  std::uint32_t world = 0;
+  for (const trace::Rank& rank : trace.ranks)
+    world = std::max(world, rank.info.world_size.value_or(0));
+  if (trace.ranks.size() < 2 || trace.ranks.size() >= world) return;
+  globals.warn(fmt::format("{} of {} ranks are given: what the others do is not known",
+                           trace.ranks.size(), world));
+}
+
 }  // namespace
 
 Result<InputTrace> load_trace(const ReplayRequest& request, const Globals& globals,
@@ -61,6 +82,8 @@ Result<InputTrace> load_trace(const ReplayRequest& request, const Globals& globa
   InputTrace input;
   input.trace = std::make_unique<trace::Trace>(std::move(*trace));
   if (Status ok = keep_ranks(*input.trace, request.ranks); !ok) return forward(ok);
+  leave_out_silent(*input.trace, globals);
+  if (request.ranks.empty()) tell_missing(*input.trace, globals);
   for (const trace::Problem& problem : input.trace->problems.list())
     if (trace::info(problem.kind).severity > trace::Severity::kInfo)
       globals.warn(to_string(
@@ -79,6 +102,11 @@ Result<ReplayJob> load_job(const ReplayRequest& request, const Globals& globals)
   ReplayJob job{std::move(*input), {}};
   Result<replay::ReplayGraph> graph = replay::lower(job.recordings, request.lower);
   if (!graph) return forward(graph);
+  if (job.recordings.size() > 1 && graph->collectives.matched.empty())
+    globals.warn(
+        "no collective of one rank matches one of another: the recordings are replayed side by "
+        "side "
+        "and averaged; give the recordings of one run");
   Result<ReplayRun> run = run_graph(job, std::move(*graph));
   if (!run) return forward(run);
   job.recorded = std::move(*run);
@@ -232,10 +260,6 @@ std::string describe_input(const ReplayJob& job) {
   if (job.recordings.size() > 1)
     text += fmt::format(", {} collectives matched", job.recorded.graph.collectives.matched.size());
   return text + fmt::format("; {} ops", grouped(job.recorded.graph.graph.size()));
-}
-
-std::string rank_name(const InputTrace& input, std::size_t index) {
-  return fmt::format("{}", rank_number(input.recordings[index].rank(), index));
 }
 
 }  // namespace rehearse::cli

@@ -3,6 +3,7 @@
 #include <charconv>
 #include <cmath>
 #include <span>
+#include <utility>
 
 #include <fmt/core.h>
 
@@ -15,6 +16,20 @@ struct Amount {
   double value;
   std::size_t unit;  ///< index into the names
 };
+
+/// The way out of an unknown unit. A name that is near by its letters is not suggested, for it may
+/// be a thousand times off; '30B tokens' is written out.
+std::string way_out(double value, std::string_view unit, std::span<const std::string_view> units) {
+  constexpr std::pair<char, int> kPowers[] = {{'k', 3}, {'K', 3}, {'M', 6},
+                                              {'B', 9}, {'G', 9}, {'T', 12}};
+  for (const std::string_view name : units) {
+    if (std::string(unit) + "s" == name) return fmt::format("did you mean '{}'?", name);
+    for (const auto& [letter, power] : kPowers)
+      if (unit.front() == letter && trim(unit.substr(1)) == name)
+        return fmt::format("write '{:g}e{} {}'", value, power, name);
+  }
+  return "one of " + join(units, ", ");
+}
 
 /// A number above zero and one of the units.
 Result<Amount> parse_amount(std::string_view text, std::span<const std::string_view> units,
@@ -31,7 +46,8 @@ Result<Amount> parse_amount(std::string_view text, std::span<const std::string_v
     return fail(fmt::format("'{}' has no unit", whole), "one of " + join(units, ", "));
   for (amount.unit = 0; amount.unit < units.size(); ++amount.unit)
     if (unit == units[amount.unit]) return amount;
-  return fail(fmt::format("unknown unit '{}' of {}", unit, what), suggest(unit, units));
+  return fail(fmt::format("unknown unit '{}' of {}", unit, what),
+              way_out(amount.value, unit, units));
 }
 
 }  // namespace

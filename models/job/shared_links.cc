@@ -35,13 +35,13 @@ std::vector<SharedLinks::Row> SharedLinks::rows() const {
       rows[row].users.push_back({f, link.messages / link.rate.bytes_per_s()});
     }
   const auto hash = [](const Row& row) {
-    std::uint64_t hash = 0;
+    std::uint64_t mixed = 0;
     for (const User& user : row.users) {
-      hash = (hash ^ user.family) * 0x9e3779b97f4a7c15ULL;
-      hash = (hash ^ std::bit_cast<std::uint64_t>(user.share)) * 0x9e3779b97f4a7c15ULL;
-      hash ^= hash >> 32;
+      mixed = (mixed ^ user.family) * 0x9e3779b97f4a7c15ULL;
+      mixed = (mixed ^ std::bit_cast<std::uint64_t>(user.share)) * 0x9e3779b97f4a7c15ULL;
+      mixed ^= mixed >> 32;
     }
-    return hash;
+    return mixed;
   };
   std::unordered_multimap<std::uint64_t, std::size_t> known;
   std::vector<Row> distinct;

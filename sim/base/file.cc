@@ -1,5 +1,7 @@
 #include "sim/base/file.h"
 
+#include <array>
+#include <atomic>
 #include <cerrno>
 #include <cstring>
 #include <memory>
@@ -7,6 +9,8 @@
 
 #include <fmt/core.h>
 #include <unistd.h>
+
+#include "sim/base/pending_files.h"
 
 namespace rehearse {
 namespace {
@@ -17,7 +21,39 @@ tl::unexpected<Error> fail_file(const std::filesystem::path& path, std::string p
       .file = path.string(), .problem = std::move(problem), .expected = std::move(expected)});
 }
 
+/// The names of temporary files, where a signal handler can read them. More files than this are
+/// never open at once; one more would stay behind after a signal.
+struct Temporary {
+  std::atomic<int> state{0};  // 0 free, 1 being written, 2 the name of a file
+  std::array<char, 4096> name{};
+};
+std::array<Temporary, 16> temporaries;
+
+void remember(const std::filesystem::path& path) {
+  const std::string& name = path.native();
+  for (Temporary& slot : temporaries) {
+    int free = 0;
+    if (name.size() >= slot.name.size() || !slot.state.compare_exchange_strong(free, 1)) continue;
+    std::memcpy(slot.name.data(), name.c_str(), name.size() + 1);
+    slot.state = 2;
+    return;
+  }
+}
+
+void forget(const std::filesystem::path& path) {
+  for (Temporary& slot : temporaries)
+    if (slot.state == 2 && path.native() == slot.name.data()) {
+      slot.state = 0;
+      return;
+    }
+}
+
 }  // namespace
+
+void remove_pending_files() {
+  for (Temporary& slot : temporaries)
+    if (slot.state == 2) ::unlink(slot.name.data());
+}
 
 Result<std::string> read_file(const std::filesystem::path& path) {
   std::error_code ignored;
@@ -49,6 +85,7 @@ PendingFile::~PendingFile() {
   if (temporary_ == path_) return;
   std::error_code ignored;
   std::filesystem::remove(temporary_, ignored);
+  forget(temporary_);
 }
 
 Result<PendingFile> PendingFile::create(std::filesystem::path path) {
@@ -63,6 +100,7 @@ Result<PendingFile> PendingFile::create(std::filesystem::path path) {
   if (!file)
     return fail_file(path, fmt::format("cannot be written: {}", std::strerror(errno)),
                      "a folder that exists and may be written");
+  if (temporary != path) remember(temporary);
   return PendingFile(std::move(path), std::move(temporary), file);
 }
 
@@ -75,9 +113,11 @@ Status PendingFile::commit() {
   const bool in_place = temporary_ == path_;
   const bool flushed = std::fflush(file_) == 0 && (in_place || ::fsync(::fileno(file_)) == 0);
   const bool closed = std::fclose(std::exchange(file_, nullptr)) == 0;
-  if (flushed && closed && (in_place || std::rename(temporary_.c_str(), path_.c_str()) == 0))
-    return {};
+  const bool placed =
+      flushed && closed && (in_place || std::rename(temporary_.c_str(), path_.c_str()) == 0);
   const int error = errno;
+  if (!in_place) forget(temporary_);
+  if (placed) return {};
   if (in_place) return fail_file(path_, fmt::format("cannot be written: {}", std::strerror(error)));
   std::error_code ignored;
   std::filesystem::remove(temporary_, ignored);

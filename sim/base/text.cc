@@ -31,9 +31,15 @@ std::size_t edit_distance(std::string_view a, std::string_view b) {
 
 std::optional<std::string_view> nearest(std::string_view word,
                                         std::span<const std::string_view> candidates) {
+  // "a100" begins names of its own: "a10" is nearer by letters, and another thing.
+  const auto begun = [&](std::string_view candidate) {
+    return !word.empty() && candidate.starts_with(word);
+  };
+  const bool any_begun = std::any_of(candidates.begin(), candidates.end(), begun);
   std::optional<std::string_view> best;
   std::size_t best_distance = std::max<std::size_t>(1, word.size() / 3) + 1;
   for (std::string_view candidate : candidates) {
+    if (any_begun && !begun(candidate)) continue;
     const std::size_t distance = edit_distance(word, candidate);
     if (distance < best_distance) {
       best = candidate;
@@ -45,7 +51,11 @@ std::optional<std::string_view> nearest(std::string_view word,
 
 std::string suggest(std::string_view word, std::span<const std::string_view> candidates) {
   if (const auto near = nearest(word, candidates)) return fmt::format("did you mean '{}'?", *near);
-  return "one of " + join(candidates, ", ");
+  std::vector<std::string_view> begun;
+  for (const std::string_view candidate : candidates)
+    if (!word.empty() && candidate.starts_with(word)) begun.push_back(candidate);
+  return "one of " +
+         join(begun.empty() ? candidates : std::span<const std::string_view>(begun), ", ");
 }
 
 bool matches_wildcard(std::string_view pattern, std::string_view text) {

@@ -1,9 +1,12 @@
 #include "sim/base/units.h"
 
 #include <array>
+#include <cctype>
 #include <charconv>
 #include <cmath>
+#include <optional>
 #include <span>
+#include <vector>
 
 #include <fmt/core.h>
 
@@ -115,6 +118,40 @@ std::vector<std::string_view> unit_names(const Kind& kind) {
   return names;
 }
 
+/// The letters of a unit in lower case, but for b and B: bits are no bytes.
+std::string letters_of(std::string_view unit) {
+  std::string letters;
+  for (const char c : unit)
+    if (c == 'b' || c == 'B')
+      letters += c;
+    else if (c != '/' && c != ' ')
+      letters += static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+  return letters;
+}
+
+/// A unit that is near by its letters may be a thousand times off: only one that differs in nothing
+/// but case and strokes is suggested.
+std::string suggest_unit(std::string_view unit, std::span<const std::string_view> names) {
+  std::vector<std::string_view> same;
+  for (const std::string_view name : names)
+    if (letters_of(name) == letters_of(unit)) same.push_back(name);
+  return same.size() == 1 ? fmt::format("did you mean '{}'?", same.front())
+                          : "one of " + join(names, ", ");
+}
+
+/// What a rate in bits, written "100 Gb/s" or "100 Gbps", is in bytes; nothing for other units.
+std::optional<std::string> bits_in_bytes(double number, std::string_view unit) {
+  for (const std::string_view second : {"b/s", "bps"}) {
+    if (!unit.ends_with(second)) continue;
+    const std::string_view prefix = unit.substr(0, unit.size() - second.size());
+    for (const Unit& u : kBitRates)
+      if (u.name.ends_with("bit/s") && u.name.substr(0, u.name.size() - 5) == prefix)
+        return fmt::format("in bits it is '{:g} {}', which is {}", number, u.name,
+                           to_string(ByteRate::bytes_per_s(number * u.in_si)));
+  }
+  return std::nullopt;
+}
+
 Result<double> parse_si(std::string_view text, const Kind& kind) {
   const std::string_view whole = trim(text);
   double number = 0;
@@ -137,7 +174,10 @@ Result<double> parse_si(std::string_view text, const Kind& kind) {
         if (std::isfinite(number * u.in_si)) return number * u.in_si;
         return fail(fmt::format("'{}' is too large", whole));
       }
-  return fail(fmt::format("unknown unit '{}' for {}", unit, kind.what), suggest(unit, names));
+  const std::string problem = fmt::format("unknown unit '{}' for {}", unit, kind.what);
+  if (kind.print.data() == kByteRates.data())
+    if (const auto bits = bits_in_bytes(number, unit)) return fail(problem, *bits);
+  return fail(problem, suggest_unit(unit, names));
 }
 
 std::string print_si(double value, std::span<const Unit> units, int digits = 3) {

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <charconv>
 #include <cmath>
+#include <cstdlib>
+#include <type_traits>
 
 #include <fmt/core.h>
 #include <yaml-cpp/yaml.h>
@@ -80,9 +82,50 @@ struct YamlMap::State {
 
 namespace {
 
+/// No quantity of a job, a machine or its bill is larger, in SI units: more is a slip of the hand,
+/// and arithmetic with it would overflow or run without an end. Readers of a key may allow less.
+template <class T>
+constexpr double kLargest = 0;
+template <>
+constexpr double kLargest<std::int64_t> = 1e15;
+template <>
+constexpr double kLargest<double> = 1e30;
+template <>
+constexpr double kLargest<Seconds> = 3.2e9;  // a century
+template <>
+constexpr double kLargest<Bytes> = 1e18;
+template <>
+constexpr double kLargest<Flops> = 1e30;
+template <>
+constexpr double kLargest<ByteRate> = 1e18;
+template <>
+constexpr double kLargest<FlopRate> = 1e24;
+template <>
+constexpr double kLargest<Watts> = 1e12;
+template <>
+constexpr double kLargest<Joules> = 1e18;
+template <>
+constexpr double kLargest<Usd> = 1e15;
+
+template <class T>
+tl::unexpected<Error> out_of_range(const std::string& text, std::string_view unit) {
+  return fail(fmt::format("'{}' is out of range", text),
+              fmt::format("at most {:g}{}{}", kLargest<T>, unit.empty() ? "" : " ", unit));
+}
+
 template <class T>
 Result<T> convert(const std::string& text) {
-  return parse_quantity<T>(text);
+  constexpr std::string_view kUnit = std::is_same_v<T, Seconds>    ? "s"
+                                     : std::is_same_v<T, Bytes>    ? "B"
+                                     : std::is_same_v<T, Flops>    ? "FLOP"
+                                     : std::is_same_v<T, ByteRate> ? "B/s"
+                                     : std::is_same_v<T, FlopRate> ? "FLOP/s"
+                                     : std::is_same_v<T, Watts>    ? "W"
+                                     : std::is_same_v<T, Joules>   ? "J"
+                                                                   : "USD";
+  Result<T> quantity = parse_quantity<T>(text);
+  if (quantity && std::abs(quantity->si()) > kLargest<T>) return out_of_range<T>(text, kUnit);
+  return quantity;
 }
 template <>
 Result<std::string> convert(const std::string& text) {
@@ -98,23 +141,31 @@ template <class Number>
 Result<Number> convert_number(const std::string& text, const char* expected) {
   Number number{};
   const auto [rest, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  if (error == std::errc::result_out_of_range && rest == text.data() + text.size())
+    return out_of_range<Number>(text, "");
   if (error != std::errc{} || rest != text.data() + text.size())
     return fail(fmt::format("'{}' is not a number", text), expected);
   return number;
 }
 template <>
 Result<std::int64_t> convert(const std::string& text) {
-  if (const auto whole = convert_number<std::int64_t>(text, ""); whole) return whole;
+  constexpr auto kMost = static_cast<std::int64_t>(kLargest<std::int64_t>);
+  if (const auto whole = convert_number<std::int64_t>(text, ""); whole) {
+    if (std::abs(*whole) > kMost) return out_of_range<std::int64_t>(text, "");
+    return whole;
+  }
   // 300e9 is how people write a large count.
   const auto real = convert_number<double>(text, "a whole number");
   if (!real) return forward(real);
-  if (std::abs(*real) < 9e18 && *real == std::floor(*real)) return static_cast<std::int64_t>(*real);
+  if (std::abs(*real) > kLargest<std::int64_t>) return out_of_range<std::int64_t>(text, "");
+  if (*real == std::floor(*real)) return static_cast<std::int64_t>(*real);
   return fail(fmt::format("'{}' is not a whole number", text));
 }
 template <>
 Result<double> convert(const std::string& text) {
   auto real = convert_number<double>(text, "a number without a unit");
   if (real && !std::isfinite(*real)) return fail(fmt::format("'{}' is not finite", text));
+  if (real && std::abs(*real) > kLargest<double>) return out_of_range<double>(text, "");
   return real;
 }
 
@@ -315,7 +366,13 @@ Result<YamlFile> YamlFile::parse(const std::string& text, std::string name) {
   auto document = std::make_shared<Document>();
   document->name = std::move(name);
   try {
-    document->root = YAML::Load(text);
+    const std::vector<YAML::Node> documents = YAML::LoadAll(text);
+    if (documents.size() > 1) {
+      document->report(documents[1].Mark(), "", "is a second YAML document",
+                       "one document in a file", "");
+      return tl::unexpected(Error{std::move(document->diagnostics)});
+    }
+    document->root = documents.empty() ? YAML::Node() : documents.front();
   } catch (const YAML::Exception& e) {
     document->report(e.mark, "", fmt::format("not valid YAML: {}", e.msg), "", "");
     return tl::unexpected(Error{std::move(document->diagnostics)});

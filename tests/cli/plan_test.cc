@@ -240,11 +240,13 @@ TEST_CASE("plan refuses what it cannot meet in one line") {
   refused(with(kPlanned, "gpt2_medium", "llama_33b"), {}, "no plan fits: the nearest (");
   refused(kPlanned, {"--within", "step_time=1 ms"}, "no plan has a step_time of at most 1.000 ms");
   refused(kPlanned, {"--objective", "cost"}, "cost of a step is not known here");
-  refused(kPlanned, {"--within", "memory=3"}, "--within memory=3: '3' has no unit");
-  refused(kPlanned, {"--within", "memory=-3 GiB"}, "--within memory=-3 GiB: not above zero");
-  refused(kPlanned, {"--within", "memory"}, "--within memory: no amount");
-  refused(kPlanned, {"--within", "speed=3 s"}, "unknown figure 'speed'");
-  refused(kPlanned, {"--within", "carbon=3 kg"}, "unknown unit 'kg' of an amount of carbon");
+  for (const auto& [limit, says] :
+       {std::pair("memory=3", "--within: 'memory=3': '3' has no unit"),
+        std::pair("memory=-3 GiB", "--within: 'memory=-3 GiB': not above zero"),
+        std::pair("memory", "--within: 'memory': no amount"),
+        std::pair("speed=3 s", "unknown figure 'speed'"),
+        std::pair("carbon=3 kg", "unknown unit 'kg' of an amount of carbon")})
+    test::check_failed(plan(kPlanned, {"--within", limit}), 2, says);
   refused(with(kPlanned, "context: 1", "tensor: 3"), {}, "no plan of 4 ranks divides this job");
   test::check_failed(plan(kPlanned, {"--objective", "speed"}), 2, "unknown name 'speed'");
   test::check_failed(plan(kPlanned, {"--emit", "megatron-lm"}), 2, "unknown name 'megatron-lm'");

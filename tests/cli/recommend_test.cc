@@ -144,15 +144,20 @@ TEST_CASE("wrong wishes get one line each") {
                          const std::string& job = kRentedJob) {
     test::check_failed(recommend(more, job), 1, says);
   };
-  failed({"--target", "300e9"}, "--target: '300e9' has no unit; one of tokens, samples, steps");
-  failed({"--target", "3 token"},
-         "unknown unit 'token' of an amount of training; did you mean "
-         "'tokens'?");
-  failed({"--target", "-1 steps"}, "--target: '-1 steps' is not an amount of training");
-  failed({"--budget", "40"}, "--budget: '40' has no unit; one of USD, kUSD, MUSD");
-  failed({"--budget", "0 USD"}, "--budget: '0 USD' is not above zero");
-  failed({"--deadline", "5 dais"}, "--deadline: unknown unit 'dais'");
-  failed({"--max-carbon", "2 tons"}, "--max-carbon: unknown unit 'tons'");
+  const auto unreadable = [](const std::vector<std::string>& more, const std::string& says) {
+    test::check_failed(recommend(more, kRentedJob), 2, says);
+  };
+  unreadable({"--target", "300e9"}, "--target: '300e9' has no unit; one of tokens, samples, steps");
+  unreadable({"--target", "3 token"},
+             "unknown unit 'token' of an amount of training; did you mean "
+             "'tokens'?");
+  // Thirty tokens are not what was meant.
+  unreadable({"--target", "30B tokens"}, "; write '30e9 tokens'");
+  unreadable({"--target", "-1 steps"}, "--target: '-1 steps' is not an amount of training");
+  unreadable({"--budget", "40"}, "--budget: '40' has no unit; one of USD, kUSD, MUSD");
+  unreadable({"--budget", "0 USD"}, "--budget: '0 USD' is not above zero");
+  unreadable({"--deadline", "5 dais"}, "--deadline: unknown unit 'dais'");
+  unreadable({"--max-carbon", "2 tons"}, "--max-carbon: unknown unit 'tons'");
   failed({"--provider", "amazn"}, "--provider: no provider 'amazn'; ");
   failed({"--provider", "azur"}, "did you mean 'azure'?");
   failed({"--region", "us-east-9"}, "--region: no region 'us-east-9'; ");

@@ -9,6 +9,13 @@ namespace {
 
 constexpr std::array<std::string_view, 3> kNames = {"latency", "rate", "hidden"};
 
+TEST_CASE("a name that others begin with is not taken for a shorter one") {
+  const std::vector<std::string_view> gpus = {"a10", "a100_sxm4_40", "a100_sxm4_80"};
+  CHECK_FALSE(nearest("a100", gpus));
+  CHECK(suggest("a100", gpus) == "one of a100_sxm4_40, a100_sxm4_80");
+  CHECK(nearest("a11", gpus) == "a10");
+}
+
 TEST_CASE("the nearest name is at most a third of the word away") {
   CHECK(nearest("latncy", kNames) == "latency");  // one letter
   CHECK(nearest("hiden", kNames) == "hidden");

@@ -65,6 +65,13 @@ TEST_CASE("a wrong quantity says what would be right") {
   CHECK(error_of<Seconds>("3") == "'3' has no unit; one of ps, ns, us, ms, s, min, h, d");
   CHECK(error_of<ByteRate>("3 GBs") ==
         "unknown unit 'GBs' for a transfer rate; did you mean 'GB/s'?");
+  // Bits are no bytes, and what is near by its letters may be a thousand times off.
+  CHECK(error_of<ByteRate>("100 Gb/s") ==
+        "unknown unit 'Gb/s' for a transfer rate; in bits it is '100 Gbit/s', which is 12.5 GB/s");
+  CHECK(error_of<ByteRate>("400Gbps").find("'400 Gbit/s', which is 50.0 GB/s") !=
+        std::string::npos);
+  CHECK(error_of<Bytes>("3 Gb").find("did you mean") == std::string::npos);
+  CHECK(error_of<Seconds>("3 ks").find("did you mean") == std::string::npos);
   CHECK(error_of<Bytes>("many") == "'many' is not a size; a number and a unit, such as '2.5 B'");
   CHECK(error_of<Bytes>("1e308 TiB") == "'1e308 TiB' is too large");
   CHECK(error_of<Bytes>("nan GiB").find("is not a size") != std::string::npos);

@@ -117,6 +117,30 @@ TEST_CASE("numbers are finite, whole where that is due, and have no unit") {
         "job.yaml:4:4: d: 'inf' is not finite");
 }
 
+TEST_CASE("numbers beyond any use are refused with line and column") {
+  const YamlFile file = parsed(
+      "a: 8e15\nb: 80000000000000000\nc: 12345678901234567890123\nd: 1e31\ne: 1e9 TB/s\nf: 1e15\n");
+  const YamlMap root = file.root();
+  for (const char* key : {"a", "b", "c"}) CHECK_FALSE(root.optional<std::int64_t>(key));
+  CHECK_FALSE(root.optional<double>("d"));
+  CHECK_FALSE(root.optional<ByteRate>("e"));
+  CHECK(root.optional<std::int64_t>("f") == 1'000'000'000'000'000);
+  CHECK(errors_of(file) ==
+        "job.yaml:1:4: a: '8e15' is out of range; at most 1e+15\n"
+        "job.yaml:2:4: b: '80000000000000000' is out of range; at most 1e+15\n"
+        "job.yaml:3:4: c: '12345678901234567890123' is out of range; at most 1e+15\n"
+        "job.yaml:4:4: d: '1e31' is out of range; at most 1e+30\n"
+        "job.yaml:5:4: e: '1e9 TB/s' is out of range; at most 1e+18 B/s");
+}
+
+TEST_CASE("a second document is refused with its place") {
+  const Result<YamlFile> file = YamlFile::parse("a: 1\n---\na: 2\n", "job.yaml");
+  REQUIRE_FALSE(file);
+  CHECK(to_string(file.error()) ==
+        "job.yaml:3:1: is a second YAML document; one document in a file");
+  CHECK(YamlFile::parse("---\na: 1\n", "job.yaml"));
+}
+
 TEST_CASE("what is no mapping is refused with its place") {
   const auto error_of = [](const std::string& text) {
     const Result<YamlFile> file = YamlFile::parse(text, "job.yaml");

@@ -1,0 +1,200 @@
+// The same mistake ends every command in the same way, and never with the words of a library.
+#include <chrono>
+#include <csignal>
+#include <filesystem>
+#include <thread>
+
+#include <catch2/catch.hpp>
+#include <fmt/core.h>
+
+#include "tests/support/capture_builder.h"
+#include "tests/support/data.h"
+#include "tests/support/rehearse.h"
+
+namespace rehearse {
+namespace {
+
+namespace fs = std::filesystem;
+using test::kExample;
+using test::Ran;
+using Words = std::vector<std::string>;
+
+/// Every command that reads a file, reading this one in the place where it reads it.
+std::vector<Words> readers_of(const std::string& file) {
+  return {{"import", file, "-o", (test::scratch_folder() / "a.rehearse").string()},
+          {"inspect", file},
+          {"inspect", "--cluster", file},
+          {"replay", file},
+          {"whatif", file, "--scale", "gpu:2"},
+          {"whatif", kExample, "--network", file},
+          {"whatif", kExample, "--beside", file},
+          {"whatif", kExample, "--input-pipeline", file},
+          {"simulate", file},
+          {"plan", file},
+          {"recommend", file},
+          {"network", "--cluster", file},
+          {"fleet", file, "--nodes", "1"},
+          {"pack", file},
+          {"check", "--baseline", file, "--candidate", kExample},
+          {"check", "--baseline", kExample, "--candidate", kExample, "--budget", file},
+          {"check", "--predictions", file},
+          {"input", file},
+          {"study", file},
+          {"validate", "--data", file},
+          {"bench-gpu", "--shapes", file}};
+}
+
+TEST_CASE("a wrong file ends every command with exit code 1 and a line that names it") {
+  const fs::path folder = test::scratch_folder() / "folder";
+  fs::create_directories(folder);
+  for (const std::string& file : {std::string("no_such.file"), folder.string(),
+                                  test::write_scratch("empty.yaml", "").string(),
+                                  test::write_scratch("notes.yaml", "Dear diary\n").string()})
+    for (const Words& words : readers_of(file)) {
+      const Ran ran = test::rehearse(words);
+      INFO(fmt::format("{} {}: {}", words.front(), file, ran.errors));
+      CHECK(ran.code == 1);
+      CHECK(ran.errors.find(file) != std::string::npos);
+    }
+}
+
+const Words kCommands = {"profile",   "import",    "inspect",   "replay",  "whatif",
+                         "simulate",  "plan",      "recommend", "network", "fleet",
+                         "pack",      "check",     "input",     "study",   "validate",
+                         "bench-gpu", "calibrate", "catalog",   "mig",     "doctor"};
+
+TEST_CASE("an unreadable command line ends every command with exit code 2") {
+  struct Mistake {
+    Words words;
+    const char* says;
+  };
+  for (const std::string& command : kCommands)
+    for (const Mistake& mistake :
+         {Mistake{{"--nosuchoption"}, "unexpected '--nosuchoption'"},
+          Mistake{{"--format", "yaml"}, "--format: unknown format 'yaml'; one of table, json"},
+          Mistake{{"--seed", "1.5"}, "--seed: '1.5' is not a number that it takes"},
+          Mistake{{"--threads", "0"}, "--threads: Value 0 not in range 1 to 1024"}}) {
+      Words words = {command};
+      words.insert(words.end(), mistake.words.begin(), mistake.words.end());
+      INFO(command);
+      test::check_failed(test::rehearse(words), 2, mistake.says);
+    }
+}
+
+TEST_CASE("values of options that cannot be read are wrong usage in every command") {
+  const std::string job = "examples/jobs/mpt_7b_rent.yaml";
+  for (const Words& words :
+       {Words{"recommend", job, "--target", "30"},
+        {"recommend", job, "--budget", "30 EUR"},
+        {"recommend", job, "--deadline", "30 dayz"},
+        {"recommend", job, "--max-carbon", "30"},
+        {"plan", job, "--within", "memory=5"},
+        {"plan", job, "--within", "speed=5 s"},
+        {"network", "--device", "h100_sxm5_80", "--sizes", "1 furlong"},
+        {"whatif", kExample, "--insert", "kernel:5"},
+        {"check", "--baseline", kExample, "--candidate", kExample, "--max-slowdown", "3"}}) {
+    INFO(fmt::format("{} {}", words[0], words.back()));
+    CHECK(test::rehearse(words).code == 2);
+  }
+}
+
+TEST_CASE("suggestions never lead to another quantity or another device") {
+  const auto errors = [](const Words& words) { return test::rehearse(words).errors; };
+  const auto has = [](const std::string& text, const char* part) {
+    return text.find(part) != std::string::npos;
+  };
+  const std::string rate = errors(
+      {"network", "--device", "h100_sxm5_80", "--network", "infiniband,rate=100Gb/s,latency=5us"});
+  CHECK(has(rate,
+            "unknown unit 'Gb/s' for a transfer rate; in bits it is '100 Gbit/s', which is "
+            "12.5 GB/s"));
+  CHECK_FALSE(has(rate, "did you mean"));
+  for (const Words& words :
+       {Words{"network", "--device", "a100"},
+        {"fleet", "examples/fleets/four_jobs.csv", "--nodes", "1", "--device", "a100"},
+        {"mig", "layouts", "--device", "a100"}}) {
+    const std::string device = errors(words);
+    CHECK(has(device, "a100_sxm4_80"));
+    CHECK_FALSE(has(device, "did you mean 'a10'"));
+  }
+}
+
+TEST_CASE("numbers beyond any use are refused where they stand, and at once") {
+  const auto job = [](const std::string& batch) {
+    return test::write_scratch("job.yaml", "workload: {model: gpt2}\ntraining: {global_batch: " +
+                                               batch + "}\ncluster: {node: dgx_h100, nodes: 1}\n")
+        .string();
+  };
+  for (const char* batch : {"8e15", "80000000000000000", "12345678901234567890123"}) {
+    INFO(batch);
+    test::check_failed(test::rehearse({"simulate", job(batch)}), 1, "job.yaml:2:26: training.");
+  }
+  const std::string slow = test::write_scratch("slow.yaml",
+                                               "cluster: {device: h100_sxm5_80, nodes: 2, "
+                                               "inter_node: {link: {rate: 1e300 GB/s, latency: "
+                                               "5 us}}}\n")
+                               .string();
+  const Ran ran = test::rehearse({"inspect", "--cluster", slow});
+  CHECK(ran.code == 1);
+  CHECK(ran.errors.find("slow.yaml:1:") != std::string::npos);
+}
+
+TEST_CASE("a second YAML document is refused") {
+  const std::string two =
+      test::write_scratch("two.yaml", "cluster: {device: t4, nodes: 1}\n---\ncluster: {}\n")
+          .string();
+  test::check_failed(test::rehearse({"inspect", "--cluster", two}), 1, "is a second YAML document");
+}
+
+TEST_CASE("of very many errors the first are printed, and the number of the rest") {
+  std::string text = "cluster: {device: t4, nodes: 1}\n";
+  for (int k = 0; k < 1000; ++k) text += fmt::format("key{}: 1\n", k);
+  const Ran ran =
+      test::rehearse({"inspect", "--cluster", test::write_scratch("many.yaml", text).string()});
+  CHECK(ran.code == 1);
+  CHECK(std::count(ran.errors.begin(), ran.errors.end(), '\n') == 21);
+  CHECK(ran.errors.find("rehearse: and 980 errors more") != std::string::npos);
+}
+
+TEST_CASE("a signal ends work that does not ask for it within a second") {
+  // Enough messages for a minute, in one piece of work.
+  const std::string cluster = "examples/clusters/dgx_h100_x4.yaml";
+  for (const int signal : {SIGINT, SIGTERM}) {
+    test::RunningRehearse running({"network", "--cluster", cluster, "--fidelity", "message", "--op",
+                                   "all_to_all", "--algorithm", "pairwise", "--sizes",
+                                   "1KiB:16GiB"});
+    std::this_thread::sleep_for(std::chrono::milliseconds(300));
+    if (running.ended()) WARN("the work was done before the signal");
+    const auto begin = std::chrono::steady_clock::now();
+    running.signal(signal);
+    const Ran ran = running.wait();
+    CHECK(std::chrono::steady_clock::now() - begin < std::chrono::milliseconds(1500));
+    CHECK((ran.code == 0 || ran.code == 1));
+  }
+}
+
+TEST_CASE("a process that recorded nothing leaves the others readable") {
+  const fs::path folder = test::scratch_folder() / "capture";
+  fs::create_directories(folder);
+  fs::copy_file(test::source_file("traces/train-cpu-epyc/train_cpu.cap"), folder / "a-1.cap");
+  capture::ProcessFacts facts{};
+  facts.host = "a";
+  facts.process = 2;
+  facts.realtime_ns = test::kBase;
+  const std::string silent = test::CaptureBuilder().process(facts).bytes();
+  test::write_file(folder / "a-2.cap", silent);
+  const Ran ran = test::rehearse({"replay", folder.string(), "--format", "csv"});
+  INFO(ran.errors);
+  CHECK(ran.code == 0);
+  CHECK(ran.errors.find("recorded nothing, and is left out") != std::string::npos);
+}
+
+TEST_CASE("recordings that share no collective are told to be averaged") {
+  const Ran ran = test::rehearse({"replay", kExample, "examples/recordings/two_linears.json"});
+  CHECK(ran.code == 0);
+  CHECK(ran.errors.find("warning: no collective of one rank matches one of another") !=
+        std::string::npos);
+}
+
+}  // namespace
+}  // namespace rehearse
