@@ -59,7 +59,7 @@ TEST_CASE("a screen has the answer, values by their labels, bars, and tables wit
         "\n"
         "Where the step goes\n"
         "  compute                ██████████████████           1.50 s  75.0 %\n"
-        "  bubble                                   ██████    500 ms  25.0 %\n"
+        "  bubble                                   ██████     500 ms  25.0 %\n"
         "\n"
         "stage   ranks  time (ms)  time low (ms)  time high (ms)  on screens\n"
         "first   1,536  1,234.500      1,000.000       2,000.000  yes\n"
