@@ -14,7 +14,7 @@ namespace {
 
 using cost::Option;
 
-constexpr std::size_t kShown = 10;
+constexpr std::size_t kShown = 8;
 
 std::string name_of(const Option& option) {
   return fmt::format("{} × {}", option.count, option.instance);

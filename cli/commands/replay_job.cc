@@ -262,8 +262,4 @@ std::string describe_input(const ReplayJob& job) {
   return text + fmt::format("; {} ops", grouped(job.recorded.graph.graph.size()));
 }
 
-std::string rank_name(const InputTrace& input, std::size_t index) {
-  return fmt::format("{}", rank_number(input.recordings[index].rank(), index));
-}
-
 }  // namespace rehearse::cli

@@ -88,9 +88,6 @@ std::string ranks_and_steps(const ReplayJob& job);
 
 /// "2 ranks, 6 steps (step marks), …": what was read, in one line.
 std::string describe_input(const ReplayJob& job);
-/// The number of a rank, as recorded.
-std::string rank_name(const InputTrace& input, std::size_t index);
-
 /// The most steps that a screen shows.
 inline constexpr std::size_t kStepsShown = 8;
 

@@ -29,9 +29,7 @@ bool colored() {
   return able && !forbidden;
 }
 
-std::string painted(std::string_view text, Paint paint) {
-  return in(text, paint == Paint::kStrong ? "1" : "31");
-}
+std::string strong(std::string_view text) { return in(text, "1"); }
 
 std::string painted(std::string_view text, graph::Category category) {
   using graph::Category;

@@ -14,10 +14,8 @@ void forbid_color();
 /// anything but nothing, or TERM=dumb, do.
 bool colored();
 
-enum class Paint { kStrong, kBad };
-
-/// The text as it is where nothing is coloured.
-std::string painted(std::string_view text, Paint paint);
+/// In bold; the text as it is where nothing is coloured.
+std::string strong(std::string_view text);
 /// In the colour of what the time is for.
 std::string painted(std::string_view text, graph::Category category);
 

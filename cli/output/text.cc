@@ -167,7 +167,7 @@ std::string text_of(const Document& document) {
   screen.add(document.content);
   const std::string rest = screen.text();
   if (document.answer.empty()) return rest;
-  return painted(document.answer, Paint::kStrong) + "\n" + rest;
+  return strong(document.answer) + "\n" + rest;
 }
 
 }  // namespace rehearse::cli

@@ -457,7 +457,7 @@ TEST_CASE("steps at three batches show what a step takes besides computing") {
   arguments.erase(arguments.begin(), arguments.begin() + 2);
   const Ran text = calibrate(arguments);
   REQUIRE(text.code == 0);
-  CHECK(text.out.find(" ms once a step, residual 0.") != std::string::npos);
+  CHECK(text.out.find(" ms per step, residual 0.") != std::string::npos);
   CHECK(text.out.find("\n  fixed: 0.1") != std::string::npos);
 }
 
