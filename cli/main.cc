@@ -35,14 +35,13 @@ void add_globals(CLI::App& app, Globals& globals) {
       ->type_name("FILE");
   app.add_flag("--strict", globals.strict, "treat problems of a recording as errors");
   app.add_flag("--quiet", globals.quiet, "no warnings and no progress on stderr");
-  app.add_flag("--progress", globals.progress, "progress on stderr also where it is no terminal");
+  app.add_flag("--progress", globals.progress, "progress on stderr even if it is not a terminal");
   app.add_flag_function(
-      "--no-color", [](std::int64_t) { forbid_color(); },
-      "no colours, which only a terminal gets (NO_COLOR does the same)");
+      "--no-color", [](std::int64_t) { forbid_color(); }, "no colours on a terminal (as NO_COLOR)");
   app.add_option("--threads", globals.threads, "threads to use (default: one per core)")
       ->check(CLI::Range(1U, 1024U).description(""))
       ->type_name("N");
-  app.add_option("--seed", globals.seed, "of what is drawn at random (default 1)")->type_name("N");
+  app.add_option("--seed", globals.seed, "random seed (default 1)")->type_name("N");
 }
 
 /// "did you mean '--scale'?" for what the parser did not expect.
@@ -145,8 +144,7 @@ int main(int argc, char** argv) {
   add_mig(app, action);
   add_doctor(app, action);
   for (CLI::App* command : app.get_subcommands({}))
-    command->footer("rehearse --help lists the options that every command takes.\n" +
-                    command->get_footer());
+    command->footer("rehearse --help lists the options of all commands.\n" + command->get_footer());
 
   try {
     app.parse(argc, argv);

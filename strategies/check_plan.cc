@@ -229,7 +229,7 @@ Status check_ranks(const Plan& plan) {
 }
 
 Status check_placement(const Plan& plan) {
-  if (plan.placement == Placement::kStagesApart || plan.stages.empty()) return {};
+  if (plan.placement == Placement::kTensorDataPipeline || plan.stages.empty()) return {};
   return fail("placement stages_together with stages of their own degrees",
               "one degree of data, tensor and context for all", "nearest: placement stages_apart");
 }

@@ -42,7 +42,7 @@ Flow flow_of(const std::vector<Op>& forward, double kv_share) {
 
 Op around(double bytes) {
   Op op = collective("keys and values around", CollectiveKind::kAllGather, Axis::kContext, bytes,
-                     Issue::kBeside);
+                     Issue::kOverlapNext);
   op.samples = op.tensor = Extent::kBytes;
   op.core = true;
   return op;
@@ -128,7 +128,7 @@ Result<workload::Workload> context_parallel(workload::Workload workload,
       layer.backward = by_exchange(layer.backward, c, out, in);
       layer.recompute = by_exchange(layer.recompute, c, in, out);
     }
-    for (workload::Kept& kept : layer.kept) kept.bytes = kept.bytes / c;
+    for (workload::SavedActivation& saved : layer.saved) saved.bytes = saved.bytes / c;
     layer.output = layer.output / c;
   }
   return workload;

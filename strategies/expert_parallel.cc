@@ -46,7 +46,7 @@ Op of_experts(std::string_view name, CollectiveKind kind, double bytes, Issue is
 struct Way {
   double degree;
   double load;                   // of the busiest rank's experts
-  bool moves_weights;            // in the place of tokens
+  bool moves_weights;            // instead of tokens
   double weights_bytes;          // of all experts of the layer
   double copies = 1;             // that are sent, of those that are computed
   Issue issue = Issue::kInline;  // of exchanges of tokens

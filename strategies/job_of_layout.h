@@ -1,17 +1,17 @@
-// From a layout to a job: one program per stage and kind of device that its ranks stand on, in
-// which compute ops have durations and collectives and sends wait to be priced or carried
+// From a layout to a job: one program per stage and kind of device of its ranks, in
+// which compute ops have durations, and collectives and sends are to be priced or carried
 // (models/job/lower.h).
 //
-// Collectives have groups by their axis, as layout.h says. Each group has a stream of its own. Axes
-// of one rank leave nothing to communicate.
+// Collectives have groups by their axis, as in layout.h. Each group has its own stream. Axes
+// of one rank have no communication.
 //
-// Between chunks that stand on different stages, activations go forward and their gradients back;
-// where degrees differ, each rank of the wider stage has its share of a rank of the other. Sends go
-// beside computing.
+// Between chunks on different stages, activations go forward and their gradients back.
+// If degrees differ, each rank of the wider stage has its share of a rank of the other. Sends
+// overlap computing.
 //
-// With servers of parameters, workers send them gradients and receive parameters; a server's
-// program follows (server_program.h). Where several ranks send to one server its port is what they
-// wait for: a matter for message fidelity; the closed forms of sends do not see it.
+// With parameter servers, workers send them gradients and receive parameters; a server's
+// program follows (server_program.h). If several ranks send to one server they wait for its port:
+// message fidelity shows this, the closed forms of sends do not.
 //
 // Pieces of a matrix that first and last stage share are exchanged between their ranks of equal
 // number before the optimizer runs.
@@ -29,10 +29,10 @@ struct JobOptions {
   /// Least time per kernel: the host launches them one after the other, so that a phase of a layer
   /// takes at least its kernels times this.
   Seconds host_per_kernel = Seconds::s(0);
-  /// Once per step and rank: what no op stands for.
+  /// Once per step and rank: time without an op.
   Seconds fixed = Seconds::s(0);
-  /// So many steps one after the other: what workers that do not wait for each other settle down to
-  /// takes several.
+  /// Number of consecutive steps: workers that do not wait for each other need
+  /// several to settle.
   std::uint32_t steps = 1;
 };
 

@@ -46,7 +46,7 @@ void add_phase(LayerRun& run, const Layer& layer, LayerPhase phase, TakesPart wh
     Seconds time = Seconds::s(0), matrix = Seconds::s(0);
   };
   std::vector<OnDevice> times;  // of pieces that compute on the device
-  bool beside = false;
+  bool overlaps = false;
   bool open = false;  // the last piece may go on
   for (std::size_t i = first; i < ops.size(); ++i) {
     const Op& op = ops[i];
@@ -54,15 +54,15 @@ void add_phase(LayerRun& run, const Layer& layer, LayerPhase phase, TakesPart wh
     if (op.communicates()) {
       run.pieces.push_back({.communication = &op});
       run.prefetches = run.prefetches || op.issue == Issue::kPrefetched;
-      beside = op.issue == Issue::kBeside;
+      overlaps = op.issue == Issue::kOverlapNext;
       open = false;
       continue;
     }
     const Seconds time = price(op);
     const bool goes_on = open && run.pieces.back().host == op.host;
     if (!goes_on) {
-      open = !beside && !run.pieces.empty();
-      beside = false;
+      open = !overlaps && !run.pieces.empty();
+      overlaps = false;
       run.pieces.push_back(
           {.host = op.host,
            .ops = {.phase = phase, .which = which, .first = static_cast<std::uint32_t>(i)}});

@@ -35,14 +35,14 @@ void fetch_weights(Layer& layer, double bytes, Issue issue) {
 }
 
 double move_activations(Layer& layer, bool overlap) {
-  double bytes = layer.kept_bytes().b();
+  double bytes = layer.saved_bytes().b();
   if (bytes == 0) return 0;
   layer.forward.push_back(
       copy("activations to host", bytes, overlap ? Issue::kDeferred : Issue::kInline));
   std::vector<Op>& again = layer.recompute.empty() ? layer.backward : layer.recompute;
   again.insert(again.begin(),
                copy("activations from host", bytes, overlap ? Issue::kPrefetched : Issue::kInline));
-  std::erase_if(layer.kept, [](const workload::Kept& k) { return !k.transient; });
+  std::erase_if(layer.saved, [](const workload::SavedActivation& k) { return !k.transient; });
   return bytes;
 }
 

@@ -35,7 +35,7 @@ class OriginWriter {
   std::uint32_t of_fixed();
 
  private:
-  /// A piece of computing of a layer, so many times.
+  /// A piece of computing of a layer, with its count.
   struct Piece {
     std::uint32_t chunk, layer;
     PieceOps ops;

@@ -102,7 +102,7 @@ Result<Layout> cut_stages(std::span<const StageSource> sources, const Workload& 
                 .applied = {}};
   std::uint32_t rank = 0;
   layout.stages.reserve(p);
-  const bool together = plan.placement == Placement::kStagesTogether;
+  const bool together = plan.placement == Placement::kTensorPipelineData;
   for (const StageSource& source : sources) {
     layout.stages.push_back(Stage{.name = source.name,
                                   .degrees = source.setting.degrees,

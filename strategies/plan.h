@@ -79,8 +79,8 @@ inline constexpr std::string_view kOffloadNames[] = {"none", "optimizer", "weigh
 /// Which ranks are neighbours beyond those of tensor and context groups, and so get the shortest
 /// ways of a cluster.
 enum class Placement : std::uint8_t {
-  kStagesApart,     ///< those of one stage: data parallelism goes short ways
-  kStagesTogether,  ///< those of one pipeline: what stages send goes short ways
+  kTensorDataPipeline,  ///< those of one stage: data parallelism goes short ways
+  kTensorPipelineData,  ///< those of one pipeline: what stages send goes short ways
 };
 inline constexpr std::string_view kPlacementNames[] = {"stages_apart", "stages_together"};
 
@@ -136,8 +136,8 @@ struct Plan {
   /// Load of the busiest rank's experts, as a multiple of the mean, where there is no capacity.
   double expert_imbalance = 1;
   Offload offload = Offload::kNone;
-  Placement placement = Placement::kStagesApart;
-  /// In the place of `pipeline`, `data` and `tensor`.
+  Placement placement = Placement::kTensorDataPipeline;
+  /// Instead of `pipeline`, `data` and `tensor`.
   std::vector<StagePlan> stages = {};
 };
 

@@ -270,7 +270,7 @@ class Writer {
       case Issue::kDeferred:
         defer(op);
         return;
-      case Issue::kBeside: {
+      case Issue::kOverlapNext: {
         const std::uint32_t added = add(op, ready_);
         for (const std::uint32_t before : late_) add_to(ready_, before);
         late_ = {added};

@@ -79,14 +79,15 @@ class Region {
     const bool gradients_follow = behind < ops.size() && ops[behind].weight_gradient;
     const bool postponed = shares_sum(ops, i);
     // The input was kept as a share; its other parts come beside the gradient of the input.
-    if (sequence_ && gradients_follow && !summing_) gather(op, output_elements(op), Issue::kBeside);
+    if (sequence_ && gradients_follow && !summing_)
+      gather(op, output_elements(op), Issue::kOverlapNext);
     summing_ = postponed;
     const bool ahead = asynchronous_ && !gradients_follow && is_matrix(op) && !postponed;
-    if (ahead) sum(output_of(op), Issue::kBeside);
+    if (ahead) sum(output_of(op), Issue::kOverlapNext);
     put(op);
     inside_ = postponed;
     if (postponed || ahead) return;
-    sum(output_of(op), gradients_follow && behind == i + 1 ? Issue::kBeside : Issue::kInline);
+    sum(output_of(op), gradients_follow && behind == i + 1 ? Issue::kOverlapNext : Issue::kInline);
   }
 
   void divided(const Op& op) {
@@ -95,7 +96,7 @@ class Region {
     if (!op.weight_gradient) {
       const bool product = op.kind == OpKind::kGemm || op.kind == OpKind::kConvolution;
       if (sequence_ && !inside_ && product)
-        gather(op, input_elements(op), asynchronous_ ? Issue::kBeside : Issue::kInline);
+        gather(op, input_elements(op), asynchronous_ ? Issue::kOverlapNext : Issue::kInline);
       inside_ = true;
     }
     put(op);
@@ -137,8 +138,8 @@ Result<workload::Workload> tensor_parallel(workload::Workload workload,
     for (workload::Weights& w : layer.weights)
       if (w.tensor) w.count /= t;
     follow_parameters(layer, parameters);
-    for (workload::Kept& kept : layer.kept)
-      if (kept.tensor || setting.plan->sequence_parallel) kept.bytes = kept.bytes / t;
+    for (workload::SavedActivation& saved : layer.saved)
+      if (saved.tensor || setting.plan->sequence_parallel) saved.bytes = saved.bytes / t;
     layer.output = layer.output / t;
   }
   return workload;

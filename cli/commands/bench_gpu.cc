@@ -188,7 +188,8 @@ Result<Exit> run(const BenchGpuOptions& options, const Globals& globals) {
 void add_bench_gpu(CLI::App& app, Action& action) {
   auto options = std::make_shared<BenchGpuOptions>();
   CLI::App* command = app.add_subcommand(
-      "bench-gpu", "Measure operations on this machine's GPUs, for jobs that were not recorded");
+      "bench-gpu",
+      "Measure single operations on this machine's GPUs, for jobs without a recording");
   command
       ->add_option("--ops", options->ops,
                    "gemm, conv, attention, elementwise, copy, collective (default: all)")
@@ -206,18 +207,19 @@ void add_bench_gpu(CLI::App& app, Action& action) {
           "", ""));
   CLI::Option* shapes =
       command
-          ->add_option("--shapes", options->shapes,
-                       "these shapes: CSV, or YAML with sweeps (default: those of usual models)")
+          ->add_option(
+              "--shapes", options->shapes,
+              "shapes to measure: CSV, or YAML with sweeps (default: those of common models)")
           ->type_name("FILE");
   command
       ->add_option("--from", options->from,
-                   "the shapes that other plans of this recording compute: sharded by tensor "
-                   "parallelism, in other microbatches")
+                   "measure the shapes of this recording under other plans: tensor parallelism, "
+                   "other microbatches")
       ->type_name("FILE")
       ->expected(1, -1)
       ->excludes(shapes);
   command->footer(
-      "-o STORE adds the measurements to a trace store, which a job takes with `op_costs: STORE`.\n"
+      "-o STORE adds the measurements to a trace store, which a job uses with `op_costs: STORE`.\n"
       "Examples:\n"
       "  rehearse bench-gpu --ops gemm,attention --shapes shapes.yaml -o costs.rehearse\n"
       "  rehearse bench-gpu --from job.rehearse -o job.rehearse");

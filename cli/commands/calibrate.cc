@@ -141,12 +141,12 @@ Result<Exit> run_nccl(const CalibrateOptions& options, const Globals& globals) {
 
 void add_calibrate(CLI::App& app, Action& action) {
   auto options = std::make_shared<CalibrateOptions>();
-  CLI::App* command = app.add_subcommand("calibrate", "Turn measurements into calibration files");
+  CLI::App* command = app.add_subcommand("calibrate", "Fit calibrations to measurements");
   command->require_subcommand(1);
 
   CLI::App* nccl = command->add_subcommand(
-      "nccl", "What collectives cost, from logs of nccl-tests (text, or JSON of its option -J)");
-  nccl->add_option("LOG", options->logs, "logs of one kind of device on one node")
+      "nccl", "Fit the cost of collectives to logs of nccl-tests (text, or JSON of its option -J)");
+  nccl->add_option("LOG", options->logs, "logs of one device type on one node")
       ->type_name("FILE")
       ->required();
   nccl->add_option("--device", options->device,
@@ -165,7 +165,7 @@ void add_calibrate(CLI::App& app, Action& action) {
           },
           "", ""));
   nccl->footer(
-      "-o FILE writes the calibration, which --calibration FILE takes; without it, it is printed.\n"
+      "-o FILE writes the calibration, which --calibration FILE reads; otherwise it is printed.\n"
       "Example: rehearse calibrate nccl all_reduce.log alltoall.log --device h100_sxm5_80 -o "
       "mine.yaml");
   nccl->callback([options, &action] {

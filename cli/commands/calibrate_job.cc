@@ -163,16 +163,16 @@ Result<Exit> run(const CalibrateJobOptions& options, const Globals& globals) {
 void add_calibrate_job(CLI::App& calibrate, Action& action) {
   auto options = std::make_shared<CalibrateJobOptions>();
   CLI::App* job = calibrate.add_subcommand(
-      "job",
-      "How much longer a framework on a cluster computes than predicted, from measured steps");
+      "job", "Fit the efficiency of a framework on a cluster to measured steps");
   job->add_option("JOB", options->job, "job file of the job that was measured")->type_name("FILE");
-  job->add_option("--measured", options->measured,
-                  "step time of JOB, or FILE=TIME of another job on the same kind of cluster")
+  job->add_option(
+         "--measured", options->measured,
+         "measured step time of JOB, or FILE=TIME for another job on the same kind of cluster")
       ->type_name("TIME")
       ->required();
   job->footer(
-      "-o FILE writes the calibration, which `calibration: FILE` of a job takes; without it, it "
-      "is printed.\n"
+      "-o FILE writes the calibration, which a job uses with `calibration: FILE`; otherwise it is "
+      "printed.\n"
       "Example: rehearse calibrate job job.yaml --measured 1.94s -o mine.yaml");
   job->callback([options, &action] {
     for (const std::string& text : options->measured)

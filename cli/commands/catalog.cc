@@ -39,7 +39,8 @@ Result<Exit> run(const Listing& listing, const Globals& globals) {
 void add_catalog(CLI::App& app, Action& action) {
   auto options = std::make_shared<CatalogOptions>();
   CLI::App* command = app.add_subcommand(
-      "catalog", "Shipped facts with source and date: GPUs, instances, links, prices, carbon");
+      "catalog",
+      "List built-in facts with source and date: GPUs, instances, links, prices, carbon");
   command
       ->add_option(
           "KIND", options->kind,
@@ -50,7 +51,7 @@ void add_catalog(CLI::App& app, Action& action) {
   const auto add = [&](const char* option, std::string& pattern, const char* what) {
     command->add_option(option, pattern, what)->type_name("PATTERN");
   };
-  add("--name", options->filters.name, "rows of this name; * is any text, here and below");
+  add("--name", options->filters.name, "rows with this name; * matches any text, also below");
   add("--provider", options->filters.provider, "rows of this provider: aws, azure, gcp, ...");
   add("--gpu", options->filters.gpu, "instances, prices and MIG profiles of this GPU");
   add("--region", options->filters.region, "prices and carbon of this region or country");

@@ -27,7 +27,7 @@ using Paths = std::vector<std::filesystem::path>;
 
 struct CheckOptions {
   Paths baseline, candidate, history;
-  std::filesystem::path predictions;  ///< a folder in the place of runs
+  std::filesystem::path predictions;  ///< a folder instead of runs
   std::vector<std::uint32_t> ranks;
   std::string max_slowdown;  ///< empty: the default
   std::filesystem::path budget, junit, sarif, report, perfetto;
@@ -363,26 +363,26 @@ void check_usage(const CLI::App& command, const CheckOptions& options) {
 
 void add_runs(CLI::App& command, CheckOptions& options) {
   command
+      .add_option("--baseline", options.baseline,
+                  "earlier recording of the job; with --predictions, the JSON of an earlier run")
+      ->type_name("INPUT");
+  command.add_option("--candidate", options.candidate, "new recording of the job")
+      ->type_name("INPUT");
+  command
       .add_option(
-          "--baseline", options.baseline,
-          "a recording of the job as it was; with --predictions, the JSON of an earlier one")
+          "--history", options.history,
+          "store of accepted runs; or recordings of the job over time, oldest first, one per run")
       ->type_name("INPUT");
-  command.add_option("--candidate", options.candidate, "a recording of the job as it is")
-      ->type_name("INPUT");
+  command.add_flag(
+      "--accept", options.accept,
+      "add a passing candidate to the store of --history, which is created if missing");
   command
-      .add_option("--history", options.history,
-                  "the store of accepted runs; or recordings of the job over time, oldest first, "
-                  "each one run")
-      ->type_name("INPUT");
-  command.add_flag("--accept", options.accept,
-                   "add a candidate that passes to the store of --history, which it makes where "
-                   "there is none");
-  command
-      .add_option("--name", options.name, "what the store calls it: a commit (default: its path)")
+      .add_option("--name", options.name,
+                  "name of the run in the store, such as a commit (default: its path)")
       ->type_name("TEXT");
   command
       .add_option("--predictions", options.predictions,
-                  "replay every recording below this folder, in the place of comparing runs")
+                  "replay every recording in this folder, instead of comparing runs")
       ->type_name("FOLDER");
   command.add_option("--ranks", options.ranks, "these ranks only (default: all)")
       ->delimiter(',')
@@ -393,7 +393,7 @@ void add_runs(CLI::App& command, CheckOptions& options) {
 void add_limits(CLI::App& command, CheckOptions& options) {
   command
       .add_option("--max-slowdown", options.max_slowdown,
-                  "the least slowdown of a step that fails (default 3%)")
+                  "smallest slowdown of a step that fails (default 3%)")
       ->type_name("SHARE")
       ->check(CLI::Validator(
           [](const std::string& text) {
@@ -401,16 +401,17 @@ void add_limits(CLI::App& command, CheckOptions& options) {
             return rise ? std::string() : to_string(rise.error());
           },
           "", ""));
-  command.add_option("--budget", options.budget, "limits on more than the step, in YAML")
-      ->type_name("FILE");
-  command.add_option("--instance", options.place.instance, "what the job runs on, for money")
+  command.add_option("--budget", options.budget, "further limits, in YAML")->type_name("FILE");
+  command.add_option("--instance", options.place.instance, "instance type, to price a step")
       ->type_name("NAME");
-  command.add_option("--count", options.place.count, "how many of them (default 1)")
+  command.add_option("--count", options.place.count, "number of instances (default 1)")
       ->type_name("N")
       ->check(CLI::Range(1.0, 1e6).description(""));
-  command.add_option("--region", options.place.region, "where (default: the cheapest)")
+  command.add_option("--region", options.place.region, "region (default: the cheapest)")
       ->type_name("NAME");
-  command.add_option("--steps-per-epoch", options.place.steps_per_epoch, "for money per epoch")
+  command
+      .add_option("--steps-per-epoch", options.place.steps_per_epoch,
+                  "steps per epoch, to price an epoch")
       ->type_name("N")
       ->check(CLI::Range(1.0, 1e15).description(""));
 }
@@ -420,22 +421,21 @@ void add_limits(CLI::App& command, CheckOptions& options) {
 void add_check(CLI::App& app, Action& action) {
   auto options = std::make_shared<CheckOptions>();
   CLI::App* command = app.add_subcommand(
-      "check", "Whether a job is still as fast as it was: two recordings, or a series, for CI");
+      "check", "Detect slowdowns between two recordings, or in a series of them, for CI");
   add_runs(*command, *options);
   add_limits(*command, *options);
   command->add_option("--junit", options->junit, "write JUnit XML")->type_name("FILE");
   command->add_option("--sarif", options->sarif, "write SARIF 2.1.0")->type_name("FILE");
-  command
-      ->add_option("--report", options->report, "write what was found as one HTML page to look at")
+  command->add_option("--report", options->report, "write the result as one HTML page")
       ->type_name("FILE");
   command
       ->add_option("--perfetto", options->perfetto,
                    "write a typical step of either recording for ui.perfetto.dev")
       ->type_name("FILE");
   command->add_flag("--annotations", options->annotations,
-                    "GitHub annotations on stderr (without asking where GITHUB_ACTIONS is true)");
+                    "GitHub annotations on stderr (the default if GITHUB_ACTIONS is true)");
   command->footer(
-      "Ends with 1 where the verdict is fail; with --strict also where it is inconclusive.\n"
+      "Ends with 1 if the verdict is fail; with --strict also if it is inconclusive.\n"
       "Example: rehearse check --baseline main.rehearse --candidate branch.rehearse --max-slowdown "
       "2%");
   command->callback([command, options, &action] {

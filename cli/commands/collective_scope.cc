@@ -15,7 +15,7 @@ namespace rehearse::cli {
 
 void add_scope_options(CLI::App& command, ScopeRequest& request) {
   CLI::Option* cluster =
-      command.add_option("--cluster", request.cluster, "what it runs on: a file with `cluster:`")
+      command.add_option("--cluster", request.cluster, "cluster file, with a section `cluster:`")
           ->type_name("FILE");
   command
       .add_option("--device", request.device,
@@ -33,7 +33,7 @@ void add_scope_options(CLI::App& command, ScopeRequest& request) {
       ->check(CLI::Range(2U, 1U << 20).description(""));
   command
       .add_option("--devices-per-node", request.devices_per_node,
-                  "devices of a node that take part (default 8)")
+                  "participating devices per node (default 8)")
       ->type_name("N")
       ->excludes(cluster)
       ->check(CLI::Range(1U, 1024U).description(""));
@@ -45,8 +45,9 @@ void add_scope_options(CLI::App& command, ScopeRequest& request) {
       ->excludes(cluster)
       ->check(reads_as(parse_node_network));
   command
-      .add_option("--small-all-reduce", request.small_all_reduce,
-                  "measured time of an all_reduce of 8 KiB on these ranks: sets the latencies")
+      .add_option(
+          "--small-all-reduce", request.small_all_reduce,
+          "measured time of an all_reduce of 8 KiB on these ranks, which scales the latencies")
       ->type_name("TIME")
       ->check(reads_as([](const std::string& text) { return parse_quantity<Seconds>(text); }));
 }

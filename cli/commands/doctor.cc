@@ -38,7 +38,7 @@ Result<Exit> run(const Globals& globals) {
 }  // namespace
 
 void add_doctor(CLI::App& app, Action& action) {
-  CLI::App* command = app.add_subcommand("doctor", "What this machine can record and run");
+  CLI::App* command = app.add_subcommand("doctor", "Check what this machine can record and run");
   command->callback([&action] { action = run; });
 }
 

@@ -169,7 +169,7 @@ Result<Exit> run(const FleetOptions& options, const Globals& globals) {
 void add_fleet(CLI::App& app, Action& action) {
   auto options = std::make_shared<FleetOptions>();
   CLI::App* command = app.add_subcommand(
-      "fleet", "Many jobs on many GPUs: who waits, who runs where, how full it all is");
+      "fleet", "Simulate many jobs on many GPUs: waiting times, placement, utilization");
   command
       ->add_option("JOBS", options->jobs, "list of jobs: CSV, YAML, or the table of a public trace")
       ->type_name("FILE")
@@ -192,15 +192,16 @@ void add_fleet(CLI::App& app, Action& action) {
       ->type_name("NAME")
       ->check(one_of(fleet::kPlacementNames));
   CLI::Option* device = command->get_option("--device");
-  command->add_flag("--slices", options->slices, "jobs that fit a MIG slice of the device take one")
+  command
+      ->add_flag("--slices", options->slices, "put jobs that fit a MIG slice of the device on one")
       ->needs(device);
   command->add_flag("--preempt", options->preempt,
-                    "with shortest: who has longer to go makes room");
-  command->add_option("--restart", options->restart, "what a preempted job takes before it goes on")
+                    "with shortest: preempt jobs with more remaining work");
+  command->add_option("--restart", options->restart, "time to restart a preempted job")
       ->type_name("TIME");
   command
       ->add_option("--checkpoint", options->checkpoint,
-                   "work between checkpoints (default: one when it is preempted)")
+                   "work between checkpoints (default: one at each preemption)")
       ->type_name("TIME");
   command->footer(
       "Example: rehearse fleet examples/fleets/four_jobs.csv --nodes 1 --gpus-per-node 4 "

@@ -273,25 +273,25 @@ Result<Exit> run_folder(const InputOptions& options, const Globals& globals) {
 void add_input(CLI::App& app, Action& action) {
   auto options = std::make_shared<InputOptions>();
   CLI::App* command = app.add_subcommand(
-      "input", "How fast an input pipeline is, what bounds it, and which settings would help");
+      "input", "Predict the rate and the bottleneck of an input pipeline, and advise settings");
   CLI::Option* pipeline =
-      command->add_option("PIPELINE", options->pipeline, "stages, and the sources that they read")
+      command->add_option("PIPELINE", options->pipeline, "pipeline file: stages, and their sources")
           ->type_name("FILE");
   CLI::Option* measure =
       command
           ->add_option("--measure", options->folder,
-                       "in the place of PIPELINE: what reading and decoding the files of this "
-                       "folder, and of folders in it, costs on this machine, as a pipeline")
+                       "instead of PIPELINE: measure reading and decoding of the files in this "
+                       "folder, recursively, and write a pipeline")
           ->type_name("DIR")
           ->excludes(pipeline);
   command
       ->add_option("--samples", options->samples,
-                   "how many files to measure, evenly over the folder (default 256)")
+                   "number of files to measure, spread evenly over the folder (default 256)")
       ->type_name("N")
       ->check(CLI::Range(1U, 100000U).description(""))
       ->needs(measure);
   command->footer(
-      "-o FILE with --measure writes the pipeline, which `input: FILE` of a job takes; without it, "
+      "-o FILE with --measure writes the pipeline, which a job uses with `input: FILE`; otherwise "
       "it is printed.\n"
       "Examples:\n"
       "  rehearse input examples/pipelines/imagenet_s3.yaml\n"

@@ -21,8 +21,8 @@ namespace {
 struct InspectOptions {
   ReplayRequest request;
   std::size_t top = 15;
-  bool workload = false;               ///< the layers of the recording in the place of its ops
-  std::filesystem::path cluster, svg;  ///< a cluster in the place of recordings; its drawing
+  bool workload = false;               ///< the layers of the recording instead of its ops
+  std::filesystem::path cluster, svg;  ///< a cluster instead of recordings; its drawing
 };
 
 /// Ops of one name, on the devices or (with the time spent in themselves) on the host.
@@ -239,15 +239,14 @@ Result<Exit> run(const InspectOptions& options, const Globals& globals) {
 
 void add_inspect(CLI::App& app, Action& action) {
   auto options = std::make_shared<InspectOptions>();
-  CLI::App* command = app.add_subcommand(
-      "inspect",
-      "What a recording holds: ranks, steps, largest ops, where the time goes; or a cluster");
+  CLI::App* command = app.add_subcommand("inspect",
+                                         "Show the contents of a recording (ranks, steps, largest "
+                                         "ops, time breakdown) or of a cluster");
   add_input_options(*command, options->request);
-  command->add_option("--top", options->top, "how many ops to list (default 15)")->type_name("N");
-  command->add_flag("--workload", options->workload,
-                    "what a step computes, layer by layer, of the first rank");
+  command->add_option("--top", options->top, "number of ops to list (default 15)")->type_name("N");
+  command->add_flag("--workload", options->workload, "show the layers of a step of the first rank");
   command->get_option("INPUT")->required(false);
-  command->add_option("--cluster", options->cluster, "a cluster file, in the place of recordings")
+  command->add_option("--cluster", options->cluster, "show a cluster file instead of recordings")
       ->type_name("FILE");
   command->add_option("--svg", options->svg, "write a drawing of the cluster")->type_name("FILE");
   command->footer(

@@ -41,7 +41,7 @@ Value layer_fields(const Lifted& lifted, const Layer& layer) {
                {"recomputed", "recomputed", maybe_time(layer.recompute), in::kUs},
                {"optimizer", "optimizer", maybe_time(layer.step), in::kUs},
                {"output_bytes", shapes ? "output" : "", bare(layer.output), in::kMib},
-               {"kept_bytes", shapes ? "saved" : "", bare(layer.kept_bytes()), in::kMib}};
+               {"kept_bytes", shapes ? "saved" : "", bare(layer.saved_bytes()), in::kMib}};
   return row;
 }
 

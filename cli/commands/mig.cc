@@ -51,11 +51,12 @@ Result<Exit> run_predict(const MigQuestion& question, const Globals& globals) {
 void add_predict(CLI::App& mig, Action& action) {
   auto question = std::make_shared<MigQuestion>();
   CLI::App* command = mig.add_subcommand(
-      "predict", "Steps on every slice of a GPU, from steps timed over batches on the whole of it");
+      "predict",
+      "Predict steps on every slice of a GPU, from steps timed over batches on the whole GPU");
   command
       ->add_option("STEPS", question->steps,
-                   "CSV with columns profile, batch, step_time_ms, and perhaps memory_mib: a sweep "
-                   "on all slices (7g), and perhaps steps on one smaller profile")
+                   "CSV with columns profile, batch, step_time_ms and optionally memory_mib: a "
+                   "sweep on all slices (7g), optionally with steps on one smaller profile")
       ->type_name("FILE")
       ->required();
   command->add_option("--device", question->device, "name of the GPU in the catalog")
@@ -73,8 +74,8 @@ void add_predict(CLI::App& mig, Action& action) {
                                                      suggest(name, sharing::kWorkKindNames)));
             question->kind = static_cast<sharing::WorkKind>(at - sharing::kWorkKindNames.begin());
           },
-          "what the job mostly computes: fp32_matmul, transformer (in matrix units), "
-          "convolutional, unknown (default)")
+          "main computation of the job: fp32_matmul, transformer (in matrix units), convolutional, "
+          "unknown (default)")
       ->type_name("NAME");
   command->add_flag("--inference", question->inference, "the steps are inference, not training");
   command->footer(
@@ -87,21 +88,21 @@ void add_predict(CLI::App& mig, Action& action) {
 }  // namespace
 
 void add_mig(CLI::App& app, Action& action) {
-  CLI::App* command = app.add_subcommand("mig", "Partitions of a GPU (MIG)");
+  CLI::App* command = app.add_subcommand("mig", "List and predict partitions of a GPU (MIG)");
   command->require_subcommand(1);
   auto options = std::make_shared<MigOptions>();
   CLI::App* layouts = command->add_subcommand(
       "layouts",
-      "Valid placements of instances on a GPU, drawn by memory slice, and what is wasted");
+      "List valid placements of MIG instances on a GPU, by memory slice, with wasted slices");
   layouts->add_option("--device", options->device, "name of the GPU in the catalog")
       ->type_name("NAME")
       ->required();
   layouts
       ->add_option("--profiles", options->profiles,
-                   "the instances to place (default: every layout to which nothing can be added)")
+                   "instances to place (default: every maximal layout)")
       ->type_name("NAME,NAME,...");
   layouts->footer(
-      "Fails where they cannot be on one GPU, with the rule that forbids it and the nearest set.\n"
+      "Fails if they do not fit on one GPU, with the violated rule and the nearest set.\n"
       "Example: rehearse mig layouts --device h100_sxm5_80 --profiles 3g.40gb,2g.20gb,1g.10gb");
   layouts->callback([options, &action] {
     action = [options](const Globals& globals) { return run(*options, globals); };

@@ -317,7 +317,7 @@ void add_network(CLI::App& app, Action& action) {
   static constexpr std::array<std::string_view, 2> kTimings = {"nccl_tests", "framework"};
   auto options = std::make_shared<NetworkOptions>();
   CLI::App* command =
-      app.add_subcommand("network", "What a collective costs over sizes, with its interval");
+      app.add_subcommand("network", "Predict the time of a collective over sizes, with intervals");
   add_scope_options(*command, options->scope);
   command
       ->add_option("--op", options->ops,
@@ -337,11 +337,12 @@ void add_network(CLI::App& app, Action& action) {
           "", ""));
   command
       ->add_option("--algorithm", options->algorithm,
-                   "as NCCL_ALGO: ring, tree, nvls; as messages also pat, halving_doubling, "
-                   "hierarchical, ...")
+                   "algorithm, as in NCCL_ALGO: ring, tree, nvls; as messages also pat, "
+                   "halving_doubling, hierarchical, ...")
       ->type_name("NAME")
       ->check(one_of(comm::kAlgorithmNames, "algorithm"));
-  command->add_option("--protocol", options->protocol, "as NCCL_PROTO: ll, ll128, simple")
+  command
+      ->add_option("--protocol", options->protocol, "protocol, as in NCCL_PROTO: ll, ll128, simple")
       ->type_name("NAME")
       ->check(one_of(comm::kProtocolNames, "protocol"));
   command->add_option("--measured", options->measured, "log of nccl-tests to compare with")
@@ -354,7 +355,7 @@ void add_network(CLI::App& app, Action& action) {
       ->check(one_of(kFidelityNames, "fidelity"));
   command
       ->add_option("--timing", options->timing,
-                   "nccl_tests (default), or framework: with what a call costs in PyTorch")
+                   "nccl_tests (default), or framework: including the cost of a call in PyTorch")
       ->type_name("NAME")
       ->check(one_of(kTimings, "timing"));
   command->footer(

@@ -48,7 +48,7 @@ class OnCluster {
     if (!messages) return forward(messages);
     graph::GraphBuilder builder;
     comm::Placement placement(cluster_, builder);
-    const auto ways = placement.ways(*messages, devices_);
+    const auto routes = placement.routes(*messages, devices_);
     std::vector<OpId> members;
     for (std::size_t r = 0; r < devices_.size(); ++r)
       members.push_back(builder.add(
@@ -56,7 +56,7 @@ class OnCluster {
                     .category = graph::Category::kCommunication,
                     .duration = messages->phases ? Picoseconds::from(messages->phases->launch)
                                                  : Picoseconds(0)}));
-    builder.add(graph::Transfer{messages->lanes, ways, members, size.b()});
+    builder.add(graph::Transfer{messages->flows, routes, members, size.b()});
     const Result<graph::Graph> whole = std::move(builder).build();
     if (!whole) return forward(whole);
     const Result<graph::Timeline> timeline = request_.fidelity == Fidelity::kSimgrid

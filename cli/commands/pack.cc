@@ -230,14 +230,14 @@ Result<Exit> run(const PackOptions& options, const Globals& globals) {
 void add_pack(CLI::App& app, Action& action) {
   auto options = std::make_shared<PackOptions>();
   CLI::App* command = app.add_subcommand(
-      "pack", "Where to put a set of jobs: slices, together, in turns or alone, and why");
-  command->add_option("JOBS", options->path, "jobs, and the GPUs to put them on")
+      "pack", "Recommend a placement for a set of jobs: MIG slices, shared, in turns or alone");
+  command->add_option("JOBS", options->path, "file of jobs and GPUs")
       ->type_name("FILE")
       ->required();
   command->footer("Example: rehearse pack examples/fleets/pack.yaml");
   command
       ->add_option("--measure", options->measure,
-                   "say which pairs of jobs are worth measuring beside each other, so many")
+                   "list this many pairs of jobs that are worth measuring together")
       ->check(CLI::Range(1, 1000).description(""))
       ->type_name("N");
   command->callback([options, &action] {

@@ -168,18 +168,18 @@ Result<work::Fingerprint> fingerprint_of(const PlanOptions& options) {
 
 /// One queue after the other does what a search asks for. A search that is asked to stop is
 /// stopped by its queue, which says what is kept.
-void spread_by(work::Means means, PlanRequest& request) {
-  means.progress = [](double) { return !interrupted.load(); };
+void spread_by(work::ExecutionOptions execution, PlanRequest& request) {
+  execution.progress = [](double) { return !interrupted.load(); };
   request.progress = [shown = request.progress](double share) {
     if (shown) shown(share);
     return true;
   };
   const auto calls = std::make_shared<std::size_t>(0);
-  request.spread = [means, calls](const std::string& what, std::size_t count,
-                                  const work::Evaluate& evaluate) {
+  request.spread = [execution, calls](const std::string& what, std::size_t count,
+                                      const work::Evaluate& evaluate) {
     return work::run_all(
         {.part = fmt::format("{} {}", what, ++*calls), .items = count, .evaluate = evaluate},
-        means);
+        execution);
   };
 }
 
@@ -210,10 +210,10 @@ Result<Exit> run(const PlanOptions& options, const Globals& globals, SharedWork&
   if (file->input) feed.emplace(*file->input);
   Result<PlanRequest> request = request_of(options, *file, feed, globals);
   if (!request) return forward(request);
-  const Result<work::Means> means = shared.begin("", "plans of " + options.job_file,
-                                                 [&options] { return fingerprint_of(options); });
-  if (!means) return forward(means);
-  if (means->team || means->journal) spread_by(*means, *request);
+  const Result<work::ExecutionOptions> execution = shared.begin(
+      "", "plans of " + options.job_file, [&options] { return fingerprint_of(options); });
+  if (!execution) return forward(execution);
+  if (execution->communicator || execution->journal) spread_by(*execution, *request);
   if (request->confirm == step::Fidelity::kSimgrid)
     if (Status ok = engine::check_simgrid(); !ok) return forward(ok);
   Result<FoundPlans> found = find_plans(file->spec, file->cluster, *request);
@@ -253,20 +253,20 @@ Result<Exit> run(const PlanOptions& options, const Globals& globals, SharedWork&
 void add_plan(CLI::App& app, Action& action) {
   auto options = std::make_shared<PlanOptions>();
   CLI::App* command = app.add_subcommand(
-      "plan", "Search the plans of a job: the best that fit, and what they cost");
-  command->add_option("job", options->job_file, "job file; what its plan section says is kept")
+      "plan", "Search the parallelism plans of a job for the best ones that fit");
+  command->add_option("job", options->job_file, "job file; keys of its plan section are kept")
       ->required()
       ->type_name("JOB");
-  command->add_option("--cluster", options->cluster, "cluster file, in the place of the job's")
+  command->add_option("--cluster", options->cluster, "cluster file, instead of the job's")
       ->type_name("FILE");
   command
       ->add_option("--objective", options->objective,
-                   "step_time (default), memory, cost, energy or carbon: the least of it")
+                   "minimize step_time (default), memory, cost, energy or carbon")
       ->check(one_of(strategies::kFigureNames))
       ->type_name("NAME");
   command
       ->add_option("--within", options->within,
-                   "a limit, such as 'memory=60 GiB' or 'cost=0.5 USD' a step; may be repeated")
+                   "limit per step, such as 'memory=60 GiB' or 'cost=0.5 USD'; may be repeated")
       ->check(reads_as([](const std::string& text) {
         strategies::Figures at_most = {};
         return read_limit(text, at_most);
@@ -275,7 +275,7 @@ void add_plan(CLI::App& app, Action& action) {
       ->allow_extra_args(false);
   command
       ->add_option("--fidelity", options->fidelity,
-                   "how the best are run: closed; message (default), confirmed on SimGrid where "
+                   "how the best plans are run: closed; message (default), confirmed by SimGrid if "
                    "that takes seconds; simgrid")
       ->check(one_of(kFidelityNames))
       ->type_name("NAME");
@@ -288,8 +288,7 @@ void add_plan(CLI::App& app, Action& action) {
       ->add_option("--perfetto", options->perfetto,
                    "write the timeline of the best plan as a trace for ui.perfetto.dev")
       ->type_name("FILE");
-  command
-      ->add_option("--report", options->report, "write what was found as one HTML page to look at")
+  command->add_option("--report", options->report, "write the result as one HTML page")
       ->type_name("FILE");
   command->add_option("--journal", options->journal, kJournalHelp)->type_name("FILE");
   command->footer(

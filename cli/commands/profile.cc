@@ -246,18 +246,17 @@ void add_profile(CLI::App& app, Action& action) {
       ->type_name("FOLDER");
   command
       ->add_option("--graph", options->record.graph,
-                   "CUDA graphs: every kernel (node, the default), or each launch as a whole "
-                   "(launch), which costs the program less")
+                   "CUDA graphs: record every kernel (node, the default), or each graph launch "
+                   "(launch), with less overhead")
       ->type_name("HOW")
       ->transform(CLI::CheckedTransformer(std::map<std::string, capture::Options::Graph>{
                                               {"node", capture::Options::Graph::kNode},
                                               {"launch", capture::Options::Graph::kLaunch}})
                       .description(""));
-  command->add_flag("--memory", options->record.memory,
-                    "also what device memory is taken and freed");
-  command->add_flag("--jit", options->record.jit, "also compilations of kernels while it runs");
+  command->add_flag("--memory", options->record.memory, "record device allocations and frees");
+  command->add_flag("--jit", options->record.jit, "record kernel compilations");
   command->add_flag("--channels", options->record.channels,
-                    "also NCCL's kernels channel by channel");
+                    "record NCCL's kernels channel by channel");
   command
       ->add_option("--power", options->record.power,
                    "readings of the board's power per second; 0 none (default: 10)")
@@ -273,16 +272,15 @@ void add_profile(CLI::App& app, Action& action) {
           ""));
   command->add_flag("--torch-ops", options->torch_ops,
                     "name PyTorch's operators, modules and steps, without a change to the script");
-  CLI::Option* overhead =
-      command
-          ->add_option("--overhead", options->pairs,
-                       "run the command again without recording, N times in turns (1 unless "
-                       "given), and say what recording costs")
-          ->type_name("N")
-          ->expected(0, 1)
-          ->check(CLI::Range(1, 100).description(""));
+  CLI::Option* overhead = command
+                              ->add_option("--overhead", options->pairs,
+                                           "measure the overhead of recording: run the command "
+                                           "again without it, N times in turns (default 1)")
+                              ->type_name("N")
+                              ->expected(0, 1)
+                              ->check(CLI::Range(1, 100).description(""));
   add_step_options(*command, options->record);
-  command->add_option("COMMAND", options->command, "the program and its arguments, behind --")
+  command->add_option("COMMAND", options->command, "the program and its arguments, after --")
       ->type_name("WORD")
       ->required();
   command->footer("Example: rehearse profile --torch-ops -o recording -- python3 train.py");

@@ -80,15 +80,14 @@ void add_step_options(CLI::App& command, capture::Options& record) {
       add(command, "--steps", "FIRST:END",
           "record these steps only: 10:20 is 10 to 19, 10: and :20 leave one end open", record,
           read_steps);
-  CLI::Option* ring =
-      add(command, "--ring", "SIZE",
-          "record into memory, so much in each process, such as 64 MiB; the steps that --trigger "
-          "names are written",
-          record, read_ring)
-          ->excludes(steps);
+  CLI::Option* ring = add(command, "--ring", "SIZE",
+                          "record into a ring of this size per process, such as 64 MiB; the steps "
+                          "that --trigger selects are written",
+                          record, read_ring)
+                          ->excludes(steps);
   CLI::Option* trigger =
       add(command, "--trigger", "RULE",
-          fmt::format("steps of the ring to write: {}", capture::kTriggerGrammar), record,
+          fmt::format("write these steps of the ring: {}", capture::kTriggerGrammar), record,
           read_trigger)
           ->needs(ring);
   ring->needs(trigger);

@@ -126,41 +126,41 @@ Result<Exit> run(const RecommendOptions& options, const Globals& globals) {
 void add_recommend(CLI::App& app, Action& action) {
   auto options = std::make_shared<RecommendOptions>();
   CLI::App* command = app.add_subcommand(
-      "recommend", "Which instances to rent for a job, how many, under which plan");
-  command->add_option("JOB", options->job, "what is trained; its plan is searched")
+      "recommend", "Recommend cloud instances for a job, their number, and the plan");
+  command->add_option("JOB", options->job, "job file; its plan is searched")
       ->type_name("FILE")
       ->required();
   command
       ->add_option(
           "--target", options->target,
-          "how long to train: '300e9 tokens', samples, steps or epochs (default: the file's)")
+          "amount of training: '300e9 tokens', samples, steps or epochs (default: the file's)")
       ->check(reads_as(parse_target))
       ->type_name("AMOUNT");
-  command->add_option("--budget", options->budget, "at most so much, such as '40 kUSD'")
+  command->add_option("--budget", options->budget, "maximum cost, such as '40 kUSD'")
       ->check(reads_as(parse_some<Usd>))
       ->type_name("MONEY");
-  command->add_option("--deadline", options->deadline, "done in such a time, such as '5 days'")
+  command->add_option("--deadline", options->deadline, "maximum time, such as '5 days'")
       ->check(reads_as(parse_some<Seconds>))
       ->type_name("TIME");
   command
       ->add_option("--max-carbon", options->carbon,
-                   "emit at most, such as '2 tCO2e'; needs a region")
+                   "maximum emissions, such as '2 tCO2e'; needs a region")
       ->check(reads_as(parse_carbon))
       ->type_name("AMOUNT");
   command
       ->add_option("--provider", options->providers,
-                   "instances of these providers alone (default: the file's, else any)")
+                   "only instances of these providers (default: the file's, else any)")
       ->delimiter(',')
       ->type_name("NAME,...");
   command
       ->add_option("--region", options->regions,
-                   "in each of these regions of the providers, for price and carbon (default: the "
-                   "file's, else each instance where it is cheapest)")
+                   "regions of the providers, for price and carbon (default: the file's, else the "
+                   "cheapest for each instance)")
       ->delimiter(',')
       ->type_name("NAME,...");
-  command->add_flag("--spot", options->spot, "at the price of spot instances");
+  command->add_flag("--spot", options->spot, "use spot prices");
   command->add_flag("--on-demand", options->on_demand,
-                    "at the price on demand (default); with --spot at both, wherever there is one");
+                    "use on-demand prices (default); with --spot, use both");
   command
       ->add_option("--counts", options->counts,
                    "numbers of instances to try (default: 1 to 32 by doubling)")
@@ -169,15 +169,13 @@ void add_recommend(CLI::App& app, Action& action) {
       ->type_name("N,...");
   command
       ->add_option("--prices", options->prices,
-                   "prices in the form of the catalog's; they take the place of those of the same "
-                   "instances")
+                   "prices in the catalog's format, which override those of the same instances")
       ->type_name("FILE");
   command
       ->add_option("--perfetto", options->perfetto,
                    "write the timeline of a step of the first option for ui.perfetto.dev")
       ->type_name("FILE");
-  command
-      ->add_option("--report", options->report, "write what was found as one HTML page to look at")
+  command->add_option("--report", options->report, "write the result as one HTML page")
       ->type_name("FILE");
   command->footer(
       "Example: rehearse recommend examples/jobs/mpt_7b_rent.yaml --deadline '30 days'");

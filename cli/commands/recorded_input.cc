@@ -10,8 +10,8 @@
 #include "models/input/feed.h"
 #include "models/input/limits.h"
 #include "models/input/lower.h"
+#include "profiler/replay/batch_requests.h"
 #include "profiler/replay/compare.h"
-#include "profiler/replay/takes.h"
 #include "sim/base/text.h"
 #include "sim/engine/engine.h"
 
@@ -41,19 +41,20 @@ struct Unfed {
 
 /// In the order in which they come when nothing waits for input: an order in which none waits for a
 /// later one.
-std::vector<replay::Take> in_order(const Unfed& unfed) {
-  std::vector<replay::Take> takes = unfed.graph.takes;
-  std::stable_sort(takes.begin(), takes.end(), [&](const auto& a, const auto& b) {
+std::vector<replay::BatchRequest> in_order(const Unfed& unfed) {
+  std::vector<replay::BatchRequest> batch_requests = unfed.graph.batch_requests;
+  std::stable_sort(batch_requests.begin(), batch_requests.end(), [&](const auto& a, const auto& b) {
     return unfed.timeline[a.wait].end < unfed.timeline[b.wait].end;
   });
-  return takes;
+  return batch_requests;
 }
 
 /// Mean time from one take of a rank to its next; of ranks with one take, a step.
-Picoseconds between_takes(const Unfed& unfed, const std::vector<replay::Take>& takes,
-                          Seconds step) {
+Picoseconds between_batches(const Unfed& unfed,
+                            const std::vector<replay::BatchRequest>& batch_requests, Seconds step) {
   std::map<std::uint32_t, std::vector<Picoseconds>> times;
-  for (const replay::Take& take : takes) times[take.rank].push_back(unfed.timeline[take.wait].end);
+  for (const replay::BatchRequest& batch_request : batch_requests)
+    times[batch_request.rank].push_back(unfed.timeline[batch_request.wait].end);
   Seconds sum = Seconds::s(0);
   double gaps = 0;
   for (const auto& [rank, at] : times) {
@@ -76,22 +77,23 @@ struct Asked {
 
 /// Takes of `each` units, in order; a unit that two takes share leaves the queue with the first of
 /// them.
-Status put_in_front(const input::Pipeline& pipeline, double each, const std::vector<Asked>& takes,
-                    GraphBuilder& builder) {
+Status put_in_front(const input::Pipeline& pipeline, double each,
+                    const std::vector<Asked>& batch_requests, GraphBuilder& builder) {
   const auto units_before = [&](std::size_t take) {
     return static_cast<std::size_t>(std::ceil(static_cast<double>(take) * each - 1e-9));
   };
   std::vector<OpId> asked;
-  for (std::size_t k = 0; k < takes.size(); ++k) asked.resize(units_before(k + 1), takes[k].ask);
+  for (std::size_t k = 0; k < batch_requests.size(); ++k)
+    asked.resize(units_before(k + 1), batch_requests[k].ask);
   const Result<input::Lowered> lowered =
       input::lower(pipeline, asked.size(), input::Start::kSpread, builder, asked);
   if (!lowered) return forward(lowered);
   // Takes of one round are one op, and units that end together as well.
   std::set<std::pair<std::size_t, std::size_t>> waits;
-  for (std::size_t k = 0; k < takes.size(); ++k)
+  for (std::size_t k = 0; k < batch_requests.size(); ++k)
     for (auto u = static_cast<std::size_t>(std::floor(static_cast<double>(k) * each + 1e-9));
          u < units_before(k + 1); ++u)
-      waits.emplace(lowered->units[u].index(), takes[k].wait.index());
+      waits.emplace(lowered->units[u].index(), batch_requests[k].wait.index());
   for (const auto& [unit, take] : waits) builder.add_edge(OpId(unit), OpId(take));
   return {};
 }
@@ -109,13 +111,13 @@ Result<FedGraph> feed_recording(const std::vector<replay::Recording>& recordings
     return fail("the pipeline forms no batches, and the recording does not say how large its are",
                 "", "--batch N, the samples that a rank takes at a time");
   const double samples = batch ? *batch : counts.samples;
-  Result<replay::WithTakes> with = replay::add_takes(recordings, graph);
+  Result<replay::WithBatchRequests> with = replay::add_batch_requests(recordings, graph);
   if (!with) return forward(with);
   const auto hosts = ranks_of_hosts(recordings);
   FedGraph fed{.graph = {},
                .by = {.batch = samples,
                       .loading_ranges = with->loading_ranges,
-                      .step_takes = with->replay.takes.size() - with->loading_ranges,
+                      .step_requests = with->replay.batch_requests.size() - with->loading_ranges,
                       .replaced = with->replaced,
                       .hosts = hosts.size(),
                       .most_ranks = 0,
@@ -136,13 +138,15 @@ Result<FedGraph> feed_recording(const std::vector<replay::Recording>& recordings
   const double each = samples / counts.samples;
   const double settle = 2 * input::units_in_flight(pipeline, counts) + 4;
   double ops = 0, rounds = 1;
-  const std::vector<replay::Take> takes = in_order(unfed);
+  const std::vector<replay::BatchRequest> batch_requests = in_order(unfed);
   for (const auto& [host, ranks] : hosts)
     rounds = std::max(rounds, std::ceil(settle / (static_cast<double>(ranks.size()) * each)) + 1);
   for (const auto& [host, ranks] : hosts) {
-    const auto of_host = std::count_if(takes.begin(), takes.end(), [&](const replay::Take& take) {
-      return std::find(ranks.begin(), ranks.end(), take.rank) != ranks.end();
-    });
+    const auto of_host = std::count_if(batch_requests.begin(), batch_requests.end(),
+                                       [&](const replay::BatchRequest& batch_request) {
+                                         return std::find(ranks.begin(), ranks.end(),
+                                                          batch_request.rank) != ranks.end();
+                                       });
     if (const double taken = static_cast<double>(of_host) * samples;
         each < 1 && taken < counts.samples)
       return fail(
@@ -152,8 +156,8 @@ Result<FedGraph> feed_recording(const std::vector<replay::Recording>& recordings
           fmt::format("{:g} samples or more", counts.samples),
           "a longer recording, a larger --batch, or a smaller batch of that stage");
   }
-  ops = input::ops_of(pipeline, each) *
-        (static_cast<double>(takes.size()) + rounds * static_cast<double>(recordings.size()));
+  ops = input::ops_of(pipeline, each) * (static_cast<double>(batch_requests.size()) +
+                                         rounds * static_cast<double>(recordings.size()));
   if (ops > kMostOps)
     return fail(
         fmt::format("{:.3g} ops of the input pipeline are due in front of the recording", ops),
@@ -161,9 +165,10 @@ Result<FedGraph> feed_recording(const std::vector<replay::Recording>& recordings
         "shorter queues, larger units, or fewer ranks (--ranks)");
   GraphBuilder builder(unfed.graph.graph);
   const NameId settling = builder.intern("before the recording");
-  const Picoseconds gap = between_takes(
-      unfed, takes, replay::compare(recordings, unfed.graph, unfed.timeline).step_time.simulated);
-  const Picoseconds first_take = unfed.timeline[takes.front().wait].end;
+  const Picoseconds gap =
+      between_batches(unfed, batch_requests,
+                      replay::compare(recordings, unfed.graph, unfed.timeline).step_time.simulated);
+  const Picoseconds first_batch = unfed.timeline[batch_requests.front().wait].end;
   std::vector<Asked> before;  // takes of all ranks of a round
   OpId begin(0);
   for (double k = 0; k < rounds; ++k) {
@@ -177,7 +182,7 @@ Result<FedGraph> feed_recording(const std::vector<replay::Recording>& recordings
     before.push_back(round);
     // The first take of the recording comes as long after the last of these.
     const Picoseconds until_next =
-        k + 1 < rounds ? gap : std::max(Picoseconds(0), gap - first_take);
+        k + 1 < rounds ? gap : std::max(Picoseconds(0), gap - first_batch);
     begin = builder.add(Op{.name = settling, .category = Category::kDelay, .duration = until_next});
     builder.add_edge(round.wait, begin);
   }
@@ -187,9 +192,9 @@ Result<FedGraph> feed_recording(const std::vector<replay::Recording>& recordings
     fed.by.most_ranks = std::max(fed.by.most_ranks, ranks.size());
     std::vector<Asked> of_host;
     for (const Asked& round : before) of_host.insert(of_host.end(), ranks.size(), round);
-    for (const replay::Take& take : takes)
-      if (std::find(ranks.begin(), ranks.end(), take.rank) != ranks.end())
-        of_host.push_back({take.ask, take.wait});
+    for (const replay::BatchRequest& batch_request : batch_requests)
+      if (std::find(ranks.begin(), ranks.end(), batch_request.rank) != ranks.end())
+        of_host.push_back({batch_request.ask, batch_request.wait});
     pipeline.seed = given.seed + number++;
     if (Status ok = put_in_front(pipeline, each, of_host, builder); !ok) return forward(ok);
   }
@@ -207,7 +212,7 @@ std::string fed_text(const FedBy& by) {
                                  by.loading_ranges > 0 ? "loading range" : "begin of a step");
   if (by.loading_ranges > 0)
     text += fmt::format(", in the place of the {} of work recorded there", to_string(by.replaced));
-  if (by.step_takes > 0)
+  if (by.step_requests > 0)
     text += fmt::format("; what {} still counts: --remove 'host=NAME' takes it out",
                         by.loading_ranges > 0 ? "ranks without such a range load themselves"
                                               : "the recording itself loads");

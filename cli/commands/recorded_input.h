@@ -15,7 +15,7 @@ namespace rehearse::cli {
 struct FedBy {
   double batch;                   ///< samples that a rank takes at a time
   std::size_t loading_ranges;     ///< takes at a loading range of the recording
-  std::size_t step_takes;         ///< takes at begins of steps, of ranks without such ranges
+  std::size_t step_requests;      ///< takes at begins of steps, of ranks without such ranges
   Seconds replaced;               ///< mean work of those ranges, in whose place the pipeline is
   std::size_t hosts, most_ranks;  ///< of a host
   std::string bound;              ///< what bounds the pipeline, "" where nothing takes time

@@ -132,12 +132,13 @@ Result<Exit> run(const ReplayOptions& options, const Globals& globals) {
 void add_replay(CLI::App& app, Action& action) {
   auto options = std::make_shared<ReplayOptions>();
   CLI::App* command = app.add_subcommand(
-      "replay", "Simulate a recording as it was; measured beside simulated, and what would help");
+      "replay",
+      "Simulate a recording and compare it with the measurement; show changes that would help");
   add_replay_options(*command, options->request);
   CLI::Option* slice =
       command
           ->add_option("--slice", options->slice,
-                       "each recorded rank on an instance of this MIG profile, such as 2g.20gb")
+                       "put each recorded rank on an instance of this MIG profile, such as 2g.20gb")
           ->type_name("PROFILE");
   add_share_options(*command, options->sharing, "recording", slice);
   command->footer("Example: rehearse replay trace.json.gz --report replay.html");

@@ -10,7 +10,7 @@
 #include "cli/report/report.h"
 #include "cli/report/timeline_sheet.h"
 #include "profiler/ingest/input.h"
-#include "profiler/replay/takes.h"
+#include "profiler/replay/batch_requests.h"
 #include "profiler/trace/remedies.h"
 #include "sim/base/file.h"
 #include "sim/base/text.h"

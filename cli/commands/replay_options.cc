@@ -17,13 +17,13 @@ void add_input_options(CLI::App& command, ReplayRequest& request) {
 
 void add_replay_options(CLI::App& command, ReplayRequest& request) {
   add_input_options(command, request);
-  command.add_flag("--residuals", request.lower.residuals, "keep the delays that no rule explains");
+  command.add_flag("--residuals", request.lower.residuals,
+                   "keep delays that no rule explains as ops");
   command
       .add_option("--perfetto", request.perfetto,
                   "write recorded and simulated timelines for ui.perfetto.dev")
       ->type_name("FILE");
-  command
-      .add_option("--report", request.report, "write what was found as one HTML page to look at")
+  command.add_option("--report", request.report, "write the result as one HTML page")
       ->type_name("FILE");
 }
 

@@ -7,20 +7,18 @@ namespace rehearse::cli {
 
 void add_share_options(CLI::App& command, ShareRequest& request, const std::string& other,
                        CLI::Option* slice) {
-  CLI::Option* beside =
-      command
-          .add_option("--beside", request.beside,
-                      fmt::format("another {} on the same devices at the same time: what each "
-                                  "loses to the other",
-                                  other))
-          ->type_name("FILE")
-          ->excludes(slice);
+  CLI::Option* beside = command
+                            .add_option("--beside", request.beside,
+                                        fmt::format("run another {} on the same devices at the "
+                                                    "same time, and show the slowdown of both",
+                                                    other))
+                            ->type_name("FILE")
+                            ->excludes(slice);
   command
-      .add_option(
-          "--share", request.share,
-          "how they share them: timeslice[:QUANTUM[,CHANGE]] (default, 2ms,100us), "
-          "mps[:40%[,30%]] (of the multiprocessors; the other has the rest), priority (this "
-          "job first), crossover (one computes while the other synchronises), exclusive")
+      .add_option("--share", request.share,
+                  "sharing policy: timeslice[:QUANTUM[,SWITCH]] (default, 2ms,100us), "
+                  "mps[:40%[,30%]] (shares of the multiprocessors), priority (this job first), "
+                  "crossover (one computes while the other synchronizes), exclusive")
       ->type_name("POLICY")
       ->needs(beside)
       ->check(CLI::Validator(

@@ -21,30 +21,32 @@ SharedWork::SharedWork(const Globals& globals, const fs::path& journal)
   passing_ = true;
 }
 
-Result<work::Means> SharedWork::begin(const std::string& name, const std::string& about,
-                                      const std::function<Result<work::Fingerprint>()>& inputs) {
-  const bool shared = team_ != nullptr;
-  work::Means means{.threads = globals_.threads > 0 ? globals_.threads : work::threads_per_rank(),
-                    .team = team_.get()};
+Result<work::ExecutionOptions> SharedWork::begin(
+    const std::string& name, const std::string& about,
+    const std::function<Result<work::Fingerprint>()>& inputs) {
+  const bool shared = communicator_ != nullptr;
+  work::ExecutionOptions execution{
+      .threads = globals_.threads > 0 ? globals_.threads : work::threads_per_rank(),
+      .communicator = communicator_.get()};
   if (shared || !path_.empty()) {
     const Result<work::Fingerprint> fingerprint = inputs();
     if (!fingerprint) return forward(fingerprint);
-    means.key = fingerprint->text();
+    execution.key = fingerprint->text();
   }
   if (!work::leads()) {
-    means.progress = [](double) { return !interrupted.load(); };
-    return means;
+    execution.progress = [](double) { return !interrupted.load(); };
+    return execution;
   }
-  means.progress = globals_.progress_of(name);
-  if (path_.empty()) return means;
-  Result<work::Journal> journal = work::Journal::open(path_, means.key, about);
+  execution.progress = globals_.progress_of(name);
+  if (path_.empty()) return execution;
+  Result<work::Journal> journal = work::Journal::open(path_, execution.key, about);
   if (!journal) return forward(journal);
   journal_.emplace(std::move(*journal));
-  means.journal = &*journal_;
+  execution.journal = &*journal_;
   if (const std::size_t held = journal_->size(); held > 0 && !globals_.quiet)
     fmt::print(stderr, "rehearse: goes on from {} in {}\n", counted(held, "result"),
                path_.string());
-  return means;
+  return execution;
 }
 
 Status SharedWork::finish() {
@@ -55,19 +57,19 @@ Status SharedWork::finish() {
 Result<Exit> run_shared(const Globals& globals, const fs::path& journal,
                         const std::function<Result<Exit>(SharedWork&)>& command) {
   SharedWork shared(globals, journal);
-  Result<std::unique_ptr<work::Team>> team = work::join_team();
-  if (!team) {
-    if (work::leads()) return forward(team);
+  Result<std::unique_ptr<work::Communicator>> communicator = work::join_communicator();
+  if (!communicator) {
+    if (work::leads()) return forward(communicator);
     return Exit::kFailed;
   }
-  shared.team_ = std::move(*team);
+  shared.communicator_ = std::move(*communicator);
   Result<Exit> exit = command(shared);
   if (exit)
     if (Status ok = shared.finish(); !ok) exit = forward(ok);
-  if (!shared.team_) return exit;
-  if (!exit) work::give_up(*shared.team_, exit.error());
+  if (!shared.communicator_) return exit;
+  if (!exit) work::give_up(*shared.communicator_, exit.error());
   // Who was asked to stop does not wait for the others: the launcher ends them.
-  if (!interrupted) shared.team_->leave();
+  if (!interrupted) shared.communicator_->leave();
   if (work::leads() || exit) return exit;
   // Rank 0 has been told, says it and ends with 1. The launcher ends all ranks once one ends with
   // more than 0, and that could be before rank 0 has spoken.

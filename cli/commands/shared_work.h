@@ -15,16 +15,16 @@ namespace rehearse::cli {
 
 /// What `--journal` says, for people; all commands that share work have it.
 inline constexpr char kJournalHelp[] =
-    "keep results here as they are found, and go on from those of an earlier run "
-    "(default: with -o FILE, FILE.journal until FILE is written)";
+    "store results here as they are found, and resume from an earlier run (default: with -o FILE, "
+    "FILE.journal until FILE is written)";
 
 class SharedWork {
  public:
   /// Who does the work, once it is known what it is: `name` for progress, `about` for whoever finds
   /// the journal. The inputs are asked for only where a journal or another rank has to know them.
   /// Call it once.
-  Result<work::Means> begin(const std::string& name, const std::string& about,
-                            const std::function<Result<work::Fingerprint>()>& inputs);
+  Result<work::ExecutionOptions> begin(const std::string& name, const std::string& about,
+                                       const std::function<Result<work::Fingerprint>()>& inputs);
 
  private:
   friend Result<Exit> run_shared(const Globals& globals, const std::filesystem::path& journal,
@@ -35,7 +35,7 @@ class SharedWork {
   const Globals& globals_;
   std::filesystem::path path_;  // empty: no journal
   bool passing_ = false;        // the journal is for this result alone
-  std::unique_ptr<work::Team> team_;
+  std::unique_ptr<work::Communicator> communicator_;
   std::optional<work::Journal> journal_;
 };
 

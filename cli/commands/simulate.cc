@@ -250,7 +250,7 @@ Result<Exit> run(const SimulateOptions& options, const Globals& globals) {
 void add_simulate(CLI::App& app, Action& action) {
   auto options = std::make_shared<SimulateOptions>();
   CLI::App* command = app.add_subcommand(
-      "simulate", "Predict one step of a job: how long, how full, what it costs");
+      "simulate", "Predict the time, memory, energy and cost of one step of a job");
   add_simulate_options(*command, *options);
   command->footer(
       "Examples:\n"

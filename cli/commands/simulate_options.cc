@@ -37,7 +37,7 @@ std::string check_duration(const std::string& text) {
   return *delay >= Seconds::s(0) ? "" : "a delay is not negative";
 }
 
-/// One of these names, in the place of its value.
+/// One of these names, instead of its value.
 template <class Value>
 CLI::Validator choice(const std::map<std::string, Value>& values) {
   const auto look_up = [values](std::string& name) -> std::string {
@@ -60,8 +60,8 @@ void add_network_options(CLI::App& command, SimulateOptions& options) {
       {"first_come", engine::Division::kFirstCome}};
   command
       .add_option("--division", options.division,
-                  "of links among messages: fair (default); coflow: collectives one after the "
-                  "other, the shortest first; first_come: one message after the other")
+                  "how concurrent messages share a link: fair (default); coflow: collectives one "
+                  "after the other, the shortest first; first_come: one message after the other")
       ->transform(choice(divisions))
       ->type_name("NAME");
   const std::map<std::string, engine::OnFailure> failures = {{"stall", engine::OnFailure::kStall},
@@ -70,13 +70,13 @@ void add_network_options(CLI::App& command, SimulateOptions& options) {
   command
       .add_option("--on-link-failure", options.on_failure,
                   "messages on a link that goes down (`changes` of the cluster): stall (default) "
-                  "until it is back, retry from the beginning, or fail: the run ends")
+                  "until it is back, retry from the beginning, or fail the run")
       ->transform(choice(failures))
       ->type_name("NAME");
   command
       .add_option("--interference", options.slowdown,
-                  "computing takes so many times as long while a collective is on the device "
-                  "(default 1; the one published measurement at hand, Galvatron's, is 1.13)")
+                  "slowdown of compute while a collective is on the device (default 1; the one "
+                  "published measurement at hand, Galvatron's, is 1.13)")
       ->type_name("SLOWDOWN");
 }
 
@@ -123,11 +123,11 @@ void add_simulate_options(CLI::App& command, SimulateOptions& options) {
       .add_option("--chakra", options.chakra,
                   "PREFIX.<rank>.et of each rank, or PREFIX.et for all of them; may be gzip")
       ->type_name("PREFIX");
-  command.add_option("--cluster", options.cluster, "what it runs on: a file with `cluster:`")
+  command.add_option("--cluster", options.cluster, "cluster file, with a section `cluster:`")
       ->type_name("FILE");
   command
       .add_option("--ranks", options.ranks,
-                  "how many ranks; rank r runs on device r (default: one per file)")
+                  "number of ranks; rank r runs on device r (default: one per file)")
       ->check(CLI::Range(1U, 1U << 20).description(""))
       ->type_name("N");
   command
@@ -136,15 +136,15 @@ void add_simulate_options(CLI::App& command, SimulateOptions& options) {
       ->type_name("FILE");
   command
       .add_option("--fidelity", options.fidelity,
-                  "message (default): collectives as messages that share links; simgrid: the "
-                  "same, carried by SimGrid; closed: as calibrated, else by closed form")
+                  "message (default): collectives as messages that share links; simgrid: the same, "
+                  "carried by SimGrid; closed: calibrated, else in closed form")
       ->transform(choice(kFidelities))
       ->type_name("NAME");
   command
       .add_option("--algorithm", options.algorithm,
-                  "of collectives that it can do, on the links of the cluster: ring (default), "
-                  "tree, halving_doubling, hierarchical, ...; all_to_all: pairwise (default), "
-                  "linear, two_dimensional")
+                  "algorithm of the collectives that support it, on the links of the cluster: ring "
+                  "(default), tree, halving_doubling, hierarchical, ...; all_to_all: pairwise "
+                  "(default), linear, two_dimensional")
       ->type_name("NAME")
       ->check(CLI::Validator(check_algorithm, "", ""));
   add_network_options(command, options);
@@ -152,16 +152,13 @@ void add_simulate_options(CLI::App& command, SimulateOptions& options) {
   CLI::Option* slice = command
                            .add_option("--slice", options.slice,
                                        "run on one instance of this MIG profile of the first "
-                                       "device, such as 2g.20gb, in the "
-                                       "place of the cluster")
+                                       "device, such as 2g.20gb, instead of the cluster")
                            ->type_name("PROFILE");
   add_share_options(command, options.sharing, "job file", slice);
-  command.add_flag("--unfold", options.unfold,
-                   "run every rank also where all do the same (closed)");
+  command.add_flag("--unfold", options.unfold, "run every rank even if all are equal (closed)");
   command.add_option("--perfetto", options.perfetto, "write the timeline for ui.perfetto.dev")
       ->type_name("FILE");
-  command
-      .add_option("--report", options.report, "write what was found as one HTML page to look at")
+  command.add_option("--report", options.report, "write the result as one HTML page")
       ->type_name("FILE");
 }
 

@@ -19,7 +19,7 @@ struct StudyOptions {
   fs::path journal;
 };
 
-/// The files as they were given; in the place of a folder the YAML files in it, by their names.
+/// The files as they were given; instead of a folder the YAML files in it, by their names.
 Result<std::vector<fs::path>> study_files(const std::vector<fs::path>& given) {
   std::vector<fs::path> files;
   for (const fs::path& path : given) {
@@ -52,10 +52,10 @@ Result<std::vector<StudyResult>> run_all(const StudyOptions& options, SharedWork
   }
   const std::string name = studies.size() == 1 ? "study " + studies.front().name
                                                : fmt::format("{} studies", studies.size());
-  const Result<work::Means> means =
+  const Result<work::ExecutionOptions> execution =
       shared.begin(name, name, [&studies] { return fingerprint_of(studies); });
-  if (!means) return forward(means);
-  return run_studies(std::move(studies), *means);
+  if (!execution) return forward(execution);
+  return run_studies(std::move(studies), *execution);
 }
 
 Result<Exit> run(const StudyOptions& options, const Globals& globals, SharedWork& shared) {
@@ -77,7 +77,8 @@ Result<Exit> run(const StudyOptions& options, const Globals& globals, SharedWork
 void add_study(CLI::App& app, Action& action) {
   auto options = std::make_shared<StudyOptions>();
   CLI::App* command = app.add_subcommand(
-      "study", "Run published systems as short files; what was published beside what comes out");
+      "study",
+      "Simulate published systems from short files, and compare with the published numbers");
   command
       ->add_option("STUDY", options->files,
                    "study files, or folders of them: jobs, a sweep, what is measured and expected")
@@ -85,7 +86,7 @@ void add_study(CLI::App& app, Action& action) {
       ->required();
   command->add_option("--journal", options->journal, kJournalHelp)->type_name("FILE");
   command->footer(
-      "Ends with 1 where a study misses what it expects. mpirun shares the work among ranks.\n"
+      "Ends with 1 if a study misses. mpirun shares the work among ranks.\n"
       "Example: rehearse study studies/stanza.yaml");
   command->callback([options, &action] {
     action = [options](const Globals& globals) {

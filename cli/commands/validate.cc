@@ -69,7 +69,7 @@ Result<Exit> run(const ValidateOptions& options, const Globals& globals) {
 void add_validate(CLI::App& app, Action& action) {
   auto options = std::make_shared<ValidateOptions>();
   CLI::App* command = app.add_subcommand(
-      "validate", "Predict measurements, and say how far off the predictions are");
+      "validate", "Predict measurements, and report the errors of the predictions");
   command
       ->add_option("FILE", options->files,
                    "measurements as CSV (jobs, operations, collectives, memory, pairs: "
@@ -77,7 +77,7 @@ void add_validate(CLI::App& app, Action& action) {
       ->required();
   command
       ->add_option("--baseline", options->baseline,
-                   "JSON result of an earlier run: say what changed, and exit with 1 where a suite "
+                   "JSON result of an earlier run: report what changed, and exit with 1 if a suite "
                    "turned from good to bad")
       ->type_name("FILE");
   command->footer("Example: rehearse validate my_jobs.csv my_collectives.csv recordings/");

@@ -239,38 +239,37 @@ auto checked_by(Parse parse) {
 void add_whatif(CLI::App& app, Action& action) {
   auto options = std::make_shared<WhatifOptions>();
   CLI::App* command = app.add_subcommand(
-      "whatif", "Replay an edited recording: faster kernels, another loader, no collectives, ...");
+      "whatif",
+      "Edit a recording and simulate it: faster kernels, another loader, no collectives, ...");
   add_replay_options(*command, options->request);
   command
-      ->add_option(
-          "--scale", options->scale,
-          "TARGET[=PATTERN]:FACTOR, times multiplied by FACTOR; targets: gpu, kernel, copy, "
-          "collective, host, launch, profiler; * in PATTERN is any text")
+      ->add_option("--scale", options->scale,
+                   "TARGET[=PATTERN]:FACTOR, multiply times by FACTOR; targets: gpu, kernel, copy, "
+                   "collective, host, launch, profiler; * in PATTERN matches any text")
       ->type_name("EDIT")
       ->allow_extra_args(false)
       ->check(CLI::Validator(checked_by(replay::parse_scale), "", ""));
   command
       ->add_option("--remove", options->remove,
-                   "TARGET[=PATTERN], ops that take no time and need no launching call")
+                   "TARGET[=PATTERN], remove ops and the calls that launch them")
       ->type_name("EDIT")
       ->allow_extra_args(false)
       ->check(CLI::Validator(checked_by(replay::parse_selector), "", ""));
   command
       ->add_option("--insert", options->insert,
-                   "TARGET[=PATTERN]:DURATION, time added behind each op, such as 50 us")
+                   "TARGET[=PATTERN]:DURATION, add time after each op, such as 50 us")
       ->type_name("EDIT")
       ->allow_extra_args(false)
       ->check(CLI::Validator(checked_by(replay::parse_insert), "", ""));
   command
       ->add_option("--input-pipeline", options->input_pipeline,
-                   "workers=N[,prefetch=2], batches loaded by worker processes; or the file of an "
-                   "input pipeline, which takes the place of the recorded loading on every host")
+                   "workers=N[,prefetch=2], load batches by worker processes; or the file of an "
+                   "input pipeline, which replaces the recorded loading on every host")
       ->type_name("EDIT")
       ->check(CLI::Validator(checked_by(check_pipeline), "", ""));
   command
       ->add_option("--batch", options->batch,
-                   "samples that a rank takes at a time from the file's pipeline (default: a unit "
-                   "of its last stage)")
+                   "samples per batch from the file's pipeline (default: a unit of its last stage)")
       ->type_name("N")
       ->check(CLI::Range(1U, 1000000U).description(""));
   CLI::Option* network =
@@ -282,17 +281,15 @@ void add_whatif(CLI::App& app, Action& action) {
           ->check(CLI::Validator(checked_by(check_network), "", ""));
   command
       ->add_option("--data-parallel", options->data_parallel,
-                   "ranks that do what the recorded one did and sum their gradients")
+                   "number of ranks that do the recorded work and sum their gradients")
       ->type_name("N")
       ->check(CLI::Range(1U, 1000000U).description(""))
       ->needs(network);
-  CLI::Option* slice =
-      command
-          ->add_option(
-              "--slice", options->slice,
-              "each recorded rank on an instance of this MIG profile, such as 2g.20gb; behind all "
-              "other edits")
-          ->type_name("PROFILE");
+  CLI::Option* slice = command
+                           ->add_option("--slice", options->slice,
+                                        "put each recorded rank on an instance of this MIG "
+                                        "profile, such as 2g.20gb; applied last")
+                           ->type_name("PROFILE");
   add_share_options(*command, options->sharing, "recording", slice);
   command->footer("Example: rehearse whatif trace.json.gz --scale 'kernel=*gemm*:0.5'");
   command->callback([options, &action] {

@@ -25,7 +25,7 @@ namespace {
 using workload::Implementation;
 
 /// What is usual where the file says nothing: fused attention and no dropout, where the device
-/// computes in half precision on matrix units; logits in the place of their gradients under tensor
+/// computes in half precision on matrix units; logits instead of their gradients under tensor
 /// parallelism, and gradients accumulated by the products, as Megatron does, else with the copies
 /// that PyTorch makes.
 Implementation usual(const strategies::Training& training, const strategies::Plan& plan,

@@ -14,7 +14,7 @@
 #include "sim/base/text.h"
 #include "sim/base/units.h"
 #include "sim/engine/simgrid.h"
-#include "sim/work/team.h"
+#include "sim/work/communicator.h"
 
 namespace rehearse::cli::doctor {
 namespace {

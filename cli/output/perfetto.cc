@@ -44,7 +44,7 @@ void show_replay(const std::vector<replay::Recording>& recordings,
     }
   }
   const std::size_t own = replay.thread_of_server.size();
-  std::vector<bool> drawn(replay.graph.servers().size(), replay.takes.empty());
+  std::vector<bool> drawn(replay.graph.servers().size(), replay.batch_requests.empty());
   for (std::size_t i = 0; i < replay.origins.size(); ++i)  // stages of a pipeline are not
     if (const auto server = replay.graph.demand(OpId(i)).server;
         server && replay.origins[i].kind == replay::Origin::Kind::kAdded)
@@ -52,12 +52,13 @@ void show_replay(const std::vector<replay::Recording>& recordings,
   for (std::size_t s = own; s < drawn.size(); ++s)
     if (drawn[s])
       sink.thread(2, kFirstAdded + s, replay.graph.names()[replay.graph.servers()[s].name]);
-  for (const replay::Take& take : replay.takes) {
-    const Picoseconds from = timeline[take.ask].end, until = timeline[take.wait].end;
+  for (const replay::BatchRequest& batch_request : replay.batch_requests) {
+    const Picoseconds from = timeline[batch_request.ask].end,
+                      until = timeline[batch_request.wait].end;
     if (until > from)
-      sink.span({replay.graph.name(take.wait), graph::Category::kInput,
-                 2 * std::size_t{take.rank} + 2, take.thread + 1, from.seconds(),
-                 (until - from).seconds(), take.wait});
+      sink.span({replay.graph.name(batch_request.wait), graph::Category::kInput,
+                 2 * std::size_t{batch_request.rank} + 2, batch_request.thread + 1, from.seconds(),
+                 (until - from).seconds(), batch_request.wait});
   }
   for (std::size_t i = 0; i < replay.origins.size(); ++i) {
     const OpId op(i);

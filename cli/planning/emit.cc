@@ -49,7 +49,7 @@ void keep_to(Framework framework, Axes& axes) {
       keep(axes.schedule, {Schedule::k1f1b, Schedule::kInterleaved, Schedule::kGpipe});
       keep(axes.zero, {3});
       keep(axes.offload, {Offload::kNone});
-      keep(axes.placement, {Placement::kStagesApart});
+      keep(axes.placement, {Placement::kTensorDataPipeline});
       if (!axes.sequence_parallel) axes.sequence_parallel = true;
       return;
   }

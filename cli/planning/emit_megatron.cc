@@ -112,7 +112,7 @@ void add_parallelism(Flags& flags, const step::Spec& spec) {
   if (plan.expert_tensor) flags.add(key("expert_tensor"), *plan.expert_tensor);
   flags.add_if(plan.sequence_parallel && plan.tensor > 1, key("sequence_parallel"));
   flags.add_if(plan.asynchronous_tensor && plan.tensor > 1, key("asynchronous_tensor"));
-  flags.add_if(plan.placement == strategies::Placement::kStagesTogether, key("placement"));
+  flags.add_if(plan.placement == strategies::Placement::kTensorPipelineData, key("placement"));
   if (plan.zero >= 2) {
     flags.add("--use-megatron-fsdp");
     flags.add("--data-parallel-sharding-strategy",

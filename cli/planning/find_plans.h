@@ -35,7 +35,7 @@ struct PlanRequest {
   cost::Place place = {};  ///< where the cluster is rented, for cost and carbon
   unsigned threads = 1;
   Progress progress = {};
-  /// In the place of the threads: plans are judged and run by whoever shares the work. A process
+  /// Instead of the threads: plans are judged and run by whoever shares the work. A process
   /// that does not lead (work::leads()) then knows the figures alone: FoundPlan::step stays empty.
   strategies::Spread spread = {};
 };

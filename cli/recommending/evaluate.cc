@@ -40,7 +40,7 @@ strategies::Axes axes_of(strategies::Axes axes) {
   otherwise(axes.schedule, std::vector{strategies::Schedule::k1f1b});
   otherwise(axes.zero, std::vector<std::uint32_t>{0, 1, 3});
   otherwise(axes.offload, std::vector{strategies::Offload::kNone, strategies::Offload::kOptimizer});
-  otherwise(axes.placement, std::vector{strategies::Placement::kStagesApart});
+  otherwise(axes.placement, std::vector{strategies::Placement::kTensorDataPipeline});
   return axes;
 }
 

@@ -330,14 +330,15 @@ Result<work::Fingerprint> fingerprint_of(const std::vector<Study>& studies) {
   return fingerprint;
 }
 
-Result<std::vector<StudyResult>> run_studies(std::vector<Study> studies, work::Means means) {
+Result<std::vector<StudyResult>> run_studies(std::vector<Study> studies,
+                                             work::ExecutionOptions execution) {
   std::vector<StudyResult> results;
   std::vector<std::vector<Setting>> points;
   std::vector<std::pair<std::size_t, std::size_t>> items;  // study and point
   for (Study& study : studies) {
     if (study.fidelity == step::Fidelity::kSimgrid) {
       if (Status ok = engine::check_simgrid(); !ok) return forward(ok);
-      means.threads = 1;  // it runs in processes, which are forked from a process of one thread
+      execution.threads = 1;  // it runs in processes, which are forked from a process of one thread
     }
     points.push_back(points_of(study));
     for (std::size_t p = 0; p < points.back().size(); ++p) items.emplace_back(results.size(), p);
@@ -356,7 +357,7 @@ Result<std::vector<StudyResult>> run_studies(std::vector<Study> studies, work::M
                           if (!point) return forward(point);
                           return packed(*point);
                         }};
-  const Result<std::vector<std::string>> done = work::run_all(work, means);
+  const Result<std::vector<std::string>> done = work::run_all(work, execution);
   if (!done) return forward(done);
   for (std::size_t i = 0; i < items.size(); ++i) {
     const auto [s, p] = items[i];

@@ -54,6 +54,7 @@ Result<work::Fingerprint> fingerprint_of(const std::vector<Study>& studies);
 /// The points of all studies are the items of one queue. Fails with the mistakes of a job, or with
 /// the first point that cannot be predicted, by its parameters; and as work::run_all does.
 /// Predictions are central; their intervals do not count for the verdict.
-Result<std::vector<StudyResult>> run_studies(std::vector<Study> studies, work::Means means);
+Result<std::vector<StudyResult>> run_studies(std::vector<Study> studies,
+                                             work::ExecutionOptions execution);
 
 }  // namespace rehearse::cli

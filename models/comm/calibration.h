@@ -1,5 +1,5 @@
-// A calibration: what collectives cost on one make of device and fabric, as constants that were
-// fitted to measured rows, with where they come from and how far they hold.
+// A calibration: the cost of collectives on one kind of device and fabric, as constants
+// fitted to measured rows, with their source and range of validity.
 //
 // With S the size, n ranks, k = 2 for all_reduce and else 1, s = k (n - 1) steps and V = S k
 // (n-1)/n bytes on the wire of each rank:
@@ -7,10 +7,10 @@
 //   LL128     call + s step + V / rate + S / (n copy)
 //   Simple    ((call + s step)^q + W^q)^(1/q), W = V / rate + sqrt(fill V / rate) + S / (n copy)
 //   NVLS      call + V / rate
-//   pairwise  the least of three pieces: small call + (n-1) step + S / (n rate), middle the same
+//   pairwise  the least of three terms: small call + (n-1) step + S / (n rate), middle the same
 //             with V / rate, large as Simple
-// Which of LL, LL128, Simple and NVLS holds at a size is nccl_choice.h's to say. Constants belong
-// to the transport: all_reduce, all_gather and reduce_scatter share them, but for a factor on
+// nccl_choice.h selects LL, LL128, Simple or NVLS for a size. Constants belong
+// to the transport: all_reduce, all_gather and reduce_scatter share them, except for a factor on
 // Simple's rate in all_reduce. docs/concepts/calibration.md derives the forms;
 // docs/formats/calibration.md is the file.
 //
@@ -51,7 +51,7 @@ struct Simple {
   ByteRate copy = kUnlimited;  ///< of a rank's own part into the output
   /// The same in all_gather, where no reduction hides it; absent: as copy.
   std::optional<ByteRate> gather_copy = {};
-  Seconds fill = Seconds::s(0);  ///< what cutting into pieces costs, by the root of the size
+  Seconds fill = Seconds::s(0);  ///< cost of cutting into pieces, by the root of the size
   double q = 1;                ///< 1: latency and transfer follow each other; larger: they overlap
   double all_reduce_gain = 1;  ///< on `rate`, in all_reduce
 };
@@ -104,7 +104,7 @@ constexpr std::size_t band_of(double bytes) {
 /// By band: the true time is within a factor 1 + width of the price, up or down, in 90 % of cases.
 using Widths = std::array<double, kBands>;
 
-/// What was measured to get the constants.
+/// The measured range behind the constants.
 struct Envelope {
   Bytes from = Bytes::b(0), to = Bytes::b(0);
   std::vector<std::uint32_t> ranks = {};
@@ -112,10 +112,10 @@ struct Envelope {
 };
 
 struct Fitted {
-  std::string source = {};        ///< of the rows
+  std::string source = {};        ///< source of the rows
   std::string rows_used = {};     ///< which of them, in words
-  std::string nccl_version = {};  ///< of the rows
-  std::string date = {};          ///< of the rows
+  std::string nccl_version = {};  ///< version of the rows
+  std::string date = {};          ///< date of the rows
   std::uint64_t rows = 0;
   double residual = 0;  ///< mean |price / measured - 1| over those rows
   Envelope envelope = {};
@@ -132,8 +132,8 @@ struct Calibration {
   Generation generation;
   std::uint32_t links = 0;  ///< NVLinks of a device; 0: none
   Fitted fitted = {};
-  Widths ring_widths{};      ///< of all kinds but the next two
-  Widths pairwise_widths{};  ///< of all_to_all
+  Widths ring_widths{};      ///< all kinds but the next two
+  Widths pairwise_widths{};  ///< for all_to_all
   Widths send_recv_widths{};
   // By fabric, exactly one of the first three.
   std::optional<SwitchedConstants> switched = {};
@@ -142,8 +142,8 @@ struct Calibration {
   std::optional<Curve> send_recv = {};  ///< one message to a device of the same node; V is S
 };
 
-/// What a call costs above nccl-tests when it is timed inside a framework (framework_timing.h):
-/// from nothing, where the launch hides behind earlier work, to `high`.
+/// The additional time of a call inside a framework relative to nccl-tests (framework_timing.h):
+/// from zero, if the launch hides behind earlier work, to `high`.
 struct FrameworkTiming {
   Seconds call, high;
   Fitted fitted = {};
@@ -151,7 +151,7 @@ struct FrameworkTiming {
 
 /// Reads docs/formats/calibration.md. Reports all that is wrong at once.
 Result<Calibration> load_calibration(const std::filesystem::path& path);
-/// The same for text in memory; `name` stands for the file in messages.
+/// The same for text in memory; `name` is the file name in messages.
 Result<Calibration> parse_calibration(const std::string& text, std::string name);
 
 Result<FrameworkTiming> parse_framework_timing(const std::string& text, std::string name);

@@ -1,8 +1,8 @@
-// What a collective takes when it is timed inside a framework instead of by nccl-tests: the call
-// from Python, the launch that nothing hides, caches that are cold. Added to every call; about the
-// same at all sizes, so that large messages hardly notice.
+// The additional time of a collective inside a framework relative to nccl-tests: the call
+// from Python, an exposed launch, cold caches. Added to every call; about the
+// same at all sizes, so that it hardly affects large messages.
 //
-// Known from three published sources, all of A100 or an unnamed GPU; hosts differ by more than the
+// Known from three published sources, all of A100 or an unnamed GPU. Hosts differ by more than the
 // middle half of these rows, so intervals are wide and provenance is extrapolated.
 #pragma once
 

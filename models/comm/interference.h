@@ -1,13 +1,13 @@
 // Interference: computing is slower while the same device communicates.
 //
-// A collective's kernel takes multiprocessors and memory bandwidth from the kernels beside it. The
-// law is one number: while a collective runs on a device, each compute stream of the device goes on
-// at 1 ÷ slowdown of its speed. The collective itself is not slowed. Nothing is assumed where no
-// number is given.
+// A collective's kernel takes multiprocessors and memory bandwidth from concurrent kernels. The
+// law is one number: while a collective runs on a device, each compute stream of the device runs
+// at 1 ÷ slowdown of its speed. The collective itself is not slowed. Without a
+// number there is no slowdown.
 //
 // Source of a number: Galvatron publishes a measured "overlap coefficient" of 1.1256 for its
-// eight-GPU NVLink nodes (type not stated; computing beside an all-reduce against computing alone).
-// One value for one machine: an order of magnitude elsewhere.
+// eight-GPU NVLink nodes (type not stated; computing during an all-reduce relative to computing
+// alone). One value for one machine: an order of magnitude elsewhere.
 #pragma once
 
 #include <span>

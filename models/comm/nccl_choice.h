@@ -34,7 +34,7 @@ constexpr std::string_view to_string(Generation g) {
   return kGenerationNames[static_cast<std::size_t>(g)];
 }
 
-/// What NCCL knows of the machine when it chooses.
+/// NCCL's knowledge of the machine when it chooses.
 struct NcclSetup {
   Generation generation;
   bool nvlink = true;     ///< else PCIe between the devices of a node
@@ -69,9 +69,9 @@ class NcclTuning {
   /// REQUIRES: ranks >= 1, nodes divides ranks, graph_rate > 0.
   NcclTuning(const NcclSetup& setup, CollectiveKind kind, const NcclOverrides& overrides = {});
 
-  /// The cheapest for so many bytes: of the buffer of a rank for all_reduce, broadcast and reduce,
-  /// of all ranks together for all_gather and reduce_scatter. Nothing where no algorithm is
-  /// available (an override that does not apply), or where NCCL has no choice to make: all_to_all
+  /// The cheapest choice for a size in bytes: the buffer of a rank for all_reduce, broadcast and
+  /// reduce, of all ranks together for all_gather and reduce_scatter. Nothing if no algorithm is
+  /// available (an override that does not apply), or if NCCL has no choice: all_to_all
   /// and send_recv are pairs of messages.
   std::optional<NcclChoice> choose(double bytes) const;
 
@@ -90,7 +90,7 @@ class NcclTuning {
   std::uint32_t channels_;
 };
 
-/// What NCCL's search finds on one node: the fastest of its speeds per channel with which channels
+/// The result of NCCL's search on one node: the fastest of its speeds per channel whose channels
 /// fill the links. `links` NVLinks of `link_rate` B/s each, as NCCL counts them.
 struct RingGraph {
   double rate;  ///< B/s of all channels

@@ -18,11 +18,11 @@ std::uint32_t chunks_of(Bytes size) {
   return std::bit_ceil(static_cast<std::uint32_t>(std::clamp(size.b() / kChunk, kLeast, kMost)));
 }
 
-Seconds Messages::start(std::size_t lane) const { return phase(lane).start; }
+Seconds Messages::start(std::size_t flow) const { return phase(flow).start; }
 
-ByteRate Messages::cap(std::size_t lane) const {
-  const ByteRate port = phases ? phase(lane).cap : most;
-  return parts ? port * (*parts)[lane] : port;
+ByteRate Messages::cap(std::size_t flow) const {
+  const ByteRate port = phases ? phase(flow).cap : most;
+  return parts ? port * (*parts)[flow] : port;
 }
 
 Phases phases_of(const Price& price, Seconds Estimate<Seconds>::*end, const Schedule& schedule,
@@ -41,7 +41,7 @@ Phases phases_of(const Price& price, Seconds Estimate<Seconds>::*end, const Sche
     phases.wire += wire;
     phases.time += whole;
   };
-  if (schedule.across_lanes) {
+  if (schedule.across_flows) {
     add(price.levels[0], schedule.local, schedule.local.share, 0);
     add(price.levels[1], schedule.across, schedule.across.share, 1);
     return phases;

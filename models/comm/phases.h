@@ -16,7 +16,7 @@
 #include "models/comm/collective_cost.h"
 #include "models/comm/schedule.h"
 #include "sim/base/units.h"
-#include "sim/graph/lanes.h"
+#include "sim/graph/message_flows.h"
 
 namespace rehearse::comm {
 
@@ -48,7 +48,7 @@ Phases phases_of(const Price& price, Seconds Estimate<Seconds>::*end, const Sche
 
 /// The messages of a collective.
 struct Messages {
-  std::shared_ptr<const graph::Lanes> lanes;
+  std::shared_ptr<const graph::MessageFlows> flows;
   std::shared_ptr<const std::vector<double>> parts = {};  ///< as Schedule has them
   std::shared_ptr<const std::vector<char>> across = {};   ///< likewise
   /// What they take where they are calibrated; else what the links say.
@@ -56,13 +56,13 @@ struct Messages {
   /// Without phases: of a port, where what drives it is slower than its links (TCP).
   ByteRate most = kUnlimited;
 
-  /// Of a message on this lane: before it flows, and while it does. The former REQUIRES phases.
-  Seconds start(std::size_t lane) const;
-  ByteRate cap(std::size_t lane) const;
+  /// Of a message on this flow: before it flows, and while it does. The former REQUIRES phases.
+  Seconds start(std::size_t flow) const;
+  ByteRate cap(std::size_t flow) const;
 
  private:
-  const LevelPhase& phase(std::size_t lane) const {
-    return phases->levels[across && (*across)[lane] ? 1 : 0];
+  const LevelPhase& phase(std::size_t flow) const {
+    return phases->levels[across && (*across)[flow] ? 1 : 0];
   }
 };
 

@@ -10,7 +10,7 @@ namespace rehearse::comm {
 
 using cluster::Cluster;
 using cluster::Duplex;
-using graph::Way;
+using graph::FlowRoute;
 
 Placement::Placement(const Cluster& cluster, graph::GraphBuilder& builder)
     : cluster_(cluster), builder_(builder), capacity_(cluster.hop_count()) {}
@@ -38,42 +38,42 @@ CapacityId Placement::capacity_of(HopId hop) {
   return *known;
 }
 
-Way Placement::way(DeviceId from, DeviceId to, const Standing& standing, ByteRate cap) {
+FlowRoute Placement::route(DeviceId from, DeviceId to, const LinkShare& link_share, ByteRate cap) {
   if (from == to) return {DemandId(0), Picoseconds(0)};
   const cluster::Route route = cluster_.route(from, to);
-  graph::Demand demand{.weight = standing.weight,
+  graph::Demand demand{.weight = link_share.weight,
                        .rate_cap = cap.bytes_per_s(),
-                       .priority = standing.priority,
-                       .group = standing.group};
+                       .priority = link_share.priority,
+                       .group = link_share.group};
   for (const HopId hop : route.hops) demand.capacities.push_back(capacity_of(hop));
   return {builder_.add(std::move(demand)), Picoseconds::from(route.path.latency)};
 }
 
-std::shared_ptr<const std::vector<Way>> Placement::ways(const Messages& messages,
-                                                        std::span<const DeviceId> devices,
-                                                        const Standing& standing) {
-  const graph::Lanes& lanes = *messages.lanes;
-  REHEARSE_CHECK(devices.size() == lanes.members(), "{} devices for {} members", devices.size(),
-                 lanes.members());
-  const bool plain = standing.weight == 1 && standing.priority == 0 && !standing.group &&
+std::shared_ptr<const std::vector<FlowRoute>> Placement::routes(const Messages& messages,
+                                                                std::span<const DeviceId> devices,
+                                                                const LinkShare& link_share) {
+  const graph::MessageFlows& flows = *messages.flows;
+  REHEARSE_CHECK(devices.size() == flows.members(), "{} devices for {} members", devices.size(),
+                 flows.members());
+  const bool plain = link_share.weight == 1 && link_share.priority == 0 && !link_share.group &&
                      !messages.phases && !std::isfinite(messages.most.bytes_per_s());
-  auto ways = std::make_shared<std::vector<Way>>();
-  ways->reserve(lanes.lanes().size());
-  for (const graph::Lane& lane : lanes.lanes()) {
-    const DeviceId from = devices[lane.from], to = devices[lane.to];
+  auto routes = std::make_shared<std::vector<FlowRoute>>();
+  routes->reserve(flows.flows().size());
+  for (const graph::MessageFlow& flow : flows.flows()) {
+    const DeviceId from = devices[flow.from], to = devices[flow.to];
     if (!plain) {
-      ways->push_back(way(from, to, standing, messages.cap(ways->size())));
+      routes->push_back(route(from, to, link_share, messages.cap(routes->size())));
       if (messages.phases)
-        ways->back().latency = Picoseconds::from(messages.start(ways->size() - 1));
+        routes->back().latency = Picoseconds::from(messages.start(routes->size() - 1));
       continue;
     }
     const std::uint64_t key = (std::uint64_t{from.index()} << 32) | to.index();
     auto known = known_.find(key);
     if (known == known_.end())
-      known = known_.emplace(key, way(from, to, standing, kUnlimited)).first;
-    ways->push_back(known->second);
+      known = known_.emplace(key, route(from, to, link_share, kUnlimited)).first;
+    routes->push_back(known->second);
   }
-  return ways;
+  return routes;
 }
 
 }  // namespace rehearse::comm

@@ -13,8 +13,8 @@
 namespace rehearse::comm {
 namespace {
 
-using graph::Lane;
-using graph::Lanes;
+using graph::MessageFlow;
+using graph::MessageFlows;
 using graph::Wait;
 
 /// Every rank r sends `count` messages to to(r), each after it has received the one before.
@@ -27,33 +27,33 @@ struct Phase {
 };
 
 Schedule from_phases(std::uint32_t ranks, const std::vector<Phase>& phases) {
-  std::vector<Lane> lanes;
+  std::vector<MessageFlow> flows;
   std::vector<Wait> waits;
   using OfRank = std::vector<std::optional<std::uint32_t>>;
   OfRank sent_before(ranks), received_before(ranks);
-  Schedule result{.lanes = nullptr, .local = {}, .across = {}};
+  Schedule result{.flows = nullptr, .local = {}, .across = {}};
   std::vector<char> across;
   for (const Phase& phase : phases) {
     if (phase.count == 0) continue;
     OfRank sends(ranks), receives(ranks);
-    const auto first = static_cast<std::uint32_t>(lanes.size());
+    const auto first = static_cast<std::uint32_t>(flows.size());
     for (std::uint32_t r = 0; r < ranks; ++r) {
       const std::uint32_t to = phase.to(r);
       if (to == r) continue;
-      sends[r] = receives[to] = static_cast<std::uint32_t>(lanes.size());
+      sends[r] = receives[to] = static_cast<std::uint32_t>(flows.size());
       across.push_back(phase.across ? 1 : 0);
-      lanes.push_back({r, to, phase.count, phase.share});
+      flows.push_back({r, to, phase.count, phase.share});
     }
-    for (std::uint32_t lane = first; lane < lanes.size(); ++lane) {
-      const auto [from, to] = std::pair(lanes[lane].from, lanes[lane].to);
+    for (std::uint32_t flow = first; flow < flows.size(); ++flow) {
+      const auto [from, to] = std::pair(flows[flow].from, flows[flow].to);
       // Both must have done with the phase before: who receives has to ask for it.
       std::vector<std::uint32_t> due;
       for (const auto& before :
            {sent_before[from], received_before[from], sent_before[to], received_before[to]})
         if (before && std::find(due.begin(), due.end(), *before) == due.end())
           due.push_back(*before);
-      for (const std::uint32_t before : due) waits.push_back({lane, before, lanes[before].count});
-      if (phase.count > 1 && receives[from]) waits.push_back({lane, *receives[from], 0, true});
+      for (const std::uint32_t before : due) waits.push_back({flow, before, flows[before].count});
+      if (phase.count > 1 && receives[from]) waits.push_back({flow, *receives[from], 0, true});
     }
     for (std::uint32_t r = 0; r < ranks; ++r) {
       if (sends[r]) sent_before[r] = sends[r];
@@ -65,12 +65,12 @@ Schedule from_phases(std::uint32_t ranks, const std::vector<Phase>& phases) {
   }
   result.busy = result.local.share + result.across.share;
   if (result.local.count > 0 && result.across.count > 0)
-    result.across_lanes = std::make_shared<std::vector<char>>(std::move(across));
-  result.lanes = std::make_shared<Lanes>(ranks, std::move(lanes), std::move(waits));
+    result.across_flows = std::make_shared<std::vector<char>>(std::move(across));
+  result.flows = std::make_shared<MessageFlows>(ranks, std::move(flows), std::move(waits));
   return result;
 }
 
-/// The lanes of messages that leave a node, from rank `from` to rank `to` of another: one for each
+/// The flows of messages that leave a node, from rank `from` to rank `to` of another: one for each
 /// rail, between ranks of equal place. Within a node one.
 class Rails {
  public:
@@ -87,26 +87,26 @@ class Rails {
     std::vector<std::uint32_t> added;
     for (std::uint32_t i = 0; i < rails; ++i) {
       const std::uint32_t place = i * per_node_ / rails;
-      added.push_back(static_cast<std::uint32_t>(lanes_.size()));
-      lanes_.push_back({rails == 1 ? from : node + place, rails == 1 ? to : other + place, count,
+      added.push_back(static_cast<std::uint32_t>(flows_.size()));
+      flows_.push_back({rails == 1 ? from : node + place, rails == 1 ? to : other + place, count,
                         share / rails});
       parts_.push_back(part_ / rails);
     }
     return added;
   }
 
-  void wait(const std::vector<std::uint32_t>& lanes, const std::vector<std::uint32_t>& on,
+  void wait(const std::vector<std::uint32_t>& flows, const std::vector<std::uint32_t>& on,
             std::uint32_t after) {
-    for (const std::uint32_t lane : lanes)
-      for (const std::uint32_t other : on) waits_.push_back({lane, other, after, true});
+    for (const std::uint32_t flow : flows)
+      for (const std::uint32_t other : on) waits_.push_back({flow, other, after, true});
   }
 
   Schedule schedule(std::uint32_t ranks, Steps steps, std::uint32_t depth, double busy) && {
     std::sort(waits_.begin(), waits_.end(), [](const Wait& a, const Wait& b) {
-      return a.lane != b.lane ? a.lane < b.lane : a.on < b.on;
+      return a.flow != b.flow ? a.flow < b.flow : a.on < b.on;
     });
     const bool whole = std::all_of(parts_.begin(), parts_.end(), [](double p) { return p == 1; });
-    return {.lanes = std::make_shared<Lanes>(ranks, std::move(lanes_), std::move(waits_)),
+    return {.flows = std::make_shared<MessageFlows>(ranks, std::move(flows_), std::move(waits_)),
             .local = steps,
             .across = {},
             .depth = depth,
@@ -117,7 +117,7 @@ class Rails {
  private:
   std::uint32_t per_node_, rails_;
   double part_;
-  std::vector<Lane> lanes_;
+  std::vector<MessageFlow> flows_;
   std::vector<double> parts_;
   std::vector<Wait> waits_;
 };
@@ -176,13 +176,13 @@ Schedule pairwise_over_nodes(std::uint32_t local, std::uint32_t nodes) {
            1, 1.0 / n, true});
   const Schedule within = from_phases(n, pairwise(1, local, 1.0 / n, false));
   Schedule result = from_phases(n, leaving);
-  std::vector<Lane> lanes(result.lanes->lanes().begin(), result.lanes->lanes().end());
-  std::vector<Wait> waits(result.lanes->waits().begin(), result.lanes->waits().end());
-  const auto first = static_cast<std::uint32_t>(lanes.size());
-  lanes.insert(lanes.end(), within.lanes->lanes().begin(), within.lanes->lanes().end());
-  for (const Wait& wait : within.lanes->waits())
-    waits.push_back({first + wait.lane, first + wait.on, wait.after, wait.each});
-  result.lanes = std::make_shared<Lanes>(n, std::move(lanes), std::move(waits));
+  std::vector<MessageFlow> flows(result.flows->flows().begin(), result.flows->flows().end());
+  std::vector<Wait> waits(result.flows->waits().begin(), result.flows->waits().end());
+  const auto first = static_cast<std::uint32_t>(flows.size());
+  flows.insert(flows.end(), within.flows->flows().begin(), within.flows->flows().end());
+  for (const Wait& wait : within.flows->waits())
+    waits.push_back({first + wait.flow, first + wait.on, wait.after, wait.each});
+  result.flows = std::make_shared<MessageFlows>(n, std::move(flows), std::move(waits));
   return result;
 }
 
@@ -237,7 +237,7 @@ Schedule double_tree(const Arrangement& group, bool up, bool down) {
   const std::uint32_t local = group.per_node, nodes = group.ranks / local, chunks = group.chunks;
   const double share = 0.5 / chunks;
   Rails rails(group,
-              0.25);  // an inner rank's port carries four lanes, each with half of the buffer
+              0.25);  // an inner rank's port carries four flows, each with half of the buffer
   using Numbers = std::vector<std::uint32_t>;
   std::uint32_t height = 0;
   for (const bool second : {false, true}) {
@@ -248,13 +248,13 @@ Schedule double_tree(const Arrangement& group, bool up, bool down) {
       return node * local;
     };
     // By place in the tree: into the head of the node from below, out of it and into it from above.
-    std::vector<Numbers> from_below(nodes), up_lanes(nodes), down_lanes(nodes);
+    std::vector<Numbers> from_below(nodes), up_flows(nodes), down_flows(nodes);
     for (std::uint32_t x = 0; up && x < nodes; ++x) {
       Numbers before;
       for (std::uint32_t j = local - 1; j > 0; --j) {
-        const Numbers lanes = rails.add(head_of(x) + j, head_of(x) + j - 1, chunks, share);
-        rails.wait(lanes, before, 1);
-        before = lanes;
+        const Numbers flows = rails.add(head_of(x) + j, head_of(x) + j - 1, chunks, share);
+        rails.wait(flows, before, 1);
+        before = flows;
       }
       from_below[x] = before;
     }
@@ -263,24 +263,24 @@ Schedule double_tree(const Arrangement& group, bool up, bool down) {
       std::uint32_t depth = 1;
       for (std::uint32_t at = parent; at != 0; at = parent_in_tree(at, nodes)) ++depth;
       height = std::max(height, depth);
-      if (up) up_lanes[x] = rails.add(head_of(x), head_of(parent), chunks, share);
-      if (down) down_lanes[x] = rails.add(head_of(parent), head_of(x), chunks, share);
-      from_below[parent].insert(from_below[parent].end(), up_lanes[x].begin(), up_lanes[x].end());
+      if (up) up_flows[x] = rails.add(head_of(x), head_of(parent), chunks, share);
+      if (down) down_flows[x] = rails.add(head_of(parent), head_of(x), chunks, share);
+      from_below[parent].insert(from_below[parent].end(), up_flows[x].begin(), up_flows[x].end());
     }
     for (std::uint32_t x = 0; x < nodes; ++x) {
       const std::uint32_t parent = x == 0 ? 0 : parent_in_tree(x, nodes);
-      rails.wait(up_lanes[x], from_below[x], 1);
-      rails.wait(down_lanes[x], parent == 0 ? from_below[0] : down_lanes[parent], 1);
-      Numbers before = x == 0 ? from_below[0] : down_lanes[x];
+      rails.wait(up_flows[x], from_below[x], 1);
+      rails.wait(down_flows[x], parent == 0 ? from_below[0] : down_flows[parent], 1);
+      Numbers before = x == 0 ? from_below[0] : down_flows[x];
       for (std::uint32_t j = 0; down && j + 1 < local; ++j) {
-        const Numbers lanes = rails.add(head_of(x) + j, head_of(x) + j + 1, chunks, share);
-        rails.wait(lanes, before, 1);
-        before = lanes;
+        const Numbers flows = rails.add(head_of(x) + j, head_of(x) + j + 1, chunks, share);
+        rails.wait(flows, before, 1);
+        before = flows;
       }
     }
   }
-  const std::uint32_t one_way = height + local - 1;
-  const std::uint32_t depth = (up ? one_way : 0) + (down ? one_way : 0);
+  const std::uint32_t one_route = height + local - 1;
+  const std::uint32_t depth = (up ? one_route : 0) + (down ? one_route : 0);
   const double steps = depth + chunks - 1;
   return std::move(rails).schedule(group.ranks, {steps, steps * share * 4}, depth, 2);
 }
@@ -292,41 +292,41 @@ Schedule chain(const Arrangement& group, bool from_root) {
   std::vector<std::uint32_t> before;
   for (std::uint32_t i = 0; i + 1 < n; ++i) {
     const std::uint32_t from = from_root ? i : i + 1;
-    const std::vector<std::uint32_t> lanes = rails.add(from, (from + 1) % n, chunks, 1.0 / chunks);
-    rails.wait(lanes, before, 1);
-    before = lanes;
+    const std::vector<std::uint32_t> flows = rails.add(from, (from + 1) % n, chunks, 1.0 / chunks);
+    rails.wait(flows, before, 1);
+    before = flows;
   }
   return std::move(rails).schedule(n, ring_steps(CollectiveKind::kBroadcast, n, chunks), n - 1, 1);
 }
 
 Schedule parameter_server(std::uint32_t ranks, std::uint32_t servers, bool push, bool pull) {
   const std::uint32_t workers = ranks - servers;
-  std::vector<Lane> lanes;
+  std::vector<MessageFlow> flows;
   std::vector<Wait> waits;
   const double share = 1.0 / servers;
   if (push)
     for (std::uint32_t w = 0; w < workers; ++w)
-      for (std::uint32_t s = 0; s < servers; ++s) lanes.push_back({w, workers + s, 1, share});
+      for (std::uint32_t s = 0; s < servers; ++s) flows.push_back({w, workers + s, 1, share});
   if (pull)
     for (std::uint32_t s = 0; s < servers; ++s)
       for (std::uint32_t w = 0; w < workers; ++w) {
-        const auto lane = static_cast<std::uint32_t>(lanes.size());
-        lanes.push_back({workers + s, w, 1, share});
+        const auto flow = static_cast<std::uint32_t>(flows.size());
+        flows.push_back({workers + s, w, 1, share});
         if (!push) continue;
         for (std::uint32_t other = 0; other < workers; ++other)
-          waits.push_back({lane, other * servers + s, 1});
+          waits.push_back({flow, other * servers + s, 1});
       }
   const double turns = (push ? 1 : 0) + (pull ? 1 : 0);
   const double busiest = std::max(1.0, static_cast<double>(workers) / servers);
-  return {.lanes = std::make_shared<Lanes>(ranks, std::move(lanes), std::move(waits)),
+  return {.flows = std::make_shared<MessageFlows>(ranks, std::move(flows), std::move(waits)),
           .local = {turns, turns * busiest},
           .across = {},
           .busy = turns * busiest};
 }
 
 Schedule one_message(std::uint32_t ranks) {
-  return {.lanes = std::make_shared<Lanes>(ranks, std::vector<Lane>{{0, 1, 1, 1.0}},
-                                           std::vector<Wait>{}),
+  return {.flows = std::make_shared<MessageFlows>(ranks, std::vector<MessageFlow>{{0, 1, 1, 1.0}},
+                                                  std::vector<Wait>{}),
           .local = {1, 1},
           .across = {},
           .busy = 1};
@@ -381,7 +381,7 @@ Steps ring_steps(CollectiveKind kind, std::uint32_t ranks, std::uint32_t chunks)
 
 Schedule uneven_all_to_all(const std::vector<std::vector<double>>& shares) {
   const auto n = static_cast<std::uint32_t>(shares.size());
-  std::vector<Lane> lanes;
+  std::vector<MessageFlow> flows;
   std::vector<double> in(n, 0);
   double busiest = 0;
   for (std::uint32_t from = 0; from < n; ++from) {
@@ -390,15 +390,15 @@ Schedule uneven_all_to_all(const std::vector<std::vector<double>>& shares) {
     double out = 0;
     for (std::uint32_t to = 0; to < n; ++to) {
       if (from == to || shares[from][to] == 0) continue;
-      lanes.push_back({from, to, 1, shares[from][to]});
+      flows.push_back({from, to, 1, shares[from][to]});
       out += shares[from][to];
       in[to] += shares[from][to];
     }
     busiest = std::max(busiest, out);
   }
   for (const double each : in) busiest = std::max(busiest, each);
-  const double steps = lanes.empty() ? 0 : 1;
-  return {.lanes = std::make_shared<Lanes>(n, std::move(lanes), std::vector<Wait>{}),
+  const double steps = flows.empty() ? 0 : 1;
+  return {.flows = std::make_shared<MessageFlows>(n, std::move(flows), std::vector<Wait>{}),
           .local = {steps, busiest},
           .across = {},
           .busy = busiest};

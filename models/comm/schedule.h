@@ -2,7 +2,7 @@
 //
 // One description gives both forms. Most algorithms are a list of *phases*: in each, every rank
 // sends `count` equal messages to one other rank, each after it has received the one before. As
-// messages they are lanes (sim/graph/lanes.h); as a closed form, on links that nothing else uses,
+// messages they are flows (sim/graph/flows.h); as a closed form, on links that nothing else uses,
 // each phase costs count × (latency + share × size ÷ rate) of its level of the network.
 #pragma once
 
@@ -15,7 +15,7 @@
 #include "sim/base/result.h"
 #include "sim/base/units.h"
 #include "sim/cluster/point_to_point.h"
-#include "sim/graph/lanes.h"
+#include "sim/graph/message_flows.h"
 
 namespace rehearse::comm {
 
@@ -39,25 +39,25 @@ struct Steps {
 };
 
 struct Schedule {
-  std::shared_ptr<const graph::Lanes> lanes;
+  std::shared_ptr<const graph::MessageFlows> flows;
   Steps local;   ///< within a node, or everywhere where the algorithm knows no levels
   Steps across;  ///< between nodes
   /// Of a pipelined buffer: how many messages the longest way has; else 0.
   std::uint32_t depth = 0;
   /// What the busiest port carries, of the size. A pipeline's steps have more: it fills and drains.
   double busy = 0;
-  /// By lane: which part of a port one of its messages uses while it flows; empty: all of it.
+  /// By flow: which part of a port one of its messages uses while it flows; empty: all of it.
   std::shared_ptr<const std::vector<double>> parts = {};
-  /// By lane: it is between nodes; empty where only one level has steps.
-  std::shared_ptr<const std::vector<char>> across_lanes = {};
+  /// By flow: it is between nodes; empty where only one level has steps.
+  std::shared_ptr<const std::vector<char>> across_flows = {};
 };
 
 /// Of a ring among two or more ranks, all_to_all pairwise; in so many chunks where it is pipelined.
 Steps ring_steps(CollectiveKind kind, std::uint32_t ranks,
                  std::uint32_t chunks = Arrangement{}.chunks);
 
-/// Sizes are counted as docs/concepts/collectives.md says per kind. Fails where the algorithm does
-/// not do this kind, or the group does not suit it, with what would.
+/// Sizes are counted by kind as in docs/concepts/collectives.md. Fails, with an alternative, if the
+/// algorithm does not support this kind or this group.
 Result<Schedule> schedule(CollectiveKind kind, Algorithm algorithm, const Arrangement& group);
 
 /// all_to_all with every message at once; `shares[from][to]` of the size. The closed form is that

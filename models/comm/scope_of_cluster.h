@@ -1,4 +1,4 @@
-// What a cluster is to a calibration: which device, joined how, on how many nodes, over what
+// The properties of a cluster for a calibration: device, links, number of nodes, and
 // network.
 #pragma once
 
@@ -13,8 +13,8 @@
 
 namespace rehearse::comm {
 
-/// Of the links that join a node to others. By their name; else RoCE below 10 us from device to
-/// device, TCP up to 100 Gbit/s a link, and what clouds have in its place beyond.
+/// The kind of a node's network links: by their name; else RoCE below 10 us from device to
+/// device, TCP up to 100 Gbit/s per link, and the cloud's equivalent beyond.
 NetworkKind network_kind(const cluster::LinkType& type, Seconds latency);
 
 struct ClusterScope {
@@ -26,14 +26,15 @@ struct ClusterScope {
   std::optional<Network> network;  ///< with several nodes, where NICs join them
   /// A type of the links within a node that is not as the catalog has it.
   std::optional<std::string> link_of_their_own = {};
-  /// What of the cluster a calibration takes no account of, one line each; for people.
+  /// Properties of the cluster that a calibration ignores, one line each; for people.
   std::vector<std::string> notes = {};
 };
 
-/// Of ranks on these devices. A network's kind is told from the name of its link type (ib_…,
-/// roce_…, efa…, tcp…); where rate and latency were given, from these (network_kind). Its nominal
-/// rate is what the catalog's row achieves, scaled back, or the given rate. Fails on devices of
-/// several models, on ranks that are spread unevenly over nodes, and on fewer than two ranks.
+/// For ranks on these devices. The kind of a network follows from the name of its link type (ib_…,
+/// roce_…, efa…, tcp…), or from a given rate and latency (network_kind). Its nominal
+/// rate is the achieved rate of the catalog's row, scaled back, or the given rate. Fails on devices
+/// of
+/// several models, on an uneven spread of ranks over nodes, and on fewer than two ranks.
 Result<ClusterScope> scope_of(const cluster::Cluster& cluster, std::span<const DeviceId> ranks);
 
 /// The same for many groups of a cluster, whose NICs and link types are looked at once.

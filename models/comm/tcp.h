@@ -1,11 +1,12 @@
-// What a ring gets of a network that the kernel's TCP carries.
+// The rate of a ring on a network over the kernel's TCP.
 //
-// NCCL opens one socket for each ring and neighbour, unless it knows the cloud by its network card,
-// which a container hides (NCCL_SOCKET_NTHREADS, NCCL_NSOCKS_PERTHREAD in its documentation), and
-// clouds cap what one flow gets: Amazon EC2 at 5 Gbit/s outside of a cluster placement group and
-// 10 Gbit/s within (EC2 user guide, instance network bandwidth; recalled). So a ring gets something
-// between one flow and the whole network card. Nothing that a cluster declares says where; the
-// value is the middle on a scale of logarithms. Between nodes of EC2 with 50 Gbit/s rings got one
+// NCCL opens one socket for each ring and neighbour, unless it recognizes the cloud by its network
+// card, which a container hides (NCCL_SOCKET_NTHREADS, NCCL_NSOCKS_PERTHREAD in its documentation).
+// Clouds cap a flow: Amazon EC2 at 5 Gbit/s outside of a cluster placement group and
+// 10 Gbit/s within (EC2 user guide, instance network bandwidth; recalled). A ring therefore gets
+// between one flow and the whole network card. A cluster's declaration does not determine where;
+// the
+// value is the logarithmic middle. Between nodes of EC2 with 50 Gbit/s rings got one
 // to two flows (docs/accuracy.md, Pollux). For network cards up to 100 Gbit/s.
 #pragma once
 
@@ -17,7 +18,7 @@
 
 namespace rehearse::comm {
 
-/// What a cloud leaves to one flow.
+/// A cloud's rate cap for one flow.
 inline constexpr ByteRate kOneFlow = ByteRate::gbit_per_s(5);
 
 /// Of network cards that carry `rate` together, each with flows of its own; links without a limit

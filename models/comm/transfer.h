@@ -1,10 +1,10 @@
-// Calibrations by device: those that the program ships (models/comm/calibrations/*.yaml), and how
-// they are carried over to devices without rows.
+// Calibrations by device: the shipped ones (models/comm/calibrations/*.yaml), and their transfer
+// to devices without rows.
 //
-// Bandwidth carries over between NVLink devices by the number and rate of their links; latency does
-// not follow the generation (H100 is 1.6 times as quick as A100 and B200), so it is taken from the
-// sibling of the same generation, or set by one measured small collective (`anchored`). What goes
-// over PCIe through the host is not carried over at all.
+// Bandwidth transfers between NVLink devices by the number and rate of their links. Latency does
+// not follow the generation (H100 is 1.6 times as fast as A100 and B200), so it is taken from the
+// sibling of the same generation, or set by one measured small collective (`anchored`). Collectives
+// over PCIe through the host are not transferred.
 #pragma once
 
 #include <string_view>

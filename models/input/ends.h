@@ -1,5 +1,5 @@
-// Ends: of things that go on beside each other (takes of a stage, threads of a worker, places of a
-// queue), what waits until so many of them have ended, whichever they are.
+// Ends: for concurrent activities (takes of a stage, threads of a worker, places of a
+// queue), waits for any given number of them to have ended.
 #pragma once
 
 #include <cstdint>
@@ -26,7 +26,7 @@ class Ends {
   struct Reach {
     std::size_t from, to;
   };
-  /// Appends to `after` what has ended when `count` have.
+  /// Appends to `after` the ops that have ended when `count` have.
   /// REQUIRES: from < count <= to <= size().
   void wait_for(std::size_t count, Reach reach, graph::GraphBuilder& builder, NameId name,
                 std::vector<OpId>& after);
@@ -40,13 +40,13 @@ class Ends {
   std::optional<OpId> older_;
 };
 
-/// Things of which at most so many are in hand at once.
+/// Activities with a limited number in progress.
 class InHand {
  public:
   explicit InHand(std::uint32_t most) : most_(most) {}
 
   void ended(OpId op) { ends_.add(op); }
-  /// What the next one waits for: that all but `most - 1` of those before have ended.
+  /// The wait of the next one: all but `most - 1` of the earlier ones have ended.
   void before_next(graph::GraphBuilder& builder, NameId name, std::vector<OpId>& after);
 
  private:

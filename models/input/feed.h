@@ -1,5 +1,5 @@
-// What an accelerator that is fed by a pipeline waits for: the pipeline run with the accelerator
-// behind it, as one more stage, in one graph.
+// The waiting of an accelerator for its pipeline: the pipeline runs with the accelerator
+// as a further stage, in one graph.
 #pragma once
 
 #include <cstdint>
@@ -14,8 +14,8 @@
 
 namespace rehearse::input {
 
-/// Work that comes over and over: it takes so many units of the last stage, which may be a part of
-/// one, and then lasts so long.
+/// Repeated work: it takes a number of units of the last stage, possibly a fraction of
+/// one, and then lasts a given time.
 struct Work {
   double units;  ///< above zero
   Seconds time;  ///< above zero
@@ -24,20 +24,22 @@ struct Work {
 /// Fails on a pipeline whose late samples are no one's: a job takes all.
 Status gives_all_samples(const Pipeline& pipeline);
 
-/// A pipeline that feeds. What one run of it shows of other work is not run again. Where the
-/// accelerator, however fast, never holds the pipeline up, the units are there as soon for all that
-/// is as fast: to the picosecond what a run of that work would show. And who never waits does not
-/// wait with fewer units a second either; that is proven where no cores and no links are shared,
-/// and compared by a property test where they are. Thread-safe.
+/// A pipeline that feeds. One run of it serves several works. If the
+/// accelerator, however fast, never holds the pipeline up, the units arrive equally soon for all
+/// works that are as fast: the result equals that of a run of that work to the picosecond. And a
+/// work
+/// that never waits does not wait with fewer units per second either. This is proven without shared
+/// cores and links, and compared by a property test with them. Thread-safe.
 class Feed {
  public:
   explicit Feed(Pipeline pipeline);
 
   const Pipeline& pipeline() const { return pipeline_; }
 
-  /// How long the work takes, in the long run: as long as it lasts where it never waits for its
-  /// units, else longer. Units are taken as the work begins, of more than 256 that many at a time,
-  /// evenly over it. What the pipeline says of an accelerator of its own plays no part. Fails as
+  /// The long-run time of the work: its own time if it never waits for its
+  /// units, otherwise longer. Units are taken as the work begins; more than 256 are taken in
+  /// groups,
+  /// evenly over it. The pipeline's own accelerator is ignored. Fails as
   /// simulate() and gives_all_samples() do.
   Result<Seconds> time_of(const Work& work) const;
 

@@ -1,7 +1,7 @@
-// What bounds the rate of a pipeline: the operational laws (Denning and Buzen, ACM Computing
-// Surveys 10(3), 1978). Each resource can do so much in a second, each unit needs so much of it;
-// the least quotient is the bottleneck. Exact in the long run where no work waits for other work of
-// its kind; never below what happens. Of a closed loop: what is in flight over how long it is
+// The rate bounds of a pipeline: the operational laws (Denning and Buzen, ACM Computing
+// Surveys 10(3), 1978). Each resource has a capacity per second, and each unit needs a share of it;
+// the least quotient is the bottleneck. Exact in the long run if no work waits for other work of
+// its kind; never below the actual rate. For a closed loop: the number in flight over the latency
 // (J. D. C. Little, Operations Research 9(3), 1961).
 #pragma once
 
@@ -27,7 +27,7 @@ inline constexpr std::string_view kLimitNames[] = {"threads",          "serial p
 
 struct Limit {
   LimitKind kind;
-  std::size_t index;   ///< of the stage or the source; 0 for the others
+  std::size_t index;   ///< number of the stage or the source; 0 for the others
   double units_per_s;  ///< of the last stage
 };
 

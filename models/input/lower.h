@@ -1,11 +1,11 @@
-// From a pipeline to ops and edges: what the engine runs, alone or in front of a training step.
+// From a pipeline to ops and edges, which the engine runs alone or in front of a training step.
 //
 // A visit is one op for each of its parts: the wait for a request to be admitted, the read, the
 // work on a core, the serial part. A stage whose visits are one op is a server with a slot per
-// thread; where they are several, a visit of a worker waits until all but threads - 1 of those
-// before it have ended, whichever they are. A bounded queue is an edge from the end of take k to
-// the begin of the take that would overfill what lies before it. A closed loop is an edge from what
-// is used up to what it lets in. docs/concepts/input.md.
+// thread. With several ops, a visit of a worker waits until all but threads - 1 of its earlier
+// ones have ended. A bounded queue is an edge from the end of take k to
+// the begin of the take that would overfill it. A closed loop is an edge from consumed
+// samples to the takes that they admit. docs/concepts/input.md.
 #pragma once
 
 #include <cstdint>
@@ -22,7 +22,7 @@ struct Held {
   std::uint64_t visit;
 };
 
-/// With what its batch is there, and the samples that might be in it.
+/// The op at which its batch is complete, and the samples that might be in it.
 struct Round {
   OpId filled;
   std::vector<OpId> came;
@@ -31,7 +31,7 @@ struct Round {
 struct Lowered {
   std::vector<OpId> units = {};  ///< the op with which each unit of the last stage is there (or
                                  ///< used up by the accelerator, where there is one)
-  std::vector<std::vector<Held>> work = {};  ///< of each stage, the ops that hold its threads
+  std::vector<std::vector<Held>> work = {};  ///< by stage, the ops that hold its threads
   std::vector<Round> rounds = {};            ///< one for each unit, where the loop has rounds
 };
 
@@ -41,8 +41,8 @@ enum class Start : std::uint8_t {
               ///< together, constant times would keep them waiting and reading in step for ever
 };
 
-/// Adds what makes the first `units` units of the last stage. Random times are drawn by the
-/// pipeline's seed, in an order of their own for each stage. Fails where too few samples are in
+/// Adds the ops of the first `units` units of the last stage. Random times are drawn by the
+/// pipeline's seed, in a separate order for each stage. Fails if too few samples are in
 /// flight for one unit.
 Result<Lowered> lower(const Pipeline& pipeline, std::uint64_t units, Start start,
                       graph::GraphBuilder& builder, const std::vector<OpId>& asked = {});
@@ -50,14 +50,15 @@ Result<Lowered> lower(const Pipeline& pipeline, std::uint64_t units, Start start
 /// Units of the last stage that all queues and hands hold together, or the loop lets in.
 double units_in_flight(const Pipeline& pipeline, const Counts& counts);
 
-/// Units of stage i that can be in its own hands, waiting behind it, and in the hands of the next.
+/// Units of stage i that can be in progress, waiting in its queue, and in progress in the next
+/// stage.
 std::uint64_t room_behind(const std::vector<Stage>& stages, std::size_t i);
 
 /// Of the ops of a visit those that choose among the last rounds of its worker's threads: with many
 /// threads they are the most of the work.
 double ops_to_choose(const Stage& stage);
 
-/// Ops that `lower` would add, roughly: for refusing what would take too long.
+/// Approximate number of ops that `lower` would add, to refuse long runs.
 double ops_of(const Pipeline& pipeline, double units);
 
 }  // namespace rehearse::input

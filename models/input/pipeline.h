@@ -1,8 +1,8 @@
-// Pipeline: what feeds an accelerator. Stages of workers pass units to one another through bounded
+// Pipeline: feeds an accelerator. Stages of workers pass units to one another through bounded
 // queues; some read from a source. docs/concepts/input.md has the laws with worked examples.
 //
-// A *take* is what a stage works on at a time: `batch` units of the stage before. It gives `split`
-// units to the stage behind. A *sample* is the finest unit that flows.
+// A *take* is the batch of a stage: `batch` units of the previous stage. It gives `split`
+// units to the next stage. A *sample* is the finest unit that flows.
 #pragma once
 
 #include <cstdint>
@@ -30,16 +30,16 @@ struct ServiceTime {
 
   bool varies() const { return exponential > 0 || lognormal > 0 || samples.size() > 1; }
   Seconds draw(store::Random& random) const;
-  /// What one draw in thirty thousand is below, or none.
+  /// The 1/30,000 quantile, or none.
   Seconds least() const;
 };
 
 /// Where a stage reads: an object store, a file system, a disk.
 struct Source {
   std::string name = {};
-  ServiceTime latency = {};                 ///< of a request, before its first byte
-  std::optional<ByteRate> connection = {};  ///< of one request
-  std::optional<ByteRate> total = {};       ///< of all that read at once
+  ServiceTime latency = {};                 ///< from a request to its first byte
+  std::optional<ByteRate> connection = {};  ///< rate of one request
+  std::optional<ByteRate> total = {};       ///< total rate of concurrent reads
   std::optional<double> requests_per_s = {};
   /// Most bytes of a request: a longer read is several, one after another (a readahead).
   std::optional<Bytes> request = {};
@@ -52,18 +52,18 @@ struct Stage {
   std::string name = {};
   std::uint32_t workers = 1;  ///< processes
   std::uint32_t threads = 1;  ///< takes that a worker has in hand at once
-  ServiceTime time = {};      ///< of a take, on a core of the host
+  ServiceTime time = {};      ///< core time of a take
   ServiceTime serial =
       {};  ///< besides, one take at a time in a worker: an interpreter's lock, a hand-off
   std::optional<std::size_t> source = {};  ///< index
   Bytes bytes = Bytes::b(0);               ///< that a take reads there; of `reads` their mean
-  /// Where takes read unequally, such as what a cache misses: of each, over and over. A take that
+  /// Period, in takes, of unequal reads, such as the misses of a cache. A take that
   /// reads nothing makes no request.
   std::vector<Bytes> reads = {};
   double visits = 1;          ///< how often a take is worked on here: 0.1 where one of ten needs it
   std::uint32_t batch = 1;    ///< units taken at a time
   std::uint32_t split = 1;    ///< units given for each take
-  std::uint32_t shuffle = 0;  ///< units that lie in a shuffle buffer before the stage
+  std::uint32_t shuffle = 0;  ///< units in a shuffle buffer before the stage
   std::optional<std::uint32_t> queue = {};  ///< units that may wait behind the stage; absent: as
                                             ///< many as its threads give at a time
   bool ordered = true;  ///< the units come out in the order in which they came in
@@ -71,7 +71,7 @@ struct Stage {
   Seconds start_up = Seconds::s(0);
   Bytes worker_memory = Bytes::b(0);
   std::uint32_t most_workers = 64, most_threads = 1;  ///< how far tuning may go
-  std::optional<Bytes> unit = {};  ///< size of a unit that it gives: what caching it would take
+  std::optional<Bytes> unit = {};  ///< size of an output unit: the memory to cache it
 
   std::uint32_t slots() const { return workers * threads; }
   std::uint64_t room() const { return queue ? *queue : std::uint64_t{slots()} * split; }
@@ -90,14 +90,14 @@ struct Host {
 
   std::uint32_t parts() const { return pinned ? cores : numa; }
 
-  /// Core-seconds per second of so many busy threads.
+  /// Core-seconds per second of this many busy threads.
   double capacity(double busy) const;
   /// Of one of them, on a core of its own; and where second threads share cores, two on each.
   double speed(double busy) const;
   double shared_speed(double busy) const;
 };
 
-/// What becomes of samples that are not there when the last stage has its batch.
+/// The fate of samples that are late for a batch of the last stage.
 enum class Late : std::uint8_t {
   kKept,       ///< they count for a later batch
   kFinished,   ///< thrown away, and their workers go on with them until their end
@@ -105,7 +105,7 @@ enum class Late : std::uint8_t {
 };
 inline constexpr std::string_view kLateNames[] = {"kept", "finished", "abandoned"};
 
-/// From the consumer back to the source: what is used up lets in as much.
+/// From the consumer back to the source: consumed samples admit new ones.
 struct Loop {
   std::uint64_t in_flight = 1;  ///< samples at most, between the source and their use
   /// Unless kept, samples come in rounds: `in_flight` of them begin when the last unit is used up,
@@ -123,33 +123,33 @@ struct Pipeline {
   std::vector<Source> sources = {};
   std::vector<Stage> stages = {};
   std::optional<ServiceTime> step = {};  ///< of the accelerator, for each unit of the last stage
-  std::optional<std::uint64_t> samples = {};  ///< of an epoch
+  std::optional<std::uint64_t> samples = {};  ///< samples of an epoch
   std::optional<Loop> loop = {};
   std::uint64_t seed = 1;
 };
 
 /// Per unit of the last stage.
 struct Counts {
-  std::vector<double> takes;   ///< of each stage
+  std::vector<double> takes;   ///< by stage
   std::vector<double> visits;  ///< takes × visits
   double samples;
 };
 Counts counts_of(const Pipeline& pipeline);
 
-/// Mean time that a visit holds its thread, alone on the host; and what of it is work of a core.
+/// Mean time that a visit holds its thread, alone on the host; and its core time.
 Seconds hold_time(const Pipeline& pipeline, const Stage& stage);
 Seconds core_time(const Stage& stage);
 /// Mean time of the read of a take, its requests, and the bytes that the source moves for it.
 Seconds read_time(const Pipeline& pipeline, const Stage& stage);
 double requests_of(const Pipeline& pipeline, const Stage& stage);
 Bytes moved_by(const Pipeline& pipeline, const Stage& stage);
-/// Requests for one read of so many bytes.
+/// Requests for one read of this many bytes.
 double requests_of(const Source& source, const Stage& stage, Bytes read);
 
 /// Samples that have to be in flight for a first unit of the last stage.
 double least_in_flight(const Pipeline& pipeline);
 
-/// Threads that work on the host's cores at a time, as far as the stages themselves, and what is in
+/// Concurrent threads on the host's cores, as far as the stages themselves, and the number in
 /// flight, allow.
 double busy_threads(const Pipeline& pipeline);
 /// Of a stage, those that the host has to carry at all.

@@ -8,7 +8,7 @@
 
 namespace rehearse::input {
 
-/// What is wrong is recorded in the map's file; what is read then means nothing. Files of recorded
+/// Errors are recorded in the map's file; the result is then meaningless. Files of recorded
 /// keys are relative to `folder`.
 Pipeline read_pipeline(const YamlMap& map, const std::filesystem::path& folder = {});
 

@@ -16,7 +16,7 @@ namespace rehearse::input {
 inline constexpr double kMostOps = 1e7;
 /// A run is as long where random times are to even out.
 inline constexpr double kUsualOps = 6e5;
-/// What is measured of a run is as many parts of equal numbers of units.
+/// A run is measured in this number of parts with equal units.
 inline constexpr std::size_t kParts = 10;
 
 struct Run {
@@ -48,7 +48,7 @@ Seconds time_per_unit(std::span<const Seconds> ends, std::size_t first, std::siz
 /// Whether anything in it is random, or unequal from take to take.
 bool varies(const Pipeline& pipeline);
 
-/// What to have less of where a run would take too long.
+/// Values to reduce if a run would take too long.
 std::string way_out(const Pipeline& pipeline, const Counts& counts);
 
 }  // namespace rehearse::input

@@ -1,5 +1,5 @@
-// One stage of a pipeline as ops: its workers, and what happens in turn in a visit. lower.h puts
-// stages together.
+// One stage of a pipeline as ops: its workers, and the parts of a visit. lower.h joins
+// the stages.
 #pragma once
 
 #include <cstdint>
@@ -13,11 +13,11 @@
 
 namespace rehearse::input {
 
-/// What the stages of a pipeline share.
+/// Resources shared by the stages of a pipeline.
 struct Resources {
-  std::vector<CapacityId> cores;  ///< of each part of the host
+  std::vector<CapacityId> cores;  ///< by part of the host
   double core_speed = 1;
-  std::vector<std::optional<CapacityId>> bandwidth;  ///< of each source
+  std::vector<std::optional<CapacityId>> bandwidth;  ///< by source
   std::vector<std::optional<ServerId>> admission;
 };
 Resources add_resources(const Pipeline& pipeline, graph::GraphBuilder& builder);
@@ -36,7 +36,7 @@ class StageLowering {
 
   /// The op that ends take `take`, which begins after `after`.
   OpId add_take(std::uint64_t take, const std::vector<OpId>& after);
-  /// From here on no worker is held by what it did before.
+  /// From here on no worker is held by its earlier work.
   void free_workers();
 
   /// An op that waits for all of `after`, each named once or more.
@@ -54,7 +54,7 @@ class StageLowering {
   OpId add_visit(std::vector<OpId> after);
   DemandId lock_of(std::uint32_t worker);
 
-  /// What happens in turn in one visit.
+  /// The consecutive parts of one visit.
   struct Parts {
     bool admitted = false;  // by a source that takes so many requests a second
     bool read = false, work = false, serial = false;

@@ -1,7 +1,7 @@
-// The knob settings with which a pipeline is fastest: workers and threads of each stage, and what
-// to keep in memory, and how much to have in flight, by an integer program over the operational
-// laws (limits.h). Of settings that are equally fast, the one with the fewest workers and threads;
-// more of them (grow.h) where a run shows that they are needed.
+// The settings with which a pipeline is fastest: workers and threads of each stage, data
+// to keep in memory, and the number in flight, by an integer program over the operational
+// laws (limits.h). Among equally fast settings, the one with the fewest workers and threads;
+// more of them (grow.h) if a run shows that they are needed.
 #pragma once
 
 #include <optional>
@@ -24,12 +24,12 @@ struct Change {
 
 struct Tuned {
   Pipeline pipeline;   ///< with the settings; without the stages whose units are kept in memory
-  double units_per_s;  ///< of the last stage: what the laws allow with these settings
+  double units_per_s;  ///< of the last stage, by the laws with these settings
   std::vector<Change> changes;
   std::optional<std::size_t>
       kept;  ///< the stage whose units are kept in memory after the first epoch
   Bytes kept_bytes = Bytes::b(0);
-  Limit limit;        ///< what bounds the rate then
+  Limit limit;        ///< the bottleneck with these settings
   Result<Flow> flow;  ///< with the settings; fails where running them takes too long
 };
 

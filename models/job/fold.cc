@@ -4,8 +4,8 @@
 #include <map>
 #include <tuple>
 
-#include "models/job/families.h"
-#include "models/job/family_members.h"
+#include "models/job/concurrent_groups.h"
+#include "models/job/concurrent_sets.h"
 #include "models/job/group_network.h"
 #include "models/job/shared_links.h"
 #include "sim/base/check.h"
@@ -14,7 +14,7 @@ namespace rehearse::job {
 namespace {
 
 using cluster::Cluster;
-using graph::Lanes;
+using graph::MessageFlows;
 using program::Program;
 using program::ProgramOp;
 using program::RankProgram;
@@ -45,7 +45,7 @@ class ClosedCosts {
         peers.push_back(op.peer);
     }
     for (const std::uint32_t peer : peers)
-      if (!same_way(ranks, peer)) return false;
+      if (!same_route(ranks, peer)) return false;
     for (const auto& [local, kind] : used) {
       const Result<bool> alike = same_price(ranks, local, kind);
       if (!alike || !*alike) return alike;
@@ -54,7 +54,7 @@ class ClosedCosts {
   }
 
  private:
-  bool same_way(const std::vector<RankId>& ranks, std::uint32_t peer) {
+  bool same_route(const std::vector<RankId>& ranks, std::uint32_t peer) {
     const LinkPaths::Path* first = nullptr;
     for (const RankId rank : ranks) {
       const RankId to = job_.peers_of[rank.index()][peer];
@@ -88,7 +88,7 @@ class MessageCosts {
  public:
   MessageCosts(const Program& job, const Cluster& cluster, const Rules& rules, const Run& run,
                LinkPaths& paths)
-      : job_(job), schedules_(cluster, rules), paths_(paths), families_(paths, run) {}
+      : job_(job), schedules_(cluster, rules), paths_(paths), concurrent_sets_(paths, run) {}
 
   /// By op of a program that was not asked for before; nothing where its ranks differ.
   Result<std::optional<std::vector<Carried>>> of(const std::vector<RankId>& ranks) {
@@ -96,7 +96,7 @@ class MessageCosts {
     std::vector<Carried> carried(program.ops.size());
     std::map<std::tuple<std::uint32_t, CollectiveKind, double>, Carried> collectives;
     std::map<std::pair<std::vector<std::uint32_t>, double>, Carried> sends;
-    family_of_.clear();
+    concurrent_set_of_.clear();
     stream_of_.clear();
     for (std::uint32_t i = 0; i < program.ops.size(); ++i) {
       const ProgramOp& op = program.ops[i];
@@ -133,18 +133,18 @@ class MessageCosts {
 
  private:
   Result<std::optional<Carried>> collective(const std::vector<RankId>& ranks, const ProgramOp& op) {
-    const Result<std::vector<Meeting>> family =
-        meetings_of(job_, ranks, op.group, op.collective, op.bytes, schedules_);
-    if (!family) return forward(family);
-    if (family->empty()) return std::optional(Carried{});
+    const Result<std::vector<ConcurrentGroup>> concurrent_set =
+        concurrent_groups_of(job_, ranks, op.group, op.collective, op.bytes, schedules_);
+    if (!concurrent_set) return forward(concurrent_set);
+    if (concurrent_set->empty()) return std::optional(Carried{});
     const auto [stream, added] = stream_of_.try_emplace(op.group, streams_);
     if (added) ++streams_;
-    const comm::Messages& messages = family->front().messages;
+    const comm::Messages& messages = concurrent_set->front().messages;
     double share = 0;  // of one member
-    for (std::uint32_t m = 0; m < messages.lanes->members(); ++m)
-      share = std::max(share, messages.lanes->share_sent(m));
+    for (std::uint32_t m = 0; m < messages.flows->members(); ++m)
+      share = std::max(share, messages.flows->share_sent(m));
     const double size = messages.phases ? op.bytes.b() : 0;  // what is calibrated differs by it
-    return carried(*family, {op.bytes * share, 1}, {op.group, op.collective, size, {}},
+    return carried(*concurrent_set, {op.bytes * share, 1}, {op.group, op.collective, size, {}},
                    stream->second);
   }
 
@@ -154,7 +154,7 @@ class MessageCosts {
                    {0, CollectiveKind::kBarrier, 0, peers}, {});
   }
 
-  /// Of each of so many ops that a family is.
+  /// Of each of so many ops that a concurrent set is.
   struct Part {
     Bytes bytes;
     double ops;
@@ -162,26 +162,27 @@ class MessageCosts {
   /// What meets on links, whatever its size where that changes nothing.
   using Shape = std::tuple<std::uint32_t, CollectiveKind, double, std::vector<std::uint32_t>>;
 
-  Result<std::optional<Carried>> carried(std::span<const Meeting> family, const Part& part,
-                                         const Shape& shape, std::optional<std::uint32_t> stream) {
-    const Result<std::optional<Picoseconds>> time = families_.time(family);
+  Result<std::optional<Carried>> carried(std::span<const ConcurrentGroup> concurrent_set,
+                                         const Part& part, const Shape& shape,
+                                         std::optional<std::uint32_t> stream) {
+    const Result<std::optional<Picoseconds>> time = concurrent_sets_.time(concurrent_set);
     if (!time) return forward(time);
     if (!*time) return std::nullopt;
     Carried carried{**time};
     if (!(part.bytes > Bytes::b(0))) return std::optional(carried);
-    auto known = family_of_.find(shape);
-    if (known == family_of_.end()) {
+    auto known = concurrent_set_of_.find(shape);
+    if (known == concurrent_set_of_.end()) {
       // As fast as its messages alone, where they are slower than the links.
-      const std::optional<comm::Phases>& phases = family.front().messages.phases;
+      const std::optional<comm::Phases>& phases = concurrent_set.front().messages.phases;
       const ByteRate most = phases ? part.bytes * part.ops / phases->wire : comm::kUnlimited;
-      known =
-          family_of_
-              .emplace(shape, links_.add(paths_.load(family, part.bytes * part.ops), stream, most))
-              .first;
+      known = concurrent_set_of_
+                  .emplace(shape, links_.add(paths_.load(concurrent_set, part.bytes * part.ops),
+                                             stream, most))
+                  .first;
     }
     carried.bytes = part.bytes;
-    carried.family = known->second;
-    const Seconds flowing = part.bytes * part.ops / links_.alone(carried.family);
+    carried.concurrent_set = known->second;
+    const Seconds flowing = part.bytes * part.ops / links_.alone(carried.concurrent_set);
     carried.before = std::max(Picoseconds(0), **time - Picoseconds::from(flowing));
     return std::optional(carried);
   }
@@ -189,11 +190,11 @@ class MessageCosts {
   const Program& job_;
   Schedules schedules_;
   LinkPaths& paths_;
-  Families families_;
+  ConcurrentSets concurrent_sets_;
   SharedLinks links_;
   std::uint32_t streams_ = 0;
   // Of the program at hand.
-  std::map<Shape, std::uint32_t> family_of_;
+  std::map<Shape, std::uint32_t> concurrent_set_of_;
   std::map<std::uint32_t, std::uint32_t> stream_of_;  // by group
 };
 

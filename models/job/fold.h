@@ -1,4 +1,4 @@
-// What folding (lower.h) and lowering share.
+// Shared by folding (lower.h) and lowering.
 #pragma once
 
 #include <vector>
@@ -11,11 +11,11 @@
 
 namespace rehearse::job {
 
-/// A collective or a send that stands for those of all ranks of its program.
+/// A collective or a send that represents those of all ranks of its program.
 struct Carried {
   Picoseconds before{0};      ///< its messages flow: latencies, and what else they wait for alone
   Bytes bytes = Bytes::b(0);  ///< of each of its messages at a time
-  std::uint32_t family = 0;   ///< in Shared::families, where there are bytes
+  std::uint32_t concurrent_set = 0;  ///< in Shared::concurrent sets, where there are bytes
 
   friend bool operator==(const Carried&, const Carried&) = default;
 };
@@ -31,7 +31,7 @@ struct Folded {
 Result<LoweredJob> lower(const program::Program& job, const cluster::Cluster& cluster,
                          const Rules& rules, const Folded& folded, LinkPaths& paths);
 
-/// What a rank says about others must fit the job, and the job the cluster.
+/// The ranks of the job must be consistent, and fit the cluster.
 Status check(const program::Program& job, const cluster::Cluster& cluster);
 
 }  // namespace rehearse::job

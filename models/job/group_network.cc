@@ -15,8 +15,8 @@ namespace rehearse::job {
 using comm::Algorithm;
 using comm::Schedule;
 using comm::Steps;
-using graph::Lane;
-using graph::Lanes;
+using graph::MessageFlow;
+using graph::MessageFlows;
 using graph::Wait;
 
 namespace {
@@ -91,56 +91,56 @@ std::vector<CollectiveKind> not_done_by(const program::Program& job, Algorithm a
 
 Schedule in_parts(const Schedule& schedule, std::uint32_t parts) {
   if (parts <= 1) return schedule;
-  const Lanes& one = *schedule.lanes;
-  const auto count = static_cast<std::uint32_t>(one.lanes().size());
-  std::vector<Lane> lanes;
+  const MessageFlows& one = *schedule.flows;
+  const auto count = static_cast<std::uint32_t>(one.flows().size());
+  std::vector<MessageFlow> flows;
   std::vector<Wait> waits;
   for (std::uint32_t part = 0; part < parts; ++part)
-    for (std::uint32_t lane = 0; lane < count; ++lane) {
-      const Lane& l = one.lanes()[lane];
-      lanes.push_back({l.from, l.to, l.count, l.share / parts});
+    for (std::uint32_t flow = 0; flow < count; ++flow) {
+      const MessageFlow& l = one.flows()[flow];
+      flows.push_back({l.from, l.to, l.count, l.share / parts});
       // Both members must have done with the part before.
       if (part > 0)
         for (std::uint32_t other = 0; other < count; ++other) {
-          const Lane& o = one.lanes()[other];
+          const MessageFlow& o = one.flows()[other];
           if (o.from == l.from || o.to == l.from || o.from == l.to || o.to == l.to)
-            waits.push_back({part * count + lane, (part - 1) * count + other, o.count});
+            waits.push_back({part * count + flow, (part - 1) * count + other, o.count});
         }
-      for (const Wait& wait : one.waits(lane))
-        waits.push_back({part * count + wait.lane, part * count + wait.on, wait.after, wait.each});
+      for (const Wait& wait : one.waits(flow))
+        waits.push_back({part * count + wait.flow, part * count + wait.on, wait.after, wait.each});
     }
   Schedule result = schedule;
-  result.lanes = std::make_shared<Lanes>(one.members(), std::move(lanes), std::move(waits));
+  result.flows = std::make_shared<MessageFlows>(one.members(), std::move(flows), std::move(waits));
   if (schedule.parts) {
     std::vector<double> ports;
     for (std::uint32_t part = 0; part < parts; ++part)
       ports.insert(ports.end(), schedule.parts->begin(), schedule.parts->end());
     result.parts = std::make_shared<std::vector<double>>(std::move(ports));
   }
-  if (schedule.across_lanes) {
+  if (schedule.across_flows) {
     std::vector<char> across;
     for (std::uint32_t part = 0; part < parts; ++part)
-      across.insert(across.end(), schedule.across_lanes->begin(), schedule.across_lanes->end());
-    result.across_lanes = std::make_shared<std::vector<char>>(std::move(across));
+      across.insert(across.end(), schedule.across_flows->begin(), schedule.across_flows->end());
+    result.across_flows = std::make_shared<std::vector<char>>(std::move(across));
   }
   result.local.count *= parts;
   result.across.count *= parts;
   return result;
 }
 
-std::shared_ptr<const Lanes> meeting(std::uint32_t members) {
-  std::vector<Lane> lanes;
+std::shared_ptr<const MessageFlows> concurrent_group(std::uint32_t members) {
+  std::vector<MessageFlow> flows;
   std::vector<Wait> waits;
-  const auto add = [&](const Lane& lane, std::uint32_t behind) {
-    if (behind < lanes.size())
-      waits.push_back({static_cast<std::uint32_t>(lanes.size()), behind, 1});
-    lanes.push_back(lane);
+  const auto add = [&](const MessageFlow& flow, std::uint32_t behind) {
+    if (behind < flows.size())
+      waits.push_back({static_cast<std::uint32_t>(flows.size()), behind, 1});
+    flows.push_back(flow);
   };
   for (std::uint32_t m = members - 1; m > 0; --m)
-    add({m, m - 1, 1, 0}, static_cast<std::uint32_t>(lanes.size()) - 1);
+    add({m, m - 1, 1, 0}, static_cast<std::uint32_t>(flows.size()) - 1);
   add({0, 1, 1, 1}, members - 2);
   for (std::uint32_t m = 2; m < members; ++m) add({0, m, 1, 0}, members - 1);
-  return std::make_shared<Lanes>(members, std::move(lanes), std::move(waits));
+  return std::make_shared<MessageFlows>(members, std::move(flows), std::move(waits));
 }
 
 const OnLinks& GroupSchedule::links_for(Bytes size) const {
@@ -179,7 +179,7 @@ Estimate<Seconds> GroupSchedule::price(Bytes size) const {
     Seconds time =
         slowest(local_paths, local, size, rate) + slowest(across_paths, across, size, rate);
     // What others are on the links takes longer as the paths themselves do.
-    const Seconds usual = flow(&Estimate<ByteRate>::value), crowded = fullest_link * size.b();
+    const Seconds usual = flow(&Estimate<ByteRate>::value), crowded = bottleneck_link * size.b();
     if (usual > Seconds::s(0) && crowded > usual) time += (crowded - usual) * (flow(rate) / usual);
     return on_datasheet_links(time);
   };
@@ -200,7 +200,7 @@ bool GroupSchedule::costs_as(const GroupSchedule& other) const {
                       other.on_links.end(), [](const OnLinks& a, const OnLinks& b) {
                         return a.algorithm == b.algorithm && a.rates == b.rates;
                       });
-  return fullest_link == other.fullest_link && alike(local, other.local) &&
+  return bottleneck_link == other.bottleneck_link && alike(local, other.local) &&
          alike(across, other.across) && local_paths == other.local_paths &&
          across_paths == other.across_paths;
 }
@@ -231,7 +231,7 @@ Result<const Schedule*> Schedules::schedule(const ScheduleKey& key,
                                             std::span<const DeviceId> devices) {
   auto known = known_.find(key);
   if (known == known_.end()) {
-    constexpr std::uint32_t kMostPairs = 4096;  // their lanes would fill the memory
+    constexpr std::uint32_t kMostPairs = 4096;  // their flows would fill the memory
     if (key.ranks > kMostPairs &&
         (key.algorithm == Algorithm::kPairwise || key.algorithm == Algorithm::kLinear))
       return fail(fmt::format("algorithm '{}' of {} among {} ranks", to_string(key.algorithm),
@@ -250,17 +250,17 @@ Result<const Schedule*> Schedules::schedule(const ScheduleKey& key,
 std::array<ByteRate, 2> Schedules::port_rates(const Schedule& schedule,
                                               std::span<const DeviceId> devices) {
   std::array<ByteRate, 2> rates = {comm::kUnlimited, comm::kUnlimited};
-  const auto& across = schedule.across_lanes;
+  const auto& across = schedule.across_flows;
   for (const std::size_t level : {0U, 1U}) {
     if (level > 0 && !across) break;
-    Meeting alone{{schedule.lanes}, {devices.begin(), devices.end()}, Bytes::b(1)};
+    ConcurrentGroup alone{{schedule.flows}, {devices.begin(), devices.end()}, Bytes::b(1)};
     if (across) {
-      std::vector<Lane> lanes;
-      for (std::size_t lane = 0; lane < across->size(); ++lane)
-        if (static_cast<std::size_t>((*across)[lane]) == level)
-          lanes.push_back(schedule.lanes->lanes()[lane]);
-      alone.messages.lanes =
-          std::make_shared<Lanes>(schedule.lanes->members(), std::move(lanes), std::vector<Wait>());
+      std::vector<MessageFlow> flows;
+      for (std::size_t flow = 0; flow < across->size(); ++flow)
+        if (static_cast<std::size_t>((*across)[flow]) == level)
+          flows.push_back(schedule.flows->flows()[flow]);
+      alone.messages.flows = std::make_shared<MessageFlows>(schedule.flows->members(),
+                                                            std::move(flows), std::vector<Wait>());
     }
     const double busy = !across      ? schedule.busy
                         : level == 0 ? schedule.local.share
@@ -307,14 +307,14 @@ Result<comm::Messages> Schedules::messages(CollectiveKind kind, std::span<const 
 
 Result<comm::Messages> Schedules::messages(const GroupSchedule& group,
                                            std::span<const DeviceId> devices, Bytes size) {
-  if (!group.calibrated) return comm::Messages{group.lanes, group.ports, {}, {}, group.most};
+  if (!group.calibrated) return comm::Messages{group.flows, group.ports, {}, {}, group.most};
   const OnLinks& links = group.links_for(size);
   ScheduleKey key = links.key;
   key.parts = rules_.parts;
   if (links.schedule.depth > 0) key.chunks = comm::chunks_of(size / rules_.parts);
   const Result<const Schedule*> found = schedule(key, devices);
   if (!found) return forward(found);
-  return comm::Messages{(*found)->lanes, (*found)->parts, (*found)->across_lanes,
+  return comm::Messages{(*found)->flows, (*found)->parts, (*found)->across_flows,
                         group.phases(size, rules_.bound)};
 }
 
@@ -347,7 +347,7 @@ Result<GroupSchedule> Schedules::of(CollectiveKind kind, std::span<const DeviceI
   const Result<const Schedule*> found = this->schedule(key, devices);
   if (!found) return forward(found);
   const Schedule& schedule = **found;
-  GroupSchedule result{.lanes = schedule.lanes,
+  GroupSchedule result{.flows = schedule.flows,
                        .local = schedule.local,
                        .across = schedule.across,
                        .local_paths = {},
@@ -372,18 +372,19 @@ Result<GroupSchedule> Schedules::of(CollectiveKind kind, std::span<const DeviceI
   result.ports = schedule.parts;
   const double port =
       schedule.parts ? *std::max_element(schedule.parts->begin(), schedule.parts->end()) : 1;
-  for (std::size_t i = 0; i < schedule.lanes->lanes().size(); ++i) {
-    const Lane& lane = schedule.lanes->lanes()[i];
-    const DeviceId from = devices[lane.from], to = devices[lane.to];
-    Path way = path(from, to);
+  for (std::size_t i = 0; i < schedule.flows->flows().size(); ++i) {
+    const MessageFlow& flow = schedule.flows->flows()[i];
+    const DeviceId from = devices[flow.from], to = devices[flow.to];
+    Path route = path(from, to);
     // Rails carry parts of a message each.
     const double rails = schedule.parts ? port / (*schedule.parts)[i] : 1;
-    for (ByteRate* rate : {&way.rate.value, &way.rate.low, &way.rate.high}) *rate = *rate * rails;
-    if (way.rate.value < way.rate.high) result.most = std::min(result.most, way.rate.value);
+    for (ByteRate* rate : {&route.rate.value, &route.rate.low, &route.rate.high})
+      *rate = *rate * rails;
+    if (route.rate.value < route.rate.high) result.most = std::min(result.most, route.rate.value);
     const bool crosses =
         cluster_.devices()[from.index()].node != cluster_.devices()[to.index()].node;
     const bool across = two_levels ? crosses : schedule.across.count > 0;
-    (across ? result.across_paths : result.local_paths).push_back(way);
+    (across ? result.across_paths : result.local_paths).push_back(route);
   }
   keep_distinct(result.local_paths);
   keep_distinct(result.across_paths);

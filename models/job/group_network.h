@@ -17,7 +17,7 @@
 
 namespace rehearse::job {
 
-/// What a message takes: the links of the cluster, and of TCP what NCCL gets of it (comm/tcp.h).
+/// Latency and rate of a message: the links of the cluster, and for TCP NCCL's share (comm/tcp.h).
 struct Path {
   Seconds latency;
   Estimate<ByteRate> rate;
@@ -50,7 +50,7 @@ struct OnLinks {
 
 /// A schedule with the distinct ways that its messages take; without them where it is calibrated.
 struct GroupSchedule {
-  std::shared_ptr<const graph::Lanes> lanes;
+  std::shared_ptr<const graph::MessageFlows> flows;
   comm::Steps local, across;
   std::vector<Path> local_paths, across_paths;
   /// As comm::Messages has them, where it is not calibrated.
@@ -63,9 +63,10 @@ struct GroupSchedule {
   std::vector<OnLinks> on_links = {};
   std::uint32_t parts = 1;
   Seconds message_overhead = Seconds::s(0);
-  /// How long the fullest link takes for a byte of the size of each of the groups that do the same
+  /// How long the bottleneck link takes for a byte of the size of each of the groups that do the
+  /// same
   /// at the same time; not where it is calibrated, whose share of NICs is that already.
-  Seconds fullest_link = Seconds::s(0);
+  Seconds bottleneck_link = Seconds::s(0);
 
   /// The time of its messages where nothing contends: as calibrated, the sum of the phases; else
   /// the closed form on the slowest of the paths (interval.h), or, where others are on its links,
@@ -113,9 +114,9 @@ class Schedules {
 };
 
 /// A collective that is one message: all members come, the last one ends the chain to member 0, and
-/// lane n - 1, from there to member 1, is the message, behind which all others end at once.
+/// flow n - 1, from there to member 1, is the message, behind which all others end at once.
 /// REQUIRES: at least two members.
-std::shared_ptr<const graph::Lanes> meeting(std::uint32_t members);
+std::shared_ptr<const graph::MessageFlows> concurrent_group(std::uint32_t members);
 
 /// `parts` schedules one after the other, each of an equal part of the size.
 comm::Schedule in_parts(const comm::Schedule& schedule, std::uint32_t parts);

@@ -10,8 +10,8 @@ struct Occupancy;
 
 namespace rehearse::job {
 
-/// Time of messages on datasheet links, as a factor of what the closed forms give. NCCL's own
-/// model, which has such rates and latencies too, is 13 to 50 % off in every band of sizes on A100,
+/// Time of messages on datasheet links, as a factor of the closed forms. NCCL's own
+/// model, with similar rates and latencies, is 13 to 50 % off in every band of sizes on A100,
 /// B200 and L40S, mostly too fast.
 inline constexpr double kFastestNetwork = 0.8, kSlowestNetwork = 1.5;
 

@@ -7,12 +7,12 @@ namespace rehearse::job {
 
 using cluster::Cluster;
 using cluster::Duplex;
-using graph::Lane;
+using graph::MessageFlow;
 
-std::shared_ptr<const graph::Lanes> one_message() {
-  static const auto lanes = std::make_shared<const graph::Lanes>(
-      2, std::vector<Lane>{{0, 1, 1, 1.0}}, std::vector<graph::Wait>{});
-  return lanes;
+std::shared_ptr<const graph::MessageFlows> one_message() {
+  static const auto flows = std::make_shared<const graph::MessageFlows>(
+      2, std::vector<MessageFlow>{{0, 1, 1, 1.0}}, std::vector<graph::Wait>{});
+  return flows;
 }
 
 const LinkPaths::Path& LinkPaths::path(DeviceId from, DeviceId to) {
@@ -34,15 +34,16 @@ const LinkPaths::Path& LinkPaths::path(DeviceId from, DeviceId to) {
   return paths_.emplace(key, std::move(path)).first->second;
 }
 
-std::vector<SharedLinks::Loaded> LinkPaths::load(std::span<const Meeting> family, Bytes bytes) {
+std::vector<SharedLinks::Loaded> LinkPaths::load(std::span<const ConcurrentGroup> concurrent_set,
+                                                 Bytes bytes) {
   messages_.resize(cluster_.hop_count(), 0);
   std::vector<std::uint32_t> used;
-  for (const Meeting& meeting : family)
-    for (const Lane& lane : meeting.lanes()) {
-      const double messages = lane.count * lane.share * (meeting.size / bytes);
+  for (const ConcurrentGroup& concurrent_group : concurrent_set)
+    for (const MessageFlow& flow : concurrent_group.flows()) {
+      const double messages = flow.count * flow.share * (concurrent_group.size / bytes);
       if (messages == 0) continue;
       for (const std::uint32_t link :
-           path(meeting.devices[lane.from], meeting.devices[lane.to]).links) {
+           path(concurrent_group.devices[flow.from], concurrent_group.devices[flow.to]).links) {
         if (messages_[link] == 0) used.push_back(link);
         messages_[link] += messages;
       }
@@ -53,9 +54,9 @@ std::vector<SharedLinks::Loaded> LinkPaths::load(std::span<const Meeting> family
   return loaded;
 }
 
-Seconds LinkPaths::fullest(std::span<const Meeting> family) {
+Seconds LinkPaths::bottleneck(std::span<const ConcurrentGroup> concurrent_set) {
   Seconds longest = Seconds::s(0);
-  for (const SharedLinks::Loaded& link : load(family, Bytes::b(1)))
+  for (const SharedLinks::Loaded& link : load(concurrent_set, Bytes::b(1)))
     longest = std::max(longest, Bytes::b(link.messages) / link.rate);
   return longest;
 }

@@ -1,4 +1,4 @@
-// Link paths: which links messages take, and what many of them put on each.
+// Link paths: the links of messages, and the load of each link.
 #pragma once
 
 #include <cstdint>
@@ -13,21 +13,21 @@
 #include "sim/base/time.h"
 #include "sim/base/units.h"
 #include "sim/cluster/cluster.h"
-#include "sim/graph/lanes.h"
+#include "sim/graph/message_flows.h"
 
 namespace rehearse::job {
 
-/// One member of a family: messages between devices.
-struct Meeting {
+/// One member of a concurrent set: messages between devices.
+struct ConcurrentGroup {
   comm::Messages messages;
   std::vector<DeviceId> devices;
   Bytes size;
 
-  std::span<const graph::Lane> lanes() const { return messages.lanes->lanes(); }
+  std::span<const graph::MessageFlow> flows() const { return messages.flows->flows(); }
 };
 
 /// From member 0 to member 1, all at once.
-std::shared_ptr<const graph::Lanes> one_message();
+std::shared_ptr<const graph::MessageFlows> one_message();
 
 class LinkPaths {
  public:
@@ -45,12 +45,13 @@ class LinkPaths {
   const Path& path(DeviceId from, DeviceId to);
   ByteRate rate(std::uint32_t link) const { return cluster_.type(LinkId(link / 2)).rate; }
 
-  /// What the meetings put on links together, as messages of `bytes` each that last as long as the
-  /// meetings do. REQUIRES: `bytes` above zero.
-  std::vector<SharedLinks::Loaded> load(std::span<const Meeting> family, Bytes bytes);
+  /// The load of all groups together on links, as messages of `bytes` each that last as long as the
+  /// groups do. REQUIRES: `bytes` above zero.
+  std::vector<SharedLinks::Loaded> load(std::span<const ConcurrentGroup> concurrent_set,
+                                        Bytes bytes);
 
-  /// How long the fullest link takes for all of them.
-  Seconds fullest(std::span<const Meeting> family);
+  /// How long the bottleneck link takes for all of them.
+  Seconds bottleneck(std::span<const ConcurrentGroup> concurrent_set);
 
  private:
   const cluster::Cluster& cluster_;

@@ -7,9 +7,9 @@
 
 #include "models/comm/interference.h"
 #include "models/comm/placement.h"
-#include "models/job/family_members.h"
+#include "models/job/bottleneck_links.h"
+#include "models/job/concurrent_groups.h"
 #include "models/job/fold.h"
-#include "models/job/fullest_links.h"
 #include "models/job/group_network.h"
 #include "models/job/interval.h"
 #include "models/job/matching.h"
@@ -21,14 +21,14 @@ namespace {
 
 using cluster::Cluster;
 using graph::Category;
-using graph::Lane;
-using graph::Lanes;
-using graph::Way;
+using graph::FlowRoute;
+using graph::MessageFlow;
+using graph::MessageFlows;
 using program::Program;
 using program::ProgramOp;
 using program::RankProgram;
 using program::Task;
-using Ways = std::shared_ptr<const std::vector<Way>>;
+using FlowRoutes = std::shared_ptr<const std::vector<FlowRoute>>;
 
 class Lowering {
  public:
@@ -42,7 +42,7 @@ class Lowering {
         placement_(cluster, builder_),
         schedules_(cluster, rules),
         paths_(paths),
-        fullest_links_(job, schedules_, paths),
+        bottleneck_links_(job, schedules_, paths),
         matching_(job) {}
 
   /// REQUIRES: to be called once.
@@ -171,7 +171,7 @@ class Lowering {
       std::vector<Seconds>& of_sends = fullest[job_.program_of[r]];
       if (of_sends.empty())
         of_sends = rules_.fidelity == Fidelity::kClosed
-                       ? fullest_links_.of_sends(job_.program_of[r])
+                       ? bottleneck_links_.of_sends(job_.program_of[r])
                        : std::vector(program.ops.size(), Seconds::s(0));
       Servers servers;
       std::vector<std::uint32_t> issued(job_.groups_of[r].size(), 0);
@@ -238,13 +238,14 @@ class Lowering {
 
   Flow flow_of(const Carried& carried, std::int32_t priority) const {
     if (carried.bytes == Bytes::b(0)) return {carried.before};
-    const SharedLinks::Family& family = folded_->shared.families[carried.family];
-    if (family.taken.empty())
-      return {carried.before + Picoseconds::from(carried.bytes / family.alone)};
-    graph::Demand demand{.rate_cap = family.alone.bytes_per_s(), .priority = priority};
-    for (const SharedLinks::Taken& taken : family.taken) {
+    const SharedLinks::ConcurrentSet& concurrent_set =
+        folded_->shared.concurrent_sets[carried.concurrent_set];
+    if (concurrent_set.taken.empty())
+      return {carried.before + Picoseconds::from(carried.bytes / concurrent_set.alone)};
+    graph::Demand demand{.rate_cap = concurrent_set.alone.bytes_per_s(), .priority = priority};
+    for (const SharedLinks::Taken& taken : concurrent_set.taken) {
       demand.capacities.push_back(links_[taken.link]);
-      demand.takes.push_back(taken.messages);
+      demand.units_per_work.push_back(taken.messages);
     }
     return {carried.before, carried.bytes, std::move(demand)};
   }
@@ -268,18 +269,18 @@ class Lowering {
   /// A send is a transfer to an op that is there from the beginning: it waits for no receive.
   void carry_sends() {
     if (sends_.empty()) return;
-    const auto lane = one_message();
-    std::map<std::tuple<DeviceId, DeviceId, std::int32_t>, Ways> known;
+    const auto flow = one_message();
+    std::map<std::tuple<DeviceId, DeviceId, std::int32_t>, FlowRoutes> known;
     const NameId name = builder_.intern("arrival");
     for (const Send& send : sends_) {
-      Ways& ways = known[{send.from, send.to, send.priority}];
-      if (!ways) {
+      FlowRoutes& routes = known[{send.from, send.to, send.priority}];
+      if (!routes) {
         const DeviceId ends[] = {send.from, send.to};
-        ways = delayed(placement_.ways({lane}, ends, {.priority = send.priority}));
+        routes = delayed(placement_.routes({flow}, ends, {.priority = send.priority}));
       }
       const OpId arrival = builder_.add(
           {.name = name, .category = Category::kCommunication, .duration = Picoseconds(0)});
-      builder_.add(graph::Transfer{lane, ways, {send.op, arrival}, send.bytes.b()});
+      builder_.add(graph::Transfer{flow, routes, {send.op, arrival}, send.bytes.b()});
     }
   }
 
@@ -304,21 +305,21 @@ class Lowering {
     Result<GroupSchedule> schedule = schedules_.of(kind, devices_of(job_.groups[group]));
     if (!schedule) return forward(schedule);
     if (rules_.fidelity == Fidelity::kClosed && !schedule->calibrated) {
-      const Result<Seconds> fullest = fullest_links_.of_collective(group, kind);
+      const Result<Seconds> fullest = bottleneck_links_.of_collective(group, kind);
       if (!fullest) return forward(fullest);
-      schedule->fullest_link = *fullest;
+      schedule->bottleneck_link = *fullest;
     }
-    Pricing pricing{kind, schedule->lanes->members(), schedule->calibrated != nullptr,
+    Pricing pricing{kind, schedule->flows->members(), schedule->calibrated != nullptr,
                     schedule->calibrated ? schedule->calibrated->source : schedule->why_not};
     std::vector<Pricing>& all = result_.pricings;
     if (std::find(all.begin(), all.end(), pricing) == all.end()) all.push_back(std::move(pricing));
     return &group_schedules_.emplace(key, std::move(*schedule)).first->second;
   }
 
-  void count(const Lanes& lanes, Bytes size) {
-    result_.messages += lanes.messages();
+  void count(const MessageFlows& flows, Bytes size) {
+    result_.messages += flows.messages();
     double share = 0;
-    for (const Lane& lane : lanes.lanes()) share += lane.count * lane.share;
+    for (const MessageFlow& flow : flows.flows()) share += flow.count * flow.share;
     result_.bytes_sent += share * size.b();
   }
 
@@ -368,16 +369,16 @@ class Lowering {
 
   void meet(const Collective& collective, Flow flow) {
     const auto members = static_cast<std::uint32_t>(collective.members.size());
-    auto& lanes = meetings_[members];
-    if (!lanes) lanes = meeting(members);
+    auto& flows = concurrent_groups_[members];
+    if (!flows) flows = concurrent_group(members);
     const DemandId demand = builder_.add(std::move(flow.demand));
-    Ways& ways = waits_[{members, flow.before.count(), demand}];
-    if (!ways) {
-      std::vector<Way> all(lanes->lanes().size(), Way{DemandId(0), Picoseconds(0)});
+    FlowRoutes& routes = waits_[{members, flow.before.count(), demand}];
+    if (!routes) {
+      std::vector<FlowRoute> all(flows->flows().size(), FlowRoute{DemandId(0), Picoseconds(0)});
       all[members - 1] = {demand, flow.before};
-      ways = std::make_shared<const std::vector<Way>>(std::move(all));
+      routes = std::make_shared<const std::vector<FlowRoute>>(std::move(all));
     }
-    builder_.add(graph::Transfer{lanes, ways, collective.members, flow.bytes.b()});
+    builder_.add(graph::Transfer{flows, routes, collective.members, flow.bytes.b()});
   }
 
   Status carry_collectives() {
@@ -387,7 +388,7 @@ class Lowering {
       const auto schedule = schedule_of(collective.group, collective.kind);
       if (!schedule) return forward(schedule);
       if (rules_.fidelity == Fidelity::kClosed) {
-        count(*(*schedule)->lanes, collective.bytes);
+        count(*(*schedule)->flows, collective.bytes);
         const Result<Picoseconds> time = closed_time(**schedule, collective.bytes);
         if (!time) return forward(time);
         meet(collective, {*time});
@@ -396,40 +397,41 @@ class Lowering {
       const Result<comm::Messages> messages = schedules_.messages(
           **schedule, devices_of(job_.groups[collective.group]), collective.bytes);
       if (!messages) return forward(messages);
-      count(*messages->lanes, collective.bytes);
+      count(*messages->flows, collective.bytes);
       if (messages->phases) {
         take((*schedule)->price(collective.bytes));
         for (const OpId member : collective.members)
           builder_.set_duration(member, Picoseconds::from(messages->phases->launch));
       }
-      builder_.add(graph::Transfer{messages->lanes, ways_of(collective, *messages),
+      builder_.add(graph::Transfer{messages->flows, routes_of(collective, *messages),
                                    collective.members, collective.bytes.b()});
     }
     return {};
   }
 
-  Ways ways_of(const Collective& collective, const comm::Messages& messages) {
-    const comm::Standing standing{
+  FlowRoutes routes_of(const Collective& collective, const comm::Messages& messages) {
+    const comm::LinkShare link_share{
         .priority = collective.priority,
         .group = rules_.grouped ? std::optional(FlowGroupId(flow_groups_++)) : std::nullopt};
-    const auto make = [&]() -> Ways {
-      Ways ways = placement_.ways(messages, devices_of(job_.groups[collective.group]), standing);
-      return messages.phases ? ways : delayed(std::move(ways));
+    const auto make = [&]() -> FlowRoutes {
+      FlowRoutes routes =
+          placement_.routes(messages, devices_of(job_.groups[collective.group]), link_share);
+      return messages.phases ? routes : delayed(std::move(routes));
     };
     if (rules_.grouped) return make();
     const bool calibrated = messages.phases.has_value();
-    Ways& known = ways_[{collective.group, messages.lanes.get(), collective.priority,
-                         calibrated ? collective.bytes.b() : 0}];
+    FlowRoutes& known = routes_[{collective.group, messages.flows.get(), collective.priority,
+                                 calibrated ? collective.bytes.b() : 0}];
     if (!known) known = make();
     return known;
   }
 
   /// With the overhead of each message.
-  Ways delayed(Ways ways) const {
-    if (rules_.message_overhead == Seconds::s(0)) return ways;
-    std::vector<Way> slower = *ways;
-    for (Way& way : slower) way.latency += Picoseconds::from(rules_.message_overhead);
-    return std::make_shared<const std::vector<Way>>(std::move(slower));
+  FlowRoutes delayed(FlowRoutes routes) const {
+    if (rules_.message_overhead == Seconds::s(0)) return routes;
+    std::vector<FlowRoute> slower = *routes;
+    for (FlowRoute& route : slower) route.latency += Picoseconds::from(rules_.message_overhead);
+    return std::make_shared<const std::vector<FlowRoute>>(std::move(slower));
   }
 
   const Program& job_;
@@ -440,17 +442,18 @@ class Lowering {
   comm::Placement placement_;
   Schedules schedules_;
   LinkPaths& paths_;
-  FullestLinks fullest_links_;
+  BottleneckLinks bottleneck_links_;
   Matching matching_;
   LoweredJob result_;
   std::vector<Send> sends_;
   std::vector<CapacityId> links_;  ///< of the folded
   std::uint32_t flow_groups_ = 0;
   std::map<std::pair<std::uint32_t, CollectiveKind>, GroupSchedule> group_schedules_;
-  std::map<std::uint32_t, std::shared_ptr<const Lanes>> meetings_;
-  std::map<std::tuple<std::uint32_t, std::int64_t, DemandId>, Ways> waits_;
+  std::map<std::uint32_t, std::shared_ptr<const MessageFlows>> concurrent_groups_;
+  std::map<std::tuple<std::uint32_t, std::int64_t, DemandId>, FlowRoutes> waits_;
   std::map<std::pair<const GroupSchedule*, double>, Picoseconds> closed_times_;
-  std::map<std::tuple<std::uint32_t, const Lanes*, std::int32_t, double>, Ways> ways_;
+  std::map<std::tuple<std::uint32_t, const MessageFlows*, std::int32_t, double>, FlowRoutes>
+      routes_;
 };
 
 }  // namespace

@@ -37,7 +37,7 @@ struct Rules {
   std::optional<comm::Algorithm> algorithm = {};
   /// One stream per rank for all its collectives and sends, served as they become ready.
   bool one_stream = false;
-  /// A collective is cut into so many, one after the other.
+  /// A collective is divided into this many parts, one after the other.
   std::uint32_t parts = 1;
   /// Added to the latency of every message.
   Seconds message_overhead = Seconds::s(0);
@@ -89,12 +89,12 @@ Result<LoweredJob> lower(const program::Program& job, const cluster::Cluster& cl
 /// How graphs of messages are run.
 using Run = std::function<Result<graph::Timeline>(const graph::Graph&)>;
 
-/// One rank of each program for all of them. Nothing where ranks of a program are not alike
-/// (symmetry.h), where their collectives or sends do not cost the same, and where `grouped`.
+/// One rank of each program for all of them. Nothing if ranks of a program are not alike
+/// (symmetry.h), if their collectives or sends do not cost the same, or if `grouped`.
 ///
-/// Messages: a collective, or a send, takes what a run of `run` says when all groups of its family
-/// (the same op on all ranks of the program) that share links with it begin together. So what
-/// contends within a family counts; beside others it flows over the links that they share
+/// Messages: a collective or send takes the time of a run by `run` in which all groups of its
+/// concurrent set (the same op on all ranks of the program) with common links begin together. This
+/// includes contention within a set. Concurrent sets flow over their common links
 /// (docs/concepts/job.md). REQUIRES: `run`, at that fidelity.
 Result<std::optional<LoweredJob>> fold(const program::Program& job, const cluster::Cluster& cluster,
                                        const Rules& rules, const Run& run = {});

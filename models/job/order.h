@@ -1,4 +1,4 @@
-// What the ops of a program wait for.
+// The dependencies of a program's ops.
 #pragma once
 
 #include <cstdint>

@@ -16,16 +16,16 @@ std::uint32_t SharedLinks::add(std::vector<Loaded> links, std::optional<std::uin
                                ByteRate most) {
   REHEARSE_CHECK(!links.empty(), "a family that is on no link");
   for (const Loaded& link : links) most = std::min(most, link.rate / link.messages);
-  families_.push_back({std::move(links), stream, most});
-  return static_cast<std::uint32_t>(families_.size() - 1);
+  concurrent_sets_.push_back({std::move(links), stream, most});
+  return static_cast<std::uint32_t>(concurrent_sets_.size() - 1);
 }
 
 /// The links that are loaded, those that are alike once.
 std::vector<SharedLinks::Row> SharedLinks::rows() const {
   std::vector<Row> rows;
   std::vector<std::uint32_t> row_of;  // by number of the link
-  for (std::uint32_t f = 0; f < families_.size(); ++f)
-    for (const Loaded& link : families_[f].links) {
+  for (std::uint32_t f = 0; f < concurrent_sets_.size(); ++f)
+    for (const Loaded& link : concurrent_sets_[f].links) {
       if (link.link >= row_of.size()) row_of.resize(link.link + 1, UINT32_MAX);
       std::uint32_t& row = row_of[link.link];
       if (row == UINT32_MAX) {
@@ -37,7 +37,7 @@ std::vector<SharedLinks::Row> SharedLinks::rows() const {
   const auto hash = [](const Row& row) {
     std::uint64_t mixed = 0;
     for (const User& user : row.users) {
-      mixed = (mixed ^ user.family) * 0x9e3779b97f4a7c15ULL;
+      mixed = (mixed ^ user.concurrent_set) * 0x9e3779b97f4a7c15ULL;
       mixed = (mixed ^ std::bit_cast<std::uint64_t>(user.share)) * 0x9e3779b97f4a7c15ULL;
       mixed ^= mixed >> 32;
     }
@@ -57,13 +57,13 @@ std::vector<SharedLinks::Row> SharedLinks::rows() const {
 }
 
 bool SharedLinks::can_be_full(const Row& row) const {
-  // Of a stream the one of its families that takes most; what has none may take any amount.
+  // Of a stream the one of its concurrent sets that takes most; what has none may take any amount.
   std::map<std::uint32_t, double> of_stream;
   for (const User& user : row.users) {
-    const Member& family = families_[user.family];
-    if (!family.stream) return true;
-    double& most = of_stream[*family.stream];
-    most = std::max(most, user.share * family.alone.bytes_per_s());
+    const Member& concurrent_set = concurrent_sets_[user.concurrent_set];
+    if (!concurrent_set.stream) return true;
+    double& most = of_stream[*concurrent_set.stream];
+    most = std::max(most, user.share * concurrent_set.alone.bytes_per_s());
   }
   double sum = 0;
   for (const auto& [stream, share] : of_stream) sum += share;
@@ -74,8 +74,8 @@ bool SharedLinks::can_be_full(const Row& row) const {
 bool SharedLinks::below(const Row& row, const Row& other) {
   auto theirs = other.users.begin();
   for (const User& ours : row.users) {
-    while (theirs != other.users.end() && theirs->family < ours.family) ++theirs;
-    if (theirs == other.users.end() || theirs->family != ours.family ||
+    while (theirs != other.users.end() && theirs->concurrent_set < ours.concurrent_set) ++theirs;
+    if (theirs == other.users.end() || theirs->concurrent_set != ours.concurrent_set ||
         ours.share > theirs->share * (1 + kRounding))
       return false;
   }
@@ -93,12 +93,14 @@ SharedLinks::Shared SharedLinks::shared() const {
     fullest.push_back(&row);
   }
   Shared result;
-  for (const Member& family : families_) result.families.push_back({family.alone, {}});
+  for (const Member& concurrent_set : concurrent_sets_)
+    result.concurrent_sets.push_back({concurrent_set.alone, {}});
   for (const Row* row : fullest) {
     const auto index = static_cast<std::uint32_t>(result.links.size());
     result.links.push_back(row->rate);
     for (const User& user : row->users)
-      result.families[user.family].taken.push_back({index, user.share * row->rate.bytes_per_s()});
+      result.concurrent_sets[user.concurrent_set].taken.push_back(
+          {index, user.share * row->rate.bytes_per_s()});
   }
   return result;
 }

@@ -1,9 +1,9 @@
-// Symmetry: which ranks of a job do the same at the same times, by its shape alone.
+// Symmetry: the ranks of a job that do the same at the same times, judged by its structure.
 //
-// The ranks of a program are alike when each of its groups holds as many ranks of the same
-// programs, which all issue the same collectives in it, and when each of its peers is a rank of one
-// other program that answers with the same ops. One rank per program then stands for all of them;
-// whether they *cost* the same is for fold.cc to say.
+// The ranks of a program are alike if each of its groups holds the same number of ranks of the same
+// programs, which all issue the same collectives in it, and if each of its peers is a rank of one
+// other program that answers with the same ops. One rank per program then represents all of them;
+// fold.cc checks whether they *cost* the same.
 #pragma once
 
 #include <cstdint>

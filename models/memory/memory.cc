@@ -10,9 +10,9 @@
 namespace rehearse::memory {
 namespace {
 
-using workload::Kept;
 using workload::Layer;
 using workload::Pass;
+using workload::SavedActivation;
 using workload::Slot;
 using workload::Stage;
 
@@ -39,7 +39,7 @@ struct Load {
 
 /// A chunk for one microbatch: all that it keeps, and its moments at their worst.
 struct ChunkLoads {
-  double kept = 0;
+  double saved = 0;
   Load forward;               // at the end
   std::optional<Load> head;   // backward of the layer that made the logits, which are gone
   std::optional<Load> layer;  // backward of any other
@@ -47,14 +47,14 @@ struct ChunkLoads {
 
 double loss_of(const Layer& layer) {
   double bytes = 0;
-  for (const Kept& k : layer.kept)
+  for (const SavedActivation& k : layer.saved)
     if (k.transient) bytes += k.bytes.b();
   return bytes;
 }
 
 ChunkLoads loads_of(const workload::Chunk& chunk, const workload::Gathering& gathering) {
   ChunkLoads loads;
-  for (const Layer& layer : chunk.layers) loads.kept += layer.count * layer.kept_bytes().b();
+  for (const Layer& layer : chunk.layers) loads.saved += layer.count * layer.saved_bytes().b();
   double gone = 0;  // kept by layers whose backward has ended
   for (std::size_t i = chunk.layers.size(); i-- > 0;) {
     const Layer& layer = chunk.layers[i];
@@ -64,7 +64,7 @@ ChunkLoads loads_of(const workload::Chunk& chunk, const workload::Gathering& gat
                                          : 0;
     const double weights = gathering.weights * (parameters + gathering.ahead * ahead);
     const double gradient = gathering.gradient * parameters;
-    const double loss = loss_of(layer), kept = layer.kept_bytes().b();
+    const double loss = loss_of(layer), saved = layer.saved_bytes().b();
     if (i + 1 == chunk.layers.size()) loads.forward.gathered = weights;
     loads.forward.loss += loss;
     const Load backward = {.activations = -gone,
@@ -74,7 +74,7 @@ ChunkLoads loads_of(const workload::Chunk& chunk, const workload::Gathering& gat
       loads.head = backward;
     else if (!loads.layer || backward.sum() > loads.layer->sum())
       loads.layer = backward;
-    gone += layer.count * kept;
+    gone += layer.count * saved;
   }
   return loads;
 }
@@ -146,7 +146,7 @@ class Curve {
       const ChunkLoads& chunk = chunks_[slot.chunk];
       if (slot.pass == Pass::kForward) {
         ++held[slot.chunk];
-        activations += chunk.kept;
+        activations += chunk.saved;
         take("forward", i, activations, chunk.forward);
       } else if (slot.pass != Pass::kRecompute) {
         if (chunk.head && slot.pass == Pass::kBackward)
@@ -155,7 +155,7 @@ class Curve {
       }
       if (slot.pass == frees && held[slot.chunk] > 0) {
         --held[slot.chunk];
-        activations -= chunk.kept;
+        activations -= chunk.saved;
       }
     }
   }
@@ -228,7 +228,7 @@ Bytes context_of(const Device& device, bool communicates) {
 }
 
 Bytes backward_transient(const Layer& layer) {
-  return layer.kept_bytes() * kBackwardTransient + layer.recomputed * kRecomputed;
+  return layer.saved_bytes() * kBackwardTransient + layer.recomputed * kRecomputed;
 }
 
 std::vector<Moment> memory_curve(const workload::Layout& layout, const Stage& stage,

@@ -1,15 +1,15 @@
 // Crossover: data-parallel jobs take turns on the same GPUs, iteration by iteration. One computes
-// while the others synchronise.
+// while the others synchronize.
 //
-// An iteration computes for C with the GPUs leased to it alone; its communication begins H before
-// that ends, which its own computing hides, and goes on for N, which nothing of its own hides. Two
-// equal jobs keep the GPUs busy where N + H <= C: their iterations come every 2 C in place of
-// C + N, and together they do (C + N) / C of what they do one after another. Where N + H > C the
-// links are what is full: no more than (C + N) / (N + H).
+// An iteration computes for C with the GPUs leased to it alone. Its communication begins H before
+// that ends, hidden by its own computing, and continues for N, which is exposed. Two
+// equal jobs keep the GPUs busy if N + H <= C: their iterations come every 2 C instead of
+// C + N, and their combined throughput is (C + N) / C times that of one after another. If
+// N + H > C the links are the bottleneck: at most (C + N) / (N + H).
 //
-// It is run, not computed: iterations are leases of a server of the graph (sim/graph/graph.h), and
-// whoever asks first is next; synchronisations flow through the links that all jobs share, as the
-// engine divides them. What it leaves out: what it takes to switch, and links that a job does not
+// It is run, not computed: iterations are leases of a server of the graph (sim/graph/graph.h), in
+// request order; synchronizations flow through the links that all jobs share, as the
+// engine divides them. Not modelled: the cost of a switch, and links that a job does not
 // fill while it communicates.
 #pragma once
 
@@ -27,10 +27,10 @@ namespace rehearse::sharing {
 
 struct TurnTaker {
   std::string name;
-  Seconds compute;                   ///< of an iteration, on the GPUs
+  Seconds compute;                   ///< per iteration, on the GPUs
   Seconds exposed;                   ///< communication of an iteration that it does not hide itself
-  Seconds hidden = Seconds::s(0);    ///< communication beside the end of its computing
-  std::optional<Bytes> memory = {};  ///< of the fullest GPU; all of it stays while others compute
+  Seconds hidden = Seconds::s(0);    ///< communication that overlaps the end of its computing
+  std::optional<Bytes> memory = {};  ///< on the fullest GPU; all of it stays while others compute
 };
 
 /// How jobs that communicate at the same time divide their links (sim/engine/division.h).
@@ -46,7 +46,7 @@ inline constexpr std::string_view kLinksNames[] = {"fair",    "priority",   "cof
                                                    "echelon", "first_come", "apart"};
 
 struct Turns {
-  std::vector<double> rates;  ///< of each job, against running alone: 1 at most
+  std::vector<double> rates;  ///< by job, relative to running alone: at most 1
   /// Sum of the rates: work done together, against one job after another.
   double gain;
 };

@@ -1,10 +1,11 @@
-// Where to put a set of jobs: alone, on slices, two on a GPU, or in turns, and when.
+// Placement of a set of jobs: alone, on slices, two on a GPU, or in turns, and when.
 //
-// Jobs that share GPUs are a group; groups are put on GPUs one after another, the first in line on
-// those that are free first. From every job alone, those groups are joined that help the goal most
-// (two, or several jobs of like length), in the best way that their jobs can share, until no join
-// helps. That is no proof of the
-// best: of few jobs it is near, and every placement says what it gains.
+// Jobs that share GPUs are a group; groups are assigned to GPUs one after another, the first in
+// line
+// to those that are free first. Starting with every job alone, the groups that help the goal most
+// are joined (two, or several jobs of similar length), in the best way that their jobs can share,
+// until no join helps. The result is not proven optimal: for few jobs it is near the optimum, and
+// every placement states its gain.
 #pragma once
 
 #include <cstdint>
@@ -28,8 +29,8 @@ struct PackJob {
   std::string name;
   Seconds work;                         ///< alone on whole GPUs
   std::uint32_t gpus = 1;               ///< more than one: alone, or in turns with jobs of as many
-  std::optional<Bytes> memory = {};     ///< of a GPU; of unknown memory it shares nothing
-  std::optional<Resident> like = {};    ///< what the law of pairs knows it by
+  std::optional<Bytes> memory = {};     ///< per GPU; with unknown memory it shares nothing
+  std::optional<Resident> like = {};    ///< its key in the law of pairs
   std::optional<Seconds> exposed = {};  ///< communication of a step that it does not hide
   Seconds hidden = Seconds::s(0);       ///< and that it does
   std::optional<Seconds> deadline = {};
@@ -52,7 +53,7 @@ struct Site {
   Bytes memory;
   std::uint32_t positions = 1;
   std::vector<fleet::SliceKind> slices = {};
-  Links links = Links::kFair;  ///< of jobs that take turns
+  Links links = Links::kFair;  ///< for jobs that take turns
   /// Shares of two jobs on one GPU, by index; nothing: not known, so they do not share so.
   std::function<std::optional<std::pair<double, double>>(std::size_t, std::size_t)> pair = {};
 };
@@ -61,9 +62,9 @@ struct Placed {
   SharedHow how = SharedHow::kAlone;
   std::vector<std::size_t> jobs = {};
   std::vector<std::uint32_t> gpus = {};
-  std::vector<std::string> slices = {};  ///< of each job; empty without slices
-  std::vector<double> rates = {};        ///< of each job while all run
-  /// On slices: of each job, what its rate may be.
+  std::vector<std::string> slices = {};  ///< by job; empty without slices
+  std::vector<double> rates = {};        ///< by job while all run
+  /// On slices: the range of each job's rate.
   std::vector<std::pair<double, double>> ranges = {};
   Seconds start = Seconds::s(0), end = Seconds::s(0);
   double gain = 1;  ///< against the same jobs one after another on the same GPUs

@@ -186,9 +186,10 @@ class Steps {
     return std::any_of(tenants_.begin(), tenants_.end(), [](const Tenant& tenant) {
       const auto copies = [](const DeviceOp& op) { return op.host_link > 0; };
       const auto carried = [&](const graph::Transfer& transfer) {
-        return std::any_of(transfer.ways->begin(), transfer.ways->end(), [&](const auto& way) {
-          return !tenant.graph.demands()[way.demand.index()].capacities.empty();
-        });
+        return std::any_of(
+            transfer.routes->begin(), transfer.routes->end(), [&](const auto& route) {
+              return !tenant.graph.demands()[route.demand.index()].capacities.empty();
+            });
       };
       const auto transfers = tenant.graph.transfers();
       return std::any_of(tenant.on_device.begin(), tenant.on_device.end(), copies) ||

@@ -16,10 +16,10 @@ namespace rehearse::sharing {
 
 using graph::Category;
 using graph::Demand;
+using graph::FlowRoute;
 using graph::Graph;
 using graph::GraphBuilder;
 using graph::Op;
-using graph::Way;
 
 namespace {
 
@@ -75,8 +75,8 @@ class Composer {
   std::vector<char> links() const {
     std::vector<char> is_link(graph().capacities().size(), 0);
     for (const graph::Transfer& transfer : graph().transfers())
-      for (const Way& way : *transfer.ways)
-        for (const CapacityId c : graph().demands()[way.demand.index()].capacities)
+      for (const FlowRoute& route : *transfer.routes)
+        for (const CapacityId c : graph().demands()[route.demand.index()].capacities)
           is_link[c.index()] = 1;
     return is_link;
   }
@@ -115,7 +115,7 @@ class Composer {
       demand_of_.push_back(builder_.add(moved(demand)));
     on_device_.assign(graph().size(), nullptr);
     for (const DeviceOp& op : tenant().on_device) on_device_[op.op.index()] = &op;
-    ways_.clear();
+    routes_.clear();
     return {};
   }
 
@@ -143,11 +143,11 @@ class Composer {
     const bool has_work = op.work > 0;
     if (!has_work && op.duration <= Picoseconds(0)) return;
     Demand demand = builder_.so_far().demands()[op.demand.index()];
-    demand.takes.resize(demand.capacities.size(), 1);
+    demand.units_per_work.resize(demand.capacities.size(), 1);
     const std::size_t before = demand.capacities.size();
-    const auto through = [&](CapacityId capacity, double takes) {
+    const auto through = [&](CapacityId capacity, double units_per_work) {
       demand.capacities.push_back(capacity);
-      demand.takes.push_back(takes);
+      demand.units_per_work.push_back(units_per_work);
     };
     const bool kernel = on.multiprocessors > 0 || on.bandwidth > 0;
     double fastest = 1;
@@ -224,13 +224,13 @@ class Composer {
 
   void add_transfers(std::size_t base) {
     for (const graph::Transfer& transfer : graph().transfers()) {
-      auto& ways = ways_[transfer.ways.get()];
-      if (!ways) {
-        std::vector<Way> there = *transfer.ways;
-        for (Way& way : there) way.demand = demand_of_[way.demand.index()];
-        ways = std::make_shared<const std::vector<Way>>(std::move(there));
+      auto& routes = routes_[transfer.routes.get()];
+      if (!routes) {
+        std::vector<FlowRoute> there = *transfer.routes;
+        for (FlowRoute& route : there) route.demand = demand_of_[route.demand.index()];
+        routes = std::make_shared<const std::vector<FlowRoute>>(std::move(there));
       }
-      graph::Transfer moved{transfer.lanes, ways, transfer.members, transfer.size};
+      graph::Transfer moved{transfer.flows, routes, transfer.members, transfer.size};
       for (OpId& member : moved.members) member = OpId(base + member.index());
       builder_.add(std::move(moved));
     }
@@ -276,7 +276,7 @@ class Composer {
   std::vector<CapacityId> capacity_of_;
   std::vector<DemandId> demand_of_;
   std::vector<const DeviceOp*> on_device_;
-  std::map<const std::vector<Way>*, std::shared_ptr<const std::vector<Way>>> ways_;
+  std::map<const std::vector<FlowRoute>*, std::shared_ptr<const std::vector<FlowRoute>>> routes_;
 
   std::map<std::string, CapacityId> resources_;
   std::map<std::pair<std::string, double>, std::vector<CapacityId>> links_;

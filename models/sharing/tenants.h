@@ -1,19 +1,20 @@
 // Tenants: jobs that share devices, in one run of the engine.
 //
-// Each tenant brings the graph of one period (a step, or a recording of several), which is
-// repeated; what it does on a shared device becomes work on the resources of that device, and a
-// policy says how tenants get at them:
+// Each tenant has the graph of one period (a step, or a recording of several), which is
+// repeated. Its work on a shared device becomes work on the resources of that device, under a
+// policy:
 //
-//   mps        kernels run side by side on shares of the multiprocessors and of the memory's
-//              bandwidth; a cap keeps a tenant from more multiprocessors than that
+//   mps        kernels run concurrently on shares of the multiprocessors and of the memory's
+//              bandwidth; a cap limits a tenant's multiprocessors
 //   priority   the same, but a tenant's kernels take all they can before those of the next get any
-//   timeslice  the whole device by turns of a quantum, with a change between two turns
-//   crossover  turns of an iteration: a tenant computes while others synchronise
+//   timeslice  the whole device by turns of a quantum, with a switch between two turns
+//   crossover  turns of an iteration: a tenant computes while others synchronize
 //   exclusive  turns of a whole step, its communication included
 //
-// The first three divide capacities of the engine (sim/engine/flows.h): what an op takes of each,
-// priorities, turns. The last two are leases of a server. An op of a tenant that runs alone is as
-// fast as before under each of them. docs/concepts/tenants.md has the laws with worked examples.
+// The first three divide capacities of the engine (sim/engine/flows.h) by amounts,
+// priorities and turns. The last two are leases of a server. An op of a tenant that runs alone is
+// as
+// fast as without sharing under each of them. docs/concepts/tenants.md has the laws with examples.
 #pragma once
 
 #include <cstdint>
@@ -31,17 +32,18 @@
 
 namespace rehearse::sharing {
 
-/// What an op asks of a device, at its full speed, as shares of the whole.
+/// Demand of an op on a device at full speed, as shares of the device.
 struct DeviceOp {
   OpId op;
   std::uint32_t device;
   double multiprocessors = 1;
-  double bandwidth = 0;  ///< of the device's memory
+  double bandwidth = 0;  ///< memory bandwidth
   double host_link = 0;  ///< a copy between host and device
 };
 
-/// Assumed, not measured: so many of the multiprocessors draw all of the memory's bandwidth, where
-/// a kernel moves data and has blocks for more.
+/// Assumed, not measured: this share of the multiprocessors draws all of the memory's bandwidth,
+/// for
+/// memory-bound kernels with enough blocks.
 inline constexpr double kDrawAll = 0.5;
 
 struct Tenant {
@@ -102,7 +104,7 @@ Result<Together> run_together(std::span<const Tenant> tenants, const Sharing& sh
                               const Contended& contended = {},
                               std::span<const Picoseconds> begins = {});
 
-/// Where what a tenant loses is lost.
+/// The causes of a tenant's loss.
 struct Loss {
   Seconds compute = Seconds::s(0);           ///< fewer multiprocessors
   Seconds memory_bandwidth = Seconds::s(0);  ///< of the device
@@ -115,8 +117,8 @@ struct Loss {
 
 struct TenantStep {
   Seconds alone = Seconds::s(0), beside = Seconds::s(0);
-  Loss loss = {};                          ///< adds up to beside − alone
-  Seconds when_contended = Seconds::s(0);  ///< beside, if every kernel asked for the whole device
+  Loss loss = {};                          ///< adds up to shared − alone
+  Seconds when_contended = Seconds::s(0);  ///< shared, if every kernel requested the whole device
   std::size_t periods = 0;                 ///< that were counted
   graph::Timeline last = {};               ///< of the last of them
 
@@ -136,11 +138,11 @@ std::string_view why_that_wide(Policy policy);
 /// The length of a step of a tenant, from the timeline of a period.
 using StepOf = std::function<Seconds(std::size_t tenant, const graph::Timeline& period)>;
 
-/// Steps of tenants beside each other, counted while all of them run, without the first periods.
-/// Steps of like length meet in the same place again and again: where tenants do not wait for turns
+/// Steps of concurrent tenants, counted while all of them run, without the first periods.
+/// Steps of similar length meet in the same place again and again: unless tenants wait for turns
 /// of steps, the mean is over four phases.
-/// Losses are told apart by runs that contend for one thing more each. Fails as run_together, and
-/// where periods differ by a factor of more than a thousand.
+/// Losses are separated by runs that add one source of contention each. Fails as run_together, and
+/// if periods differ by a factor of more than a thousand.
 Result<std::vector<TenantStep>> share_devices(std::span<const Tenant> tenants,
                                               const Sharing& sharing, const StepOf& step_of);
 /// Of tenants whose period is their step.

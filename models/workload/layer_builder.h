@@ -87,7 +87,7 @@ class LayerBuilder {
   /// Rows of a table of weights, `in` of them, divided by rows of the table.
   void lookup(std::string_view name, double tokens, double width, double rows);
   void weights(double count, bool tensor, bool expert = false);
-  void keep(const Kept& kept) { layer_.kept.push_back(kept); }
+  void keep(const SavedActivation& saved) { layer_.saved.push_back(saved); }
 
   /// The layer; the builder is empty then.
   Layer finish(std::string name, std::uint32_t count, Bytes output);

@@ -17,7 +17,7 @@ std::vector<std::uint32_t> Stage::most_in_flight() const {
     double now = 0;
     for (std::size_t c = 0; c < chunks.size(); ++c) {
       double bytes = 0;
-      for (const Layer& layer : chunks[c].layers) bytes += layer.count * layer.kept_bytes().b();
+      for (const Layer& layer : chunks[c].layers) bytes += layer.count * layer.saved_bytes().b();
       now += held[c] * std::max(bytes, 1.0);
     }
     if (now > most) {

@@ -231,9 +231,9 @@ void keep_activations(const StepUnits& step, const Layers& of, const OpMaker& ma
     Layer& layer = workload.layers[i];
     if (last[i]) layer.output = Bytes::b(tensors[*last[i]].bytes);
     const bool loss = i + 1 == workload.layers.size();
-    const auto keep = [&](double bytes, Kept kept) {
-      kept.bytes = Bytes::b(bytes);
-      if (bytes > 0) layer.kept.push_back(kept);
+    const auto keep = [&](double bytes, SavedActivation saved) {
+      saved.bytes = Bytes::b(bytes);
+      if (bytes > 0) layer.saved.push_back(saved);
     };
     const Bytes none = Bytes::b(0);
     keep(sums[i].input, {.name = "input", .bytes = none, .input = true});
@@ -241,9 +241,10 @@ void keep_activations(const StepUnits& step, const Layers& of, const OpMaker& ma
     keep(sums[i].divided, {.name = "outputs, divided", .bytes = none, .tensor = true});
     keep(sums[i].core, {.name = "scores", .bytes = none, .tensor = true, .core = true});
     if (layer.recompute.empty()) continue;
-    for (const Kept& kept : layer.kept)
-      if (!kept.input && !kept.transient) layer.recomputed += kept.bytes;
-    std::erase_if(layer.kept, [](const Kept& kept) { return !kept.input && !kept.transient; });
+    for (const SavedActivation& saved : layer.saved)
+      if (!saved.input && !saved.transient) layer.recomputed += saved.bytes;
+    std::erase_if(layer.saved,
+                  [](const SavedActivation& saved) { return !saved.input && !saved.transient; });
   }
 }
 

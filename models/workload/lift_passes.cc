@@ -43,10 +43,10 @@ Passes fold_passes(std::vector<Unit>& units) {
   if (passes.back() == 0 || !alike(units, passes)) return {};
   Passes found{.count = passes.back() + 1};
   using Key = std::tuple<Phase, std::string_view, std::size_t>;
-  std::map<Key, std::size_t> first;  // by what it is in a pass: its place among `kept`
+  std::map<Key, std::size_t> first;  // by what it is in a pass: its place among `saved`
   std::map<std::pair<Phase, std::string_view>, std::size_t> seen;
   std::vector<std::size_t> place(units.size());
-  std::vector<Unit> kept, later;
+  std::vector<Unit> saved, later;
   std::vector<std::size_t> of_later;  // units
   for (std::size_t u = 0; u < units.size(); ++u) {
     if (u > 0 && passes[u] != passes[u - 1]) seen.clear();
@@ -55,12 +55,12 @@ Passes fold_passes(std::vector<Unit>& units) {
     const Key key{unit.phase, unit.name, seen[{unit.phase, unit.name}]++};
     const auto at = first.find(key);
     if (passes[u] == 0 || unit.phase == Phase::kOptimizer) {
-      place[u] = kept.size();
-      first.emplace(key, kept.size());
-      kept.push_back(unit);
+      place[u] = saved.size();
+      first.emplace(key, saved.size());
+      saved.push_back(unit);
     } else if (at != first.end()) {
       place[u] = at->second;
-      Unit& into = kept[at->second];
+      Unit& into = saved[at->second];
       into.time += unit.time;
       into.device.insert(into.device.end(), unit.device.begin(), unit.device.end());
     } else {
@@ -68,11 +68,11 @@ Passes fold_passes(std::vector<Unit>& units) {
       later.push_back(unit);
     }
   }
-  for (std::size_t k = 0; k < later.size(); ++k) place[of_later[k]] = kept.size() + k;
-  kept.insert(kept.end(), later.begin(), later.end());
-  for (Unit& unit : kept)
+  for (std::size_t k = 0; k < later.size(); ++k) place[of_later[k]] = saved.size() + k;
+  saved.insert(saved.end(), later.begin(), later.end());
+  for (Unit& unit : saved)
     if (unit.forward) unit.forward = place[*unit.forward];
-  units = std::move(kept);
+  units = std::move(saved);
   return found;
 }
 

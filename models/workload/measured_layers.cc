@@ -38,7 +38,7 @@ std::optional<Workload> read_measured_layers(const YamlMap& map) {
     const std::optional<Seconds> forward = entry.required<Seconds>("forward");
     const std::optional<Seconds> backward = entry.optional<Seconds>("backward");
     const std::optional<Bytes> output = entry.required<Bytes>("output");
-    const Bytes kept = entry.optional<Bytes>("kept").value_or(output.value_or(Bytes::b(0)));
+    const Bytes saved = entry.optional<Bytes>("kept").value_or(output.value_or(Bytes::b(0)));
     const double parameters = entry.optional<double>("parameters").value_or(0);
     const std::int64_t count = entry.optional<std::int64_t>("count").value_or(1);
     const auto check = [&](bool right, std::string_view key, std::string problem) {
@@ -69,7 +69,7 @@ std::optional<Workload> read_measured_layers(const YamlMap& map) {
     layer.backward = {timed(w.names[w.names.intern(*name + ".backward")],
                             backward.value_or(*forward * 2.), *output)};
     layer.weights = {{.count = parameters}};
-    layer.kept = {{.name = "output", .bytes = kept, .input = true}};
+    layer.saved = {{.name = "output", .bytes = saved, .input = true}};
     layer.output = *output;
     w.layers.push_back(std::move(layer));
   }

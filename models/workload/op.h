@@ -77,10 +77,10 @@ constexpr std::string_view to_string(Axis a) { return kAxisNames[static_cast<int
 
 /// Start of a communication, and the op that waits for it. Ops of a phase are ordered.
 enum class Issue : std::uint8_t {
-  kInline,      ///< begins when the op before it has ended; the op after it waits
-  kBeside,      ///< as inline, but the next op runs beside it; the one after that waits for both
-  kPrefetched,  ///< begins while the layer before runs; the op after it waits
-  kDeferred,    ///< begins when the op before it has ended; only the optimizer step waits
+  kInline,       ///< begins when the op before it has ended; the op after it waits
+  kOverlapNext,  ///< as inline, but the next op runs beside it; the one after that waits for both
+  kPrefetched,   ///< begins while the layer before runs; the op after it waits
+  kDeferred,     ///< begins when the op before it has ended; only the optimizer step waits
 };
 
 struct Op {

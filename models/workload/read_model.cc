@@ -66,7 +66,7 @@ std::optional<Named> description_at(const YamlMap& map, const std::filesystem::p
   return std::nullopt;
 }
 
-/// The model with the dimensions that the mapping gives in the place of its own.
+/// The model with the dimensions that the mapping gives instead of its own.
 std::optional<Named> described(const YamlMap& map, const std::filesystem::path& folder,
                                bool& named) {
   std::optional<Named> model = description_at(map, folder, named);

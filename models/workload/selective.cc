@@ -22,15 +22,15 @@ void save_products(Layer& block, double group, bool sums) {
                        op.name == "gate" || op.name == "down" || (sums && op.name == "projection");
     if (!saved) block.recompute.push_back(op);
   }
-  std::vector<Kept> kept;
+  std::vector<SavedActivation> saved;
   Bytes input = Bytes::b(0);
-  for (Kept k : block.kept) {
+  for (SavedActivation k : block.saved) {
     const auto split = [&](double share) {
-      Kept rest = k;
+      SavedActivation rest = k;
       rest.bytes = k.bytes * (1 - share);
       rest.core = true;
       k.bytes = k.bytes * share;
-      kept.push_back(rest);
+      saved.push_back(rest);
     };
     if (k.name == "input") input = k.bytes;
     if (k.name == "keys and values")
@@ -41,10 +41,10 @@ void save_products(Layer& block, double group, bool sums) {
              k.name != "log-sum-exp")
       k.core = true;
     if (k.name == "log-sum-exp") k.core = false;
-    kept.push_back(k);
+    saved.push_back(k);
   }
-  kept.push_back({.name = "feed-forward output", .bytes = input});
-  block.kept = std::move(kept);
+  saved.push_back({.name = "feed-forward output", .bytes = input});
+  block.saved = std::move(saved);
 }
 
 }  // namespace

@@ -98,8 +98,8 @@ void add_logits(LayerBuilder& layer, const Transformer& m, const Implementation&
   // Each copy is written once and read once; the eager loss then moves the 32 bytes a logit that
   // Megatron's published runs show. In place it still reads logits twice and writes gradients once.
   const double logits = tokens * m.vocabulary;
-  const double kept = std::max(bytes_per_logit(how.loss), layer.element());
-  const double moved = std::max(2 * kept, 3 * layer.element());
+  const double saved = std::max(bytes_per_logit(how.loss), layer.element());
+  const double moved = std::max(2 * saved, 3 * layer.element());
   const bool one = how.loss == Loss::kFused || how.elementwise == Elementwise::kCompiled;
   layer.traffic({.name = "loss",
                  .forward = Bytes::b(logits * moved / 2),
@@ -109,7 +109,7 @@ void add_logits(LayerBuilder& layer, const Transformer& m, const Implementation&
                  .kernels = one ? 1. : 5.,
                  .kernels_backward = one ? 1. : 4.});
   layer.keep({.name = "logits and loss",
-              .bytes = Bytes::b(logits * how.logit_bytes.value_or(kept)),
+              .bytes = Bytes::b(logits * how.logit_bytes.value_or(saved)),
               .tensor = true,
               .transient = true});
 }

@@ -59,9 +59,9 @@ class Block {
                     .kernels_backward = kernels_backward});
   }
 
-  void norm(std::string_view name, std::string_view kept, bool input) {
+  void norm(std::string_view name, std::string_view saved, bool input) {
     add_norm(layer_, name, m_, how_, tokens_, hidden_, true);
-    layer_.keep({.name = kept, .bytes = layer_.moved(tokens_ * hidden_), .input = input});
+    layer_.keep({.name = saved, .bytes = layer_.moved(tokens_ * hidden_), .input = input});
   }
 
   // A matrix that takes the hidden state, divided by its columns.

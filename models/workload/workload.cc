@@ -58,9 +58,9 @@ double Layer::parameters() const {
   return sum;
 }
 
-Bytes Layer::kept_bytes() const {
+Bytes Layer::saved_bytes() const {
   Bytes sum = Bytes::b(0);
-  for (const Kept& k : kept)
+  for (const SavedActivation& k : saved)
     if (!k.transient) sum += k.bytes;
   return sum;
 }
@@ -103,7 +103,7 @@ Status verify(std::span<const Layer> layers) {
     for (const Weights& w : layer.weights)
       if (!(std::isfinite(w.count) && w.count >= 0))
         return fail(fmt::format("layer '{}' has {} parameters", layer.name, w.count));
-    for (const Kept& k : layer.kept)
+    for (const SavedActivation& k : layer.saved)
       if (!(std::isfinite(k.bytes.b()) && k.bytes.b() >= 0))
         return fail(
             fmt::format("layer '{}' keeps {} bytes of {}", layer.name, k.bytes.b(), k.name));
@@ -121,7 +121,7 @@ Workload with_samples(Workload workload, double samples) {
     scale_samples(layer.forward, by);
     scale_samples(layer.backward, by);
     scale_samples(layer.recompute, by);
-    for (Kept& kept : layer.kept) kept.bytes = kept.bytes * by;
+    for (SavedActivation& saved : layer.saved) saved.bytes = saved.bytes * by;
     layer.recomputed = layer.recomputed * by;
     layer.output = layer.output * by;
   }

@@ -34,7 +34,7 @@ struct Weights {
 };
 
 /// An activation that forward saves for backward, per microbatch.
-struct Kept {
+struct SavedActivation {
   std::string_view name;
   Bytes bytes;
   bool tensor = false;     ///< divided by tensor parallelism; else only by sequence parallelism
@@ -50,19 +50,19 @@ struct Layer {
   std::vector<Op> backward = {};
   /// Before backward, where activations were dropped. Empty until recomputation is decided.
   std::vector<Op> recompute = {};
-  /// Activations that `recompute` makes again: no longer among `kept`, but there while backward of
+  /// Activations that `recompute` makes again: no longer among `saved`, but there while backward of
   /// this layer runs.
   Bytes recomputed = Bytes::b(0);
   /// Once per optimizer step: gradients summed, parameters updated. Empty until decided.
   std::vector<Op> step = {};
   std::vector<Weights> weights = {};
-  std::vector<Kept> kept = {};
+  std::vector<SavedActivation> saved = {};
   Bytes output = Bytes::b(0);  ///< data passed on, per microbatch
   /// Layers whose outputs it takes; empty: the one before it.
   std::vector<std::uint32_t> inputs = {};
 
   double parameters() const;
-  Bytes kept_bytes() const;  ///< without the transient ones
+  Bytes saved_bytes() const;  ///< without the transient ones
 };
 
 struct Workload {

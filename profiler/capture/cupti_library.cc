@@ -18,7 +18,7 @@ constexpr const char* kFiles[] = {"libcupti.so.13",   "libcupti.so.12",   "libcu
                                   "libcupti.so.11.1", "libcupti.so.11.0", "libcupti.so"};
 // From the folder of the CUDA run-time library: a toolkit, a Python package of CUDA 12, of a
 // toolkit with CUPTI apart.
-constexpr const char* kBesideRuntime[] = {"", "../../cuda_cupti/lib/", "../extras/CUPTI/lib64/"};
+constexpr const char* kRuntimeSiblings[] = {"", "../../cuda_cupti/lib/", "../extras/CUPTI/lib64/"};
 constexpr const char* kInToolkit[] = {"lib64/", "lib/", "extras/CUPTI/lib64/"};
 
 void* open_at(const char* folder, const char* below, char (&path)[PATH_MAX]) {
@@ -59,7 +59,7 @@ void* find(char (&path)[PATH_MAX]) {
       return handle;
     }
   if (const RuntimeFolder runtime; runtime.path[0] != '\0')
-    for (const char* below : kBesideRuntime)
+    for (const char* below : kRuntimeSiblings)
       if (void* handle = open_at(runtime.path, below, path)) return handle;
   for (const char* root : {static_cast<const char*>(::getenv("CUDA_HOME")),
                            static_cast<const char*>(::getenv("CUDA_PATH")), "/usr/local/cuda"}) {

@@ -376,7 +376,7 @@ class Flusher {
   /// Why a step is kept, for people.
   std::string_view reason_of(const KnownStep& step, char (&into)[kReasonBytes]) const {
     if (step.cause == KeepCause::kAnnounced) return "another rank keeps it";
-    if (step.cause == KeepCause::kBeside) return "the step beside it is kept";
+    if (step.cause == KeepCause::kNeighbor) return "the step beside it is kept";
     const Trigger& trigger = keeper_->trigger();
     const double value = static_cast<double>(trigger.value);
     const double took = static_cast<double>(step.step.end - step.step.begin) * 1e-6;

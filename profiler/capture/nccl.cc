@@ -18,7 +18,7 @@ using nccl::Result;
 // are of. 0, which no handle is, is NCCL's word for none.
 constexpr unsigned kSlotBits = 14;
 constexpr std::uint64_t kSlots = (std::uint64_t{1} << kSlotBits) - 1;
-constexpr std::uint64_t kNoSlot = kSlots;  ///< in the place of a slot: nothing is kept of it
+constexpr std::uint64_t kNoSlot = kSlots;  ///< instead of a slot: nothing is kept of it
 constexpr std::uint64_t kContexts = 1024;
 constexpr std::uint64_t kCalls = 4096;
 
@@ -135,7 +135,7 @@ Call calls[kCalls];
 std::atomic<std::uint64_t> call_numbers{0};
 std::atomic<std::uint64_t> collective_numbers{0};
 
-/// Handles of calls have kNoSlot in the place of a slot.
+/// Handles of calls have kNoSlot instead of a slot.
 void* call_handle(std::uint64_t number) { return as_handle(kNoSlot - 1, number); }
 void* untracked_handle() { return call_handle(0); }
 

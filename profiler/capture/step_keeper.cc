@@ -60,7 +60,7 @@ void StepKeeper::keep(std::uint64_t ordinal, KeepCause cause) {
   to_note_ = std::min(to_note_, first);
   for (const std::uint64_t beside : {first, ordinal + 1})
     if (KnownStep& other = known(beside); other.cause == KeepCause::kNone)
-      other.cause = KeepCause::kBeside;
+      other.cause = KeepCause::kNeighbor;
 }
 
 bool StepKeeper::announced(std::uint64_t number, std::uint32_t round) {
@@ -92,7 +92,7 @@ void StepKeeper::add(RingBlock block, const void* bytes) {
 }
 
 void StepKeeper::count(const KnownStep& step) {
-  if (step.cause == KeepCause::kBeside) return;
+  if (step.cause == KeepCause::kNeighbor) return;
   if (step.kept == 0)
     ++counts_.gone;
   else if (step.kept < step.added)

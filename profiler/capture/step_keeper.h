@@ -20,7 +20,7 @@
 namespace rehearse::capture {
 
 /// Why a step is kept. Numbers as in KeptStepRecord::cause.
-enum class KeepCause : std::uint8_t { kNone, kTrigger, kAnnounced, kBeside };
+enum class KeepCause : std::uint8_t { kNone, kTrigger, kAnnounced, kNeighbor };
 
 struct KnownStep {
   Step step;

@@ -1,4 +1,4 @@
-// What would help most: single changes, each simulated, ordered by what they gain.
+// Changes that would help most: single changes, each simulated, ordered by their gain.
 #pragma once
 
 #include <functional>

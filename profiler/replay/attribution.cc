@@ -50,8 +50,10 @@ program::Occupancy by_device(const RankGraph& rank, program::Occupancy part) {
 
 ReplayOps::ReplayOps(const ReplayGraph& replay, const Timeline& timeline)
     : replay_(replay), timeline_(timeline), of_rank_(replay.ranks.size()) {
-  for (const Take& take : replay.takes) ask_of_.emplace(take.wait.index(), take.ask);
-  for (const Take& take : replay.takes) ask_of_.emplace(take.ask.index(), take.ask);
+  for (const BatchRequest& batch_request : replay.batch_requests)
+    ask_of_.emplace(batch_request.wait.index(), batch_request.ask);
+  for (const BatchRequest& batch_request : replay.batch_requests)
+    ask_of_.emplace(batch_request.ask.index(), batch_request.ask);
   for (std::size_t i = 0; i < replay.origins.size(); ++i)
     if (const auto rank = this->rank(OpId(i))) of_rank_[*rank].emplace_back(i);
 }

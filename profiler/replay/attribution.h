@@ -42,7 +42,7 @@ program::Occupancy occupancy(const ReplayGraph& replay, const graph::Timeline& t
 std::vector<std::vector<program::Occupancy>> occupancy_of_steps(const ReplayGraph& replay,
                                                                 const graph::Timeline& timeline);
 
-/// The recording itself as a timeline of the graph, for breaking down what was measured: device ops
+/// The recording itself as a timeline of the graph, to break down the measurement: device ops
 /// and the bounds of steps at their recorded times, without causes.
 graph::Timeline recorded_timeline(const std::vector<Recording>& recordings,
                                   const ReplayGraph& replay);

@@ -8,7 +8,7 @@
 
 namespace rehearse::replay {
 
-/// A device op that takes part in a collective, with what is known of it: from its own record, else
+/// A device op of a collective, with its data: from its own record, else
 /// from the framework's ranges around its launch, else from the kernel's name.
 struct CommunicationOp {
   GpuIndex op;
@@ -35,9 +35,9 @@ struct CollectiveMatches {
   std::size_t unmatched = 0;  ///< communication ops that found no partner among the given ranks
 };
 
-/// Matches by group and, where the recordings number collectives, by number; else by order, checked
-/// by the ends, which agree within microseconds where the clocks do. Where a rank is `hidden`, its
-/// own times tell nothing about how long a transfer takes: that comes from the others. REQUIRES:
+/// Matches by group and, if the recordings number collectives, by number; else by order, checked
+/// by the ends, which agree within microseconds if the clocks do. The times of a `hidden` rank are
+/// not used for the transfer time, which comes from the others. REQUIRES:
 /// one entry of `communication` per recording.
 CollectiveMatches match_collectives(const std::vector<Recording>& recordings,
                                     const std::vector<std::vector<CommunicationOp>>& communication,

@@ -1,4 +1,4 @@
-// compare: the simulated run of a recording beside the recording itself.
+// compare: the simulated run of a recording against the recording itself.
 #pragma once
 
 #include <string>
@@ -29,7 +29,7 @@ struct StepComparison {
 
 struct Comparison {
   std::vector<StepComparison> steps;
-  /// The step time: per rank, the mean over whole steps of the longer of the two periods (in a
+  /// The step time: per rank, the mean over whole steps of the longer of the two periods (in
   /// steady state the device cannot fall behind for ever); then the mean over ranks.
   Pair step_time = {Seconds::s(0), Seconds::s(0)};
   double median_error = 0;  ///< |error| over whole steps, of both periods

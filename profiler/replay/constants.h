@@ -1,9 +1,9 @@
-// What a recording tells about the machine between its ops: how long a launch takes to reach an
-// idle stream, how close ops of one stream follow each other, how long a waiting call takes to
+// Constants of the machine between ops, from a recording: the time of a launch to reach an
+// idle stream, the distance of ops of one stream, the time of a waiting call to
 // return.
 //
 // These are medians over the occurrences that show the constant alone. A replay uses them, never
-// the recorded instant of a single op.
+// the recorded time of a single op.
 #pragma once
 
 #include <optional>
@@ -25,15 +25,15 @@ struct Constants {
   Fitted launch;  ///< from the start of a launching call to the start on an idle stream: kernels
   Fitted copy_launch;  ///< the same for copies and sets
   Fitted queue_gap;    ///< between ops of one stream of which the later was launched long before
-  Fitted wake;         ///< from the end of what a synchronising call waits for to its return
+  Fitted wake;         ///< from the end of awaited work to the return of a synchronising call
   Fitted copy_wake;    ///< the same for a call that waits for its own copy
   Fitted copy_lead;  ///< how long before the end of a pageable copy to the device its call returns
   Fitted sync_cost;  ///< a synchronising call that finds nothing to wait for
   Fitted copy_cost;  ///< a copying call, without any waiting
 
-  /// What a blocking call of this kind takes of its thread when it need not wait.
+  /// Own cost of a blocking call of this kind on its thread, without waiting.
   Nanoseconds own(CallKind kind) const;
-  /// From the end of what it waits for to its return.
+  /// From the end of the awaited work to its return.
   Nanoseconds wake_of(CallKind kind) const;
 };
 

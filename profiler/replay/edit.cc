@@ -9,7 +9,7 @@
 
 #include <fmt/core.h>
 
-#include "profiler/replay/takes.h"
+#include "profiler/replay/batch_requests.h"
 #include "sim/base/text.h"
 
 namespace rehearse::replay {

@@ -1,4 +1,4 @@
-// Edits: what-if questions asked of a recording, as rewrites of its graph.
+// Edits: what-if questions about a recording, as rewrites of its graph.
 #pragma once
 
 #include <functional>
@@ -12,7 +12,7 @@
 
 namespace rehearse::replay {
 
-/// Which ops an edit means. Written TARGET or TARGET=PATTERN, where `*` in the pattern stands for
+/// The ops of an edit. Written TARGET or TARGET=PATTERN, where `*` in the pattern matches
 /// any characters: "kernel=*gemm*", "host=enumerate(DataLoader)*", "collective", "gpu".
 struct Selector {
   enum class Target {
@@ -20,7 +20,7 @@ struct Selector {
     kKernel,  ///< kernels other than collectives, by their name
     kCopy,    ///< copies and sets, by their name
     kCollective,  ///< collectives, by their kind ("all_reduce") or kernel name
-    kHost,        ///< work of host threads, by the name of any range it lies in
+    kHost,        ///< work of host threads, by the name of any enclosing range
     kLaunch,      ///< the way from a launching call to the device
     kProfiler,    ///< work of the profiler
   };
@@ -38,14 +38,14 @@ struct Scale {
 };
 Result<Scale> parse_scale(std::string_view text);
 
-/// Adds time behind each op: SELECTOR:DURATION.
+/// Adds time after each op: SELECTOR:DURATION.
 struct Insert {
   Selector behind;
   Seconds length;
 };
 Result<Insert> parse_insert(std::string_view text);
 
-/// Loads batches on worker processes beside the thread that uses them: "workers=4,prefetch=2".
+/// Loads batches on worker processes instead of the thread that uses them: "workers=4,prefetch=2".
 /// Each loading range ("enumerate(DataLoader)...") becomes work of one of `workers`, at most
 /// workers x prefetch batches ahead; the queue is full when the recording begins.
 struct InputPipeline {
@@ -55,10 +55,10 @@ struct InputPipeline {
 Result<InputPipeline> parse_input_pipeline(std::string_view text);
 
 /// Each returns the rewritten graph, with the origins, steps and fitted constants kept. An edit
-/// that matches no op is an error that names what there is.
+/// that matches no op is an error that lists the available names.
 Result<ReplayGraph> scale(const std::vector<Recording>& recordings, const ReplayGraph& replay,
                           const Scale& edit);
-/// Every device op takes so many times as long as `factor` says of it.
+/// Multiplies the time of every device op by its `factor`.
 Result<ReplayGraph> scale_each(
     const std::vector<Recording>& recordings, const ReplayGraph& replay,
     const std::function<double(const Recording& recording, const trace::GpuOp& op)>& factor);
@@ -70,7 +70,7 @@ Result<ReplayGraph> insert(const std::vector<Recording>& recordings, const Repla
 Result<ReplayGraph> overlap_input(const std::vector<Recording>& recordings,
                                   const ReplayGraph& replay, const InputPipeline& edit);
 
-/// `replay` with another graph, which begins with the ops of its own; those behind are
+/// `replay` with another graph, which begins with the ops of its own; the added ones are
 /// communication of the first rank.
 ReplayGraph with_graph(const ReplayGraph& replay, graph::Graph graph);
 

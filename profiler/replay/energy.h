@@ -1,12 +1,12 @@
-// Energy: what boards drew while a recording was made, shared out to the ops that ran on them.
+// Energy: the energy of boards during a recording, attributed to the ops that ran on them.
 //
-// The rules, with formulas and an example: docs/concepts/energy.md. In short: the power that a
-// board tells is taken as linear between readings; while ops run on it they share what it draws in
-// proportion to the multiprocessors they use; while none runs it is idle energy, which no op pays.
+// The rules, with formulas and an example: docs/concepts/energy.md. In short: the power of a
+// board is linear between readings; running ops share its energy in
+// proportion to the multiprocessors they use; while none runs it is idle energy of no op.
 //
 // Invariants:
-//  1. Of each board, the energy of ops, idle and others is its whole energy (to rounding).
-//  2. What no reading covers has no energy: no op is charged by guess.
+//  1. For each board, the energy of ops, idle and others is its whole energy (to rounding).
+//  2. Time without readings has no energy: nothing is attributed by guess.
 #pragma once
 
 #include <optional>
@@ -27,15 +27,15 @@ struct BoardEnergy {
   Joules total = Joules::j(0);
   Joules ops = Joules::j(0);
   Joules idle = Joules::j(0);   ///< while nothing recorded ran
-  Joules other = Joules::j(0);  ///< of MIG instances that were not recorded
-  /// What its energy counter gained between its first and last reading, and what the readings of
-  /// its power give over the same time.
+  Joules other = Joules::j(0);  ///< of unrecorded MIG instances
+  /// The increase of its energy counter between its first and last reading, and the energy by the
+  /// readings of its power over the same time.
   std::optional<Joules> counted = {}, counted_by_power = {};
   /// Several processes or MIG instances share it: their shares are an estimate.
   bool shared = false;
 };
 
-/// What the boards of a rank drew for it over a span of time; absent where a reading lacks.
+/// Energy attributed to this rank over a span of time; absent without readings.
 struct StepEnergy {
   Joules ops;
   Joules idle;

@@ -1,5 +1,5 @@
-// What a host thread did, as a sequence of instants: the starts and ends of its ops, nested
-// soundly.
+// The work of a host thread as a sequence of events: the starts and ends of its ops, properly
+// nested.
 #pragma once
 
 #include <vector>
@@ -22,8 +22,8 @@ struct EventSequence {
 };
 
 /// Ops that overlap without nesting (clocks of whole microseconds, ranges closed out of order) are
-/// cut to end with the op they start in. What happens within a call that waits is left out: the
-/// call as a whole is what a replay decides anew.
+/// cut to end with the op in which they start. Ops inside a waiting call are dropped, because a
+/// replay decides that call as a whole.
 EventSequence host_events(const Recording& recording, const HostThread& thread);
 
 /// Whether the op may wait for the device, so that its recorded duration is no cost: a call that

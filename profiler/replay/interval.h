@@ -10,10 +10,10 @@ namespace rehearse::replay {
 /// docs/accuracy.md (median 0.1 %, worst 1 %).
 inline constexpr double kReplayError = 0.01;
 
-/// Relative error of an edited replay per unit of logarithmic change. One pair of recordings is
-/// known that tells it: ResNet-50 on a V100 with its loader on the main thread and on four workers,
-/// where a change of ln(176/123) = 0.36 was predicted 0.04 too large. 0.15 doubles what that pair
-/// shows.
+/// Relative error of an edited replay per unit of logarithmic change. One pair of recordings
+/// is known: ResNet-50 on a V100 with its loader on the main thread and on four workers,
+/// where a change of ln(176/123) = 0.36 was predicted 0.04 too large. 0.15 doubles the error of
+/// that pair.
 inline constexpr double kErrorPerChange = 0.15;
 
 /// The step time as recorded, simulated: 90 % interval from the error of this very recording, no
@@ -27,7 +27,7 @@ Estimate<Seconds> estimate_step(const Comparison& recorded);
 inline constexpr double kNetworkError = 0.13;
 
 /// The step time of an edited replay, simulated as `edited`: the interval widens with the distance
-/// from what was recorded, and by `further_error`.
+/// from the recording, and by `further_error`.
 Estimate<Seconds> estimate_step(const Comparison& recorded, Seconds edited,
                                 double further_error = 0);
 

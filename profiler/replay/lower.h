@@ -1,8 +1,8 @@
-// lower: from what was recorded to a graph that can be run.
+// lower: from a recording to a graph that can be run.
 //
-// The graph holds durations, gaps between marks of one thread, and the fitted constants; no op
-// takes its start from the recording. Starts are results, and comparing them with the recorded ones
-// tells how well the graph explains the recording. docs/concepts/replay.md states the rules.
+// The graph holds durations, gaps between events of one thread, and the fitted constants; no op
+// takes its start from the recording. Starts are results, and their comparison with the recorded
+// ones shows how well the graph explains the recording. docs/concepts/replay.md states the rules.
 #pragma once
 
 #include <vector>
@@ -18,7 +18,7 @@
 
 namespace rehearse::replay {
 
-/// The dependency rules. All on by default but residuals; switching one off shows what it is worth.
+/// The dependency rules. All on by default but residuals; switching one off shows its effect.
 struct LowerOptions {
   bool stream_order = true;         ///< ops of one stream run one after the other
   bool host_waits = true;           ///< synchronising and copying calls wait for the device
@@ -32,7 +32,7 @@ struct LowerOptions {
   std::optional<std::size_t> hidden_rank = {};
 };
 
-/// What in the recording an op of the graph stands for.
+/// The part of the recording that an op of the graph represents.
 struct Origin {
   enum class Kind : std::uint8_t {
     kHost,         ///< a thread at work: row is the innermost host op, if any was open
@@ -74,7 +74,7 @@ struct RankGraph {
   std::vector<std::optional<OpId>> host_last;
   std::vector<CommunicationOp> communication;
   Nanoseconds residual{0};           ///< sum of the delays that no rule explains
-  Nanoseconds span{0};               ///< of the recording
+  Nanoseconds span{0};               ///< duration of the recording
   Nanoseconds unseen_backlog{0};     ///< longest wait of a stream for work that left no record
   Nanoseconds unexplained_waits{0};  ///< sum of what blocking calls waited for no recorded cause
   std::size_t host_waits = 0, hand_offs = 0, backward_links = 0;
@@ -82,7 +82,7 @@ struct RankGraph {
 };
 
 /// A rank asks for a batch with the end of `ask`, and has it with the end of `wait`.
-struct Take {
+struct BatchRequest {
   std::uint32_t rank;
   std::size_t thread;  ///< index into Recording::threads()
   OpId ask;
@@ -91,14 +91,15 @@ struct Take {
 
 struct ReplayGraph {
   graph::Graph graph;
-  /// By server: which of Recording::threads() it stands for; nothing for a stream. Servers that
-  /// edits add stand behind these.
+  /// By server: its thread in Recording::threads(); nothing for a stream. Servers that
+  /// edits add follow these.
   std::vector<std::optional<std::size_t>> thread_of_server;
   std::vector<Origin> origins;  ///< by op id
   std::vector<RankGraph> ranks;
   CollectiveMatches collectives;  ///< of several ranks together
-  std::vector<Take> takes = {};   ///< of an input pipeline that an edit put in front
-  /// The recording begins with the end of this op: what an edit has run before it to settle.
+  std::vector<BatchRequest> batch_requests =
+      {};  ///< of an input pipeline that an edit put in front
+  /// The recording begins with the end of this op, after the warm-up that an edit added.
   /// Absent: at time zero.
   std::optional<OpId> begin = {};
 };

@@ -8,14 +8,14 @@
 
 namespace rehearse::replay {
 
-/// The places in a sequence at which a loop that wrote most of it began its turns; empty where
+/// The positions in a sequence at which the turns of its main loop begin; empty if
 /// there is no such loop. The sequence may begin and end within a turn, and single words may be
-/// missing, too many or others than usual.
+/// missing, additional or different.
 ///
-/// What tells a turn is a word (or a run of a few) that comes once in each: it comes at even
-/// distances throughout, and what stands between two of them stands between the next two as well.
-/// Words that come several times a turn, as those of the layers of a network do, cannot pass for
-/// that: their distances differ where one turn ends and the next begins.
+/// A turn is identified by a word (or a short run of them) that occurs once in each: it has even
+/// distances throughout, and the words between two occurrences recur between the next two.
+/// Words that occur several times per turn, as those of the layers of a network, do not qualify:
+/// their distances differ at the border of two turns.
 std::vector<std::size_t> find_turns(std::span<const std::uint32_t> words);
 
 }  // namespace rehearse::replay

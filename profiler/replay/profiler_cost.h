@@ -1,12 +1,12 @@
-// What recording cost the host, where the recorder measured it.
+// Cost of recording on the host, if the recorder measured it.
 #pragma once
 
 #include "profiler/trace/trace.h"
 
 namespace rehearse::replay {
 
-/// Host time that each recorded range or call took of the program, beside what the recording shows
-/// as work of the profiler. Zero where it was not measured.
+/// Host time of each recorded range or call, in addition to the recorded work of the
+/// profiler. Zero if it was not measured.
 struct ProfilerCost {
   Nanoseconds per_range{0};
   Nanoseconds per_call{0};
@@ -15,8 +15,8 @@ struct ProfilerCost {
   Nanoseconds of(trace::HostKind kind) const;
 };
 
-/// From the facts `overhead.ns_per_range` and `overhead.ns_per_call`: numbers of nanoseconds. What
-/// is no number, or beyond a millisecond, is no measurement of that.
+/// From the facts `overhead.ns_per_range` and `overhead.ns_per_call`: numbers of nanoseconds. Other
+/// values, or values beyond a millisecond, are ignored.
 ProfilerCost profiler_cost(const trace::RankInfo& info);
 
 }  // namespace rehearse::replay

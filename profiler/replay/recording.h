@@ -55,7 +55,7 @@ class Recording {
   /// Which of streams() a device op ran on.
   std::size_t stream_of(GpuIndex op) const { return stream_of_[op]; }
 
-  /// The op that a host op lies in on its thread.
+  /// The enclosing op of a host op on its thread.
   std::optional<HostIndex> parent(HostIndex op) const { return parent_[op]; }
 
   Nanoseconds first() const { return first_; }  ///< earliest time in the recording
@@ -85,7 +85,7 @@ class Recording {
 /// before the recording, and left no record, kept the stream busy.
 inline constexpr Nanoseconds kUnseenBacklog{500000};
 
-/// What a runtime or driver call does to the thread that calls it.
+/// The effect of a runtime or driver call on its thread.
 enum class CallKind {
   kOther,
   kSyncDevice,       ///< waits for all work of the device

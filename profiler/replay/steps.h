@@ -13,7 +13,7 @@ enum class StepSource {
   kMarks,       ///< annotations such as ProfilerStep#7
   kRanges,      ///< a range that comes once a step: data loader, optimizer
   kRepetition,  ///< a copy between host and device that comes back at even distances
-  kKernels,     ///< of a recording without ranges: kernels that come in the same order again
+  kKernels,     ///< in a recording without ranges: recurring kernels in the same order
   kSpan,        ///< nothing repeats: the whole recording is one step
 };
 

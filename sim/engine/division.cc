@@ -43,7 +43,7 @@ Divider::Divider(const graph::Graph& graph, const std::vector<std::vector<std::u
   for (const graph::Demand& demand : graph.demands()) {
     for (std::size_t k = 0; k < demand.capacities.size(); ++k) {
       capacities_.push_back(demand.capacities[k]);
-      taken_.push_back(demand.taken(k));
+      taken_.push_back(demand.units_taken(k));
     }
     first_capacity_.push_back(static_cast<std::uint32_t>(capacities_.size()));
   }
@@ -115,14 +115,14 @@ void Divider::fill_fair(std::vector<Share>& shares, std::span<const std::uint32_
     const std::uint32_t demand = share.id.index();
     for (std::uint32_t k = first_capacity_[demand]; k < first_capacity_[demand + 1]; ++k) {
       const std::uint32_t c = capacities_[k].index();
-      const double taken = weight * taken_[k];
+      const double units_taken = weight * taken_[k];
       if (c == own) {
-        left -= level * taken;
+        left -= level * units_taken;
         continue;
       }
       Use& use = use_[c];
-      left_[c] -= level * taken;
-      use.weight -= taken;
+      left_[c] -= level * units_taken;
+      use.weight -= units_taken;
       level_[use.place] = --use.open > 0 ? level_of(c) : kInfinity;
     }
   };
@@ -164,7 +164,7 @@ double Divider::most_for(const Share& share) const {
   double most = share.demand->rate_cap;
   const std::vector<CapacityId>& capacities = share.demand->capacities;
   for (std::size_t k = 0; k < capacities.size(); ++k)
-    most = std::min(most, left_[capacities[k].index()] / share.demand->taken(k));
+    most = std::min(most, left_[capacities[k].index()] / share.demand->units_taken(k));
   return std::max(0.0, most);
 }
 
@@ -172,7 +172,7 @@ void Divider::take(Share& share, double rate) {
   share.rate = rate;
   const std::vector<CapacityId>& capacities = share.demand->capacities;
   for (std::size_t k = 0; k < capacities.size(); ++k)
-    left_[capacities[k].index()] -= rate * share.demand->taken(k);
+    left_[capacities[k].index()] -= rate * share.demand->units_taken(k);
 }
 
 void Divider::fill_groups(std::span<Share* const> shares, Division division) {
@@ -186,7 +186,7 @@ void Divider::fill_groups(std::span<Share* const> shares, Division division) {
       time = std::max(time, share->remaining / share->demand->rate_cap);
       for (std::size_t k = 0; k < share->demand->capacities.size(); ++k) {
         const std::uint32_t c = share->demand->capacities[k].index();
-        load[c] += share->remaining * share->demand->taken(k);
+        load[c] += share->remaining * share->demand->units_taken(k);
         const double end = left_[c] > 0 ? load[c] / left_[c] : kInfinity;
         time = std::max(time, end);
       }
@@ -201,7 +201,7 @@ void Divider::fill_groups(std::span<Share* const> shares, Division division) {
     for (const Share* share : group.shares)
       for (std::size_t k = 0; k < share->demand->capacities.size(); ++k) {
         const std::uint32_t c = share->demand->capacities[k].index();
-        load[c] += share->remaining * share->demand->taken(k);
+        load[c] += share->remaining * share->demand->units_taken(k);
         const double end = left_[c] > 0 ? load[c] / left_[c] : kInfinity;
         tardiness = std::max(tardiness, end - share->due);
       }

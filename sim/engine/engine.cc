@@ -142,7 +142,7 @@ class Loop final : public Injector, public Driven {
       case EventKind::kFlowEnds:
         return end_flows(event.index);
       case EventKind::kMessageBegins:
-        return begin_flow({true, event.index}, messages_.way(event.index).demand,
+        return begin_flow({true, event.index}, messages_.route(event.index).demand,
                           messages_.bytes(event.index));
       case EventKind::kMessageEnds:
         if (flows_.ends_alone(event.index)) arrive(event.index);
@@ -352,21 +352,21 @@ class Loop final : public Injector, public Driven {
   }
 
   void send(std::uint32_t slot) {
-    const graph::Way& way = messages_.way(slot);
+    const graph::FlowRoute& route = messages_.route(slot);
     const double bytes = messages_.bytes(slot);
-    const Picoseconds begin = later(now_, way.latency);
-    const Demand& demand = graph_.demands()[way.demand.index()];
+    const Picoseconds begin = later(now_, route.latency);
+    const Demand& demand = graph_.demands()[route.demand.index()];
     if (bytes == 0 || demand.capacities.empty())
       return events_.push(begin, EventKind::kMessageEnds, slot);
     if (first_come_) {
       const auto through = occupied_.carry(demand, bytes, now_);
       if (through)
-        events_.push(later(*through, way.latency), EventKind::kMessageEnds, slot);
+        events_.push(later(*through, route.latency), EventKind::kMessageEnds, slot);
       else if (on_failure_ == OnFailure::kFail && !failed_at_)
         failed_at_ = now_;
       return;
     }
-    if (kWithCarrier || !flows_.begin_alone(slot, way.demand, bytes, begin))
+    if (kWithCarrier || !flows_.begin_alone(slot, route.demand, bytes, begin))
       events_.push(begin, EventKind::kMessageBegins, slot);
   }
 

@@ -36,7 +36,7 @@ Flows::Flows(const graph::Graph& graph, const RunOptions& options, EventQueue& e
     for (std::size_t k = 0; k < demand.capacities.size(); ++k) {
       const Capacity& capacity = graph.capacities()[demand.capacities[k].index()];
       const bool constant = capacity.changes.empty() && !capacity.turns;
-      rate = constant ? std::min(rate, capacity.rate / demand.taken(k)) : 0;
+      rate = constant ? std::min(rate, capacity.rate / demand.units_taken(k)) : 0;
     }
     rate_alone_.push_back(rate);
   }

@@ -4,8 +4,8 @@
 
 namespace rehearse::engine {
 
-using graph::Lane;
-using graph::Lanes;
+using graph::MessageFlow;
+using graph::MessageFlows;
 using graph::Transfer;
 using graph::Wait;
 
@@ -32,25 +32,25 @@ std::uint32_t Messages::Places::take(std::uint32_t length, std::uint32_t& end) {
 
 void Messages::begin(std::uint32_t transfer) {
   const Transfer& t = graph_.transfers()[transfer];
-  const Lanes& lanes = *t.lanes;
+  const MessageFlows& flows = *t.flows;
   Active& active = active_[transfer];
   std::uint32_t end = static_cast<std::uint32_t>(slots_.size());
-  const auto lane_count = static_cast<std::uint32_t>(lanes.lanes().size());
-  active.first_slot = slot_places_.take(lane_count, end);
+  const auto flow_count = static_cast<std::uint32_t>(flows.flows().size());
+  active.first_slot = slot_places_.take(flow_count, end);
   slots_.resize(end);
-  for (std::uint32_t lane = 0; lane < lane_count; ++lane)
-    slots_[active.first_slot + lane] = {.delivered = 0,
+  for (std::uint32_t flow = 0; flow < flow_count; ++flow)
+    slots_[active.first_slot + flow] = {.delivered = 0,
                                         .travelling = false,
                                         .transfer = transfer,
-                                        .way = &(*t.ways)[lane],
-                                        .bytes = lanes.lanes()[lane].share * t.size};
+                                        .route = &(*t.routes)[flow],
+                                        .bytes = flows.flows()[flow].share * t.size};
   end = static_cast<std::uint32_t>(members_.size());
-  active.first_member = member_places_.take(lanes.members(), end);
+  active.first_member = member_places_.take(flows.members(), end);
   members_.resize(end);
-  active.members_left = lanes.members();
-  for (std::uint32_t m = 0; m < lanes.members(); ++m)
+  active.members_left = flows.members();
+  for (std::uint32_t m = 0; m < flows.members(); ++m)
     members_[active.first_member + m] = {
-        .takes_part = false, .lanes_left = static_cast<std::uint32_t>(lanes.of_member(m).size())};
+        .takes_part = false, .flows_left = static_cast<std::uint32_t>(flows.of_member(m).size())};
 }
 
 void Messages::take_part(OpId op, Consequences& next) {
@@ -59,62 +59,62 @@ void Messages::take_part(OpId op, Consequences& next) {
   const Active active = active_[transfer];
   Member& state = members_[active.first_member + member];
   state.takes_part = true;
-  const Lanes& lanes = *graph_.transfers()[transfer].lanes;
-  if (state.lanes_left == 0) {  // nothing from or to it: it ends at once
-    state.lanes_left = 1;
-    return lane_done(transfer, member, next);
+  const MessageFlows& flows = *graph_.transfers()[transfer].flows;
+  if (state.flows_left == 0) {  // nothing from or to it: it ends at once
+    state.flows_left = 1;
+    return flow_done(transfer, member, next);
   }
-  for (const std::uint32_t lane : lanes.of_member(member)) try_lane(transfer, active, lane, next);
+  for (const std::uint32_t flow : flows.of_member(member)) try_flow(transfer, active, flow, next);
 }
 
-void Messages::try_lane(std::uint32_t transfer, const Active& active, std::uint32_t lane,
+void Messages::try_flow(std::uint32_t transfer, const Active& active, std::uint32_t flow,
                         Consequences& next) {
-  Slot& slot = slots_[active.first_slot + lane];
-  const Lanes& lanes = *graph_.transfers()[transfer].lanes;
-  const Lane& l = lanes.lanes()[lane];
+  Slot& slot = slots_[active.first_slot + flow];
+  const MessageFlows& flows = *graph_.transfers()[transfer].flows;
+  const MessageFlow& l = flows.flows()[flow];
   if (slot.travelling || slot.delivered == l.count) return;
-  for (const Wait& wait : lanes.waits(lane))
-    if (slots_[active.first_slot + wait.on].delivered < lanes.due(wait, slot.delivered)) return;
+  for (const Wait& wait : flows.waits(flow))
+    if (slots_[active.first_slot + wait.on].delivered < flows.due(wait, slot.delivered)) return;
   if (!members_[active.first_member + l.from].takes_part ||
       !members_[active.first_member + l.to].takes_part)
     return;
   slot.travelling = true;
-  next.leaving.push_back(active.first_slot + lane);
+  next.leaving.push_back(active.first_slot + flow);
 }
 
 void Messages::arrive(std::uint32_t index, Consequences& next) {
   Slot& slot = slots_[index];
   const std::uint32_t transfer = slot.transfer;
   const Active active = active_[transfer];
-  const std::uint32_t lane = index - active.first_slot;
-  const Lanes& lanes = *graph_.transfers()[transfer].lanes;
+  const std::uint32_t flow = index - active.first_slot;
+  const MessageFlows& flows = *graph_.transfers()[transfer].flows;
   slot.travelling = false;
-  const bool last = ++slot.delivered == lanes.lanes()[lane].count;
-  if (!last) try_lane(transfer, active, lane, next);
-  for (const std::uint32_t woken : lanes.woken_by(lane)) try_lane(transfer, active, woken, next);
+  const bool last = ++slot.delivered == flows.flows()[flow].count;
+  if (!last) try_flow(transfer, active, flow, next);
+  for (const std::uint32_t woken : flows.woken_by(flow)) try_flow(transfer, active, woken, next);
   if (!last) return;
-  lane_done(transfer, lanes.lanes()[lane].from, next);
-  lane_done(transfer, lanes.lanes()[lane].to, next);
+  flow_done(transfer, flows.flows()[flow].from, next);
+  flow_done(transfer, flows.flows()[flow].to, next);
 }
 
-void Messages::lane_done(std::uint32_t transfer, std::uint32_t member, Consequences& next) {
+void Messages::flow_done(std::uint32_t transfer, std::uint32_t member, Consequences& next) {
   Active& active = active_[transfer];
-  if (--members_[active.first_member + member].lanes_left > 0) return;
+  if (--members_[active.first_member + member].flows_left > 0) return;
   next.ended.push_back(graph_.transfers()[transfer].members[member]);
   if (--active.members_left > 0) return;
-  const Lanes& lanes = *graph_.transfers()[transfer].lanes;
-  slot_places_.give_back(active.first_slot, static_cast<std::uint32_t>(lanes.lanes().size()));
-  member_places_.give_back(active.first_member, lanes.members());
+  const MessageFlows& flows = *graph_.transfers()[transfer].flows;
+  slot_places_.give_back(active.first_slot, static_cast<std::uint32_t>(flows.flows().size()));
+  member_places_.give_back(active.first_member, flows.members());
   active.first_slot = kNone;
 }
 
 std::string Messages::describe_waiting(OpId op) const {
   const auto [transfer, member] = member_of_[op.index()];
   const Active& active = active_[transfer];
-  const Lanes& lanes = *graph_.transfers()[transfer].lanes;
-  for (const std::uint32_t lane : lanes.of_member(member)) {
-    const Slot& slot = slots_[active.first_slot + lane];
-    const Lane& l = lanes.lanes()[lane];
+  const MessageFlows& flows = *graph_.transfers()[transfer].flows;
+  for (const std::uint32_t flow : flows.of_member(member)) {
+    const Slot& slot = slots_[active.first_slot + flow];
+    const MessageFlow& l = flows.flows()[flow];
     if (slot.delivered == l.count) continue;
     for (const std::uint32_t other : {l.from, l.to})
       if (!members_[active.first_member + other].takes_part) {

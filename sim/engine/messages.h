@@ -1,8 +1,8 @@
 // Messages: the state of the transfers that are under way.
 //
-// A transfer takes part of a table of lanes from the moment its first member takes part until its
-// last message has arrived; a *slot* is the place of one lane in that table and the name of the one
-// message that may be travelling on it. So memory grows with the lanes that are busy at one time,
+// A transfer takes part of a table of flows from the moment its first member takes part until its
+// last message has arrived; a *slot* is the place of one flow in that table and the name of the one
+// message that may be travelling on it. So memory grows with the flows that are busy at one time,
 // not with messages.
 #pragma once
 
@@ -40,7 +40,7 @@ class Messages {
   /// The message that travels on `slot` has arrived.
   void arrive(std::uint32_t slot, Consequences& next);
 
-  const graph::Way& way(std::uint32_t slot) const { return *slots_[slot].way; }
+  const graph::FlowRoute& route(std::uint32_t slot) const { return *slots_[slot].route; }
   double bytes(std::uint32_t slot) const { return slots_[slot].bytes; }
 
   /// "message 3 of 6 from member 0 to 1": the message that a member of a stuck run waits for.
@@ -56,7 +56,7 @@ class Messages {
     std::uint32_t delivered = 0;
     bool travelling = false;
     std::uint32_t transfer = 0;
-    const graph::Way* way = nullptr;
+    const graph::FlowRoute* route = nullptr;
     double bytes = 0;
   };
   struct Active {
@@ -66,7 +66,7 @@ class Messages {
   };
   struct Member {
     bool takes_part = false;
-    std::uint32_t lanes_left = 0;
+    std::uint32_t flows_left = 0;
   };
   /// Places for runs of slots or members of equal length, used again when given back.
   class Places {
@@ -79,9 +79,9 @@ class Messages {
   };
 
   void begin(std::uint32_t transfer);
-  void try_lane(std::uint32_t transfer, const Active& active, std::uint32_t lane,
+  void try_flow(std::uint32_t transfer, const Active& active, std::uint32_t flow,
                 Consequences& next);
-  void lane_done(std::uint32_t transfer, std::uint32_t member, Consequences& next);
+  void flow_done(std::uint32_t transfer, std::uint32_t member, Consequences& next);
 
   const graph::Graph& graph_;
   std::vector<Membership> member_of_;  // per op; empty when there is no transfer

@@ -29,7 +29,8 @@ std::size_t hash(const Demand& demand) {
   std::size_t h = demand.server ? demand.server->index() + 1 : 0;
   const auto mix = [&h](std::size_t value) { h = (h ^ value) * 0x9e3779b97f4a7c15U; };
   for (const CapacityId c : demand.capacities) mix(c.index());
-  for (const double takes : demand.takes) mix(std::hash<double>{}(takes));
+  for (const double units_per_work : demand.units_per_work)
+    mix(std::hash<double>{}(units_per_work));
   mix(static_cast<std::uint32_t>(demand.priority));
   mix(demand.lease ? demand.lease->index() + 1 : 0);
   mix(demand.group ? demand.group->index() + 1 : 0);

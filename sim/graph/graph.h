@@ -15,7 +15,7 @@
 //     a group if a capacity has turns. A held demand has capacities and a rate cap, and
 //     holds nothing itself.
 //  4. The members of a transfer are ops of the graph, each of one transfer at most and without work
-//     of its own; there is a way for each of its lanes.
+//     of its own; there is a route for each of its flows.
 //  5. An op that waits for the first m of its predecessors has at least m of them, and m >= 1.
 //
 // A Graph is an immutable value, which can be copied and compared as text (text_form.h). Rewrites
@@ -37,7 +37,7 @@
 #include "sim/base/result.h"
 #include "sim/base/time.h"
 #include "sim/graph/category.h"
-#include "sim/graph/lanes.h"
+#include "sim/graph/message_flows.h"
 
 namespace rehearse::graph {
 
@@ -91,7 +91,7 @@ struct Demand {
   std::optional<ServerId> server = {};
   std::vector<CapacityId> capacities = {};
   /// Amount of each of the capacities per unit of the op's work; empty: one each.
-  std::vector<double> takes = {};
+  std::vector<double> units_per_work = {};
   double weight = 1;
   double rate_cap = std::numeric_limits<double>::infinity();  ///< work per second of one op
   std::int32_t priority = 0;  ///< higher first, on the server and in the capacities
@@ -106,7 +106,9 @@ struct Demand {
   /// takes part of its device while it lasts.
   std::optional<DemandId> hold = {};
 
-  double taken(std::size_t capacity) const { return takes.empty() ? 1 : takes[capacity]; }
+  double units_taken(std::size_t capacity) const {
+    return units_per_work.empty() ? 1 : units_per_work[capacity];
+  }
 
   friend bool operator==(const Demand&, const Demand&) = default;
 };
@@ -119,8 +121,8 @@ struct Op {
   double work = 0;                ///< carried through the demand's capacities, after `duration`
 };
 
-/// How the messages of a lane travel.
-struct Way {
+/// How the messages of a flow travel.
+struct FlowRoute {
   DemandId demand;  ///< the capacities they flow through; without any they only take the latency
   Picoseconds latency;  ///< before they flow
 };
@@ -128,10 +130,10 @@ struct Way {
 /// A collective that the run carries message by message: each member is an op, which begins to take
 /// part after its duration and ends with the last message from or to it.
 struct Transfer {
-  std::shared_ptr<const Lanes> lanes;
-  std::shared_ptr<const std::vector<Way>> ways;  ///< one per lane
-  std::vector<OpId> members;                     ///< one per member of the lanes
-  double size;                                   ///< work; lanes carry shares of it
+  std::shared_ptr<const MessageFlows> flows;
+  std::shared_ptr<const std::vector<FlowRoute>> routes;  ///< one per flow
+  std::vector<OpId> members;                             ///< one per member of the flows
+  double size;                                           ///< work; flows carry shares of it
 };
 
 class Graph {

@@ -110,8 +110,8 @@ Status parse_demand(LineReader& line, GraphBuilder& builder) {
       const auto value = line.number<double>("a number");
       if (!value) return forward(value);
       if (demand.capacities.empty()) return line.error("no capacity stands before", "through ID");
-      demand.takes.resize(demand.capacities.size(), 1);
-      demand.takes.back() = *value;
+      demand.units_per_work.resize(demand.capacities.size(), 1);
+      demand.units_per_work.back() = *value;
     } else if (word == "weight" || word == "cap") {
       const auto value = line.number<double>("a number");
       if (!value) return forward(value);
@@ -141,7 +141,7 @@ Status parse_demand(LineReader& line, GraphBuilder& builder) {
                         "server, through, takes, weight, cap, priority, lease, group, due or hold");
     }
   }
-  if (!demand.takes.empty()) demand.takes.resize(demand.capacities.size(), 1);
+  if (!demand.units_per_work.empty()) demand.units_per_work.resize(demand.capacities.size(), 1);
   if (builder.add(std::move(demand)).index() != next) return line.error("this demand stands twice");
   return {};
 }
@@ -218,7 +218,7 @@ std::string to_text(const Graph& graph) {
     if (d.server) print(" server {}", d.server->index());
     for (std::size_t c = 0; c < d.capacities.size(); ++c) {
       print(" through {}", d.capacities[c].index());
-      if (!d.takes.empty()) print(" takes {}", d.takes[c]);
+      if (!d.units_per_work.empty()) print(" takes {}", d.units_per_work[c]);
     }
     if (d.weight != 1) print(" weight {}", d.weight);
     if (!std::isinf(d.rate_cap)) print(" cap {}", d.rate_cap);
@@ -270,13 +270,13 @@ Result<Graph> parse_graph(std::string_view text, std::string_view file) {
     } else if (kind == "op") {
       ok = parse_op(line, builder);
     } else if (kind == "lanes") {
-      ok = transfers.parse_lanes(line);
+      ok = transfers.parse_flows(line);
     } else if (kind == "lane") {
-      ok = transfers.parse_lane(line);
+      ok = transfers.parse_flow(line);
     } else if (kind == "ways") {
-      ok = transfers.parse_ways(line);
+      ok = transfers.parse_routes(line);
     } else if (kind == "way") {
-      ok = transfers.parse_way(line);
+      ok = transfers.parse_route(line);
     } else if (kind == "transfer") {
       ok = transfers.parse_transfer(line, builder);
     } else {

@@ -20,18 +20,18 @@ Result<std::uint32_t> messages(LineReader& line) {
 
 }  // namespace
 
-Status TransferTables::parse_lanes(LineReader& line) {
-  if (Status ok = expect_id(line, lanes_.size()); !ok) return ok;
+Status TransferTables::parse_flows(LineReader& line) {
+  if (Status ok = expect_id(line, flows_.size()); !ok) return ok;
   const auto members = line.number<std::uint32_t>("a number of members");
   if (!members) return forward(members);
-  lanes_.push_back({*members});
+  flows_.push_back({*members});
   return {};
 }
 
-Status TransferTables::parse_lane(LineReader& line) {
-  if (lanes_.empty() || lanes_.back().made)
+Status TransferTables::parse_flow(LineReader& line) {
+  if (flows_.empty() || flows_.back().made)
     return line.error("a lane needs a line 'lanes' above it, and no transfer between them");
-  LaneRows& rows = lanes_.back();
+  LaneRows& rows = flows_.back();
   const auto from = line.number<std::uint32_t>("a member");
   if (!from) return forward(from);
   const auto to = line.number<std::uint32_t>("a member");
@@ -46,11 +46,11 @@ Status TransferTables::parse_lane(LineReader& line) {
                       fmt::format("FROM TO COUNT SHARE, two different members below {}, at least "
                                   "one message, and a finite share that is not negative",
                                   rows.members));
-  const auto index = static_cast<std::uint32_t>(rows.lanes.size());
-  rows.lanes.push_back({*from, *to, *count, *share});
+  const auto index = static_cast<std::uint32_t>(rows.flows.size());
+  rows.flows.push_back({*from, *to, *count, *share});
   while (!line.at_end()) {
     const std::string_view word = line.word();
-    if (word == "each" && !rows.waits.empty() && rows.waits.back().lane == index) {
+    if (word == "each" && !rows.waits.empty() && rows.waits.back().flow == index) {
       rows.waits.back().each = true;
     } else if (word == "wait") {
       const auto on = line.number<std::uint32_t>("a lane");
@@ -65,50 +65,51 @@ Status TransferTables::parse_lane(LineReader& line) {
   return {};
 }
 
-Status TransferTables::parse_ways(LineReader& line) {
-  if (Status ok = expect_id(line, ways_.size()); !ok) return ok;
-  ways_.push_back(std::make_shared<std::vector<Way>>());
+Status TransferTables::parse_routes(LineReader& line) {
+  if (Status ok = expect_id(line, routes_.size()); !ok) return ok;
+  routes_.push_back(std::make_shared<std::vector<FlowRoute>>());
   return {};
 }
 
-Status TransferTables::parse_way(LineReader& line) {
-  if (ways_.empty()) return line.error("a way needs a line 'ways' above it");
+Status TransferTables::parse_route(LineReader& line) {
+  if (routes_.empty()) return line.error("a way needs a line 'ways' above it");
   const auto demand = line.id<DemandId>("a demand");
   if (!demand) return forward(demand);
   const auto latency = line.time("a latency");
   if (!latency) return forward(latency);
-  ways_.back()->push_back({*demand, *latency});
+  routes_.back()->push_back({*demand, *latency});
   return {};
 }
 
 Status TransferTables::parse_transfer(LineReader& line, GraphBuilder& builder) {
-  const auto lanes_id = line.number<std::uint32_t>("lanes");
-  if (!lanes_id) return forward(lanes_id);
-  if (*lanes_id >= lanes_.size()) return line.error("there are no such lanes");
-  LaneRows& rows = lanes_[*lanes_id];
+  const auto flows_id = line.number<std::uint32_t>("lanes");
+  if (!flows_id) return forward(flows_id);
+  if (*flows_id >= flows_.size()) return line.error("there are no such lanes");
+  LaneRows& rows = flows_[*flows_id];
   for (const Wait& wait : rows.waits)
-    if (wait.on >= rows.lanes.size())
+    if (wait.on >= rows.flows.size())
       return line.error(fmt::format("lane {} of lanes {} waits for lane {}, which does not exist",
-                                    wait.lane, *lanes_id, wait.on));
-  const auto ways_id = line.number<std::uint32_t>("ways");
-  if (!ways_id) return forward(ways_id);
-  if (*ways_id >= ways_.size()) return line.error("there are no such ways");
+                                    wait.flow, *flows_id, wait.on));
+  const auto routes_id = line.number<std::uint32_t>("ways");
+  if (!routes_id) return forward(routes_id);
+  if (*routes_id >= routes_.size()) return line.error("there are no such ways");
   const auto size = line.number<double>("a size");
   if (!size) return forward(size);
-  Transfer transfer{.lanes = {}, .ways = ways_[*ways_id], .members = {}, .size = *size};
+  Transfer transfer{.flows = {}, .routes = routes_[*routes_id], .members = {}, .size = *size};
   while (!line.at_end()) {
     const auto op = line.id<OpId>("an op");
     if (!op) return forward(op);
     transfer.members.push_back(*op);
   }
-  // Lanes take memory for each of their members, whose number a line only claims until a transfer
+  // Flows take memory for each of their members, whose number a line only claims until a transfer
   // names them.
   if (transfer.members.size() != rows.members)
     return line.error(fmt::format("the transfer has {} ops", transfer.members.size()),
-                      fmt::format("{}, one per member of lanes {}", rows.members, *lanes_id));
+                      fmt::format("{}, one per member of lanes {}", rows.members, *flows_id));
   if (!rows.made)
-    rows.made = std::make_shared<Lanes>(rows.members, std::move(rows.lanes), std::move(rows.waits));
-  transfer.lanes = rows.made;
+    rows.made =
+        std::make_shared<MessageFlows>(rows.members, std::move(rows.flows), std::move(rows.waits));
+  transfer.flows = rows.made;
   builder.add(std::move(transfer));
   return {};
 }
@@ -118,8 +119,8 @@ std::string transfer_lines(const Graph& graph) {
   const auto print = [&out]<class... Args>(fmt::format_string<Args...> format, Args&&... args) {
     fmt::format_to(std::back_inserter(out), format, std::forward<Args>(args)...);
   };
-  std::vector<const Lanes*> lanes;
-  std::vector<const std::vector<Way>*> ways;
+  std::vector<const MessageFlows*> flows;
+  std::vector<const std::vector<FlowRoute>*> routes;
   const auto place = [](auto& table, const auto* entry, const auto& write) {
     const auto found = std::find(table.begin(), table.end(), entry);
     if (found != table.end()) return static_cast<std::size_t>(found - table.begin());
@@ -129,20 +130,20 @@ std::string transfer_lines(const Graph& graph) {
   };
   std::vector<std::pair<std::size_t, std::size_t>> of_transfer;
   for (const Transfer& t : graph.transfers()) {
-    const std::size_t l = place(lanes, t.lanes.get(), [&](std::size_t id) {
-      print("lanes {} {}\n", id, t.lanes->members());
-      for (std::uint32_t i = 0; i < t.lanes->lanes().size(); ++i) {
-        const Lane& lane = t.lanes->lanes()[i];
-        print("lane {} {} {} {}", lane.from, lane.to, lane.count, lane.share);
-        for (const Wait& wait : t.lanes->waits(i))
+    const std::size_t l = place(flows, t.flows.get(), [&](std::size_t id) {
+      print("lanes {} {}\n", id, t.flows->members());
+      for (std::uint32_t i = 0; i < t.flows->flows().size(); ++i) {
+        const MessageFlow& flow = t.flows->flows()[i];
+        print("lane {} {} {} {}", flow.from, flow.to, flow.count, flow.share);
+        for (const Wait& wait : t.flows->waits(i))
           print(" wait {} {}{}", wait.on, wait.after, wait.each ? " each" : "");
         print("\n");
       }
     });
-    const std::size_t w = place(ways, t.ways.get(), [&](std::size_t id) {
+    const std::size_t w = place(routes, t.routes.get(), [&](std::size_t id) {
       print("ways {}\n", id);
-      for (const Way& way : *t.ways)
-        print("way {} {}ps\n", way.demand.index(), way.latency.count());
+      for (const FlowRoute& route : *t.routes)
+        print("way {} {}ps\n", route.demand.index(), route.latency.count());
     });
     of_transfer.emplace_back(l, w);
   }

@@ -1,4 +1,4 @@
-// The lines of a graph's text form that describe its transfers: lanes, ways and transfers.
+// The lines of a graph's text form that describe its transfers: flows, ways and transfers.
 #pragma once
 
 #include <cstdint>
@@ -14,22 +14,22 @@ namespace rehearse::graph {
 /// The tables that transfers share, as they are read. Rows of a table follow its first line.
 class TransferTables {
  public:
-  Status parse_lanes(LineReader& line);
-  Status parse_lane(LineReader& line);
-  Status parse_ways(LineReader& line);
-  Status parse_way(LineReader& line);
+  Status parse_flows(LineReader& line);
+  Status parse_flow(LineReader& line);
+  Status parse_routes(LineReader& line);
+  Status parse_route(LineReader& line);
   Status parse_transfer(LineReader& line, GraphBuilder& builder);
 
  private:
   struct LaneRows {
     std::uint32_t members;
-    std::vector<Lane> lanes = {};
+    std::vector<MessageFlow> flows = {};
     std::vector<Wait> waits = {};
-    std::shared_ptr<const Lanes> made = {};  ///< for the first transfer that uses them
+    std::shared_ptr<const MessageFlows> made = {};  ///< for the first transfer that uses them
   };
 
-  std::vector<LaneRows> lanes_;
-  std::vector<std::shared_ptr<std::vector<Way>>> ways_;
+  std::vector<LaneRows> flows_;
+  std::vector<std::shared_ptr<std::vector<FlowRoute>>> routes_;
 };
 
 /// All such lines of a graph, in the order in which transfers use the tables.

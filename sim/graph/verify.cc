@@ -56,12 +56,12 @@ Status verify_transfers(const Graph& graph) {
     const auto wrong = [i](std::string_view what) {
       return fail(fmt::format("transfer {} {}", i, what));
     };
-    if (!t.lanes || !t.ways || t.ways->size() != t.lanes->lanes().size())
+    if (!t.flows || !t.routes || t.routes->size() != t.flows->flows().size())
       return wrong("does not have one way per lane");
-    if (t.members.size() != t.lanes->members()) return wrong("does not have one op per member");
+    if (t.members.size() != t.flows->members()) return wrong("does not have one op per member");
     if (!std::isfinite(t.size) || t.size < 0) return wrong("has a wrong size");
-    for (const Way& way : *t.ways)
-      if (way.demand.index() >= graph.demands().size() || way.latency < Picoseconds(0))
+    for (const FlowRoute& route : *t.routes)
+      if (route.demand.index() >= graph.demands().size() || route.latency < Picoseconds(0))
         return wrong("has a way without a demand or with a negative latency");
     for (const OpId op : t.members) {
       if (op.index() >= graph.size()) return wrong("has a member that is no op of the graph");
@@ -74,10 +74,10 @@ Status verify_transfers(const Graph& graph) {
 
 /// What is taken of each capacity, and whose turn it is.
 Status verify_shares(const Graph& graph, const Demand& d) {
-  const bool right = d.takes.empty() || (d.takes.size() == d.capacities.size() &&
-                                         std::all_of(d.takes.begin(), d.takes.end(), [](double t) {
-                                           return std::isfinite(t) && t > 0;
-                                         }));
+  const bool right =
+      d.units_per_work.empty() || (d.units_per_work.size() == d.capacities.size() &&
+                                   std::all_of(d.units_per_work.begin(), d.units_per_work.end(),
+                                               [](double t) { return std::isfinite(t) && t > 0; }));
   if (!right)
     return fail("a demand takes a wrong share of a capacity",
                 "for each of its capacities a finite number above zero");

@@ -29,7 +29,7 @@ class RunOps {
   virtual std::uint32_t ranks() const = 0;  ///< that are run; numbers of ranks count these
   virtual std::vector<OpId> of_rank(std::uint32_t rank) const = 0;
   /// Whose time the op takes; nothing for what goes on between ranks: messages, their receipt, the
-  /// meeting of a collective's members.
+  /// concurrent group of a collective's members.
   virtual std::optional<std::uint32_t> rank(OpId op) const = 0;
   /// The device of its rank is busy with the op from its start to its end.
   virtual bool on_device(OpId op) const = 0;

@@ -13,10 +13,10 @@
 
 namespace rehearse::program {
 
-/// What a part of a path is for. Documents name them by kPartKindNames.
+/// The purpose of a part of a path. Documents name them by kPartKindNames.
 enum class PartKind : std::uint8_t {
   kCompute,
-  kRecompute,  ///< of what forward had computed
+  kRecompute,  ///< of earlier forward work
   kOptimizer,
   kCommunication,  ///< also where a rank computes at the same time: the path waits for it
   kMemory,         ///< copies

@@ -1,5 +1,5 @@
-// The critical path cut into what its stretches of time are for: parts that add up to the path,
-// each with the ops that it consists of and where their times come from.
+// The critical path divided by purpose: parts that add up to the path,
+// each with its ops and the source of their times.
 #pragma once
 
 #include <array>
@@ -15,7 +15,7 @@
 
 namespace rehearse::program {
 
-/// Of the time of a stretch, what one op takes: a weight, and its 90 % interval as factors.
+/// The share of one op in a piece of time: a weight, and its 90 % interval as factors.
 struct PathShare {
   PartKind kind;
   std::string part;  ///< for people: "matrix products", "data-parallel all_reduce"
@@ -53,8 +53,8 @@ struct PathParts {
 /// Sums up stretches of a path.
 class PathSum {
  public:
-  /// `time` divided in proportion to the weights, to the picosecond: what is added is what the
-  /// parts have together. REQUIRES: shares, of a sum above zero.
+  /// Divides `time` in proportion to the weights, to the picosecond: the parts add up to the
+  /// added time. REQUIRES: shares with a sum above zero.
   void add(Picoseconds time, const std::vector<PathShare>& shares);
   void add(Picoseconds time, const PathShare& share) { add(time, std::vector{share}); }
   std::vector<PathPart> parts() const;

@@ -1,13 +1,12 @@
-// Program: what each rank does, before it is known on which machines it runs.
+// Program: the work of each rank, before its machines are known.
 //
-// Ranks that do the same share one RankProgram. A RankProgram names process groups and the ranks
-// that it sends to or receives from by numbers of its own; the Program resolves them per rank, so
+// Equal ranks share one RankProgram. A RankProgram refers to process groups and peers
+// by local numbers; the Program resolves them per rank, so
 // that the ranks of a pipeline stage with tensor and data parallelism share their RankProgram.
 //
-// Invariants (ingest::read_chakra_job establishes them, job::verify checks what is left):
-//  1. Ops stand in their order of issue; dependencies point to earlier ops, in ascending order,
-//  none
-//     twice.
+// Invariants (ingest::read_chakra_job establishes them, job::verify checks the rest):
+//  1. Ops are in issue order; dependencies point to earlier ops, in ascending order, without
+//     duplicates.
 //  2. A rank is a member of each of its groups; members are distinct, and so are its peers.
 #pragma once
 
@@ -36,10 +35,10 @@ enum class Task : std::uint8_t {
   kMark,        ///< nothing; only orders others
 };
 
-/// What a compute op does with its device, for jobs that share one.
+/// Demand of a compute op on its device, for jobs that share one.
 struct DeviceWork {
-  Picoseconds kernels{0};     ///< of the duration: kernels run
-  Picoseconds matrix{0};      ///< of that: such as multiply matrices
+  Picoseconds kernels{0};     ///< part of the duration in which kernels run
+  Picoseconds matrix{0};      ///< part of that in matrix multiplications
   Bytes bytes = Bytes::b(0);  ///< read from and written to the device's memory
 
   friend bool operator==(const DeviceWork&, const DeviceWork&) = default;
@@ -55,8 +54,8 @@ struct ProgramOp {
   Flops flops = Flops::flop(0);
   Bytes bytes = Bytes::b(0);
   CollectiveKind collective = CollectiveKind::kBarrier;
-  std::uint32_t group = 0;  ///< of a collective: which of the program's groups
-  std::uint32_t peer = 0;   ///< of a send or receive: which of the program's peers
+  std::uint32_t group = 0;  ///< number of a collective's group in the program
+  std::uint32_t peer = 0;   ///< number of a send's or receive's peer in the program
   std::uint32_t tag = 0;
   std::int32_t priority = 0;  ///< of the messages; higher first
   /// So many of its dependencies must end before it starts; 0: all.

@@ -12,10 +12,10 @@
 namespace rehearse::work {
 namespace {
 
-/// How long the first rank waits for its own threads before it looks for letters, which nothing
-/// wakes it for; and a process without letters before it looks whether it is to stop.
+/// How long the first rank waits for its own threads before it looks for messages, which nothing
+/// wakes it for; and a process without messages before it looks whether it is to stop.
 constexpr std::chrono::microseconds kLook{200}, kLookAlone{50'000};
-constexpr std::size_t kLetter = 1 << 20;  // results are sent in letters of about this size
+constexpr std::size_t kMessage = 1 << 20;  // results are sent in messages of about this size
 
 enum Kind : std::uint64_t {
   kHello,     // a member to the first: what it is about to work on, with how many threads
@@ -26,7 +26,7 @@ enum Kind : std::uint64_t {
   kEnd,       // the first to a member: no more; an error, if there is one
 };
 
-Packer letter(Kind kind) {
+Packer message(Kind kind) {
   Packer packer;
   packer.put(std::uint64_t{kind});
   return packer;
@@ -57,19 +57,20 @@ Error take_error(Unpacker& from) {
 /// The first rank, or the only process.
 class Leader {
  public:
-  Leader(const Work& work, const Means& means)
+  Leader(const Work& work, const ExecutionOptions& execution)
       : work_(work),
-        means_(means),
+        execution_(execution),
         results_(work.items),
         there_(work.items, false),
         failed_at_(work.items) {
-    others_.resize(means.team ? static_cast<std::size_t>(means.team->size()) : 1);
+    others_.resize(execution.communicator ? static_cast<std::size_t>(execution.communicator->size())
+                                          : 1);
   }
 
   Result<std::vector<std::string>> run() {
     Result<std::vector<std::string>> done = run_to_the_end();
     // Who was asked to stop ends without a word: the launcher then ends the others.
-    if (means_.team && !stopped_) tell(done);
+    if (execution_.communicator && !stopped_) tell(done);
     return done;
   }
 
@@ -80,18 +81,18 @@ class Leader {
   };
 
   Result<std::vector<std::string>> run_to_the_end() {
-    if (means_.journal)
-      for (const auto& [item, value] : means_.journal->held(work_.part))
+    if (execution_.journal)
+      for (const auto& [item, value] : execution_.journal->held(work_.part))
         if (item < work_.items) accept(item, value);
-    Crew crew(means_.threads, work_.evaluate);
+    ThreadPool pool(execution_.threads, work_.evaluate);
     while (true) {
-      hand_out(crew);
-      if (crew.load() == 0 && all_idle()) break;
-      std::vector<Finished> finished = crew.take(means_.team ? kLook : kLookAlone);
-      if (Status ok = read_letters(finished); !ok) return forward(ok);
+      hand_out(pool);
+      if (pool.load() == 0 && all_idle()) break;
+      std::vector<Finished> finished = pool.take(execution_.communicator ? kLook : kLookAlone);
+      if (Status ok = read_messages(finished); !ok) return forward(ok);
       if (Status ok = keep(finished); !ok) return forward(ok);
-      if (means_.progress && !means_.progress(share())) {
-        finished = crew.finish();
+      if (execution_.progress && !execution_.progress(share())) {
+        finished = pool.finish();
         if (Status ok = keep(finished); !ok) return forward(ok);
         return stop();
       }
@@ -115,7 +116,7 @@ class Leader {
     std::size_t all = 0;
     for (const Other& other : others_) all += other.threads;
     const std::size_t left = work_.items - next_;
-    return threads + (left > 2 * (all + means_.threads) ? threads : 0);
+    return threads + (left > 2 * (all + execution_.threads) ? threads : 0);
   }
 
   /// The next item that has no result; `items` where there is none, or one before it failed.
@@ -124,8 +125,8 @@ class Leader {
     return next_ < failed_at_ ? next_ : work_.items;
   }
 
-  void hand_out(Crew& crew) {
-    while (crew.load() < due(crew.threads()) && next_item() < work_.items) crew.give(next_++);
+  void hand_out(ThreadPool& pool) {
+    while (pool.load() < due(pool.threads()) && next_item() < work_.items) pool.give(next_++);
     for (std::size_t rank = 1; rank < others_.size(); ++rank) {
       Other& other = others_[rank];
       std::vector<std::size_t> items;
@@ -134,15 +135,15 @@ class Leader {
         ++other.load;
       }
       if (items.empty()) continue;
-      Packer packer = letter(kItems);
+      Packer packer = message(kItems);
       for (const std::size_t item : items) packer.put(std::uint64_t{item});
-      means_.team->send(static_cast<int>(rank), packer.take());
+      execution_.communicator->send(static_cast<int>(rank), packer.take());
     }
   }
 
-  Status read_letters(std::vector<Finished>& finished) {
-    while (means_.team) {
-      const std::optional<Letter> got = means_.team->take();
+  Status read_messages(std::vector<Finished>& finished) {
+    while (execution_.communicator) {
+      const std::optional<Message> got = execution_.communicator->take();
       if (!got) break;
       Other& other = others_[static_cast<std::size_t>(got->from)];
       Unpacker from(got->text);
@@ -150,7 +151,7 @@ class Leader {
         case kHello: {
           const std::string key = from.text(), part = from.text();
           other.threads = from.count();
-          if (key != means_.key || part != work_.part)
+          if (key != execution_.key || part != work_.part)
             return fail(
                 fmt::format("rank {} on {} has another build of the program, or other inputs",
                             got->from, from.text()),
@@ -190,8 +191,8 @@ class Leader {
 
   Status keep(std::vector<Finished>& finished) {
     if (finished.empty()) return {};
-    if (means_.journal)
-      if (Status ok = means_.journal->keep(work_.part, finished); !ok) return ok;
+    if (execution_.journal)
+      if (Status ok = execution_.journal->keep(work_.part, finished); !ok) return ok;
     for (auto& [item, result] : finished) {
       if (result) {
         accept(item, std::move(*result));
@@ -205,33 +206,34 @@ class Leader {
 
   tl::unexpected<Error> stop() {
     stopped_ = true;
-    if (!means_.journal)
+    if (!execution_.journal)
       return fail("stopped", "", "--journal FILE keeps what is done, to go on from");
-    return fail(fmt::format("stopped with {} done", counted(means_.journal->size(), "result")), "",
+    return fail(fmt::format("stopped with {} done", counted(execution_.journal->size(), "result")),
+                "",
                 fmt::format("they are in {}; the same command goes on from there",
-                            means_.journal->path().string()));
+                            execution_.journal->path().string()));
   }
 
   void tell(const Result<std::vector<std::string>>& done) {
     const auto to_all = [&](const std::string& text) {
       for (std::size_t rank = 1; rank < others_.size(); ++rank)
-        means_.team->send(static_cast<int>(rank), text);
+        execution_.communicator->send(static_cast<int>(rank), text);
     };
     for (std::size_t item = 0; done && item < done->size();) {
-      Packer packer = letter(kResults);
-      for (std::size_t size = 0; item < done->size() && size < kLetter; ++item) {
+      Packer packer = message(kResults);
+      for (std::size_t size = 0; item < done->size() && size < kMessage; ++item) {
         packer.put((*done)[item]);
         size += (*done)[item].size();
       }
       to_all(packer.take());
     }
-    Packer end = letter(kEnd);
+    Packer end = message(kEnd);
     put(end, done ? Error{} : done.error());
     to_all(end.take());
   }
 
   const Work& work_;
-  const Means& means_;
+  const ExecutionOptions& execution_;
   std::vector<std::string> results_;
   std::vector<bool> there_;
   std::size_t done_ = 0, next_ = 0, failed_at_;
@@ -241,23 +243,23 @@ class Leader {
 };
 
 /// Any other rank.
-Result<std::vector<std::string>> follow(const Work& work, const Means& means) {
-  Team& team = *means.team;
-  Crew crew(means.threads, work.evaluate);
-  Packer hello = letter(kHello);
-  hello.put(means.key);
+Result<std::vector<std::string>> follow(const Work& work, const ExecutionOptions& execution) {
+  Communicator& communicator = *execution.communicator;
+  ThreadPool pool(execution.threads, work.evaluate);
+  Packer hello = message(kHello);
+  hello.put(execution.key);
   hello.put(work.part);
-  hello.put(std::uint64_t{crew.threads()});
-  hello.put(team.machine());
-  team.send(0, hello.take());
+  hello.put(std::uint64_t{pool.threads()});
+  hello.put(communicator.machine());
+  communicator.send(0, hello.take());
 
   std::vector<std::string> results;
   while (true) {
-    if (const std::optional<Letter> got = team.take()) {
+    if (const std::optional<Message> got = communicator.take()) {
       Unpacker from(got->text);
       switch (from.count()) {
         case kItems:
-          while (!from.ended()) crew.give(from.count());
+          while (!from.ended()) pool.give(from.count());
           break;
         case kResults:
           while (!from.ended()) results.push_back(from.text());
@@ -270,9 +272,9 @@ Result<std::vector<std::string>> follow(const Work& work, const Means& means) {
       }
       continue;
     }
-    const std::vector<Finished> finished = crew.take(kLook);
+    const std::vector<Finished> finished = pool.take(kLook);
     if (!finished.empty()) {
-      Packer packer = letter(kFinished);
+      Packer packer = message(kFinished);
       for (const auto& [item, result] : finished) {
         packer.put(std::uint64_t{item});
         packer.put(std::uint64_t{result.has_value()});
@@ -281,31 +283,31 @@ Result<std::vector<std::string>> follow(const Work& work, const Means& means) {
         else
           put(packer, result.error());
       }
-      team.send(0, packer.take());
+      communicator.send(0, packer.take());
     }
-    if (means.progress && !means.progress(0)) return fail("stopped");
+    if (execution.progress && !execution.progress(0)) return fail("stopped");
   }
 }
 
 }  // namespace
 
-Result<std::vector<std::string>> run_all(const Work& work, const Means& means) {
-  if (means.team && means.team->rank() > 0) return follow(work, means);
-  return Leader(work, means).run();
+Result<std::vector<std::string>> run_all(const Work& work, const ExecutionOptions& execution) {
+  if (execution.communicator && execution.communicator->rank() > 0) return follow(work, execution);
+  return Leader(work, execution).run();
 }
 
-void give_up(Team& team, const Error& error) {
-  if (team.rank() > 0) {
-    Packer packer = letter(kCannot);
-    packer.put(team.machine());
+void give_up(Communicator& communicator, const Error& error) {
+  if (communicator.rank() > 0) {
+    Packer packer = message(kCannot);
+    packer.put(communicator.machine());
     put(packer, error);
-    team.send(0, packer.take());
+    communicator.send(0, packer.take());
     return;
   }
-  Packer packer = letter(kEnd);
+  Packer packer = message(kEnd);
   put(packer, error);
   const std::string text = packer.take();
-  for (int rank = 1; rank < team.size(); ++rank) team.send(rank, text);
+  for (int rank = 1; rank < communicator.size(); ++rank) communicator.send(rank, text);
 }
 
 unsigned threads_per_rank() {

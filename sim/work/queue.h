@@ -1,4 +1,5 @@
-// One queue of items for the threads of a process and for the ranks of a team, with a journal.
+// One queue of items for the threads of a process and for the ranks of a communicator, with a
+// journal.
 //
 // The first rank hands items out in their order, collects the results, and also evaluates. A caller
 // that asks for threads only gets just these.
@@ -9,9 +10,9 @@
 
 #include "sim/base/progress.h"
 #include "sim/base/result.h"
-#include "sim/work/crew.h"
+#include "sim/work/communicator.h"
 #include "sim/work/journal.h"
-#include "sim/work/team.h"
+#include "sim/work/thread_pool.h"
 
 namespace rehearse::work {
 
@@ -22,24 +23,25 @@ struct Work {
 };
 
 /// The workers, and where results are stored.
-struct Means {
+struct ExecutionOptions {
   unsigned threads = 1;  ///< of this process, in addition to the calling one
-  std::string key = {};  ///< of all inputs: the members of a team must agree on it
+  std::string key = {};  ///< of all inputs: the members of a communicator must agree on it
   Journal* journal = nullptr;
-  Team* team = nullptr;
+  Communicator* communicator = nullptr;
   Progress progress = {};
 };
 
-/// The results, by item, independent of who evaluated them. All members of a team call this for the
+/// The results, by item, independent of who evaluated them. All members of a communicator call this
+/// for the
 /// same works in the same order, and all get the results; the journal is the first member's.
 ///
 /// Fails with the error of the lowest item that fails, always the same; if the progress asks to
 /// stop, with the number of stored results; if the journal cannot be written; if a member of the
-/// team has other inputs or none. Rethrows exceptions of items.
-Result<std::vector<std::string>> run_all(const Work& work, const Means& means);
+/// communicator has other inputs or none. Rethrows exceptions of items.
+Result<std::vector<std::string>> run_all(const Work& work, const ExecutionOptions& execution);
 
 /// For a member that cannot take part, or continue: the waiting members get the error.
-void give_up(Team& team, const Error& error);
+void give_up(Communicator& communicator, const Error& error);
 
 /// Threads for each rank, where nobody said how many: those that the launcher bound it to, or its
 /// part of the machine's.

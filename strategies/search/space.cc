@@ -193,10 +193,11 @@ class Space::Enumeration {
             space_.plan_.synchronization == Synchronization::kParameterServer)
           continue;
         shape.offload = offload;
-        for (const Placement placement : {Placement::kStagesApart, Placement::kStagesTogether}) {
+        for (const Placement placement :
+             {Placement::kTensorDataPipeline, Placement::kTensorPipelineData}) {
           if (!allows(axes_.placement, placement)) continue;
           // One stage, or one rank along data: both are the same order.
-          if (placement == Placement::kStagesTogether &&
+          if (placement == Placement::kTensorPipelineData &&
               (shape.pipeline == 1 || shape.data == 1 || !space_.plan_.stages.empty()))
             continue;
           shape.placement = placement;

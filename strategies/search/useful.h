@@ -21,9 +21,9 @@ inline UsefulAxes useful_axes(const workload::Workload& workload) {
     for (const workload::Op& op : layer.backward) useful.weight_gradients |= op.weight_gradient;
     for (const workload::Op& op : layer.forward)
       useful.unfused_attention |= op.core && op.kind == workload::OpKind::kGemm;
-    for (const workload::Kept& kept : layer.kept) {
-      core |= kept.core && !kept.transient;
-      input |= kept.input;
+    for (const workload::SavedActivation& saved : layer.saved) {
+      core |= saved.core && !saved.transient;
+      input |= saved.input;
     }
   }
   if (core) useful.recompute.push_back(Recompute::kSelective);

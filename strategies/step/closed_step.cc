@@ -101,7 +101,7 @@ class Clock {
   void pass_piece(const Priced& piece) {
     const bool background = piece.issue == Issue::kPrefetched || piece.issue == Issue::kDeferred;
     if (background && background_ == Background::kFree) return;
-    if (background && background_ == Background::kBeside)
+    if (background && background_ == Background::kOverlapped)
       behind_[piece.stream] += piece.time;
     else
       in_front(piece);
@@ -113,7 +113,7 @@ class Clock {
     if (piece.issue) begin = std::max(begin, free_[piece.stream]);
     const Picoseconds end = begin + piece.time;
     if (piece.issue) free_[piece.stream] = end;
-    if (piece.issue == Issue::kBeside) {
+    if (piece.issue == Issue::kOverlapNext) {
       ready_ = std::max(ready_, late_);
       late_ = end;
     } else {

@@ -1,15 +1,15 @@
 // The step time of a layout without a graph: for searches over thousands of plans.
 //
-// Each pass of a microbatch through a chunk takes the sum over its layers; then the orders of the
-// stages say when passes run (order_times.h), and gradients and optimizer follow. Within a layer
-// communications that are inline add up, those beside an op take their place beside it, and those
-// that are prefetched or deferred (the longest stream of them) run beside all the rest: the longer
-// of both counts, and `overlap_loss` of the shorter, since kernels and communication slow each
-// other.
+// Each pass of a microbatch through a chunk takes the sum over its layers. The orders of the
+// stages determine when passes run (order_times.h), and gradients and optimizer follow. Within a
+// layer inline communications add up, and those that overlap an op take its place. Prefetched
+// or deferred communications (their longest stream) overlap all the rest:
+//   max(a, b) + overlap_loss min(a, b)
+// because kernels and communication slow each other.
 //
-// Against the engine at closed fidelity: equal where nothing is prefetched or deferred but sums of
-// gradients behind backward; else both lie between the step in which what is prefetched or deferred
-// takes no time and that in which it is inline (docs/concepts/job.md).
+// Against the engine at closed fidelity: equal if only sums of gradients after backward are
+// prefetched or deferred; otherwise both are between the step in which these communications
+// take no time and that in which they are inline (docs/concepts/job.md).
 #pragma once
 
 #include <functional>
@@ -21,8 +21,9 @@
 
 namespace rehearse::step {
 
-/// Of a collective on a stage, of a message between two, and of what each rank of a stage exchanges
-/// with all servers together.
+/// The price of a collective on a stage, of a message between two stages, and of the exchange of
+/// each
+/// rank of a stage with all servers together.
 using CollectivePrice = std::function<Result<Seconds>(const workload::Op&, const workload::Stage&)>;
 using MessagePrice =
     std::function<Result<Seconds>(const workload::Stage&, const workload::Stage&, Bytes)>;
@@ -36,15 +37,15 @@ struct StepPrices {
   ServersPrice to_servers;
 };
 
-/// What prefetched and deferred communications are taken for.
-enum class Background : std::uint8_t { kBeside, kFree, kInline };
+/// The treatment of prefetched and deferred communications.
+enum class Background : std::uint8_t { kOverlapped, kFree, kInline };
 
 struct StepOptions {
   strategies::JobOptions job = {};
-  /// Share of the shorter of computing and communicating that is added where they overlap. FSDP
-  /// runs of MPT on A100 and H100 fit 0.1. What `job::Rules::slowdown` is in the engine.
+  /// Share of the shorter of computing and communicating that is added when they overlap. FSDP
+  /// runs of MPT on A100 and H100 fit 0.1. Equivalent to `job::Rules::slowdown` in the engine.
   double overlap_loss = 0.1;
-  Background background = Background::kBeside;
+  Background background = Background::kOverlapped;
 };
 
 struct StepTime {
@@ -56,9 +57,9 @@ struct StepTime {
   std::vector<Seconds> computing;  ///< by stage, on one rank
 };
 
-/// Fails as job_of (strategies/job_of_layout.h) does, where a price does, where orders wait for
-/// each other, and where ranks of one stage stand on several kinds of devices: who of them waits
-/// for whom is for a graph to find.
+/// Fails as job_of (strategies/job_of_layout.h) does, if a price does, if orders deadlock, and
+/// if ranks of one stage are on several kinds of devices: only a graph can determine their
+/// waiting.
 Result<StepTime> closed_step(const workload::Layout& layout, const StepPrices& prices,
                              const StepOptions& options);
 

@@ -48,11 +48,11 @@ Result<std::uint32_t> CollectivePrices::likeness(const Op& op, const Stage& stag
   Result<GroupSchedule> schedule = schedules_.of(op.collective, devices);
   if (!schedule) return forward(schedule);
   if (!schedule->calibrated) {
-    const Result<Seconds> fullest = fullest_link(op.collective, kind, stage);
+    const Result<Seconds> fullest = bottleneck_link(op.collective, kind, stage);
     if (!fullest) return forward(fullest);
-    schedule->fullest_link = *fullest;
+    schedule->bottleneck_link = *fullest;
   }
-  job::Pricing pricing{op.collective, schedule->lanes->members(), schedule->calibrated != nullptr,
+  job::Pricing pricing{op.collective, schedule->flows->members(), schedule->calibrated != nullptr,
                        schedule->calibrated ? schedule->calibrated->source : schedule->why_not};
   if (std::find(pricings_.begin(), pricings_.end(), pricing) == pricings_.end())
     pricings_.push_back(std::move(pricing));
@@ -65,9 +65,9 @@ Result<std::uint32_t> CollectivePrices::likeness(const Op& op, const Stage& stag
   return which;
 }
 
-Result<Seconds> CollectivePrices::fullest_link(CollectiveKind collective,
-                                               strategies::GroupKind kind, const Stage& stage) {
-  std::vector<job::Meeting> family;
+Result<Seconds> CollectivePrices::bottleneck_link(CollectiveKind collective,
+                                                  strategies::GroupKind kind, const Stage& stage) {
+  std::vector<job::ConcurrentGroup> concurrent_set;
   for (std::uint32_t first = 0; first < stage.degrees.ranks(); ++first) {
     std::vector<DeviceId> devices;
     for (const RankId rank : strategies::group_from(stage, kind, first))
@@ -75,9 +75,9 @@ Result<Seconds> CollectivePrices::fullest_link(CollectiveKind collective,
     if (devices.size() < 2) continue;
     Result<comm::Messages> messages = schedules_.messages(collective, devices, Bytes::b(1));
     if (!messages) return forward(messages);
-    family.push_back({std::move(*messages), std::move(devices), Bytes::b(1)});
+    concurrent_set.push_back({std::move(*messages), std::move(devices), Bytes::b(1)});
   }
-  return paths_.fullest(family);
+  return paths_.bottleneck(concurrent_set);
 }
 
 Result<Estimate<Seconds>> CollectivePrices::message(const Stage& from, const Stage& to,
@@ -90,17 +90,17 @@ Result<Estimate<Seconds>> CollectivePrices::message(const Stage& from, const Sta
   if (known == between_.end()) {
     for (const Stage* stage : {&from, &to})
       if (Status ok = has_devices(*stage); !ok) return forward(ok);
-    std::vector<job::Meeting> family;
+    std::vector<job::ConcurrentGroup> concurrent_set;
     for (std::uint32_t rank = 0; rank < a.ranks(); ++rank)
       for (const std::uint32_t there : strategies::partners(a, rank, b))
-        family.push_back({{job::one_message()},
-                          {DeviceId(from.rank(rank)), DeviceId(to.rank(there))},
-                          Bytes::b(1)});
-    const std::vector<DeviceId>& first = family.front().devices;
+        concurrent_set.push_back({{job::one_message()},
+                                  {DeviceId(from.rank(rank)), DeviceId(to.rank(there))},
+                                  Bytes::b(1)});
+    const std::vector<DeviceId>& first = concurrent_set.front().devices;
     const Seconds latency = paths_.path(first[0], first[1]).latency.seconds();
-    known = between_.emplace(key, Between{latency, paths_.fullest(family)}).first;
+    known = between_.emplace(key, Between{latency, paths_.bottleneck(concurrent_set)}).first;
   }
-  return job::on_datasheet_links(known->second.latency + known->second.fullest_link * bytes.b());
+  return job::on_datasheet_links(known->second.latency + known->second.bottleneck_link * bytes.b());
 }
 
 Result<Estimate<Seconds>> CollectivePrices::to_servers(const Stage& from,
@@ -115,17 +115,19 @@ Result<Estimate<Seconds>> CollectivePrices::to_servers(const Stage& from,
     if (Status ok = has_devices(from); !ok) return forward(ok);
     if (Status ok = has_devices(servers.first_rank + std::size_t{servers.count}); !ok)
       return forward(ok);
-    std::vector<job::Meeting> family;
+    std::vector<job::ConcurrentGroup> concurrent_set;
     Picoseconds latency(0);
     for (std::uint32_t rank = 0; rank < d.ranks(); ++rank)
       for (std::uint32_t server = 0; server < servers.count; ++server) {
         const DeviceId worker(from.rank(rank)), there(servers.first_rank + server);
         latency = std::max(latency, paths_.path(worker, there).latency);
-        family.push_back({{job::one_message()}, {worker, there}, Bytes::b(1) / servers.count});
+        concurrent_set.push_back(
+            {{job::one_message()}, {worker, there}, Bytes::b(1) / servers.count});
       }
-    known = to_servers_.emplace(key, Between{latency.seconds(), paths_.fullest(family)}).first;
+    known = to_servers_.emplace(key, Between{latency.seconds(), paths_.bottleneck(concurrent_set)})
+                .first;
   }
-  return job::on_datasheet_links(known->second.latency + known->second.fullest_link * bytes.b());
+  return job::on_datasheet_links(known->second.latency + known->second.bottleneck_link * bytes.b());
 }
 
 StepPrices CollectivePrices::step_prices(strategies::Prices ops) {

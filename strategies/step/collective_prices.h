@@ -1,9 +1,9 @@
-// Collective prices: what communications of a layout cost on a cluster, without a graph.
+// Collective prices: the cost of a layout's communications on a cluster, without a graph.
 //
-// Rank r runs on device r. A collective costs what it costs the group of the first rank of the
-// stage, by closed form: calibrated where a shipped calibration covers the group and the rules ask
-// for it, else on the links of the cluster, which all groups of the stage share. So it is at closed
-// fidelity (models/job/lower.h), whose prices these are. Groups are looked up once per place and
+// Rank r runs on device r. A collective costs the same as for the group of the first rank of the
+// stage, in closed form: calibrated if a shipped calibration covers the group and the rules ask
+// for it, else on the links of the cluster, which all groups of the stage share. These are
+// the prices of closed fidelity (models/job/lower.h). Groups are computed once per place and
 // shape, which plans of a search share.
 #pragma once
 
@@ -49,11 +49,11 @@ class CollectivePrices {
   /// The values of all these. REQUIRES: this object outlives them.
   StepPrices step_prices(strategies::Prices ops);
 
-  /// What the prices of kinds and numbers of ranks rest on, in the order of their first use.
+  /// The sources of prices by kind and number of ranks, in the order of their first use.
   const std::vector<job::Pricing>& pricings() const { return pricings_; }
 
  private:
-  /// What decides which ranks a group holds.
+  /// The key of a group's ranks.
   struct Key {
     std::array<std::uint32_t, 8> parts;
     friend bool operator==(const Key&, const Key&) = default;
@@ -73,8 +73,8 @@ class CollectivePrices {
   Status has_devices(const workload::Stage& stage) const {
     return has_devices(stage.rank(stage.degrees.ranks() - 1) + std::size_t{1});
   }
-  Result<Seconds> fullest_link(CollectiveKind collective, strategies::GroupKind kind,
-                               const workload::Stage& stage);
+  Result<Seconds> bottleneck_link(CollectiveKind collective, strategies::GroupKind kind,
+                                  const workload::Stage& stage);
 
   const cluster::Cluster& cluster_;
   const job::Rules& rules_;
@@ -88,7 +88,7 @@ class CollectivePrices {
   std::vector<Distinct> distinct_;
   job::LinkPaths paths_;
   struct Between {
-    Seconds latency, fullest_link;  ///< the latter for a byte
+    Seconds latency, bottleneck_link;  ///< the latter for a byte
   };
   std::map<std::array<std::uint32_t, 10>, Between> between_;
   std::map<std::array<std::uint32_t, 7>, Between> to_servers_;  ///< for a byte of a rank's

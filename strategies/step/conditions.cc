@@ -80,7 +80,7 @@ void read_conditions(const YamlMap& map, std::span<Conditions> all) {
   read.factor(
       "fp8", 0.4, 1, [](C & c) -> auto& { return c.fp8; });
   read.factor(
-      "beside", 0, 1, [](C & c) -> auto& { return c.beside; });
+      "beside", 0, 1, [](C & c) -> auto& { return c.overlap_penalty; });
   read.time("host_per_kernel", &C::host_per_kernel);
   read.time("fixed", &C::fixed);
   if (map.has("fixed"))

@@ -1,5 +1,5 @@
-// Devices: what the ranks of a layout stand on, and what ops take there. Rank r stands on device r
-// of the cluster; stages, and ranks of one stage, may stand on several kinds.
+// Devices: the devices of a layout's ranks, and the time of ops on them. Rank r runs on device r
+// of the cluster; stages, and ranks of one stage, may use several kinds.
 #pragma once
 
 #include <span>

@@ -1,11 +1,11 @@
-// The scale of Conditions from measured steps, and from three on what a step takes besides:
+// Fits the scale of Conditions to measured steps, and with three or more also the fixed time:
 // `rehearse calibrate job`.
 //
-// Steps grow with the scale, so that one measured step decides it; of several, the least sum of
-// squared logarithms of predicted ÷ measured does. Steps that differ, say in their batch, show a
-// part that does not grow with what is computed: input, host, what a framework does once a step.
-// From three steps on that part is fitted too, where their computing differs by half and the
-// variance of what is left is halved; else it stays as it is.
+// Steps grow with the scale, so that one measured step determines it. Several minimize the sum of
+// squared logarithms of predicted ÷ measured. Steps that differ, for example in their batch, show a
+// part that does not grow with computing: input, host, per-step work of a framework.
+// With three or more steps that part is fitted too, if their computing differs by half and the
+// residual variance is halved; otherwise it is unchanged.
 #pragma once
 
 #include <functional>
@@ -23,12 +23,12 @@ namespace rehearse::step {
 inline constexpr double kLeastScale = 0.5, kMostScale = 3;
 
 struct MeasuredStep {
-  std::string name;  ///< of the job, for people
+  std::string name;  ///< label of the job
   Seconds measured;
-  Seconds at_peak;  ///< what the step's FLOPs take at the peak of its devices: no run is faster
+  Seconds at_peak;  ///< time of the step's FLOPs at the peak of its devices: a lower bound
 };
 
-/// The step of a row at a scale, growing with it; with a time once per step, or what the row has.
+/// The step of a row at a scale, growing with it; with a given fixed time, or the row's own.
 using StepAtScale =
     std::function<Result<Seconds>(std::size_t row, double scale, std::optional<Seconds> fixed)>;
 
@@ -37,9 +37,9 @@ struct ScaleFit {
   std::optional<Seconds> fixed;    ///< Conditions::fixed, where it was fitted
   std::vector<Seconds> predicted;  ///< by row
   double residual;                 ///< mean |predicted / measured - 1|
-  /// The interval of compute time: of one row ±5 %, since it says nothing of how rows differ; of
-  /// several, 1.645 standard deviations of what is left, and not below 3 %. Half as much again to
-  /// the slow side: real runs only get slower. A part that was fitted costs a degree of freedom.
+  /// The interval of compute time: for one row ±5 %, because it does not show the variation; for
+  /// several, 1.645 standard deviations of the residuals, at least 3 %. 1.5 times that to
+  /// the slow side, because real runs only get slower. A fitted part costs a degree of freedom.
   double fastest, slowest;
 };
 

@@ -9,8 +9,8 @@
 
 namespace rehearse::step {
 
-/// From the device that operations were measured on to another, neither of them sustained: the
-/// ratio of what the laws say of both.
+/// From the measured device to another, without `sustained`: the
+/// ratio of the laws' times on both.
 struct CarriedOver {
   compute::OpCost from, to;
 };
@@ -24,8 +24,8 @@ class OpPrice {
 
   strategies::OpTime timed(const workload::Op& op) const { return {estimate(op), idle(op)}; }
   Seconds operator()(const workload::Op& op) const { return timed(op).total(); }
-  /// Busy. The interval of what was measured is its own, that of the rest the conditions', for
-  /// convolutions not narrower than that of the laws.
+  /// Busy time. Measured times have their own interval, others that of the conditions; for
+  /// convolutions it is not narrower than that of the laws.
   Estimate<Seconds> estimate(const workload::Op& op) const;
   Seconds idle(const workload::Op& op) const;
 

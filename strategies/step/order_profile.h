@@ -1,4 +1,4 @@
-// OrderProfile: what of a stage's order decides bounds of time and memory.
+// OrderProfile: the properties of a stage's order that determine bounds of time and memory.
 #pragma once
 
 #include <array>
@@ -14,9 +14,9 @@
 namespace rehearse::step {
 
 struct OrderProfile {
-  std::uint32_t first_chunk = 0;     ///< of the first slot, a forward
-  std::uint32_t last_chunk = 0;      ///< of the last backward of inputs
-  std::uint32_t weights_behind = 0;  ///< backwards of weights behind that
+  std::uint32_t first_chunk = 0;     ///< chunk of the first slot, a forward
+  std::uint32_t last_chunk = 0;      ///< chunk of the last backward of inputs
+  std::uint32_t weights_behind = 0;  ///< backwards of weights after that
   bool splits_weights = false, splits_recompute = false;
   /// A moment at which as many microbatches are held as never more in all chunks at once.
   struct Moment {
@@ -25,7 +25,7 @@ struct OrderProfile {
     std::vector<std::uint32_t> held;  ///< by chunk
   };
   std::vector<Moment> fullest = {};
-  /// What runs from the last slot of a chunk to the end: passes by chunk.
+  /// Work from the last slot of a chunk to the end: passes by chunk.
   struct Rest {
     std::uint32_t chunk;
     std::vector<std::array<std::uint32_t, strategies::kPasses>> passes;

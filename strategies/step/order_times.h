@@ -2,11 +2,11 @@
 // stages.
 //
 // A stage runs its slots one after the other. A forward pass waits for the forward pass of the same
-// microbatch through the chunk before and its transfer, a backward pass for the backward pass
-// through the chunk behind. That is all: exact, in integer picoseconds.
+// microbatch through the previous chunk and its transfer, a backward pass for the backward pass
+// through the next chunk. The result is exact, in integer picoseconds.
 //
-// The middle of an order repeats itself with later microbatches. Once all stages repeat themselves
-// in time too (each slot a constant later than the one a period before), what is left of the middle
+// The middle of an order repeats with later microbatches. Once all stages also repeat
+// in time (each slot a constant later than the one a period before), the rest of the middle
 // is skipped; the result is the same to the picosecond.
 #pragma once
 
@@ -35,7 +35,7 @@ struct OrderTimes {
   std::uint64_t slots = 0;              ///< that were evaluated, and not skipped
 };
 
-/// `skip`: whether what repeats may be skipped. Fails where stages wait for each other for ever.
+/// `skip`: whether repetitions may be skipped. Fails if stages deadlock.
 /// REQUIRES: each order has every pass of every microbatch at most once, and chunks and
 /// microbatches of the layout.
 Result<OrderTimes> order_times(const workload::Layout& layout,

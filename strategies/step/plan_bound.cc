@@ -112,7 +112,7 @@ class PlanBound::Plans {
   /// Times and facts of a stage.
   Status enter(std::uint32_t s) {
     const std::uint32_t p = plan_.pipeline;
-    const bool together = plan_.placement == strategies::Placement::kStagesTogether;
+    const bool together = plan_.placement == strategies::Placement::kTensorPipelineData;
     stage_.degrees = {.data = plan_.data,
                       .tensor = plan_.tensor,
                       .context = plan_.context,
@@ -150,19 +150,19 @@ class PlanBound::Plans {
         const LayerTimes& t = (**times)[part.layer];
         const LayerSums& own = (**sums)[part.layer];
         for (std::size_t pass = 0; pass < strategies::kPasses; ++pass) {
-          double beside = 0;
+          double overlap_penalty = 0;
           for (std::size_t k = 0; k < 2; ++k) {
             double one = 0;
             if (by_layer && pass == index(Pass::kForward)) one = own.gather[k];
             if (by_layer && pass == index(Pass::kBackward))
               one = own.sum[k] + (rank_->layers[part.layer].has_backward ? own.gather[k] : 0);
             if (by_pass && pass == index(Pass::kBackward)) one = own.sum[k];
-            beside = std::max(beside, one);
+            overlap_penalty = std::max(overlap_penalty, one);
           }
           // As closed_step takes what runs beside a layer.
-          place.passes[pass] +=
-              part.count * (std::max(t.all[pass], beside) +
-                            b_.spec_.conditions.beside * std::min(t.all[pass], beside));
+          place.passes[pass] += part.count * (std::max(t.all[pass], overlap_penalty) +
+                                              b_.spec_.conditions.overlap_penalty *
+                                                  std::min(t.all[pass], overlap_penalty));
           busy_ += part.count * t.computing[pass];
         }
         for (std::size_t k = 0; k < 2; ++k) {
@@ -286,7 +286,7 @@ PlanBound::Rank PlanBound::facts_of(workload::Workload workload) {
   Rank rank{std::move(workload)};
   for (const Layer& layer : rank.workload.layers) {
     LayerFacts facts{.parameters = strategies::parameters_of(layer),
-                     .kept = layer.kept_bytes().b(),
+                     .kept = layer.saved_bytes().b(),
                      .updates = layer.step.empty(),
                      .recomputes = !layer.recompute.empty(),
                      .has_backward = !layer.backward.empty()};

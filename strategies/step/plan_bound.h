@@ -1,11 +1,11 @@
-// PlanBound: what a plan costs at least, without laying it out.
+// PlanBound: a lower bound of a plan's cost, without its layout.
 //
-// Time: no stage can begin before the first microbatch has come through those before it, nor end
-// before the last one's gradients have gone back through them; in between it computes all its
-// passes, each with the collectives that it waits for. Gradients that are summed behind backward
-// are summed one after the other, and weights gathered behind the update likewise. Memory: the
-// states, and what the stage keeps at the fullest moment of its order. Transfers between stages,
-// most of what runs beside computing, and buffers count nothing. (Property test: never above
+// Time: a stage begins after the first microbatch has passed the previous stages, and ends after
+// the last one's gradients have gone back through them. In between it computes all its
+// passes, each with the collectives that it waits for. Gradients summed after backward
+// are summed one after the other, and so are weights gathered after the update. Memory: the
+// states, and the stage's activations at the fullest moment of its order. Transfers between stages,
+// most overlapping communication, and buffers are ignored. (Property test: never above
 // closed_step and memory_on.)
 #pragma once
 
@@ -24,7 +24,7 @@ namespace rehearse::step {
 
 class PlanBound {
  public:
-  /// What is usable of a device and what its context takes, by kind of PlanCosts.
+  /// Usable memory of a device and its context, by kind of PlanCosts.
   struct Room {
     Bytes usable, context;
   };
@@ -38,7 +38,7 @@ class PlanBound {
   Result<PlanCost> of(const strategies::Training& training, const strategies::Plan& plan);
 
  private:
-  /// Passes of a layer, in seconds: all that its rank waits for, and what of it computes.
+  /// Passes of a layer, in seconds: total time of its rank, and the computing part.
   struct LayerTimes {
     std::array<double, strategies::kPasses> all = {}, computing = {};
   };

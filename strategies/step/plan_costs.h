@@ -1,9 +1,9 @@
-// PlanCosts: what plans of one job on one cluster cost, by closed forms: for searches over
+// PlanCosts: the cost of plans of one job on one cluster, by closed forms: for searches over
 // thousands of them.
 //
-// A plan costs what closed_step (closed_step.h) and memory_on (devices.h) say of its layout,
-// exactly; only what plans share is computed once: layers rewritten for a rank, prices of their ops
-// and collectives, orders. at_least() says the same from below without a layout.
+// The cost of a plan equals closed_step (closed_step.h) and memory_on (devices.h) of its layout
+// exactly; shared results are computed once: layers rewritten for a rank, prices of their ops
+// and collectives, orders. at_least() gives a lower bound without a layout.
 #pragma once
 
 #include <memory>
@@ -16,7 +16,7 @@ namespace rehearse::step {
 
 struct PlanCost {
   Seconds step;
-  /// Peak of the device that is the fullest, by its share of what is usable there; as on the
+  /// Peak of the fullest device, by its share of the usable memory; scaled to the
   /// smallest device of the cluster.
   Bytes memory;
   /// Computing, all ranks together, by kind of device in the order of the cluster.
@@ -40,7 +40,7 @@ class PlanCosts {
   /// Of the last plan that has no cost.
   const Error& why() const;
 
-  /// What is usable of the smallest device.
+  /// Usable memory of the smallest device.
   Bytes usable() const;
   /// By kind, how many devices the cluster has. The kinds are those of PlanCost::busy.
   struct Kind {

@@ -14,11 +14,11 @@ struct PredictOptions {
   Fidelity fidelity = Fidelity::kMessage;
   bool unfold = false;  ///< every rank is run, even where ranks do the same; with servers always
   bool counterfactuals = true;  ///< the runs that `Step::counterfactuals` takes
-  /// What ops cost; all that ships, unless a validation withholds some.
+  /// The cost of ops; all shipped calibrations, unless a validation withholds some.
   std::span<const compute::Calibration> calibrations = compute::shipped_calibrations();
 };
 
-/// Stages, and ranks of one stage, may stand on several kinds of devices (devices.h). Fails with
+/// Stages, and ranks of one stage, may use several kinds of devices (devices.h). Fails with
 /// one line: a plan that does not suit the workload or the cluster, a device that is not in the
 /// catalog.
 Result<Step> predict(const Spec& spec, const cluster::Cluster& cluster,

@@ -64,7 +64,7 @@ Result<RunSize> run_size(const program::Program& job, const cluster::Cluster& cl
           const auto sent = schedules.messages(op.collective, devices, op.bytes);
           if (!sent) return forward(sent);
           known->second =
-              static_cast<double>(sent->lanes->messages()) / static_cast<double>(members.size());
+              static_cast<double>(sent->flows->messages()) / static_cast<double>(members.size());
         }
       }
       messages += known->second;

@@ -1,6 +1,6 @@
-// A second opinion on a step: SimGrid with every rank and every message, beside our own messages
-// under the same rules. SimGrid shares no device, so that neither slows computing down beside
-// collectives: both are below what predict() says.
+// A second opinion on a step: SimGrid with every rank and every message, compared with our own
+// messages under the same rules. SimGrid shares no device, so neither slows computing during
+// collectives: both are below predict().
 #pragma once
 
 #include <cstdint>
@@ -10,7 +10,7 @@
 
 namespace rehearse::step {
 
-/// How much there is to carry where every rank runs. What that costs is a count turned into time of
+/// Size of a run with every rank. Its cost is a count, converted into time of
 /// one core of the machine of docs/performance.md: the same everywhere.
 struct RunSize {
   double ops = 0;

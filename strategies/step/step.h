@@ -1,11 +1,11 @@
-// One training step of a job under a plan on a cluster: how long, how full, where the time goes.
+// One training step of a job under a plan on a cluster: time, memory, breakdown.
 //
 //   Result<Step> step = predict(spec, cluster, {});
 //
 // A workload is laid out (strategies), its ops priced (models/compute), the job lowered and run at
-// the fidelity asked for (models/job, sim/engine), its memory added up (models/memory). Parts of
-// the step are found by runs that differ in one thing: what is left when every message is free is
-// compute and bubble; what goes away with it is communication that nothing hid.
+// the requested fidelity (models/job, sim/engine), its memory added up (models/memory). Parts of
+// the step are found by runs that differ in one respect: with free messages, compute and bubble
+// remain; the difference is exposed communication.
 #pragma once
 
 #include <array>
@@ -28,23 +28,23 @@ namespace rehearse::step {
 
 struct Spec {
   workload::Workload workload;  ///< for one sample
-  /// Of operations that carry a measured time: the device in the catalog. On others they take that
-  /// time by the ratio of what the cost model says of both. Empty: whichever the ranks stand on.
+  /// For operations with a measured time: its device in the catalog. On other devices the time is
+  /// scaled by the ratio of the cost model's times. Empty: the devices of the ranks.
   std::string measured_on = {};
   strategies::Training training;
   strategies::Plan plan;
   Conditions conditions;
-  /// What was measured of operations by themselves, by device in the catalog.
+  /// Measured times of single operations, by device in the catalog.
   std::map<std::string, compute::MeasuredOps, std::less<>> measured_ops = {};
-  /// On devices of these names, in the place of `conditions`. How long the host takes per kernel
-  /// and what a step has once are those of `conditions` for all.
+  /// Replaces `conditions` on devices of these names. host_per_kernel and fixed
+  /// always come from `conditions`.
   std::map<std::string, Conditions, std::less<>> conditions_on = {};
 };
 
 /// A partition of the step, as a mean over ranks.
 struct Breakdown {
   Seconds compute = Seconds::s(0);
-  Seconds recompute = Seconds::s(0);  ///< of what forward had computed before
+  Seconds recompute = Seconds::s(0);  ///< repeated forward work
   Seconds optimizer = Seconds::s(0);
   Seconds exposed_communication = Seconds::s(0);
   /// Waiting with free messages: for other stages, and for slower devices of the own one.
@@ -55,13 +55,13 @@ struct Breakdown {
   Seconds fixed = Seconds::s(0);
 };
 
-/// One change, and what it is worth.
+/// One change, and its effect.
 struct Counterfactual {
   std::string change;  ///< "tensor-parallel communication free"
   Seconds step;
 };
 
-/// A kind of device that ranks stand on.
+/// A kind of device in use.
 struct DeviceUse {
   std::string name;  ///< in the catalog, or cluster::kCpu
   std::uint32_t ranks;
@@ -74,15 +74,15 @@ struct Step {
   job::LoweredJob lowered;
   graph::Timeline timeline;
   Estimate<Seconds> time;
-  /// What `time`'s interval is made of: of all but exposed communication, and of that.
+  /// The parts of `time`'s interval: exposed communication, and everything else.
   program::Interval computing = {}, links = {};
   Breakdown breakdown;
   std::vector<Counterfactual> counterfactuals;     ///< the most effective first
   std::vector<memory::StageMemory> memory;         ///< by stage, on its fullest kind of device
   std::vector<DeviceUse> devices;                  ///< in the order of their first rank
-  Flops model_flops = Flops::flop(0);              ///< of the step, all ranks
+  Flops model_flops = Flops::flop(0);              ///< of all ranks in a step
   Flops hardware_flops = Flops::flop(0);           ///< with recomputation
-  FlopRate peak = FlopRate::flop_per_s(0);         ///< of all ranks, of the dtype
+  FlopRate peak = FlopRate::flop_per_s(0);         ///< of all ranks, for the dtype
   std::array<double, 4> share_by_provenance = {};  ///< of compute time, by Provenance
   std::vector<Warning> warnings;
 

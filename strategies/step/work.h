@@ -1,5 +1,5 @@
-// What the ranks of a layout compute in a step, apart from when: times and FLOPs by what they are
-// for.
+// The computing of a layout's ranks in a step, independent of time: times and FLOPs by
+// purpose.
 #pragma once
 
 #include <array>
@@ -13,9 +13,9 @@ namespace rehearse::step {
 /// Of one rank and step, as a mean over all ranks of the layout.
 struct Work {
   Seconds compute = Seconds::s(0);    ///< forward and backward
-  Seconds recompute = Seconds::s(0);  ///< of what forward had computed
+  Seconds recompute = Seconds::s(0);  ///< repeated forward work
   Seconds optimizer = Seconds::s(0);
-  Seconds launch = Seconds::s(0);  ///< what launching kernels takes longer than running them
+  Seconds launch = Seconds::s(0);  ///< additional time of launching kernels beyond running them
   Flops model = Flops::flop(0);    ///< of matrix operations
   Flops recomputed = Flops::flop(0);
   /// The interval of compute, recompute and optimizer together, as factors.

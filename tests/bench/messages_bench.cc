@@ -20,11 +20,12 @@ graph::Graph ring_all_reduce(std::uint32_t ranks, double spread) {
   const comm::Schedule ring =
       *comm::schedule(CollectiveKind::kAllReduce, comm::Algorithm::kRing, {ranks, ranks});
   test::Star star(builder, ranks, kPath);
-  auto ways = std::make_shared<std::vector<graph::Way>>(*star.ways(*ring.lanes));
+  auto routes = std::make_shared<std::vector<graph::FlowRoute>>(*star.routes(*ring.flows));
   std::mt19937 rng(7);
-  for (graph::Way& way : *ways)
-    way.latency = way.latency * std::uniform_real_distribution<double>(1 - spread, 1 + spread)(rng);
-  test::add_transfer(builder, ring.lanes, ways, Bytes::gib(1).b());
+  for (graph::FlowRoute& route : *routes)
+    route.latency =
+        route.latency * std::uniform_real_distribution<double>(1 - spread, 1 + spread)(rng);
+  test::add_transfer(builder, ring.flows, routes, Bytes::gib(1).b());
   return *std::move(builder).build();
 }
 
@@ -34,7 +35,7 @@ void ring(benchmark::State& state, double spread, engine::Division division) {
   const auto run = [&] { benchmark::DoNotOptimize(engine::run(graph, {.division = division})); };
   for (auto _ : state) run();
   state.SetItemsProcessed(state.iterations() *
-                          static_cast<std::int64_t>(graph.transfers()[0].lanes->messages()));
+                          static_cast<std::int64_t>(graph.transfers()[0].flows->messages()));
   if (const auto peak = peak_memory(run))
     state.counters["peak_MiB"] = static_cast<double>(*peak) / 1048576.0;
 }
@@ -60,11 +61,11 @@ void all_to_all(benchmark::State& state) {
   const comm::Schedule schedule = comm::uneven_all_to_all(shares);
   graph::GraphBuilder builder;
   test::Star star(builder, ranks, kPath);
-  test::add_transfer(builder, schedule.lanes, star.ways(*schedule.lanes), Bytes::gib(1).b());
+  test::add_transfer(builder, schedule.flows, star.routes(*schedule.flows), Bytes::gib(1).b());
   const graph::Graph graph = *std::move(builder).build();
   for (auto _ : state) benchmark::DoNotOptimize(engine::run(graph));
   state.SetItemsProcessed(state.iterations() *
-                          static_cast<std::int64_t>(schedule.lanes->messages()));
+                          static_cast<std::int64_t>(schedule.flows->messages()));
 }
 BENCHMARK(all_to_all)
     ->Name("messages/uneven_all_to_all")

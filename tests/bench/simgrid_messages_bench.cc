@@ -20,13 +20,13 @@ graph::Graph ring(std::uint32_t ranks, bool messages) {
   const auto schedule =
       comm::schedule(CollectiveKind::kAllReduce, comm::Algorithm::kRing, {ranks, ranks});
   test::Star star(builder, ranks, {Seconds::us(2), ByteRate::gb_per_s(50)});
-  const auto ways = star.ways(*schedule->lanes);
-  if (messages) test::add_transfer(builder, schedule->lanes, ways, Bytes::gib(1).b());
+  const auto routes = star.routes(*schedule->flows);
+  if (messages) test::add_transfer(builder, schedule->flows, routes, Bytes::gib(1).b());
   return *std::move(builder).build();
 }
 
 std::int64_t messages_of(const graph::Graph& graph) {
-  return static_cast<std::int64_t>(graph.transfers().front().lanes->messages());
+  return static_cast<std::int64_t>(graph.transfers().front().flows->messages());
 }
 
 void native(benchmark::State& state) {

@@ -1,4 +1,4 @@
-// rehearse bench-gpu, with mock libraries in the place of NVIDIA's: what it measures is what their
+// rehearse bench-gpu, with mock libraries instead of NVIDIA's: what it measures is what their
 // law says, and what goes wrong is said.
 #include <csignal>
 #include <filesystem>

@@ -1,4 +1,4 @@
-// study: pipelines and caches in the place of jobs.
+// study: pipelines and caches instead of jobs.
 #include <map>
 
 #include <catch2/catch.hpp>

@@ -20,7 +20,7 @@
 #include "sim/engine/engine.h"
 #include "sim/engine/simgrid.h"
 #include "sim/graph/text_form.h"
-#include "sim/work/team.h"
+#include "sim/work/communicator.h"
 #include "tests/support/data.h"
 #include "tests/support/pages.h"
 

@@ -90,7 +90,7 @@ TEST_CASE("the engine agrees with the naive one on transfers") {
     const Graph graph = random_graph(seed, {.max_ops = 15, .instant_ops = false, .transfers = 3});
     const Timeline fast = run(graph), naive = test::naive_run(graph);
     std::uint64_t flows = graph.size();  // each rounds its end
-    for (const Transfer& t : graph.transfers()) flows += t.lanes->messages();
+    for (const Transfer& t : graph.transfers()) flows += t.flows->messages();
     for (std::size_t i = 0; i < graph.size(); ++i) {
       INFO("op " << i);
       const auto slack = static_cast<std::int64_t>(flows);

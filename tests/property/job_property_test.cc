@@ -6,7 +6,7 @@
 #include <catch2/catch.hpp>
 #include <fmt/core.h>
 
-#include "models/job/family_members.h"
+#include "models/job/concurrent_groups.h"
 #include "models/job/lower.h"
 #include "models/job/program_ops.h"
 #include "sim/cluster/read_cluster.h"
@@ -155,9 +155,9 @@ TEST_CASE("jobs: what is sent is received, over every transfer") {
     REQUIRE(lowered);
     double sent = 0, received = 0;
     for (const graph::Transfer& t : lowered->graph.transfers())
-      for (std::uint32_t m = 0; m < t.lanes->members(); ++m) {
-        sent += t.lanes->share_sent(m) * t.size;
-        received += t.lanes->share_received(m) * t.size;
+      for (std::uint32_t m = 0; m < t.flows->members(); ++m) {
+        sent += t.flows->share_sent(m) * t.size;
+        received += t.flows->share_received(m) * t.size;
       }
     CHECK(sent == Approx(received));
     CHECK(lowered->bytes_sent == Approx(sent));

@@ -265,24 +265,25 @@ TEST_CASE("mixed: step times without a graph lie within their bounds, and refuse
     const Prices ops = by_stage(c->layout, factors);
     if (const auto engine = folded(*c, ops)) {
       ++compared;
-      const auto free = step(ops, Background::kFree), beside = step(ops, Background::kBeside),
+      const auto free = step(ops, Background::kFree),
+                 overlap_penalty = step(ops, Background::kOverlapped),
                  serial = step(ops, Background::kInline);
       REQUIRE(free);
-      REQUIRE(beside);
+      REQUIRE(overlap_penalty);
       REQUIRE(serial);
       const Seconds rounding = Seconds::ns(1);
       CHECK(free->step <= engine->seconds() + rounding);
       CHECK(engine->seconds() <= serial->step + rounding);
       if (free->step == serial->step) {
         ++equal;
-        CHECK(beside->step.s() == Approx(engine->seconds().s()).epsilon(1e-8));
+        CHECK(overlap_penalty->step.s() == Approx(engine->seconds().s()).epsilon(1e-8));
       }
     }
     const Prices mixed = at_random(random, c->layout, 1, 2);
     bool several = false;
     for (const workload::Stage& stage : c->layout.stages)
       several |= kinds_of(mixed, strategies::ranks_of(stage)).size() > 1;
-    const auto other = step(mixed, Background::kBeside);
+    const auto other = step(mixed, Background::kOverlapped);
     CHECK(other.has_value() == !several);
     refused += several;
     if (!other)

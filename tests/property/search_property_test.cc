@@ -108,7 +108,7 @@ TEST_CASE("What plans share changes none of their costs") {
           step::closed_step(*layout, collectives.step_prices(devices->prices()),
                             {.job = {.host_per_kernel = job.spec.conditions.host_per_kernel,
                                      .fixed = job.spec.conditions.fixed},
-                             .overlap_loss = job.spec.conditions.beside});
+                             .overlap_loss = job.spec.conditions.overlap_penalty});
       REQUIRE(step);
       CHECK(step->step == cost->step);
       const auto memory = step::memory_on(*layout, job.cluster);

@@ -72,7 +72,7 @@ TEST_CASE("SimGrid agrees on random graphs with weights, caps and links that cha
     REQUIRE(ours);
     // These last microseconds: rounding to a picosecond per flow is more than 1e-9.
     std::uint64_t flows = graphs[i].size();
-    for (const graph::Transfer& t : graphs[i].transfers()) flows += t.lanes->messages();
+    for (const graph::Transfer& t : graphs[i].transfers()) flows += t.flows->messages();
     require_equal(*ours, theirs[i], static_cast<std::int64_t>(flows));
   }
 }
@@ -91,13 +91,13 @@ Case random_case(const test::Network& network, const comm::Schedule& schedule, s
     return std::uniform_real_distribution<double>(0, most)(rng);
   };
   GraphBuilder builder;
-  const std::uint32_t ranks = schedule.lanes->members();
+  const std::uint32_t ranks = schedule.flows->members();
   const test::Path path = network.make(test::LinkMaker(builder, 50e9), ranks);
-  const auto ways =
-      test::ways_on(path, *schedule.lanes, Picoseconds::from(Seconds::us(2)), builder);
+  const auto routes =
+      test::routes_on(path, *schedule.flows, Picoseconds::from(Seconds::us(2)), builder);
   for (int collective = 0; collective < 2; ++collective)
     for (const OpId member :
-         test::add_transfer(builder, schedule.lanes, ways, 1e11 * (1 + up_to(1))))
+         test::add_transfer(builder, schedule.flows, routes, 1e11 * (1 + up_to(1))))
       builder.set_duration(member, Picoseconds::from(Seconds::s(up_to(2))));
   for (std::uint32_t rank = 1; rank < ranks; rank += 3)
     builder.add(Op{.name = builder.intern("copy"),
@@ -178,17 +178,17 @@ TEST_CASE("graphs with one platform share it and give what each gives alone") {
 }
 
 /// Messages of 1 GB on one link, the first of them with a standing of its own.
-Result<Graph> messages(std::uint32_t count, const Demand& standing, double rate = 1e9) {
+Result<Graph> messages(std::uint32_t count, const Demand& link_share, double rate = 1e9) {
   GraphBuilder builder;
   const CapacityId link = builder.add(Capacity{.name = builder.intern("nic 3"), .rate = rate});
-  Demand demand = standing;
+  Demand demand = link_share;
   demand.capacities = {link};
-  std::vector<graph::Lane> all(count, graph::Lane{0, 1, 1, 1});
-  auto lanes = std::make_shared<graph::Lanes>(2, all, std::vector<graph::Wait>{});
-  auto ways = std::make_shared<std::vector<graph::Way>>(
-      count, graph::Way{builder.add(Demand{.capacities = {link}}), Picoseconds(0)});
-  ways->front().demand = builder.add(std::move(demand));
-  test::add_transfer(builder, lanes, ways, 1e9);
+  std::vector<graph::MessageFlow> all(count, graph::MessageFlow{0, 1, 1, 1});
+  auto flows = std::make_shared<graph::MessageFlows>(2, all, std::vector<graph::Wait>{});
+  auto routes = std::make_shared<std::vector<graph::FlowRoute>>(
+      count, graph::FlowRoute{builder.add(Demand{.capacities = {link}}), Picoseconds(0)});
+  routes->front().demand = builder.add(std::move(demand));
+  test::add_transfer(builder, flows, routes, 1e9);
   return std::move(builder).build();
 }
 

@@ -156,15 +156,17 @@ Layout random_layout(Random& random, Overlap overlap) {
   Layer layer{.name = "layer", .forward = {}, .backward = {}};
   const auto fill = [&](std::vector<Op>& ops) {
     ops = overlap == Overlap::kNothing
-              ? random_ops(random, Axis::kTensor, {Issue::kInline, Issue::kBeside})
-              : random_ops(random, between(random, 0, 1) == 0 ? Axis::kTensor : Axis::kData,
-                           {Issue::kInline, Issue::kBeside, Issue::kPrefetched, Issue::kDeferred});
+              ? random_ops(random, Axis::kTensor, {Issue::kInline, Issue::kOverlapNext})
+              : random_ops(
+                    random, between(random, 0, 1) == 0 ? Axis::kTensor : Axis::kData,
+                    {Issue::kInline, Issue::kOverlapNext, Issue::kPrefetched, Issue::kDeferred});
   };
   fill(layer.forward);
   fill(layer.backward);
   fill(layer.recompute);
   for (Op& op : layer.backward) op.weight_gradient = between(random, 0, 2) == 0;
-  layer.step = random_ops(random, Axis::kData, {Issue::kInline, Issue::kBeside, Issue::kDeferred});
+  layer.step =
+      random_ops(random, Axis::kData, {Issue::kInline, Issue::kOverlapNext, Issue::kDeferred});
   layer.output = Bytes::b(between(random, 0, 2'000'000));
   if (between(random, 0, 1) == 0) layout.tied_gradient = Bytes::b(1'000'000);
   for (std::uint32_t s = 0; s < layout.stages.size(); ++s) {
@@ -246,17 +248,17 @@ TEST_CASE("steps: with overlap, between all of it hidden and none of it") {
     StepOptions options{.overlap_loss = 0};
     const auto engine = by_engine(layout, cluster, rules, options);
     if (!engine) continue;
-    const Seconds beside = by_sums(layout, cluster, rules, options);
+    const Seconds overlap_penalty = by_sums(layout, cluster, rules, options);
     options.background = Background::kFree;
     const Seconds free = by_sums(layout, cluster, rules, options);
     options.background = Background::kInline;
     const Seconds serial = by_sums(layout, cluster, rules, options);
     const Seconds rounding = Seconds::ns(1);
-    CHECK(free <= beside + rounding);
-    CHECK(beside <= serial + rounding);
+    CHECK(free <= overlap_penalty + rounding);
+    CHECK(overlap_penalty <= serial + rounding);
     CHECK(free <= *engine + rounding);
     CHECK(*engine <= serial + rounding);
-    ratios.push_back(beside / *engine);
+    ratios.push_back(overlap_penalty / *engine);
   }
   REQUIRE(ratios.size() >= 150);
   std::sort(ratios.begin(), ratios.end());

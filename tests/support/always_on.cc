@@ -103,7 +103,7 @@ class Rank {
     const std::uint64_t number = step.step.number;
     const PlannedStep& planned = steps_[number];
     if (planned.slow && step.kept == step.added) whole_.insert(number);
-    if (step.cause == KeepCause::kBeside) return;
+    if (step.cause == KeepCause::kNeighbor) return;
     result.kept.push_back({number_, number, step.cause == KeepCause::kAnnounced, planned.slow,
                            planned.end - planned.begin, known_at_[number] - planned.end, step.added,
                            step.kept});

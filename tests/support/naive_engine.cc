@@ -16,7 +16,7 @@ using namespace graph;
 
 enum class State { kBlocked, kWaiting, kLatency, kFlowing, kTakesPart, kEnded };
 
-/// What moves work: an op, or a message of a lane.
+/// What moves work: an op, or a message of a flow.
 struct Flow {
   const Demand* demand = nullptr;  // while it flows
   double left = 0;                 // work
@@ -37,7 +37,7 @@ struct Running {
   double end = 0;
 };
 
-/// A lane of a transfer, with the message that travels on it.
+/// A flow of a transfer, with the message that travels on it.
 struct Traffic {
   State state = State::kBlocked;  // of the next message; kLatency and kFlowing while it travels
   std::uint32_t delivered = 0;
@@ -60,7 +60,7 @@ class NaiveRun {
       : g_(graph), ops_(graph.size()), turns_(graph.capacities().size()) {
     for (const Server& server : g_.servers())
       slot_free_.push_back(std::vector<double>(server.slots, 0));
-    for (const Transfer& t : g_.transfers()) traffic_.emplace_back(t.lanes->lanes().size());
+    for (const Transfer& t : g_.transfers()) traffic_.emplace_back(t.flows->flows().size());
   }
 
   Timeline run() {
@@ -147,13 +147,13 @@ class NaiveRun {
     return ops_[op.index()].state == State::kTakesPart || ops_[op.index()].state == State::kEnded;
   }
 
-  bool may_leave(const Transfer& t, const std::vector<Traffic>& lanes, std::size_t l) const {
-    const Lane& lane = t.lanes->lanes()[l];
-    if (!takes_part(t.members[lane.from]) || !takes_part(t.members[lane.to])) return false;
-    for (const Wait& wait : t.lanes->waits()) {
-      if (wait.lane != l) continue;
-      const std::uint32_t asked = wait.after + (wait.each ? lanes[l].delivered : 0);
-      if (lanes[wait.on].delivered < std::min(asked, t.lanes->lanes()[wait.on].count)) return false;
+  bool may_leave(const Transfer& t, const std::vector<Traffic>& flows, std::size_t l) const {
+    const MessageFlow& flow = t.flows->flows()[l];
+    if (!takes_part(t.members[flow.from]) || !takes_part(t.members[flow.to])) return false;
+    for (const Wait& wait : t.flows->waits()) {
+      if (wait.flow != l) continue;
+      const std::uint32_t asked = wait.after + (wait.each ? flows[l].delivered : 0);
+      if (flows[wait.on].delivered < std::min(asked, t.flows->flows()[wait.on].count)) return false;
     }
     return true;
   }
@@ -162,35 +162,35 @@ class NaiveRun {
     bool any = false;
     for (std::size_t i = 0; i < traffic_.size(); ++i) {
       const Transfer& t = g_.transfers()[i];
-      std::vector<Traffic>& lanes = traffic_[i];
-      for (std::size_t l = 0; l < lanes.size(); ++l) {
-        Traffic& lane = lanes[l];
-        const Way& way = (*t.ways)[l];
-        const double bytes = t.lanes->lanes()[l].share * t.size;
-        if (lane.state == State::kBlocked && lane.delivered < t.lanes->lanes()[l].count &&
-            may_leave(t, lanes, l)) {
+      std::vector<Traffic>& flows = traffic_[i];
+      for (std::size_t l = 0; l < flows.size(); ++l) {
+        Traffic& flow = flows[l];
+        const FlowRoute& route = (*t.routes)[l];
+        const double bytes = t.flows->flows()[l].share * t.size;
+        if (flow.state == State::kBlocked && flow.delivered < t.flows->flows()[l].count &&
+            may_leave(t, flows, l)) {
           any = true;
-          lane.state = State::kLatency;
-          lane.latency_ends = now_ + static_cast<double>(way.latency.count());
+          flow.state = State::kLatency;
+          flow.latency_ends = now_ + static_cast<double>(route.latency.count());
         }
-        if (lane.state == State::kLatency && lane.latency_ends <= now_) {
+        if (flow.state == State::kLatency && flow.latency_ends <= now_) {
           any = true;
-          const Demand& d = g_.demands()[way.demand.index()];
-          lane.state = State::kFlowing;
-          lane.flow = {&d, d.capacities.empty() ? 0 : bytes};
+          const Demand& d = g_.demands()[route.demand.index()];
+          flow.state = State::kFlowing;
+          flow.flow = {&d, d.capacities.empty() ? 0 : bytes};
         }
-        if (lane.state == State::kFlowing && lane.flow.done(bytes)) {
+        if (flow.state == State::kFlowing && flow.flow.done(bytes)) {
           any = true;
-          lane.flow.demand = nullptr;
-          ++lane.delivered;
-          lane.state = State::kBlocked;
+          flow.flow.demand = nullptr;
+          ++flow.delivered;
+          flow.state = State::kBlocked;
         }
       }
       for (std::uint32_t m = 0; m < t.members.size(); ++m) {
         bool all = ops_[t.members[m].index()].state == State::kTakesPart;
-        for (std::size_t l = 0; l < lanes.size(); ++l) {
-          const Lane& lane = t.lanes->lanes()[l];
-          if (lane.from == m || lane.to == m) all = all && lanes[l].delivered == lane.count;
+        for (std::size_t l = 0; l < flows.size(); ++l) {
+          const MessageFlow& flow = t.flows->flows()[l];
+          if (flow.from == m || flow.to == m) all = all && flows[l].delivered == flow.count;
         }
         if (!all) continue;
         any = true;
@@ -228,9 +228,9 @@ class NaiveRun {
     std::vector<Flow*> all;
     for (Running& op : ops_)
       if (op.flow.demand) all.push_back(&op.flow);
-    for (std::vector<Traffic>& lanes : traffic_)
-      for (Traffic& lane : lanes)
-        if (lane.flow.demand) all.push_back(&lane.flow);
+    for (std::vector<Traffic>& flows : traffic_)
+      for (Traffic& flow : flows)
+        if (flow.flow.demand) all.push_back(&flow.flow);
     return all;
   }
 
@@ -308,7 +308,7 @@ class NaiveRun {
         for (const Flow* flow : rising)
           for (std::size_t k = 0; k < flow->demand->capacities.size(); ++k)
             weight[flow->demand->capacities[k].index()] +=
-                flow->demand->weight * flow->demand->taken(k);
+                flow->demand->weight * flow->demand->units_taken(k);
         for (std::size_t c = 0; c < left.size(); ++c)
           if (weight[c] > 0) step = std::min(step, std::max(0.0, left[c]) / weight[c]);
         for (const Flow* flow : rising)
@@ -318,7 +318,7 @@ class NaiveRun {
           flow->rate += step * flow->demand->weight;
           for (std::size_t k = 0; k < flow->demand->capacities.size(); ++k)
             left[flow->demand->capacities[k].index()] -=
-                step * flow->demand->weight * flow->demand->taken(k);
+                step * flow->demand->weight * flow->demand->units_taken(k);
         }
         std::erase_if(rising, [&](const Flow* flow) {
           const auto& path = flow->demand->capacities;
@@ -338,9 +338,9 @@ class NaiveRun {
     };
     for (const Running& op : ops_)
       if (op.state == State::kLatency) consider(op.latency_ends);
-    for (const std::vector<Traffic>& lanes : traffic_)
-      for (const Traffic& lane : lanes)
-        if (lane.state == State::kLatency) consider(lane.latency_ends);
+    for (const std::vector<Traffic>& flows : traffic_)
+      for (const Traffic& flow : flows)
+        if (flow.state == State::kLatency) consider(flow.latency_ends);
     for (const auto& slots : slot_free_)
       for (const double slot : slots) consider(slot);
     for (const Capacity& c : g_.capacities())
@@ -358,7 +358,7 @@ class NaiveRun {
   const Graph& g_;
   std::vector<Running> ops_;
   std::vector<NaiveTurn> turns_;               // per capacity
-  std::vector<std::vector<Traffic>> traffic_;  // per transfer and lane
+  std::vector<std::vector<Traffic>> traffic_;  // per transfer and flow
   std::vector<std::vector<double>> slot_free_;
   std::uint64_t asked_ = 0;
   double now_ = 0;

@@ -96,14 +96,14 @@ struct Network {
 inline constexpr Network kNetworks[] = {
     {"star", star}, {"PCIe tree", pcie_tree}, {"fat tree", fat_tree}, {"torus", torus}};
 
-inline std::shared_ptr<const std::vector<graph::Way>> ways_on(const Path& path,
-                                                              const graph::Lanes& lanes,
-                                                              Picoseconds latency,
-                                                              graph::GraphBuilder& builder) {
-  auto ways = std::make_shared<std::vector<graph::Way>>();
-  for (const graph::Lane& lane : lanes.lanes())
-    ways->push_back({builder.add(graph::Demand{.capacities = path(lane.from, lane.to)}), latency});
-  return ways;
+inline std::shared_ptr<const std::vector<graph::FlowRoute>> routes_on(
+    const Path& path, const graph::MessageFlows& flows, Picoseconds latency,
+    graph::GraphBuilder& builder) {
+  auto routes = std::make_shared<std::vector<graph::FlowRoute>>();
+  for (const graph::MessageFlow& flow : flows.flows())
+    routes->push_back(
+        {builder.add(graph::Demand{.capacities = path(flow.from, flow.to)}), latency});
+  return routes;
 }
 
 }  // namespace rehearse::test

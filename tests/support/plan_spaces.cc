@@ -64,8 +64,8 @@ PlanSpace random_plan_space(std::mt19937& random) {
         .zero = some(random, std::vector<std::uint32_t>{0, 1, 2, 3}),
         .offload = some(random, std::vector{Offload::kNone, Offload::kOptimizer, Offload::kWeights,
                                             Offload::kActivations}),
-        .placement =
-            some(random, std::vector{Placement::kStagesApart, Placement::kStagesTogether})};
+        .placement = some(
+            random, std::vector{Placement::kTensorDataPipeline, Placement::kTensorPipelineData})};
     if (random() % 3 == 0) axes.sequence_parallel = random() % 2 == 0;
     Result<strategies::Space> space =
         strategies::Space::of(spec.workload, spec.training, spec.plan, nodes * per_node, axes);

@@ -81,15 +81,15 @@ inline graph::Graph random_graph(std::uint64_t seed, const RandomGraphOptions& o
   std::vector<OpId> before_me;  // what a later op may wait for
   const auto add_random_transfer = [&] {
     const auto members = static_cast<std::uint32_t>(pick(2, 5));
-    std::vector<Lane> lanes;
+    std::vector<MessageFlow> flows;
     std::vector<Wait> waits;
     const bool ring = pick(0, 2) == 0;
-    const int lane_count = ring ? static_cast<int>(members) : pick(1, 8);
-    for (std::uint32_t l = 0; l < static_cast<std::uint32_t>(lane_count); ++l) {
+    const int flow_count = ring ? static_cast<int>(members) : pick(1, 8);
+    for (std::uint32_t l = 0; l < static_cast<std::uint32_t>(flow_count); ++l) {
       const std::uint32_t from =
           ring ? l : static_cast<std::uint32_t>(pick(0, static_cast<int>(members) - 1));
       const auto further = static_cast<std::uint32_t>(pick(1, static_cast<int>(members) - 1));
-      lanes.push_back({.from = from,
+      flows.push_back({.from = from,
                        .to = (from + (ring ? 1 : further)) % members,
                        .count = ring ? members - 1 : static_cast<std::uint32_t>(pick(1, 4)),
                        .share = pick(0, 7) == 0 ? 0 : 0.05 * pick(1, 20)});
@@ -100,13 +100,13 @@ inline graph::Graph random_graph(std::uint64_t seed, const RandomGraphOptions& o
           if (pick(0, 2) == 0)
             waits.push_back({l, on, static_cast<std::uint32_t>(pick(0, 5)), pick(0, 1) == 0});
     }
-    auto ways = std::make_shared<std::vector<Way>>();
-    for (int l = 0; l < lane_count; ++l) {
+    auto routes = std::make_shared<std::vector<FlowRoute>>();
+    for (int l = 0; l < flow_count; ++l) {
       Demand demand{.capacities = random_path()};
       if (pick(0, 3) == 0) demand.weight = pick(1, 3);
       if (pick(0, 5) == 0) demand.rate_cap = pick(1, 10) * 1e10;
       if (options.flow_priorities && pick(0, 5) == 0) demand.priority = pick(0, 2);
-      ways->push_back(
+      routes->push_back(
           {builder.add(std::move(demand)), Picoseconds(pick(0, 2) == 0 ? 0 : pick(1, 2'000'000))});
     }
     std::vector<OpId> ops;
@@ -129,8 +129,9 @@ inline graph::Graph random_graph(std::uint64_t seed, const RandomGraphOptions& o
                                          .duration = Picoseconds(pick(1, 20'000'000))}));
       builder.add_edge(member, before_me.back());
     }
-    builder.add(Transfer{std::make_shared<Lanes>(members, std::move(lanes), std::move(waits)),
-                         std::move(ways), std::move(ops), static_cast<double>(pick(1, 4'000'000))});
+    builder.add(
+        Transfer{std::make_shared<MessageFlows>(members, std::move(flows), std::move(waits)),
+                 std::move(routes), std::move(ops), static_cast<double>(pick(1, 4'000'000))});
   };
   const int n = pick(1, options.max_ops);
   std::vector<std::optional<OpId>> last(static_cast<std::size_t>(servers));
@@ -156,7 +157,7 @@ inline graph::Graph random_graph(std::uint64_t seed, const RandomGraphOptions& o
         demand.group = FlowGroupId(pick(0, 2));
         demand.rate_cap = pick(1, 40) * 1e10;
         for (std::size_t c = 0; c < demand.capacities.size(); ++c)
-          demand.takes.push_back(0.05 * pick(1, 40));
+          demand.units_per_work.push_back(0.05 * pick(1, 40));
       }
     }
     if (s >= 0 && of_slots[static_cast<std::size_t>(s)] && pick(0, 3) > 0)
@@ -164,7 +165,7 @@ inline graph::Graph random_graph(std::uint64_t seed, const RandomGraphOptions& o
     const bool carries = work > 0;
     if (!carries) {
       demand.capacities.clear();
-      demand.takes.clear();
+      demand.units_per_work.clear();
     }
     const OpId op = builder.add(Op{
         .name = name,

@@ -6,7 +6,7 @@
 #include <sys/wait.h>
 
 #include "sim/base/file.h"
-#include "sim/work/team.h"
+#include "sim/work/communicator.h"
 #include "tests/support/data.h"
 
 namespace rehearse::test {

@@ -47,7 +47,7 @@ std::string text_of(const std::filesystem::path& path);
 /// Puts a text into a new file of that name in an empty folder, and returns its path.
 std::filesystem::path write_scratch(const std::string& name, const std::string& text);
 
-/// Puts a text into a file, in the place of what was there.
+/// Puts a text into a file, instead of what was there.
 void write_file(const std::filesystem::path& path, const std::string& text);
 
 /// The names of what is in a folder, sorted.

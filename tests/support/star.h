@@ -19,16 +19,17 @@ class Star {
           graph::Capacity{.name = builder.intern("port"), .rate = path.rate.bytes_per_s()}));
   }
 
-  graph::Way way(std::uint32_t from, std::uint32_t to) {
+  graph::FlowRoute route(std::uint32_t from, std::uint32_t to) {
     const std::size_t ranks = ports_.size() / 2;
     return {builder_.add(graph::Demand{.capacities = {ports_[from], ports_[ranks + to]}}),
             latency_};
   }
 
-  std::shared_ptr<const std::vector<graph::Way>> ways(const graph::Lanes& lanes) {
-    auto ways = std::make_shared<std::vector<graph::Way>>();
-    for (const graph::Lane& lane : lanes.lanes()) ways->push_back(way(lane.from, lane.to));
-    return ways;
+  std::shared_ptr<const std::vector<graph::FlowRoute>> routes(const graph::MessageFlows& flows) {
+    auto routes = std::make_shared<std::vector<graph::FlowRoute>>();
+    for (const graph::MessageFlow& flow : flows.flows())
+      routes->push_back(route(flow.from, flow.to));
+    return routes;
   }
 
  private:
@@ -39,15 +40,15 @@ class Star {
 
 /// Adds a transfer among ops of no duration and returns the ops.
 inline std::vector<OpId> add_transfer(graph::GraphBuilder& builder,
-                                      std::shared_ptr<const graph::Lanes> lanes,
-                                      std::shared_ptr<const std::vector<graph::Way>> ways,
+                                      std::shared_ptr<const graph::MessageFlows> flows,
+                                      std::shared_ptr<const std::vector<graph::FlowRoute>> routes,
                                       double size) {
   std::vector<OpId> members;
-  for (std::uint32_t m = 0; m < lanes->members(); ++m)
+  for (std::uint32_t m = 0; m < flows->members(); ++m)
     members.push_back(builder.add(graph::Op{.name = builder.intern("member"),
                                             .category = graph::Category::kCommunication,
                                             .duration = Picoseconds(0)}));
-  builder.add(graph::Transfer{std::move(lanes), std::move(ways), members, size});
+  builder.add(graph::Transfer{std::move(flows), std::move(routes), members, size});
   return members;
 }
 

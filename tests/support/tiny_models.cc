@@ -57,9 +57,9 @@ void close(Layer& layer, const std::vector<std::vector<Op>>& backward) {
 Layer block(const TinyGpt& g) {
   const double s = g.sequence, h = g.hidden, u = 2 * s * h;
   Layer layer{.name = "block", .count = g.layers, .output = Bytes::b(u)};
-  layer.kept = {{.name = "input", .bytes = Bytes::b(u), .input = true},
-                {.name = "attention", .bytes = Bytes::b(4 * u), .tensor = true},
-                {.name = "rest", .bytes = Bytes::b(3 * u)}};
+  layer.saved = {{.name = "input", .bytes = Bytes::b(u), .input = true},
+                 {.name = "attention", .bytes = Bytes::b(4 * u), .tensor = true},
+                 {.name = "rest", .bytes = Bytes::b(3 * u)}};
   std::vector<std::vector<Op>> backward;
   layer.forward.push_back(moved("norm", 2 * u));
   backward.push_back({moved("norm backward", 3 * u)});
@@ -93,7 +93,7 @@ Layer block(const TinyGpt& g) {
     backward.push_back({product(s, d, s), product(s, d, s)});
     backward.push_back({softmax});
     backward.push_back({product(s, s, d), product(s, d, s)});
-    layer.kept.push_back(
+    layer.saved.push_back(
         {.name = "scores", .bytes = Bytes::b(5 * g.heads * s * s), .tensor = true, .core = true});
   }
   linear(layer, backward, "projection", s, h, h, false);
@@ -145,11 +145,11 @@ Workload tiny_gpt(const TinyGpt& g) {
   backward.push_back({moved("norm backward", 3 * u)});
   linear(head, backward, "logits", s, g.vocabulary, h, true);
   if (g.tied) head.weights.clear();
-  head.kept = {{.name = "input", .bytes = Bytes::b(u), .input = true},
-               {.name = "logits",
-                .bytes = Bytes::b(4 * s * g.vocabulary),
-                .tensor = true,
-                .transient = true}};
+  head.saved = {{.name = "input", .bytes = Bytes::b(u), .input = true},
+                {.name = "logits",
+                 .bytes = Bytes::b(4 * s * g.vocabulary),
+                 .tensor = true,
+                 .transient = true}};
   close(head, backward);
   w.layers.push_back(head);
   return w;
@@ -167,7 +167,7 @@ Workload tiny_mlp(std::uint32_t layers, double size) {
         op.dtype = Dtype::kFp32;
       }
     layer.weights.front().tensor = false;
-    layer.kept = {{.name = "input", .bytes = Bytes::b(4 * size), .input = true}};
+    layer.saved = {{.name = "input", .bytes = Bytes::b(4 * size), .input = true}};
     close(layer, backward);
     w.layers.push_back(layer);
   }

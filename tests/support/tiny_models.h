@@ -12,7 +12,7 @@ struct TinyGpt {
   double vocabulary = 512;
   std::uint32_t layers = 8;
   bool flash = true;          ///< else scores are kept
-  std::uint32_t experts = 0;  ///< in the place of the feed-forward part
+  std::uint32_t experts = 0;  ///< instead of the feed-forward part
   double experts_per_token = 2;
   bool tied = false;
 };

@@ -40,13 +40,13 @@ int main(int argc, char** argv) {
   const std::chrono::milliseconds duration(number(argv[2]));
   const std::string journal_name = argv[3];
   const int log = ::open(argv[4], O_WRONLY | O_CREAT | O_APPEND, 0666);
-  work::Means means{.threads = 1, .key = "key"};
+  work::ExecutionOptions execution{.threads = 1, .key = "key"};
   std::size_t fail_at = items, kill_after = SIZE_MAX, words = 0;
   int kill_rank = -1;
   for (int i = 5; i < argc; ++i) {
     if (!std::strcmp(argv[i], "--threads"))
-      means.threads = static_cast<unsigned>(number(argv[++i]));
-    if (!std::strcmp(argv[i], "--key")) means.key = argv[++i];
+      execution.threads = static_cast<unsigned>(number(argv[++i]));
+    if (!std::strcmp(argv[i], "--key")) execution.key = argv[++i];
     if (!std::strcmp(argv[i], "--fail")) fail_at = number(argv[++i]);
     if (!std::strcmp(argv[i], "--words")) words = number(argv[++i]);
     if (!std::strcmp(argv[i], "--kill")) {
@@ -56,26 +56,26 @@ int main(int argc, char** argv) {
   }
   std::signal(SIGTERM, [](int) { interrupted = true; });
 
-  Result<std::unique_ptr<work::Team>> team = work::join_team();
-  if (!team) return failed(team.error());
-  means.team = team->get();
+  Result<std::unique_ptr<work::Communicator>> communicator = work::join_communicator();
+  if (!communicator) return failed(communicator.error());
+  execution.communicator = communicator->get();
   // A rank of another key, as of another machine with other files.
-  const int rank = means.team ? means.team->rank() : 0;
-  if (means.key == "differs") means.key += std::to_string(rank);
+  const int rank = execution.communicator ? execution.communicator->rank() : 0;
+  if (execution.key == "differs") execution.key += std::to_string(rank);
   std::optional<work::Journal> journal;
   if (rank == 0 && journal_name != "-") {
-    Result<work::Journal> opened = work::Journal::open(journal_name, means.key, "a test");
+    Result<work::Journal> opened = work::Journal::open(journal_name, execution.key, "a test");
     if (!opened) {
-      if (means.team) {
-        work::give_up(*means.team, opened.error());
-        means.team->leave();
+      if (execution.communicator) {
+        work::give_up(*execution.communicator, opened.error());
+        execution.communicator->leave();
       }
       return failed(opened.error());
     }
     journal.emplace(std::move(*opened));
-    means.journal = &*journal;
+    execution.journal = &*journal;
   }
-  means.progress = [](double) { return !interrupted.load(); };
+  execution.progress = [](double) { return !interrupted.load(); };
 
   std::atomic<std::size_t> begun = 0;
   const work::Work work{
@@ -88,10 +88,10 @@ int main(int argc, char** argv) {
           return fail(fmt::format("item {} is bad{}", item, std::string(words, '!')));
         return fmt::format("{} squared is {}", item, item * item);
       }};
-  const Result<std::vector<std::string>> results = work::run_all(work, means);
+  const Result<std::vector<std::string>> results = work::run_all(work, execution);
   // Said before anybody leaves: mpirun ends the others when the first ends with an error.
   const int code = results ? 0 : failed(results.error());
-  if (means.team && !interrupted) means.team->leave();
+  if (execution.communicator && !interrupted) execution.communicator->leave();
   if (!results) return code;
   if (rank == 0)
     for (const std::string& result : *results) fmt::print("{}\n", result);

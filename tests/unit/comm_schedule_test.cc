@@ -14,25 +14,25 @@ using Kind = CollectiveKind;
 const PointToPoint kPath{Seconds::us(2), ByteRate::gb_per_s(50)};
 constexpr double kSize = 12'600'000;  // divides by all rank counts below
 
-/// The end of the last op when the schedule alone runs on a star. Each lane on a port of its own
+/// The end of the last op when the schedule alone runs on a star. Each flow on a port of its own
 /// with a quarter of the rate where `own_lanes`.
-double message_us(const Schedule& schedule, engine::Division division, bool own_lanes = false) {
+double message_us(const Schedule& schedule, engine::Division division, bool own_flows = false) {
   graph::GraphBuilder builder;
-  std::shared_ptr<const std::vector<graph::Way>> ways;
-  test::Star star(builder, schedule.lanes->members(), kPath);
-  if (own_lanes) {
-    auto apart = std::make_shared<std::vector<graph::Way>>();
-    for (std::size_t i = 0; i < schedule.lanes->lanes().size(); ++i) {
+  std::shared_ptr<const std::vector<graph::FlowRoute>> routes;
+  test::Star star(builder, schedule.flows->members(), kPath);
+  if (own_flows) {
+    auto apart = std::make_shared<std::vector<graph::FlowRoute>>();
+    for (std::size_t i = 0; i < schedule.flows->flows().size(); ++i) {
       const CapacityId edge = builder.add(
           graph::Capacity{.name = builder.intern("edge"), .rate = kPath.rate.bytes_per_s() / 4});
       apart->push_back(
           {builder.add(graph::Demand{.capacities = {edge}}), Picoseconds::from(kPath.latency)});
     }
-    ways = apart;
+    routes = apart;
   } else {
-    ways = star.ways(*schedule.lanes);
+    routes = star.routes(*schedule.flows);
   }
-  test::add_transfer(builder, schedule.lanes, ways, kSize);
+  test::add_transfer(builder, schedule.flows, routes, kSize);
   const Result<graph::Graph> graph = std::move(builder).build();
   REQUIRE(graph);
   const Result<graph::Timeline> timeline = engine::run(*graph, {.division = division});
@@ -97,12 +97,12 @@ TEST_CASE("each algorithm sends the bytes and takes the steps that its definitio
     const Result<Schedule> s = schedule(c.kind, c.algorithm, c.group);
     REQUIRE(s);
     CHECK(s->local.count + s->across.count == Approx(c.steps));
-    CHECK(s->lanes->share_sent(0) == Approx(c.sent));
-    CHECK(s->lanes->share_received(0) == Approx(c.received));
+    CHECK(s->flows->share_sent(0) == Approx(c.sent));
+    CHECK(s->flows->share_received(0) == Approx(c.received));
     double sent = 0, received = 0;
     for (std::uint32_t r = 0; r < c.group.ranks; ++r) {
-      sent += s->lanes->share_sent(r);
-      received += s->lanes->share_received(r);
+      sent += s->flows->share_sent(r);
+      received += s->flows->share_received(r);
     }
     CHECK(sent == Approx(received));
   }
@@ -130,17 +130,17 @@ TEST_CASE("double binary trees: every rank sends up and down, few are inner node
     REQUIRE(s);
     double most = 0, all = 0;
     for (std::uint32_t r = 0; r < n; ++r) {
-      most = std::max(most, s->lanes->share_sent(r));
-      all += s->lanes->share_sent(r);
+      most = std::max(most, s->flows->share_sent(r));
+      all += s->flows->share_sent(r);
     }
     // Each of the two trees has n-1 edges, with half of S up and half down.
     CHECK(all == Approx(2.0 * (n - 1)));
-    // Inner in one (three lanes of S/2 out), leaf in the other (one); roots and odd n a little
+    // Inner in one (three flows of S/2 out), leaf in the other (one); roots and odd n a little
     // more.
     CHECK(most <= 2.5);
     const double closed = closed_time(*s, Bytes::b(kSize), kPath, kPath).us();
     CHECK(message_us(*s, engine::Division::kFair, true) == Approx(closed).epsilon(1e-9));
-    // On ports that lanes share an idle lane's part is used by the others.
+    // On ports that flows share an idle flow's part is used by the others.
     CHECK(message_us(*s, engine::Division::kFair) <= closed * (1 + 1e-9));
   }
 }
@@ -149,7 +149,7 @@ TEST_CASE("an uneven all-to-all takes at least what its busiest port needs") {
   // Rank 0 sends 0.5 to 1 and 0.25 to 2; rank 2 sends 0.5 to 1: the port into 1 carries 1.0.
   const Schedule s = uneven_all_to_all({{0, 0.5, 0.25}, {0, 0, 0}, {0, 0.5, 0}});
   CHECK(s.local.share == 1.0);
-  CHECK(s.lanes->messages() == 3);
+  CHECK(s.flows->messages() == 3);
   const double closed = closed_time(s, Bytes::b(kSize), kPath, kPath).us();
   CHECK(message_us(s, engine::Division::kFair) == Approx(closed));
 }

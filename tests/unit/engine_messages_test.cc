@@ -92,10 +92,10 @@ std::vector<double> ends_us(std::uint32_t ranks,
   std::vector<OpId> receivers;
   for (std::size_t i = 0; i < pairs.size(); ++i) {
     const auto [from, to] = pairs[i];
-    auto lanes = std::make_shared<graph::Lanes>(2, std::vector<graph::Lane>{{0, 1, 1, 1}},
-                                                std::vector<graph::Wait>{});
-    auto ways = std::make_shared<std::vector<graph::Way>>(1, star.way(from, to));
-    const std::vector<OpId> members = test::add_transfer(builder, lanes, ways, bytes);
+    auto flows = std::make_shared<graph::MessageFlows>(
+        2, std::vector<graph::MessageFlow>{{0, 1, 1, 1}}, std::vector<graph::Wait>{});
+    auto routes = std::make_shared<std::vector<graph::FlowRoute>>(1, star.route(from, to));
+    const std::vector<OpId> members = test::add_transfer(builder, flows, routes, bytes);
     if (!begins_us.empty())
       builder.set_duration(members[0], Picoseconds::from(Seconds::us(begins_us[i])));
     receivers.push_back(members[1]);
@@ -132,9 +132,10 @@ TEST_CASE("a transfer begins when its members take part, and each ends with its 
   GraphBuilder builder;
   test::Star star(builder, 3, kPath);
   // 0 -> 1 -> 2, 100 kB each: a chain.
-  auto lanes = std::make_shared<graph::Lanes>(
-      3, std::vector<graph::Lane>{{0, 1, 1, 1}, {1, 2, 1, 1}}, std::vector<graph::Wait>{{1, 0, 1}});
-  const std::vector<OpId> members = test::add_transfer(builder, lanes, star.ways(*lanes), 1e5);
+  auto flows = std::make_shared<graph::MessageFlows>(
+      3, std::vector<graph::MessageFlow>{{0, 1, 1, 1}, {1, 2, 1, 1}},
+      std::vector<graph::Wait>{{1, 0, 1}});
+  const std::vector<OpId> members = test::add_transfer(builder, flows, star.routes(*flows), 1e5);
   builder.set_duration(members[1], Picoseconds::from(Seconds::us(100)));
   const auto graph = std::move(builder).build();
   REQUIRE(graph);
@@ -147,12 +148,12 @@ TEST_CASE("a transfer begins when its members take part, and each ends with its 
 }
 
 TEST_CASE("a member without lanes ends at once, and what follows it starts once") {
-  // Op 3 waits for the member without lanes (ends at 0) and for `late` (ends at 10 ps).
+  // Op 3 waits for the member without flows (ends at 0) and for `late` (ends at 10 ps).
   GraphBuilder builder;
   test::Star star(builder, 3, kPath);
-  auto lanes = std::make_shared<graph::Lanes>(3, std::vector<graph::Lane>{{0, 2, 1, 1}},
-                                              std::vector<graph::Wait>{});
-  const std::vector<OpId> members = test::add_transfer(builder, lanes, star.ways(*lanes), 1e5);
+  auto flows = std::make_shared<graph::MessageFlows>(
+      3, std::vector<graph::MessageFlow>{{0, 2, 1, 1}}, std::vector<graph::Wait>{});
+  const std::vector<OpId> members = test::add_transfer(builder, flows, star.routes(*flows), 1e5);
   const auto delay = [&](int ps) {
     return builder.add(Op{.name = builder.intern("delay"),
                           .category = Category::kCompute,
@@ -173,11 +174,11 @@ TEST_CASE("a member without lanes ends at once, and what follows it starts once"
 TEST_CASE("a transfer whose member never comes, or whose link is down, is named") {
   GraphBuilder builder;
   const CapacityId down = builder.add(Capacity{.name = builder.intern("nic 3"), .rate = 0});
-  auto lanes = std::make_shared<graph::Lanes>(2, std::vector<graph::Lane>{{0, 1, 1, 1}},
-                                              std::vector<graph::Wait>{});
-  auto ways = std::make_shared<std::vector<graph::Way>>(
-      1, graph::Way{builder.add(Demand{.capacities = {down}}), Picoseconds(0)});
-  const auto members = test::add_transfer(builder, lanes, ways, 8);
+  auto flows = std::make_shared<graph::MessageFlows>(
+      2, std::vector<graph::MessageFlow>{{0, 1, 1, 1}}, std::vector<graph::Wait>{});
+  auto routes = std::make_shared<std::vector<graph::FlowRoute>>(
+      1, graph::FlowRoute{builder.add(Demand{.capacities = {down}}), Picoseconds(0)});
+  const auto members = test::add_transfer(builder, flows, routes, 8);
   SECTION("down") {
     const auto graph = std::move(builder).build();
     REQUIRE(graph);
@@ -213,12 +214,12 @@ TEST_CASE("a link that slows down and comes back") {
         builder.add(Capacity{.name = builder.intern("link"),
                              .rate = 10e9,
                              .changes = {{at(6), 5e9}, {at(10), 0}, {at(20), 5e9}}});
-    auto lanes = std::make_shared<graph::Lanes>(2, std::vector<graph::Lane>{{0, 1, 1, 1}},
-                                                std::vector<graph::Wait>{});
+    auto flows = std::make_shared<graph::MessageFlows>(
+        2, std::vector<graph::MessageFlow>{{0, 1, 1, 1}}, std::vector<graph::Wait>{});
     // The latency of 1 us comes before the flow, or after it where messages are first come.
-    auto ways = std::make_shared<std::vector<graph::Way>>(
-        1, graph::Way{builder.add(Demand{.capacities = {link}}), at(1)});
-    test::add_transfer(builder, lanes, ways, 1e5);
+    auto routes = std::make_shared<std::vector<graph::FlowRoute>>(
+        1, graph::FlowRoute{builder.add(Demand{.capacities = {link}}), at(1)});
+    test::add_transfer(builder, flows, routes, 1e5);
     const auto graph = std::move(builder).build();
     REQUIRE(graph);
     const auto timeline = run(*graph, {.division = division});
@@ -236,11 +237,11 @@ Result<graph::Timeline> over_a_link_that_fails(Division division, OnFailure on_f
   const auto at = [](double us) { return Picoseconds::from(Seconds::us(us)); };
   const CapacityId link = builder.add(Capacity{
       .name = builder.intern("nic 2"), .rate = 10e9, .changes = {{at(4), 0}, {at(14), 10e9}}});
-  auto lanes = std::make_shared<graph::Lanes>(2, std::vector<graph::Lane>{{0, 1, 1, 1}},
-                                              std::vector<graph::Wait>{});
-  auto ways = std::make_shared<std::vector<graph::Way>>(
-      1, graph::Way{builder.add(Demand{.capacities = {link}}), Picoseconds(0)});
-  test::add_transfer(builder, lanes, ways, 1e5);
+  auto flows = std::make_shared<graph::MessageFlows>(
+      2, std::vector<graph::MessageFlow>{{0, 1, 1, 1}}, std::vector<graph::Wait>{});
+  auto routes = std::make_shared<std::vector<graph::FlowRoute>>(
+      1, graph::FlowRoute{builder.add(Demand{.capacities = {link}}), Picoseconds(0)});
+  test::add_transfer(builder, flows, routes, 1e5);
   const auto graph = std::move(builder).build();
   REQUIRE(graph);
   return run(*graph, {.division = division, .on_failure = on_failure});

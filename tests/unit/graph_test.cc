@@ -100,11 +100,11 @@ TEST_CASE("verify names what breaks an invariant") {
     const CapacityId turn = c.builder.add(
         Capacity{.name = c.name, .rate = 1, .turns = Turns{Picoseconds(5), Picoseconds(0)}});
     SECTION("one for each") {
-      c.builder.add(Demand{.capacities = {link}, .takes = {1, 2}});
+      c.builder.add(Demand{.capacities = {link}, .units_per_work = {1, 2}});
       CHECK(c.build_error().find("takes a wrong share") != std::string::npos);
     }
     SECTION("above zero") {
-      c.builder.add(Demand{.capacities = {link}, .takes = {0}});
+      c.builder.add(Demand{.capacities = {link}, .units_per_work = {0}});
       CHECK(c.build_error().find("takes a wrong share") != std::string::npos);
     }
     SECTION("of a group") {

@@ -89,12 +89,12 @@ TEST_CASE("inline: what comes next waits") {
 TEST_CASE("beside: one op runs meanwhile") {
   // The sum from 30 to 74; 20 beside it, 5 behind both.
   const Layer layer{.name = "a",
-                    .forward = {work(30), all_reduce(Issue::kBeside), work(20), work(5)},
+                    .forward = {work(30), all_reduce(Issue::kOverlapNext), work(20), work(5)},
                     .backward = {}};
   CHECK(us(two_ranks(layer, 1, 1)) == Approx(79));
   // At the end of a layer, the first op of the next one.
   const Layer ends{.name = "a",
-                   .forward = {work(30), work(7), all_reduce(Issue::kBeside)},
+                   .forward = {work(30), work(7), all_reduce(Issue::kOverlapNext)},
                    .backward = {work(5)}};
   // 37; sum to 81 beside 30 to 67; 7 from 81 to 88; its sum to 132, and the pass is over.
   CHECK(us(two_ranks(ends)) == Approx(132 + 10));

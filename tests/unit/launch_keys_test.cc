@@ -282,7 +282,7 @@ TEST_CASE("Megatron-LM has every flag that is written for it, and takes its valu
                            .zero = 1,
                            .sequence_parallel = true,
                            .asynchronous_tensor = true,
-                           .placement = strategies::Placement::kStagesTogether}));
+                           .placement = strategies::Placement::kTensorPipelineData}));
   specs.push_back(spec_of({.data = 2,
                            .tensor = 2,
                            .context = 2,

@@ -109,7 +109,8 @@ TEST_CASE("attention from single operators is found by its softmax and heads") {
   CHECK(ops[3].tensor == Extent::kBatch);
   CHECK(w.layers[1].forward[0].tensor == Extent::kK);
   bool scores = false;
-  for (const Kept& kept : w.layers[0].kept) scores = scores || (kept.core && kept.tensor);
+  for (const SavedActivation& saved : w.layers[0].saved)
+    scores = scores || (saved.core && saved.tensor);
   CHECK(scores);
 }
 

@@ -119,9 +119,9 @@ TEST_CASE("two linears: the worked example of docs/concepts/lifting.md") {
 
   // Backward needs the input of gelu, and its result as the input of the second linear.
   const double hidden = 8 * 64 * 1024 * 4;
-  CHECK(w.layers[0].kept_bytes() == Bytes::b(hidden));
-  CHECK(w.layers[1].kept_bytes() == Bytes::b(hidden));
-  CHECK(w.layers[1].kept[0].input);
+  CHECK(w.layers[0].saved_bytes() == Bytes::b(hidden));
+  CHECK(w.layers[1].saved_bytes() == Bytes::b(hidden));
+  CHECK(w.layers[1].saved[0].input);
   CHECK(w.layers[0].output == Bytes::b(hidden));
   CHECK(with_samples(w, 16).layers[0].forward[0].m == 1024);
 }

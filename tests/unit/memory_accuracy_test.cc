@@ -6,8 +6,8 @@
 
 #include <catch2/catch.hpp>
 
-#include "tests/validation/studies/galvatron.h"
 #include "tests/support/data.h"
+#include "tests/validation/studies/galvatron.h"
 
 namespace rehearse::cli {
 namespace {
@@ -80,7 +80,7 @@ TEST_CASE("a profile of Galvatron by its name and its keys") {
   // Llama, hidden 4096: 37.5 bytes an element of the hidden state in a block, and log-sum-exps.
   const auto block = galvatron_block(*profile, 2048, 1, false);
   REQUIRE(block);
-  CHECK(block->kept_bytes().b() == Approx(37.5 * 2048 * 4096).epsilon(0.001));
+  CHECK(block->saved_bytes().b() == Approx(37.5 * 2048 * 4096).epsilon(0.001));
 }
 
 TEST_CASE("profiles that cannot be read") {

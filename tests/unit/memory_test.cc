@@ -23,10 +23,10 @@ using workload::Stage;
 constexpr Device kDevice = {Bytes::gib(80), 100};
 constexpr double kContextMib = 4.27 * 100;
 
-Layer layer(std::uint32_t count, double parameters, double kept_gib) {
+Layer layer(std::uint32_t count, double parameters, double saved_gib) {
   Layer l{.name = "block", .count = count, .forward = {}, .backward = {}};
   l.weights.push_back({parameters});
-  l.kept.push_back({.name = "kept", .bytes = Bytes::gib(kept_gib)});
+  l.saved.push_back({.name = "kept", .bytes = Bytes::gib(saved_gib)});
   return l;
 }
 
@@ -76,7 +76,7 @@ TEST_CASE("memory: one recomputed layer stands with its gradients") {
 
 TEST_CASE("memory: logits count once, at the end of forward") {
   Layer head = layer(1, 0, 0.5);
-  head.kept.push_back({.name = "logits", .bytes = Bytes::gib(5), .transient = true});
+  head.saved.push_back({.name = "logits", .bytes = Bytes::gib(5), .transient = true});
   const Layout layout = layout_of({layer(2, 0, 1), head});
   const auto curve = memory_curve(layout, layout.stages[0], kDevice, bare());
   REQUIRE(curve.size() == 4);
@@ -101,7 +101,7 @@ TEST_CASE("memory: gathered layers stand beside the states") {
   const auto memory = memory_of(layout, kDevice, bare());
   CHECK(memory[0].parts.gathered.gib() == Approx(4));
   // With activations the blocks' backward is the worse: embedding's comes when all are gone.
-  layout.stages[0].chunks[0].layers[1].kept[0].bytes = Bytes::gib(2);
+  layout.stages[0].chunks[0].layers[1].saved[0].bytes = Bytes::gib(2);
   const auto fuller = memory_of(layout, kDevice, bare());
   CHECK(fuller[0].parts.gathered.gib() == Approx(2.5));
   CHECK(fuller[0].parts.activations.gib() == Approx(6));
@@ -268,7 +268,7 @@ TEST_CASE("memory: stages of 1F1B hold fewer microbatches towards the end") {
   const Layout layout = laid_out(gpt(1024, 16, 16), {}, training, plan);
   const double block = [&] {
     for (const Layer& l : layout.stages[0].chunks[0].layers)
-      if (l.name == "block") return l.kept_bytes().b();
+      if (l.name == "block") return l.saved_bytes().b();
     return 0.0;
   }();
   for (std::size_t s = 0; s < 4; ++s) {

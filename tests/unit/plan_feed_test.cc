@@ -66,7 +66,7 @@ TEST_CASE("No plan is fed faster than its bound says") {
          {strategies::Plan{.data = 8},
           {.data = 4, .tensor = 2},
           {.data = 2, .pipeline = 4},
-          {.data = 4, .pipeline = 2, .placement = strategies::Placement::kStagesTogether}}) {
+          {.data = 4, .pipeline = 2, .placement = strategies::Placement::kTensorPipelineData}}) {
       strategies::Training training = spec.training;
       training.microbatch = 4;
       const Result<workload::Layout> layout = strategies::lay_out(spec.workload, training, plan);
@@ -98,10 +98,10 @@ TEST_CASE("The busiest node's samples bound a step: by hand") {
   // A pipeline of two stages: the first stands on one node, which loads all 64.
   CHECK(feed.at_least(spec.training, {.data = 4, .pipeline = 2}).s() == Approx(0.16));
   // With its stages together each node has half of the data ranks of the first.
-  CHECK(
-      feed.at_least(spec.training,
-                    {.data = 4, .pipeline = 2, .placement = strategies::Placement::kStagesTogether})
-          .s() == Approx(0.08));
+  CHECK(feed.at_least(
+                spec.training,
+                {.data = 4, .pipeline = 2, .placement = strategies::Placement::kTensorPipelineData})
+            .s() == Approx(0.08));
   CHECK(feed.waiting(spec.training, {.data = 8}, Seconds::s(0.2)).s() ==
         Approx(0.08 * kOwnTime).margin(1e-12));
 }

@@ -6,7 +6,7 @@
 
 #include "models/input/read_pipeline.h"
 #include "profiler/replay/attribution.h"
-#include "profiler/replay/takes.h"
+#include "profiler/replay/batch_requests.h"
 #include "tests/support/replayed.h"
 #include "tests/support/trace_builder.h"
 

@@ -110,7 +110,7 @@ TEST_CASE("a recorded optimizer stays, once, for the parameters that a rank upda
   const std::vector<Op> shares = updates(laid_out(workload, kRecorded, {.tensor = 2}));
   REQUIRE(shares.size() == 2);
   CHECK(shares[0].bytes.b() == Approx(workload::as_measured(shares[0]).bytes.b() / 2));
-  // Servers update in the place of workers.
+  // Servers update instead of workers.
   strategies::Plan servers{.data = 2,
                            .synchronization = strategies::Synchronization::kParameterServer};
   CHECK(updates(laid_out(workload, twice, servers)).empty());

@@ -114,7 +114,7 @@ TEST_CASE("Plans that contend are ranked by it: stages beside stages on one PCIe
                    .pipeline = 4,
                    .interleave = 2,
                    .schedule = strategies::Schedule::kInterleaved,
-                   .placement = strategies::Placement::kStagesTogether};
+                   .placement = strategies::Placement::kTensorPipelineData};
   const Result<step::Step> folded = step::predict(pipeline, *cluster, {.counterfactuals = false});
   const Result<step::Step> all =
       step::predict(pipeline, *cluster, {.unfold = true, .counterfactuals = false});

@@ -276,11 +276,11 @@ TEST_CASE("offloaded states leave the device and travel") {
   CHECK(weights.stages[0].gathered.b() == 2 * 2 * 49152);
 
   const Layout activations = with(Offload::kActivations, 0);
-  double kept = 0;
-  for (const Layer& layer : w.layers) kept += layer.count * layer.kept_bytes().b();
-  CHECK(bytes_named(activations, "activations to host") == Approx(4 * kept));
-  CHECK(bytes_named(activations, "activations from host") == Approx(4 * kept));
-  for (const Layer& layer : layers_of(activations)) CHECK(layer.kept_bytes().b() == 0);
+  double saved = 0;
+  for (const Layer& layer : w.layers) saved += layer.count * layer.saved_bytes().b();
+  CHECK(bytes_named(activations, "activations to host") == Approx(4 * saved));
+  CHECK(bytes_named(activations, "activations from host") == Approx(4 * saved));
+  for (const Layer& layer : layers_of(activations)) CHECK(layer.saved_bytes().b() == 0);
 }
 
 TEST_CASE("batches and synchronizations that do not fit are told") {

@@ -150,13 +150,13 @@ TEST_CASE("recompute.md") {
   const auto more = [&](Recompute recompute) {
     return 100 * (test::flops_over_ranks(with(recompute)).flop() / none - 1);
   };
-  const auto kept = [&](Recompute recompute) {
-    return layer_named(with(recompute), "block").kept_bytes().b() / 1e6;
+  const auto saved = [&](Recompute recompute) {
+    return layer_named(with(recompute), "block").saved_bytes().b() / 1e6;
   };
   CHECK(more(Recompute::kSelective) == Approx(0.9).margin(0.05));
   CHECK(more(Recompute::kFull) == Approx(33.1).margin(0.2));
-  CHECK(kept(Recompute::kSelective) < kept(Recompute::kNone));
-  CHECK(kept(Recompute::kFull) == Approx(50.3).epsilon(0.001));
+  CHECK(saved(Recompute::kSelective) < saved(Recompute::kNone));
+  CHECK(saved(Recompute::kFull) == Approx(50.3).epsilon(0.001));
 }
 
 TEST_CASE("offload.md") {

@@ -145,12 +145,12 @@ TEST_CASE("a ring passes keys and values beside attention") {
   CHECK(attention.batch == 8);
   CHECK(op_named(block.forward, "qkv").m == 8);
   const Op& ring = op_named(block.forward, "keys and values around");
-  CHECK(ring.issue == Issue::kBeside);
+  CHECK(ring.issue == Issue::kOverlapNext);
   CHECK(ring.bytes.b() == 2 * kTinyActivation);
   // In backward with their gradients.
   CHECK(collective_bytes(layout, Axis::kContext) == 8 * (2 + 4) * kTinyActivation);
   CHECK(test::flops_over_ranks(layout) == w.model_flops());
-  CHECK(block.kept_bytes() == w.layers[1].kept_bytes() / 4);
+  CHECK(block.saved_bytes() == w.layers[1].saved_bytes() / 4);
   CHECK(layout.ranks() == 4);
   // Heads of tensor parallelism have their own keys.
   const Layout both = laid_out(w, {}, {.tensor = 2, .context = 4});

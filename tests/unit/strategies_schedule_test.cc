@@ -83,7 +83,7 @@ TEST_CASE("equal stages and free messages leave the bubbles of the textbook") {
     }
 }
 
-// Qi et al., ICLR 2024: (p - 1)(F + B - W) in the place of (p - 1)(F + B + W), here a third.
+// Qi et al., ICLR 2024: (p - 1)(F + B - W) instead of (p - 1)(F + B + W), here a third.
 TEST_CASE("ZB-H1 leaves a third of the bubble of 1f1b") {
   const test::PassTimes times{
       .forward = Seconds::ms(1), .backward = Seconds::ms(1), .backward_weights = Seconds::ms(1)};

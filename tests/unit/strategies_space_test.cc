@@ -61,10 +61,10 @@ TEST_CASE("A space keeps the value of every field that the table says is searche
     for (const double value : values) {
       Axes axes;
       field.axis.keep(axes, value);
-      const Result<Space> kept = Space::of(gpt, {.global_batch = 16}, {}, 8, axes);
-      if (!kept) continue;  // alone it divides nothing
-      for (std::uint64_t i = 0; i < kept->size(); i += 11)
-        CHECK(field.at.get(kept->at(i)) == value);
+      const Result<Space> saved = Space::of(gpt, {.global_batch = 16}, {}, 8, axes);
+      if (!saved) continue;  // alone it divides nothing
+      for (std::uint64_t i = 0; i < saved->size(); i += 11)
+        CHECK(field.at.get(saved->at(i)) == value);
     }
   }
 }
@@ -109,14 +109,14 @@ TEST_CASE("Values that change nothing are left out") {
   for (std::uint64_t i = 0; i < alone.size(); ++i) {
     CHECK(alone.at(i).plan.zero == 0);
     CHECK(alone.at(i).plan.schedule == Schedule::k1f1b);
-    CHECK(alone.at(i).plan.placement == Placement::kStagesApart);
+    CHECK(alone.at(i).plan.placement == Placement::kTensorDataPipeline);
   }
   const Space four = space_of(test::tiny_gpt({}), 4);
   for (std::uint64_t i = 0; i < four.size(); ++i) {
     const Candidate c = four.at(i);
     if (c.plan.schedule == Schedule::kShifted) CHECK(c.training.recompute != Recompute::kNone);
     if (c.plan.schedule == Schedule::kInterleaved) CHECK(c.plan.interleave > 1);
-    if (c.plan.placement == Placement::kStagesTogether) {
+    if (c.plan.placement == Placement::kTensorPipelineData) {
       CHECK(c.plan.pipeline > 1);
       CHECK(c.plan.data > 1);
     }
@@ -139,7 +139,7 @@ TEST_CASE("Placement: stages together number ranks by pipeline, apart by stage")
   REQUIRE(apart);
   CHECK(apart->stages[1].rank(0) == 4);
   CHECK(apart->stages[1].rank(3) == 7);
-  plan.placement = Placement::kStagesTogether;
+  plan.placement = Placement::kTensorPipelineData;
   const Result<workload::Layout> together = lay_out(gpt, training, plan);
   REQUIRE(together);
   // Ranks 0 to 7 are the first pipeline, tensor pairs of its stages one after the other.

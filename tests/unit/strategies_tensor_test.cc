@@ -47,7 +47,7 @@ TEST_CASE("the trivial plan changes no op, no weight and no activation") {
     CHECK(layers[i].count == w.layers[i].count);
     CHECK(names_of(layers[i].forward) == names_of(w.layers[i].forward));
     CHECK(names_of(layers[i].backward) == names_of(w.layers[i].backward));
-    CHECK(layers[i].kept_bytes() == w.layers[i].kept_bytes());
+    CHECK(layers[i].saved_bytes() == w.layers[i].saved_bytes());
     CHECK(layers[i].parameters() == w.layers[i].parameters());
     REQUIRE(layers[i].step.size() == 1);
     CHECK(layers[i].step[0].name == "update parameters");
@@ -66,7 +66,7 @@ TEST_CASE("a microbatch multiplies what counts samples and nothing else") {
   const Op& qkv = block_of(layout).forward[1];
   CHECK(qkv.m == 4 * 32);
   CHECK(qkv.n == 192);
-  CHECK(block_of(layout).kept_bytes() == 4 * w.layers[1].kept_bytes());
+  CHECK(block_of(layout).saved_bytes() == 4 * w.layers[1].saved_bytes());
   CHECK(flops_over_ranks(layout) == 8 * w.model_flops());
 }
 
@@ -98,7 +98,7 @@ TEST_CASE("a column-parallel product keeps its inputs, a row-parallel one sums i
   // In backward the sum runs beside the gradient of the weights behind it.
   std::size_t beside = 0;
   for (std::size_t i = 0; i < block.backward.size(); ++i)
-    if (block.backward[i].issue == Issue::kBeside) {
+    if (block.backward[i].issue == Issue::kOverlapNext) {
       CHECK(block.backward[i - 1].name == "dgrad");
       CHECK(block.backward[i + 1].name == "wgrad");
       ++beside;
@@ -181,7 +181,7 @@ TEST_CASE("sequence parallelism divides the rest too and moves as much") {
                                  "sum and scatter tokens", "add", "gather tokens", "up", "gelu",
                                  "down", "sum and scatter tokens", "add"});
   CHECK(block.forward[0].bytes == w.layers[1].forward[0].bytes / t);
-  CHECK(block.kept_bytes() == w.layers[1].kept_bytes() / t);
+  CHECK(block.saved_bytes() == w.layers[1].saved_bytes() / t);
   CHECK(block.output == w.layers[1].output / t);
   // Two gathers and two scatters in forward, four gathers and two scatters in backward: an
   // all-reduce is one of each, and the gradients of qkv and up gather their inputs again.
@@ -202,7 +202,7 @@ TEST_CASE("asynchronous tensor collectives run beside their products") {
                                  "up", "gelu", "sum and scatter tokens", "down", "add"});
   for (const auto* phase : {&block.forward, &block.backward})
     for (const Op& op : *phase)
-      if (op.kind == OpKind::kCollective) CHECK(op.issue == Issue::kBeside);
+      if (op.kind == OpKind::kCollective) CHECK(op.issue == Issue::kOverlapNext);
   const Layout plain = laid_out(tiny_gpt({}), {}, {.tensor = 4, .sequence_parallel = true});
   CHECK(collective_bytes(layout, Axis::kTensor) == collective_bytes(plain, Axis::kTensor));
 }
@@ -212,8 +212,8 @@ TEST_CASE("full recomputation repeats forward of all blocks and keeps their inpu
   const Layout layout = laid_out(w, {.recompute = Recompute::kFull}, {});
   const Layer& block = block_of(layout);
   CHECK(names_of(block.recompute) == names_of(w.layers[1].forward));
-  CHECK(block.kept_bytes() == Bytes::b(kTinyActivation));
-  CHECK(block.kept_bytes() + block.recomputed == w.layers[1].kept_bytes());
+  CHECK(block.saved_bytes() == Bytes::b(kTinyActivation));
+  CHECK(block.saved_bytes() + block.recomputed == w.layers[1].saved_bytes());
   Flops forward = Flops::flop(0);
   for (const Op& op : w.layers[1].forward) forward += flops_of(op) * w.layers[1].count;
   CHECK(flops_over_ranks(layout) == w.model_flops() + forward);
@@ -230,19 +230,19 @@ TEST_CASE("selective recomputation repeats attention's core where scores are kep
   CHECK(block_of(layout).recomputed == Bytes::b(5 * 8 * 32 * 32 / 2.0));
   const Layout flash = laid_out(tiny_gpt({}), {.recompute = Recompute::kSelective}, {});
   CHECK(block_of(flash).recompute.empty());
-  CHECK(block_of(flash).kept_bytes() == tiny_gpt({}).layers[1].kept_bytes());
+  CHECK(block_of(flash).saved_bytes() == tiny_gpt({}).layers[1].saved_bytes());
 }
 
 TEST_CASE("a layer that says what runs again keeps that, and drops what is marked") {
   workload::Workload w = tiny_gpt({.flash = false});
   for (Layer& layer : w.layers)
     if (layer.name == "block") layer.recompute = {layer.forward.front()};
-  const Bytes before = w.layers[1].kept_bytes();
+  const Bytes before = w.layers[1].saved_bytes();
   const Layout layout = laid_out(w, {.recompute = Recompute::kSelective}, {});
   CHECK(names_of(block_of(layout).recompute) ==
         std::vector<std::string>{std::string(w.layers[1].forward.front().name)});
   CHECK(block_of(layout).recomputed > Bytes::b(0));
-  CHECK(block_of(layout).kept_bytes() + block_of(layout).recomputed == before);
+  CHECK(block_of(layout).saved_bytes() + block_of(layout).recomputed == before);
 }
 
 TEST_CASE("a tensor degree that does not fit is told with its neighbours") {

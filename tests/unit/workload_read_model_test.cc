@@ -85,7 +85,7 @@ TEST_CASE("how it is computed stands beside what is computed") {
   CHECK(has_attention(right("model: gpt2\n")));
   CHECK_FALSE(has_attention(right("model: gpt2\nattention: unfused\n")));
   const Workload fused = right("model: gpt2\nloss: fused\nelementwise: compiled\ndropout: true\n");
-  CHECK(fused.layers.back().kept.back().bytes.b() == 2. * 1024 * 50257);
+  CHECK(fused.layers.back().saved.back().bytes.b() == 2. * 1024 * 50257);
 }
 
 TEST_CASE("a kind with all its dimensions needs no zoo") {
@@ -123,7 +123,7 @@ layers:
   CHECK(w.parameters() == 1e6);
   CHECK(w.layers[0].forward[0].measured->value.ms() == Approx(1.2));
   CHECK(w.layers[1].backward[0].measured->value.ms() == Approx(6));
-  CHECK(w.layers[1].kept_bytes().b() == 8e6);
+  CHECK(w.layers[1].saved_bytes().b() == 8e6);
   CHECK(w.layers[2].inputs == std::vector<std::uint32_t>{0, 1});
   CHECK(read("layers:\n  - {name: a, forward: 1 ms, output: 1 MB, inputs: [b]}\n").errors ==
         "job.yaml:2:52: layers[0].inputs: no layer 'b' before it; no inputs: it is the first");

@@ -77,9 +77,9 @@ Sums traffic(const std::vector<Op>& ops) {
   return sums;
 }
 
-Sums kept(const Layer& l) {
+Sums saved(const Layer& l) {
   Sums sums;
-  for (const Kept& k : l.kept)
+  for (const SavedActivation& k : l.saved)
     (k.core ? sums.scores : k.tensor ? sums.divided : sums.whole) += k.bytes.b();
   return sums;
 }
@@ -174,34 +174,34 @@ TEST_CASE("what a block keeps is what Korthikanti et al. count") {
 
   SECTION("GPT with dropout: u (10 + 24/t) + 5 a s^2 / t") {
     const Layer block = layer(made(m, kMegatron), "block");
-    CHECK(kept(block).whole == Approx(10 * u));
-    CHECK(kept(block).divided == Approx(24 * u));
-    CHECK(kept(block).scores == Approx(5 * scores));
+    CHECK(saved(block).whole == Approx(10 * u));
+    CHECK(saved(block).divided == Approx(24 * u));
+    CHECK(saved(block).scores == Approx(5 * scores));
   }
   SECTION("flash attention: the scores leave 4 a s") {
     const Layer block = layer(made(m, {.dropout = true}), "block");
-    CHECK(kept(block).whole == Approx(10 * u));
-    CHECK(kept(block).divided == Approx(24 * u));
-    CHECK(kept(block).scores == Approx(4. * m.heads * m.sequence));
+    CHECK(saved(block).whole == Approx(10 * u));
+    CHECK(saved(block).divided == Approx(24 * u));
+    CHECK(saved(block).scores == Approx(4. * m.heads * m.sequence));
   }
   SECTION("MPT, flash without dropout: 32 u") {
     const Layer block = layer(made(m, {}), "block");
-    CHECK(kept(block).whole + kept(block).divided == Approx(32 * u));
+    CHECK(saved(block).whole + saved(block).divided == Approx(32 * u));
   }
   SECTION("Llama, keys and values expanded: u (8 + (8 + 8f/h) / t)") {
     const Transformer x = llama();
     const double e = double(x.sequence) * x.hidden;
     const Layer block = layer(made(x, {}), "block");
-    CHECK(kept(block).whole == Approx(8 * e));
-    CHECK(kept(block).divided == Approx((8 + 8. * x.feed_forward / x.hidden) * e));
+    CHECK(saved(block).whole == Approx(8 * e));
+    CHECK(saved(block).divided == Approx((8 + 8. * x.feed_forward / x.hidden) * e));
     // not expanded: keys and values of 8 heads of 32
     const Layer lean = layer(made(x, {.expanded_keys = false}), "block");
-    CHECK(kept(lean).divided == Approx((5 + 8. * x.feed_forward / x.hidden) * e));
+    CHECK(saved(lean).divided == Approx((5 + 8. * x.feed_forward / x.hidden) * e));
   }
   SECTION("one tensor is the input, 2 u: what full recomputation keeps") {
     for (const Layer& each : made(m, kMegatron).layers) {
       double inputs = 0;
-      for (const Kept& k : each.kept)
+      for (const SavedActivation& k : each.saved)
         if (k.input) inputs += k.bytes.b();
       CHECK(inputs == Approx(each.name == "embedding" ? 0 : 2 * u));
     }
@@ -212,7 +212,7 @@ TEST_CASE("what a block keeps is what Korthikanti et al. count") {
           std::pair{Loss::kEager, 16.}}) {
       double transient = 0;
       const Workload w = made(m, {.loss = loss});
-      for (const Kept& k : w.layers.back().kept)
+      for (const SavedActivation& k : w.layers.back().saved)
         if (k.transient) transient += k.bytes.b();
       CHECK(transient == Approx(bytes * m.sequence * m.vocabulary));
     }
@@ -292,7 +292,7 @@ TEST_CASE(
     "32-bit activations take twice the bytes, masks the same, 8-bit operands are stored wider") {
   const Transformer m = gpt();
   const auto bytes = [&](Dtype dtype) {
-    return layer(made(m, {.dtype = dtype}), "block").kept_bytes().b() - 4. * m.heads * m.sequence;
+    return layer(made(m, {.dtype = dtype}), "block").saved_bytes().b() - 4. * m.heads * m.sequence;
   };
   CHECK(bytes(Dtype::kFp32) == Approx(2 * bytes(Dtype::kBf16)));
   CHECK(bytes(Dtype::kFp8) == Approx(bytes(Dtype::kBf16)));
@@ -313,7 +313,7 @@ TEST_CASE("separate projections multiply as much and add gradients of their inpu
     const Workload one = made(llama(), fused), other = made(llama(), separate);
     CHECK(other.model_flops() == one.model_flops());
     CHECK(other.parameters() == one.parameters());
-    CHECK(layer(other, "block").kept_bytes() == layer(one, "block").kept_bytes());
+    CHECK(layer(other, "block").saved_bytes() == layer(one, "block").saved_bytes());
     double added = 0;
     for (const Op& op : layer(other, "block").backward)
       if (op.name == "input_gradients.backward") added += op.bytes.b();

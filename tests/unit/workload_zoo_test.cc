@@ -254,8 +254,8 @@ TEST_CASE("measured layers of Llama and Qwen keep what the formula says") {
     CHECK(w.tokens_per_sample == std::stod(std::string(row.sequence)));
     CHECK(w.layers[1].parameters() ==
           Approx(*at->required<double>("parameter_size") * (1 << 20) / 4).epsilon(2e-3));
-    const double kept = *at->map("tp_activation_per_bsz_dict")->required<double>("1");
-    CHECK(w.layers[1].kept_bytes().b() == Approx(kept * (1 << 20)).epsilon(5e-3));
+    const double saved = *at->map("tp_activation_per_bsz_dict")->required<double>("1");
+    CHECK(w.layers[1].saved_bytes().b() == Approx(saved * (1 << 20)).epsilon(5e-3));
   }
 }
 
@@ -270,7 +270,7 @@ TEST_CASE("GPT-3 as docs/concepts/workload.md works it out") {
   CHECK(w->model_flops().flop() ==
         Approx(6 * (96 * (12 * h * h * s + 2 * s * s * h) + s * h * v)).epsilon(1e-12));
   CHECK(w->model_flops().flop() == Approx(2.2044e15).epsilon(1e-5));
-  CHECK(w->layers[1].kept_bytes().b() == 34 * s * h + 5 * 96 * s * s);
+  CHECK(w->layers[1].saved_bytes().b() == 34 * s * h + 5 * 96 * s * s);
 }
 
 TEST_CASE("activations of ResNet-50 are its outputs, of which ReLU and sums take no room") {
@@ -278,12 +278,12 @@ TEST_CASE("activations of ResNet-50 are its outputs, of which ReLU and sums take
   // done in place; and 64-bit positions of the largest of each 3 x 3 for the pool.
   const Result<Workload> w = find_model("resnet50", {.dtype = Dtype::kFp32});
   REQUIRE(w);
-  double kept = 0;
-  for (const Layer& layer : w->layers) kept += layer.kept_bytes().b();
+  double saved = 0;
+  for (const Layer& layer : w->layers) saved += layer.saved_bytes().b();
   const double sample = 3. * 224 * 224;
   const double positions = 64. * 56 * 56;
   // 2048 means of the last channels: a pool that the count of outputs has not.
-  CHECK(kept == Approx(4 * (22'429'672 + sample + 2048) + 8 * positions));
+  CHECK(saved == Approx(4 * (22'429'672 + sample + 2048) + 8 * positions));
 }
 
 TEST_CASE("branches are joined by layers that name what they read") {

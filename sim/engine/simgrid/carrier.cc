@@ -26,7 +26,8 @@ double most_work(const Graph& graph) {
   for (std::size_t i = 0; i < graph.size() && !graph.without_work(); ++i)
     most = std::max(most, graph.work(OpId(i)));
   for (const graph::Transfer& t : graph.transfers())
-    for (const graph::Lane& lane : t.lanes->lanes()) most = std::max(most, lane.share * t.size);
+    for (const graph::MessageFlow& flow : t.flows->flows())
+      most = std::max(most, flow.share * t.size);
   return most;
 }
 
@@ -49,7 +50,7 @@ Result<Layout> Layout::of(std::span<const Graph> graphs) {
       return fail("an op that holds part of a device", "SimGrid carries what ends by itself",
                   kOtherWay);
     if (demand.capacities.empty()) continue;
-    if (!demand.takes.empty() ||
+    if (!demand.units_per_work.empty() ||
         std::any_of(demand.capacities.begin(), demand.capacities.end(),
                     [&](CapacityId c) { return graph.capacities()[c.index()].turns.has_value(); }))
       return fail("a device that jobs share", "SimGrid carries messages over links", kOtherWay);

@@ -313,14 +313,15 @@ Graph messages_on_a_link(std::uint32_t messages) {
   graph::GraphBuilder builder;
   const NameId name = builder.intern("host");
   const CapacityId link = builder.add(graph::Capacity{.name = name, .rate = kCheckRate});
-  const graph::Way way = {builder.add(graph::Demand{.capacities = {link}}),
-                          Picoseconds::from(Seconds::s(kCheckLatency))};
-  graph::Transfer transfer{.lanes = std::make_shared<graph::Lanes>(
-                               2, std::vector<graph::Lane>(messages, graph::Lane{0, 1, 1, 1}),
-                               std::vector<graph::Wait>{}),
-                           .ways = std::make_shared<std::vector<graph::Way>>(messages, way),
-                           .members = {},
-                           .size = kCheckSize};
+  const graph::FlowRoute route = {builder.add(graph::Demand{.capacities = {link}}),
+                                  Picoseconds::from(Seconds::s(kCheckLatency))};
+  graph::Transfer transfer{
+      .flows = std::make_shared<graph::MessageFlows>(
+          2, std::vector<graph::MessageFlow>(messages, graph::MessageFlow{0, 1, 1, 1}),
+          std::vector<graph::Wait>{}),
+      .routes = std::make_shared<std::vector<graph::FlowRoute>>(messages, route),
+      .members = {},
+      .size = kCheckSize};
   for (int member = 0; member < 2; ++member)
     transfer.members.push_back(builder.add(graph::Op{
         .name = name, .category = graph::Category::kCommunication, .duration = Picoseconds(0)}));

@@ -16,8 +16,8 @@ namespace rehearse::cli {
 namespace {
 
 using nlohmann::json;
-using workload::Kept;
 using workload::Layer;
+using workload::SavedActivation;
 using workload::Transformer;
 
 std::optional<double> number_after(std::string_view text, std::string_view prefix) {
@@ -255,12 +255,12 @@ Result<Layer> galvatron_block(const GalvatronProfile& profile, std::uint32_t seq
   const Result<workload::Workload> w = workload::transformer(model, how);
   if (!w) return forward(w);
   Layer block = w->layers[1];
-  for (Kept& k : block.kept)
+  for (SavedActivation& k : block.saved)
     if (k.tensor || sequence_parallel) k.bytes = k.bytes / tensor;
   for (workload::Weights& weights : block.weights)
     if (weights.tensor) weights.count /= tensor;
   // Names point into the workload.
-  for (Kept& k : block.kept) k.name = k.input ? "input" : "kept";
+  for (SavedActivation& k : block.saved) k.name = k.input ? "input" : "kept";
   block.forward.clear();
   block.backward.clear();
   return block;
@@ -291,12 +291,12 @@ Result<workload::Layout> layout_of(const GalvatronProfile& profile, const Galvat
 
   Result<Layer> block = galvatron_block(profile, row.sequence, row.tensor, row.sequence_parallel);
   if (!block) return forward(block);
-  for (Kept& k : block->kept)
+  for (SavedActivation& k : block->saved)
     k.bytes = k.bytes * batch * (k.input && row.recompute ? 1 : layer_factor);
   if (row.recompute) {
-    for (const Kept& k : block->kept)
+    for (const SavedActivation& k : block->saved)
       if (!k.input) block->recomputed += k.bytes;
-    std::erase_if(block->kept, [](const Kept& k) { return !k.input; });
+    std::erase_if(block->saved, [](const SavedActivation& k) { return !k.input; });
   }
   block->count = row.layers / row.pipeline;
   double sharded = block->count * block->parameters();
@@ -316,12 +316,12 @@ Result<workload::Layout> layout_of(const GalvatronProfile& profile, const Galvat
     sharded += tables / t;
     // The mask of dropout, the input of a norm.
     const double kept = (m.gated ? 0 : 1) + (m.embedding_norm ? 2 : 0);
-    embedding.kept.push_back(
+    embedding.saved.push_back(
         {.name = "embedded",
          .bytes = Bytes::b(kept * s * h * vocabulary_batch / vocabulary_share)});
-    if (copies > 0) embedding.kept.push_back({.name = "copy", .bytes = Bytes::b(moved)});
+    if (copies > 0) embedding.saved.push_back({.name = "copy", .bytes = Bytes::b(moved)});
     if (row.pipeline > 1)
-      embedding.kept.push_back(
+      embedding.saved.push_back(
           {.name = "sent", .bytes = Bytes::b(2 * s * h * batch / (row.sequence_parallel ? t : 1))});
     chunk.layers.push_back(std::move(embedding));
   }
@@ -329,15 +329,15 @@ Result<workload::Layout> layout_of(const GalvatronProfile& profile, const Galvat
   if (row.last) {
     Layer head = vocabulary_layer("head");
     const double per_element = family.unfused || family.transformed_head ? 8 : 4;
-    head.kept.push_back(
+    head.saved.push_back(
         {.name = "input",
          .bytes = Bytes::b(per_element * s * h * vocabulary_batch / vocabulary_share)});
     if (copies > 1 || (copies > 0 && row.pipeline > 1))
-      head.kept.push_back({.name = "copy", .bytes = Bytes::b(moved)});
-    head.kept.push_back({.name = "logits",
-                         .bytes = Bytes::b((kept_per_logit(family) + kGradientPerLogit) * s *
-                                           vocabulary_batch * m.vocabulary / vocabulary_tensor),
-                         .transient = true});
+      head.saved.push_back({.name = "copy", .bytes = Bytes::b(moved)});
+    head.saved.push_back({.name = "logits",
+                          .bytes = Bytes::b((kept_per_logit(family) + kGradientPerLogit) * s *
+                                            vocabulary_batch * m.vocabulary / vocabulary_tensor),
+                          .transient = true});
     chunk.layers.push_back(std::move(head));
   }
 

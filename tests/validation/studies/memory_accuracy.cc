@@ -191,7 +191,7 @@ class Measurer {
       const Bytes more =
           Bytes::b(row.tensor > 1 ? 2.0 * row.sequence * profile.model.hidden / row.tensor : 0);
       into.rows.push_back({fmt::format("{} tp{}", profile.file, row.tensor),
-                           exact(block->kept_bytes() + more), row.activations});
+                           exact(block->saved_bytes() + more), row.activations});
     }
   }
 
@@ -206,7 +206,7 @@ class Measurer {
         const auto block =
             galvatron_block(profile, one.sequence, one.tensor, one.sequence_parallel);
         if (!block) return std::nullopt;
-        const Bytes kept = block->kept_bytes() * (one.batch / one.data);
+        const Bytes kept = block->saved_bytes() * (one.batch / one.data);
         return std::pair((two.activations - one.activations) / kept, one.key);
       }
     return std::nullopt;

@@ -15,7 +15,7 @@ namespace {
 using compute::Calibration;
 using compute::DeviceFacts;
 
-/// What jobs on other architectures say in the place of those on this one, from the rows that the
+/// What jobs on other architectures say instead of those on this one, from the rows that the
 /// shipped conditions were fitted to.
 struct Others {
   std::string_view architecture;  ///< the beginning of the catalog's

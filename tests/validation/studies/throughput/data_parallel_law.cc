@@ -14,7 +14,7 @@ namespace {
 
 constexpr double kBackward = 2.0 / 3;
 /// As everywhere in this program.
-const double kBeside = step::Conditions().beside;
+const double kBeside = step::Conditions().overlap_penalty;
 
 /// Of the step alone and of the sum: 90 % intervals.
 constexpr double kAloneLow = 0.85, kAloneHigh = 1.2, kSumLow = 0.7, kSumHigh = 1.5;

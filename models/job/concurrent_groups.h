@@ -1,4 +1,4 @@
-// Who is in a family: the same collective, or the same sends, of all ranks of a program.
+// Who is in a concurrent set: the same collective, or the same sends, of all ranks of a program.
 #pragma once
 
 #include <cstdint>
@@ -17,8 +17,8 @@ std::vector<DeviceId> devices_of(const program::Program::Group& group);
 
 /// By program.
 std::vector<std::vector<RankId>> ranks_of_programs(const program::Program& job);
-/// By program: its ranks, and those of programs that differ from it in what their ops compute
-/// alone, and that they meet in groups, or that meet or exchange with the same others: a stage on
+/// By program: its ranks, and those of programs that differ from it only in the time of their
+/// compute ops and that communicate in the same groups or with the same peers: a stage on
 /// several kinds of devices.
 std::vector<std::vector<RankId>> ranks_of_stages(const program::Program& job);
 
@@ -28,16 +28,17 @@ std::vector<const program::Program::Group*> groups_of(const program::Program& jo
                                                       std::uint32_t local);
 
 /// Of all groups of two or more that these ranks have under one number.
-Result<std::vector<Meeting>> meetings_of(const program::Program& job, std::span<const RankId> ranks,
-                                         std::uint32_t local, CollectiveKind kind, Bytes size,
-                                         Schedules& schedules);
+Result<std::vector<ConcurrentGroup>> concurrent_groups_of(const program::Program& job,
+                                                          std::span<const RankId> ranks,
+                                                          std::uint32_t local, CollectiveKind kind,
+                                                          Bytes size, Schedules& schedules);
 
 /// Behind the sends that go to other peers at the same time as the `first`, and are as large: those
 /// of others take another time.
 std::uint32_t end_of_sends(const program::RankProgram& program, std::uint32_t first);
 
-/// What each of these ranks sends to each of these of its peers.
-std::vector<Meeting> sends_of(const program::Program& job, std::span<const RankId> ranks,
-                              std::span<const std::uint32_t> peers, Bytes size);
+/// The messages from each of these ranks to each of these peers.
+std::vector<ConcurrentGroup> sends_of(const program::Program& job, std::span<const RankId> ranks,
+                                      std::span<const std::uint32_t> peers, Bytes size);
 
 }  // namespace rehearse::job

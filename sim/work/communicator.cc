@@ -1,4 +1,4 @@
-#include "sim/work/team.h"
+#include "sim/work/communicator.h"
 
 #include <charconv>
 #include <cstdlib>
@@ -48,7 +48,7 @@ Status check_mpi() {
   return {};
 }
 
-Result<std::unique_ptr<Team>> join_team() {
+Result<std::unique_ptr<Communicator>> join_communicator() {
   const std::optional<Launch> launch = launched();
   if (!launch) return nullptr;
   const auto refused = [&](const std::string& why, const std::string& expected) {
@@ -63,9 +63,9 @@ Result<std::unique_ptr<Team>> join_team() {
   // Global: the parts of Open MPI that it loads itself look for its symbols.
   void* handle = ::dlopen(library->c_str(), RTLD_NOW | RTLD_GLOBAL);
   if (!handle) return refused(fmt::format("MPI does not load: {}", ::dlerror()), "Open MPI");
-  const auto make = reinterpret_cast<MakeTeam*>(::dlsym(handle, kMakeTeam));
+  const auto make = reinterpret_cast<MakeCommunicator*>(::dlsym(handle, kMakeCommunicator));
   if (!make) return refused(library->string() + " is another library", "cmake --install again");
-  return std::unique_ptr<Team>(make());
+  return std::unique_ptr<Communicator>(make());
 }
 
 }  // namespace rehearse::work

@@ -1,18 +1,18 @@
-// A team over MPI. In librehearse_mpi.so alone.
+// A communicator over MPI. In librehearse_mpi.so alone.
 #include <climits>
 #include <cstdio>
 #include <list>
 
 #include <mpi.h>
 
-#include "sim/work/team.h"
+#include "sim/work/communicator.h"
 
 namespace rehearse::work {
 namespace {
 
-class MpiTeam : public Team {
+class MpiCommunicator : public Communicator {
  public:
-  MpiTeam() {
+  MpiCommunicator() {
     int provided = 0;
     MPI_Init_thread(nullptr, nullptr, MPI_THREAD_FUNNELED, &provided);
     MPI_Comm_rank(MPI_COMM_WORLD, &rank_);
@@ -40,20 +40,21 @@ class MpiTeam : public Team {
               &sent.request);
   }
 
-  std::optional<Letter> take() override {
+  std::optional<Message> take() override {
     drop_sent();
     int there = 0, size = 0;
     MPI_Status status;
     MPI_Iprobe(MPI_ANY_SOURCE, 0, MPI_COMM_WORLD, &there, &status);
     if (!there) return std::nullopt;
     MPI_Get_count(&status, MPI_BYTE, &size);
-    Letter letter{status.MPI_SOURCE, std::string(static_cast<std::size_t>(size), '\0')};
-    MPI_Recv(letter.text.data(), size, MPI_BYTE, letter.from, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
-    return letter;
+    Message message{status.MPI_SOURCE, std::string(static_cast<std::size_t>(size), '\0')};
+    MPI_Recv(message.text.data(), size, MPI_BYTE, message.from, 0, MPI_COMM_WORLD,
+             MPI_STATUS_IGNORE);
+    return message;
   }
 
   void leave() override {
-    // A large letter is gone only once it is taken: whoever leaves takes what nobody asked for.
+    // A large message is gone only once it is taken: whoever leaves takes what nobody asked for.
     MPI_Request all = MPI_REQUEST_NULL;
     for (int left = 0, begun = 0; !left;) {
       while (take()) {
@@ -84,4 +85,6 @@ class MpiTeam : public Team {
 }  // namespace
 }  // namespace rehearse::work
 
-extern "C" rehearse::work::Team* rehearse_mpi_team() { return new rehearse::work::MpiTeam; }
+extern "C" rehearse::work::Communicator* rehearse_mpi_communicator() {
+  return new rehearse::work::MpiCommunicator;
+}

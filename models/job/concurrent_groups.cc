@@ -1,4 +1,4 @@
-#include "models/job/family_members.h"
+#include "models/job/concurrent_groups.h"
 
 #include <algorithm>
 #include <compare>
@@ -119,18 +119,19 @@ std::vector<const Program::Group*> groups_of(const Program& job, std::span<const
   return groups;
 }
 
-Result<std::vector<Meeting>> meetings_of(const Program& job, std::span<const RankId> ranks,
-                                         std::uint32_t local, CollectiveKind kind, Bytes size,
-                                         Schedules& schedules) {
-  std::vector<Meeting> meetings;
+Result<std::vector<ConcurrentGroup>> concurrent_groups_of(const Program& job,
+                                                          std::span<const RankId> ranks,
+                                                          std::uint32_t local, CollectiveKind kind,
+                                                          Bytes size, Schedules& schedules) {
+  std::vector<ConcurrentGroup> concurrent_groups;
   for (const Program::Group* group : groups_of(job, ranks, local)) {
     if (group->members.size() < 2) continue;
     std::vector<DeviceId> devices = devices_of(*group);
     Result<comm::Messages> messages = schedules.messages(kind, devices, size);
     if (!messages) return forward(messages);
-    meetings.push_back({std::move(*messages), std::move(devices), size});
+    concurrent_groups.push_back({std::move(*messages), std::move(devices), size});
   }
-  return meetings;
+  return concurrent_groups;
 }
 
 std::uint32_t end_of_sends(const RankProgram& program, std::uint32_t first) {
@@ -154,16 +155,16 @@ std::uint32_t end_of_sends(const RankProgram& program, std::uint32_t first) {
   return end;
 }
 
-std::vector<Meeting> sends_of(const Program& job, std::span<const RankId> ranks,
-                              std::span<const std::uint32_t> peers, Bytes size) {
-  std::vector<Meeting> meetings;
+std::vector<ConcurrentGroup> sends_of(const Program& job, std::span<const RankId> ranks,
+                                      std::span<const std::uint32_t> peers, Bytes size) {
+  std::vector<ConcurrentGroup> concurrent_groups;
   for (const RankId rank : ranks)
     for (const std::uint32_t peer : peers)
-      meetings.push_back(
+      concurrent_groups.push_back(
           {{one_message()},
            {DeviceId(rank.index()), DeviceId(job.peers_of[rank.index()][peer].index())},
            size});
-  return meetings;
+  return concurrent_groups;
 }
 
 }  // namespace rehearse::job

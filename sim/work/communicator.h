@@ -25,35 +25,35 @@ std::optional<Launch> launched();
 /// Whether this process is the one to speak and write.
 bool leads();
 
-struct Letter {
+struct Message {
   int from;
   std::string text;
 };
 
-/// All members of a team call join_team, and then leave, each once. Used by one thread.
-class Team {
+/// All members of a communicator call join_team, and then leave, each once. Used by one thread.
+class Communicator {
  public:
-  virtual ~Team() = default;
+  virtual ~Communicator() = default;
   virtual int rank() const = 0;
   virtual int size() const = 0;
   virtual std::string machine() const = 0;  ///< its name
-  /// Does not wait. Letters between two ranks arrive in their order.
+  /// Does not wait. Messages between two ranks arrive in their order.
   virtual void send(int to, std::string text) = 0;
-  /// The next received letter, if any. Does not wait.
-  virtual std::optional<Letter> take() = 0;
+  /// The next received message, if any. Does not wait.
+  virtual std::optional<Message> take() = 0;
   /// Waits until sent data is in transit, and for the others to leave. A process that ends
   /// without it makes the launcher end all.
   virtual void leave() = 0;
 };
 
-/// Null for a process that was started alone. Fails where the team cannot be joined.
-Result<std::unique_ptr<Team>> join_team();
+/// Null for a process that was started alone. Fails where the communicator cannot be joined.
+Result<std::unique_ptr<Communicator>> join_communicator();
 
 /// Whether this build has the library. Fails with the missing part.
 Status check_mpi();
 
 /// The only symbol of the library.
-inline constexpr char kMakeTeam[] = "rehearse_mpi_team";
-using MakeTeam = Team*();
+inline constexpr char kMakeCommunicator[] = "rehearse_mpi_communicator";
+using MakeCommunicator = Communicator*();
 
 }  // namespace rehearse::work

@@ -1,14 +1,14 @@
-#include "sim/work/crew.h"
+#include "sim/work/thread_pool.h"
 
 #include <algorithm>
 
 namespace rehearse::work {
 
-Crew::Crew(unsigned threads, const Evaluate& evaluate) : evaluate_(evaluate) {
+ThreadPool::ThreadPool(unsigned threads, const Evaluate& evaluate) : evaluate_(evaluate) {
   for (unsigned i = 0; i < std::max(1U, threads); ++i) threads_.emplace_back([this] { work(); });
 }
 
-std::vector<Finished> Crew::finish() {
+std::vector<Finished> ThreadPool::finish() {
   {
     const std::lock_guard lock(mutex_);
     stopping_ = true;
@@ -20,7 +20,7 @@ std::vector<Finished> Crew::finish() {
   return std::move(finished_);
 }
 
-void Crew::give(std::size_t item) {
+void ThreadPool::give(std::size_t item) {
   ++load_;
   {
     const std::lock_guard lock(mutex_);
@@ -29,7 +29,7 @@ void Crew::give(std::size_t item) {
   given_.notify_one();
 }
 
-std::vector<Finished> Crew::take(std::chrono::microseconds wait) {
+std::vector<Finished> ThreadPool::take(std::chrono::microseconds wait) {
   std::vector<Finished> taken;
   std::unique_lock lock(mutex_);
   done_.wait_for(lock, wait, [this] { return !finished_.empty() || thrown_; });
@@ -39,7 +39,7 @@ std::vector<Finished> Crew::take(std::chrono::microseconds wait) {
   return taken;
 }
 
-void Crew::work() {
+void ThreadPool::work() {
   std::unique_lock lock(mutex_);
   while (true) {
     given_.wait(lock, [this] { return stopping_ || !items_.empty(); });

@@ -19,12 +19,12 @@ namespace rehearse::work {
 /// alone.
 using Evaluate = std::function<Result<std::string>(std::size_t item)>;
 
-class Crew {
+class ThreadPool {
  public:
-  Crew(unsigned threads, const Evaluate& evaluate);
-  ~Crew() { finish(); }
-  Crew(const Crew&) = delete;
-  Crew& operator=(const Crew&) = delete;
+  ThreadPool(unsigned threads, const Evaluate& evaluate);
+  ~ThreadPool() { finish(); }
+  ThreadPool(const ThreadPool&) = delete;
+  ThreadPool& operator=(const ThreadPool&) = delete;
 
   std::size_t threads() const { return threads_.size(); }
   /// Items that were given and not yet taken.

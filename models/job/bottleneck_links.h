@@ -1,4 +1,4 @@
-// Fullest links: how crowded links are by closed form, where all ranks of a stage do the same.
+// Bottleneck links: how crowded links are by closed form, where all ranks of a stage do the same.
 #pragma once
 
 #include <cstdint>
@@ -14,16 +14,17 @@
 
 namespace rehearse::job {
 
-class FullestLinks {
+class BottleneckLinks {
  public:
   /// REQUIRES: all outlive this object; rank r runs on device r.
-  FullestLinks(const program::Program& job, Schedules& schedules, LinkPaths& paths);
+  BottleneckLinks(const program::Program& job, Schedules& schedules, LinkPaths& paths);
 
-  /// How long the fullest link takes for a byte of the size of a collective of this group, with
+  /// How long the bottleneck link takes for a byte of the size of a collective of this group, with
   /// those of all groups that the stage of its first member has under the same number.
   Result<Seconds> of_collective(std::uint32_t group, CollectiveKind kind);
 
-  /// By op of a program, of sends: how long the fullest link takes for a byte of each of those that
+  /// By op of a program, of sends: how long the bottleneck link takes for a byte of each of those
+  /// that
   /// go at the same time, from all ranks of the stage.
   std::vector<Seconds> of_sends(std::uint32_t program);
 

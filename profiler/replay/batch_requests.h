@@ -19,8 +19,8 @@ struct Load {
 };
 std::vector<Load> loads_of(const Recording& recording, const ReplayGraph& replay);
 
-struct WithTakes {
-  ReplayGraph replay;                ///< with `takes`, those of a rank in order of time
+struct WithBatchRequests {
+  ReplayGraph replay;                ///< with `batch_requests`, those of a rank in order of time
   std::size_t loading_ranges = 0;    ///< how many of the takes are at one
   Seconds replaced = Seconds::s(0);  ///< the mean of their own work, which takes no time any more
 };
@@ -28,7 +28,8 @@ struct WithTakes {
 /// The graph with ops that can be made to wait wherever a rank takes a batch: in each loading
 /// range, whose own work takes no time, or, of a rank that has none, at the begin of each step.
 /// Fails on a rank without either, and on a graph that has takes.
-Result<WithTakes> add_takes(const std::vector<Recording>& recordings, const ReplayGraph& replay);
+Result<WithBatchRequests> add_batch_requests(const std::vector<Recording>& recordings,
+                                             const ReplayGraph& replay);
 
 /// Counts the times of a run of the graph from the end of its `begin`, where it has one.
 void begin_at_zero(const ReplayGraph& replay, graph::Timeline& timeline);

@@ -1,23 +1,24 @@
-#include "models/job/fullest_links.h"
+#include "models/job/bottleneck_links.h"
 
 #include <algorithm>
 
-#include "models/job/family_members.h"
+#include "models/job/concurrent_groups.h"
 
 namespace rehearse::job {
 
 using program::ProgramOp;
 using program::Task;
 
-FullestLinks::FullestLinks(const program::Program& job, Schedules& schedules, LinkPaths& paths)
+BottleneckLinks::BottleneckLinks(const program::Program& job, Schedules& schedules,
+                                 LinkPaths& paths)
     : job_(job), schedules_(schedules), paths_(paths) {}
 
-const std::vector<RankId>& FullestLinks::ranks_of_stage(std::uint32_t program) {
+const std::vector<RankId>& BottleneckLinks::ranks_of_stage(std::uint32_t program) {
   if (!ranks_) ranks_ = ranks_of_stages(job_);
   return (*ranks_)[program];
 }
 
-Result<Seconds> FullestLinks::of_collective(std::uint32_t group, CollectiveKind kind) {
+Result<Seconds> BottleneckLinks::of_collective(std::uint32_t group, CollectiveKind kind) {
   const RankId first = job_.groups[group].members.front();
   const std::vector<std::uint32_t>& groups = job_.groups_of[first.index()];
   const auto local =
@@ -25,13 +26,13 @@ Result<Seconds> FullestLinks::of_collective(std::uint32_t group, CollectiveKind 
   const std::uint32_t program = job_.program_of[first.index()];
   const auto [known, fresh] = known_.try_emplace({program, local, kind}, Seconds::s(0));
   if (!fresh) return known->second;
-  const Result<std::vector<Meeting>> family =
-      meetings_of(job_, ranks_of_stage(program), local, kind, Bytes::b(1), schedules_);
-  if (!family) return forward(family);
-  return known->second = paths_.fullest(*family);
+  const Result<std::vector<ConcurrentGroup>> concurrent_set =
+      concurrent_groups_of(job_, ranks_of_stage(program), local, kind, Bytes::b(1), schedules_);
+  if (!concurrent_set) return forward(concurrent_set);
+  return known->second = paths_.bottleneck(*concurrent_set);
 }
 
-std::vector<Seconds> FullestLinks::of_sends(std::uint32_t program) {
+std::vector<Seconds> BottleneckLinks::of_sends(std::uint32_t program) {
   const std::vector<ProgramOp>& ops = job_.programs[program].ops;
   std::vector<Seconds> fullest(ops.size(), Seconds::s(0));
   std::map<std::vector<std::uint32_t>, Seconds> known;
@@ -46,7 +47,7 @@ std::vector<Seconds> FullestLinks::of_sends(std::uint32_t program) {
     auto found = known.find(peers);
     if (found == known.end()) {
       const Seconds time =
-          paths_.fullest(sends_of(job_, ranks_of_stage(program), peers, Bytes::b(1)));
+          paths_.bottleneck(sends_of(job_, ranks_of_stage(program), peers, Bytes::b(1)));
       found = known.emplace(std::move(peers), time).first;
     }
     for (; i < end; ++i) fullest[i] = found->second;

@@ -1,4 +1,4 @@
-#include "profiler/replay/takes.h"
+#include "profiler/replay/batch_requests.h"
 
 #include <map>
 
@@ -31,29 +31,32 @@ std::vector<Load> loads_of(const Recording& r, const ReplayGraph& replay) {
   return loads;
 }
 
-Result<WithTakes> add_takes(const std::vector<Recording>& recordings, const ReplayGraph& replay) {
-  if (!replay.takes.empty()) return fail("the recording is fed by an input pipeline already");
-  WithTakes result{.replay = replay};
+Result<WithBatchRequests> add_batch_requests(const std::vector<Recording>& recordings,
+                                             const ReplayGraph& replay) {
+  if (!replay.batch_requests.empty())
+    return fail("the recording is fed by an input pipeline already");
+  WithBatchRequests result{.replay = replay};
   GraphBuilder builder(replay.graph);
   const NameId ask_name = builder.intern("ask for input"),
                wait_name = builder.intern("wait for input");
-  const auto add_take = [&](std::uint32_t rank, std::size_t thread) {
+  const auto add_batch_request = [&](std::uint32_t rank, std::size_t thread) {
     const auto instant = [&](NameId name) {
       result.replay.origins.push_back({Kind::kFeed, rank, std::nullopt});
       return builder.add(
           graph::Op{.name = name, .category = Category::kInput, .duration = Picoseconds(0)});
     };
     const OpId ask = instant(ask_name);
-    const Take take{.rank = rank, .thread = thread, .ask = ask, .wait = instant(wait_name)};
-    builder.add_edge(take.ask, take.wait);
-    result.replay.takes.push_back(take);
-    return take;
+    const BatchRequest batch_request{
+        .rank = rank, .thread = thread, .ask = ask, .wait = instant(wait_name)};
+    builder.add_edge(batch_request.ask, batch_request.wait);
+    result.replay.batch_requests.push_back(batch_request);
+    return batch_request;
   };
   std::map<std::size_t, OpId> asks;  // by the first op of a loading range
   Picoseconds replaced(0);
   for (std::size_t index = 0; index < recordings.size(); ++index) {
     const auto rank = static_cast<std::uint32_t>(index);
-    const std::size_t before = result.replay.takes.size();
+    const std::size_t before = result.replay.batch_requests.size();
     for (const Load& load : loads_of(recordings[rank], replay)) {
       for (const OpId op : load.ops) {
         replaced += replay.graph.duration(op);
@@ -62,20 +65,20 @@ Result<WithTakes> add_takes(const std::vector<Recording>& recordings, const Repl
       const auto server = replay.graph.demand(load.ops.front()).server;
       const auto thread =
           server ? replay.thread_of_server[server->index()] : std::optional<std::size_t>();
-      const Take take = add_take(rank, thread.value_or(0));
-      builder.add_edge(take.wait, load.ops.front());
-      asks.emplace(load.ops.front().index(), take.ask);
+      const BatchRequest batch_request = add_batch_request(rank, thread.value_or(0));
+      builder.add_edge(batch_request.wait, load.ops.front());
+      asks.emplace(load.ops.front().index(), batch_request.ask);
       ++result.loading_ranges;
     }
-    if (result.replay.takes.size() > before) continue;
+    if (result.replay.batch_requests.size() > before) continue;
     for (const StepOps& step : replay.ranks[rank].steps)
       if (step.begins_after) {
-        const Take take = add_take(rank, step.step.thread);
-        builder.add_edge(*step.begins_after, take.ask);
+        const BatchRequest batch_request = add_batch_request(rank, step.step.thread);
+        builder.add_edge(*step.begins_after, batch_request.ask);
         for (const OpId next : replay.graph.successors(*step.begins_after))
-          builder.add_edge(take.wait, next);
+          builder.add_edge(batch_request.wait, next);
       }
-    if (result.replay.takes.size() == before)
+    if (result.replay.batch_requests.size() == before)
       return fail(
           Diagnostic{.file = recordings[rank].rank().info.source,
                      .problem = "has neither steps nor loading ranges, where it could take "
