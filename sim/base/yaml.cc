@@ -4,9 +4,12 @@
 #include <charconv>
 #include <cmath>
 #include <cstdlib>
+#include <optional>
+#include <sstream>
 #include <type_traits>
 
 #include <fmt/core.h>
+#include <yaml-cpp/eventhandler.h>
 #include <yaml-cpp/yaml.h>
 
 #include "sim/base/file.h"
@@ -356,6 +359,41 @@ void YamlMap::report(std::string_view key, std::string problem, std::string expe
                            std::move(nearest));
 }
 
+namespace {
+
+/// Counts the documents that the parser begins.
+class DocumentStarts : public YAML::EventHandler {
+ public:
+  void OnDocumentStart(const YAML::Mark& mark) override { last_ = mark; }
+  void OnDocumentEnd() override {}
+  void OnNull(const YAML::Mark&, YAML::anchor_t) override {}
+  void OnAlias(const YAML::Mark&, YAML::anchor_t) override {}
+  void OnScalar(const YAML::Mark&, const std::string&, YAML::anchor_t,
+                const std::string&) override {}
+  void OnSequenceStart(const YAML::Mark&, const std::string&, YAML::anchor_t,
+                       YAML::EmitterStyle::value) override {}
+  void OnSequenceEnd() override {}
+  void OnMapStart(const YAML::Mark&, const std::string&, YAML::anchor_t,
+                  YAML::EmitterStyle::value) override {}
+  void OnMapEnd() override {}
+  const YAML::Mark& last() const { return last_; }
+
+ private:
+  YAML::Mark last_;
+};
+
+/// Where a second document begins. YAML::LoadAll does not end where the parser stops at text that
+/// belongs to no document, so the parser is asked for two documents and no more.
+std::optional<YAML::Mark> after_first_document(const std::string& text) {
+  std::istringstream stream(text);
+  YAML::Parser parser(stream);
+  DocumentStarts starts;
+  if (!parser.HandleNextDocument(starts) || !parser.HandleNextDocument(starts)) return std::nullopt;
+  return starts.last();
+}
+
+}  // namespace
+
 Result<YamlFile> YamlFile::load(const std::filesystem::path& path) {
   const Result<std::string> text = read_file(path);
   if (!text) return forward(text);
@@ -366,13 +404,12 @@ Result<YamlFile> YamlFile::parse(const std::string& text, std::string name) {
   auto document = std::make_shared<Document>();
   document->name = std::move(name);
   try {
-    const std::vector<YAML::Node> documents = YAML::LoadAll(text);
-    if (documents.size() > 1) {
-      document->report(documents[1].Mark(), "", "is a second YAML document",
+    document->root = YAML::Load(text);
+    if (const std::optional<YAML::Mark> rest = after_first_document(text)) {
+      document->report(*rest, "", "is a second YAML document, or text after the first",
                        "one document in a file", "");
       return tl::unexpected(Error{std::move(document->diagnostics)});
     }
-    document->root = documents.empty() ? YAML::Node() : documents.front();
   } catch (const YAML::Exception& e) {
     document->report(e.mark, "", fmt::format("not valid YAML: {}", e.msg), "", "");
     return tl::unexpected(Error{std::move(document->diagnostics)});

@@ -44,7 +44,7 @@ class Alone {
     return comm::steps_in(group_->links_for(size).schedule, comm::chunks_of(size)).count;
   }
   std::uint64_t messages(Bytes size) {
-    return schedules_.messages(*group_, devices_, size)->lanes->messages();
+    return schedules_.messages(*group_, devices_, size)->flows->messages();
   }
 
   Seconds by_messages(Bytes size, bool simgrid = false) {
@@ -52,14 +52,14 @@ class Alone {
     REQUIRE(messages);
     graph::GraphBuilder builder;
     comm::Placement placement(cluster_, builder);
-    const auto ways = placement.ways(*messages, devices_);
+    const auto routes = placement.routes(*messages, devices_);
     std::vector<OpId> members;
     for (std::size_t m = 0; m < devices_.size(); ++m)
       members.push_back(
           builder.add(graph::Op{.name = builder.intern("member"),
                                 .category = graph::Category::kCommunication,
                                 .duration = Picoseconds::from(messages->phases->launch)}));
-    builder.add(graph::Transfer{messages->lanes, ways, members, size.b()});
+    builder.add(graph::Transfer{messages->flows, routes, members, size.b()});
     const Result<graph::Graph> graph = std::move(builder).build();
     REQUIRE(graph);
     const Result<graph::Timeline> timeline =

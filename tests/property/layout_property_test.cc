@@ -28,7 +28,7 @@ using workload::Op;
 enum class Overlap : std::uint8_t { kNothing, kSome };
 
 std::vector<Op> random_ops(Random& random, Overlap overlap) {
-  constexpr CollectiveKind kKinds[] = {CollectiveKind::kAllReduce, CollectiveKind::kAllGather,
+  constexpr CollectiveKind kLayoutKinds[] = {CollectiveKind::kAllReduce, CollectiveKind::kAllGather,
                                        CollectiveKind::kReduceScatter};
   constexpr Axis kAxes[] = {Axis::kTensor, Axis::kData, Axis::kExpert};
   std::vector<Op> ops;
@@ -38,7 +38,7 @@ std::vector<Op> random_ops(Random& random, Overlap overlap) {
       continue;
     }
     ops.push_back(test::collective_op(
-        kKinds[between(random, 0, 2)], kAxes[between(random, 0, 2)],
+        kLayoutKinds[between(random, 0, 2)], kAxes[between(random, 0, 2)],
         Bytes::b(between(random, 1, 4'000'000)),
         overlap == Overlap::kNothing ? Issue::kInline : static_cast<Issue>(between(random, 0, 3))));
     ops.back().expert = between(random, 0, 1) == 1;

@@ -29,9 +29,9 @@ struct JobPrediction {
 /// Rows of a table that have the same difficulty: all in one precision, dense or not.
 struct JobCase {
   std::string name;  ///< "vtrain-multi", "mpt/fp8", "nemo/fp8/experts"
-  std::vector<JobPrediction> rows;
+  std::vector<JobPrediction> rows = {};
   /// Kendall's tau of plans of one model on equally many devices; absent without such pairs.
-  std::optional<double> ordering;
+  std::optional<double> ordering = {};
 };
 
 struct JobAccuracy {
