@@ -17,11 +17,11 @@ Kind price_kind() {
       {{"provider", "provider", "", true}, [](P p) { return text(p.provider); }},
       {{"name", "instance", "", true}, [](P p) { return text(p.instance); }},
       {{"region", "region", "", true}, [](P p) { return text(p.region); }},
-      {{"zone", "zone", "", true}, [](P p) { return text(p.zone); }},
+      {{"zone", "zone", "", false}, [](P p) { return text(p.zone); }},
       {{"gpu", "GPU", "", true}, [](P p) { return text(p.gpu().value_or("")); }},
-      {{"gpu_count", "GPUs", "", true}, [](P p) { return number(p.gpu_count()); }},
+      {{"gpu_count", "GPUs", "", false}, [](P p) { return number(p.gpu_count()); }},
       {{"on_demand", "on demand", "USD/h", true}, [](P p) { return quantity(p.on_demand); }},
-      {{"on_demand_per_gpu", "on demand, per GPU", "USD/h", true},
+      {{"on_demand_per_gpu", "on demand, per GPU", "USD/h", false},
        [](P p) {
          return quantity(p.on_demand ? std::optional(*p.on_demand / p.gpu_count()) : std::nullopt);
        }},

@@ -70,6 +70,9 @@ void add_cell(const CellField& field, Cell cell, Value& row) {
 
 Document listing_document(const Listing& listing) {
   Document document{.command = "catalog", .rows = "rows"};
+  document.blank_row = Value::object();
+  for (const CellField& field : listing.fields)
+    document.blank_row.show("", field.label, "", {field.unit});
   if (listing.rows.list().empty())
     document.line("no row of the catalog matches all of the filters");
   document["kind"] = listing.kind;

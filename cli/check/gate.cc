@@ -81,7 +81,9 @@ class Judge {
                                                    : Verdict::kPass;
     std::string message = change_text(effect, wrong_);
     if (verdict == Verdict::kPass)
-      message += fmt::format(": a rise of {} is excluded", allowed(limit));
+      message +=
+          fmt::format(": a rise of {} is {}", allowed(limit),
+                      effect.error > 0 && effect.high(wrong_) >= most ? "allowed" : "excluded");
     else if (verdict == Verdict::kFail)
       message += fmt::format(": a rise of {} is too much", allowed(limit));
     else

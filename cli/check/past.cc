@@ -65,7 +65,7 @@ Result<Past> read_past(const std::filesystem::path& store, const compare::Run* c
   return past;
 }
 
-std::string past_text(const Past& past) {
+std::vector<std::string> past_lines(const Past& past) {
   std::string text = fmt::format("history   {}: {}", past.store.string(),
                                  counted(past.entries.size(), "accepted run"));
   if (past.known) text += ", beside the candidate, which is one";
@@ -77,10 +77,10 @@ std::string past_text(const Past& past) {
   }
   if (past.entries.empty())
     text += past.known ? ": held against itself" : ": the candidate begins it, held against itself";
-  text = printable(std::move(text)) + "\n";  // names in a store are others' text
+  std::vector<std::string> lines = {std::move(text)};
   if (past.accepted)
-    text += *past.accepted ? "accepted\n" : fmt::format("not accepted: {}\n", past.why_not);
-  return text;
+    lines.push_back(*past.accepted ? "accepted" : "not accepted: " + past.why_not);
+  return lines;
 }
 
 Json past_json(const Past& past) {

@@ -35,8 +35,9 @@ Result<Past> past_of(const std::filesystem::path& store, std::vector<KeptRun> ru
 Result<Past> read_past(const std::filesystem::path& store, const compare::Run* candidate,
                        double limit, compare::EffectOptions& effect);
 
-/// "history   perf.history: 12 accepted runs; the baseline is 7 runs since c0ffee, of 2026-11-20"
-std::string past_text(const Past& past);
+/// "history   perf.history: 12 accepted runs; the baseline is 7 runs since c0ffee, of 2026-11-20",
+/// and whether the candidate was accepted.
+std::vector<std::string> past_lines(const Past& past);
 Json past_json(const Past& past);
 
 }  // namespace rehearse::cli

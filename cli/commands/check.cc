@@ -319,7 +319,7 @@ Result<Exit> run(const CheckOptions& options, const Globals& globals) {
   if (history) add_history(*history, document);
   if (past) {
     document["store"] = past_json(*past);
-    document.line(past_text(*past));
+    for (const std::string& line : past_lines(*past)) document.line(line);
   }
   return finish(options, globals, document, findings);
 }
@@ -393,7 +393,7 @@ void add_runs(CLI::App& command, CheckOptions& options) {
 void add_limits(CLI::App& command, CheckOptions& options) {
   command
       .add_option("--max-slowdown", options.max_slowdown,
-                  "smallest slowdown of a step that fails (default 3%)")
+                  "largest slowdown of a step that passes (default 3%)")
       ->type_name("SHARE")
       ->check(CLI::Validator(
           [](const std::string& text) {

@@ -45,14 +45,21 @@ double share(const Option& option, Seconds stall) {
   return stall / option.evaluation->job.step.value;
 }
 
-Value option_fields(const Recommended& r, std::size_t index) {
+/// Whether all options share a place: the answer has named it, and the screen need not repeat it.
+bool is_one_place(const std::vector<Option>& options) {
+  return std::all_of(options.begin(), options.end(), [&](const Option& o) {
+    return o.provider == options.front().provider && o.region == options.front().region;
+  });
+}
+
+Value option_fields(const Recommended& r, std::size_t index, Look place) {
   const Option& o = r.found.options[index];
   const cost::JobAccount& a = o.account;
   const bool front =
       std::find(r.found.pareto.begin(), r.found.pareto.end(), index) != r.found.pareto.end();
-  Value json = {{"provider", "provider", o.provider},
+  Value json = {{"provider", "provider", o.provider, {}, place},
                 {"region", o.region.empty() ? Value() : Value(o.region)},
-                {"", "region", o.region},
+                {"", "region", o.region, {}, place},
                 {"market", cost::kMarketKeys[static_cast<std::size_t>(o.market)]},
                 {"", "instances", name_of(o)},
                 {"", "plan", o.evaluation ? o.evaluation->plan : "functions", {}, kProse},
@@ -209,8 +216,9 @@ Document recommend_document(const Recommended& r) {
                    best.evaluation ? best.evaluation->plan : ""});
   d["job"] = {{"workload", r.job.job().name}};
   d["options"] = Value::array();
+  const Look place = is_one_place(r.found.options) ? kInTables : Look{};
   for (std::size_t i = 0; i < r.found.options.size(); ++i)
-    d["options"].push_back(option_fields(r, i));
+    d["options"].push_back(option_fields(r, i, place));
   d.show("options", "Options", d["options"], {}, first(kShown));
   d["pareto"] = r.found.pareto;
   d.show("why", "Why", why_of(r));

@@ -74,6 +74,7 @@ void add_validate(CLI::App& app, Action& action) {
       ->add_option("FILE", options->files,
                    "measurements as CSV (jobs, operations, collectives, memory, pairs: "
                    "docs/formats/measurements.md), recordings, or folders of these")
+      ->type_name("")
       ->required();
   command
       ->add_option("--baseline", options->baseline,

@@ -49,7 +49,7 @@ Json json_of(const Document& document) {
 }
 
 std::string csv_of(const Document& document) {
-  return rows_of(document.content, document.rows, For::kPrograms).csv();
+  return rows_of(document.content, document.rows, For::kPrograms, document.blank_row).csv();
 }
 
 std::string sentence_of(std::string head, const std::vector<std::string>& parts) {

@@ -22,6 +22,8 @@ struct Document {
   /// "layouts.instances" is a row per instance, with the labelled fields of its layout before its
   /// own. A list without a key goes by its label.
   std::string rows = {};
+  /// A row of that list without content: where there are no rows, CSV has its columns.
+  Value blank_row = {};
   std::string rows_title = {};  ///< of the folded table
   /// What to mind before trusting the answer; the screen has it on stderr.
   std::vector<std::string> cautions = {};

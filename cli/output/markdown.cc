@@ -40,12 +40,17 @@ std::string bars_table(const Entry& bars) {
   return table.empty() ? "" : "\n" + table.markdown();
 }
 
-/// What has a heading on the screen, but for the list that is folded.
+/// What has a heading on the screen, but for the list that is folded, and lines of text; text of
+/// several lines is a drawing of the screen.
 std::string sections(const Value& fields, std::string_view folded) {
   std::string text;
   for (const Entry& field : fields.fields()) {
     if (field.label.empty()) {
-      if (!field.key.empty()) text += sections(field.value, folded);
+      const auto* words = std::get_if<std::string>(&field.value.content());
+      if (!field.key.empty())
+        text += sections(field.value, folded);
+      else if (words != nullptr && !words->empty() && words->find('\n') == std::string::npos)
+        text += "\n" + markdown_text(printable(*words)) + "\n";
       continue;
     }
     if (field.look.kind == Look::Kind::kBars) text += bars_table(field);
@@ -66,7 +71,7 @@ std::string sections(const Value& fields, std::string_view folded) {
 
 std::string markdown_of(const Document& document) {
   const Value& content = document.content;
-  const Table rows = rows_of(content, document.rows, For::kFolded);
+  const Table rows = rows_of(content, document.rows, For::kFolded, document.blank_row);
   if (document.answer.empty()) return rows.markdown();
   std::string text = "**" + markdown_text(document.answer) + "**\n";
   Table figures({{"", Align::kLeft}, {"predicted"}, {"90 % interval"}, {"from", Align::kLeft}});

@@ -14,34 +14,35 @@ bool plain(For whom) { return whom == For::kPrograms || whom == For::kFolded; }
 /// A row of a table: labelled fields, those of fields in it among them.
 using Cells = std::vector<const Entry*>;
 
-void add_cells(const Value& fields, Cells& cells) {
+void add_cells(const Value& fields, For whom, Cells& cells) {
   for (const Entry& field : fields.fields()) {
+    if (field.look.kind == (plain(whom) ? Look::Kind::kScreen : Look::Kind::kTable)) continue;
     if (!field.label.empty()) {
       cells.push_back(&field);
     } else if (!field.value.fields().empty()) {
-      add_cells(field.value, cells);
+      add_cells(field.value, whom, cells);
     }
   }
 }
 
 /// The rows that a path leads to, with the labelled fields on the way.
-void add_rows(const Value& at, std::string_view path, Cells outer, std::vector<Cells>& rows,
-              bool inside = false) {
+void add_rows(const Value& at, std::string_view path, For whom, Cells outer,
+              std::vector<Cells>& rows, bool inside = false) {
   if (std::holds_alternative<Value::Array>(at.content())) {
-    for (const Value& each : at.list()) add_rows(each, path, outer, rows, true);
+    for (const Value& each : at.list()) add_rows(each, path, whom, outer, rows, true);
     return;
   }
   if (path.empty()) {
-    add_cells(at, outer);
+    add_cells(at, whom, outer);
     if (!outer.empty()) rows.push_back(std::move(outer));
     return;
   }
   const std::size_t dot = path.find('.');
   const std::string_view key = path.substr(0, dot);
-  if (inside) add_cells(at, outer);
+  if (inside) add_cells(at, whom, outer);
   for (const Entry& field : at.fields())
     if ((field.key.empty() ? field.label : field.key) == key)
-      add_rows(field.value, dot == std::string_view::npos ? "" : path.substr(dot + 1),
+      add_rows(field.value, dot == std::string_view::npos ? "" : path.substr(dot + 1), whom,
                std::move(outer), rows);
 }
 
@@ -58,13 +59,11 @@ struct Series {
   }
 };
 
-std::vector<Series> series_of(const std::vector<Cells>& rows, For whom) {
+std::vector<Series> series_of(const std::vector<Cells>& rows) {
   std::vector<Series> all;
   for (const Cells& cells : rows) {
     std::size_t at = 0;
     for (const Entry* field : cells) {
-      const Look::Kind kind = field->look.kind;
-      if (kind == (plain(whom) ? Look::Kind::kScreen : Look::Kind::kTable)) continue;
       auto same = std::find_if(all.begin(), all.end(),
                                [&](const Series& s) { return s.first->label == field->label; });
       if (same == all.end())
@@ -133,8 +132,9 @@ std::string heading_of(const Series& s, std::string_view end, For whom) {
   return scale.name.empty() ? text : fmt::format("{} ({})", text, scale.name);
 }
 
-Table table_of(const std::vector<Cells>& rows, For whom) {
-  const std::vector<Series> all = series_of(rows, whom);
+/// With the columns of `like`.
+Table table_of(const std::vector<Cells>& rows, const std::vector<Cells>& like, For whom) {
+  const std::vector<Series> all = series_of(like);
   std::vector<Column> columns;
   for (const Series& s : all) {
     columns.push_back({heading_of(s, "", whom), s.number ? Align::kRight : Align::kLeft,
@@ -168,10 +168,13 @@ Table table_of(const std::vector<Cells>& rows, For whom) {
 
 }  // namespace
 
-Table rows_of(const Value& content, std::string_view path, For whom) {
+Table rows_of(const Value& content, std::string_view path, For whom, const Value& blank) {
   std::vector<Cells> rows;
-  add_rows(content, path, {}, rows);
-  return table_of(rows, whom);
+  add_rows(content, path, whom, {}, rows);
+  if (!rows.empty()) return table_of(rows, rows, whom);
+  Cells cells;
+  add_cells(blank, whom, cells);
+  return table_of(rows, {cells}, whom);
 }
 
 std::string words_of(const Value& value) {

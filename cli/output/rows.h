@@ -15,8 +15,8 @@ namespace rehearse::cli {
 /// room; a comment, as a screen, without markup.
 enum class For { kPrograms, kFolded, kScreen, kComment };
 
-/// `path` as of Document::rows.
-Table rows_of(const Value& content, std::string_view path, For whom);
+/// `path` and `blank` as in Document::rows and blank_row.
+Table rows_of(const Value& content, std::string_view path, For whom, const Value& blank = {});
 
 /// A value by itself, for people: "1,536", "1.94 s (1.86 – 2.03 s, recorded)", "a, b".
 std::string words_of(const Value& value);

@@ -24,8 +24,9 @@ bool is_rise(const Effect& effect, double wrong) {
 
 Verdict judge(const Effect& effect, double limit, double wrong) {
   if (effect.high(wrong) < limit) return Verdict::kPass;
-  if (is_rise(effect, wrong) && effect.change >= limit / 2) return Verdict::kFail;
-  return Verdict::kInconclusive;
+  if (is_rise(effect, wrong) && effect.change > limit) return Verdict::kFail;
+  const bool precise = effect.high(wrong) - effect.change <= limit / 2;
+  return precise && effect.change <= limit ? Verdict::kPass : Verdict::kInconclusive;
 }
 
 std::optional<std::size_t> steps_needed(const Effect& effect, double limit,

@@ -17,15 +17,16 @@ std::string_view to_string(Verdict verdict);
 Verdict worse(Verdict a, Verdict b);
 
 /// The probability with which a verdict is wrong on either side: to fail a job that did not
-/// change, to pass one that changed by the limit.
+/// change, to pass one that rose by one and a half times the limit.
 inline constexpr double kWrong = 0.005;
 
 /// Whether it rose, and not by chance.
 bool is_rise(const Effect& effect, double wrong = kWrong);
 
-/// `limit`: the least rise that has to be found, relative (0.03).
-///   pass          a rise by the limit is excluded
-///   fail          it is not, the rise is at least half the limit, and it is no chance
+/// `limit`: the largest rise that is allowed, relative (0.03).
+///   pass          a rise by the limit is excluded; or the rise is at most the limit, and its
+///                 interval is no wider than the limit
+///   fail          the rise is above the limit, and it is no chance
 ///   inconclusive  neither
 /// Once the interval is no wider than the limit, one of the first two is the case. Several limits
 /// of one run share `wrong`.

@@ -78,10 +78,20 @@ TEST_CASE("check: a slower job fails, the same job passes") {
   for (const Json& op : same["ops"]) CHECK(op["significant"] == false);
 }
 
-TEST_CASE("check: --max-slowdown is the least slowdown that fails") {
+TEST_CASE("check: --max-slowdown is the largest slowdown that passes") {
   CHECK(verdict_of({"--baseline", kBefore, "--candidate", kAfter, "--max-slowdown", "10%"},
                    0)["verdict"] == "pass");
   CHECK(verdict_of({"--baseline", kBefore, "--candidate", kAfter, "--max-slowdown", "4%"},
+                   1)["verdict"] == "fail");
+  // A change that is shown as the limit is within it, in a table and in JSON alike.
+  CHECK(check({"--baseline", kBefore, "--candidate", kAfter}).out.find("+4.15 %") !=
+        std::string::npos);
+  const Json at =
+      verdict_of({"--baseline", kBefore, "--candidate", kAfter, "--max-slowdown", "4.15%"}, 0);
+  CHECK(at["verdict"] == "pass");
+  CHECK(at["limits"][0]["message"].get<std::string>().find("a rise of +4.15 % is allowed") !=
+        std::string::npos);
+  CHECK(verdict_of({"--baseline", kBefore, "--candidate", kAfter, "--max-slowdown", "4.13%"},
                    1)["verdict"] == "fail");
   // Faster is no failure.
   CHECK(verdict_of({"--baseline", kAfter, "--candidate", kBefore}, 0)["verdict"] == "pass");
@@ -95,7 +105,9 @@ TEST_CASE("check: too few steps are inconclusive, and it says how many it takes"
   CHECK(json["limits"][0]["steps_needed"].get<int>() > 4);
   const Ran text = check({"--baseline", a, "--candidate", b});
   CHECK(text.code == 0);
-  CHECK(text.out.find("in either recording would tell") != std::string::npos);
+  CHECK(json["limits"][0]["message"].get<std::string>().find(" in either recording would tell") !=
+        std::string::npos);
+  CHECK(text.out.find("4 steps were compared, about ") != std::string::npos);
   CHECK(text.errors.find("warning: inconclusive") != std::string::npos);
   CHECK(check({"--baseline", a, "--candidate", b, "--strict"}).code == 1);
 }

@@ -131,8 +131,12 @@ TEST_CASE("the workflow records the job itself") {
     CHECK_FALSE(fs::is_empty(folder / event));
     CHECK(codes.at("Check") == 0);
   }
-  CHECK(test::text_of(folder / "summary.md").find("12 steps against 12 steps") !=
-        std::string::npos);
+  const std::string summary = test::text_of(folder / "summary.md");
+  CHECK(summary.find("baseline  " + variables["HISTORY"]) != std::string::npos);
+  CHECK(summary.find("candidate " + variables["CANDIDATE"]) != std::string::npos);
+  const std::size_t steps = summary.find("12 whole steps");
+  REQUIRE(steps != std::string::npos);
+  CHECK(summary.find("12 whole steps", steps + 1) != std::string::npos);
 }
 
 }  // namespace

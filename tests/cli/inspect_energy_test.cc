@@ -16,7 +16,7 @@ TEST_CASE("inspect shows the energy of steps, ops and boards where power was rec
   INFO(text.errors);
   REQUIRE(text.code == 0);
   for (const char* part :
-       {"energy (J)", "of it idle (J)", "What the boards drew", "node-1 GPU-a", "mean (W)"}) {
+       {"energy (J)", "of it idle (J)", "Energy of the boards", "node-1 GPU-a", "mean (W)"}) {
     INFO(part << "\n" << text.out);
     CHECK(text.out.find(part) != std::string::npos);
   }

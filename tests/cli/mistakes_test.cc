@@ -40,7 +40,7 @@ std::vector<Words> readers_of(const std::string& file) {
           {"check", "--predictions", file},
           {"input", file},
           {"study", file},
-          {"validate", "--data", file},
+          {"validate", file},
           {"bench-gpu", "--shapes", file}};
 }
 
@@ -121,8 +121,9 @@ TEST_CASE("suggestions never lead to another quantity or another device") {
 
 TEST_CASE("numbers beyond any use are refused where they stand, and at once") {
   const auto job = [](const std::string& batch) {
-    return test::write_scratch("job.yaml", "workload: {model: gpt2}\ntraining: {global_batch: " +
-                                               batch + "}\ncluster: {node: dgx_h100, nodes: 1}\n")
+    return test::write_scratch("job.yaml",
+                               "workload: {model: gpt2}\ntraining: {global_batch: " + batch +
+                                   "}\ncluster: {device: h100_sxm5_80, nodes: 1}\n")
         .string();
   };
   for (const char* batch : {"8e15", "80000000000000000", "12345678901234567890123"}) {
@@ -157,12 +158,10 @@ TEST_CASE("of very many errors the first are printed, and the number of the rest
 }
 
 TEST_CASE("a signal ends work that does not ask for it within a second") {
-  // Enough messages for a minute, in one piece of work.
-  const std::string cluster = "examples/clusters/dgx_h100_x4.yaml";
+  // All ranks of a large job message by message: seconds of one piece of work.
   for (const int signal : {SIGINT, SIGTERM}) {
-    test::RunningRehearse running({"network", "--cluster", cluster, "--fidelity", "message", "--op",
-                                   "all_to_all", "--algorithm", "pairwise", "--sizes",
-                                   "1KiB:16GiB"});
+    test::RunningRehearse running(
+        {"simulate", "examples/jobs/gpt_175b.yaml", "--unfold", "--fidelity", "message"});
     std::this_thread::sleep_for(std::chrono::milliseconds(300));
     if (running.ended()) WARN("the work was done before the signal");
     const auto begin = std::chrono::steady_clock::now();

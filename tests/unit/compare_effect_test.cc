@@ -111,7 +111,7 @@ TEST_CASE("few steps in either run tell little, however many the other has") {
     INFO(before << " and " << after << " steps");
     std::size_t passed = 0, failed = 0, unsure = 0, asked = 0;
     for (int i = 0; i < 1000; ++i) {
-      const auto a = noisy(random, before, 1, 0.01), b = noisy(random, after, 1.03, 0.01);
+      const auto a = noisy(random, before, 1, 0.01), b = noisy(random, after, 1.045, 0.01);
       const auto same = noisy(random, after, 1, 0.01);
       const EffectOptions options{.seed = random.bits(), .resamples = 100};
       const Effect slower = measure_effect(a, b, 1, options);
@@ -161,18 +161,19 @@ TEST_CASE("a verdict says what the interval excludes") {
   // 99 % of the changes lie within 2.58 errors.
   CHECK(judge(effect(0, 0.005), 0.03) == Verdict::kPass);
   CHECK(judge(effect(0.01, 0.005), 0.03) == Verdict::kPass);
-  CHECK(judge(effect(0.03, 0.005), 0.03) == Verdict::kFail);
+  CHECK(judge(effect(0.03, 0.005), 0.03) == Verdict::kPass);  // the limit itself is allowed
+  CHECK(judge(effect(0.031, 0.005), 0.03) == Verdict::kFail);
   CHECK(judge(effect(0.10, 0.005), 0.03) == Verdict::kFail);
   CHECK(judge(effect(-0.10, 0.005), 0.03) == Verdict::kPass);
   CHECK(judge(effect(0, 0.03), 0.03) == Verdict::kInconclusive);
   CHECK(judge(effect(0.05, 0.03), 0.03) == Verdict::kInconclusive);
-  // Surely slower, but by less than half the limit, and a rise by the limit is not excluded.
+  // Within the limit, but the interval is wider than the limit and reaches beyond it.
   CHECK(judge(effect(0.0149, 0.0059), 0.03) == Verdict::kInconclusive);
   // Once the interval is no wider than the limit, there is a verdict.
   for (int k = -50; k < 80; ++k) {
     const double change = (k + 0.5) * 1e-3;
     CHECK(judge(effect(change, 0.0149 / 2.5808), 0.03) ==
-          (change < 0.015 ? Verdict::kPass : Verdict::kFail));
+          (change < 0.03 ? Verdict::kPass : Verdict::kFail));
   }
   CHECK(worse(Verdict::kPass, Verdict::kInconclusive) == Verdict::kInconclusive);
   CHECK(worse(Verdict::kFail, Verdict::kInconclusive) == Verdict::kFail);
@@ -228,7 +229,9 @@ TEST_CASE("false alarms and detection of the gate, simulated") {
       CHECK(c.failed <= 5);
     else
       CHECK(c.passed <= 5);
-    if (std::min(c.baseline, c.candidate) < 9) CHECK(c.failed + c.passed == 0);
+    if (std::min(c.baseline, c.candidate) >= 9) continue;
+    CHECK(c.passed == 0);
+    CHECK(c.failed <= (c.change == 0 ? 0U : 5U));  // a slowdown this large is rarely found
   }
   REQUIRE(accuracy.stores.size() == 8);
   for (const cli::StoreCase& c : accuracy.stores) {

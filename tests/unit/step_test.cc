@@ -46,18 +46,36 @@ TEST_CASE("copies between device and host take time that nothing else hides") {
   }
 }
 
-TEST_CASE("links that nothing was measured on widen the interval of a run by messages") {
-  const cluster::Cluster cluster = test::a100_nodes(1);
+TEST_CASE("both fidelities have one interval, wider where nothing was measured on the links") {
   const Spec spec =
       test::zoo_spec("gpt2_medium", {.global_batch = 64, .microbatch = 1}, {.tensor = 8});
-  const Step closed = test::predicted(spec, cluster, Fidelity::kClosed);
-  const Step message = test::predicted(spec, cluster, Fidelity::kMessage);
-  REQUIRE(closed.breakdown.exposed_communication > closed.time.value * 0.1);
+  const auto step_over = [&](const std::string& intra_node, Fidelity fidelity) {
+    const Result<cluster::Cluster> cluster = cluster::parse_cluster(
+        "cluster: {device: a100_sxm4_80, devices_per_node: 8, nodes: 1, intra_node: " + intra_node +
+            "}\n",
+        "cluster.yaml");
+    REQUIRE(cluster);
+    const Step step = test::predicted(spec, *cluster, fidelity);
+    REQUIRE(step.breakdown.exposed_communication > step.time.value * 0.1);
+    return step.time;
+  };
   const auto width = [](const Estimate<Seconds>& time) {
     return (time.high - time.low) / time.value;
   };
-  CHECK(width(message.time) > width(closed.time) * 1.05);
-  CHECK(message.time.provenance >= Provenance::kExtrapolated);
+  const std::string unmeasured = "{kind: nvswitch, rate: 240 GB/s, latency: 5 us}";
+  for (const std::string& links : {std::string("nvswitch"), unmeasured}) {
+    const Estimate<Seconds> closed = step_over(links, Fidelity::kClosed),
+                            message = step_over(links, Fidelity::kMessage);
+    INFO(links);
+    CHECK(width(message) == Approx(width(closed)).epsilon(1e-3));
+    CHECK(message.provenance == closed.provenance);
+  }
+  for (const Fidelity fidelity : {Fidelity::kClosed, Fidelity::kMessage}) {
+    const Estimate<Seconds> on_measured = step_over("nvswitch", fidelity),
+                            on_others = step_over(unmeasured, fidelity);
+    CHECK(width(on_others) > width(on_measured) * 1.05);
+    CHECK(on_others.provenance >= Provenance::kExtrapolated);
+  }
 }
 
 TEST_CASE("what is hidden beside computing still widens the interval where links may be slow") {

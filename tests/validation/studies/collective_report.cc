@@ -129,7 +129,7 @@ std::string collective_section(const CollectiveAccuracy& accuracy) {
       "rows of "
       "nccl_measured.csv and the other runs in sight. The "
       "interval is the 90 % interval that the program prints. How the forms come about: "
-      "[calibration](concepts/calibration.md). `rehearse calibrate shipped` makes the constants "
+      "[calibration](concepts/calibration.md). `accuracy make collectives` makes the constants "
       "again.\n\n" +
       case_table(accuracy).markdown() + "\n";
   for (const CollectiveCase& c : accuracy.cases)

@@ -1,5 +1,5 @@
 // How the calibrations that the program ships were made, so that they can be made again:
-//   rehearse calibrate shipped --data DIR -o FOLDER
+//   accuracy make collectives --data DIR --into FOLDER
 #pragma once
 
 #include <filesystem>

@@ -14,7 +14,7 @@ const tests = {
     const page = await open(simulated);
     assert.deepEqual(await titles(page), ["Where does a step go?", "What would help most?", "What happens when?", "Does it fit?",
       "How far from the hardware?", "Why should I believe it?", "Again, please"]);
-    assert.match(await page.textContent("h1"), /gpt2_xl on 4 × a100_sxm4_80.*a step.*fits with .* to spare/);
+    assert.match(await page.textContent("h1"), /gpt2_xl on 4 × a100_sxm4_80.*per step.*fits with .* to spare/);
     assert.equal(await page.locator(".figure").count(), 4);
     assert.equal(await page.locator(".figure .range").count(), 4);
     assert.match(await page.textContent("#again"), /rehearse simulate examples\/jobs\/gpt2_xl_mixed.yaml.*rehearse \d/s);
@@ -229,7 +229,7 @@ const tests = {
   async "pages that the program writes: plan, recommend, check, and jobs beside each other"() {
     const plan = await open(await written("plan", "plan", "examples/jobs/gpt2_xl_search.yaml"));
     assert.deepEqual((await titles(plan)).slice(0, 2), ["Which should I take?", "Where does a step go?"]);
-    assert.match(await plan.textContent("h1"), /gpt2_xl on 8 × a100_sxm4_40.*data \d.*a step/);
+    assert.match(await plan.textContent("h1"), /gpt2_xl on 8 × a100_sxm4_40.*data \d.*per step/);
     assert.ok(await plan.locator(".options tbody tr").count() >= 10);
     assert.ok(await plan.locator("svg [data-option]").count() >= 10);
     assert.match(await plan.textContent("#again"), /how fast the search was differs/);
@@ -237,7 +237,7 @@ const tests = {
 
     const rent = await open(await rented());
     assert.deepEqual(await titles(rent), ["Which should I take?", "Why should I believe it?", "Again, please"]);
-    assert.match(await rent.textContent("h1"), /mpt_7b on \d+ × .*to the target.*first of \d+ options/);
+    assert.match(await rent.textContent("h1"), /mpt_7b on \d+ × .*to the target; .* USD .*data \d/);
     assert.match(await rent.textContent("#trust"), /price: .* USD\/h, (as )?of 20\d\d/);
     assert.ok(await rent.locator("svg [data-option]").count() >= 20);
     await close(rent);
