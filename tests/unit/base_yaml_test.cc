@@ -137,7 +137,7 @@ TEST_CASE("a second document is refused with its place") {
   const Result<YamlFile> file = YamlFile::parse("a: 1\n---\na: 2\n", "job.yaml");
   REQUIRE_FALSE(file);
   CHECK(to_string(file.error()) ==
-        "job.yaml:3:1: is a second YAML document; one document in a file");
+        "job.yaml:2:1: is a second YAML document, or text after the first; one document in a file");
   CHECK(YamlFile::parse("---\na: 1\n", "job.yaml"));
 }
 

@@ -237,7 +237,7 @@ const tests = {
 
     const rent = await open(await rented());
     assert.deepEqual(await titles(rent), ["Which should I take?", "Why should I believe it?", "Again, please"]);
-    assert.match(await rent.textContent("h1"), /mpt_7b on \d+ × .*to the target; .* USD .*data \d/);
+    assert.match(await rent.textContent("h1"), /mpt_7b on \d+ × .*to the target; .* USD .*microbatch \d/);
     assert.match(await rent.textContent("#trust"), /price: .* USD\/h, (as )?of 20\d\d/);
     assert.ok(await rent.locator("svg [data-option]").count() >= 20);
     await close(rent);
