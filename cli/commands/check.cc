@@ -340,8 +340,7 @@ void check_usage(const CLI::App& command, const CheckOptions& options) {
     return;
   }
   if (options.candidate.empty() && options.history.empty())
-    throw CLI::RequiredError("--candidate with --baseline, --history or --predictions",
-                             CLI::ExitCodes::RequiredError);
+    throw CLI::RequiredError("--candidate", CLI::ExitCodes::RequiredError);
   if (!options.candidate.empty() && options.baseline.empty() && options.history.empty())
     throw CLI::RequiredError("--baseline or --history", CLI::ExitCodes::RequiredError);
   if (options.candidate.empty() && !options.baseline.empty())

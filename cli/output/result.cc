@@ -1,8 +1,6 @@
 #include "cli/output/result.h"
 
-#include <cstdio>
-
-#include "sim/base/file.h"
+#include "cli/output/document.h"
 
 namespace rehearse::cli {
 namespace {
@@ -24,17 +22,7 @@ std::string make(Format format, const Formats& formats) {
 }  // namespace
 
 Status write_result(const Globals& globals, const Formats& formats) {
-  const std::string text = make(globals.format, formats);
-  if (globals.output.empty()) {
-    const bool written =
-        std::fwrite(text.data(), 1, text.size(), stdout) == text.size() && std::fflush(stdout) == 0;
-    if (!written) return fail("stdout cannot be written");
-    return {};
-  }
-  Result<PendingFile> file = PendingFile::create(globals.output);
-  if (!file) return forward(file);
-  if (Status ok = file->write(text); !ok) return ok;
-  return file->commit();
+  return write_text(globals, make(globals.format, formats));
 }
 
 }  // namespace rehearse::cli
