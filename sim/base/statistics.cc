@@ -1,11 +1,7 @@
 #include "sim/base/statistics.h"
 
-#include <algorithm>
-#include <cstddef>
-
+#include <boost/math/distributions/chi_squared.hpp>
 #include <boost/math/distributions/students_t.hpp>
-
-#include "sim/base/check.h"
 
 namespace rehearse {
 namespace {
@@ -25,26 +21,17 @@ boost::math::students_t_distribution<double, Policy> student(double freedom) {
 
 }  // namespace
 
-double upper_median(std::vector<double> values) {
-  REHEARSE_CHECK(!values.empty());
-  const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
-  std::nth_element(values.begin(), middle, values.end());
-  return *middle;
-}
-
-double median(std::vector<double> values) {
-  REHEARSE_CHECK(!values.empty());
-  std::sort(values.begin(), values.end());
-  const std::size_t half = values.size() / 2;
-  return values.size() % 2 ? values[half] : (values[half - 1] + values[half]) / 2;
-}
-
 double student_above(double t, double freedom) {
   return boost::math::cdf(boost::math::complement(student(freedom), t));
 }
 
 double student_limit(double above, double freedom) {
   return boost::math::quantile(boost::math::complement(student(freedom), above));
+}
+
+double chi_squared_limit(double above, double freedom) {
+  const boost::math::chi_squared_distribution<double, Policy> chi_squared(freedom);
+  return boost::math::quantile(boost::math::complement(chi_squared, above));
 }
 
 }  // namespace rehearse
