@@ -1,5 +1,10 @@
 #include "sim/base/statistics.h"
 
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <numeric>
+
 #include <boost/math/distributions/chi_squared.hpp>
 #include <boost/math/distributions/students_t.hpp>
 
@@ -20,6 +25,22 @@ boost::math::students_t_distribution<double, Policy> student(double freedom) {
 }
 
 }  // namespace
+
+double quantile(const std::vector<double>& sorted, double share) {
+  if (sorted.empty()) return 0;
+  const double place = share * static_cast<double>(sorted.size() - 1);
+  const auto below = static_cast<std::size_t>(place);
+  if (below + 1 == sorted.size()) return sorted.back();
+  return std::lerp(sorted[below], sorted[below + 1], place - std::floor(place));
+}
+
+SampleSpread spread_of(std::vector<double> samples) {
+  if (samples.empty()) return {};
+  std::sort(samples.begin(), samples.end());
+  const double sum = std::accumulate(samples.begin(), samples.end(), 0.0);
+  return {sum / static_cast<double>(samples.size()), quantile(samples, 0.5), quantile(samples, 0.9),
+          samples.back()};
+}
 
 double student_above(double t, double freedom) {
   return boost::math::cdf(boost::math::complement(student(freedom), t));

@@ -1,22 +1,22 @@
-// What samples say: medians, quantiles, and the distributions that intervals come from.
+// What samples say: their middle and quantiles, and limits of distributions.
 #pragma once
 
 #include <algorithm>
 #include <cstddef>
-#include <span>
 #include <vector>
 
 #include "sim/base/check.h"
 
 namespace rehearse {
 
-/// The middle value; the mean of the two in the middle of an even number. `T` is a number or a
-/// quantity of units.h. REQUIRES: not empty.
+/// The middle value; the mean of the two in the middle of an even number. Of numbers, and of
+/// quantities with units. REQUIRES: not empty.
 template <class T>
 T median(std::vector<T> values) {
   REHEARSE_CHECK(!values.empty());
   std::sort(values.begin(), values.end());
-  return (values[(values.size() - 1) / 2] + values[values.size() / 2]) / 2;
+  const std::size_t half = values.size() / 2;
+  return values.size() % 2 ? values[half] : (values[half - 1] + values[half]) * 0.5;
 }
 
 /// The middle value; the larger of the two in the middle of an even number, so that it is always one
@@ -29,16 +29,15 @@ T upper_median(std::vector<T> values) {
   return *middle;
 }
 
-/// The value at a share from 0 to 1 of the order of sorted samples, interpolated linearly between
-/// the nearest two. REQUIRES: not empty.
-template <class T>
-T quantile(std::span<const T> sorted, double share) {
-  REHEARSE_CHECK(!sorted.empty());
-  const double place = share * static_cast<double>(sorted.size() - 1);
-  const auto below = static_cast<std::size_t>(place);
-  const std::size_t above = std::min(below + 1, sorted.size() - 1);
-  return sorted[below] + (sorted[above] - sorted[below]) * (place - static_cast<double>(below));
-}
+/// The value below which this share of the samples lies, linear between samples; 0 without samples.
+/// REQUIRES: ascending samples, 0 <= share <= 1.
+double quantile(const std::vector<double>& sorted, double share);
+
+/// How samples are distributed; all 0 without samples.
+struct SampleSpread {
+  double mean = 0, median = 0, p90 = 0, most = 0;
+};
+SampleSpread spread_of(std::vector<double> samples);
 
 /// How many standard deviations the ends of a normal distribution's 90 % interval are from its mean.
 inline constexpr double kNormal90 = 1.6448536269514722;
@@ -50,7 +49,8 @@ double student_above(double t, double freedom);
 /// The value that Student's t exceeds with this probability. REQUIRES: 0 < above < 1.
 double student_limit(double above, double freedom);
 
-/// The value that χ² exceeds with this probability. REQUIRES: 0 < above < 1, freedom > 0.
+/// The value that chi-squared exceeds with this probability. REQUIRES: degrees of freedom above
+/// zero, 0 < above < 1.
 double chi_squared_limit(double above, double freedom);
 
 }  // namespace rehearse
