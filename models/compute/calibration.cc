@@ -65,10 +65,7 @@ std::string text_of(const MatrixCalibration& m) {
 /// A number in a range; `fallback` where it is absent.
 double in_range(const YamlMap& map, std::string_view key, double fallback, double least,
                 double most) {
-  const double value = map.optional<double>(key).value_or(fallback);
-  if (!(value >= least && value <= most))
-    map.report(key, "is out of range", fmt::format("a number from {:g} to {:g}", least, most));
-  return value;
+  return map.within(key, least, most).value_or(fallback);
 }
 
 double time_in(const YamlMap& map, std::string_view key) {

@@ -174,6 +174,22 @@ std::optional<T> YamlMap::required(std::string_view key) const {
 }
 
 template <class T>
+std::optional<T> YamlMap::within(std::string_view key, T least, T most) const {
+  const std::optional<T> value = optional<T>(key);
+  if (!value || (*value >= least && *value <= most)) return value;
+  if constexpr (std::is_same_v<T, std::int64_t>)
+    report(key, fmt::format("{} is out of range", *value),
+           fmt::format("a whole number from {} to {}", least, most));
+  else if constexpr (std::is_same_v<T, double>)
+    report(key, fmt::format("{:g} is out of range", *value),
+           fmt::format("a number from {:g} to {:g}", least, most));
+  else
+    report(key, fmt::format("{} is out of range", to_string(*value)),
+           fmt::format("{0:g} {2} to {1:g} {2}", least.si(), most.si(), largest<T>().unit));
+  return std::nullopt;
+}
+
+template <class T>
 std::vector<T> YamlMap::list(std::string_view key) const {
   std::vector<T> values;
   const YAML::Node value = state_->find(key);
@@ -206,6 +222,10 @@ REHEARSE_INSTANTIATE(Watts)
 REHEARSE_INSTANTIATE(Joules)
 REHEARSE_INSTANTIATE(Usd)
 #undef REHEARSE_INSTANTIATE
+template std::optional<std::int64_t> YamlMap::within(std::string_view, std::int64_t,
+                                                     std::int64_t) const;
+template std::optional<double> YamlMap::within(std::string_view, double, double) const;
+template std::optional<Seconds> YamlMap::within(std::string_view, Seconds, Seconds) const;
 
 std::optional<std::size_t> YamlMap::choice(std::string_view key,
                                            std::span<const std::string_view> names) const {
