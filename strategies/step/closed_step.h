@@ -50,7 +50,7 @@ struct StepOptions {
 
 struct StepTime {
   Seconds step;
-  /// Of the stage that ends last: computing, on one rank.
+  /// Computing of one rank of the stage that ends last.
   Seconds compute;
   /// Waiting for other stages, on the stage that ends last.
   Seconds bubble;
