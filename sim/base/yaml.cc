@@ -184,7 +184,7 @@ std::optional<T> YamlMap::within(std::string_view key, T least, T most) const {
     report(key, fmt::format("{:g} is out of range", *value),
            fmt::format("a number from {:g} to {:g}", least, most));
   else
-    report(key, fmt::format("{} is out of range", to_string(*value)),
+    report(key, fmt::format("{:g} {} is out of range", value->si(), largest<T>().unit),
            fmt::format("{0:g} {2} to {1:g} {2}", least.si(), most.si(), largest<T>().unit));
   return std::nullopt;
 }

@@ -56,7 +56,7 @@ TEST_CASE("numbers have the ranges that they have in YAML") {
   CHECK(error_of("name,kind,rate_gbs,lanes\na,ring,1e10,1\nb,ring,1e31,8e15\nc,ring,1e400,1\n") ==
         "a.csv:2: rate_gbs: 1e10 is out of range; at most 1e+18 B/s\n"
         "a.csv:3: rate_gbs: '1e31' is out of range; at most 1e+30\n"
-        "a.csv:3: lanes: 8e+15 is not a count; a whole number from 0 up\n"
+        "a.csv:3: lanes: 8000000000000000 is not a count; a whole number, 0 or more\n"
         "a.csv:4: rate_gbs: '1e400' is out of range; at most 1e+30");
 }
 

@@ -98,8 +98,8 @@ TEST_CASE("a step and the host's part of it") {
   CHECK_FALSE(list.jobs[1].step);
   const std::string head = "job,submit_s,duration_s,gpus,step_ms,host_ms\n";
   CHECK_THAT(csv_error(head + "a,0,10,1,0,\n"), Contains("is not a step"));
-  CHECK_THAT(csv_error(head + "a,0,10,1,1,2\n"), Contains("no part of a step"));
-  CHECK_THAT(csv_error(head + "a,0,10,1,,2\n"), Contains("no part of a step"));
+  CHECK_THAT(csv_error(head + "a,0,10,1,1,2\n"), Contains("not part of a step"));
+  CHECK_THAT(csv_error(head + "a,0,10,1,,2\n"), Contains("not part of a step"));
 }
 
 }  // namespace
