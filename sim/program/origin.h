@@ -56,4 +56,26 @@ struct Share {
 /// Not empty; the weights have a sum above zero.
 using Origin = std::vector<Share>;
 
+/// The origin of an op that a recording made: the part of the recording that it represents.
+struct Recorded {
+  enum class Kind : std::uint8_t {
+    kHost,         ///< a thread at work: row is the innermost host op, if any was open
+    kCall,         ///< the own cost of a call that may wait: row is the call
+    kReturn,       ///< the return of such a call
+    kUnexplained,  ///< what such a call waited for something that the recording does not show
+    kLaunch,       ///< from a launching call to the stream: row is the device op
+    kDevice,       ///< a device op, or a part of one
+    kHandOff,      ///< between threads
+    kWake,         ///< from the end of device work to the return of the call: row is the call
+    kInitial,      ///< state before the recording began
+    kResidual,     ///< unexplained delay before a device op
+    kAdded,        ///< communication that an edit added
+    kFeed,         ///< where an edit makes a rank ask and wait for its batches
+  };
+  Kind kind;
+  std::optional<std::uint32_t> row = {};  ///< of the host ops or device ops, as the kind says
+
+  friend bool operator==(const Recorded&, const Recorded&) = default;
+};
+
 }  // namespace rehearse::program

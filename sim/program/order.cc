@@ -1,13 +1,9 @@
-#include "models/job/order.h"
+#include "sim/program/order.h"
 
 #include <algorithm>
 #include <optional>
 
-namespace rehearse::job {
-
-using program::ProgramOp;
-using program::RankProgram;
-using program::Task;
+namespace rehearse::program {
 
 Order order_of(const RankProgram& program, bool one_stream) {
   Order order;
@@ -18,7 +14,7 @@ Order order_of(const RankProgram& program, bool one_stream) {
     for (std::uint32_t d = program.first_dependency[i]; d < program.first_dependency[i + 1]; ++d)
       order.before.push_back(program.dependencies[d]);
     const ProgramOp& op = program.ops[i];
-    if (op.task == Task::kCollective && !one_stream) {
+    if (op.task == Task::kCollective && op.stream == kStreamOfTask && !one_stream) {
       if (op.group >= last.size()) last.resize(op.group + 1);
       if (last[op.group] && std::find(order.before.begin() + static_cast<std::ptrdiff_t>(begin),
                                       order.before.end(), *last[op.group]) == order.before.end())
@@ -30,4 +26,4 @@ Order order_of(const RankProgram& program, bool one_stream) {
   return order;
 }
 
-}  // namespace rehearse::job
+}  // namespace rehearse::program
