@@ -105,8 +105,7 @@ std::vector<Load> loads_of(const Recording& r, const RecordedProgram& program) {
 
 Result<WithBatchRequests> add_batch_requests(const std::vector<Recording>& recordings,
                                              const RecordedProgram& program) {
-  if (!program.batch_requests.empty())
-    return fail("the recording is fed by an input pipeline already");
+  if (!program.batch_requests.empty()) return fail("the recording already has an input pipeline");
   WithBatchRequests result{.program = program};
   Picoseconds replaced(0);
   for (std::uint32_t rank = 0; rank < recordings.size(); ++rank) {
@@ -121,11 +120,10 @@ Result<WithBatchRequests> add_batch_requests(const std::vector<Recording>& recor
         if (step.begins_after) requests.at_step(step);
     requests.build();
     if (result.program.batch_requests.size() == before)
-      return fail(
-          Diagnostic{.file = recordings[rank].rank().info.source,
-                     .problem = "has neither steps nor loading ranges, where it could take "
-                                "batches",
-                     .expected = fmt::format("step marks, or ranges named {}", kLoadingRange)});
+      return fail(Diagnostic{
+          .file = recordings[rank].rank().info.source,
+          .problem = "has neither steps nor loading ranges to which batches could be fed",
+          .expected = fmt::format("step marks, or ranges named {}", kLoadingRange)});
   }
   if (result.loading_ranges > 0)
     result.replaced = replaced.seconds() / static_cast<double>(result.loading_ranges);
