@@ -73,7 +73,8 @@ class Sums {
   void build() {
     if (!in_line_.empty())
       for (std::uint32_t i = 0; i < before_.ops.size(); ++i)
-        for (std::uint32_t d = before_.first_dependency[i]; d < before_.first_dependency[i + 1]; ++d) {
+        for (std::uint32_t d = before_.first_dependency[i]; d < before_.first_dependency[i + 1];
+             ++d) {
           const auto [sum, end] = in_line_.equal_range(before_.dependencies[d]);
           for (auto s = sum; s != end; ++s) builder_.depend(i, s->second);
         }
@@ -96,9 +97,9 @@ class Sums {
   }
   std::uint32_t stream() {
     if (!stream_)
-      stream_ = builder_.add(program::Stream{
-          .name = program_.names.intern("communication"),
-          .number = static_cast<std::uint32_t>(before_.streams.size())});
+      stream_ = builder_.add(
+          program::Stream{.name = program_.names.intern("communication"),
+                          .number = static_cast<std::uint32_t>(before_.streams.size())});
     return *stream_;
   }
 

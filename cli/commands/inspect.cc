@@ -169,10 +169,10 @@ Document document_of(const Findings& found, std::size_t top) {
   }
   d["ranks"] = std::move(ranks);
   if (found.graph)
-    d.show("",
-           fmt::format("Steps (from {})",
-                       to_string(found.graph->program.replays.front().step_source)),
-           std::move(steps), {}, first(kStepsShown));
+    d.show(
+        "",
+        fmt::format("Steps (from {})", to_string(found.graph->program.replays.front().step_source)),
+        std::move(steps), {}, first(kStepsShown));
   d.show("breakdown", found.graph ? "Rank occupancy in an average step, as measured" : "",
          breakdown_fields(found.breakdown), {}, found.graph ? kBars : kInTables);
   if (found.energy) d.show("energy", "", energy_fields(*found.energy));

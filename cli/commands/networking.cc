@@ -11,6 +11,7 @@
 #include "sim/base/yaml.h"
 #include "sim/cluster/read_cluster.h"
 #include "sim/engine/engine.h"
+#include "sim/program/lower.h"
 #include "strategies/data_parallel.h"
 #include "strategies/stragglers.h"
 
@@ -69,8 +70,7 @@ Result<comm::CollectiveTime> parse_network(const std::string& text) {
   };
 }
 
-Result<replay::RecordedProgram> data_parallel(const ReplayJob& job,
-                                              const replay::RecordedProgram& program,
+Result<replay::RecordedProgram> data_parallel(const ReplayJob& job, replay::RecordedProgram program,
                                               std::uint32_t ranks,
                                               const comm::CollectiveTime& network) {
   const std::string& source = job.recordings.front().rank().info.source;
@@ -89,31 +89,28 @@ Result<replay::RecordedProgram> data_parallel(const ReplayJob& job,
   const Result<replay::Gradients> gradients =
       replay::find_gradients(job.recordings.front(), program.replays.front());
   if (!gradients) return forward(gradients);
-  const Result<replay::ReplayGraph> graph = replay::to_graph(program);
-  if (!graph) return forward(graph);
-  const Result<graph::Timeline> alone = engine::run(graph->graph());
+  const Result<program::Lowered> lowered = program::lower(program);
+  if (!lowered) return forward(lowered);
+  const Result<graph::Timeline> alone = engine::run(lowered->graph);
   if (!alone) return forward(alone);
   const bool overlap = gradients->on_device;
-  replay::RecordedProgram edited = program;
   if (Status ok = strategies::data_parallel(
-          edited, gradients->steps,
+          program, gradients->steps,
           {.ranks = ranks,
            .overlap = overlap,
            .lateness = strategies::lateness(gradients->steps, *alone, ranks, overlap)});
       !ok)
     return forward(ok);
-  if (const auto priced = job::price(edited, network); !priced) return forward(priced);
-  return edited;
+  if (const auto priced = job::price(program, network); !priced) return forward(priced);
+  return program;
 }
 
-Result<replay::RecordedProgram> on_network(const ReplayJob& job,
-                                           const replay::RecordedProgram& program,
+Result<replay::RecordedProgram> on_network(const ReplayJob& job, replay::RecordedProgram program,
                                            const comm::CollectiveTime& network,
                                            const Globals& globals) {
   std::size_t all = 0;
   for (const replay::RankReplay& rank : program.replays) all += rank.communication.size();
-  replay::RecordedProgram edited = program;
-  const Result<std::size_t> priced = job::price(edited, network);
+  const Result<std::size_t> priced = job::price(program, network);
   if (!priced) return forward(priced);
   if (*priced == 0)
     return fail(Diagnostic{
@@ -126,7 +123,7 @@ Result<replay::RecordedProgram> on_network(const ReplayJob& job,
     globals.warn(
         fmt::format("{} collectives keep their recorded time: their size or ranks are not recorded",
                     all - *priced));
-  return edited;
+  return program;
 }
 
 }  // namespace rehearse::cli

@@ -53,8 +53,7 @@ std::vector<Asked> in_order(const Unfed& unfed) {
     return unfed.graph.lowered.op(request.rank, index);
   };
   for (const replay::BatchRequest& request : unfed.graph.program.batch_requests)
-    batch_requests.push_back(
-        {request.rank, op(request, request.ask), op(request, request.wait)});
+    batch_requests.push_back({request.rank, op(request, request.ask), op(request, request.wait)});
   std::stable_sort(batch_requests.begin(), batch_requests.end(), [&](const auto& a, const auto& b) {
     return unfed.timeline[a.wait].end < unfed.timeline[b.wait].end;
   });
@@ -110,8 +109,7 @@ Status put_in_front(const input::Pipeline& pipeline, double each,
 
 Result<FedGraph> feed_recording(const std::vector<replay::Recording>& recordings,
                                 const replay::RecordedProgram& program,
-                                const input::Pipeline& given,
-                                std::optional<std::uint32_t> batch) {
+                                const input::Pipeline& given, std::optional<std::uint32_t> batch) {
   input::Pipeline pipeline = given;
   pipeline.step.reset();  // the recording is what takes the samples
   if (Status ok = input::gives_all_samples(pipeline); !ok) return forward(ok);
@@ -153,11 +151,10 @@ Result<FedGraph> feed_recording(const std::vector<replay::Recording>& recordings
   for (const auto& [host, ranks] : hosts)
     rounds = std::max(rounds, std::ceil(settle / (static_cast<double>(ranks.size()) * each)) + 1);
   for (const auto& [host, ranks] : hosts) {
-    const auto of_host = std::count_if(batch_requests.begin(), batch_requests.end(),
-                                       [&](const Asked& batch_request) {
-                                         return std::find(ranks.begin(), ranks.end(),
-                                                          batch_request.rank) != ranks.end();
-                                       });
+    const auto of_host = std::count_if(
+        batch_requests.begin(), batch_requests.end(), [&](const Asked& batch_request) {
+          return std::find(ranks.begin(), ranks.end(), batch_request.rank) != ranks.end();
+        });
     if (const double taken = static_cast<double>(of_host) * samples;
         each < 1 && taken < counts.samples)
       return fail(fmt::format("the recording consumes {:g} samples, and '{}' produces {:g} at a "

@@ -94,13 +94,12 @@ Result<SlicedRun> run_on_slice(const ReplayJob& job, const replay::RecordedProgr
   const Result<std::vector<RecordedSlice>> slices = slices_of(job, profile);
   if (!slices) return forward(slices);
   const auto run_at = [&](SliceBound bound) {
-    return run_one(job, replay::scale_each(job.recordings, program,
-                                           [&](const replay::Recording& recording,
-                                               const trace::GpuOp& op) {
-                                             return factor_of(recording, op,
-                                                              (*slices)[recording.rank_index()],
-                                                              bound);
-                                           }));
+    return run_one(
+        job, replay::scale_each(job.recordings, program,
+                                [&](const replay::Recording& recording, const trace::GpuOp& op) {
+                                  return factor_of(recording, op, (*slices)[recording.rank_index()],
+                                                   bound);
+                                }));
   };
   Result<ReplayRun> run = run_at(SliceBound::kValue);
   const Result<ReplayRun> low = run_at(SliceBound::kLow), high = run_at(SliceBound::kHigh);

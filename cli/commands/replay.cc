@@ -29,7 +29,8 @@ struct ReplayOptions {
 /// The step without the work of the profiler that recorded it, where it recorded that too.
 Result<std::optional<Estimate<Seconds>>> without_profiler(const ReplayJob& job) {
   const replay::Selector profiler = *replay::parse_selector("profiler");
-  if (replay::select(job.recordings, job.recorded.graph.program, profiler).empty()) return std::nullopt;
+  if (replay::select(job.recordings, job.recorded.graph.program, profiler).empty())
+    return std::nullopt;
   Result<replay::RecordedProgram> program =
       replay::remove(job.recordings, job.recorded.graph.program, profiler);
   if (!program) return forward(program);

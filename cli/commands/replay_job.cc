@@ -261,9 +261,11 @@ std::string describe_input(const ReplayJob& job) {
   const std::size_t partial = whole_and_partial(job).second;
   std::string text = ranks_and_steps(job);
   if (partial > 0) text += fmt::format(" and {} partial", partial);
-  text += fmt::format(" (from {})", to_string(job.recorded.graph.program.replays.front().step_source));
+  text +=
+      fmt::format(" (from {})", to_string(job.recorded.graph.program.replays.front().step_source));
   if (job.recordings.size() > 1)
-    text += fmt::format(", {} collectives matched", job.recorded.graph.program.collectives.matched.size());
+    text += fmt::format(", {} collectives matched",
+                        job.recorded.graph.program.collectives.matched.size());
   return text + fmt::format("; {} ops", grouped(job.recorded.graph.graph().size()));
 }
 

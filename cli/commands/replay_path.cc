@@ -112,7 +112,8 @@ class ReplayPath : public program::Explanations {
       case Category::kProfiler:
         return is(PartKind::kProfiler, "profiler");
       case Category::kDelay:
-        if (origin && origin->kind == Recorded::Kind::kUnexplained) share.part = "unexplained waits";
+        if (origin && origin->kind == Recorded::Kind::kUnexplained)
+          share.part = "unexplained waits";
         return;
     }
   }

@@ -43,41 +43,42 @@ struct EditedRun {
 /// Workers in the recorded loop, or the file of a pipeline in front of it.
 bool is_inline_pipeline(std::string_view text) { return text.find('=') != std::string_view::npos; }
 
-using Edit = std::function<Result<replay::RecordedProgram>(const replay::RecordedProgram&)>;
+using Edit = std::function<Result<replay::RecordedProgram>(replay::RecordedProgram)>;
 
 /// All edits of a recording in the order in which they are applied: by kind, not as typed. Two come
 /// after them (run_edited): a slice, since it is run at both ends of its interval too, and the
 /// pipeline of a file, which is joined to the graph. REQUIRES: the arguments outlive the edits.
 std::vector<Edit> edits_of(const WhatifOptions& options,
-                           const std::optional<comm::CollectiveTime>& network,
-                           const ReplayJob& job, const Globals& globals) {
+                           const std::optional<comm::CollectiveTime>& network, const ReplayJob& job,
+                           const Globals& globals) {
   using replay::RecordedProgram;
   std::vector<Edit> edits;
   const auto& recordings = job.recordings;
   for (const std::string& text : options.remove)
-    edits.emplace_back([&](const RecordedProgram& program) {
-      return replay::remove(recordings, program, *replay::parse_selector(text));
+    edits.emplace_back([&](RecordedProgram program) {
+      return replay::remove(recordings, std::move(program), *replay::parse_selector(text));
     });
   for (const std::string& text : options.scale)
-    edits.emplace_back([&](const RecordedProgram& program) {
-      return replay::scale(recordings, program, *replay::parse_scale(text));
+    edits.emplace_back([&](RecordedProgram program) {
+      return replay::scale(recordings, std::move(program), *replay::parse_scale(text));
     });
   for (const std::string& text : options.insert)
-    edits.emplace_back([&](const RecordedProgram& program) {
-      return replay::insert(recordings, program, *replay::parse_insert(text));
+    edits.emplace_back([&](RecordedProgram program) {
+      return replay::insert(recordings, std::move(program), *replay::parse_insert(text));
     });
   if (!options.input_pipeline.empty() && is_inline_pipeline(options.input_pipeline))
-    edits.emplace_back([&](const RecordedProgram& program) {
-      return replay::overlap_input(recordings, program,
+    edits.emplace_back([&](RecordedProgram program) {
+      return replay::overlap_input(recordings, std::move(program),
                                    *replay::parse_input_pipeline(options.input_pipeline));
     });
   if (network && options.data_parallel > 0)
-    edits.emplace_back([&](const RecordedProgram& program) {
-      return data_parallel(job, program, options.data_parallel, *network);
+    edits.emplace_back([&](RecordedProgram program) {
+      return data_parallel(job, std::move(program), options.data_parallel, *network);
     });
   else if (network)
-    edits.emplace_back(
-        [&](const RecordedProgram& program) { return on_network(job, program, *network, globals); });
+    edits.emplace_back([&](RecordedProgram program) {
+      return on_network(job, std::move(program), *network, globals);
+    });
   return edits;
 }
 
@@ -192,7 +193,7 @@ Result<Exit> run(const WhatifOptions& options, const Globals& globals) {
   if (!job) return forward(job);
   replay::RecordedProgram program = job->recorded.graph.program;
   for (const Edit& edit : edits_of(options, network, *job, globals)) {
-    Result<replay::RecordedProgram> next = edit(program);
+    Result<replay::RecordedProgram> next = edit(std::move(program));
     if (!next) return forward(next);
     program = std::move(*next);
   }

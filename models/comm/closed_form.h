@@ -1,4 +1,4 @@
-// What a collective costs on a link between ranks that nothing else uses.
+// The cost of a collective on an idle link between ranks.
 #pragma once
 
 #include <functional>
@@ -17,7 +17,7 @@ namespace rehearse::comm {
 Seconds ring_time(CollectiveKind kind, std::uint32_t ranks, Bytes size,
                   const cluster::PointToPoint& link);
 
-/// The time of a collective of a kind among so many ranks.
+/// The time of a collective of a kind, by number of ranks.
 using CollectiveTime = std::function<Result<Seconds>(CollectiveKind, std::uint32_t, Bytes)>;
 
 /// ring_time() of that link.

@@ -85,9 +85,7 @@ class Lowering {
     result_.collectives = std::move(matching_.collectives());
     for (const Collective& collective : result_.collectives)
       if (Status ok = set_time(collective); !ok) return forward(ok);
-    const auto op = [&](const Symmetry::Place& place) {
-      return result_.op(place.run, place.op);
-    };
+    const auto op = [&](const Symmetry::Place& place) { return result_.op(place.run, place.op); };
     for (const Symmetry::Arrival& arrival : folded_->symmetry.arrivals)
       builder_.add_edge(op(arrival.from), op(arrival.to));
     return {};
@@ -135,8 +133,8 @@ class Lowering {
   void set_send(RankId rank, const ProgramOp& op, OpId id, Seconds fullest) {
     const LinkPaths::Path& path =
         paths_.path(DeviceId(rank.index()), DeviceId(job_.peer(rank, op).index()));
-    builder_.set_duration(id, Picoseconds::from(take(on_datasheet_links(
-                                  path.latency.seconds() + fullest * op.bytes.b()))));
+    builder_.set_duration(id, Picoseconds::from(take(on_datasheet_links(path.latency.seconds() +
+                                                                        fullest * op.bytes.b()))));
   }
 
   void add_send(RankId rank, const ProgramOp& op, OpId id) {
@@ -145,8 +143,8 @@ class Lowering {
     if (folded_) return;
     matching_.add_send(rank, op, id);
     if (rules_.fidelity == Fidelity::kMessage)
-      sends_.push_back({id, DeviceId(rank.index()), DeviceId(job_.peer(rank, op).index()),
-                        op.bytes, op.priority});
+      sends_.push_back({id, DeviceId(rank.index()), DeviceId(job_.peer(rank, op).index()), op.bytes,
+                        op.priority});
   }
 
   /// What stands for the messages of all ranks of a program.

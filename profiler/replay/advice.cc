@@ -66,7 +66,9 @@ class Candidates {
   }
 
   void overlap_input(InputPipeline pipeline, std::string meaning) {
-    const auto loads = [](const program::ProgramOp& op) { return op.task == program::Task::kInput; };
+    const auto loads = [](const program::ProgramOp& op) {
+      return op.task == program::Task::kInput;
+    };
     for (const program::RankProgram& rank : program_.programs)
       if (std::any_of(rank.ops.begin(), rank.ops.end(), loads))
         return add(
@@ -131,8 +133,9 @@ std::vector<Advice> find_advice(const std::vector<Recording>& recordings, const 
   on_threads(list.size(), threads, [&](std::size_t i) {
     Result<RecordedProgram> edited = list[i].apply();
     if (!edited) return;
-    const Result<ReplayGraph> graph = to_graph(std::move(*edited));
+    Result<ReplayGraph> graph = to_graph(std::move(*edited));
     if (!graph) return;
+    graph->program.programs.clear();  // neither the run nor the comparison reads its ops
     const Result<graph::Timeline> result = run(graph->graph());
     if (!result) return;
     Advice& advice = list[i].advice;

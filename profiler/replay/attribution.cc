@@ -83,7 +83,8 @@ std::vector<std::vector<program::Occupancy>> occupancy_of_steps(const ReplayGrap
   std::vector<std::vector<program::Occupancy>> ranks(ops.ranks());
   for (std::uint32_t rank = 0; rank < ops.ranks(); ++rank)
     for (const WholeSteps& step : whole_steps(replay, rank, timeline, true))
-      ranks[rank].push_back(by_device(replay.program.replays[rank], occupancies.within(rank, step.window)));
+      ranks[rank].push_back(
+          by_device(replay.program.replays[rank], occupancies.within(rank, step.window)));
   return ranks;
 }
 

@@ -151,8 +151,8 @@ Result<InputPipeline> parse_input_pipeline(std::string_view text) {
   return pipeline;
 }
 
-std::vector<RankOp> select(const std::vector<Recording>& recordings,
-                           const RecordedProgram& program, const Selector& selector) {
+std::vector<RankOp> select(const std::vector<Recording>& recordings, const RecordedProgram& program,
+                           const Selector& selector) {
   // What a communication op is called: the kernel's name alone hides an all-to-all.
   std::vector<std::vector<std::string_view>> kinds(recordings.size());
   if (selector.target == Target::kCollective)
@@ -200,36 +200,33 @@ std::vector<RankOp> select(const std::vector<Recording>& recordings,
   return chosen;
 }
 
-Result<RecordedProgram> scale(const std::vector<Recording>& recordings,
-                              const RecordedProgram& program, const Scale& edit) {
+Result<RecordedProgram> scale(const std::vector<Recording>& recordings, RecordedProgram program,
+                              const Scale& edit) {
   const auto ops = select_some(recordings, program, edit.what);
   if (!ops) return forward(ops);
-  RecordedProgram edited = program;
-  for (const RankOp& at : *ops) time_of(edited, at) = time_of(edited, at) * edit.factor;
-  return edited;
+  for (const RankOp& at : *ops) time_of(program, at) = time_of(program, at) * edit.factor;
+  return program;
 }
 
 RecordedProgram scale_each(
-    const std::vector<Recording>& recordings, const RecordedProgram& program,
+    const std::vector<Recording>& recordings, RecordedProgram program,
     const std::function<double(const Recording& recording, const trace::GpuOp& op)>& factor) {
-  RecordedProgram edited = program;
   for_each_op(program, [&](const RankOp& at, const ProgramOp&, const Recorded& recorded) {
     if (recorded.kind != Kind::kDevice || !recorded.row) return;
     const Recording& recording = recordings[at.rank];
-    Picoseconds& time = time_of(edited, at);
+    Picoseconds& time = time_of(program, at);
     time = time * factor(recording, recording.gpu(GpuIndex(*recorded.row)));
   });
-  return edited;
+  return program;
 }
 
-Result<RecordedProgram> remove(const std::vector<Recording>& recordings,
-                               const RecordedProgram& program, const Selector& edit) {
+Result<RecordedProgram> remove(const std::vector<Recording>& recordings, RecordedProgram program,
+                               const Selector& edit) {
   const auto ops = select_some(recordings, program, edit);
   if (!ops) return forward(ops);
-  RecordedProgram edited = program;
   std::vector<std::set<std::uint32_t>> removed(recordings.size());  // device ops, by rank
   for (const RankOp& at : *ops) {
-    time_of(edited, at) = Picoseconds(0);
+    time_of(program, at) = Picoseconds(0);
     const Recorded& recorded = program.programs[at.rank].recorded[at.op];
     if (recorded.kind == Kind::kDevice) removed[at.rank].insert(*recorded.row);
   }
@@ -237,44 +234,42 @@ Result<RecordedProgram> remove(const std::vector<Recording>& recordings,
     if (!recorded.row) return;
     const std::set<std::uint32_t>& gone = removed[at.rank];
     if (recorded.kind == Kind::kLaunch && gone.contains(*recorded.row))
-      time_of(edited, at) = Picoseconds(0);
+      time_of(program, at) = Picoseconds(0);
     if (recorded.kind != Kind::kHost && recorded.kind != Kind::kCall) return;
     // A call whose every device op is gone need not be made.
     const auto launched = recordings[at.rank].launched(*recorded.row);
     if (!launched.empty() && std::all_of(launched.begin(), launched.end(),
                                          [&](GpuIndex op) { return gone.contains(op); }))
-      time_of(edited, at) = Picoseconds(0);
+      time_of(program, at) = Picoseconds(0);
   });
-  return edited;
+  return program;
 }
 
-Result<RecordedProgram> insert(const std::vector<Recording>& recordings,
-                               const RecordedProgram& program, const Insert& edit) {
+Result<RecordedProgram> insert(const std::vector<Recording>& recordings, RecordedProgram program,
+                               const Insert& edit) {
   const auto ops = select_some(recordings, program, edit.behind);
   if (!ops) return forward(ops);
   // What runs after an op, on the same resource and before all that waits for it, is more of it.
-  RecordedProgram edited = program;
   for (const RankOp& at : *ops)
     if (program.programs[at.rank].recorded[at.op].kind != Kind::kUnexplained)
-      time_of(edited, at) += Picoseconds::from(edit.length);
-  return edited;
+      time_of(program, at) += Picoseconds::from(edit.length);
+  return program;
 }
 
 Result<RecordedProgram> overlap_input(const std::vector<Recording>& recordings,
-                                      const RecordedProgram& program, const InputPipeline& edit) {
-  RecordedProgram edited = program;
-  const NameId name = edited.names.intern("load a batch");
+                                      RecordedProgram program, const InputPipeline& edit) {
+  const NameId name = program.names.intern("load a batch");
   bool any = false;
   for (std::size_t rank = 0; rank < recordings.size(); ++rank) {
     const std::vector<Load> loads = loads_of(recordings[rank], program);
     if (loads.empty()) continue;
     any = true;
-    RankBuilder builder(std::move(edited.programs[rank]));
-    const std::uint32_t workers = builder.add(program::Stream{
-        .name = edited.names.intern(fmt::format("rank {} input workers", rank)),
-        .kind = program::Stream::Kind::kHost,
-        .number = static_cast<std::uint32_t>(recordings[rank].threads().size()),
-        .slots = edit.workers});
+    RankBuilder builder(std::move(program.programs[rank]));
+    const std::uint32_t workers = builder.add(
+        program::Stream{.name = program.names.intern(fmt::format("rank {} input workers", rank)),
+                        .kind = program::Stream::Kind::kHost,
+                        .number = static_cast<std::uint32_t>(recordings[rank].threads().size()),
+                        .slots = edit.workers});
     const std::size_t depth = std::size_t{edit.workers} * edit.prefetch;
     for (std::size_t k = 0; k < loads.size(); ++k) {
       Picoseconds work(0);
@@ -284,18 +279,18 @@ Result<RecordedProgram> overlap_input(const std::vector<Recording>& recordings,
       }
       // A full queue: the first batches were loaded before the recording began.
       if (k < depth) work = Picoseconds(0);
-      const OpIndex load = builder.add(
-          {.name = name, .task = Task::kInput, .duration = work, .stream = workers},
-          {Kind::kHost, loads[k].range});
+      const OpIndex load =
+          builder.add({.name = name, .task = Task::kInput, .duration = work, .stream = workers},
+                      {Kind::kHost, loads[k].range});
       builder.depend(loads[k].ops.back(), load);
       if (k >= depth) builder.depend(load, loads[k - depth].ops.back());
     }
-    edited.programs[rank] = std::move(builder).build();
+    program.programs[rank] = std::move(builder).build();
   }
   if (!any)
     return fail("the recording has no loading ranges to overlap",
                 "ranges named " + std::string(kLoadingRange));
-  return edited;
+  return program;
 }
 
 }  // namespace rehearse::replay

@@ -56,19 +56,19 @@ Result<InputPipeline> parse_input_pipeline(std::string_view text);
 
 /// Each returns the edited program, with records, steps and fitted constants kept. An edit that
 /// matches no op is an error that lists the available names.
-Result<RecordedProgram> scale(const std::vector<Recording>& recordings,
-                              const RecordedProgram& program, const Scale& edit);
+Result<RecordedProgram> scale(const std::vector<Recording>& recordings, RecordedProgram program,
+                              const Scale& edit);
 /// Multiplies the time of every device op by its `factor`.
 RecordedProgram scale_each(
-    const std::vector<Recording>& recordings, const RecordedProgram& program,
+    const std::vector<Recording>& recordings, RecordedProgram program,
     const std::function<double(const Recording& recording, const trace::GpuOp& op)>& factor);
 /// Ops of no duration, whose launching calls cost nothing either.
-Result<RecordedProgram> remove(const std::vector<Recording>& recordings,
-                               const RecordedProgram& program, const Selector& edit);
-Result<RecordedProgram> insert(const std::vector<Recording>& recordings,
-                               const RecordedProgram& program, const Insert& edit);
+Result<RecordedProgram> remove(const std::vector<Recording>& recordings, RecordedProgram program,
+                               const Selector& edit);
+Result<RecordedProgram> insert(const std::vector<Recording>& recordings, RecordedProgram program,
+                               const Insert& edit);
 Result<RecordedProgram> overlap_input(const std::vector<Recording>& recordings,
-                                      const RecordedProgram& program, const InputPipeline& edit);
+                                      RecordedProgram program, const InputPipeline& edit);
 
 /// An op of a rank.
 struct RankOp {
@@ -77,7 +77,7 @@ struct RankOp {
 };
 
 /// The ops that a selector means, by rank and in their order.
-std::vector<RankOp> select(const std::vector<Recording>& recordings,
-                           const RecordedProgram& program, const Selector& selector);
+std::vector<RankOp> select(const std::vector<Recording>& recordings, const RecordedProgram& program,
+                           const Selector& selector);
 
 }  // namespace rehearse::replay

@@ -1,8 +1,6 @@
 #include "profiler/replay/lower.h"
 
 #include <algorithm>
-#include <map>
-#include <tuple>
 #include <unordered_map>
 
 #include <fmt/core.h>
@@ -10,6 +8,7 @@
 #include "profiler/replay/backward.h"
 #include "profiler/replay/host_events.h"
 #include "profiler/replay/profiler_cost.h"
+#include "profiler/replay/recorded_groups.h"
 #include "profiler/replay/step_ops.h"
 #include "profiler/replay/transfers.h"
 #include "profiler/replay/waits.h"
@@ -31,7 +30,7 @@ struct RankState {
   program::RankBuilder builder;
   std::vector<EventSequence> events;          // per thread
   std::vector<std::vector<OpIndex>> ends_at;  // per thread and event: the op whose end it is
-  std::uint32_t first_stream = 0;  // of the device, after those of the threads
+  std::uint32_t first_stream = 0;             // of the device, after those of the threads
   std::vector<HostWait> waits;
   std::vector<HandOff> hand_offs;
   std::vector<BackwardLink> backward_links;
@@ -71,7 +70,6 @@ class Lowering {
   void add_hand_offs(std::size_t rank);
   void add_backward_links(std::size_t rank);
   void match_collectives();
-  std::uint32_t group_of(std::vector<RankId> members, const CommunicationOp& op, std::size_t rank);
 
   Task host_task(const Recording& r, std::optional<HostIndex> innermost) const;
 
@@ -84,8 +82,7 @@ class Lowering {
   /// Of matched collectives: by rank and device op, the collective and the index of the member.
   using Matched = std::pair<std::uint32_t, std::uint32_t>;
   std::vector<std::unordered_map<GpuIndex, Matched>> matched_;
-  /// By name, members and number of ranks.
-  std::map<std::tuple<std::string, std::vector<RankId>, std::uint32_t>, std::uint32_t> groups_;
+  RecordedGroups groups_{result_};
   /// Device ops whose host does not wait for their end: the part the host waits for.
   std::vector<std::unordered_map<GpuIndex, OpIndex>> heads_;
 };
@@ -208,8 +205,7 @@ void Lowering::add_thread(std::size_t rank, std::size_t t) {
                    innermost ? r.name(r.host(*innermost)) : std::string_view("between ops"),
                    host_task(r, innermost), length - recording, stream));
       if (recording > Nanoseconds(0))
-        follow(
-            add(Kind::kHost, rank, innermost, "recording", Task::kProfiler, recording, stream));
+        follow(add(Kind::kHost, rank, innermost, "recording", Task::kProfiler, recording, stream));
     }
     if (joins[k + 1])
       follow(add(Kind::kHandOff, rank, std::nullopt, "work handed over", Task::kMark,
@@ -228,13 +224,13 @@ void Lowering::add_streams(std::size_t rank) {
   state.first_stream = static_cast<std::uint32_t>(r.threads().size());
   for (std::size_t s = 0; s < r.streams().size(); ++s) {
     const Stream& stream = r.streams()[s];
-    state.builder.add(program::Stream{
-        .name = result_.names.intern(
-            fmt::format("rank {} gpu {} stream {}", rank, stream.device, stream.number)),
-        .number = static_cast<std::uint32_t>(s),
-        // Without stream order, the ablation, a stream is as wide as its work.
-        .slots = options_.stream_order ? 1 : 1U << 20,
-        .turnaround = Picoseconds::from(out.constants.queue_gap.value)});
+    state.builder.add(
+        program::Stream{.name = result_.names.intern(fmt::format("rank {} gpu {} stream {}", rank,
+                                                                 stream.device, stream.number)),
+                        .number = static_cast<std::uint32_t>(s),
+                        // Without stream order, the ablation, a stream is as wide as its work.
+                        .slots = options_.stream_order ? 1 : 1U << 20,
+                        .turnaround = Picoseconds::from(out.constants.queue_gap.value)});
   }
   for (const Stream& stream : r.streams())
     for (const GpuIndex i : stream.ops) add_device_op(rank, i);
@@ -271,43 +267,24 @@ void Lowering::communicate(std::size_t rank, GpuIndex i) {
   RankReplay& out = result_.replays[rank];
   const CommunicationOp& what = out.communication[*states_[rank].communication[i]];
   ProgramOp& op = states_[rank].builder.op(out.device_last[i]);
-  std::vector<RankId> members = {RankId(rank)};
   if (const auto found = matched_[rank].find(i); found != matched_[rank].end()) {
     const auto [number, member] = found->second;
     const MatchedCollective& collective = result_.collectives.matched[number];
-    const auto& lead = collective.members.front();
-    members.clear();
-    for (const auto& m : collective.members) members.emplace_back(m.rank);
     op.duration = Picoseconds::from(collective.members[member].transfer);
     op.tag = number;
-    const RankState& of_lead = states_[lead.rank];
-    op.group = group_of(std::move(members),
-                        result_.replays[lead.rank].communication[*of_lead.communication[lead.op]],
-                        rank);
+    std::vector<RankId> members;
+    for (const auto& m : collective.members) members.emplace_back(m.rank);
+    const auto& lead = collective.members.front();
+    const std::uint32_t of_lead = *states_[lead.rank].communication[lead.op];
+    op.group = groups_.add(rank, std::move(members), recordings_[lead.rank],
+                           result_.replays[lead.rank].communication[of_lead]);
   } else {
-    op.group = group_of(std::move(members), what, rank);
+    op.group = groups_.add(rank, {RankId(rank)}, recordings_[rank], what);
   }
   const std::optional<SizedCollective> sized = size_of(recordings_[rank], what);
   op.sized = sized.has_value();
   if (what.what) op.collective = what.what->kind;
   if (sized) op.bytes = sized->bytes;
-}
-
-/// The number in the program of `rank` of a group with these members.
-std::uint32_t Lowering::group_of(std::vector<RankId> members, const CommunicationOp& op,
-                                 std::size_t rank) {
-  const Recording& r = recordings_[members.front().index()];
-  const std::string name =
-      op.what && op.what->group ? std::string(r.name(*op.what->group)) : "communication";
-  const std::uint32_t ranks = ranks_of(r, op).value_or(0);
-  const auto [known, added] = groups_.try_emplace({name, members, ranks},
-                                                  static_cast<std::uint32_t>(groups_.size()));
-  if (added) result_.groups.push_back({name, std::move(members), ranks});
-  std::vector<std::uint32_t>& of_rank = result_.groups_of[rank];
-  const auto local = std::find(of_rank.begin(), of_rank.end(), known->second);
-  if (local == of_rank.end()) of_rank.push_back(known->second);
-  return static_cast<std::uint32_t>(std::find(of_rank.begin(), of_rank.end(), known->second) -
-                                    of_rank.begin());
 }
 
 /// Ties each device op to what decides its start: its launch, its stream, other streams, the state
@@ -360,8 +337,7 @@ void Lowering::add_device_edges(std::size_t rank) {
         const Nanoseconds called_at = r.host(*call).start;
         const bool follows = previous && r.launcher(*previous) == call;
         if (i == first) {
-          need(delay(Kind::kLaunch, "launch", Task::kLaunch, launch, called),
-               called_at + launch);
+          need(delay(Kind::kLaunch, "launch", Task::kLaunch, launch, called), called_at + launch);
         } else if (follows) {
           // One of many ops of one launch (a graph): they keep the distances they were recorded at.
           const Nanoseconds since = op.start - r.gpu(*previous).end();
@@ -376,9 +352,8 @@ void Lowering::add_device_edges(std::size_t rank) {
         }
         if (k == 0 && op.start - bound > kUnseenBacklog) {
           out.unseen_backlog = std::max(out.unseen_backlog, op.start - bound);
-          need(
-              delay(Kind::kUnexplained, "unseen backlog", Task::kDelay, op.start, std::nullopt),
-              op.start);
+          need(delay(Kind::kUnexplained, "unseen backlog", Task::kDelay, op.start, std::nullopt),
+               op.start);
         }
       }
 
@@ -386,8 +361,8 @@ void Lowering::add_device_edges(std::size_t rank) {
       if (unexplained > Nanoseconds(0)) out.residual += unexplained;
       OpIndex target = out.device_first[i];
       if (options_.residuals && unexplained > Nanoseconds(0)) {
-        const OpIndex late = delay(Kind::kResidual, "unexplained delay", Task::kDelay, unexplained,
-                                std::nullopt);
+        const OpIndex late =
+            delay(Kind::kResidual, "unexplained delay", Task::kDelay, unexplained, std::nullopt);
         edge(rank, late, target);
         target = late;
       }
@@ -407,7 +382,7 @@ void Lowering::add_host_waits(std::size_t rank) {
     }
     if (wait.ops.empty()) continue;
     const OpIndex wake = add(Kind::kWake, rank, wait.call, "wake", Task::kMark,
-                          out.constants.wake_of(call_kind(r, wait.call)));
+                             out.constants.wake_of(call_kind(r, wait.call)));
     for (const GpuIndex op : wait.ops) edge(rank, out.device_last[op], wake);
     edge(rank, wake, found->second);
   }
@@ -421,7 +396,7 @@ void Lowering::add_hand_offs(std::size_t rank) {
     const Nanoseconds length =
         state.events[to_thread].events[to].time - state.events[from_thread].events[from].time;
     const OpIndex id = add(Kind::kHandOff, rank, std::nullopt, "hand-off", Task::kMark,
-                        std::max(length, Nanoseconds(0)));
+                           std::max(length, Nanoseconds(0)));
     edge(rank, state.ends_at[from_thread][from], id);
     edge(rank, id, state.ends_at[to_thread][to]);
   };
@@ -440,8 +415,7 @@ void Lowering::add_backward_links(std::size_t rank) {
 void Lowering::match_collectives() {
   std::vector<std::vector<CommunicationOp>> communication;
   for (const RankReplay& rank : result_.replays) communication.push_back(rank.communication);
-  result_.collectives =
-      replay::match_collectives(recordings_, communication, options_.hidden_rank);
+  result_.collectives = replay::match_collectives(recordings_, communication, options_.hidden_rank);
   for (std::uint32_t c = 0; c < result_.collectives.matched.size(); ++c) {
     const auto& members = result_.collectives.matched[c].members;
     for (std::uint32_t m = 0; m < members.size(); ++m)

@@ -1,4 +1,4 @@
-// What a recorded collective moves, as far as the recording says.
+// The size of a recorded collective.
 #pragma once
 
 #include <cstdint>

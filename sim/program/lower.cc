@@ -49,10 +49,9 @@ class Servers {
   /// Those of a recording, in their order.
   void add_streams() {
     for (const Stream& stream : program_.program(rank_).streams)
-      streams_.push_back(
-          demand({.name = builder_.intern(program_.names[stream.name]),
-                  .slots = stream.slots,
-                  .turnaround = stream.turnaround}));
+      streams_.push_back(demand({.name = builder_.intern(program_.names[stream.name]),
+                                 .slots = stream.slots,
+                                 .turnaround = stream.turnaround}));
   }
 
   DemandId of(const ProgramOp& op) {
@@ -110,8 +109,8 @@ void add_arrivals(const Measured& measured, Lowered& into, graph::GraphBuilder& 
   for (const auto& [key, members] : measured) {
     if (members.size() < 2) continue;
     // One op that waits for all arrivals, instead of an edge between every two ranks.
-    const OpId all = builder.add(graph::Op{
-        .name = name, .category = Category::kCommunication, .duration = Picoseconds(0)});
+    const OpId all = builder.add(
+        graph::Op{.name = name, .category = Category::kCommunication, .duration = Picoseconds(0)});
     for (const OpId op : members) {
       builder.add_edge(into.start_of(op), all);
       builder.add_edge(all, op);
@@ -123,12 +122,15 @@ void add_arrivals(const Measured& measured, Lowered& into, graph::GraphBuilder& 
 
 Status add_ops(const Program& program, bool one_stream, Lowered& into,
                graph::GraphBuilder& builder) {
-  std::vector<Order> orders;
-  for (const RankProgram& of : program.programs) orders.push_back(order_of(of, one_stream));
+  std::vector<std::vector<Order>> orders(program.programs.size());
+  if (!one_stream)
+    for (std::size_t p = 0; p < orders.size(); ++p)
+      orders[p] = order_of_groups(program.programs[p]);
   std::size_t ops = 0, edges = 0;
   for (const RankId rank : into.ranks) {
-    ops += program.program(rank).ops.size();
-    edges += orders[program.program_of[rank.index()]].before.size();
+    const std::uint32_t p = program.program_of[rank.index()];
+    ops += program.programs[p].ops.size();
+    edges += program.programs[p].dependencies.size() + orders[p].size();
   }
   builder.reserve(ops, edges);
   std::vector<NameId> names;
@@ -143,9 +145,9 @@ Status add_ops(const Program& program, bool one_stream, Lowered& into,
       const bool communicates =
           op.task == Task::kCollective || op.task == Task::kSend || op.task == Task::kReceive;
       if (!op.duration && !communicates)
-        return fail(fmt::format("op '{}' of rank {} has no duration", program.names[op.name],
-                                rank.index()),
-                    "a device of the catalog, whose rates give one");
+        return fail(
+            fmt::format("op '{}' of rank {} has no duration", program.names[op.name], rank.index()),
+            "a device of the catalog, whose rates give one");
       const OpId id = builder.add(graph::Op{.name = names[op.name.index()],
                                             .category = category_of(op.task),
                                             .duration = op.duration.value_or(Picoseconds(0)),
@@ -159,13 +161,16 @@ Status add_ops(const Program& program, bool one_stream, Lowered& into,
   }
   add_arrivals(measured, into, builder);
   for (std::size_t run = 0; run < into.ranks.size(); ++run) {
-    const Order& order = orders[program.program_of[into.ranks[run].index()]];
-    for (std::uint32_t i = 0; i + 1 < order.first.size(); ++i) {
-      if (order.first[i] == order.first[i + 1]) continue;
+    const std::uint32_t p = program.program_of[into.ranks[run].index()];
+    const RankProgram& of = program.programs[p];
+    for (std::uint32_t i = 0; i < of.ops.size(); ++i) {
+      if (of.first_dependency[i] == of.first_dependency[i + 1]) continue;
       const OpId start = into.start_of(into.op(run, i));
-      for (std::uint32_t d = order.first[i]; d < order.first[i + 1]; ++d)
-        builder.add_edge(into.op(run, order.before[d]), start);
+      for (std::uint32_t d = of.first_dependency[i]; d < of.first_dependency[i + 1]; ++d)
+        builder.add_edge(into.op(run, of.dependencies[d]), start);
     }
+    for (const auto& [op, before] : orders[p])
+      builder.add_edge(into.op(run, before), into.start_of(into.op(run, op)));
   }
   return {};
 }

@@ -1,20 +1,19 @@
-// The dependencies of a program's ops.
+// The order of the collectives of one group.
 #pragma once
 
 #include <cstdint>
+#include <utility>
 #include <vector>
 
 #include "sim/program/program.h"
 
 namespace rehearse::program {
 
-/// The dependencies of a program, and the order of the collectives of one group that name no stream.
-struct Order {
-  std::vector<std::uint32_t> first = {0};
-  std::vector<std::uint32_t> before;
-};
+/// An op, and another that must end before.
+using Order = std::pair<std::uint32_t, std::uint32_t>;
 
-/// Under `one_stream` collectives wait for their dependencies alone.
-Order order_of(const RankProgram& program, bool one_stream);
+/// What the order of issue adds to the dependencies: a collective that names no stream follows the
+/// one before it in its group. In ascending order of ops.
+std::vector<Order> order_of_groups(const RankProgram& program);
 
 }  // namespace rehearse::program

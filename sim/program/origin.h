@@ -1,5 +1,5 @@
-// Origin: what the time of a program's op is for, and where its length comes from. It is written
-// when the op is, so that explaining a run prices nothing again.
+// Origin: the purpose of a program's op, and the source of its duration. It is set when the op is
+// created, so that explaining a run needs no second pricing.
 #pragma once
 
 #include <array>
@@ -29,8 +29,8 @@ enum class PartKind : std::uint8_t {
   kIdle,  ///< time that no op accounts for
 };
 inline constexpr std::array<std::string_view, 12> kPartKindNames = {
-    "compute", "recompute", "optimizer", "communication", "memory",   "bubble",
-    "input",   "launch",    "host",      "synchronization",       "profiler", "idle"};
+    "compute", "recompute", "optimizer", "communication",   "memory",   "bubble",
+    "input",   "launch",    "host",      "synchronization", "profiler", "idle"};
 constexpr std::string_view to_string(PartKind kind) {
   return kPartKindNames[static_cast<std::size_t>(kind)];
 }
@@ -45,10 +45,10 @@ struct Interval {
 /// A share of an op's time: "matrix products" of "up, forward".
 struct Share {
   PartKind kind = PartKind::kIdle;
-  NameId part;                          ///< for people: "matrix products"
-  std::optional<NameId> what = {};      ///< "up"; absent: the name of the op
-  std::optional<NameId> detail = {};    ///< "forward"
-  double weight = 1;                    ///< in proportion to the other shares of the op
+  NameId part;                            ///< for people: "matrix products"
+  std::optional<NameId> what = {};        ///< "up"; absent: the name of the op
+  std::optional<NameId> detail = {};      ///< "forward"
+  double weight = 1;                      ///< in proportion to the other shares of the op
   std::optional<Interval> interval = {};  ///< absent: that of the run for such parts
   Provenance provenance = Provenance::kExtrapolated;
 };

@@ -85,7 +85,7 @@ struct ProgramOp {
   /// Tells messages between two ranks apart, and collectives of one group that have a duration.
   std::uint32_t tag = 0;
   std::uint32_t stream = kStreamOfTask;  ///< in RankProgram::streams
-  std::int32_t priority = 0;  ///< of the messages; higher first
+  std::int32_t priority = 0;             ///< of the messages; higher first
   /// So many of its dependencies must end before it starts; 0: all.
   std::uint32_t need = 0;
   /// Of a collective: its kind, bytes and number of ranks are known, so that it can be priced.

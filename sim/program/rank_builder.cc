@@ -34,8 +34,7 @@ RankProgram RankBuilder::build() && {
   std::vector<std::uint32_t> all(end.back());
   std::vector<std::uint32_t> at(end.begin(), end.end() - 1);
   for (std::size_t i = 0; i < n; ++i)
-    for (std::uint32_t d = first[i]; d < first[i + 1]; ++d)
-      all[at[i]++] = program_.dependencies[d];
+    for (std::uint32_t d = first[i]; d < first[i + 1]; ++d) all[at[i]++] = program_.dependencies[d];
   for (const auto& [op, before] : added_) all[at[op]++] = before;
   auto kept = all.begin();
   for (std::size_t i = 0; i < n; ++i) {

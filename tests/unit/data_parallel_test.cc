@@ -56,7 +56,9 @@ graph::Timeline run(const DataParallelPlan& plan, std::vector<double>& megabytes
   return *timeline;
 }
 
-double end_us(const graph::Timeline& timeline, int op) { return timeline[OpId(op)].end.seconds().us(); }
+double end_us(const graph::Timeline& timeline, int op) {
+  return timeline[OpId(op)].end.seconds().us();
+}
 
 TEST_CASE("an all-reduce waits for the slowest rank's gradient") {
   std::vector<double> megabytes;

@@ -1,9 +1,8 @@
 // Programs as graphs without a cluster, worked by hand.
-#include "sim/program/lower.h"
-
 #include <catch2/catch.hpp>
 
 #include "sim/engine/engine.h"
+#include "sim/program/lower.h"
 #include "sim/program/lowered_ops.h"
 #include "sim/program/rank_builder.h"
 
@@ -97,8 +96,8 @@ TEST_CASE("an op without a duration cannot be lowered without a cluster") {
 TEST_CASE("a rewritten program keeps its numbers and orders its dependencies") {
   Program job = two_ranks();
   RankBuilder builder(job.programs[0]);
-  const std::uint32_t added = builder.add(
-      {.name = job.names.intern("more"), .task = Task::kHost, .duration = us(50)});
+  const std::uint32_t added =
+      builder.add({.name = job.names.intern("more"), .task = Task::kHost, .duration = us(50)});
   CHECK(added == 4);
   builder.depend(2, added);
   builder.depend(2, added);  // said twice

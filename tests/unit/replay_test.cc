@@ -49,7 +49,8 @@ TEST_CASE("what recording cost the host, where it was measured, can be left out"
   CHECK(r.host_us(0) == Approx(2000));
   const program::Occupancy parts = occupancy(r.graph, r.timeline);
   CHECK(parts.profiler > Seconds::s(0));
-  const Result<RecordedProgram> without = remove(r.recordings, r.program, *parse_selector("profiler"));
+  const Result<RecordedProgram> without =
+      remove(r.recordings, r.program, *parse_selector("profiler"));
   REQUIRE(without);
   r.run(*without);
   // Ten calls of 2 us each, and what fell behind the start of the one range; kernels keep theirs.

@@ -58,8 +58,7 @@ TEST_CASE("ranks are together again at each gradient that a thread sums itself")
     for (const double us : {s % 2 == 0 ? 10.0 : 30.0, 5.0}) {
       const Picoseconds begin = now;
       now += Picoseconds::from(Seconds::us(us));
-      step.gradients.push_back(
-          {static_cast<std::uint32_t>(timeline.ops.size()), Bytes::mib(1)});
+      step.gradients.push_back({static_cast<std::uint32_t>(timeline.ops.size()), Bytes::mib(1)});
       timeline.ops.push_back({begin, now, std::nullopt});
     }
     steps.push_back(step);
