@@ -7,6 +7,7 @@
 #include "cli/output/document.h"
 #include "sim/base/file.h"
 #include "sim/base/text.h"
+#include "sim/base/yaml.h"
 #include "strategies/step/fit_scale.h"
 #include "strategies/step/predict.h"
 
@@ -40,7 +41,7 @@ Result<std::pair<std::string, Seconds>> measurement_of(const CalibrateJobOptions
   }
   if (!(*time > Seconds::s(0)))
     return fail(Diagnostic{.key = "--measured",
-                           .problem = fmt::format("'{}' is no step time", value),
+                           .problem = fmt::format("'{}' is not a step time", value),
                            .expected = "a time above zero"});
   return std::pair{job, *time};
 }
@@ -55,11 +56,11 @@ Result<Calibrated> calibrate(const CalibrateJobOptions& options) {
     Result<JobFile> file = load_job(measurement->first);
     if (!file) return forward(file);
     if (file->input)
-      return fail(Diagnostic{.file = measurement->first,
-                             .key = "input",
-                             .problem = "a step that may wait for samples tells less of computing",
-                             .expected = "a step measured with samples that are there, and no "
-                                         "`input`"});
+      return fail(Diagnostic{
+          .file = measurement->first,
+          .key = "input",
+          .problem = "the measured step may include input stalls, so it cannot calibrate compute",
+          .expected = "a step measured without input stalls, and a job without `input`"});
     const Result<step::Step> step = step::predict(file->spec, file->cluster, quick);
     if (!step) return wrong_in(measurement->first, step.error());
     calibrated.rows.push_back({.name = measurement->first,
@@ -87,25 +88,17 @@ Result<Calibrated> calibrate(const CalibrateJobOptions& options) {
   return calibrated;
 }
 
-std::string quoted(const std::string& text) {
-  std::string safe = "\"";
-  for (const char c : text) {
-    if (c == '"' || c == '\\') safe += '\\';
-    safe += static_cast<unsigned char>(c) < 0x20 ? ' ' : c;
-  }
-  return safe + "\"";
-}
-
 std::string to_yaml(const Calibrated& c) {
   std::string text = fmt::format(
       "sustained:\n  scale: {:.4f}\n{}  fastest: {:.3f}\n  slowest: {:.3f}\n  source: {}\n",
       c.fit.scale, c.fit.fixed ? fmt::format("  fixed: {:.6g} s\n", c.fit.fixed->s()) : "",
       c.fit.fastest, c.fit.slowest,
-      quoted(fmt::format("rehearse calibrate job: {}", counted(c.rows.size(), "measured step"))));
+      yaml_quoted(
+          fmt::format("rehearse calibrate job: {}", counted(c.rows.size(), "measured step"))));
   text += fmt::format("measured:\n  residual: {:.4f}\n  rows:\n", c.fit.residual);
   for (std::size_t i = 0; i < c.rows.size(); ++i)
     text += fmt::format("    - {{job: {}, ranks: {}, measured: {} s, predicted: {:.6g} s}}\n",
-                        quoted(c.rows[i].name), c.ranks[i], c.rows[i].measured.s(),
+                        yaml_quoted(c.rows[i].name), c.ranks[i], c.rows[i].measured.s(),
                         c.fit.predicted[i].s());
   return text;
 }
@@ -164,7 +157,7 @@ void add_calibrate_job(CLI::App& calibrate, Action& action) {
   auto options = std::make_shared<CalibrateJobOptions>();
   CLI::App* job = calibrate.add_subcommand(
       "job", "Fit the efficiency of a framework on a cluster to measured steps");
-  job->add_option("JOB", options->job, "job file of the job that was measured")->type_name("FILE");
+  job->add_option("JOB", options->job, "job file of the measured job")->type_name("FILE");
   job->add_option(
          "--measured", options->measured,
          "measured step time of JOB, or FILE=TIME for another job on the same kind of cluster")
@@ -177,7 +170,8 @@ void add_calibrate_job(CLI::App& calibrate, Action& action) {
   job->callback([options, &action] {
     for (const std::string& text : options->measured)
       if (options->job.empty() && text.find('=') == std::string::npos)
-        throw CLI::ValidationError("--measured", "a time alone is that of JOB, which is missing");
+        throw CLI::ValidationError("--measured",
+                                   "a time without FILE= is of JOB, which is missing");
     action = [options](const Globals& globals) { return run(*options, globals); };
   });
 }

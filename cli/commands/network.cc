@@ -88,9 +88,7 @@ Result<std::vector<Bytes>> parse_sizes(const std::string& text) {
 
 /// The longer a collective takes, the lower its bus bandwidth.
 Quantity bus_bandwidth(const Point& p) {
-  const Estimate<Seconds>& t = p.price.time;
-  return Estimate<ByteRate>{bus_bandwidth(p, t.value), bus_bandwidth(p, t.high),
-                            bus_bandwidth(p, t.low), t.provenance};
+  return mapped(p.price.time, [&](Seconds time) { return bus_bandwidth(p, time); });
 }
 
 struct Findings {
@@ -305,8 +303,8 @@ Result<Exit> run(const NetworkOptions& options, const Globals& globals) {
   for (const std::string& note : found->scope.notes) globals.warn(note);
   if (!found->scope.calibrated)
     globals.warn(
-        "messages alone: launches, flags and protocols are not in these times, which "
-        "decide the small sizes on GPUs");
+        "these times cover messages alone: launches, flags and protocols, which dominate small "
+        "sizes on GPUs, are not included");
   if (Status ok = write_document(globals, document_of(*found)); !ok) return forward(ok);
   return Exit::kSuccess;
 }

@@ -150,22 +150,21 @@ Document simulation_document(const Simulation& s) {
   d.answer =
       sentence_of(fmt::format("{}, {} on {}", s.input, counted(s.job.ranks(), "rank"), s.cluster),
                   {range_words(s.step, " per step"), largest_part(breakdown)});
-  d.line(fmt::format("{}; {}, collectives {}", counted(s.job.ops(), "op"),
-                     !s.lowered.folded             ? "every rank was run"
-                     : s.lowered.ranks.size() == 1 ? "all ranks do the same: one was run"
-                                                   : fmt::format("one rank of each of {} programs "
-                                                                 "was run",
-                                                                 s.lowered.ranks.size()),
-                     carried_by(s)));
+  d.line(fmt::format(
+      "{}; {}, collectives {}", counted(s.job.ops(), "op"),
+      !s.lowered.folded ? "every rank was simulated"
+      : s.lowered.ranks.size() == 1
+          ? "all ranks are equivalent: one was simulated"
+          : fmt::format("one rank of each of {} programs was simulated", s.lowered.ranks.size()),
+      carried_by(s)));
   d["job"] = {{"input", s.input}, {"ranks", s.job.ranks()}, {"ops", s.job.ops()}};
   d["cluster"] = s.cluster;
   d["fidelity"] = name_of(s.fidelity);
   d["folded"] = s.lowered.folded;
   d.show("step_time", "step time", s.step);
   if (s.step.low > Seconds::s(0))
-    d["throughput"] = Quantity(Estimate<double>{1 / s.step.value.s(), 1 / s.step.high.s(),
-                                                1 / s.step.low.s(), s.step.provenance},
-                               unit::kRate);
+    d["throughput"] =
+        Quantity(mapped(s.step, [](Seconds time) { return 1 / time.s(); }), unit::kRate);
   Value parts = {{"total", s.step}};
   parts.add(breakdown);
   d.show("breakdown", "Rank occupancy, mean over ranks", std::move(parts), {}, kBars);

@@ -58,7 +58,7 @@ Result<Estimate<double>> account_quantity(const JobFile& file, const step::Step&
                                           Observed quantity) {
   const cost::StepAccount account = account_of_step(file, step);
   const auto plain = [](const auto& e) -> Result<Estimate<double>> {
-    return Estimate<double>{e.value.si(), e.low.si(), e.high.si(), e.provenance};
+    return mapped(e, [](const auto& end) { return end.si(); });
   };
   if (quantity == Observed::kCost && account.money) return plain(*account.money);
   if (quantity == Observed::kEnergy && account.energy) return plain(*account.energy);
@@ -76,8 +76,8 @@ Result<Estimate<double>> stall_quantity(const JobFile& file, const step::Step& s
           node_sharing(file.spec, file.cluster, file.place.rented, step, fidelity);
       if (!sharing) return forward(sharing);
       if (!*sharing)
-        return fail("what joins nodes of one device each is not known",
-                    "inter_node, or an instance whose network the catalog knows");
+        return fail("the network between nodes of one device each is unknown",
+                    "inter_node, or an instance whose network the catalog has");
       return **sharing;
     }
     const Result<cost::Stalls> stalls = stalls_of(file.spec, file.cluster, step, fidelity);
@@ -97,7 +97,7 @@ Result<Estimate<double>> quantity_of(const JobFile& file, const step::Step& step
   const Estimate<Seconds>& time = step.time;
   switch (quantity) {
     case Observed::kStepTime:
-      return Estimate<double>{time.value.s(), time.low.s(), time.high.s(), time.provenance};
+      return mapped(time, [](Seconds end) { return end.s(); });
     case Observed::kThroughput:
       return step.samples_per_s();
     case Observed::kExposedCommunication: {  // with the interval of the whole in proportion
@@ -116,8 +116,7 @@ Result<Estimate<double>> quantity_of(const JobFile& file, const step::Step& step
     case Observed::kNodeSharing:
       return stall_quantity(file, step, fidelity, quantity);
   }
-  const Estimate<Bytes>& peak = memory::fullest(step.memory).peak;
-  return Estimate<double>{peak.value.b(), peak.low.b(), peak.high.b(), peak.provenance};
+  return mapped(memory::fullest(step.memory).peak, [](Bytes end) { return end.b(); });
 }
 
 /// What jobs gain that take turns on the devices; each communicates beside its backward pass for
@@ -135,8 +134,8 @@ Result<Estimate<double>> crossover_of(const Study& study, const Setting& paramet
   for (const std::size_t job : jobs) {
     const step::Step& step = steps[job];
     if (step.layout.ranks() != steps[jobs.front()].layout.ranks())
-      return fail(fmt::format("'{}' and '{}' have not as many ranks", study.jobs[jobs.front()].name,
-                              study.jobs[job].name),
+      return fail(fmt::format("'{}' and '{}' have different numbers of ranks",
+                              study.jobs[jobs.front()].name, study.jobs[job].name),
                   "jobs that take turns on the same devices");
     const memory::StageMemory& fullest = memory::fullest(step.memory);
     const Bytes here = fullest.device.usable;
@@ -236,7 +235,7 @@ StudyPoint unpacked(const std::string& bytes, const Study& study, Setting parame
     const Estimate<double> value = estimate();
     point.measured.push_back({value, from.text()});
   }
-  REHEARSE_CHECK(from.whole(), "{} bytes are no point of {}", bytes.size(), study.name);
+  REHEARSE_CHECK(from.whole(), "{} bytes is not a point of {}", bytes.size(), study.name);
   return point;
 }
 

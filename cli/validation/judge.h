@@ -1,4 +1,4 @@
-// Files of measurements, predicted row by row: docs/formats/measurements.md.
+// Predicts the rows of files of measurements (docs/formats/measurements.md).
 //
 // The columns of a file determine its kind. A row with an unknown GPU, model or number is skipped
 // and counted with the reason, and so is an unknown column. Neither ends the run.
@@ -54,8 +54,7 @@ struct Verdict {
 /// An estimate in a unit: in_unit(step.time, &Seconds::us).
 template <class Q>
 Estimate<double> in_unit(const Estimate<Q>& estimate, double (Q::*unit)() const) {
-  return {(estimate.value.*unit)(), (estimate.low.*unit)(), (estimate.high.*unit)(),
-          estimate.provenance};
+  return mapped(estimate, unit);
 }
 
 /// Predicts a row; fails with why it cannot.

@@ -1,14 +1,11 @@
-// What a collective costs on a link between ranks that nothing else uses, and the prices of the
-// collectives of a graph.
+// The cost of a collective on an idle link between ranks.
 #pragma once
 
 #include <functional>
-#include <vector>
 
 #include "sim/base/collective.h"
+#include "sim/base/result.h"
 #include "sim/cluster/point_to_point.h"
-#include "sim/graph/collective_op.h"
-#include "sim/graph/graph.h"
 
 namespace rehearse::comm {
 
@@ -20,14 +17,10 @@ namespace rehearse::comm {
 Seconds ring_time(CollectiveKind kind, std::uint32_t ranks, Bytes size,
                   const cluster::PointToPoint& link);
 
-/// The time of a collective of a kind among so many ranks.
+/// The time of a collective of a kind, by number of ranks.
 using CollectiveTime = std::function<Result<Seconds>(CollectiveKind, std::uint32_t, Bytes)>;
 
 /// ring_time() of that link.
 CollectiveTime on_link(const cluster::PointToPoint& link);
-
-/// The graph with the durations of its collectives set. Fails where a time cannot be had.
-Result<graph::Graph> price(graph::Graph graph, const std::vector<graph::CollectiveOp>& collectives,
-                           const CollectiveTime& time_of);
 
 }  // namespace rehearse::comm

@@ -1,14 +1,14 @@
-// ProgramOps: what attribution (sim/program/attribution.h) asks of the run of a job's program.
+// ProgramOps: the data of a job's run that attribution (sim/program/attribution.h) needs.
 #pragma once
 
 #include <vector>
 
 #include "models/job/lower.h"
-#include "sim/program/attribution.h"
+#include "sim/program/lowered_ops.h"
 
 namespace rehearse::job {
 
-class ProgramOps : public program::RunOps, public program::Explanations {
+class ProgramOps : public program::LoweredOps, public program::Explanations {
  public:
   /// The intervals are those of the run: of computing, and of communication and copies, where an
   /// origin has none of its own. REQUIRES: the first three outlive this object.
@@ -16,32 +16,20 @@ class ProgramOps : public program::RunOps, public program::Explanations {
              const graph::Timeline& timeline, program::Interval computing = {},
              program::Interval links = {});
 
-  std::uint32_t ranks() const override;
-  std::vector<OpId> of_rank(std::uint32_t rank) const override;
-  std::optional<std::uint32_t> rank(OpId op) const override;
-  bool on_device(OpId op) const override;
-  std::optional<OpId> cause(OpId op) const override;
   std::vector<program::PathShare> shares(OpId op) const override;
   std::uint64_t alike(OpId op) const override;
   std::optional<Picoseconds> alone(OpId op) const override;
   program::PathShare slowed(OpId op) const override;
 
  private:
-  struct Made {
-    std::uint32_t run, program, index;
-    const program::ProgramOp* op;
-  };
-  /// Nothing for messages and their receipt.
-  std::optional<Made> made(OpId op) const;
   program::PathShare message(OpId op) const;
   program::PathShare plain(const Made& made, program::PartKind kind, std::string_view part) const;
-  /// Of a collective: of a closed form that was measured. Messages know the links of the cluster
-  /// alone.
+  /// The provenance of a collective: that of its calibration. Uncalibrated messages depend only on
+  /// the links of the cluster.
   Provenance provenance_of(const Made& made) const;
 
   const program::Program& job_;
   const LoweredJob& lowered_;
-  const graph::Timeline& timeline_;
   const program::Interval computing_, links_;
 };
 

@@ -4,16 +4,16 @@
 #include <vector>
 
 #include "profiler/replay/lower.h"
-#include "sim/graph/gradients.h"
+#include "sim/program/gradients.h"
 
 namespace rehearse::replay {
 
 struct Gradients {
   bool on_device;  ///< kernels complete them; else a host thread does
-  std::vector<graph::GradientStep> steps;
+  std::vector<program::GradientStep> steps;
 };
 
-/// Of one rank, by either of two signs.
+/// The gradients of one rank, found in one of two ways.
 ///
 /// PyTorch: operators torch::autograd::AccumulateGrad with the shape and type of their input. A
 /// gradient is ready with the last device op that its thread launched up to the operator's end; its
@@ -23,6 +23,6 @@ struct Gradients {
 /// ends, and the thread itself would sum it there: it has no users.
 ///
 /// Fails where there are none, and where sizes were not recorded.
-Result<Gradients> find_gradients(const Recording& recording, const RankGraph& graph);
+Result<Gradients> find_gradients(const Recording& recording, const RankReplay& rank);
 
 }  // namespace rehearse::replay
