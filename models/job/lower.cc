@@ -162,17 +162,17 @@ class Lowering {
     std::vector<NameId> names;
     for (std::size_t i = 0; i < job_.names.size(); ++i)
       names.push_back(builder_.intern(job_.names[NameId(i)]));
-    std::vector<std::vector<Seconds>> fullest(job_.programs.size());
+    std::vector<std::vector<BottleneckTime>> fullest(job_.programs.size());
     result_.first_op.push_back(0);
     for (const RankId rank : result_.ranks) {
       const std::uint32_t r = rank.index();
       const RankProgram& program = job_.program(rank);
       const Order& order = orders[job_.program_of[r]];
-      std::vector<Seconds>& of_sends = fullest[job_.program_of[r]];
+      std::vector<BottleneckTime>& of_sends = fullest[job_.program_of[r]];
       if (of_sends.empty())
         of_sends = rules_.fidelity == Fidelity::kClosed
                        ? bottleneck_links_.of_sends(job_.program_of[r])
-                       : std::vector(program.ops.size(), Seconds::s(0));
+                       : std::vector<BottleneckTime>(program.ops.size());
       Servers servers;
       std::vector<std::uint32_t> issued(job_.groups_of[r].size(), 0);
       const std::uint32_t base = result_.first_op.back();
@@ -205,7 +205,7 @@ class Lowering {
 
   /// `fullest`: of a send at closed fidelity.
   OpId add_op(std::uint32_t rank, const ProgramOp& op, NameId name, Servers& servers,
-              Seconds fullest) {
+              const BottleneckTime& fullest) {
     graph::Op added{.name = name,
                     .category = category_of(op.task),
                     .duration = op.duration.value_or(Picoseconds(0)),
@@ -214,7 +214,7 @@ class Lowering {
       const LinkPaths::Path& path =
           paths_.path(DeviceId(rank), DeviceId(job_.peer(RankId(rank), op).index()));
       added.duration = Picoseconds::from(
-          take(on_datasheet_links(path.latency.seconds() + fullest * op.bytes.b())));
+          take(on_datasheet_links(path.latency.seconds() + fullest.of(op.bytes))));
     }
     const OpId id = builder_.add(added);
     if (op.task == Task::kSend) {
@@ -305,7 +305,7 @@ class Lowering {
     Result<GroupSchedule> schedule = schedules_.of(kind, devices_of(job_.groups[group]));
     if (!schedule) return forward(schedule);
     if (rules_.fidelity == Fidelity::kClosed && !schedule->calibrated) {
-      const Result<Seconds> fullest = bottleneck_links_.of_collective(group, kind);
+      const Result<BottleneckTime> fullest = bottleneck_links_.of_collective(group, kind);
       if (!fullest) return forward(fullest);
       schedule->bottleneck_link = *fullest;
     }

@@ -48,7 +48,7 @@ Result<std::uint32_t> CollectivePrices::likeness(const Op& op, const Stage& stag
   Result<GroupSchedule> schedule = schedules_.of(op.collective, devices);
   if (!schedule) return forward(schedule);
   if (!schedule->calibrated) {
-    const Result<Seconds> fullest = bottleneck_link(op.collective, kind, stage);
+    const Result<job::BottleneckTime> fullest = bottleneck_link(op.collective, kind, stage);
     if (!fullest) return forward(fullest);
     schedule->bottleneck_link = *fullest;
   }
@@ -65,8 +65,9 @@ Result<std::uint32_t> CollectivePrices::likeness(const Op& op, const Stage& stag
   return which;
 }
 
-Result<Seconds> CollectivePrices::bottleneck_link(CollectiveKind collective,
-                                                  strategies::GroupKind kind, const Stage& stage) {
+Result<job::BottleneckTime> CollectivePrices::bottleneck_link(CollectiveKind collective,
+                                                              strategies::GroupKind kind,
+                                                              const Stage& stage) {
   std::vector<job::ConcurrentGroup> concurrent_set;
   for (std::uint32_t first = 0; first < stage.degrees.ranks(); ++first) {
     std::vector<DeviceId> devices;
@@ -100,7 +101,7 @@ Result<Estimate<Seconds>> CollectivePrices::message(const Stage& from, const Sta
     const Seconds latency = paths_.path(first[0], first[1]).latency.seconds();
     known = between_.emplace(key, Between{latency, paths_.bottleneck(concurrent_set)}).first;
   }
-  return job::on_datasheet_links(known->second.latency + known->second.bottleneck_link * bytes.b());
+  return job::on_datasheet_links(known->second.latency + known->second.bottleneck_link.of(bytes));
 }
 
 Result<Estimate<Seconds>> CollectivePrices::to_servers(const Stage& from,
@@ -127,7 +128,7 @@ Result<Estimate<Seconds>> CollectivePrices::to_servers(const Stage& from,
     known = to_servers_.emplace(key, Between{latency.seconds(), paths_.bottleneck(concurrent_set)})
                 .first;
   }
-  return job::on_datasheet_links(known->second.latency + known->second.bottleneck_link * bytes.b());
+  return job::on_datasheet_links(known->second.latency + known->second.bottleneck_link.of(bytes));
 }
 
 StepPrices CollectivePrices::step_prices(strategies::Prices ops) {

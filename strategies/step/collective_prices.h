@@ -73,7 +73,7 @@ class CollectivePrices {
   Status has_devices(const workload::Stage& stage) const {
     return has_devices(stage.rank(stage.degrees.ranks() - 1) + std::size_t{1});
   }
-  Result<Seconds> bottleneck_link(CollectiveKind collective, strategies::GroupKind kind,
+  Result<job::BottleneckTime> bottleneck_link(CollectiveKind collective, strategies::GroupKind kind,
                                   const workload::Stage& stage);
 
   const cluster::Cluster& cluster_;
@@ -88,7 +88,8 @@ class CollectivePrices {
   std::vector<Distinct> distinct_;
   job::LinkPaths paths_;
   struct Between {
-    Seconds latency, bottleneck_link;  ///< the latter for a byte
+    Seconds latency;
+    job::BottleneckTime bottleneck_link;
   };
   std::map<std::array<std::uint32_t, 10>, Between> between_;
   std::map<std::array<std::uint32_t, 7>, Between> to_servers_;  ///< for a byte of a rank's
