@@ -22,7 +22,7 @@ const PowerCoefficient& coefficient(std::string_view component, std::string_view
   const auto row = std::find_if(rows.begin(), rows.end(), [&](const PowerCoefficient& p) {
     return p.component == component && p.item == item;
   });
-  REHEARSE_CHECK(row != rows.end(), "the catalog has no power of {}", item);
+  REHEARSE_CHECK(row != rows.end(), "the catalog has no power data of {}", item);
   return *row;
 }
 
@@ -64,8 +64,7 @@ std::optional<Estimate<Watts>> host_power(const cluster::Instance& instance) {
   const double vcpus = *instance.vcpus;
   const Watts memory = Watts::w(coefficient("memory", "dram").max * instance.memory->b() / 1e9);
   const Estimate<Watts> each = vcpu_power(instance.provider);
-  return Estimate<Watts>{each.value * vcpus + memory, each.low * vcpus + memory,
-                         each.high * vcpus + memory, Provenance::kDatasheet};
+  return mapped(each, [&](Watts vcpu) { return vcpu * vcpus + memory; });
 }
 
 std::optional<Estimate<Watts>> network_power(const cluster::Instance& instance) {

@@ -49,7 +49,8 @@ void add_surroundings(StepAccount& account, const Estimate<Seconds>& step, const
       add(sum, energy);
       parts.hosts += energy.value;
     } else {
-      account.notes.push_back(fmt::format("energy without the hosts of {}", rented.instance));
+      account.notes.push_back(
+          fmt::format("energy excludes the hosts of {}: their power is unknown", rented.instance));
     }
     if (const auto power = network_power(**found)) {
       const Estimate<Joules> energy = over(*power, step, rented.count);
@@ -60,10 +61,10 @@ void add_surroundings(StepAccount& account, const Estimate<Seconds>& step, const
   const std::string_view provider = provider_of(place);
   if (const std::optional<double> pue = pue_of(provider, place.region)) {
     parts.cooling = sum.value * (*pue - 1);
-    sum = {sum.value * *pue, sum.low * *pue, sum.high * *pue, sum.provenance};
+    sum = sum * *pue;
   } else if (!provider.empty()) {
     account.notes.push_back(
-        fmt::format("energy without cooling: the PUE of {} is not known", provider));
+        fmt::format("energy excludes cooling: the PUE of {} is unknown", provider));
   }
 }
 
@@ -86,14 +87,13 @@ std::optional<Estimate<double>> carbon_of(const Estimate<Joules>& energy,
   }
   const GridCarbon* grid = grid_of(provider_of(place), place.region);
   if (grid == nullptr) {
-    notes.push_back(fmt::format("no carbon: the catalog knows no grid of region {}", place.region));
+    notes.push_back(fmt::format("no carbon: the catalog has no grid for region {}", place.region));
     return std::nullopt;
   }
   const std::optional<double> pue = pue_of(provider_of(place), place.region);
   notes.push_back(fmt::format("carbon: {:.0f} gCO2e/kWh in {}{}", grid->intensity.g_per_kwh(),
                               place.region, pue ? fmt::format(", PUE {:.2f}", *pue) : ""));
-  return Estimate<double>{grams(energy.value, grid->intensity), grams(energy.low, grid->intensity),
-                          grams(energy.high, grid->intensity), Provenance::kDatasheet};
+  return mapped(energy, [&](Joules e) { return grams(e, grid->intensity); });
 }
 
 }  // namespace

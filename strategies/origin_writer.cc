@@ -41,9 +41,9 @@ std::string_view words_for(OpKind kind) {
 }  // namespace
 
 OpTime OriginWriter::timed(const Op& op) {
-  const auto known = times_.find(&op);
+  const auto known = times_.find(op);
   return known != times_.end() ? known->second
-                               : times_.emplace(&op, price_.op.timed(op)).first->second;
+                               : times_.emplace(op, price_.op.timed(op)).first->second;
 }
 
 void OriginWriter::add(std::uint32_t chunk, std::uint32_t layer, const PieceOps& ops) {
@@ -133,7 +133,7 @@ std::uint32_t OriginWriter::of_fixed() {
   if (!fixed_)
     fixed_ = add_origin({.kind = PartKind::kIdle,
                          .part = name("once a step"),
-                         .what = name("what no op stands for"),
+                         .what = name("time without an op"),
                          .provenance = price_.conditions});
   return *fixed_;
 }

@@ -1,5 +1,5 @@
-// OriginWriter: what the time of a stage program's ops is for. A program joins what it computes
-// between two communications to one op; its origin lists the ops of layers that it consists of.
+// OriginWriter: sets the origins of a stage program's ops. A program joins the computation between
+// two communications to one op; its origin lists the layer ops that it consists of.
 #pragma once
 
 #include <compare>
@@ -21,7 +21,7 @@ class OriginWriter {
   OriginWriter(const workload::Stage& stage, const KindPrice& price, program::Program& whole)
       : stage_(stage), price_(price), whole_(whole) {}
 
-  /// What the price says, asked once for each op.
+  /// What the price says, asked once for equal ops.
   OpTime timed(const workload::Op& op);
 
   /// To the op that computing is joined to.
@@ -31,7 +31,7 @@ class OriginWriter {
 
   std::uint32_t of_collective(GroupKind group, CollectiveKind kind);
   std::uint32_t of_copies();
-  /// Of what a step has once.
+  /// The origin of the fixed time of a step.
   std::uint32_t of_fixed();
 
  private:
@@ -49,7 +49,7 @@ class OriginWriter {
   const workload::Stage& stage_;
   const KindPrice& price_;
   program::Program& whole_;
-  std::unordered_map<const workload::Op*, OpTime> times_;
+  std::unordered_map<workload::Op, OpTime, workload::OpHash> times_;
   std::vector<Piece> open_;
   std::map<std::vector<Piece>, std::uint32_t> known_;
   std::map<std::pair<GroupKind, CollectiveKind>, std::uint32_t> collectives_;

@@ -1,5 +1,5 @@
-// Plan: how a training step is laid out over ranks. A value that says nothing of costs. What users
-// know of each field (names, ranges, meanings) is in plan_fields.h.
+// Plan: how a training step is laid out over ranks. A plan contains no costs. The name, range and
+// meaning of each field are in plan_fields.h.
 #pragma once
 
 #include <cstdint>
@@ -27,8 +27,8 @@ struct Training {
   workload::Dtype dtype = workload::Dtype::kBf16;
   Optimizer optimizer = Optimizer::kAdam;
   Recompute recompute = Recompute::kNone;
-  /// Of accumulated gradients and of their sums over ranks; absent: as the optimizer usually has
-  /// them (docs/concepts/memory.md).
+  /// The number format of accumulated gradients and of their sums over ranks; absent: as the
+  /// optimizer usually has them (docs/concepts/memory.md).
   std::optional<workload::Dtype> gradients = {};
 };
 
@@ -57,7 +57,7 @@ struct ParameterServer {
   std::uint32_t servers = 1;  ///< separate ranks that follow all workers
   /// Steps that a worker may be ahead of the slowest; 0 is synchronous; absent: without bound.
   std::optional<std::uint32_t> staleness = 0;
-  std::uint32_t backup_workers = 0;  ///< number of gradients per step that are not waited for
+  std::uint32_t backup_workers = 0;  ///< number of gradients per step that may arrive too late
 };
 
 /// How attention to a sequence that is cut over ranks gets its keys and values.
@@ -116,7 +116,7 @@ struct Plan {
   /// Sums of gradients overlap backward, in buckets; otherwise they follow it.
   bool overlap_gradients = true;
   Bytes bucket = Bytes::mib(25);
-  /// Of gradients on the wire: 1 none; 0.01 keeps one in a hundred.
+  /// The share of gradients that is sent: 1 all; 0.01 one in a hundred.
   double compression = 1;
   /// Tensor-parallel collectives overlap the matrix operations they belong to, in pieces.
   bool asynchronous_tensor = false;

@@ -23,7 +23,7 @@ std::string range_text(const Effect& effect, double wrong) {
 
 Result<History> judge_history(const std::vector<HistoryEntry>& runs, double limit) {
   if (runs.size() < kLeastHistory)
-    return fail(fmt::format("--history has {}: too few to tell a change from chance",
+    return fail(fmt::format("--history has {}: too few to distinguish a change from noise",
                             counted(runs.size(), "recording")),
                 fmt::format("{} or more, oldest first", kLeastHistory));
   History history{.runs = runs, .changes = {}, .findings = {}};
@@ -43,7 +43,8 @@ Result<History> judge_history(const std::vector<HistoryEntry>& runs, double limi
   const auto judge = [&](const char* name, const Effect& effect, const std::string& what) {
     const Verdict verdict = compare::judge(effect, std::max(limit, accepted), wrong);
     std::string message = fmt::format("{} {}", what, range_text(effect, wrong));
-    if (accepted > limit) message += fmt::format("; a rise of {:g} % was accepted", accepted * 100);
+    if (accepted > limit)
+      message += fmt::format("; an increase of {:g} % was accepted", accepted * 100);
     history.findings.add(
         {name, verdict, std::move(message), first.file.empty() ? first.source : first.file});
   };

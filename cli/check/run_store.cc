@@ -28,7 +28,7 @@ using sqlite::Query;
 
 constexpr std::uint32_t kApplication = 0x52484843;  // "RHHC", in the header of the file
 constexpr int kVersion = 1;
-constexpr const char* kAnew = "name another file, and --accept begins it";
+constexpr const char* kAnew = "name a new file, which --accept creates";
 
 constexpr const char* kSchema = R"(
 CREATE TABLE run (id INTEGER PRIMARY KEY, name TEXT NOT NULL, date TEXT NOT NULL,
@@ -83,12 +83,12 @@ std::uint64_t sum_of(const Run& run) {
 tl::unexpected<Error> damaged(const fs::path& path, const std::string& what) {
   return fail(Diagnostic{.file = path.string(),
                          .problem = "is a damaged history: " + what,
-                         .expected = "one that rehearse check --accept wrote",
-                         .nearest = "take a copy from before, or " + std::string(kAnew)});
+                         .expected = "a file written by rehearse check --accept",
+                         .nearest = "restore a backup, or " + std::string(kAnew)});
 }
 
 tl::unexpected<Error> not_as_written(const fs::path& path, const KeptRun& kept) {
-  return damaged(path, fmt::format("run '{}' is not as it was written", kept.name));
+  return damaged(path, fmt::format("the data of run '{}' are damaged", kept.name));
 }
 
 tl::unexpected<Error> refused(sqlite3* db, const fs::path& path) {
@@ -123,8 +123,8 @@ Result<bool> has_tables(sqlite3* db, const fs::path& path) {
   if (*tables == 0) return false;
   if (*application != kApplication)
     return fail(Diagnostic{.file = path.string(),
-                           .problem = "is a database, but no history",
-                           .expected = "a new file, or one that --accept made"});
+                           .problem = "is a database, but not a history",
+                           .expected = "a new file, or one written by --accept"});
   if (*version != kVersion)
     return fail(Diagnostic{.file = path.string(),
                            .problem = fmt::format("is a history of version {}", *version),
@@ -167,7 +167,7 @@ Status read_whole(sqlite3* db, const fs::path& path, std::int64_t id, const Kept
     const auto kind = kind_from(ops.text(0));
     const std::string_view times = ops.text(8);
     if (!kind || times.size() != run.steps() * sizeof(double))
-      return damaged(path, fmt::format("an op of run '{}' is not as it was written", kept.name));
+      return damaged(path, fmt::format("an op of run '{}' is damaged", kept.name));
     OpSlot slot{.kind = *kind,
                 .name = std::string(ops.text(1)),
                 .from = std::string(ops.text(2)),

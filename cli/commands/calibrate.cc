@@ -42,7 +42,7 @@ Result<comm::FitRequest> request_for(const std::string& device, const std::strin
     const auto found = std::find(comm::kFabricNames.begin(), comm::kFabricNames.end(), fabric);
     request.fabric = static_cast<comm::Fabric>(found - comm::kFabricNames.begin());
     if (request.fabric == comm::Fabric::kNvswitch && request.links == 0)
-      return fail(fmt::format("{} has no NVLinks that a switch could join", device),
+      return fail(fmt::format("{} has no NVLinks to connect to a switch", device),
                   "--link host_staged or bridged_pairs");
   }
   return request;
@@ -108,10 +108,11 @@ Result<Exit> run_nccl(const CalibrateOptions& options, const Globals& globals) {
     if (!runs) return forward(runs);
     for (const NcclRun& run : *runs) {
       if (run.nodes > 1)
-        return fail(Diagnostic{.file = log,
-                               .problem = fmt::format("ran on {} nodes", run.nodes),
-                               .expected = "runs on one node; several nodes are priced from it and "
-                                           "the network"});
+        return fail(Diagnostic{
+            .file = log,
+            .problem = fmt::format("ran on {} nodes", run.nodes),
+            .expected =
+                "runs on one node; times on several nodes are derived from it and the network"});
       rows.insert(rows.end(), run.rows.begin(), run.rows.end());
       if (!run.nccl_version.empty()) version = run.nccl_version;
       if (!run.device.empty()) device_text = run.device;
@@ -149,12 +150,11 @@ void add_calibrate(CLI::App& app, Action& action) {
   nccl->add_option("LOG", options->logs, "logs of one device type on one node")
       ->type_name("FILE")
       ->required();
-  nccl->add_option("--device", options->device,
-                   "name in the catalog of the device that was measured")
+  nccl->add_option("--device", options->device, "catalog name of the measured device")
       ->type_name("NAME")
       ->required();
   nccl->add_option("--link", options->fabric,
-                   "nvswitch, cube_mesh, bridged_pairs, host_staged (default: as the device has)")
+                   "nvswitch, cube_mesh, bridged_pairs, host_staged (default: the device's)")
       ->type_name("NAME")
       ->check(CLI::Validator(
           [](const std::string& name) {

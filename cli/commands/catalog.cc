@@ -56,7 +56,7 @@ void add_catalog(CLI::App& app, Action& action) {
   add("--gpu", options->filters.gpu, "instances, prices and MIG profiles of this GPU");
   add("--region", options->filters.region, "prices and carbon of this region or country");
   command->footer("Example: rehearse catalog prices --gpu 'h100*' --region 'us-*'");
-  // A filter that names nothing is wrong usage, so rows are chosen while the line is parsed.
+  // An empty filter is wrong usage, so rows are chosen while the line is parsed.
   command->callback([options, &action] {
     Result<Listing> listing = list(*options);
     if (!listing)

@@ -53,9 +53,9 @@ void set_astra_rules(const ingest::AstraSystem& system, std::size_t dimensions, 
   rules.one_stream = dimensions < 2 || system.collectives.one_ring;
   if (system.last_first)
     warnings.push_back(
-        {"scheduling-policy LIFO: collectives that wait for one dimension are served "
-         "in their order of issue here",
-         "scheduling-policy FIFO, which is that order"});
+        {"scheduling-policy LIFO is not supported: collectives waiting for a dimension run in "
+         "order of issue",
+         "scheduling-policy FIFO"});
 }
 
 }  // namespace rehearse::cli

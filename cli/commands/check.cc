@@ -66,7 +66,7 @@ Result<std::vector<Limit>> limits_of(const CheckOptions& options) {
   if (has_step && !options.max_slowdown.empty())
     return fail(Diagnostic{.file = options.budget.string(),
                            .key = "step_time",
-                           .problem = "is limited here and by --max-slowdown",
+                           .problem = "is limited both here and by --max-slowdown",
                            .expected = "one of the two"});
   if (!has_step) {
     double rise = kMaxSlowdown;
@@ -105,7 +105,7 @@ Result<Exit> finish(const CheckOptions& options, const Globals& globals, const D
   if (findings.verdict == Verdict::kFail) return Exit::kFailed;
   if (findings.verdict != Verdict::kInconclusive) return Exit::kSuccess;
   if (globals.strict) return Exit::kFailed;
-  globals.warn("inconclusive: nothing was shown to be worse, and nothing to be as good");
+  globals.warn("inconclusive: neither a slowdown nor its absence was shown");
   return Exit::kSuccess;
 }
 
@@ -122,7 +122,8 @@ Result<Exit> run_predictions(const CheckOptions& options, const Globals& globals
   document["verdict"] = to_string(findings.verdict);
   document["predictions"] = prediction_rows(*guard);
   if (!guard->has_baseline)
-    document.line("Nothing to compare with: keep the JSON of this and give it as --baseline");
+    document.line(
+        "Nothing to compare with: keep the JSON result of this run and pass it as --baseline");
   return finish(options, globals, document, findings);
 }
 
@@ -214,7 +215,7 @@ Status accept(const CheckOptions& options, const Run& candidate, const Gate& gat
     const Result<bool> added = add_run(past.store, kept(candidate, name, rise));
     if (!added) return forward(added);
     past.accepted = *added;
-    past.why_not = "that very run was accepted before";
+    past.why_not = "the same run was accepted before";
   }
   return {};
 }
@@ -230,8 +231,8 @@ Status check_outputs(const CheckOptions& options) {
   if (std::filesystem::file_size(store, error) > 0 && !is_run_store(store) &&
       !std::filesystem::exists(store.string() + "-journal", error)) {  // killed at its begin
     return fail(Diagnostic{.file = store.string(),
-                           .problem = "is no history",
-                           .expected = "a new file, or one that --accept made"});
+                           .problem = "is not a history",
+                           .expected = "a new file, or one written by --accept"});
   }
   return {};
 }
@@ -260,12 +261,13 @@ Result<Exit> run(const CheckOptions& options, const Globals& globals) {
       return fail(Diagnostic{.file = path.string(),
                              .problem = "does not exist",
                              .expected = "a store of accepted runs, or recordings",
-                             .nearest = "--accept begins one with the candidate"});
+                             .nearest = "--accept creates one with the candidate"});
     for (const std::filesystem::path& one : options.history)
       if (options.history.size() > 1 && is_run_store(one))
-        return fail(Diagnostic{.file = one.string(),
-                               .problem = "is a store of accepted runs, among other inputs",
-                               .expected = "--history with the store alone, or with recordings"});
+        return fail(
+            Diagnostic{.file = one.string(),
+                       .problem = "is a store of accepted runs mixed with other inputs",
+                       .expected = "--history with only the store, or with only recordings"});
     const bool store = options.history.size() == 1 && (options.accept || is_run_store(path));
     if (Status ok = store ? judge_store(options, newest, rise, background)
                           : judge_series(options, newest, rise, background, globals);
@@ -331,12 +333,12 @@ void check_usage(const CLI::App& command, const CheckOptions& options) {
   };
   if (!options.predictions.empty()) {
     if (options.baseline.size() > 1)
-      usage("--predictions: --baseline is one file that an earlier check wrote");
+      usage("--predictions: --baseline must be one file that an earlier check wrote");
     for (const char* option :
          {"--candidate", "--history", "--ranks", "--max-slowdown", "--budget", "--instance",
           "--count", "--region", "--steps-per-epoch", "--accept", "--name", "--perfetto"})
       if (command.count(option) > 0)
-        usage("--predictions goes with --baseline FILE and reports alone");
+        usage("--predictions can be combined only with --baseline FILE and report options");
     return;
   }
   if (options.candidate.empty() && options.history.empty())
@@ -346,18 +348,17 @@ void check_usage(const CLI::App& command, const CheckOptions& options) {
   if (options.candidate.empty() && !options.baseline.empty())
     throw CLI::RequiredError("--candidate", CLI::ExitCodes::RequiredError);
   if (options.candidate.empty() && (!options.budget.empty() || !options.place.instance.empty()))
-    usage("--budget and --instance are of a candidate: --candidate INPUT");
+    usage("--budget and --instance need --candidate INPUT");
   if (options.accept && (options.candidate.empty() || options.history.size() != 1))
-    usage("--accept adds a candidate to a store: --history STORE --candidate INPUT");
-  if (!options.name.empty() && !options.accept)
-    usage("--name is of a candidate that --accept adds");
+    usage("--accept needs --history STORE --candidate INPUT");
+  if (!options.name.empty() && !options.accept) usage("--name needs --accept");
   if (!options.perfetto.empty() &&
       (options.candidate.empty() || (options.baseline.empty() && options.history.size() < 2)))
-    usage("--perfetto draws two recordings: --baseline INPUT --candidate INPUT");
+    usage("--perfetto needs --baseline INPUT --candidate INPUT");
   if (options.place.instance.empty())
     for (const char* option : {"--count", "--region", "--steps-per-epoch"})
       if (command.count(option) > 0)
-        usage("--count, --region and --steps-per-epoch are of an instance: --instance NAME");
+        usage("--count, --region and --steps-per-epoch need --instance NAME");
 }
 
 void add_runs(CLI::App& command, CheckOptions& options) {
@@ -381,9 +382,9 @@ void add_runs(CLI::App& command, CheckOptions& options) {
       ->type_name("TEXT");
   command
       .add_option("--predictions", options.predictions,
-                  "replay every recording in this folder, instead of comparing runs")
+                  "replay every recording in this folder instead of comparing runs")
       ->type_name("FOLDER");
-  command.add_option("--ranks", options.ranks, "these ranks only (default: all)")
+  command.add_option("--ranks", options.ranks, "only these ranks (default: all)")
       ->delimiter(',')
       ->type_name("N,...")
       ->allow_extra_args(false);
@@ -392,7 +393,7 @@ void add_runs(CLI::App& command, CheckOptions& options) {
 void add_limits(CLI::App& command, CheckOptions& options) {
   command
       .add_option("--max-slowdown", options.max_slowdown,
-                  "largest slowdown of a step that passes (default 3%)")
+                  "largest accepted slowdown of a step (default 3%)")
       ->type_name("SHARE")
       ->check(CLI::Validator(
           [](const std::string& text) {
@@ -429,12 +430,12 @@ void add_check(CLI::App& app, Action& action) {
       ->type_name("FILE");
   command
       ->add_option("--perfetto", options->perfetto,
-                   "write a typical step of either recording for ui.perfetto.dev")
+                   "write a typical step of each recording for ui.perfetto.dev")
       ->type_name("FILE");
   command->add_flag("--annotations", options->annotations,
                     "GitHub annotations on stderr (the default if GITHUB_ACTIONS is true)");
   command->footer(
-      "Ends with 1 if the verdict is fail; with --strict also if it is inconclusive.\n"
+      "Exits with 1 if the verdict is fail; with --strict also if it is inconclusive.\n"
       "Example: rehearse check --baseline main.rehearse --candidate branch.rehearse --max-slowdown "
       "2%");
   command->callback([command, options, &action] {

@@ -60,7 +60,7 @@ Status predict_works(fleet::JobList& list, const std::filesystem::path& path) {
       return fail(Diagnostic{
           .file = path.string(),
           .key = fmt::format("jobs[{}].host", what.job),
-          .problem = fmt::format("{} is no part of the predicted step", to_string(*job.host)),
+          .problem = fmt::format("{} is not part of the predicted step", to_string(*job.host)),
           .expected = "at most " + to_string(*job.step)});
   }
   return {};
@@ -149,7 +149,7 @@ Result<Exit> run(const FleetOptions& options, const Globals& globals) {
   result.list = std::move(*list);
   if (Status ok = predict_works(result.list, options.jobs); !ok) return forward(ok);
   if (result.list.jobs.empty())
-    return fail(Diagnostic{.file = options.jobs.string(), .problem = "holds no job"});
+    return fail(Diagnostic{.file = options.jobs.string(), .problem = "contains no job"});
   std::optional<SliceRates> rates;
   if (slices) {
     rates.emplace(*slices, result.list.jobs);
@@ -170,8 +170,7 @@ void add_fleet(CLI::App& app, Action& action) {
   auto options = std::make_shared<FleetOptions>();
   CLI::App* command = app.add_subcommand(
       "fleet", "Simulate many jobs on many GPUs: waiting times, placement, utilization");
-  command
-      ->add_option("JOBS", options->jobs, "list of jobs: CSV, YAML, or the table of a public trace")
+  command->add_option("JOBS", options->jobs, "list of jobs: CSV or YAML")
       ->type_name("FILE")
       ->required();
   const auto count = [&](const char* option, std::uint32_t& value, std::uint32_t most,
@@ -193,7 +192,8 @@ void add_fleet(CLI::App& app, Action& action) {
       ->check(one_of(fleet::kPlacementNames));
   CLI::Option* device = command->get_option("--device");
   command
-      ->add_flag("--slices", options->slices, "put jobs that fit a MIG slice of the device on one")
+      ->add_flag("--slices", options->slices,
+                 "put jobs that fit on a MIG slice of the device on such a slice")
       ->needs(device);
   command->add_flag("--preempt", options->preempt,
                     "with shortest: preempt jobs with more remaining work");
@@ -210,7 +210,7 @@ void add_fleet(CLI::App& app, Action& action) {
     command->get_option(option)->needs(command->get_option("--preempt"));
   command->callback([options, &action] {
     if (options->preempt && options->policy != "shortest")
-      throw CLI::ValidationError("--preempt", "goes with --policy shortest");
+      throw CLI::ValidationError("--preempt", "needs --policy shortest");
     action = [options](const Globals& globals) { return run(*options, globals); };
   });
 }

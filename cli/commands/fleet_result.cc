@@ -99,13 +99,8 @@ Document fleet_document(const FleetRun& run) {
                      run.fleet.nodes, run.fleet.gpus_per_node,
                      fleet::kPolicyNames[static_cast<int>(run.options.policy)],
                      fleet::kPlacementNames[static_cast<int>(run.options.placement)]));
-  if (run.list.layout != "jobs")
-    d.line(fmt::format("read as a trace of {}; {} left out", run.list.layout,
-                       counted(run.list.left_out, "row")));
   if (const std::size_t left = never(run); left > 0)
     d.line(fmt::format("{} can never fit", counted(left, "job")));
-  d["layout"] = run.list.layout;
-  d["left_out"] = run.list.left_out;
   d["never_fits"] = never(run);
   d["gpus"] = run.fleet.gpus();
   d["policy"] = fleet::kPolicyNames[static_cast<int>(run.options.policy)];
@@ -119,8 +114,9 @@ Document fleet_document(const FleetRun& run) {
                       {"by_share", on->by_share},
                       {"makespan_fast_s", "makespan with fast slices", seconds_of(on->soonest)},
                       {"makespan_slow_s", "makespan with slow slices", seconds_of(on->latest)}};
-    d.line(fmt::format("on slices: {} by the law of a slice, {} by the share of the compute slices",
-                       counted(on->by_law, "job"), counted(on->by_share, "job")));
+    d.line(fmt::format(
+        "on slices: {} predicted from measured steps, {} by the share of the compute slices",
+        counted(on->by_law, "job"), counted(on->by_share, "job")));
   }
   d.show("queued_s", "Queued", spread_of(queueing(run), unit::kTime));
   d.show("slowdown", "Slowdown", spread_of(slowdowns(run), unit::kFactor));

@@ -1,4 +1,4 @@
-// Layouts of a partitioned GPU.
+// The document of `rehearse mig layouts`: valid layouts of a partitioned GPU.
 #pragma once
 
 #include <string>

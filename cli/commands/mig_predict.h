@@ -1,5 +1,5 @@
-// What timed steps say of every slice of a GPU (cli/config/timed_slices.h), for people and
-// programs.
+// The document of `rehearse mig predict`: predictions for every slice of a GPU from timed steps
+// (cli/config/timed_slices.h).
 #pragma once
 
 #include "cli/config/timed_slices.h"

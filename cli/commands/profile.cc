@@ -120,7 +120,7 @@ std::string notes_on(const capture::LaunchReport& report) {
   else if (report.counts.kernels + report.counts.graphs == 0 && said.empty())
     text += "the CUDA driver was started, but no kernel ran\n";
   if (report.counts.lost > 0)
-    text += fmt::format("{} records were dropped: they came faster than the disk took them\n",
+    text += fmt::format("{} records were dropped because the disk was too slow\n",
                         grouped(report.counts.lost));
   return text;
 }
@@ -133,8 +133,8 @@ std::string percent(const Spread& spread) {
 std::string overhead_text(const Overhead& overhead) {
   std::string text;
   if (overhead.step_share)
-    text += fmt::format("with recording a step takes {} longer than {}",
-                        percent(*overhead.step_share), to_string(*overhead.step_plain, 4));
+    text += fmt::format("recording makes a step {} longer than {}", percent(*overhead.step_share),
+                        to_string(*overhead.step_plain, 4));
   else
     text += "no steps are marked; with recording";
   text += fmt::format("{} the run {} longer than {}, in {} pair{} of runs\n",
@@ -142,7 +142,7 @@ std::string overhead_text(const Overhead& overhead) {
                       to_string(overhead.wall_plain, 4), overhead.pairs,
                       overhead.pairs == 1 ? "" : "s");
   if (overhead.cost_per_call)
-    text += fmt::format("what ranges do not explain is {} for each CUDA call\n",
+    text += fmt::format("the overhead beyond that of ranges is {} per CUDA call\n",
                         to_string(*overhead.cost_per_call));
   return text;
 }
@@ -154,16 +154,15 @@ Document document_of(const Profiled& profiled) {
   if (count == 0) {
     d.line(fmt::format(
         "{}: nothing was recorded: no process started the CUDA driver or made an NVTX call.\n"
-        "`rehearse doctor` says what works here; docs/profiling.md how to name ranges.",
+        "`rehearse doctor` checks this machine; docs/profiling.md explains how to name ranges.",
         profiled.folder));
   } else {
     d.line(fmt::format("{}: {} process{}, {}", profiled.folder, count, count == 1 ? "" : "es",
                        counts_text(report.counts)));
     if (report.counts.ranges + report.counts.marks > 0)
-      d.line(fmt::format(
-          "recording ranges cost {} each: {} in all, {:.2f} % of the {} that the run took",
-          to_string(report.cost_per_range), to_string(report.recording), profiled.share() * 100,
-          to_string(report.wall, 4)));
+      d.line(fmt::format("recording ranges cost {} each: {} in total, {:.2f} % of the run's {}",
+                         to_string(report.cost_per_range), to_string(report.recording),
+                         profiled.share() * 100, to_string(report.wall, 4)));
     d.line(notes_on(report));
   }
   d["folder"] = profiled.folder;
@@ -217,8 +216,8 @@ Result<Exit> run(const ProfileOptions& options, const Globals& globals) {
   Result<capture::LaunchReport> report = capture::launch(*launched);
   if (!report) return forward(report);
   if (report->signal)
-    globals.warn(fmt::format("signal {} ended the command; what it did until then is recorded",
-                             *report->signal));
+    globals.warn(fmt::format(
+        "signal {} ended the command; the recording covers the time until then", *report->signal));
   Profiled profiled{
       .folder = options.folder.string(), .report = std::move(*report), .overhead = {}};
   if (options.measure_overhead && profiled.report.shell_code() == 0) {
@@ -226,7 +225,7 @@ Result<Exit> run(const ProfileOptions& options, const Globals& globals) {
     if (overhead)
       profiled.overhead = *overhead;
     else  // the recording is there all the same
-      globals.warn("the overhead is not measured: " + to_string(overhead.error()));
+      globals.warn("the overhead was not measured: " + to_string(overhead.error()));
   }
   if (Status ok = write_session(*launched, profiled.report, profiled.overhead); !ok)
     globals.warn(to_string(ok.error()));
@@ -259,7 +258,7 @@ void add_profile(CLI::App& app, Action& action) {
                     "record NCCL's kernels channel by channel");
   command
       ->add_option("--power", options->record.power,
-                   "readings of the board's power per second; 0 none (default: 10)")
+                   "power readings per second; 0 disables them (default: 10)")
       ->type_name("HZ")
       ->check(CLI::Validator(
           [](const std::string& text) {
@@ -267,15 +266,16 @@ void add_profile(CLI::App& app, Action& action) {
                                 text.find_first_not_of("0123456789") == std::string::npos;
             return digits && std::stoi(text) <= 1000
                        ? std::string()
-                       : "'" + text + "': a whole number from 0 to 1000 is expected";
+                       : "'" + text + "': expected a whole number from 0 to 1000";
           },
           ""));
-  command->add_flag("--torch-ops", options->torch_ops,
-                    "name PyTorch's operators, modules and steps, without a change to the script");
+  command->add_flag(
+      "--torch-ops", options->torch_ops,
+      "record names of PyTorch's operators, modules and steps, without changing the script");
   CLI::Option* overhead = command
                               ->add_option("--overhead", options->pairs,
-                                           "measure the overhead of recording: run the command "
-                                           "again without it, N times in turns (default 1)")
+                                           "measure the overhead of recording: run the command N "
+                                           "times with and without it, alternately (default 1)")
                               ->type_name("N")
                               ->expected(0, 1)
                               ->check(CLI::Range(1, 100).description(""));

@@ -108,8 +108,8 @@ Result<FedGraph> feed_recording(const std::vector<replay::Recording>& recordings
   if (Status ok = input::gives_all_samples(pipeline); !ok) return forward(ok);
   const input::Counts counts = input::counts_of(pipeline);
   if (!batch && counts.samples <= 1)
-    return fail("the pipeline forms no batches, and the recording does not say how large its are",
-                "", "--batch N, the samples that a rank takes at a time");
+    return fail("the pipeline forms no batches, and the recording does not contain its batch size",
+                "", "--batch N, the number of samples per batch of a rank");
   const double samples = batch ? *batch : counts.samples;
   Result<replay::WithBatchRequests> with = replay::add_batch_requests(recordings, graph);
   if (!with) return forward(with);
@@ -149,20 +149,18 @@ Result<FedGraph> feed_recording(const std::vector<replay::Recording>& recordings
                                        });
     if (const double taken = static_cast<double>(of_host) * samples;
         each < 1 && taken < counts.samples)
-      return fail(
-          fmt::format("the recording takes {:g} samples, of which '{}' gives {:g} at a time: "
-                      "too few to say what comes in the long run",
-                      taken, pipeline.stages.back().name, counts.samples),
-          fmt::format("{:g} samples or more", counts.samples),
-          "a longer recording, a larger --batch, or a smaller batch of that stage");
+      return fail(fmt::format("the recording consumes {:g} samples, and '{}' produces {:g} at a "
+                              "time: too few to estimate the long-run rate",
+                              taken, pipeline.stages.back().name, counts.samples),
+                  fmt::format("{:g} samples or more", counts.samples),
+                  "a longer recording, a larger --batch, or a smaller batch of that stage");
   }
   ops = input::ops_of(pipeline, each) * (static_cast<double>(batch_requests.size()) +
                                          rounds * static_cast<double>(recordings.size()));
   if (ops > kMostOps)
-    return fail(
-        fmt::format("{:.3g} ops of the input pipeline are due in front of the recording", ops),
-        fmt::format("{:g} at most", kMostOps),
-        "shorter queues, larger units, or fewer ranks (--ranks)");
+    return fail(fmt::format("the input pipeline needs {:.3g} ops for this recording", ops),
+                fmt::format("{:g} at most", kMostOps),
+                "shorter queues, larger units, or fewer ranks (--ranks)");
   GraphBuilder builder(unfed.graph.graph);
   const NameId settling = builder.intern("before the recording");
   const Picoseconds gap =
@@ -208,18 +206,19 @@ Result<FedGraph> feed_recording(const std::vector<replay::Recording>& recordings
 }
 
 std::string fed_text(const FedBy& by) {
-  std::string text = fmt::format("input pipeline: a rank takes {:g} samples at each {}", by.batch,
-                                 by.loading_ranges > 0 ? "loading range" : "begin of a step");
+  std::string text =
+      fmt::format("input pipeline: a rank requests {:g} samples at each {}", by.batch,
+                  by.loading_ranges > 0 ? "loading range" : "start of a step");
   if (by.loading_ranges > 0)
-    text += fmt::format(", in the place of the {} of work recorded there", to_string(by.replaced));
+    text += fmt::format(", instead of the {} of work recorded there", to_string(by.replaced));
   if (by.step_requests > 0)
-    text += fmt::format("; what {} still counts: --remove 'host=NAME' takes it out",
-                        by.loading_ranges > 0 ? "ranks without such a range load themselves"
-                                              : "the recording itself loads");
+    text += fmt::format("; the loading that {} is kept: --remove 'host=NAME' removes it",
+                        by.loading_ranges > 0 ? "ranks without a loading range do themselves"
+                                              : "the recording does itself");
   text += fmt::format("; {} on a host", counted(by.most_ranks, "recorded rank"));
   if (!by.bound.empty())
     text += fmt::format("; bounded by {} at {} samples/s", by.bound, significant(by.allowed, 4));
-  if (!by.scarce_cores) text += "; without `host` no cores are scarce";
+  if (!by.scarce_cores) text += "; without `host` the number of cores is not limited";
   return text;
 }
 

@@ -81,12 +81,12 @@ void add_study(CLI::App& app, Action& action) {
       "Simulate published systems from short files, and compare with the published numbers");
   command
       ->add_option("STUDY", options->files,
-                   "study files, or folders of them: jobs, a sweep, what is measured and expected")
+                   "study files, or folders of them: jobs, a sweep, measures and expected values")
       ->type_name("FILE")
       ->required();
   command->add_option("--journal", options->journal, kJournalHelp)->type_name("FILE");
   command->footer(
-      "Ends with 1 if a study misses. mpirun shares the work among ranks.\n"
+      "Exits with 1 if a study misses. mpirun shares the work among ranks.\n"
       "Example: rehearse study studies/stanza.yaml");
   command->callback([options, &action] {
     action = [options](const Globals& globals) {

@@ -74,7 +74,7 @@ std::vector<std::string> recorded_as(const YamlMap& map, const RecordedWorkload&
                                      const strategies::Training& training) {
   std::vector<std::string> lines;
   if (!recorded.batch)
-    lines.push_back(fmt::format("that a microbatch of {:g} was recorded", training.microbatch));
+    lines.push_back(fmt::format("a recorded microbatch of {:g}", training.microbatch));
   else if (!map.has("microbatch"))
     lines.push_back(fmt::format("microbatch {:g}, as recorded", training.microbatch));
   if (!map.has("dtype"))
@@ -108,7 +108,7 @@ std::optional<Target> read_target(const YamlMap& map, std::optional<double>& epo
     if (!value) return;
     ++given;
     if (!(std::isfinite(*value) && *value > 0))
-      map.report(key, fmt::format("{:g} is no amount of training", *value), "a number above zero");
+      map.report(key, fmt::format("{:g} is out of range", *value), "a number above zero");
   };
   read("tokens", target.tokens);
   read("samples", target.samples);
@@ -116,7 +116,7 @@ std::optional<Target> read_target(const YamlMap& map, std::optional<double>& epo
   read("epochs", target.epochs);
   if (const std::optional<double> each = map.optional<double>("samples_per_epoch")) {
     if (!(std::isfinite(*each) && *each > 0))
-      map.report("samples_per_epoch", fmt::format("{:g} is no amount of training", *each),
+      map.report("samples_per_epoch", fmt::format("{:g} is out of range", *each),
                  "a number above zero");
     epoch = each;
   }
@@ -124,7 +124,8 @@ std::optional<Target> read_target(const YamlMap& map, std::optional<double>& epo
     map.report("samples_per_epoch", "is missing", "a number, or `samples` in the job's input");
   if (target.epochs) target.samples = *target.epochs * epoch.value_or(0);
   map.no_other_keys();
-  if (given != 1) map.report("tokens", "one amount is due", "tokens, samples, epochs or steps");
+  if (given != 1)
+    map.report("tokens", "exactly one amount is required", "tokens, samples, epochs or steps");
   return target;
 }
 
@@ -137,7 +138,7 @@ Status read_calibration(const std::filesystem::path& path, ConditionsOf& conditi
   if (const std::optional<YamlMap> map = root.map("sustained"))
     step::read_conditions(*map, conditions.all);
   else if (!root.has("sustained"))
-    root.report("sustained", "is missing", "a file that `rehearse calibrate job` wrote");
+    root.report("sustained", "is missing", "a file written by `rehearse calibrate job`");
   root.map("measured");
   root.no_other_keys();
   if (Status ok = file->status(); !ok) return ok;
@@ -181,14 +182,14 @@ Result<MeasuredByDevice> read_measured_ops(const YamlMap& root, const std::files
   const compute::MeasuredOps::Learnt learnt = device->second.learn(recorded->workload);
   if (learnt.both > 0)
     notes.push_back(
-        fmt::format("op costs: {} of the recording were measured by themselves too; others take "
-                    "what the job makes of such a measurement",
+        fmt::format("op costs: {} of the recording were also measured alone; other ops use the "
+                    "ratio between the two",
                     counted(learnt.both, "operation")));
   for (const workload::OpKind kind : learnt.unlike)
-    notes.push_back(fmt::format(
-        "op costs: {} took more than three times, or less than a third, of what the recording has "
-        "of the same: left out",
-        workload::to_string(kind)));
+    notes.push_back(
+        fmt::format("op costs: {} differ from the same op of the recording by more than a factor "
+                    "of 3: left out",
+                    workload::to_string(kind)));
   return measured;
 }
 
@@ -224,10 +225,10 @@ Status price_of_slice(const cluster::Cluster& whole, std::string_view slice, cos
                static_cast<double>(profile.memory_slices) / device->positions);
   const std::size_t devices = whole.devices().size();
   for (cost::Rented& rented : place.rented) {
-    notes.push_back(fmt::format(
-        "price: {:.3g} of one of {} GPUs of {:g} × {}, what the slice takes away from others; "
-        "who rents it pays for all of it",
-        share, devices, rented.count, rented.instance));
+    notes.push_back(
+        fmt::format("price: {:.3g} of one of the {} GPUs of {:g} × {}, the part that other jobs "
+                    "cannot use; the whole instance is billed",
+                    share, devices, rented.count, rented.instance));
     rented.count *= share / static_cast<double>(devices);
   }
   return {};
@@ -426,8 +427,16 @@ Result<JobFile> load_job(const std::filesystem::path& path,
 }
 
 tl::unexpected<Error> wrong_in(const std::filesystem::path& path, Error error) {
-  for (Diagnostic& d : error.diagnostics)
-    if (d.file.empty()) d.file = path.string();
+  for (Diagnostic& d : error.diagnostics) {
+    if (!d.file.empty()) continue;
+    d.file = path.string();
+    const Result<YamlFile> file = YamlFile::load(path);
+    if (!file || d.key.empty() || !file->root().has(d.key)) continue;
+    file->root().report(d.key, "");
+    const Diagnostic place = file->status().error().diagnostics.front();
+    d.line = place.line;
+    d.column = place.column;
+  }
   return tl::unexpected(std::move(error));
 }
 

@@ -63,7 +63,7 @@ Result<RecordedWorkload> read_recording(const YamlMap& map, const std::filesyste
       folder / map.optional<std::string>("recording").value_or(std::string());
   const std::optional<double> samples = map.optional<double>("samples");
   if (samples && !(std::isfinite(*samples) && *samples > 0))
-    map.report("samples", fmt::format("{:g} is no batch", *samples), "a number above zero");
+    map.report("samples", fmt::format("{:g} is out of range", *samples), "a number above zero");
   Result<trace::Trace> trace = ingest::read_inputs(std::span(&path, 1), {});
   if (!trace) return forward(trace);
   Result<Lifted> lifted = workload::lift(*trace, {.samples = samples});
@@ -105,8 +105,7 @@ Status check_shapes(const RecordedWorkload& recorded, const strategies::Training
   if (plan.context > 1) return workload::needs_shapes(recorded.source, "context parallelism");
   if (recorded.batch && training.microbatch != *recorded.batch)
     return workload::needs_shapes(recorded.source,
-                                  fmt::format("microbatch {:g} in the place of the "
-                                              "recorded {:g}",
+                                  fmt::format("microbatch {:g} instead of the recorded {:g}",
                                               training.microbatch, *recorded.batch));
   return {};
 }
@@ -122,26 +121,24 @@ Result<workload::Workload> place_recording(RecordedWorkload recorded,
   if (!recorded.shapes) {
     // Its samples are those of the job; nothing in it depends on them.
     workload.samples = training.microbatch;
-    notes.push_back(fmt::format(
-        "{}: its parameters and activations are not known: sums of gradients, sends between stages "
-        "and memory are left out",
-        file));
+    notes.push_back(
+        fmt::format("{}: parameters and activations are unknown, so gradient reduction, sends "
+                    "between stages and memory are left out",
+                    file));
   }
   if (recorded.device.empty())
     notes.push_back(
-        fmt::format("{}: its device is not in the catalog; times are taken as those of "
-                    "{}",
-                    file, devices.front()));
+        fmt::format("{}: the device is not in the catalog; times are used unchanged for {}", file,
+                    devices.front()));
   const std::string& on = recorded.device.empty() ? devices.front() : recorded.device;
   for (const std::string& device : devices) {
     if (device == on) continue;
     if (!recorded.shapes)
       return workload::needs_shapes(recorded.source,
-                                    fmt::format("{} in the place of the recorded {}", device, on));
-    notes.push_back(
-        fmt::format("{}: recorded on {}; times are carried over to {} by what the cost "
-                    "model says of both",
-                    file, on, device));
+                                    fmt::format("{} instead of the recorded {}", device, on));
+    notes.push_back(fmt::format(
+        "{}: recorded on {}; times are scaled to {} by the ratio of the cost model's predictions",
+        file, on, device));
   }
   for (step::Conditions& each : conditions) {
     each.host_per_kernel = each.fixed = each.most_fixed = Seconds::s(0);

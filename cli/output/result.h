@@ -1,4 +1,4 @@
-// The result of a command in the format that was asked for, where it was asked for.
+// Writes the result of a command in the requested format to the requested destination.
 #pragma once
 
 #include <functional>

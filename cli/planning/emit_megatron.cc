@@ -250,9 +250,8 @@ Result<Emitted> emit_megatron(const Launch& launch) {
   if (Status ok = check(spec); !ok) return forward(ok);
   if (!launch.model || !launch.model->causal || launch.model->image ||
       launch.model->decoder_layers > 0 || launch.model->latent)
-    return fail(
-        "pretrain_gpt.py trains decoders of text, and this workload is not described as one",
-        "workload: {model: gpt, …} or a llama");
+    return fail("pretrain_gpt.py trains text decoders, and this workload is not described as one",
+                "workload: {model: gpt, …} or a llama");
   if (Status ok = check_arguments(spec, *launch.model); !ok) return forward(ok);
   const Result<std::string> algorithms = nccl_algorithms(spec.plan);
   if (!algorithms) return forward(algorithms);
@@ -269,7 +268,7 @@ Result<Emitted> emit_megatron(const Launch& launch) {
   if (!launch.model->gated && (launch.model->activation == workload::Activation::kRelu ||
                                launch.model->activation == workload::Activation::kSilu))
     emitted.notes.push_back(
-        "Megatron-LM has no key for this activation: the launch file takes its GELU");
+        "Megatron-LM has no option for this activation: the launch file uses GELU");
   emitted.text = fmt::format(
       "#!/bin/bash\n"
       "# {7}\n"
@@ -279,8 +278,7 @@ Result<Emitted> emit_megatron(const Launch& launch) {
       "PARALLEL=(\n{3})\n"
       "TRAINING=(\n{4})\n"
       "MODEL=(\n{5})\n"
-      "# Random tokens, for a trial: with data of your own --data-path in the place of "
-      "--mock-data.\n"
+      "# Random tokens, for a trial. For your own data, replace --mock-data with --data-path.\n"
       "RUN=(\n  --mock-data\n  --train-iters \"${{TRAIN_ITERS:-20}}\"\n  --lr 1.0e-4\n"
       "  --log-interval 1\n  --eval-iters 0\n)\n\n"
       "torchrun --nproc_per_node {6} --nnodes {0} --node_rank \"${{NODE_RANK:-0}}\" \\\n"

@@ -28,7 +28,7 @@ std::vector<std::string> names_in(const YamlMap& map) {
   std::vector<std::string> names = map.keys();
   for (const std::string& name : names)
     if (!is_name(name))
-      map.report(name, "is no name", "letters, digits and _, with a letter in front");
+      map.report(name, "is not a valid name", "letters, digits and _, starting with a letter");
   return names;
 }
 
@@ -74,7 +74,7 @@ std::vector<std::vector<Setting>> read_sweep(const YamlMap& sweep) {
   for (const std::vector<Setting>& axis : axes) points *= static_cast<double>(axis.size());
   if (points > kMostPoints) {
     sweep.report("", fmt::format("{:.3g} points", points), fmt::format("{:g} at most", kMostPoints),
-                 "mappings, each of which sets several parameters");
+                 "a list of mappings that set several parameters");
     return {};
   }
   return axes;
@@ -98,7 +98,8 @@ std::vector<Measure> read_measures(const YamlMap& map, const std::vector<JobTemp
         .parameter = [&](std::string_view parameter) -> Result<Term> {
           const auto is_it = [&](const auto& known) { return known.first == parameter; };
           if (std::none_of(parameters.begin(), parameters.end(), is_it))
-            return fail(fmt::format("'{}' is no parameter", parameter), "such as step_time(JOB)");
+            return fail(fmt::format("'{}' is not a parameter", parameter),
+                        "such as step_time(JOB)");
           return parameter_value(parameter, parameters);
         }};
     if (const Result<Term> ok = measure(*expression, jobs, any); !ok) {
@@ -125,7 +126,8 @@ Result<std::string> parameter(std::string_view name, const Setting& parameters) 
     if (key == name) return value;
     known.push_back(key);
   }
-  if (known.empty()) return fail(fmt::format("no parameter '{}'", name), "one of the sweep");
+  if (known.empty())
+    return fail(fmt::format("no parameter '{}'", name), "a parameter of the sweep");
   return fail(fmt::format("unknown parameter '{}'", name), suggest(name, known));
 }
 
@@ -133,7 +135,7 @@ Result<std::string> value_of(std::string_view expression, const Setting& paramet
   const Vocabulary vocabulary = {
       .name = [&](std::string_view name) { return parameter_value(name, parameters); },
       .function = [](std::string_view function, std::span<const std::string_view>) -> Result<Term> {
-        return fail(fmt::format("'{}' is no function of parameters", function), "+ - * /");
+        return fail(fmt::format("'{}' is not a function of parameters", function), "+ - * /");
       }};
   const Result<Term> term = evaluate(expression, vocabulary);
   if (!term) return forward(term);
@@ -158,7 +160,7 @@ Result<Term> parameter_value(std::string_view name, const Setting& parameters) {
   double value = 0;
   const auto [rest, error] = std::from_chars(text->data(), text->data() + text->size(), value);
   if (error != std::errc{} || rest != text->data() + text->size())
-    return fail(fmt::format("parameter '{}' is '{}'", name, *text), "a number, to count with");
+    return fail(fmt::format("parameter '{}' is '{}'", name, *text), "a number");
   return exact_term(value);
 }
 
@@ -295,7 +297,7 @@ Result<Study> read_study(const std::filesystem::path& path, std::string text) {
       if (const auto job = jobs->map(name))
         study.jobs.push_back({name, base ? job->over(*base) : *job});
     jobs->no_other_keys();
-    if (study.jobs.empty()) root.report("jobs", "holds no job", "jobs: {NAME: {…}}");
+    if (study.jobs.empty()) root.report("jobs", "contains no job", "jobs: {NAME: {…}}");
   }
   const std::vector<Setting> points = points_of(study);
   const Setting first = points.empty() ? Setting{} : points.front();

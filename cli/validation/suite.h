@@ -1,4 +1,4 @@
-// A suite of predictions, summed up: what every validation shows first.
+// Suite: summary statistics of a set of predictions, which every validation shows first.
 #pragma once
 
 #include <optional>
@@ -24,7 +24,7 @@ struct SuiteSummary {
   std::size_t blind_rows = 0;   ///< whose data were not used
 };
 
-/// Of relative errors; all but the last three members.
+/// The summary of relative errors, without the last three members.
 SuiteSummary summary_of(std::string name, std::vector<double> errors);
 
 /// What part of `sorted` lies below, between its values linearly: 0.5 is the median. 0 of none.

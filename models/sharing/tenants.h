@@ -61,18 +61,18 @@ inline constexpr std::string_view kPolicyNames[] = {"mps", "priority", "timeslic
 
 struct Sharing {
   Policy policy = Policy::kTimeSlice;
-  /// Of the multiprocessors, by tenant, in (0, 1]; empty: none is capped. kMps alone.
+  /// The share of the multiprocessors per tenant, in (0, 1]; empty: no limit. Only for kMps.
   std::vector<double> caps = {};
-  /// Of a turn, kTimeSlice alone: nvidia-smi's shortest compute policy (2, 10 or 30 ms, as Red
-  /// Hat's guide to slicing lists them).
+  /// The length of a turn: nvidia-smi's shortest compute policy (2, 10 or 30 ms, as Red Hat's guide
+  /// to slicing lists them). Only for kTimeSlice.
   Seconds quantum = Seconds::ms(2);   ///< kTimeSlice alone
-  Seconds change = Seconds::us(100);  ///< from one turn to the next; assumed, not measured
+  Seconds change = Seconds::us(100);  ///< switching time between turns; assumed, not measured
 };
 
 /// Which resources tenants contend for; without one, each has it for itself.
 struct Contended {
   bool bandwidth = true;
-  bool change = true;  ///< changes of turns take time
+  bool change = true;  ///< switching take time
   bool links = true;  ///< those that messages of several tenants cross, and between host and device
   bool whole_kernels = false;  ///< every kernel asks for all multiprocessors and all bandwidth
 };
@@ -130,7 +130,7 @@ struct TenantStep {
 /// By how far nine of ten pairs of jobs of one GPU were from the law of turns (pairs.h) where no
 /// pair was known (Gavel's tables, stanford-futuredata/gavel): 281 on K80, which slices time, were
 /// 0.80 to 1.28 times as slow as it says; 305 on V100, which share space, 0.50 to 2.6 times. A
-/// crossover is between turns that cost nothing and whole steps by turns.
+/// crossover is between turns that cost nothing and whole steps in turns.
 Estimate<double> slowdown_of(const TenantStep& step, Policy policy);
 /// The same in words, for people.
 std::string_view why_that_wide(Policy policy);
@@ -145,7 +145,7 @@ using StepOf = std::function<Seconds(std::size_t tenant, const graph::Timeline& 
 /// if periods differ by a factor of more than a thousand.
 Result<std::vector<TenantStep>> share_devices(std::span<const Tenant> tenants,
                                               const Sharing& sharing, const StepOf& step_of);
-/// Of tenants whose period is their step.
+/// The steps of tenants whose period is their step.
 Result<std::vector<TenantStep>> share_devices(std::span<const Tenant> tenants,
                                               const Sharing& sharing);
 

@@ -1,4 +1,4 @@
-// KeyStream: which keys a job asks a store for, batch by batch.
+// KeyStream: the keys that a job requests from a store, batch by batch.
 //
 // Invariants: every access is below `keys`; `ends` does not fall and ends with the number of
 // accesses. Positions are 32 bits: a stream has fewer than 2^32 - 1 accesses.
@@ -10,7 +10,7 @@
 #include <string_view>
 #include <vector>
 
-#include "models/store/random.h"
+#include "sim/base/random.h"
 #include "sim/base/result.h"
 #include "sim/base/units.h"
 

@@ -1,5 +1,5 @@
-// Op: one operation of a layer, by its signature: the kind, the extents and the number format that
-// decide how long it takes.
+// Op: one operation of a layer, described by the kind, extents and number format that determine its
+// time.
 //
 // Extents are those of one microbatch on one rank. Two tags say what parallelism does to them:
 // `samples` names the extent that counts samples (and the tokens of each), `tensor` the one that
@@ -26,12 +26,12 @@
 
 namespace rehearse::workload {
 
-/// Of the operands of an operation. TF32 operands are stored as FP32.
+/// The number format of an operation's operands. TF32 operands are stored as FP32.
 enum class Dtype : std::uint8_t { kFp32, kTf32, kFp16, kBf16, kFp8 };
 inline constexpr std::string_view kDtypeNames[] = {"fp32", "tf32", "fp16", "bf16", "fp8"};
 constexpr std::string_view to_string(Dtype d) { return kDtypeNames[static_cast<int>(d)]; }
 
-/// Of one element as a matrix operand.
+/// The size in bytes of one element as a matrix operand.
 constexpr double bytes_of(Dtype d) {
   switch (d) {
     case Dtype::kFp32:
@@ -68,6 +68,7 @@ enum class Extent : std::uint8_t { kNone, kBatch, kM, kN, kK, kBytes };
 struct Extents {
   double batch, m, n, k;
   Bytes bytes;
+  friend bool operator==(const Extents&, const Extents&) = default;
 };
 
 /// Which ranks take part in a collective: those that differ only along this axis of the plan.
@@ -78,7 +79,7 @@ constexpr std::string_view to_string(Axis a) { return kAxisNames[static_cast<int
 /// Start of a communication, and the op that waits for it. Ops of a phase are ordered.
 enum class Issue : std::uint8_t {
   kInline,       ///< begins when the op before it has ended; the op after it waits
-  kOverlapNext,  ///< as inline, but the next op runs beside it; the one after that waits for both
+  kOverlapNext,  ///< as inline, but the next op overlaps it; the one after that waits for both
   kPrefetched,   ///< begins while the layer before runs; the op after it waits
   kDeferred,     ///< begins when the op before it has ended; only the optimizer step waits
 };
@@ -116,6 +117,12 @@ struct Op {
   std::optional<Extents> measured_for = {};
 
   bool communicates() const { return kind == OpKind::kCollective || kind == OpKind::kCopy; }
+  friend bool operator==(const Op&, const Op&) = default;
+};
+
+/// For maps of ops by value. Ops that differ in little else than their extents are the usual keys.
+struct OpHash {
+  std::size_t operator()(const Op& op) const;
 };
 
 /// Multiply-adds counted as two; those of matrix operations alone, which MFU counts. Attention

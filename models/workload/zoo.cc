@@ -24,7 +24,7 @@ void read_entry(const YamlMap& map, const std::string& source, std::vector<ZooMo
     if (const ZooModel* found = find(models, *base))
       model.description = found->description;
     else
-      map.report("base", fmt::format("'{}' does not stand before it", *base));
+      map.report("base", fmt::format("'{}' is not defined above", *base));
   } else if (const std::optional<std::size_t> kind = map.choice("kind", kDescriptionKinds)) {
     model.description = empty_description(*kind);
   } else {
@@ -36,16 +36,14 @@ void read_entry(const YamlMap& map, const std::string& source, std::vector<ZooMo
   read_description(map, model.description);
   set_name(model.description, model.name);
   map.no_other_keys();
-  if (find(models, model.name)) map.report("name", "stands twice");
+  if (find(models, model.name)) map.report("name", "appears twice");
   models.push_back(std::move(model));
 }
 
 // That a shipped file cannot be read is our fault, and no build that passes its tests has one.
 std::vector<ZooModel> read_shipped() {
   std::vector<ZooModel> models;
-  for (const std::string_view text :
-       {zoo_files::convolutional_yaml, zoo_files::decoders_yaml, zoo_files::encoders_yaml,
-        zoo_files::mixtures_yaml, zoo_files::recommendation_yaml}) {
+  for (const std::string_view text : zoo_files::all()) {
     const Result<YamlFile> file = YamlFile::parse(std::string(text), "shipped models");
     REHEARSE_CHECK(file, "{}", to_string(file.error()));
     const std::string source = file->root().required<std::string>("source").value_or("");

@@ -12,16 +12,14 @@ struct Summary {
   Seconds median = Seconds::s(0), mean = Seconds::s(0), min = Seconds::s(0), p10 = Seconds::s(0),
           p90 = Seconds::s(0);
   std::size_t samples = 0;
-  /// Of the mean's 95 % interval, as a share of the mean; infinite below two samples.
+  /// The half-width of the mean's 95 % interval, relative to the mean; infinite with fewer than two
+  /// samples.
   double half_width = 0;
 };
 
 /// Percentiles are interpolated linearly between the two nearest samples.
 /// REQUIRES: at least one sample, each finite and above zero.
 Summary summarize(std::span<const Seconds> samples);
-
-/// The sorted samples' value at a share from 0 to 1 of their order. REQUIRES: not empty.
-Seconds quantile(std::span<const Seconds> sorted, double share);
 
 /// Half-width of the 95 % interval of a mean, in standard errors: Student's t with
 /// `samples` - 1 degrees of freedom. REQUIRES: samples >= 2.

@@ -117,7 +117,7 @@ Result<Insert> parse_insert(std::string_view text) {
   const Result<Seconds> length = parse_quantity<Seconds>(parts->second);
   if (!length) return forward(length);
   if (*length < Seconds::s(0) || *length > Seconds::s(86400))
-    return fail(fmt::format("'{}' is no duration to insert", parts->second), "0 s to 1 d");
+    return fail(fmt::format("'{}' is not a valid duration", parts->second), "0 s to 1 d");
   return Insert{parts->first, *length};
 }
 
@@ -134,7 +134,7 @@ Result<InputPipeline> parse_input_pipeline(std::string_view text) {
     if (known == kKeys.end())
       return fail(fmt::format("unknown key '{}'", key), suggest(key, kKeys));
     if (std::exchange(given[static_cast<std::size_t>(known - kKeys.begin())], true))
-      return fail(fmt::format("'{}' stands twice", key), "workers=N[,prefetch=N]");
+      return fail(fmt::format("'{}' appears twice", key), "workers=N[,prefetch=N]");
     std::uint32_t count = 0;
     const auto [rest, error] = std::from_chars(value.data(), value.data() + value.size(), count);
     if (error != std::errc{} || rest != value.data() + value.size() || count == 0 || count > 4096)

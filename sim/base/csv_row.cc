@@ -41,7 +41,7 @@ std::optional<double> CsvRow::number(std::string_view column) const {
     return std::nullopt;
   }
   if (*value && **value < 0) {
-    report(column, fmt::format("{} is below zero", **value), "a number from 0 up");
+    report(column, fmt::format("{} is below zero", **value), "a number, 0 or more");
     return std::nullopt;
   }
   return *value;
@@ -51,10 +51,18 @@ std::optional<std::uint32_t> CsvRow::count(std::string_view column) const {
   const std::optional<double> value = number(column);
   if (!value) return std::nullopt;
   if (*value != std::floor(*value) || *value > std::numeric_limits<std::uint32_t>::max()) {
-    report(column, fmt::format("{} is not a count", *value), "a whole number from 0 up");
+    report(column, fmt::format("{} is not a count", *value), "a whole number, 0 or more");
     return std::nullopt;
   }
   return static_cast<std::uint32_t>(*value);
+}
+
+std::optional<double> CsvRow::within(std::string_view column, double unit,
+                                     const Largest& most) const {
+  const std::optional<double> value = number(column);
+  if (!value || *value * unit <= most.si) return value ? std::optional(*value * unit) : value;
+  report(column, fmt::format("{} is out of range", text(column)), at_most(most));
+  return std::nullopt;
 }
 
 double CsvRow::required_number(std::string_view column) const {

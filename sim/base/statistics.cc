@@ -1,11 +1,12 @@
 #include "sim/base/statistics.h"
 
 #include <algorithm>
+#include <cmath>
 #include <cstddef>
+#include <numeric>
 
+#include <boost/math/distributions/chi_squared.hpp>
 #include <boost/math/distributions/students_t.hpp>
-
-#include "sim/base/check.h"
 
 namespace rehearse {
 namespace {
@@ -25,18 +26,20 @@ boost::math::students_t_distribution<double, Policy> student(double freedom) {
 
 }  // namespace
 
-double upper_median(std::vector<double> values) {
-  REHEARSE_CHECK(!values.empty());
-  const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
-  std::nth_element(values.begin(), middle, values.end());
-  return *middle;
+double quantile(const std::vector<double>& sorted, double share) {
+  if (sorted.empty()) return 0;
+  const double place = share * static_cast<double>(sorted.size() - 1);
+  const auto below = static_cast<std::size_t>(place);
+  if (below + 1 == sorted.size()) return sorted.back();
+  return std::lerp(sorted[below], sorted[below + 1], place - std::floor(place));
 }
 
-double median(std::vector<double> values) {
-  REHEARSE_CHECK(!values.empty());
-  std::sort(values.begin(), values.end());
-  const std::size_t half = values.size() / 2;
-  return values.size() % 2 ? values[half] : (values[half - 1] + values[half]) / 2;
+SampleSpread spread_of(std::vector<double> samples) {
+  if (samples.empty()) return {};
+  std::sort(samples.begin(), samples.end());
+  const double sum = std::accumulate(samples.begin(), samples.end(), 0.0);
+  return {sum / static_cast<double>(samples.size()), quantile(samples, 0.5), quantile(samples, 0.9),
+          samples.back()};
 }
 
 double student_above(double t, double freedom) {
@@ -45,6 +48,11 @@ double student_above(double t, double freedom) {
 
 double student_limit(double above, double freedom) {
   return boost::math::quantile(boost::math::complement(student(freedom), above));
+}
+
+double chi_squared_limit(double above, double freedom) {
+  const boost::math::chi_squared_distribution<double, Policy> chi_squared(freedom);
+  return boost::math::quantile(boost::math::complement(chi_squared, above));
 }
 
 }  // namespace rehearse

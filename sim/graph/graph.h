@@ -11,15 +11,15 @@
 // Invariants of a Graph (GraphBuilder::build checks them, verify.h):
 //  1. Ids are dense and in range; op ids are in the order in which ops were added.
 //  2. Edges are acyclic and unique; the successors of an op are in order of id.
-//  3. Durations and work are finite and not negative; work has at least one capacity, and
-//     a group if a capacity has turns. A held demand has capacities and a rate cap, and
-//     holds nothing itself.
+//  3. Durations and work are finite and not negative; work has at least one capacity, and a group
+//     if a capacity has turns. A held demand has capacities and a rate cap, and holds nothing
+//     itself.
 //  4. The members of a transfer are ops of the graph, each of one transfer at most and without work
 //     of its own; there is a route for each of its flows.
 //  5. An op that waits for the first m of its predecessors has at least m of them, and m >= 1.
 //
-// A Graph is an immutable value, which can be copied and compared as text (text_form.h). Rewrites
-// take a builder on it. What a run reads of an op is one row, because a run reads on at as many
+// A Graph is an immutable value, which can be copied and compared as text (docs/formats/graph.md).
+// Rewrites take a builder on it. What a run reads of an op is one row, because a run reads on at as many
 // places as there are streams; see docs/performance.md for bytes per op.
 #pragma once
 
@@ -54,8 +54,8 @@ struct Server {
   Policy policy = Policy::kFifo;
   /// Least time between the end of one op and the start of the next on the same slot.
   Picoseconds turnaround{0};
-  /// Of each slot, the demand with which the work of an op flows that has this slot: threads that
-  /// are bound to cores. Empty: an op's work flows with its own. Of free slots the first is taken.
+  /// The demand of each slot, with which the work of an op on this slot flows: threads bound to
+  /// cores. Empty: an op's work flows with the op's own demand. An op takes the first free slot.
   std::vector<DemandId> slot_demands = {};
 };
 
@@ -221,7 +221,6 @@ class GraphBuilder {
   void set_duration(OpId op, Picoseconds duration);
   void set_work(OpId op, double work);
   void set_demand(OpId op, DemandId demand) { graph_.rows_[op.index()].demand = demand; }
-  void set_turnaround(ServerId server, Picoseconds turnaround);
   void reserve(std::size_t ops, std::size_t edges);
 
   /// Verifies and returns the graph. An error names the first op that breaks an invariant.

@@ -5,6 +5,7 @@
 
 #include <fmt/core.h>
 
+#include "models/job/interval.h"
 #include "sim/engine/engine.h"
 #include "sim/engine/simgrid.h"
 #include "strategies/job_of_layout.h"
@@ -17,8 +18,7 @@ namespace {
 
 using workload::Axis;
 
-/// How far off communication is that nothing measured covers, and that something does.
-constexpr double kFastestLinks = 0.8, kSlowestLinks = 1.5;
+/// How far off communication is that something measured covers.
 constexpr double kFastestCalibrated = 0.9, kSlowestCalibrated = 1.25;
 
 struct Run {
@@ -197,8 +197,7 @@ Status compare(Step& step, const Runner& runner) {
 
 Estimate<double> Step::samples_per_s() const {
   const double samples = layout.samples_per_step;
-  return {samples / time.value.s(), samples / time.high.s(),
-          samples / std::max(time.low.s(), 1e-12), time.provenance};
+  return mapped(time, [&](Seconds step) { return samples / std::max(step.s(), 1e-12); });
 }
 
 double Step::model_utilization() const { return model_flops / (peak * time.value); }
@@ -259,7 +258,7 @@ Result<Step> predict(const Spec& spec, const cluster::Cluster& cluster,
   const Spread spread = spread_of(spec);
   step.computing = {work.fastest * spread.fastest, work.slowest * spread.slowest};
   step.links = calibrated ? program::Interval{kFastestCalibrated, kSlowestCalibrated}
-                          : program::Interval{kFastestLinks, kSlowestLinks};
+                          : program::Interval{job::kFastestNetwork, job::kSlowestNetwork};
   Reach network;
   // A price that something measured covers has its error in `links`; any other has ends of its own.
   if (!step.lowered.collectives.empty() &&
@@ -280,10 +279,10 @@ Result<Step> predict(const Spec& spec, const cluster::Cluster& cluster,
       interval(step, calibrated, network, spec.conditions, std::max(work.provenance, conditions));
   if (spec.workload.experts_per_token > 0)
     step.warnings.push_back(
-        {"mixture of experts: how fast it is depends on the release of its software; published "
-         "jobs took from 0.8 to 1.4 times as long as predicted, four of 51 about twice",
-         "measure a few steps of the job, on as few devices as hold it, and fit the prediction to "
-         "them: rehearse calibrate job"});
+        {"mixture of experts: its speed depends on the software release; published jobs took from "
+         "0.8 to 1.4 times as long as predicted, and four of 51 about twice as long",
+         "measure a few steps of the job on the smallest number of devices that holds it, and fit "
+         "the prediction to them: rehearse calibrate job"});
   Result<std::vector<memory::StageMemory>> memory = memory_on(step.layout, cluster);
   if (!memory) return forward(memory);
   step.memory = std::move(*memory);
@@ -294,8 +293,8 @@ Result<Step> predict(const Spec& spec, const cluster::Cluster& cluster,
                      to_string(most.device.usable), most.device.name,
                      memory::kFitNames[static_cast<int>(most.fit)]),
          most.fit == memory::Fit::kDoesNotFit
-             ? "change the plan as `remedies` says, or search one that fits: rehearse plan"
-             : "read the peak of a step on the device, which its allocator counts"});
+             ? "change the plan as in `remedies`, or search one that fits with rehearse plan"
+             : "measure the peak of a step on the device, as counted by its allocator"});
   step.model_flops = work.model * replicas;
   step.hardware_flops = (work.model + work.recomputed) * replicas;
   for (std::size_t k = 0; k < devices->kinds().size(); ++k) {

@@ -74,7 +74,7 @@ TEST_CASE("pack: what was measured of a GPU is known without the user") {
   CHECK(v100["how"] == "together");
   CHECK(v100["rates"][0].get<double>() > 0.95);
   CHECK_THAT(v100["why"].get<std::string>(),
-             Contains("measured pairs of their families on v100_sxm2_16"));
+             Contains("from measured pairs of the same families on v100_sxm2_16"));
   const Json k80 = packed(file("k80", "LM"))["placements"][0];
   CHECK(k80["rates"][0].get<double>() < 0.8);
   // Of a family that was never measured only the other's part is known.
@@ -120,7 +120,7 @@ TEST_CASE("pack: as many jobs as there can be, of a GPU without a law") {
 }
 
 TEST_CASE("pack: a rate that the file gives is of that slice alone") {
-  // Two of 2g.10gb at the rate given, which only one of both has; the other by its share.
+  // Two of 2g.10gb at the rate given, which only one of the two has; the other by its share.
   const Json placed = packed(
       "gpus: 1\ndevice: a100_sxm4_40\ngoal: cost\njobs:\n"
       "  - {job: a, duration: 100 s, memory: 8 GiB, slices: {1g.5gb: 0.9, 2g.10gb: 0.95}}\n"
@@ -222,7 +222,7 @@ TEST_CASE("pack: mistakes of a file are one line each") {
              Contains("'v100_sxm2_16' has no slices"));
   CHECK_THAT(refused(head + "  - {job: a, duration: 1 s}\nlinks: far\n"), Contains("fair"));
   CHECK_THAT(refused(head + "  - {job: a, duration: 1 s}\n  - {job: a, duration: 1 s}\n"),
-             Contains("stands twice"));
+             Contains("appears twice"));
   CHECK_THAT(refused(head + "  - {job: abc, duration: 1 s}\npairs: [{a: abd, b: abc, share_a: 2, "
                             "share_b: 1}]\n"),
              Contains("did you mean 'abc'?") && Contains("1 at most"));

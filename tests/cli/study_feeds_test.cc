@@ -109,7 +109,7 @@ TEST_CASE("study: mistakes in pipelines and caches are one line") {
              Contains("unknown pipeline 'plan'") && Contains("plain"));
   CHECK_THAT(refused("hit_ratio(ahead)", "hit_ratio(plain)"), Contains("unknown cache 'plain'"));
   CHECK_THAT(refused("allowed_rate", "alowed_rate"), Contains("allowed_rate"));
-  CHECK_THAT(refused("* workers", "* wokers"), Contains("'wokers' is no parameter"));
+  CHECK_THAT(refused("* workers", "* wokers"), Contains("'wokers' is not a parameter"));
   CHECK_THAT(refused("time: 20 ms", "time: 20"), Contains("plain") && Contains("time"));
   CHECK_THAT(refused("{name: decode, ", "{nam: decode, "), Contains("plain"));
   CHECK_THAT(refused("share: 0.5", "share: 1.5"), Contains("ahead: caches.ahead.share: 1.5"));
@@ -161,8 +161,8 @@ TEST_CASE("study: the least and the greatest of several") {
   const auto refused = [](const std::string& expression) {
     return run_feeds(feeds_text("  hits: ", "  both: " + expression + "\n  hits: ")).errors;
   };
-  CHECK_THAT(refused("min(rate(plain), 3)"), Contains("'1/s' and '' do not compare"));
-  CHECK_THAT(refused("min(3, 4"), Contains("ends too early"));
+  CHECK_THAT(refused("min(rate(plain), 3)"), Contains("'1/s' and '' cannot be compared"));
+  CHECK_THAT(refused("min(3, 4"), Contains("is incomplete"));
   CHECK_THAT(refused("min()"), Contains("unexpected ')'"));
 }
 

@@ -46,10 +46,18 @@ TEST_CASE("all that is wrong with a table is reported at once") {
         "a.csv:2: name: is empty; a value\n"
         "a.csv:2: kind: unknown value 'treee'; did you mean 'tree'?\n"
         "a.csv:2: rate_gbs: 'fast' is not a number; a finite decimal number, such as 12.5\n"
-        "a.csv:2: lanes: 1.5 is not a count; a whole number from 0 up\n"
+        "a.csv:2: lanes: 1.5 is not a count; a whole number, 0 or more\n"
         "a.csv:3: kind: unknown value ''; one of ring, tree\n"
-        "a.csv:3: rate_gbs: -1 is below zero; a number from 0 up\n"
+        "a.csv:3: rate_gbs: -1 is below zero; a number, 0 or more\n"
         "a.csv:3: lanes: is empty; a value");
+}
+
+TEST_CASE("numbers have the ranges that they have in YAML") {
+  CHECK(error_of("name,kind,rate_gbs,lanes\na,ring,1e10,1\nb,ring,1e31,8e15\nc,ring,1e400,1\n") ==
+        "a.csv:2: rate_gbs: 1e10 is out of range; at most 1e+18 B/s\n"
+        "a.csv:3: rate_gbs: '1e31' is out of range; at most 1e+30\n"
+        "a.csv:3: lanes: 8000000000000000 is not a count; a whole number, 0 or more\n"
+        "a.csv:4: rate_gbs: '1e400' is out of range; at most 1e+30");
 }
 
 TEST_CASE("a column that is not there is reported once") {
@@ -58,7 +66,7 @@ TEST_CASE("a column that is not there is reported once") {
 }
 
 TEST_CASE("a malformed table has the error of its text") {
-  CHECK(error_of("name,kind\na\n") == "a.csv:2: 1 cell; 2 cells, as the heading has");
+  CHECK(error_of("name,kind\na\n") == "a.csv:2: 1 cell; 2 cells, as in the header line");
 }
 
 TEST_CASE("a malformed shipped table is a fault") {

@@ -71,7 +71,7 @@ TEST_CASE("every error of a file is reported at once, in the order of its lines"
         "bit/s, kbit/s, Mbit/s, Gbit/s, Tbit/s, KiB/s, MiB/s, GiB/s, TiB/s\n"
         "job.yaml:6:5: links[1]: is not a mapping; keys and values\n"
         "job.yaml:7:10: overlap: 'yes' is neither true nor false\n"
-        "job.yaml:8:1: overlap: stands twice; each key once");
+        "job.yaml:8:1: overlap: appears twice; each key once");
 }
 
 TEST_CASE("a required key that is misspelt is suggested") {
@@ -131,6 +131,20 @@ TEST_CASE("numbers beyond any use are refused with line and column") {
         "job.yaml:3:4: c: '12345678901234567890123' is out of range; at most 1e+15\n"
         "job.yaml:4:4: d: '1e31' is out of range; at most 1e+30\n"
         "job.yaml:5:4: e: '1e9 TB/s' is out of range; at most 1e+18 B/s");
+}
+
+TEST_CASE("a key may have a narrower range") {
+  const YamlFile file = parsed("a: 0\nb: 2.5\nc: 1001 s\nd: 7\n");
+  const YamlMap root = file.root();
+  CHECK_FALSE(root.within<std::int64_t>("a", 1, 100));
+  CHECK_FALSE(root.within("b", 0.5, 2.0));
+  CHECK_FALSE(root.within("c", Seconds::s(0), Seconds::s(1000)));
+  CHECK(root.within<std::int64_t>("d", 7, 7) == 7);
+  CHECK_FALSE(root.within("e", 0.0, 1.0));  // absent, which is no error
+  CHECK(errors_of(file) ==
+        "job.yaml:1:4: a: 0 is out of range; a whole number from 1 to 100\n"
+        "job.yaml:2:4: b: 2.5 is out of range; a number from 0.5 to 2\n"
+        "job.yaml:3:4: c: 1001 s is out of range; 0 s to 1000 s");
 }
 
 TEST_CASE("a second document is refused with its place") {

@@ -2,10 +2,10 @@
 #include <catch2/catch.hpp>
 
 #include "profiler/compare/compare_runs.h"
-#include "profiler/compare/random.h"
 #include "profiler/compare/run.h"
 #include "profiler/ingest/input.h"
 #include "profiler/replay/attribution.h"
+#include "tests/support/compare_random.h"
 #include "tests/support/data.h"
 #include "tests/support/power_recording.h"
 #include "tests/support/trace_builder.h"
@@ -234,7 +234,7 @@ TEST_CASE("a recording of one step is refused, saying how many it takes") {
   rank.host("op", 0, 1000);
   const Result<Run> run = measure(trace);
   REQUIRE_FALSE(run);
-  CHECK(to_string(run.error()).find("one step says nothing of how much steps differ") !=
+  CHECK(to_string(run.error()).find("the variation between steps needs at least two") !=
         std::string::npos);
 }
 

@@ -54,8 +54,8 @@ TEST_CASE("an inserted duration has a unit and at most a day") {
   CHECK(insert->length.us() == Approx(50));
   CHECK(error_of(parse_insert("copy:50")) ==
         "'50' has no unit; one of ps, ns, us, ms, s, min, h, d");
-  CHECK(error_of(parse_insert("copy:-1 us")) == "'-1 us' is no duration to insert; 0 s to 1 d");
-  CHECK(error_of(parse_insert("copy:25 h")) == "'25 h' is no duration to insert; 0 s to 1 d");
+  CHECK(error_of(parse_insert("copy:-1 us")) == "'-1 us' is not a valid duration; 0 s to 1 d");
+  CHECK(error_of(parse_insert("copy:25 h")) == "'25 h' is not a valid duration; 0 s to 1 d");
 }
 
 TEST_CASE("an input pipeline has workers, each two batches ahead unless told") {
@@ -69,7 +69,7 @@ TEST_CASE("an input pipeline has workers, each two batches ahead unless told") {
         "unknown key 'worker'; did you mean 'workers'?");
   CHECK(error_of(parse_input_pipeline("workers=0")) == "'0' is not a number of workers; 1 to 4096");
   CHECK(error_of(parse_input_pipeline("workers=4,workers=5")) ==
-        "'workers' stands twice; workers=N[,prefetch=N]");
+        "'workers' appears twice; workers=N[,prefetch=N]");
   CHECK(error_of(parse_input_pipeline("workers=4097")) ==
         "'4097' is not a number of workers; 1 to 4096");
 }
