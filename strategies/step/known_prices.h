@@ -5,6 +5,8 @@
 #include <bit>
 #include <cstdint>
 #include <functional>
+#include <string>
+#include <string_view>
 #include <unordered_map>
 
 #include "strategies/prices.h"
@@ -15,17 +17,18 @@ class KnownPrices {
  public:
   explicit KnownPrices(strategies::Price price) : price_(std::move(price)) {}
 
-  Seconds operator()(const workload::Op& op) {
-    const auto [known, is_new] = known_.try_emplace(key_of(op), Seconds::s(0));
-    if (is_new) known->second = price_(op);
-    return known->second;
+  const strategies::OpTime& operator()(const workload::Op& op) {
+    Key key = key_of(op);
+    const auto known = known_.find(key);
+    return known != known_.end() ? known->second
+                                 : known_.emplace(key, price_.timed(op)).first->second;
   }
 
  private:
   /// All that a price may depend on.
   using Key = std::array<std::uint64_t, 18>;
 
-  static Key key_of(const workload::Op& op) {
+  Key key_of(const workload::Op& op) {
     const auto bits = [](double value) { return std::bit_cast<std::uint64_t>(value); };
     std::uint64_t flags = 0;
     for (const unsigned part :
@@ -36,16 +39,12 @@ class KnownPrices {
           static_cast<unsigned>(op.host), static_cast<unsigned>(op.measured.has_value()),
           static_cast<unsigned>(op.measured_for.has_value())})
       flags = flags << 5 | part;
-    Key key{std::hash<std::string_view>{}(op.name),
-            flags,
-            bits(op.batch),
-            bits(op.m),
-            bits(op.n),
-            bits(op.k),
-            bits(op.bytes.b()),
-            bits(op.width),
-            bits(op.kernels),
-            bits(op.effort)};
+    const auto name = names_.find(op.name);
+    const std::uint64_t number = name != names_.end() ? name->second : names_.size();
+    if (name == names_.end()) names_.emplace(op.name, number);
+    Key key{number,           flags,          bits(op.batch),     bits(op.m),
+            bits(op.n),       bits(op.k),     bits(op.bytes.b()), bits(op.width),
+            bits(op.kernels), bits(op.effort)};
     if (op.measured) {
       key[10] = bits(op.measured->value.s());
       key[11] = bits(op.measured->low.s());
@@ -60,6 +59,12 @@ class KnownPrices {
     }
     return key;
   }
+  struct HashOfName {
+    using is_transparent = void;
+    std::size_t operator()(std::string_view name) const {
+      return std::hash<std::string_view>{}(name);
+    }
+  };
   struct Hash {
     std::size_t operator()(const Key& key) const {
       std::uint64_t hash = 0;
@@ -72,7 +77,9 @@ class KnownPrices {
   };
 
   strategies::Price price_;
-  std::unordered_map<Key, Seconds, Hash> known_;
+  /// By name, its number.
+  std::unordered_map<std::string, std::uint64_t, HashOfName, std::equal_to<>> names_ = {};
+  std::unordered_map<Key, strategies::OpTime, Hash> known_;
 };
 
 }  // namespace rehearse::step
