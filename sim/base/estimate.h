@@ -1,7 +1,9 @@
 // Estimate: a predicted quantity, how sure it is, and how it was obtained.
 #pragma once
 
+#include <functional>
 #include <string_view>
+#include <type_traits>
 
 namespace rehearse {
 
@@ -33,6 +35,20 @@ struct Estimate {
   Q low;
   Q high;
   Provenance provenance;
+
+  friend constexpr bool operator==(const Estimate&, const Estimate&) = default;
+  friend constexpr Estimate operator*(const Estimate& e, double factor) {
+    return {e.value * factor, e.low * factor, e.high * factor, e.provenance};
+  }
 };
+
+/// What follows from the estimated quantity alone: `of` at its value and at both ends, the lower of
+/// which is the new low end. REQUIRES: `of` rises or falls everywhere in the interval.
+template <class Q, class Function>
+constexpr auto mapped(const Estimate<Q>& e, const Function& of) {
+  const auto a = std::invoke(of, e.low), b = std::invoke(of, e.high);
+  return Estimate<std::decay_t<decltype(a)>>{std::invoke(of, e.value), b < a ? b : a,
+                                             b < a ? a : b, e.provenance};
+}
 
 }  // namespace rehearse

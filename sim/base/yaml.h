@@ -40,6 +40,9 @@ class YamlMap {
   /// As `optional`, and an absent key is recorded as an error.
   template <class T>
   std::optional<T> required(std::string_view key) const;
+  /// As `optional`, and a value outside of `least` to `most` is recorded as an error.
+  template <class T>
+  std::optional<T> within(std::string_view key, T least, T most) const;
 
   /// The index of the value among `names`.
   std::optional<std::size_t> choice(std::string_view key,
@@ -91,6 +94,9 @@ class YamlMap {
  private:
   std::shared_ptr<State> state_;
 };
+
+/// The text as a value in double quotes, in one line.
+std::string yaml_quoted(std::string_view text);
 
 class YamlFile {
  public:
