@@ -116,7 +116,7 @@ class Runner {
 
  private:
   job::Rules rules(Fidelity fidelity) const {
-    job::Rules rules{.calibrated = true};
+    job::Rules rules{.algorithms = spec_.plan.collectives, .calibrated = true};
     // SimGrid shares no device.
     if (fidelity != Fidelity::kSimgrid) rules.slowdown = 1 + spec_.conditions.overlap_penalty;
     return rules;
