@@ -105,7 +105,7 @@ Result<JobList> parse_philly(std::string_view text, std::string name) {
   dom::parser parser;
   dom::array jobs;
   if (const auto error = parser.parse(text.data(), text.size()).get(jobs))
-    return wrong("", fmt::format("is not JSON array ({})", simdjson::error_message(error)),
+    return wrong("", fmt::format("is not a JSON array ({})", simdjson::error_message(error)),
                  "the cluster_job_log of the Philly traces");
   JobList list{.layout = "philly"};
   std::size_t index = 0;
