@@ -170,8 +170,7 @@ void add_fleet(CLI::App& app, Action& action) {
   auto options = std::make_shared<FleetOptions>();
   CLI::App* command = app.add_subcommand(
       "fleet", "Simulate many jobs on many GPUs: waiting times, placement, utilization");
-  command
-      ->add_option("JOBS", options->jobs, "list of jobs: CSV, YAML, or the table of a public trace")
+  command->add_option("JOBS", options->jobs, "list of jobs: CSV or YAML")
       ->type_name("FILE")
       ->required();
   const auto count = [&](const char* option, std::uint32_t& value, std::uint32_t most,

@@ -2,10 +2,10 @@
 #include <catch2/catch.hpp>
 
 #include "profiler/compare/compare_runs.h"
-#include "profiler/compare/random.h"
 #include "profiler/compare/run.h"
 #include "profiler/ingest/input.h"
 #include "profiler/replay/attribution.h"
+#include "tests/support/compare_random.h"
 #include "tests/support/data.h"
 #include "tests/support/power_recording.h"
 #include "tests/support/trace_builder.h"
@@ -160,7 +160,7 @@ TEST_CASE("parts of single steps add up to the parts of all") {
   REQUIRE(trace);
   std::vector<replay::Recording> recordings;
   recordings.emplace_back(*trace, 0);
-  const auto graph = replay::lower(recordings, {});
+  const auto graph = replay::to_graph(recordings);
   REQUIRE(graph);
   const graph::Timeline recorded = replay::recorded_timeline(recordings, *graph);
   const program::Occupancy all = replay::occupancy(*graph, recorded);
