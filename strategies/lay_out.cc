@@ -186,6 +186,7 @@ Result<Layout> lay_out(const Workload& workload, const Training& training, const
   if (!layout) return layout;
   layout->names = std::move(rewritten.front().names);
   if (sources.size() > 1) note(applied, "pipeline");
+  layout->collectives = plan.collectives;
 
   const JobSetting job{.training = &training, .plan = &plan};
   for (const LayoutTransform& transform : kLayoutTransforms) {

@@ -158,15 +158,14 @@ Result<Simulation> read_job(const SimulateOptions& options, const ChakraNetwork&
                .warnings = {}};
   if (read->files.size() > 1) s.input += " … " + read->files.back();
   if (system)
-    if (Status ok = set_astra_rules(*system, network.dimensions.size(), s.rules, s.warnings); !ok)
-      return forward(ok);
+    set_astra_rules(*system, network.dimensions.size(), s.rules, s.warnings);
   if (read->without_length > 0)
     s.warnings.push_back(
         {fmt::format("{} with neither duration_micros nor num_ops: counted as 0",
                      counted(read->without_length, "compute op")),
          "record the trace with the profiler's timings, which give duration_micros"});
-  if (s.rules.algorithm)
-    for (const CollectiveKind kind : job::not_done_by(s.job, *s.rules.algorithm))
+  if (const auto algorithm = algorithm_of(options))
+    for (const CollectiveKind kind : job::not_done_by(s.job, *algorithm))
       s.warnings.push_back(
           {fmt::format("'{}' does not support {}, which uses its default algorithm",
                        options.algorithm, to_string(kind)),

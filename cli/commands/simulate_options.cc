@@ -20,15 +20,15 @@ const std::map<std::string, SimulateFidelity> kFidelities = {
     {"message", SimulateFidelity::kMessage},
     {"simgrid", SimulateFidelity::kSimgrid}};
 
-std::optional<comm::Algorithm> algorithm_from(const std::string& name) {
-  for (std::size_t i = 0; i < comm::kAlgorithmNames.size(); ++i)
-    if (comm::kAlgorithmNames[i] == name) return static_cast<comm::Algorithm>(i);
+std::optional<Algorithm> algorithm_from(const std::string& name) {
+  for (std::size_t i = 0; i < kAlgorithmNames.size(); ++i)
+    if (kAlgorithmNames[i] == name) return static_cast<Algorithm>(i);
   return std::nullopt;
 }
 
 std::string check_algorithm(const std::string& name) {
   if (algorithm_from(name)) return "";
-  return fmt::format("unknown algorithm '{}'; {}", name, suggest(name, comm::kAlgorithmNames));
+  return fmt::format("unknown algorithm '{}'; {}", name, suggest(name, kAlgorithmNames));
 }
 
 std::string check_duration(const std::string& text) {
@@ -142,9 +142,10 @@ void add_simulate_options(CLI::App& command, SimulateOptions& options) {
       ->type_name("NAME");
   command
       .add_option("--algorithm", options.algorithm,
-                  "algorithm of the collectives that support it, on the links of the cluster: ring "
-                  "(default), tree, halving_doubling, hierarchical, ...; all_to_all: pairwise "
-                  "(default), linear, two_dimensional")
+                  "algorithm of the collectives that support it: ring, tree, nvls, halving_doubling, "
+                  "hierarchical, ...; all_to_all: pairwise, linear, two_dimensional (default: "
+                  "NCCL's choice by size where a calibration covers the devices, else ring and "
+                  "pairwise)")
       ->type_name("NAME")
       ->check(CLI::Validator(check_algorithm, "", ""));
   add_network_options(command, options);
@@ -199,13 +200,18 @@ void check_simulate_options(const SimulateOptions& options) {
         "--interference needs --fidelity message or closed: SimGrid does not model shared devices");
 }
 
+std::optional<Algorithm> algorithm_of(const SimulateOptions& options) {
+  return algorithm_from(options.algorithm);
+}
+
 job::Rules rules_of(const SimulateOptions& options) {
   const bool closed = options.fidelity == SimulateFidelity::kClosed;
   job::Rules rules{.fidelity = closed ? job::Fidelity::kClosed : job::Fidelity::kMessage,
                    .grouped = options.division == engine::Division::kCoflow,
                    .slowdown = options.slowdown,
                    .calibrated = !options.astra_sim};
-  if (!options.algorithm.empty()) rules.algorithm = algorithm_from(options.algorithm);
+  if (const std::optional<Algorithm> algorithm = algorithm_of(options))
+    rules.algorithms = job::wherever_possible(*algorithm);
   if (!options.astra_sim) return rules;
   rules.one_stream = true;
   rules.parts = options.splits.value_or(kAstraSplits);

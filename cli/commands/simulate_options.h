@@ -50,6 +50,8 @@ void add_simulate_options(CLI::App& command, SimulateOptions& options);
 /// Throws CLI::ValidationError on options that do not go together.
 void check_simulate_options(const SimulateOptions& options);
 
+/// The one that is named for all kinds of collectives that it can do.
+std::optional<Algorithm> algorithm_of(const SimulateOptions& options);
 job::Rules rules_of(const SimulateOptions& options);
 
 }  // namespace rehearse::cli

@@ -27,14 +27,14 @@ struct Run {
   Seconds step = Seconds::s(0);
 };
 
-Result<Run> carry(const program::Program& job, const cluster::Cluster& cluster,
-                  double overlap_penalty, const PredictOptions& options,
-                  job::Bound bound = job::Bound::kValue) {
+Result<Run> carry(const program::Program& job, const cluster::Cluster& cluster, const Spec& spec,
+                  const PredictOptions& options, job::Bound bound = job::Bound::kValue) {
   job::Rules rules;
+  rules.algorithms = spec.plan.collectives;
   rules.calibrated = true;
   rules.bound = bound;
   // SimGrid shares no device.
-  if (options.fidelity != Fidelity::kSimgrid) rules.slowdown = 1 + overlap_penalty;
+  if (options.fidelity != Fidelity::kSimgrid) rules.slowdown = 1 + spec.conditions.overlap_penalty;
   rules.fidelity =
       options.fidelity == Fidelity::kClosed ? job::Fidelity::kClosed : job::Fidelity::kMessage;
   std::optional<job::LoweredJob> lowered;
@@ -139,13 +139,13 @@ class Runner {
         {.host_per_kernel = spec_.conditions.host_per_kernel, .fixed = spec_.conditions.fixed});
   }
   Result<Run> run(const program::Program& job) const {
-    return carry(job, cluster_, spec_.conditions.overlap_penalty, options_);
+    return carry(job, cluster_, spec_, options_);
   }
   /// The closed form with every price of communication at that end.
   Result<Seconds> time_at(const program::Program& job, job::Bound bound) const {
     PredictOptions closed = options_;
     closed.fidelity = Fidelity::kClosed;
-    const Result<Run> run = carry(job, cluster_, spec_.conditions.overlap_penalty, closed, bound);
+    const Result<Run> run = carry(job, cluster_, spec_, closed, bound);
     if (!run) return forward(run);
     return run->step;
   }

@@ -18,7 +18,6 @@
 namespace rehearse::engine {
 namespace {
 
-using comm::Algorithm;
 using graph::Capacity;
 using graph::Category;
 using graph::Demand;
