@@ -7,6 +7,7 @@
 #include "cli/output/document.h"
 #include "sim/base/file.h"
 #include "sim/base/text.h"
+#include "sim/base/yaml.h"
 #include "strategies/step/fit_scale.h"
 #include "strategies/step/predict.h"
 
@@ -87,25 +88,17 @@ Result<Calibrated> calibrate(const CalibrateJobOptions& options) {
   return calibrated;
 }
 
-std::string quoted(const std::string& text) {
-  std::string safe = "\"";
-  for (const char c : text) {
-    if (c == '"' || c == '\\') safe += '\\';
-    safe += static_cast<unsigned char>(c) < 0x20 ? ' ' : c;
-  }
-  return safe + "\"";
-}
-
 std::string to_yaml(const Calibrated& c) {
   std::string text = fmt::format(
       "sustained:\n  scale: {:.4f}\n{}  fastest: {:.3f}\n  slowest: {:.3f}\n  source: {}\n",
       c.fit.scale, c.fit.fixed ? fmt::format("  fixed: {:.6g} s\n", c.fit.fixed->s()) : "",
       c.fit.fastest, c.fit.slowest,
-      quoted(fmt::format("rehearse calibrate job: {}", counted(c.rows.size(), "measured step"))));
+      yaml_quoted(
+          fmt::format("rehearse calibrate job: {}", counted(c.rows.size(), "measured step"))));
   text += fmt::format("measured:\n  residual: {:.4f}\n  rows:\n", c.fit.residual);
   for (std::size_t i = 0; i < c.rows.size(); ++i)
     text += fmt::format("    - {{job: {}, ranks: {}, measured: {} s, predicted: {:.6g} s}}\n",
-                        quoted(c.rows[i].name), c.ranks[i], c.rows[i].measured.s(),
+                        yaml_quoted(c.rows[i].name), c.ranks[i], c.rows[i].measured.s(),
                         c.fit.predicted[i].s());
   return text;
 }
