@@ -36,7 +36,6 @@ class Lowering {
   Lowering(const Program& job, const Cluster& cluster, const Rules& rules, const Folded* folded,
            LinkPaths& paths)
       : job_(job),
-        cluster_(cluster),
         rules_(rules),
         folded_(folded),
         placement_(cluster, builder_),
@@ -352,7 +351,6 @@ class Lowering {
   }
 
   const Program& job_;
-  const Cluster& cluster_;
   const Rules& rules_;
   const Folded* folded_;
   graph::GraphBuilder builder_;

@@ -8,7 +8,6 @@
 #include "strategies/step/closed_step.h"
 #include "strategies/step/collective_prices.h"
 #include "strategies/step/devices.h"
-#include "strategies/step/known_prices.h"
 #include "strategies/step/plan_bound.h"
 
 namespace rehearse::step {
@@ -132,24 +131,8 @@ class PlanCosts::State {
       priced->bound.reset();
       priced->prices.reset();
     }
-    known_prices_.emplace(known_prices());
+    known_prices_.emplace(devices_->prices());
     return true;
-  }
-
-  /// Those of the devices, each op once.
-  strategies::Prices known_prices() {
-    const strategies::Prices prices = devices_->prices();
-    std::vector<strategies::KindPrice> known;
-    known_.clear();
-    for (std::uint32_t kind = 0; kind < devices_->kinds().size(); ++kind) {
-      const strategies::KindPrice& price = prices.of_kind(kind);
-      known_.push_back(std::make_unique<KnownPrices>(price.op));
-      known.push_back({[memo = known_.back().get()](const workload::Op& op) { return (*memo)(op); },
-                       price.host_rate});
-    }
-    std::vector<std::uint32_t> kind_of(ranks_);
-    for (std::uint32_t rank = 0; rank < ranks_; ++rank) kind_of[rank] = prices.kind_of(rank);
-    return {std::move(known), std::move(kind_of)};
   }
 
   std::size_t kind_of(const Stage& stage) const {
@@ -165,7 +148,6 @@ class PlanCosts::State {
   Bytes usable_ = Bytes::gib(1e9);
   std::unique_ptr<Devices> devices_ = {};
   std::uint32_t ranks_ = 0;
-  std::vector<std::unique_ptr<KnownPrices>> known_ = {};  // by kind
   std::optional<strategies::Prices> known_prices_ = {};
   std::map<Algorithms, std::unique_ptr<Priced>> priced_ = {};
   Error why_ = {};
