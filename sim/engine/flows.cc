@@ -126,10 +126,9 @@ void Flows::dissolve(std::uint32_t index) {
 }
 
 bool Flows::begin_alone(std::uint32_t message, DemandId demand, double work, Picoseconds begin) {
-  const double wait = work / rate_alone_[demand.index()];
+  const double rate = rate_alone_[demand.index()], wait = work / rate;
   if (!(wait < kForever)) return false;
   const Demand& asked = graph_.demands()[demand.index()];
-  const double rate = rate_alone_[demand.index()];
   constexpr double kRounding = 1 + 1e-9;
   for (std::size_t k = 0; k < asked.capacities.size(); ++k) {
     const std::size_t capacity = asked.capacities[k].index();
@@ -145,11 +144,7 @@ bool Flows::begin_alone(std::uint32_t message, DemandId demand, double work, Pic
     port.reserved += rate * asked.units_taken(k);
   }
   if (message >= alone_.size()) alone_.resize(message + 1);
-  Alone& alone = alone_[message];
-  alone.begin = begin;
-  alone.work = work;
-  alone.demand = demand;
-  alone.active = true;
+  alone_[message] = {begin, work, demand, alone_[message].stale, true};
   events_.push(begin + Picoseconds::from(Seconds::s(wait)), EventKind::kMessageEnds, message);
   ++flowing_;
   return true;
