@@ -86,26 +86,18 @@ Result<std::vector<bool>> kept_rows(std::string_view kind, std::size_t rows,
                                     const std::vector<FilterKeys>& filters) {
   std::vector<bool> kept(rows, true);
   for (const FilterKeys& filter : filters) {
-    if (filter.pattern.empty()) continue;
-    if (!filter.keys) {
-      std::vector<std::string_view> options;
-      for (const FilterKeys& other : filters)
-        if (other.keys) options.push_back(other.option);
-      return fail(fmt::format("{} does not apply to {}", filter.option, kind),
-                  "use " + join(options, ", "));
-    }
     bool any = false;
     std::set<std::string_view> names;
     for (std::size_t row = 0; row < rows; ++row) {
       bool matches = false;
-      for (const std::string& key : (*filter.keys)[row]) {
+      for (const std::string& key : filter.keys[row]) {
         names.insert(key);
         matches |= matches_wildcard(filter.pattern, key);
       }
       any |= matches;
       // What holds in any region holds in this one.
-      const bool everywhere = filter.option == "--region" && !(*filter.keys)[row].empty() &&
-                              (*filter.keys)[row].front() == cost::kAnyRegion;
+      const bool everywhere = filter.option == "--region" && !filter.keys[row].empty() &&
+                              filter.keys[row].front() == cost::kAnyRegion;
       kept[row] = kept[row] && (matches || everywhere);
     }
     if (any) continue;

@@ -1,10 +1,11 @@
 #include "cli/commands/calibrate_job.h"
 
-#include <CLI/CLI.hpp>
 #include <fmt/core.h>
 
+#include "cli/commands/options.h"
 #include "cli/config/job_file.h"
 #include "cli/output/document.h"
+#include "cli/output/json.h"
 #include "sim/base/file.h"
 #include "sim/base/text.h"
 #include "strategies/step/fit_scale.h"
@@ -87,25 +88,17 @@ Result<Calibrated> calibrate(const CalibrateJobOptions& options) {
   return calibrated;
 }
 
-std::string quoted(const std::string& text) {
-  std::string safe = "\"";
-  for (const char c : text) {
-    if (c == '"' || c == '\\') safe += '\\';
-    safe += static_cast<unsigned char>(c) < 0x20 ? ' ' : c;
-  }
-  return safe + "\"";
-}
-
 std::string to_yaml(const Calibrated& c) {
   std::string text = fmt::format(
       "sustained:\n  scale: {:.4f}\n{}  fastest: {:.3f}\n  slowest: {:.3f}\n  source: {}\n",
       c.fit.scale, c.fit.fixed ? fmt::format("  fixed: {:.6g} s\n", c.fit.fixed->s()) : "",
       c.fit.fastest, c.fit.slowest,
-      quoted(fmt::format("rehearse calibrate job: {}", counted(c.rows.size(), "measured step"))));
+      json_quoted(
+          fmt::format("rehearse calibrate job: {}", counted(c.rows.size(), "measured step"))));
   text += fmt::format("measured:\n  residual: {:.4f}\n  rows:\n", c.fit.residual);
   for (std::size_t i = 0; i < c.rows.size(); ++i)
     text += fmt::format("    - {{job: {}, ranks: {}, measured: {} s, predicted: {:.6g} s}}\n",
-                        quoted(c.rows[i].name), c.ranks[i], c.rows[i].measured.s(),
+                        json_quoted(c.rows[i].name), c.ranks[i], c.rows[i].measured.s(),
                         c.fit.predicted[i].s());
   return text;
 }
@@ -151,11 +144,7 @@ Result<Exit> run(const CalibrateJobOptions& options, const Globals& globals) {
     if (Status ok = pending->write(to_yaml(*calibrated)); !ok) return forward(ok);
     if (Status ok = pending->commit(); !ok) return forward(ok);
   }
-  Globals to_stdout = globals;
-  to_stdout.output.clear();
-  if (Status ok = write_document(to_stdout, document_of(*calibrated, globals)); !ok)
-    return forward(ok);
-  return Exit::kSuccess;
+  return answer_with(globals.on_stdout(), document_of(*calibrated, globals));
 }
 
 }  // namespace
@@ -164,11 +153,9 @@ void add_calibrate_job(CLI::App& calibrate, Action& action) {
   auto options = std::make_shared<CalibrateJobOptions>();
   CLI::App* job = calibrate.add_subcommand(
       "job", "Fit the efficiency of a framework on a cluster to measured steps");
-  job->add_option("JOB", options->job, "job file of the job that was measured")->type_name("FILE");
-  job->add_option(
-         "--measured", options->measured,
-         "measured step time of JOB, or FILE=TIME for another job on the same kind of cluster")
-      ->type_name("TIME")
+  add_value(*job, "JOB", "FILE", options->job, "job file of the job that was measured");
+  add_value(*job, "--measured", "TIME", options->measured,
+            "measured step time of JOB, or FILE=TIME for another job on the same kind of cluster")
       ->required();
   job->footer(
       "-o FILE writes the calibration, which a job uses with `calibration: FILE`; otherwise it is "

@@ -52,7 +52,7 @@ BEGIN {
   }
   # third-party header: modules whose sources may include it; fmt and tl::expected are everywhere
   owner["yaml-cpp"] = "sim/base"
-  owner["boost"] = "sim/base"
+  owner["boost"] = "sim/base cli"
   owner["sqlite3.h"] = "sim/sqlite sim/work profiler/trace"
   owner["simdjson.h"] = "profiler/ingest sim/fleet"
   owner["zlib.h"] = "profiler/ingest"
