@@ -178,7 +178,7 @@ Kind storage_kind() {
 Kind source_kind() {
   using S = const Source&;
   return make_kind<Source>(
-      "sources", "what the source of a row stands for", sources,
+      "sources", "sources of the rows", sources,
       {{{"name", "source", "", true}, [](S s) { return text(s.id); }},
        {{"how_obtained", "how obtained", "", true}, [](S s) { return text(s.how_obtained); }},
        {{"as_of", "as of", "", true}, [](S s) { return text(s.as_of); }},

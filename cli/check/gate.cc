@@ -25,10 +25,11 @@ std::string change_text(const Effect& effect, double wrong) {
 
 std::string needed_text(const Judged& judged, const GateInput& input) {
   if (!judged.steps_needed)
-    return "; runs of this job differ too much from each other for any number of steps to tell";
+    return "; no number of steps would decide this, because repeated runs of this job differ too "
+           "much";
   const std::size_t had = std::min(input.baseline.steps(), input.candidate.steps());
   // With more steps than that, this one lay at the very edge.
-  return fmt::format("; {} were compared, about {} in either recording would tell",
+  return fmt::format("; {} were compared; a decision needs about {} in each recording",
                      counted(had, "step"), grouped(std::max(*judged.steps_needed, had + 1)));
 }
 
@@ -82,12 +83,14 @@ class Judge {
     std::string message = change_text(effect, wrong_);
     if (verdict == Verdict::kPass)
       message +=
-          fmt::format(": a rise of {} is {}", allowed(limit),
+          fmt::format(": an increase of {} is {}", allowed(limit),
                       effect.error > 0 && effect.high(wrong_) >= most ? "allowed" : "excluded");
     else if (verdict == Verdict::kFail)
-      message += fmt::format(": a rise of {} is too much", allowed(limit));
+      message += fmt::format(": exceeds the limit of {}", allowed(limit));
     else
-      message += fmt::format(": neither a rise of {} nor chance is excluded", allowed(limit));
+      message +=
+          fmt::format(": undecided; the interval includes both no change and an increase of {}",
+                      allowed(limit));
     keep(limit, verdict, effect, wrong_, std::move(message));
   }
 

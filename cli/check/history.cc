@@ -43,7 +43,8 @@ Result<History> judge_history(const std::vector<HistoryEntry>& runs, double limi
   const auto judge = [&](const char* name, const Effect& effect, const std::string& what) {
     const Verdict verdict = compare::judge(effect, std::max(limit, accepted), wrong);
     std::string message = fmt::format("{} {}", what, range_text(effect, wrong));
-    if (accepted > limit) message += fmt::format("; a rise of {:g} % was accepted", accepted * 100);
+    if (accepted > limit)
+      message += fmt::format("; an increase of {:g} % was accepted", accepted * 100);
     history.findings.add(
         {name, verdict, std::move(message), first.file.empty() ? first.source : first.file});
   };

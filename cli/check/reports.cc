@@ -60,9 +60,9 @@ struct Rule {
 };
 constexpr Rule kFailed{"rehearse/fail", "error", "A measured quantity is above its limit."};
 constexpr Rule kUnsure{"rehearse/inconclusive", "warning",
-                       "Too few steps to tell a change of the limit from chance."};
+                       "Too few steps to distinguish a change as large as the limit from noise."};
 constexpr Rule kChanged{"rehearse/changed", "note",
-                        "A quantity without a limit changed, which is no chance."};
+                        "A quantity without a limit changed significantly."};
 
 }  // namespace
 

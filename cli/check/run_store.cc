@@ -84,11 +84,11 @@ tl::unexpected<Error> damaged(const fs::path& path, const std::string& what) {
   return fail(Diagnostic{.file = path.string(),
                          .problem = "is a damaged history: " + what,
                          .expected = "one that rehearse check --accept wrote",
-                         .nearest = "take a copy from before, or " + std::string(kAnew)});
+                         .nearest = "restore a backup, or " + std::string(kAnew)});
 }
 
 tl::unexpected<Error> not_as_written(const fs::path& path, const KeptRun& kept) {
-  return damaged(path, fmt::format("run '{}' is not as it was written", kept.name));
+  return damaged(path, fmt::format("the data of run '{}' are damaged", kept.name));
 }
 
 tl::unexpected<Error> refused(sqlite3* db, const fs::path& path) {
@@ -167,7 +167,7 @@ Status read_whole(sqlite3* db, const fs::path& path, std::int64_t id, const Kept
     const auto kind = kind_from(ops.text(0));
     const std::string_view times = ops.text(8);
     if (!kind || times.size() != run.steps() * sizeof(double))
-      return damaged(path, fmt::format("an op of run '{}' is not as it was written", kept.name));
+      return damaged(path, fmt::format("an op of run '{}' is damaged", kept.name));
     OpSlot slot{.kind = *kind,
                 .name = std::string(ops.text(1)),
                 .from = std::string(ops.text(2)),

@@ -31,8 +31,9 @@ PredictedJob predicted_job(JobFile file, step::Step step, step::Fidelity fidelit
   const std::size_t devices = file.cluster.devices().size();
   if (step.layout.ranks() < devices)
     step.warnings.push_back(
-        {fmt::format("{} of {} devices have nothing to do", devices - step.layout.ranks(), devices),
-         "raise `data` of the plan until its degrees multiply to all devices, or rent fewer"});
+        {fmt::format("the plan leaves {} of {} devices unused", devices - step.layout.ranks(),
+                     devices),
+         "run rehearse plan to find a plan that uses all devices, or use a smaller cluster"});
   cost::StepAccount account = account_of_step(file, step);
   std::vector<std::string> remedies = remedies_of(file.spec, step, file.cluster);
   const std::optional<double> steps = steps_to(file.target, step.layout);

@@ -37,7 +37,7 @@ std::vector<NamedStall> stalls_of(const Option& option) {
   return {{"interconnect", "", s.interconnect},
           {"network", ", ", s.network},
           {"input", ", ", s.input},
-          {"fetch", ", of which ", s.fetch}};
+          {"fetch", ", including ", s.fetch}};
 }
 
 /// Share of the step.

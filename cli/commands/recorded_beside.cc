@@ -72,8 +72,9 @@ Status check_devices(const ReplayJob& own, const ReplayJob& other) {
   for (std::size_t r = 0; r < ranks; ++r) {
     const trace::Device *here = device_of(own, r), *there = device_of(other, r);
     if (here && there && here->name != there->name)
-      return fail(fmt::format("a recording on '{}' beside one on '{}'", there->name, here->name),
-                  "recordings on the same GPU");
+      return fail(fmt::format("the second recording is from '{}', the first from '{}'", there->name,
+                              here->name),
+                  "recordings of the same GPU model");
   }
   for (const ReplayJob* job : {&own, &other})
     if (std::all_of(job->recordings.begin(), job->recordings.end(),

@@ -149,12 +149,11 @@ Result<FedGraph> feed_recording(const std::vector<replay::Recording>& recordings
                                        });
     if (const double taken = static_cast<double>(of_host) * samples;
         each < 1 && taken < counts.samples)
-      return fail(
-          fmt::format("the recording takes {:g} samples, of which '{}' gives {:g} at a time: "
-                      "too few to say what comes in the long run",
-                      taken, pipeline.stages.back().name, counts.samples),
-          fmt::format("{:g} samples or more", counts.samples),
-          "a longer recording, a larger --batch, or a smaller batch of that stage");
+      return fail(fmt::format("the recording consumes {:g} samples, and '{}' produces {:g} at a "
+                              "time: too few to estimate the long-run rate",
+                              taken, pipeline.stages.back().name, counts.samples),
+                  fmt::format("{:g} samples or more", counts.samples),
+                  "a longer recording, a larger --batch, or a smaller batch of that stage");
   }
   ops = input::ops_of(pipeline, each) * (static_cast<double>(batch_requests.size()) +
                                          rounds * static_cast<double>(recordings.size()));
@@ -208,14 +207,15 @@ Result<FedGraph> feed_recording(const std::vector<replay::Recording>& recordings
 }
 
 std::string fed_text(const FedBy& by) {
-  std::string text = fmt::format("input pipeline: a rank takes {:g} samples at each {}", by.batch,
-                                 by.loading_ranges > 0 ? "loading range" : "begin of a step");
+  std::string text =
+      fmt::format("input pipeline: a rank requests {:g} samples at each {}", by.batch,
+                  by.loading_ranges > 0 ? "loading range" : "start of a step");
   if (by.loading_ranges > 0)
-    text += fmt::format(", in the place of the {} of work recorded there", to_string(by.replaced));
+    text += fmt::format(", instead of the {} of work recorded there", to_string(by.replaced));
   if (by.step_requests > 0)
-    text += fmt::format("; what {} still counts: --remove 'host=NAME' takes it out",
-                        by.loading_ranges > 0 ? "ranks without such a range load themselves"
-                                              : "the recording itself loads");
+    text += fmt::format("; the loading that {} is kept: --remove 'host=NAME' removes it",
+                        by.loading_ranges > 0 ? "ranks without a loading range do themselves"
+                                              : "the recording does itself");
   text += fmt::format("; {} on a host", counted(by.most_ranks, "recorded rank"));
   if (!by.bound.empty())
     text += fmt::format("; bounded by {} at {} samples/s", by.bound, significant(by.allowed, 4));

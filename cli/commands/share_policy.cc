@@ -20,13 +20,13 @@ constexpr std::string_view kSliceForm =
 /// "40%", in (0, 100].
 Result<double> parse_share(std::string_view text) {
   if (!text.ends_with('%'))
-    return fail(fmt::format("'{}' is no percentage of the multiprocessors", text),
+    return fail(fmt::format("'{}' is not a percentage of the multiprocessors", text),
                 std::string(kMpsForm));
   std::string_view number = trim(text.substr(0, text.size() - 1));
   double percent = 0;
   const auto [rest, error] = std::from_chars(number.data(), number.data() + number.size(), percent);
   if (error != std::errc{} || rest != number.data() + number.size() || !std::isfinite(percent))
-    return fail(fmt::format("'{}' is no percentage of the multiprocessors", text),
+    return fail(fmt::format("'{}' is not a percentage of the multiprocessors", text),
                 std::string(kMpsForm));
   if (percent > 100)
     return fail(fmt::format("a share of {:g} % of the multiprocessors", percent), "100 % at most");
@@ -66,10 +66,11 @@ Status parse_times(std::string_view text, Sharing& sharing) {
     if (!time) return forward(time);
     const bool quantum = i == 0;
     if (quantum ? !(*time >= Seconds::us(10)) : !(*time >= Seconds::s(0)))
-      return fail(fmt::format("'{}' is no {}", trim(parts[i]), quantum ? "turn" : "change"),
-                  quantum ? "10 us or more" : "0 s or more");
+      return fail(
+          fmt::format("'{}' is too short for a {}", trim(parts[i]), quantum ? "turn" : "change"),
+          quantum ? "10 us or more" : "0 s or more");
     if (*time > Seconds::s(10))
-      return fail(fmt::format("'{}' is no time slice", text), "10 s at most");
+      return fail(fmt::format("'{}' is too long for a time slice", text), "10 s at most");
     (quantum ? sharing.quantum : sharing.change) = *time;
   }
   return {};
@@ -100,7 +101,7 @@ Result<Sharing> parse_sharing(std::string_view text) {
       ok = parse_times(rest, sharing);
       break;
     default:
-      return fail(fmt::format("'{}' takes nothing behind it", name), std::string(name));
+      return fail(fmt::format("'{}' takes no value", name), std::string(name));
   }
   if (!ok) return forward(ok);
   return sharing;

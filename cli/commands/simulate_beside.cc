@@ -10,6 +10,7 @@
 #include "cli/config/job_file.h"
 #include "cli/output/job_events.h"
 #include "sim/base/file.h"
+#include "sim/base/text.h"
 #include "sim/cluster/catalog.h"
 #include "strategies/step/predict.h"
 
@@ -51,10 +52,10 @@ Result<bool> unfolds(const Step& a, const Step& b, SimulateFidelity fidelity) {
   const bool many = a.job.ops() + b.job.ops() > kManyOps;
   if (!fold_alike(a, b)) {
     if (many)
-      return fail(fmt::format("{} and {} ranks, of which too few stand for others", a.job.ranks(),
-                              b.job.ranks()),
-                  fmt::format("jobs laid out alike, or with {} ops of all ranks together at most",
-                              kManyOps));
+      return fail(
+          fmt::format("{} and {} ranks: too few of them are equivalent to be simulated as one",
+                      a.job.ranks(), b.job.ranks()),
+          fmt::format("jobs with the same layout, or at most {} ops over all ranks", kManyOps));
     return true;
   }
   return fidelity == SimulateFidelity::kMessage && a.job.ranks() > 1 && !many &&
@@ -82,10 +83,11 @@ Result<std::array<Job, 2>> predict_both(const SimulateOptions& options) {
   if (!b) return wrong_in(options.sharing.beside, b.error());
   const std::uint32_t ranks = b->job.ranks();
   if (ranks > cluster.devices().size())
-    return fail(Diagnostic{.file = options.sharing.beside.string(),
-                           .problem = fmt::format("{} ranks beside a job on {} devices", ranks,
-                                                  cluster.devices().size()),
-                           .expected = "as many devices as ranks"});
+    return fail(
+        Diagnostic{.file = options.sharing.beside.string(),
+                   .problem = fmt::format("the second job has {} ranks, but the cluster has {}",
+                                          ranks, counted(cluster.devices().size(), "device")),
+                   .expected = "at least one device per rank"});
   for (std::uint32_t r = 0; r < std::min(ranks, a->job.ranks()); ++r)
     if (const std::string& here = cluster.devices()[r].model,
         &there = other->cluster.devices()[r].model;
@@ -93,7 +95,8 @@ Result<std::array<Job, 2>> predict_both(const SimulateOptions& options) {
       return fail(Diagnostic{
           .file = options.sharing.beside.string(),
           .key = "cluster",
-          .problem = fmt::format("rank {} is on a {}, beside a job on a {}", r, there, here),
+          .problem = fmt::format("rank {} of the second job is on a {}, of the first on a {}", r,
+                                 there, here),
           .expected = "the same devices"});
   const Result<bool> unfold = unfolds(*a, *b, options.fidelity);
   if (!unfold) return forward(unfold);
@@ -197,11 +200,12 @@ Result<Exit> simulate_beside(const SimulateOptions& options, const Globals& glob
   if ((*jobs)[0].step.job.ranks() > 1) {
     if ((*jobs)[0].step.lowered.folded)
       shared.notes.push_back(
-          "one rank stands for others: links are not shared between the jobs; --unfold with "
+          "one rank is simulated for all equivalent ranks, so the jobs do not share links; "
+          "--unfold with "
           "--fidelity message shares them");
     else if (options.fidelity == SimulateFidelity::kClosed)
       shared.notes.push_back(
-          "--fidelity closed: links are not shared between the jobs; --fidelity message shares "
+          "--fidelity closed does not share links between the jobs; --fidelity message shares "
           "them");
   }
   if (!options.perfetto.empty()) {

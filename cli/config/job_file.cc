@@ -108,7 +108,7 @@ std::optional<Target> read_target(const YamlMap& map, std::optional<double>& epo
     if (!value) return;
     ++given;
     if (!(std::isfinite(*value) && *value > 0))
-      map.report(key, fmt::format("{:g} is no amount of training", *value), "a number above zero");
+      map.report(key, fmt::format("{:g} is out of range", *value), "a number above zero");
   };
   read("tokens", target.tokens);
   read("samples", target.samples);
@@ -116,7 +116,7 @@ std::optional<Target> read_target(const YamlMap& map, std::optional<double>& epo
   read("epochs", target.epochs);
   if (const std::optional<double> each = map.optional<double>("samples_per_epoch")) {
     if (!(std::isfinite(*each) && *each > 0))
-      map.report("samples_per_epoch", fmt::format("{:g} is no amount of training", *each),
+      map.report("samples_per_epoch", fmt::format("{:g} is out of range", *each),
                  "a number above zero");
     epoch = each;
   }
@@ -224,10 +224,10 @@ Status price_of_slice(const cluster::Cluster& whole, std::string_view slice, cos
                static_cast<double>(profile.memory_slices) / device->positions);
   const std::size_t devices = whole.devices().size();
   for (cost::Rented& rented : place.rented) {
-    notes.push_back(fmt::format(
-        "price: {:.3g} of one of {} GPUs of {:g} × {}, what the slice takes away from others; "
-        "who rents it pays for all of it",
-        share, devices, rented.count, rented.instance));
+    notes.push_back(
+        fmt::format("price: {:.3g} of one of the {} GPUs of {:g} × {}, the part that other jobs "
+                    "cannot use; the whole instance is billed",
+                    share, devices, rented.count, rented.instance));
     rented.count *= share / static_cast<double>(devices);
   }
   return {};

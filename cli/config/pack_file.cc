@@ -51,7 +51,8 @@ SliceBasis read_slice_law(const YamlMap& map, const Device& device,
   const bool inference = map.optional<bool>("inference").value_or(false);
   for (const std::string_view key : {"work", "inference"})
     if (map.has(key) && !sweep && !host)
-      map.report(key, "says nothing alone", "beside sweep: FILE, or host: TIME");
+      map.report(key, "has no effect without sweep or host",
+                 "sweep: FILE or host: TIME in addition");
   if ((sweep || host) && !device.slices) {
     map.report(sweep ? "sweep" : "host", fmt::format("'{}' has no slices", device.name));
     return SliceBasis::kShare;
@@ -94,7 +95,7 @@ std::optional<JobOutline> read_prediction(const YamlMap& map, const std::filesys
   const auto steps = map.optional<double>("steps");
   if (map.has("steps") != (map.has("predict") && !map.has("duration")) ||
       (steps && !(*steps >= 0 && *steps <= 1e15)))
-    map.report("steps", "goes with predict, in the place of a duration",
+    map.report("steps", "is only valid with predict and without duration",
                "predict: FILE and steps: NUMBER, 0 or more");
   if (!file) return std::nullopt;
   const Result<JobOutline> predicted = outline_of(folder / *file);
@@ -137,8 +138,8 @@ PackJob read_job(const YamlMap& map, const sharing::Site& site, const Device& de
   if (job.memory && *job.memory > site.memory)
     map.report("memory", fmt::format("is more than the {} of a GPU", to_string(site.memory)));
   const auto batch = map.optional<double>("batch");
-  if (step && !(step->s() > 0)) map.report("step", "is no time", "above 0 s");
-  if (batch && !(*batch > 0)) map.report("batch", "is no batch", "above 0");
+  if (step && !(step->s() > 0)) map.report("step", "is out of range", "above 0 s");
+  if (batch && !(*batch > 0)) map.report("batch", "is out of range", "above 0");
   if (step)
     job.like =
         Resident{map.optional<std::string>("family").value_or(job.name), batch.value_or(1), *step};
@@ -158,11 +159,12 @@ PackJob read_job(const YamlMap& map, const sharing::Site& site, const Device& de
     for (const std::string& name : rates->keys()) {
       const auto rate = rates->optional<double>(name);
       if (rate && !(*rate > 0 && *rate <= 1))
-        rates->report(name, fmt::format("{} of the speed alone", *rate), "above 0, 1 at most");
+        rates->report(name, fmt::format("relative speed {} is out of range", *rate),
+                      "above 0, 1 at most");
       std::vector<std::string_view> known;
       for (const fleet::SliceKind& kind : site.slices) known.push_back(kind.name);
       if (std::find(known.begin(), known.end(), name) == known.end())
-        rates->report(name, "is no slice of the device", {}, suggest(name, known));
+        rates->report(name, "is not a slice of the device", {}, suggest(name, known));
       if (rate) job.slice_rates[name] = {*rate, *rate, *rate, Provenance::kRecorded};
     }
   map.no_other_keys();
@@ -186,12 +188,12 @@ KnownPairs read_pairs(const YamlMap& root, const std::vector<PackJob>& jobs) {
         index[i] =
             static_cast<std::size_t>(std::find(names.begin(), names.end(), *name) - names.begin());
         if (index[i] == names.size())
-          map.report(kJobs[i], fmt::format("'{}' is no job of this file", *name), {},
+          map.report(kJobs[i], fmt::format("'{}' is not a job of this file", *name), {},
                      suggest(*name, names));
       }
       share[i] = map.required<double>(kShares[i]).value_or(1);
       if (!(share[i] > 0 && share[i] <= 1))
-        map.report(kShares[i], fmt::format("{} of the speed alone", share[i]),
+        map.report(kShares[i], fmt::format("relative speed {} is out of range", share[i]),
                    "above 0, 1 at most");
     }
     map.no_other_keys();
@@ -270,13 +272,13 @@ Result<PackFile> read_pack(const YamlFile& file, const std::filesystem::path& fo
   root.choose("links", sharing::kLinksNames, pack.site.links);
   pack.usd_per_gpu_hour = root.optional<double>("usd_per_gpu_hour");
   if (pack.usd_per_gpu_hour && !(*pack.usd_per_gpu_hour >= 0))
-    root.report("usd_per_gpu_hour", "is no price", "0 or more");
+    root.report("usd_per_gpu_hour", "is out of range", "0 or more");
   if (!root.has("jobs")) root.report("jobs", "is missing", "a list of jobs");
   for (const YamlMap& map : root.maps("jobs")) {
     SliceBasis basis = SliceBasis::kShare;
     PackJob job = read_job(map, pack.site, slices, folder, basis);
     for (const PackJob& other : pack.jobs)
-      if (other.name == job.name) map.report("job", fmt::format("'{}' stands twice", job.name));
+      if (other.name == job.name) map.report("job", fmt::format("'{}' appears twice", job.name));
     pack.jobs.push_back(std::move(job));
     pack.slice_basis.push_back(basis);
   }

@@ -63,7 +63,7 @@ Result<RecordedWorkload> read_recording(const YamlMap& map, const std::filesyste
       folder / map.optional<std::string>("recording").value_or(std::string());
   const std::optional<double> samples = map.optional<double>("samples");
   if (samples && !(std::isfinite(*samples) && *samples > 0))
-    map.report("samples", fmt::format("{:g} is no batch", *samples), "a number above zero");
+    map.report("samples", fmt::format("{:g} is out of range", *samples), "a number above zero");
   Result<trace::Trace> trace = ingest::read_inputs(std::span(&path, 1), {});
   if (!trace) return forward(trace);
   Result<Lifted> lifted = workload::lift(*trace, {.samples = samples});
@@ -105,8 +105,7 @@ Status check_shapes(const RecordedWorkload& recorded, const strategies::Training
   if (plan.context > 1) return workload::needs_shapes(recorded.source, "context parallelism");
   if (recorded.batch && training.microbatch != *recorded.batch)
     return workload::needs_shapes(recorded.source,
-                                  fmt::format("microbatch {:g} in the place of the "
-                                              "recorded {:g}",
+                                  fmt::format("microbatch {:g} instead of the recorded {:g}",
                                               training.microbatch, *recorded.batch));
   return {};
 }
@@ -137,11 +136,10 @@ Result<workload::Workload> place_recording(RecordedWorkload recorded,
     if (device == on) continue;
     if (!recorded.shapes)
       return workload::needs_shapes(recorded.source,
-                                    fmt::format("{} in the place of the recorded {}", device, on));
-    notes.push_back(
-        fmt::format("{}: recorded on {}; times are carried over to {} by what the cost "
-                    "model says of both",
-                    file, on, device));
+                                    fmt::format("{} instead of the recorded {}", device, on));
+    notes.push_back(fmt::format(
+        "{}: recorded on {}; times are scaled to {} by the ratio of the cost model's predictions",
+        file, on, device));
   }
   for (step::Conditions& each : conditions) {
     each.host_per_kernel = each.fixed = each.most_fixed = Seconds::s(0);

@@ -28,13 +28,14 @@ constexpr DriverError kDriverErrors[] = {
     {46, "the GPU is busy or in exclusive use", "end the process that nvidia-smi shows on it"},
     {100, "no device", ""},
     {101, "a device that is not there was asked for", "set CUDA_VISIBLE_DEVICES to one that is"},
-    {304, "a call of the operating system failed", "nvidia-smi says what is wrong"},
+    {304, "a call of the operating system failed", "run nvidia-smi for the cause"},
     {802, "the system is not ready: the fabric manager has not started",
      "start nvidia-fabricmanager"},
     {803, "libcuda.so.1 and the kernel module are of different versions",
-     "reboot behind an update, or take a foreign libcuda.so.1 out of LD_LIBRARY_PATH"},
+     "reboot after a driver update, or remove the directory of another libcuda.so.1 from "
+     "LD_LIBRARY_PATH"},
     {804, "the compatibility libraries do not support this GPU",
-     "take the compat folder out of LD_LIBRARY_PATH"},
+     "remove the compat folder from LD_LIBRARY_PATH"},
     {999, "an unknown error", ""},
 };
 
@@ -48,7 +49,7 @@ std::string no_device_remedy() {
   if (!has_device_node())
     return "there is no /dev/nvidiactl: load the kernel module, or start the container with the "
            "GPU (docker run --gpus all)";
-  return "nvidia-smi says what is wrong";
+  return "run nvidia-smi for the cause";
 }
 
 }  // namespace
@@ -63,7 +64,7 @@ Check check_driver() {
   int number = 0;
   if (version(&number) != kSuccess || number == 0)
     return {"driver", false, "libcuda.so.1 is there, but no driver answers",
-            "load the kernel module: nvidia-smi says what is wrong"};
+            "load the kernel module: run nvidia-smi for the cause"};
   const int code = init(0);
   if (code == kSuccess)
     return {"driver", true, fmt::format("supports CUDA {}", cuda_version(number)), ""};
@@ -91,7 +92,7 @@ std::vector<Check> check_devices() {
                       "it comes with the driver; without it power is not recorded"});
   } else if (const int code = init(); code != kSuccess) {
     checks.push_back({"NVML", false, fmt::format("does not start (error {})", code),
-                      "nvidia-smi says what is wrong; without it power is not recorded"});
+                      "run nvidia-smi for the cause; without it power is not recorded"});
   } else {
     checks.push_back({"NVML", true, "answers", ""});
     count(&devices);

@@ -58,7 +58,7 @@ Check check_injection() {
   for (const char* variable : capture::kInjections)
     if (const char* other = std::getenv(variable); other && *other)
       return {"other tools", false, fmt::format("{} is '{}'", variable, other),
-              fmt::format("unset {}: profile runs beside no other tool", variable)};
+              fmt::format("unset {}: profile cannot run together with another tool", variable)};
   for (const std::string& warning : capture::launch_warnings())
     return {"other tools", false, warning, "unset it"};
   return {"other tools", true, "none is attached", ""};

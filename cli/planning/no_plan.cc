@@ -52,14 +52,13 @@ class Reason {
                   (why.empty() ? std::string() : ": " + why.front().problem));
     }
     const double may = most() * needs->device.usable.b() / costs_.usable().b();
-    return fail(
-        fmt::format("no plan fits: the nearest ({}) needs {} of the {} that may be used on {}, {} "
-                    "too much; of these {} states, {} activations",
-                    words(*c), to_string(needs->peak.value), to_string(Bytes::b(may)),
-                    needs->device.name, to_string(Bytes::b(needs->peak.value.b() - may)),
-                    to_string(needs->parts.states()),
-                    to_string(needs->parts.activations + needs->parts.loss)),
-        {}, what_would_fit(*needs, may));
+    return fail(fmt::format("no plan fits: the nearest ({}) needs {}, but {} are usable on {}: {} "
+                            "too much; model states take {}, activations {}",
+                            words(*c), to_string(needs->peak.value), to_string(Bytes::b(may)),
+                            needs->device.name, to_string(Bytes::b(needs->peak.value.b() - may)),
+                            to_string(needs->parts.states()),
+                            to_string(needs->parts.activations + needs->parts.loss)),
+                {}, what_would_fit(*needs, may));
   }
 
   /// Each figure that has a limit, at its least.

@@ -79,10 +79,10 @@ std::vector<Edited> edits_of(const Training& training, const Plan& plan) {
   if (plan.tensor > 1 && !plan.sequence_parallel)
     add("sequence parallelism", [](Edited& e) { e.plan.sequence_parallel = true; });
   if (plan.tensor > 1 && !plan.asynchronous_tensor)
-    add("tensor-parallel collectives beside products",
+    add("tensor-parallel collectives overlapped with matrix products",
         [](Edited& e) { e.plan.asynchronous_tensor = true; });
   if (plan.pipeline > 1 && plan.interleave == 1 && plan.schedule == Schedule::k1f1b)
-    add("interleaved schedule, 2 chunks a stage", [](Edited& e) {
+    add("interleaved schedule, 2 chunks per stage", [](Edited& e) {
       e.plan.schedule = Schedule::kInterleaved;
       e.plan.interleave = 2;
     });
@@ -90,7 +90,8 @@ std::vector<Edited> edits_of(const Training& training, const Plan& plan) {
       plan.schedule != Schedule::kZeroBubble)
     add("zero-bubble schedule", [](Edited& e) { e.plan.schedule = Schedule::kZeroBubble; });
   if (!plan.overlap_gradients)
-    add("gradients summed beside backward", [](Edited& e) { e.plan.overlap_gradients = true; });
+    add("gradient reduction overlapped with the backward pass",
+        [](Edited& e) { e.plan.overlap_gradients = true; });
   if (plan.zero > 0)
     add(plan.zero == 1 ? std::string("no ZeRO") : fmt::format("ZeRO-{}", plan.zero - 1),
         [](Edited& e) { e.plan.zero -= 1; });

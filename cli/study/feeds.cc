@@ -120,7 +120,7 @@ std::vector<FeedTemplate> read_feeds(const YamlMap& root) {
     for (const std::string& name : named->keys()) {
       const bool taken = std::any_of(feeds.begin(), feeds.end(),
                                      [&](const FeedTemplate& feed) { return feed.name == name; });
-      if (taken) named->report(name, "stands in two sections", "a name for each");
+      if (taken) named->report(name, "is defined in two sections", "a unique name");
       if (const auto map = named->map(name)) feeds.push_back({kind, name, *map});
     }
     named->no_other_keys();

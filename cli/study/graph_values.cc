@@ -28,7 +28,8 @@ std::optional<store::GraphNetwork> read_network(const YamlMap& map) {
   }
   if (network.widths.size() < 2 || network.widths.size() > 100) {
     map.report("widths", fmt::format("{} widths", network.widths.size()),
-               "one as data and one behind each of 99 layers at most, such as [100, 256, 47]");
+               "the input width and the output width of each of at most 99 layers, such as [100, "
+               "256, 47]");
     return std::nullopt;
   }
   if (const auto value = map.optional<Bytes>("value")) {
@@ -55,7 +56,7 @@ Status set_lengths(program::Program& job, const cluster::Cluster& cluster) {
 }
 
 Result<Term> epoch_time(const GraphRun& run, step::Fidelity fidelity) {
-  if (!run.cluster) return fail("stands on no cluster", "cluster: {device: …}");
+  if (!run.cluster) return fail("no cluster is given", "cluster: {device: …}");
   program::Program job = store::full_graph_step(run.halo, *run.network);
   if (Status ok = set_lengths(job, *run.cluster); !ok) return forward(ok);
   const job::Rules rules = {.fidelity = fidelity == step::Fidelity::kClosed
@@ -80,7 +81,7 @@ GraphRun read_graph(const YamlMap& map, const std::filesystem::path& folder) {
   if (map.has("cluster")) {
     run.cluster = cluster::read_cluster(map);
     if (!run.network && !map.has("widths"))
-      map.report("widths", "is missing", "of what is trained on the cluster: [100, 256, 47]");
+      map.report("widths", "is missing", "the layer widths of the network: [100, 256, 47]");
   }
   const store::PartitionedGraph read = store::read_partitioned_graph(map, folder);
   map.no_other_keys();

@@ -28,7 +28,7 @@ std::vector<std::string> names_in(const YamlMap& map) {
   std::vector<std::string> names = map.keys();
   for (const std::string& name : names)
     if (!is_name(name))
-      map.report(name, "is no name", "letters, digits and _, with a letter in front");
+      map.report(name, "is not a valid name", "letters, digits and _, starting with a letter");
   return names;
 }
 
@@ -98,7 +98,8 @@ std::vector<Measure> read_measures(const YamlMap& map, const std::vector<JobTemp
         .parameter = [&](std::string_view parameter) -> Result<Term> {
           const auto is_it = [&](const auto& known) { return known.first == parameter; };
           if (std::none_of(parameters.begin(), parameters.end(), is_it))
-            return fail(fmt::format("'{}' is no parameter", parameter), "such as step_time(JOB)");
+            return fail(fmt::format("'{}' is not a parameter", parameter),
+                        "such as step_time(JOB)");
           return parameter_value(parameter, parameters);
         }};
     if (const Result<Term> ok = measure(*expression, jobs, any); !ok) {
@@ -133,7 +134,7 @@ Result<std::string> value_of(std::string_view expression, const Setting& paramet
   const Vocabulary vocabulary = {
       .name = [&](std::string_view name) { return parameter_value(name, parameters); },
       .function = [](std::string_view function, std::span<const std::string_view>) -> Result<Term> {
-        return fail(fmt::format("'{}' is no function of parameters", function), "+ - * /");
+        return fail(fmt::format("'{}' is not a function of parameters", function), "+ - * /");
       }};
   const Result<Term> term = evaluate(expression, vocabulary);
   if (!term) return forward(term);

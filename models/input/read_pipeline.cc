@@ -315,7 +315,7 @@ template <class Named>
 void check_name(const YamlMap& map, const std::vector<Named>& before, const std::string& name) {
   for (const Named& other : before)
     if (other.name == name && !name.empty())
-      map.report("name", fmt::format("'{}' stands twice", name));
+      map.report("name", fmt::format("'{}' appears twice", name));
 }
 
 }  // namespace

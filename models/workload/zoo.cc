@@ -36,7 +36,7 @@ void read_entry(const YamlMap& map, const std::string& source, std::vector<ZooMo
   read_description(map, model.description);
   set_name(model.description, model.name);
   map.no_other_keys();
-  if (find(models, model.name)) map.report("name", "stands twice");
+  if (find(models, model.name)) map.report("name", "appears twice");
   models.push_back(std::move(model));
 }
 

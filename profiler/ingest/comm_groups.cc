@@ -48,7 +48,7 @@ Result<CommGroups> parse_comm_groups(std::string_view text, const std::string& n
       return wrong(key, "mixes ranks and lists of ranks");
     std::set<std::uint32_t> seen;
     std::vector<std::vector<std::uint32_t>>& sets = groups[key];
-    if (!sets.empty()) return wrong(key, "stands twice");
+    if (!sets.empty()) return wrong(key, "appears twice");
     for (const dom::array& list : lists) {
       std::vector<std::uint32_t>& members = sets.emplace_back();
       for (const dom::element element : list) {

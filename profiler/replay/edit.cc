@@ -134,7 +134,7 @@ Result<InputPipeline> parse_input_pipeline(std::string_view text) {
     if (known == kKeys.end())
       return fail(fmt::format("unknown key '{}'", key), suggest(key, kKeys));
     if (std::exchange(given[static_cast<std::size_t>(known - kKeys.begin())], true))
-      return fail(fmt::format("'{}' stands twice", key), "workers=N[,prefetch=N]");
+      return fail(fmt::format("'{}' appears twice", key), "workers=N[,prefetch=N]");
     std::uint32_t count = 0;
     const auto [rest, error] = std::from_chars(value.data(), value.data() + value.size(), count);
     if (error != std::errc{} || rest != value.data() + value.size() || count == 0 || count > 4096)

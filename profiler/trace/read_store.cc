@@ -75,7 +75,7 @@ bool StoreReader::read_names() {
     if (query.integer(0) != static_cast<std::int64_t>(trace_.names.size()))
       return bad("table name: ids are not dense");
     if (trace_.names.intern(query.text(1)).index() != query.integer(0))
-      return bad("table name: a text stands twice");
+      return bad("table name: a text appears twice");
   }
   return done(query, "name");
 }

@@ -344,7 +344,7 @@ void YamlMap::no_other_keys() const {
         state_->document->report(entry.first.Mark(), layer.path_of(key), "unknown key",
                                  suggest(key, known), "");
       else if (std::find(seen.begin(), seen.end(), key) != seen.end())
-        state_->document->report(entry.first.Mark(), layer.path_of(key), "stands twice",
+        state_->document->report(entry.first.Mark(), layer.path_of(key), "appears twice",
                                  "each key once", "");
       seen.push_back(key);
     }

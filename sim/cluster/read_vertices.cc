@@ -52,7 +52,7 @@ class Reader {
     map.no_other_keys();
     if (!name || !kind || (is_device && (!node || !model))) return wrong();
     if (!seen_.insert(*name).second) {
-      map.report("name", fmt::format("'{}' stands twice", *name), "unique names");
+      map.report("name", fmt::format("'{}' appears twice", *name), "unique names");
       return wrong();
     }
     VertexRow row{*name,    static_cast<VertexKind>(*kind), std::nullopt, model.value_or(""),
@@ -96,7 +96,7 @@ class Reader {
     if (!name || !type) return wrong();
     type->name = *name;
     if (types_.contains(*name)) {
-      map.report("name", fmt::format("'{}' stands twice", *name), "unique names");
+      map.report("name", fmt::format("'{}' appears twice", *name), "unique names");
       return wrong();
     }
     types_[*name] = builder_.add(std::move(*type));

@@ -142,7 +142,8 @@ Status parse_demand(LineReader& line, GraphBuilder& builder) {
     }
   }
   if (!demand.units_per_work.empty()) demand.units_per_work.resize(demand.capacities.size(), 1);
-  if (builder.add(std::move(demand)).index() != next) return line.error("this demand stands twice");
+  if (builder.add(std::move(demand)).index() != next)
+    return line.error("this demand appears twice");
   return {};
 }
 

@@ -176,7 +176,7 @@ Status verify(const Graph& graph) {
       return fail(describe(graph, op) + " has work but no capacity to carry it");
     for (const OpId to : graph.successors(op)) {
       if (last_source[to.index()] == op)
-        return fail(fmt::format("the edge from {} to {} stands twice", describe(graph, op),
+        return fail(fmt::format("the edge from {} to {} appears twice", describe(graph, op),
                                 describe(graph, to)));
       last_source[to.index()] = op;
     }

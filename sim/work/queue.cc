@@ -210,7 +210,7 @@ class Leader {
       return fail("stopped", "", "--journal FILE keeps what is done, to go on from");
     return fail(fmt::format("stopped with {} done", counted(execution_.journal->size(), "result")),
                 "",
-                fmt::format("they are in {}; the same command goes on from there",
+                fmt::format("they are in {}; the same command resumes from there",
                             execution_.journal->path().string()));
   }
 

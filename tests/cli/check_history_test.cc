@@ -125,8 +125,8 @@ TEST_CASE("check: a slowdown that is accepted is the new level, and no finding a
   CHECK(level["history"]["segments"][1]["first"] == 7);
   CHECK(level["history"]["segments"][1]["jump"].get<double>() == Approx(0.05).margin(0.005));
   CHECK(level["findings"][1]["name"] == "jump");
-  CHECK(level["findings"][1]["message"].get<std::string>().find("a rise of 10 % was accepted") !=
-        std::string::npos);
+  CHECK(level["findings"][1]["message"].get<std::string>().find(
+            "an increase of 10 % was accepted") != std::string::npos);
   CHECK(level["findings"][1]["file"] == job.store);
   const Json worse = job.json(job.record(11000, 9), 1);
   CHECK(worse["step_time"]["change"].get<double>() == Approx(0.0476).margin(0.004));
@@ -367,9 +367,9 @@ TEST_CASE("check: wrong use of a store is one line") {
            Case{with(other.string(), {"--accept"}), 1, "other.history: is no history"},
            Case{with(newer), 1, "newer.history: is a history of version 2; version 1"},
            Case{with(newer, {"--accept"}), 1, "is a history of version 2; version 1"},
-           Case{with(changed), 1, "run 'c1' is not as it was written"},
-           Case{with(empty), 1, "run 'c0' is not as it was written"},
-           Case{with(level), 1, "run 'c0' is not as it was written"},
+           Case{with(changed), 1, "the data of run 'c1' are damaged"},
+           Case{with(empty), 1, "the data of run 'c0' are damaged"},
+           Case{with(level), 1, "the data of run 'c0' are damaged"},
            Case{with(torn), 1, "torn.history: "},
            Case{with(zeros), 1, "zeros.history: "},
            Case{{"check", "--history", job.store}, 1, "too few to tell a change from chance"},

@@ -171,7 +171,7 @@ TEST_CASE("recommend: input and fetch are stalls of the step, by the host of eac
   CHECK(step["g6e.4xlarge"] < step["g6e.xlarge"]);
   arguments.push_back("--quiet");
   const Ran text = test::rehearse(arguments);
-  CHECK_THAT(text.out, Contains("% on the input, of which ") && Contains("fetch"));
+  CHECK_THAT(text.out, Contains("% on the input, including ") && Contains("fetch"));
 }
 
 TEST_CASE("recommend: a target in epochs needs their samples") {

@@ -222,7 +222,7 @@ TEST_CASE("pack: mistakes of a file are one line each") {
              Contains("'v100_sxm2_16' has no slices"));
   CHECK_THAT(refused(head + "  - {job: a, duration: 1 s}\nlinks: far\n"), Contains("fair"));
   CHECK_THAT(refused(head + "  - {job: a, duration: 1 s}\n  - {job: a, duration: 1 s}\n"),
-             Contains("stands twice"));
+             Contains("appears twice"));
   CHECK_THAT(refused(head + "  - {job: abc, duration: 1 s}\npairs: [{a: abd, b: abc, share_a: 2, "
                             "share_b: 1}]\n"),
              Contains("did you mean 'abc'?") && Contains("1 at most"));

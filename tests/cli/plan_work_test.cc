@@ -65,7 +65,7 @@ TEST_CASE("plan: a killed search is gone on with, and finds the same") {
 
   const Ran again = test::rehearse(kept);
   CHECK(again.code == 0);
-  CHECK(again.errors.starts_with("rehearse: goes on from "));
+  CHECK(again.errors.starts_with("rehearse: resuming with "));
   CHECK(without_rates(test::text_of(result)) == without_rates(whole.out));
   CHECK(test::names_in(folder) == std::vector<std::string>{"plans.json"});
 }

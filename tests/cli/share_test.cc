@@ -151,10 +151,10 @@ TEST_CASE("simulate --beside: jobs of several ranks take turns, and share links 
   CHECK(lost(together["tenants"][0], "communication") > 0);
   const Json closed = shared(kParallel, kParallel, "mps", {"--fidelity", "closed"});
   CHECK(lost(closed["tenants"][0], "communication") == 0);
-  CHECK_THAT(closed["notes"].dump(), Contains("one rank stands for others"));
+  CHECK_THAT(closed["notes"].dump(), Contains("one rank is simulated for all equivalent ranks"));
   const Json unfolded = shared(kParallel, kParallel, "mps", {"--fidelity", "closed", "--unfold"});
   CHECK(lost(unfolded["tenants"][0], "communication") == 0);
-  CHECK_THAT(unfolded["notes"].dump(), Contains("links are not shared"));
+  CHECK_THAT(unfolded["notes"].dump(), Contains("do not share links"));
 }
 
 TEST_CASE("simulate --beside: what cannot be is one line") {
@@ -169,20 +169,21 @@ TEST_CASE("simulate --beside: what cannot be is one line") {
   test::check_failed(share("mps:100%"), 2, "leaves the other job nothing");
   test::check_failed(share("mps:0%"), 2, "never computes");
   test::check_failed(share("mps:-3%"), 2, "never computes");
-  test::check_failed(share("mps:40"), 2, "'40' is no percentage");
-  test::check_failed(share("mps:nan%"), 2, "no percentage");
+  test::check_failed(share("mps:40"), 2, "'40' is not a percentage");
+  test::check_failed(share("mps:nan%"), 2, "not a percentage");
   test::check_failed(share("mps:10%,10%,10%"), 2, "3 shares for two jobs");
   test::check_failed(share("timeslize"), 2, "did you mean 'timeslice'?");
   test::check_failed(share("timeslice:2"), 2, "has no unit");
-  test::check_failed(share("timeslice:0ms"), 2, "'0ms' is no turn");
+  test::check_failed(share("timeslice:0ms"), 2, "'0ms' is too short for a turn");
   test::check_failed(share("timeslice:1ms,1ms,1ms"), 2, "more than a quantum and a change");
-  test::check_failed(share("crossover:1"), 2, "takes nothing behind it");
+  test::check_failed(share("crossover:1"), 2, "takes no value");
   test::check_failed(share("crossover"), 1, "has nothing to synchronise");
   test::check_failed(test::rehearse({"simulate", kBert, "--share", "mps"}), 2, "--beside");
   test::check_failed(beside(kResnet, {"--slice", "2g.20gb"}), 2, "--slice excludes --beside");
   test::check_failed(beside(kResnet, {"--fidelity", "simgrid"}), 2, "SimGrid shares no device");
   test::check_failed(beside("none.yaml"), 1, "none.yaml");
-  test::check_failed(beside(kParallel), 1, "4 ranks beside a job on 1 device");
+  test::check_failed(beside(kParallel), 1,
+                     "the second job has 4 ranks, but the cluster has 1 device");
   const auto job = [](const std::string& device, const std::string& batch) {
     return test::write_scratch(
                fmt::format("{}_{}.yaml", device, batch),
@@ -279,7 +280,7 @@ TEST_CASE("replay and whatif --beside: a recording beside another on the same GP
 
   const std::string h100 = recorded_on("NVIDIA H100 80GB HBM3", "h.json");
   test::check_failed(test::rehearse({"replay", a, "--beside", h100}), 1,
-                     "beside one on 'NVIDIA A100-SXM4-80GB'");
+                     "the first from 'NVIDIA A100-SXM4-80GB'");
   test::check_failed(test::rehearse({"replay", a, "--share", "mps"}), 2, "--beside");
   test::check_failed(test::rehearse({"replay", a, "--beside", "none.json"}), 1, "none.json");
   test::check_failed(test::rehearse({"whatif", a, "--beside", "traces/train-cpu-epyc"}), 1,

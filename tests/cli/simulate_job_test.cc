@@ -328,11 +328,10 @@ TEST_CASE("a recording without shapes: times alone, and what to record for more"
       "run beside it";
   refused(with("global_batch: 8, microbatch: 8", "tensor: 2"),
           "bare.json: the shapes of its operators, which tensor parallelism needs, " + needs);
-  refused(
-      with("global_batch: 16, microbatch: 16", "data: 1", ", samples: 8"),
-      "bare.json: the shapes of its operators, which microbatch 16 in the place of the recorded "
-      "8 needs, " +
-          needs);
+  refused(with("global_batch: 16, microbatch: 16", "data: 1", ", samples: 8"),
+          "bare.json: the shapes of its operators, which microbatch 16 instead of the recorded "
+          "8 needs, " +
+              needs);
 }
 
 TEST_CASE("a recording carried over to a GPU of another vendor") {

@@ -160,7 +160,7 @@ TEST_CASE("study: no expectation is compared with a point that a constant was fi
 TEST_CASE("study: what is wrong with a curve or a fit is said where it stands") {
   const auto expect = [](const std::string& text) { return curve_text("  - {" + text + "}\n"); };
   check_failed(expect("measure: twice, over: m, published: {1: 2}"),
-               "18:28: expect[0].over: 'm' is no parameter of the sweep; one of machine");
+               "18:28: expect[0].over: 'm' is not a parameter of the sweep; one of machine");
   check_failed(expect("measure: twice, over: n, published: {7: 2}"),
                "18:46: expect[0].published.7: no point of the sweep has n 7");
   check_failed(expect("measure: twice, over: n, published: {1: 0}"),

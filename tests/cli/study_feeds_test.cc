@@ -109,7 +109,7 @@ TEST_CASE("study: mistakes in pipelines and caches are one line") {
              Contains("unknown pipeline 'plan'") && Contains("plain"));
   CHECK_THAT(refused("hit_ratio(ahead)", "hit_ratio(plain)"), Contains("unknown cache 'plain'"));
   CHECK_THAT(refused("allowed_rate", "alowed_rate"), Contains("allowed_rate"));
-  CHECK_THAT(refused("* workers", "* wokers"), Contains("'wokers' is no parameter"));
+  CHECK_THAT(refused("* workers", "* wokers"), Contains("'wokers' is not a parameter"));
   CHECK_THAT(refused("time: 20 ms", "time: 20"), Contains("plain") && Contains("time"));
   CHECK_THAT(refused("{name: decode, ", "{nam: decode, "), Contains("plain"));
   CHECK_THAT(refused("share: 0.5", "share: 1.5"), Contains("ahead: caches.ahead.share: 1.5"));

@@ -75,7 +75,8 @@ TEST_CASE("study: a killed run is gone on with, with what it found and the same 
   CHECK(again.code == 0);
   int held = 0;
   INFO(again.errors);
-  REQUIRE(std::sscanf(again.errors.c_str(), "rehearse: goes on from %d results in ", &held) == 1);
+  REQUIRE(std::sscanf(again.errors.c_str(), "rehearse: resuming with %d results from ", &held) ==
+          1);
   CHECK(held > 10);
   CHECK(held < 400);
   CHECK(test::text_of(result) == test::text_of(whole));
@@ -89,7 +90,7 @@ TEST_CASE("study: a journal that was asked for stays, and answers at once") {
   CHECK(first.code == 0);
   CHECK(first.errors.empty());
   CHECK(second.errors ==
-        fmt::format("rehearse: goes on from 30 results in {}\n", journal.string()));
+        fmt::format("rehearse: resuming with 30 results from {}\n", journal.string()));
   CHECK(second.out == first.out);
   // A file that the study names is a part of what it is.
   test::write_file(study.parent_path() / "costs.csv", "a");

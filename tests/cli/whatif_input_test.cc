@@ -53,13 +53,13 @@ TEST_CASE("whatif: words say what the pipeline is in front of") {
       {"whatif", kExample, "--input-pipeline", "examples/pipelines/two_workers.yaml"});
   CHECK(ran.code == 0);
   CHECK_THAT(ran.out, Contains("a rank takes 32 samples at each loading range") &&
-                          Contains("in the place of the 280 us") &&
+                          Contains("instead of the 280 us") &&
                           Contains("1 recorded rank on a host") && Contains("threads of decode"));
   const std::string bare = test::write_scratch("bare.json", test::kineto_recording(5)).string();
   const Ran steps = test::rehearse(
       {"whatif", bare, "--input-pipeline", "examples/pipelines/two_workers.yaml", "--batch", "40"});
   CHECK(steps.code == 0);
-  CHECK_THAT(steps.out, Contains("takes 40 samples at each begin of a step") &&
+  CHECK_THAT(steps.out, Contains("requests 40 samples at each start of a step") &&
                             Contains("--remove 'host=NAME"));
 }
 
@@ -94,7 +94,7 @@ TEST_CASE("whatif: what cannot be put in front of a recording says why in one li
           "did you mean 'time'?");
   // Three steps of 32 samples each, out of units of 512: the first of them would be there for all.
   refused({"--input-pipeline", "examples/pipelines/imagenet_s3.yaml", "--batch", "32"}, 1,
-          "takes 96 samples, of which 'batch' gives 512 at a time");
+          "consumes 96 samples, and 'batch' produces 512 at a time");
   refused({"--input-pipeline", "workers=2", "--batch", "1"}, 2, "--input-pipeline FILE");
   refused({"--scale", "gpu:2", "--batch", "1"}, 2, "--input-pipeline FILE");
   refused({"--input-pipeline", pipeline(kSlowLoading), "--batch", "0"}, 2, "--batch");

@@ -71,7 +71,7 @@ TEST_CASE("every error of a file is reported at once, in the order of its lines"
         "bit/s, kbit/s, Mbit/s, Gbit/s, Tbit/s, KiB/s, MiB/s, GiB/s, TiB/s\n"
         "job.yaml:6:5: links[1]: is not a mapping; keys and values\n"
         "job.yaml:7:10: overlap: 'yes' is neither true nor false\n"
-        "job.yaml:8:1: overlap: stands twice; each key once");
+        "job.yaml:8:1: overlap: appears twice; each key once");
 }
 
 TEST_CASE("a required key that is misspelt is suggested") {

@@ -122,7 +122,7 @@ TEST_CASE("a table of shapes is read, with what it leaves open") {
                                        "softmax,,,,,64,1024,,\n"
                                        "gemm,128,256,512,,,,fp16,nn\n"));
   REQUIRE(shapes);
-  REQUIRE(shapes->size() == 2);  // one stands twice
+  REQUIRE(shapes->size() == 2);  // one appears twice
   CHECK((*shapes)[0].text() == "m=128 n=256 k=512 batch=1");
   CHECK((*shapes)[0].layout == "nn");
   CHECK((*shapes)[1].text() == "rows=64 width=1024");

@@ -161,8 +161,8 @@ TEST_CASE("Where nothing fits, the nearest and what would fit are named") {
   const std::string kept =
       refusal(job(8192), cluster, {.axes = {.tensor = {1}, .pipeline = {1}, .zero = {0}}});
   CHECK(has(kept, "no plan fits: the nearest ("));
-  CHECK(has(kept, "of the 37.6 GiB that may be used on a100_sxm4_40"));
-  CHECK(has(kept, "too much; of these "));
+  CHECK(has(kept, "but 37.6 GiB are usable on a100_sxm4_40"));
+  CHECK(has(kept, "too much; model states take "));
   CHECK(has(kept, "would fit, were nothing kept as given: "));
   CHECK(has(refusal(job(65536), cluster, {}), "would fit: some "));
 }

@@ -62,12 +62,12 @@ TEST_CASE("verify names what breaks an invariant") {
     c.builder.add_edge(c.add(1), OpId(7));
     CHECK(c.build_error() == "edge 0 -> 7 leaves the graph of 1 ops");
   }
-  SECTION("an edge that stands twice") {
+  SECTION("an edge that appears twice") {
     Chain c;
     const OpId a = c.add(1), b = c.add(1);
     c.builder.add_edge(a, b);
     c.builder.add_edge(a, b);
-    CHECK(c.build_error() == "the edge from op 0 'op' to op 1 'op' stands twice");
+    CHECK(c.build_error() == "the edge from op 0 'op' to op 1 'op' appears twice");
   }
   SECTION("a negative duration") {
     Chain c;

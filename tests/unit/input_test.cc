@@ -306,7 +306,7 @@ TEST_CASE("input: mistakes of a file are one line each") {
   CHECK_THAT(
       refused("sources: [{name: s33}]\nstages: [{name: a, read: {from: s3, bytes: 1 MB}}]\n"),
       Contains("did you mean 's33'"));
-  CHECK_THAT(refused("stages: [{name: a}, {name: a}]\n"), Contains("stands twice"));
+  CHECK_THAT(refused("stages: [{name: a}, {name: a}]\n"), Contains("appears twice"));
   CHECK_THAT(refused("stages: [{name: a, time: {mean: 1 ms, exponential: 2}}]\n"),
              Contains("0 to 1"));
   CHECK_THAT(refused("stages: [{name: a, time: {mean: 1 ms, exponential: 1, lognormal: 1}}]\n"),

@@ -243,7 +243,7 @@ TEST_CASE("a reference that points nowhere refuses the whole store") {
         Case{"UPDATE collective SET kind = 8", "table collective: a reference points nowhere"},
         Case{"UPDATE dependency SET to_row = 1", "table dependency: a reference points nowhere"},
         Case{"UPDATE name SET id = 999 WHERE id = 0", "table name: ids are not dense"},
-        Case{"UPDATE name SET text = 'gemm'", "table name: a text stands twice"},
+        Case{"UPDATE name SET text = 'gemm'", "table name: a text appears twice"},
         Case{"DELETE FROM rank WHERE id = 0", "table rank: ids are not dense"},
         Case{"UPDATE power SET board = 1 WHERE rank_id = 0", "table power: a reference or time"},
         Case{"UPDATE power SET time_ns = 9000000000000000000", "table power: a reference or time"},

@@ -161,7 +161,7 @@ TEST_CASE("work: what is done when it is stopped is in the journal, and is not d
     REQUIRE_FALSE(stopped);
     CHECK_THAT(to_string(stopped.error()),
                Contains("stopped with ") && Contains(" results done") &&
-                   Contains(path.string() + "; the same command goes on from there"));
+                   Contains(path.string() + "; the same command resumes from there"));
   }
   const int before = evaluated;
   CHECK(before >= 20);
@@ -345,7 +345,7 @@ TEST_CASE("work: a rank is killed, mpirun ends all, and another run goes on") {
     // mpirun asks the others to stop before it makes them; what they then say may be lost with it.
     if (victim == 1 && killed.errors.find("work_ranks: ") != std::string::npos)
       CHECK_THAT(killed.errors, Contains("work_ranks: stopped with ") &&
-                                    Contains("the same command goes on from there"));
+                                    Contains("the same command resumes from there"));
     const std::size_t kept = rows_of(journal);
     CHECK(kept > 10);
     CHECK(kept < 80);
