@@ -14,7 +14,7 @@
 namespace rehearse::cli {
 namespace {
 
-constexpr std::size_t kRowsShown = 60, kNamesListed = 12;
+constexpr std::size_t kListedRows = 60, kNamesListed = 12;
 
 /// "REC" says little to who has not read the list of sources.
 std::string readable_source(const std::string& source) {
@@ -76,7 +76,7 @@ Document listing_document(const Listing& listing) {
   if (listing.rows.list().empty())
     document.line("no row of the catalog matches all of the filters");
   document["kind"] = listing.kind;
-  document.show("rows", "", listing.rows, {}, first(kRowsShown));
+  document.show("rows", "", listing.rows, {}, first(kListedRows));
   if (listing.recalled)
     document.line("recalled: remembered and not read again; check before relying on it");
   return document;

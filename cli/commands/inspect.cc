@@ -103,7 +103,7 @@ std::string describe_clock(const replay::Recording& r) {
 }
 
 /// What was read and what follows from it.
-struct Findings {
+struct Inspected {
   InputTrace input;
   std::vector<OpSum> ops;
   std::optional<replay::ReplayGraph> graph;  ///< for steps; nothing without times
@@ -112,12 +112,12 @@ struct Findings {
 };
 
 /// Of a step of a rank, where it is known.
-std::optional<replay::StepEnergy> energy_of(const Findings& found, std::size_t rank,
+std::optional<replay::StepEnergy> energy_of(const Inspected& found, std::size_t rank,
                                             std::size_t step) {
   return found.energy ? found.energy->steps[rank][step] : std::nullopt;
 }
 
-Value rank_fields(const Findings& found, std::size_t index) {
+Value rank_fields(const Inspected& found, std::size_t index) {
   const trace::Rank& r = found.input.recordings[index].rank();
   const std::uint32_t number = r.info.rank.value_or(static_cast<std::uint32_t>(index));
   Value steps = Value::array(), devices = Value::array(), facts = Value::array();
@@ -155,7 +155,7 @@ Value rank_fields(const Findings& found, std::size_t index) {
   return fields;
 }
 
-Document document_of(const Findings& found, std::size_t top) {
+Document document_of(const Inspected& found, std::size_t top) {
   Document d{.command = "inspect", .rows = "ops"};
   Value ranks = Value::array(), steps = Value::array();
   for (std::size_t rank = 0; rank < found.input.recordings.size(); ++rank) {
@@ -209,7 +209,8 @@ Result<Exit> run(const InspectOptions& options, const Globals& globals) {
   if (!input) return forward(input);
   if (input->trace->ranks.empty() && !input->trace->timings.empty())
     return run_on_timings(*input->trace, globals);
-  Findings found{.input = std::move(*input), .ops = {}, .graph = {}, .energy = {}, .breakdown = {}};
+  Inspected found{
+      .input = std::move(*input), .ops = {}, .graph = {}, .energy = {}, .breakdown = {}};
   const auto& recordings = found.input.recordings;
   const bool timed = std::all_of(recordings.begin(), recordings.end(),
                                  [](const replay::Recording& r) { return r.rank().info.timed; });

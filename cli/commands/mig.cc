@@ -1,8 +1,7 @@
 // rehearse mig: how a GPU can be partitioned, and what a job takes on its partitions.
 #include <fmt/core.h>
 
-#include "cli/commands/mig_layouts.h"
-#include "cli/commands/mig_predict.h"
+#include "cli/commands/mig_result.h"
 #include "cli/commands/options.h"
 #include "sim/base/text.h"
 

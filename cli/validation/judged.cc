@@ -138,9 +138,7 @@ void add_judgement(const Judgement& judgement, Document& d) {
                        {"count", each.count},
                        {"reason", "why", each.reason, {}, kProse},
                        {"first", "first", each.first}});
-  d.show("",
-         "Errors by use: fitted rows gave constants, of the others' data other rows or none did",
-         use_rows(judgement));
+  d.show("", "Errors by use (fitted rows gave constants of the program)", use_rows(judgement));
   d.show("", fmt::format("Largest errors of {}", counted(rows.list().size(), "row")),
          std::move(shown));
   d.show("rows", "Rows", std::move(rows), {}, kInTables);
